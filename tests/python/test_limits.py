@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from conftest import TIMEOUT_SECONDS, Done, command
 import lakerace as lr
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 FILES = 400
@@ -156,3 +157,53 @@ def test_the_command_raises_its_own_limit_of_open_files(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, source], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["1", "(90, 90)"], done
+
+
+#: The stack of each thread that Rust code starts: so large that address space tells how many there may be.
+STACK_BYTES = 2 << 30
+
+
+@contextmanager
+def busy_loops(count: int) -> Iterator[None]:
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def with_few_threads(threads: int, *args: object) -> Done:
+    """A command for whose threads there is room for so many stacks, about."""
+    limit = ("RLIMIT_AS", (threads + 1) * STACK_BYTES)
+    # The allocator of C libraries takes address space for each thread.
+    env = {"RUST_MIN_STACK": str(STACK_BYTES), "MALLOC_ARENA_MAX": "1"}
+    done = run_limited(limit, *args, env=env)
+    if done.code != 0:
+        assert done.code == 8, (args, done.err)
+        assert "thread" in done.err, done.err
+        assert "ulimit" in done.err, done.err
+    return done
+
+
+@pytest.mark.parametrize("threads", [0, 2, 3, 5, 40])
+def test_few_threads_are_enough_or_an_error(tmp_path: Path, threads: int) -> None:
+    source, expected = tmp_path / "source.parquet", rows(0, ROWS).to_pylist()
+    pq.write_table(rows(0, ROWS), source, row_group_size=100)
+    with busy_loops(2):
+        for name in ("x.parquet", "x.csv", "x.jsonl"):
+            copied = with_few_threads(threads, "copy", source, tmp_path / name, "--threads", "4")
+            assert (tmp_path / name).exists() == (copied.code == 0)
+            if copied.code == 0:
+                summed = with_few_threads(threads, "scan", tmp_path / name, "--checksum", "--threads", "4")
+                assert summed.code != 0 or summed.out == run_limited(FEW_FILES, "scan", source, "--checksum").out
+        put = with_few_threads(threads, "upsert", f"delta:{tmp_path}/table", source, "--key", "id", "--threads", "4")
+        again = with_few_threads(threads, "upsert", tmp_path / "table", source, "--key", "id", "--threads", "4")
+        if put.code == 0:
+            assert sorted_rows(pa.table(lr.scan(tmp_path / "table"))) == expected
+        made = with_few_threads(threads, "tpch", "-s", "0.001", "-o", tmp_path / "tpch", "--threads", "4")
+        assert (tmp_path / "tpch/lineitem.parquet").exists() == (made.code == 0)
+    if threads == 40:
+        assert (put.code, again.code, made.code) == (0, 0, 0)
+        assert lr.scan(tmp_path / "tpch/lineitem.parquet").checksum() == lr.scan("tpch:lineitem?sf=0.001").checksum()

@@ -17,20 +17,27 @@ pub(crate) fn cancels(job: &Job) {
         *running = Some(job.clone());
     }
     let ignores_hangups = ignores_hangups();
-    // Fails where a handler is set already, and that is ours from an earlier call.
-    let _ = ctrlc::set_handler(|| {
+    let set = ctrlc::set_handler(|| {
         let job = RUNNING.lock().ok().and_then(|mut running| running.take());
         match job {
             Some(job) => {
                 job.cancel();
-                std::thread::spawn(end_for_certain);
+                // Where the system starts no thread, the next signal ends the process.
+                let _ = std::thread::Builder::new().spawn(end_for_certain);
                 stderr::line("interrupted: cleaning up (Ctrl-C again kills)");
             }
             None => std::process::exit(ErrorKind::Cancelled.exit_code().into()),
         }
     });
+    // Another error is that a handler is set already, and that is ours from an earlier call.
+    if let Err(ctrlc::Error::System(_)) = set {
+        // No thread waits for signals: they end the process, rather than being lost.
+        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP]
+            .into_iter()
+            .for_each(|signal| set_disposition(signal, libc::SIG_DFL));
+    }
     if ignores_hangups {
-        ignore_hangups();
+        set_disposition(libc::SIGHUP, libc::SIG_IGN);
     }
 }
 
@@ -65,7 +72,7 @@ fn ignores_hangups() -> bool {
     action.sa_sigaction == libc::SIG_IGN
 }
 
-fn ignore_hangups() {
+fn set_disposition(signal: libc::c_int, how: libc::sighandler_t) {
     // SAFETY: no code of ours runs on the signal.
-    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    unsafe { libc::signal(signal, how) };
 }

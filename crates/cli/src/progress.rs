@@ -35,8 +35,9 @@ impl Progress {
             return Self { stop: None, drawer: None };
         }
         let (stop, stopped) = channel();
-        let drawer = std::thread::spawn(move || draw(&stopped));
-        Self { stop: Some(stop), drawer: Some(drawer) }
+        // Where the system starts no thread, nothing is drawn.
+        let drawer = std::thread::Builder::new().spawn(move || draw(&stopped)).ok();
+        Self { stop: Some(stop), drawer }
     }
 }
 

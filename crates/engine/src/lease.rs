@@ -185,9 +185,8 @@ impl Lease {
             has_sent: AtomicBool::new(false),
         });
         let beating = Arc::clone(&shared);
-        std::thread::Builder::new().name("lakerace-lease".to_owned()).spawn(move || beating.beat()).map_err(
-            |error| Error::unavailable(format!("a thread could not be started: {error}")).advice("allow more threads"),
-        )?;
+        let started = std::thread::Builder::new().name("lakerace-lease".to_owned()).spawn(move || beating.beat());
+        started.map_err(|error| lakerace_io::threads::not_started(&error))?;
         Ok(Claim::Held(Self { shared, doubts }))
     }
 

@@ -132,7 +132,7 @@ pub(crate) fn run(
         Some(proof) => proof.note(skip_rows(batches, skipped)),
         None => skip_rows(batches, skipped),
     };
-    let sent = pour(read_ahead(batches, QUEUE_BYTES, job)?, sink.as_mut(), load, job)?;
+    let sent = pour(read_ahead(batches, QUEUE_BYTES, job), sink.as_mut(), load, job)?;
     let mut written = sink.finish()?;
     written.skipped = skipped;
     if written.rows + written.rejected != sent {

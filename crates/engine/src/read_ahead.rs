@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, MutexGuard};
 
 use arrow::array::RecordBatch;
@@ -11,14 +12,20 @@ use lakerace_io::{Error, Job, Result};
 
 /// Starts to read `batches` on a thread, up to `bytes` ahead of who takes them; one batch may wait whatever its size.
 /// Ends within a second of the job's cancellation, although the reading thread may be waiting for a store until later.
-pub(crate) fn read_ahead(batches: Batches, bytes: u64, job: &Job) -> Result<Batches> {
+pub(crate) fn read_ahead(batches: Batches, bytes: u64, job: &Job) -> Batches {
     let schema = Arc::clone(batches.schema());
     let shared = Arc::new(Shared { state: Watched::default(), bytes, job: job.clone() });
     let reader = Arc::clone(&shared);
+    // A thread that does not start drops what it was given.
+    let (sender, given) = sync_channel(1);
+    let fill = move || given.recv().map(|batches| reader.fill(batches));
     // Not joined: a thread that waits for a store ends when its request does.
-    let thread = std::thread::Builder::new().name("lakerace-read".to_owned()).spawn(move || reader.fill(batches));
-    thread.map_err(|e| lakerace_io::threads::not_started(&e))?;
-    Ok(Batches::new(schema, Taker { shared }))
+    if std::thread::Builder::new().name("lakerace-read".to_owned()).spawn(fill).is_err() {
+        // Who takes the batches reads them.
+        return batches;
+    }
+    let _ = sender.send(batches);
+    Batches::new(schema, Taker { shared })
 }
 
 struct Shared {

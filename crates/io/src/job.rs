@@ -5,7 +5,7 @@ mod file_io;
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::durability::JobSyncs;
@@ -13,7 +13,7 @@ use crate::file_io::FileIoSeen;
 use crate::lock::{CANCEL_POLL, lock};
 use crate::output::page_cache::PageCache;
 use crate::pipe::Pipe;
-use crate::{DurabilityLevel, Error, FileIo, Meter, RangeOptions, Result};
+use crate::{DurabilityLevel, Error, FileIo, Meter, RangeOptions, Result, runtime};
 
 /// Limits and tuning of one job. `Default` suits a laptop and a small server alike.
 #[derive(Debug, Clone)]
@@ -155,9 +155,6 @@ impl Default for Job {
     }
 }
 
-/// Threads of the I/O runtime: requests wait far more than they compute.
-const IO_THREADS: usize = 2;
-
 /// How long [`block_with_grace`] waits.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -171,45 +168,4 @@ pub(crate) fn block_with_grace(work: impl Future<Output = ()> + Send + 'static) 
         let _ = sender.send(());
     });
     let _ = receiver.recv_timeout(PATIENCE);
-}
-
-/// The I/O runtime of this process, started on first use.
-pub fn runtime() -> Result<&'static tokio::runtime::Handle> {
-    static RUNTIME: OnceLock<std::result::Result<tokio::runtime::Runtime, String>> = OnceLock::new();
-    let started = RUNTIME.get_or_init(|| {
-        check_threads(IO_THREADS)?;
-        tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(IO_THREADS)
-            .thread_name("lakerace-io")
-            .enable_all()
-            .build()
-            .map_err(|e| e.to_string())
-    });
-    match started {
-        Ok(runtime) => Ok(runtime.handle()),
-        Err(e) => Err(Error::unavailable(format!("the I/O runtime could not start: {e}"))
-            .advice("raise the limit of threads (ulimit -u, or the container's), or end other programs")),
-    }
-}
-
-/// Whether the system starts so many threads at a time. A runtime of tokio with fewer threads than it wants panics or waits for ever.
-fn check_threads(count: usize) -> std::result::Result<(), String> {
-    let (release, wait) = std::sync::mpsc::channel::<()>();
-    let wait = Arc::new(Mutex::new(wait));
-    let mut threads = Vec::with_capacity(count);
-    let mut outcome = Ok(());
-    for _ in 0..count {
-        let wait = Arc::clone(&wait);
-        // The channel has no message: the thread ends with the sender.
-        match std::thread::Builder::new().spawn(move || lock(&wait).recv().is_ok()) {
-            Ok(thread) => threads.push(thread),
-            Err(error) => {
-                outcome = Err(error.to_string());
-                break;
-            }
-        }
-    }
-    drop(release);
-    threads.into_iter().for_each(|thread| drop(thread.join()));
-    outcome
 }

@@ -22,6 +22,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::runtime::start_runtime;
 use crate::{Error, Result};
 
 mod connection;
@@ -95,12 +96,7 @@ impl Proxy {
         let listener = std::net::TcpListener::bind(options.listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .thread_name("lakerace-proxy")
-            .enable_all()
-            .build()
-            .map_err(failed)?;
+        let runtime = start_runtime("lakerace-proxy", 2)?;
         let counters = Arc::new(Counters::default());
         let setup = Arc::new(Setup { options: options.clone(), counters: Arc::clone(&counters) });
         let (stop, stopped) = watch::channel(false);

@@ -25,7 +25,7 @@ pub(crate) fn run<T: Send + 'static>(
         // Nobody waits any more after a second Ctrl-C.
         let _ = sender.send(outcome);
     });
-    thread.map_err(|e| errors::raised(py, &Error::from(e).at("a thread for the job")))?;
+    thread.map_err(|e| errors::raised(py, &lakerace_io::threads::not_started(&e)))?;
     let mut interrupted: Option<PyErr> = None;
     loop {
         let answer;

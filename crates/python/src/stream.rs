@@ -130,7 +130,10 @@ impl Reader {
                 }
             }
         };
-        std::thread::Builder::new().name("lakerace-stream".to_owned()).spawn(pull)?;
+        std::thread::Builder::new()
+            .name("lakerace-stream".to_owned())
+            .spawn(pull)
+            .map_err(|e| lakerace_io::threads::not_started(&e))?;
         Ok(Self {
             schema,
             batches: receiver,

@@ -49,11 +49,11 @@ struct State {
 }
 
 impl Pieces {
-    /// Starts the job's threads, or none where it has one only.
-    pub(crate) fn start(make: Arc<Make>, ranges: Ranges, job: &Job) -> Result<Self> {
+    /// Starts the job's threads, or as many as the system starts; none where the job has one only.
+    pub(crate) fn start(make: Arc<Make>, ranges: Ranges, job: &Job) -> Self {
         let threads = job.options().threads;
         if threads <= 1 {
-            return Ok(Self::Inline { make, ranges });
+            return Self::Inline { make, ranges };
         }
         let state = State { ranges, ended: false, started: 0, taken: 0, made: BTreeMap::new(), stop: false };
         let window = WINDOW_OF_EACH * threads as u64;
@@ -62,9 +62,18 @@ impl Pieces {
         for _ in 0..threads {
             let shared = Arc::clone(&all.shared);
             let thread = std::thread::Builder::new().name("lakerace-tpch".to_owned()).spawn(move || shared.work());
-            all.threads.push(thread.map_err(|e| lakerace_io::threads::not_started(&e))?);
+            match thread {
+                Ok(thread) => all.threads.push(thread),
+                // Those that run do all.
+                Err(_) if !all.threads.is_empty() => break,
+                Err(_) => {
+                    let make = Arc::clone(&all.shared.make);
+                    let ranges = std::mem::replace(&mut all.shared.lock().ranges, Box::new(std::iter::empty()));
+                    return Self::Inline { make, ranges };
+                }
+            }
         }
-        Ok(Self::Threads(all))
+        Self::Threads(all)
     }
 }
 

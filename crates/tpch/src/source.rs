@@ -146,7 +146,7 @@ impl Source for TpchSource {
         let filter = plan.request.filter.as_ref().map(|filter| Predicate::bind(filter, &self.schema)).transpose()?;
         let maker = Maker::new(self, selected, filter, Arc::clone(&plan.schema))?;
         let ranges = self.ranges(plan, batch_rows)?;
-        let pieces = Pieces::start(Arc::new(move |entities| maker.batch(entities)), ranges, &self.job)?;
+        let pieces = Pieces::start(Arc::new(move |entities| maker.batch(entities)), ranges, &self.job);
         let rows = Rows {
             pieces: Some(pieces),
             waiting: None,

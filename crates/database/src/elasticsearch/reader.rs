@@ -121,7 +121,8 @@ impl Scan {
             };
             let sender = sender.clone();
             let thread = std::thread::Builder::new().name(format!("slice-{number}"));
-            reading.threads.push(thread.spawn(move || slice.run(&sender)).map_err(Error::from)?);
+            let started = thread.spawn(move || slice.run(&sender));
+            reading.threads.push(started.map_err(|error| lakerace_io::threads::not_started(&error))?);
         }
         Ok(reading)
     }

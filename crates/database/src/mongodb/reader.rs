@@ -148,7 +148,8 @@ pub(super) fn read(job: ReadJob, parts: Vec<Query>) -> Result<Batches> {
                 let _ = sender.send(Err(error.at(&job.connection.location)));
             }
         };
-        std::thread::Builder::new().name("lakerace-mongodb".to_owned()).spawn(run).map_err(Error::from)?;
+        let started = std::thread::Builder::new().name("lakerace-mongodb".to_owned()).spawn(run);
+        started.map_err(|error| lakerace_io::threads::not_started(&error))?;
     }
     let left = job.limit;
     Ok(Batches::new(schema, Receiving { receiver, left, job: job.connection.job }))

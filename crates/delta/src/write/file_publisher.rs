@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, MutexGuard};
 use std::thread::JoinHandle;
 
+use lakerace_io::threads::not_started;
 use lakerace_io::wait::Watched;
 use lakerace_io::{Error, Object, Result, Unpublished};
 
@@ -128,7 +129,7 @@ impl FilePublisher {
             output.publish()
         };
         let begun = std::thread::Builder::new().name("lakerace-finish".to_owned()).spawn(finish);
-        let thread = begun.map_err(|e| self.fail(Error::from(e).at("a thread for an upload")))?;
+        let thread = begun.map_err(|e| self.fail(not_started(&e).at("an upload")))?;
         self.under_way.push_back(UnderWay { thread, file, object });
         Ok(())
     }

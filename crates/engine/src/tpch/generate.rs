@@ -14,6 +14,7 @@ use std::time::Instant;
 use arrow::datatypes::SchemaRef;
 use lakerace_format::{Format, ReadRequest, Sink, Source, Written};
 use lakerace_io::object_store::path::Path;
+use lakerace_io::threads::spawn_or_run;
 use lakerace_io::wait::{into_value, lock};
 use lakerace_io::{Deferred, Error, Job, JobStore, Location, Output, Result};
 use lakerace_tpch::{MAX_STREAMS, Mode, Part, Scale, Spec, Table, TpchSource, check_streams};
@@ -357,8 +358,9 @@ impl Generation {
         let run = Run { options: &self.options, tables: &self.tables, job: &self.job, done, failed, error };
         let (wide, narrow) = (Mutex::new(wide), Mutex::new(narrow));
         let joined: std::thread::Result<()> = std::thread::scope(|scope| {
-            let mut drivers = vec![scope.spawn(|| run.drive(&wide, threads))];
-            drivers.extend((0..beside.min(most)).map(|_| scope.spawn(|| run.drive(&narrow, 1))));
+            // A driver waits for no other: where no thread starts, it drives here.
+            let mut drivers = vec![spawn_or_run(scope, || run.drive(&wide, threads))];
+            drivers.extend((0..beside.min(most)).map(|_| spawn_or_run(scope, || run.drive(&narrow, 1))));
             drivers.into_iter().try_for_each(|driver| driver.join())
         });
         joined.map_err(|_| Error::internal("a thread that generates a table panicked"))?;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use arrow::array::{Array, AsArray, RecordBatchOptions, new_null_array};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use lakerace_io::wait::{lock, wait_briefly};
+use lakerace_io::wait::{into_value, lock, wait_briefly};
 use lakerace_io::{Error, Fetcher, Job, Result};
 
 use super::chain::{Chain, Records, ScannedBlock};
@@ -93,7 +93,7 @@ impl Reader {
         let blocks = if threads == 1 {
             Blocks::Inline { input: Box::new(input), chain: Box::new(chain) }
         } else {
-            Blocks::Threads(Shared::start(&work, input, chain, threads)?)
+            Shared::start(&work, input, chain, threads)?
         };
         let rows_left = limit.unwrap_or(u64::MAX);
         Ok(Self { blocks, work, pending: VecDeque::new(), error: None, rows_left, batch_rows, done: false })
@@ -238,7 +238,7 @@ fn without_block(batch: RecordBatch) -> Result<RecordBatch> {
 }
 
 impl Shared {
-    fn start(work: &Arc<Work>, input: BlockReader, chain: Chain, threads: usize) -> Result<Arc<Self>> {
+    fn start(work: &Arc<Work>, input: BlockReader, chain: Chain, threads: usize) -> Result<Blocks> {
         let shared = Arc::new(Self {
             work: Arc::clone(work),
             input: Mutex::new(input),
@@ -253,12 +253,19 @@ impl Shared {
         for i in 0..threads {
             let thread = Arc::clone(&shared);
             let spawned = std::thread::Builder::new().name(format!("lakerace-csv-{i}")).spawn(move || thread.run());
-            if let Err(error) = spawned {
-                shared.stop();
-                return Err(Error::from(error).at("starting a thread"));
+            match spawned {
+                Ok(_) => {}
+                Err(error) if i == 0 => {
+                    // The calling thread does all.
+                    let all = Arc::into_inner(shared).ok_or_else(|| lakerace_io::threads::not_started(&error))?;
+                    let (input, turns) = (into_value(all.input), into_value(all.chain));
+                    return Ok(Blocks::Inline { input: Box::new(input), chain: Box::new(turns.chain) });
+                }
+                // Those that run do all.
+                Err(_) => break,
             }
         }
-        Ok(shared)
+        Ok(Blocks::Threads(shared))
     }
 
     fn stop(&self) {

@@ -86,7 +86,7 @@ impl<U: DecodeUnits> StepBatches<U> {
     /// Starts the threads.
     pub fn start(scan: ScanTask<U>) -> Result<Self> {
         let threads = scan.job.options().threads.max(1);
-        let inline = threads == 1 || scan.fields.is_empty();
+        let mut inline = threads == 1 || scan.fields.is_empty();
         let lanes = (0..scan.units.count()).map(|_| OnceLock::new()).collect();
         let filter_fields: Vec<FieldRef> = scan.fields[..scan.columns.filtered].to_vec();
         let filter_schema = Arc::new(Schema::new(filter_fields));
@@ -106,7 +106,11 @@ impl<U: DecodeUnits> StepBatches<U> {
                 let shared = Arc::clone(&shared);
                 let thread = std::thread::Builder::new().name(format!("lakerace-decode-{number}"));
                 // Not joined: a thread that waits for the network ends when its request does.
-                thread.spawn(move || shared.work()).map_err(|e| lakerace_io::threads::not_started(&e))?;
+                if thread.spawn(move || shared.work()).is_err() {
+                    // Those that run do all, or else the calling thread.
+                    inline = number == 0;
+                    break;
+                }
             }
         }
         Ok(Self { shared, inline })

@@ -5,7 +5,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::{Sender, unbounded};
-use lakerace_io::wait::{InOrder as Outcomes, lock};
+use lakerace_io::wait::{InOrder as Outcomes, into_value, lock};
 use lakerace_io::{Error, Job, Result};
 
 /// Items that may be under way or done and not taken, beyond one for every thread.
@@ -68,19 +68,27 @@ impl<I: Items, T: Send + 'static> InOrder<I, T> {
         let queue = Mutex::new(Queue { items, next: 0, has_ended: false });
         let shared = Arc::new(Shared { queue, work });
         for number in 0..threads {
-            let (shared, sender, permitted) = (Arc::clone(&shared), sender.clone(), permitted.clone());
+            let (own, sender, permitted) = (Arc::clone(&shared), sender.clone(), permitted.clone());
             let run = move || {
                 while permitted.recv().is_ok() {
-                    let Some(outcome) = shared.one() else { return };
+                    let Some(outcome) = own.one() else { return };
                     if sender.send(outcome).is_err() {
                         return;
                     }
                 }
             };
-            std::thread::Builder::new()
-                .name(format!("lakerace-jsonl-{number}"))
-                .spawn(run)
-                .map_err(|error| lakerace_io::threads::not_started(&error))?;
+            match std::thread::Builder::new().name(format!("lakerace-jsonl-{number}")).spawn(run) {
+                Ok(_) => {}
+                Err(error) if number == 0 => {
+                    // The calling thread does all.
+                    let Shared { queue, work } =
+                        Arc::into_inner(shared).ok_or_else(|| lakerace_io::threads::not_started(&error))?;
+                    let items = into_value(queue).items;
+                    return Ok(Self { crew: Crew::Inline { items, work }, job: job.clone() });
+                }
+                // Those that run do all.
+                Err(_) => break,
+            }
         }
         let crew = Crew::Threads { outcomes: Outcomes::new(outcomes), permits };
         Ok(Self { crew, job: job.clone() })

@@ -110,10 +110,10 @@ impl FileEncoder {
         let (parts, magic) = FileParts::new(Arc::clone(&layout.descriptor), layout.key_values.clone());
         // More threads than columns find nothing to do but the next row group.
         let threads = job.options().threads.min(2 * layout.columns.len());
-        let engine = if threads > 1 {
-            Engine::Threads { pool: Pool::start(threads, &settings)?, open: None, closed: VecDeque::new() }
-        } else {
-            Engine::Inline { scratch: Box::new(Scratch::new(&settings)), encoders: Vec::new() }
+        let pool = if threads > 1 { Pool::start(threads, &settings) } else { None };
+        let engine = match pool {
+            Some(pool) => Engine::Threads { pool, open: None, closed: VecDeque::new() },
+            None => Engine::Inline { scratch: Box::new(Scratch::new(&settings)), encoders: Vec::new() },
         };
         Ok(Self { schema, settings, layout, parts, magic: Some(magic), job: job.clone(), engine, group_rows: 0 })
     }

@@ -99,7 +99,7 @@ impl TextSink {
         let compression = file_compression(output.url(), options.compression)?;
         let level = options.compression.and_then(|c| c.level);
         let encoder = Arc::new(TextEncoder { rows, header, compression, level });
-        let pool = EncoderPool::start(encoder, job.options().threads)?;
+        let pool = EncoderPool::start(encoder, job.options().threads);
         let guessed_row_bytes = (8 * schema.fields().len()).max(1);
         Ok(Box::new(Self {
             output,
@@ -232,32 +232,35 @@ impl TextEncoder {
 }
 
 impl EncoderPool {
-    fn start(encoder: Arc<TextEncoder>, threads: usize) -> Result<Self> {
+    fn start(encoder: Arc<TextEncoder>, threads: usize) -> Self {
         if threads <= 1 {
-            return Ok(Self { encoder, threads: None });
+            return Self { encoder, threads: None };
         }
         let window = threads + AHEAD;
         let (pieces, work) = bounded::<(u64, TextPiece)>(window);
         let (done, stored) = mpsc::channel();
         for i in 0..threads {
-            let (encoder, work, done) = (Arc::clone(&encoder), work.clone(), done.clone());
+            let (own, work, done) = (Arc::clone(&encoder), work.clone(), done.clone());
             let run = move || {
                 // Ends when the sink is gone.
                 for (number, piece) in work {
-                    let outcome = catch_unwind(AssertUnwindSafe(|| encoder.encode(&piece)))
+                    let outcome = catch_unwind(AssertUnwindSafe(|| own.encode(&piece)))
                         .unwrap_or_else(|_| Err(Error::internal("a thread that writes text failed")));
                     if done.send((number, outcome)).is_err() {
                         return;
                     }
                 }
             };
-            std::thread::Builder::new()
-                .name(format!("lakerace-text-{i}"))
-                .spawn(run)
-                .map_err(|error| lakerace_io::threads::not_started(&error))?;
+            if std::thread::Builder::new().name(format!("lakerace-text-{i}")).spawn(run).is_err() {
+                if i == 0 {
+                    return Self { encoder, threads: None };
+                }
+                // Those that run do all.
+                break;
+            }
         }
         let threads = EncoderThreads { pieces, stored: InOrder::new(stored), sent: 0, window: window as u64 };
-        Ok(Self { encoder, threads: Some(threads) })
+        Self { encoder, threads: Some(threads) }
     }
 
     /// Hands in a piece. Gives the next one that is done, where there are enough under way.

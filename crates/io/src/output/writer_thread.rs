@@ -58,7 +58,7 @@ struct Queue {
 
 impl Behind {
     /// A thread that appends to `file`, which has `position` bytes, up to `limit_bytes` behind the caller, and past the page
-    /// cache if it may and that is faster. `None` where many files have one.
+    /// cache if it may and that is faster. `None` where many files have one, or none can be started.
     pub(super) fn begin(
         file: &File,
         position: u64,
@@ -73,14 +73,12 @@ impl Behind {
         file.seek(SeekFrom::Start(position))?;
         let theirs = Arc::clone(&shared);
         let mut writer = Writer { file, position, may_pass, past: None, job: job.clone() };
-        let thread = std::thread::Builder::new()
-            .name("lakerace-write".to_owned())
-            .spawn(move || {
-                theirs.run(&mut writer);
-                drop((writer, permit));
-            })
-            .map_err(|e| crate::threads::not_started(&e))?;
-        Ok(Some(Self { shared, limit_bytes, thread: Some(thread), job: job.clone() }))
+        let thread = std::thread::Builder::new().name("lakerace-write".to_owned()).spawn(move || {
+            theirs.run(&mut writer);
+            drop((writer, permit));
+        });
+        // Without a thread, the caller writes.
+        Ok(thread.ok().map(|thread| Self { shared, limit_bytes, thread: Some(thread), job: job.clone() }))
     }
 
     /// Appends bytes. Blocks while too many wait.

@@ -69,8 +69,8 @@ struct Task {
 }
 
 impl Pool {
-    /// Starts this many threads.
-    pub(crate) fn start(threads: usize, settings: &Settings) -> Result<Self> {
+    /// Starts this many threads, or as many as the system starts; `None` where that is none.
+    pub(crate) fn start(threads: usize, settings: &Settings) -> Option<Self> {
         let shared = Arc::new(Shared { state: Watched::default(), stop: AtomicBool::new(false) });
         let (sender, receiver) = unbounded();
         let room_bytes = WAITING_BYTES.min(settings.row_group_bytes / 4);
@@ -79,11 +79,14 @@ impl Pool {
             let (shared, receiver, settings) = (Arc::clone(&pool.shared), receiver.clone(), settings.clone());
             let thread = std::thread::Builder::new()
                 .name("lakerace-encode".to_owned())
-                .spawn(move || work(&shared, &receiver, &settings))
-                .map_err(|e| lakerace_io::threads::not_started(&e))?;
-            pool.threads.push(thread);
+                .spawn(move || work(&shared, &receiver, &settings));
+            match thread {
+                Ok(thread) => pool.threads.push(thread),
+                // Those that run do all.
+                Err(_) => break,
+            }
         }
-        Ok(pool)
+        (!pool.threads.is_empty()).then_some(pool)
     }
 
     /// Hands an array, which holds about `bytes`, to a column of a group.
