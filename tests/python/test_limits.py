@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -207,3 +208,36 @@ def test_few_threads_are_enough_or_an_error(tmp_path: Path, threads: int) -> Non
     if threads == 40:
         assert (put.code, again.code, made.code) == (0, 0, 0)
         assert lr.scan(tmp_path / "tpch/lineitem.parquet").checksum() == lr.scan("tpch:lineitem?sf=0.001").checksum()
+
+
+#: kB of address space, as `ulimit -v` takes them, in which tables of 50 MB are copied and upserted.
+ADDRESS_SPACE_KB = 1_000_000
+
+
+def test_a_table_is_copied_and_upserted_in_little_address_space(tmp_path: Path) -> None:
+    count = 700_000
+    texts = [f"{number * 7919 % 1_000_003:064x}" for number in range(count)]
+    table = pa.table({"id": pa.array(range(count), pa.int64()), "text": texts})
+    source, limit = tmp_path / "source.parquet", ("RLIMIT_AS", ADDRESS_SPACE_KB << 10)
+    pq.write_table(table, source, compression="none", use_dictionary=False)
+    assert source.stat().st_size > 50_000_000
+    free = lr.scan(source).checksum()
+    for target in ("x.parquet", "x.orc", "x.csv", "x.jsonl"):
+        copied = run_limited(limit, "copy", source, tmp_path / target)
+        assert copied.code == 0, (target, copied.err)
+        assert lr.scan(tmp_path / target).checksum() == free
+    for target in (f"delta:{tmp_path}/table", tmp_path / "table"):
+        put = run_limited(limit, "upsert", target, source, "--key", "id")
+        assert put.code == 0, (target, put.err)
+    assert lr.scan(tmp_path / "table").checksum() == free
+
+
+def test_too_little_address_space_is_said_at_the_start(tmp_path: Path) -> None:
+    source = tmp_path / "source.parquet"
+    pq.write_table(rows(0, 10), source)
+    for args in (["copy", source, tmp_path / "x.csv"], ["upsert", f"delta:{tmp_path}/table", source, "--key", "id"]):
+        done = run_limited(("RLIMIT_AS", 400_000 << 10), *args, "--json")
+        assert done.error["exit_code"] == 8
+        assert "ulimit -v) is 400000 kB, and the job needs " in done.err
+    assert os.listdir(tmp_path) == ["source.parquet"]
+    assert resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY

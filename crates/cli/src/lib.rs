@@ -81,6 +81,7 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
 }
 
 fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
+    limits::check(&cli.command)?;
     match cli.command {
         Command::Copy(args) => copy::run(
             &args,

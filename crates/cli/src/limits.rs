@@ -1,8 +1,29 @@
 //! Limits that the system sets to a process, as the command takes them.
 
+use lakerace::Result;
+use lakerace_io::address_space::{self, JobSize};
 use lakerace_io::open_files;
 
-/// Has as many open files as the user may have.
+use crate::args::Command;
+
+/// Has as many open files as the user may have. Where address space is short, the allocator of C libraries has one arena for
+/// all threads: it takes 64 MiB for each, used or not.
 pub(crate) fn prepare() {
     open_files::raise_limit();
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if address_space::is_limited() {
+        // SAFETY: the call changes a setting of the allocator, which is read when a thread begins to allocate.
+        unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+    }
+}
+
+/// Checks that a command may take the address space that it needs.
+pub(crate) fn check(command: &Command) -> Result<()> {
+    match command {
+        Command::Copy(_) | Command::Upsert(_) | Command::Compact(_) | Command::Sync(_) | Command::Tpch(_) => {
+            address_space::check(JobSize::Writes)
+        }
+        Command::Proxy(_) | Command::Files(_) | Command::Bench { .. } => Ok(()),
+        _ => address_space::check(JobSize::Reads),
+    }
 }

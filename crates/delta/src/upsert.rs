@@ -46,6 +46,7 @@ mod streaming_write;
 use arrow::array::RecordBatch;
 use delta_kernel::transaction::UpdateTableOperation;
 use lakerace_format::{Batches, WriteOptions};
+use lakerace_io::address_space::memory_within;
 use lakerace_io::threads::spawn_or_run;
 use lakerace_io::{Error, ErrorKind, Result};
 use roaring::RoaringTreemap;
@@ -105,7 +106,7 @@ impl Default for UpsertOptions {
             on_duplicate: OnDuplicate::default(),
             merge: Vec::new(),
             insert_only: false,
-            memory_bytes: MEMORY_BYTES,
+            memory_bytes: memory_within(MEMORY_BYTES),
             enables_vectors: false,
             from_version: None,
             fence: None,

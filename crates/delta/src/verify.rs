@@ -16,6 +16,7 @@ mod restored_entry;
 mod state;
 mod statistics;
 
+use lakerace_io::address_space::memory_within;
 use lakerace_io::{Error, ErrorKind, Result};
 
 use self::data_files::CheckedFiles;
@@ -44,7 +45,7 @@ const ROUNDS: usize = 3;
 
 impl Default for VerifyOptions {
     fn default() -> Self {
-        Self { deep: false, repair: false, key: Vec::new(), memory_bytes: MEMORY_BYTES }
+        Self { deep: false, repair: false, key: Vec::new(), memory_bytes: memory_within(MEMORY_BYTES) }
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use crate::address_space::threads_within;
 use crate::durability::JobSyncs;
 use crate::file_io::FileIoSeen;
 use crate::lock::{CANCEL_POLL, lock};
@@ -31,7 +32,7 @@ pub struct JobOptions {
 impl Default for JobOptions {
     fn default() -> Self {
         Self {
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: threads_within(std::thread::available_parallelism().map_or(1, usize::from)),
             ranges: RangeOptions::default(),
             file_io: FileIo::default(),
             durability: DurabilityLevel::default(),

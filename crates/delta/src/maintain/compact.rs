@@ -23,6 +23,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation, WriteState};
 use lakerace_format::{Batches, Expr, InputFile, ParquetSource, ReadRequest, Source, WriteOptions};
+use lakerace_io::address_space::memory_within;
 use lakerace_io::{Error, Object, Result};
 use roaring::RoaringTreemap;
 
@@ -80,7 +81,7 @@ impl Default for CompactOptions {
             max_hidden_share: 0.05,
             max_hidden_per_visible: None,
             min_files: 0,
-            memory_bytes: 512 << 20,
+            memory_bytes: memory_within(512 << 20),
             write: WriteOptions::default(),
         }
     }

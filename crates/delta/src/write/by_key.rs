@@ -6,6 +6,7 @@
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use lakerace_io::Result;
+use lakerace_io::address_space::memory_within;
 
 use crate::key::{KeyColumns, Keys};
 use crate::rows::{KeyedRows, OrderedRows, value_bytes};
@@ -47,7 +48,8 @@ impl ByKey {
     /// no order: an upsert by it will be an error, writing is not.
     pub fn new(schema: &SchemaRef, key: &[String], threads: usize, memory_bytes: Option<u64>) -> Option<Self> {
         let columns = KeyColumns::new(schema, key).ok()?;
-        let limit_bytes = usize::try_from(memory_bytes.unwrap_or(MEMORY_BYTES)).unwrap_or(usize::MAX);
+        let limit_bytes =
+            usize::try_from(memory_bytes.unwrap_or_else(|| memory_within(MEMORY_BYTES))).unwrap_or(usize::MAX);
         let (rows, last) = (KeyedRows::new(schema.clone(), columns.no_keys(), threads), columns.no_keys());
         Some(Self { columns, schema: schema.clone(), threads, limit_bytes, rows, last })
     }

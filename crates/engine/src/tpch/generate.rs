@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_format::{Format, ReadRequest, Sink, Source, Written};
+use lakerace_io::address_space::memory_within;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::threads::spawn_or_run;
 use lakerace_io::wait::{into_value, lock};
@@ -351,7 +352,7 @@ impl Generation {
         let first_wide = self.files.partition_point(|file| threads == 1 || file.weight <= total / (2 * threads as u64));
         let wide = self.files.split_off(first_wide);
         let narrow = std::mem::take(&mut self.files);
-        let memory = self.options.memory_bytes.unwrap_or(MEMORY_BYTES);
+        let memory = self.options.memory_bytes.unwrap_or_else(|| memory_within(MEMORY_BYTES));
         let most = ((memory / FILE_MEMORY_BYTES) as usize).saturating_sub(usize::from(!wide.is_empty())).max(1);
         let beside = if wide.is_empty() { threads } else { (threads / 2).max(1) };
         let (done, error, failed) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
