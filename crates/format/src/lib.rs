@@ -1,5 +1,6 @@
 //! Files to batches and back: Parquet, ORC, CSV, TBL and JSON lines, each planned by `lakerace-io`; Arrow IPC.
 
+mod array_bytes;
 mod arrow_ipc;
 pub mod calendar;
 mod columns;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayData, ArrayRef, AsArray, make_array};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Date64Type, SchemaRef};
+use arrow::datatypes::{Date64Type, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use lakerace_io::{Error, Job, Output, Result};
@@ -27,6 +27,7 @@ use self::options::{ColumnLayout, Layout, Settings};
 use self::pool::{Group, Pool};
 use super::encode::encoder::{ColumnEncoder, Scratch};
 use super::encode::flat_encoder;
+use crate::array_bytes::array_bytes;
 use crate::{Sink, WriteOptions, Written, refuse_to_write_duplicates};
 
 /// Rows that go to an encoder at once.
@@ -300,12 +301,3 @@ fn odd_date(array: &dyn Array) -> Option<i64> {
 }
 
 const MILLISECONDS_OF_A_DAY: i64 = 86_400_000;
-
-/// Bytes of an array's values, about, without what its buffers hold besides them.
-fn array_bytes(array: &ArrayRef) -> u64 {
-    match array.data_type() {
-        DataType::Utf8View => array.as_string_view().views().iter().map(|v| u64::from(*v as u32) + 4).sum(),
-        DataType::BinaryView => array.as_binary_view().views().iter().map(|v| u64::from(*v as u32) + 4).sum(),
-        _ => array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size()) as u64,
-    }
-}

@@ -11,7 +11,8 @@ use lakerace_io::wait::InOrder;
 use lakerace_io::{Error, Job, Output, Result};
 
 use super::{BYTE_ORDER_MARK, FileCompression};
-use crate::{Codec, Compression, Sink, WriteOptions, Written};
+use crate::array_bytes::array_bytes;
+use crate::{Codec, Compression, Sink, WriteOptions, Written, is_large_row};
 
 /// Text of one piece of work, about. Packed files get a member or frame for each, so it is not small.
 const PIECE_BYTES: usize = 2 << 20;
@@ -143,14 +144,21 @@ impl Sink for TextSink {
             return Err(Error::internal("a batch has other columns than its sink").at(self.output.url()));
         }
         self.job.meter().wrote_rows(batch.num_rows() as u64);
+        let row_bytes = batch.columns().iter().map(array_bytes).sum::<u64>() / batch.num_rows().max(1) as u64;
+        // How much text came of other rows tells nothing of large ones: they would be gathered until memory is full.
+        let most_large_rows = match is_large_row(row_bytes, batch.num_columns()) {
+            true => (PIECE_BYTES as u64 / row_bytes) as usize,
+            false => usize::MAX,
+        };
         let mut from = 0;
         while from < batch.num_rows() {
-            let rows = (batch.num_rows() - from).min(self.piece_rows.saturating_sub(self.gathered_rows).max(1));
+            let most_rows = self.piece_rows.min(most_large_rows);
+            let rows = (batch.num_rows() - from).min(most_rows.saturating_sub(self.gathered_rows).max(1));
             self.gathered.push(batch.slice(from, rows));
             self.gathered_rows += rows;
             self.rows += rows as u64;
             from += rows;
-            if self.gathered_rows >= self.piece_rows {
+            if self.gathered_rows >= most_rows {
                 self.send()?;
             }
         }
@@ -290,3 +298,6 @@ impl EncoderThreads {
         outcome.unwrap_or_else(|| Err(Error::internal("the threads that write text have ended"))).map(Some)
     }
 }
+
+#[cfg(test)]
+mod tests;
