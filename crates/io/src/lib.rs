@@ -33,6 +33,7 @@ mod private_file;
 pub mod profile;
 #[cfg(feature = "proxy")]
 pub mod proxy;
+mod read_permit;
 mod runtime;
 mod semaphore;
 mod store;

@@ -15,8 +15,6 @@ use std::sync::{Arc, Mutex};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::lock::lock;
-use crate::wait::Watched;
-use crate::{Job, Result};
 
 /// The most files that systems other than Linux open where they name no limit.
 const UNNAMED_LIMIT: u64 = 10_240;
@@ -79,28 +77,6 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// The right to open a file for a read, until it is dropped.
-#[derive(Debug)]
-pub(crate) struct ReadPermit(());
-
-static READS: Watched<usize> = Watched::new(0);
-
-impl ReadPermit {
-    /// Waits for other reads to end, where there are many. Who has a permit must not wait for another one.
-    pub(crate) fn take(job: &Job) -> Result<Self> {
-        let most = FileShares::of_process().reads;
-        *READS.wait_until(job, |reads| Ok(*reads < most))? += 1;
-        Ok(Self(()))
-    }
-}
-
-impl Drop for ReadPermit {
-    fn drop(&mut self) {
-        *READS.lock() -= 1;
-        READS.notify_all();
-    }
-}
-
 /// Inode, time of change (s, ns) and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileVersion {
@@ -134,8 +110,8 @@ pub(crate) struct OpenedFile {
 #[derive(Debug)]
 pub(crate) struct ReadHandle {
     pub(crate) opened: Arc<OpenedFile>,
-    /// Of a file that is not kept.
-    _permit: Option<ReadPermit>,
+    /// False: it is closed after this read.
+    pub(crate) is_kept: bool,
 }
 
 /// The files of one reader. Dropped, it closes them.
@@ -172,7 +148,7 @@ impl ReaderFiles {
 
     /// Takes a file that was opened, and keeps it open as long as there is room. Where another thread was faster, its file is
     /// the one.
-    pub(crate) fn keep(&self, number: u32, opened: OpenedFile, permit: ReadPermit) -> ReadHandle {
+    pub(crate) fn keep(&self, number: u32, opened: OpenedFile) -> ReadHandle {
         let key = (self.0, number);
         let mut all = lock(&KEPT);
         let all = all.get_or_insert_default();
@@ -181,7 +157,7 @@ impl ReaderFiles {
         }
         let opened = Arc::new(opened);
         let is_kept = all.keep(key, &opened, FileShares::of_process().kept);
-        ReadHandle { opened, _permit: (!is_kept).then_some(permit) }
+        ReadHandle { opened, is_kept }
     }
 }
 
@@ -198,7 +174,7 @@ impl KeptFiles {
         self.clock += 1;
         let kept = self.files.get_mut(&key)?;
         kept.last_read = self.clock;
-        Some(ReadHandle { opened: Arc::clone(&kept.opened), _permit: None })
+        Some(ReadHandle { opened: Arc::clone(&kept.opened), is_kept: true })
     }
 
     /// Whether there is room for a file, after others were closed that nobody reads.

@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use crate::lock::lock;
 use crate::open_files::{FileVersion, OpenedFile, ReadHandle, ReaderFiles};
+use crate::read_permit::ReadPermit;
 use crate::store::error as store_error;
 use crate::{Error, Object, Request, Result};
 
@@ -48,7 +49,7 @@ impl LocalFiles {
         range: &Range<u64>,
         (plan, next): (&[Request], usize),
     ) -> Result<Bytes> {
-        let handle = self.handle(file, object)?;
+        let (handle, _permit) = self.handle(file, object)?;
         let opened = &*handle.opened;
         if range.end > opened.version.size_bytes {
             return Err(object.too_short(range, Some(opened.version.size_bytes)));
@@ -71,15 +72,18 @@ impl LocalFiles {
         bytes
     }
 
-    fn handle(&self, file: u32, object: &Object) -> Result<ReadHandle> {
+    /// The file, and the permit of one that is closed after the read.
+    fn handle(&self, file: u32, object: &Object) -> Result<(ReadHandle, Option<ReadPermit>)> {
         if let Some(handle) = self.open.find(file) {
-            return Ok(handle);
+            return Ok((handle, None));
         }
         let (opened, permit) = object.open_local()?;
         if *lock(&self.versions)[file as usize].get_or_insert(opened.version) != opened.version {
             return Err(store_error::replaced().at(object.url()));
         }
-        Ok(self.open.keep(file, opened, permit))
+        let handle = self.open.keep(file, opened);
+        let permit = (!handle.is_kept).then_some(permit);
+        Ok((handle, permit))
     }
 
     /// Tells the kernel of the file's requests from number `next` on that it was not told of.

@@ -1,7 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::ErrorKind;
 
 fn opened() -> Arc<OpenedFile> {
     let file = tempfile::tempfile().unwrap();
@@ -42,23 +41,10 @@ fn a_reader_that_goes_closes_its_files() {
     let reader = ReaderFiles::new();
     let file = opened();
     let again = OpenedFile { file: file.file.try_clone().unwrap(), version: file.version };
-    let handle = reader.keep(7, again, ReadPermit::take(&Job::default()).unwrap());
+    let handle = reader.keep(7, again);
     assert!(Arc::ptr_eq(&reader.find(7).unwrap().opened, &handle.opened));
     drop(reader);
     assert_eq!(Arc::strong_count(&handle.opened), 1);
-}
-
-#[test]
-fn a_read_waits_for_another_one_until_its_job_is_cancelled() {
-    let (job, cancelled) = (Job::default(), Job::default());
-    cancelled.cancel();
-    let mut permits: Vec<_> = (0..FileShares::of_process().reads).map(|_| ReadPermit::take(&job).unwrap()).collect();
-    assert_eq!(ReadPermit::take(&cancelled).unwrap_err().kind(), ErrorKind::Cancelled);
-    std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| ReadPermit::take(&job).is_ok());
-        permits.pop();
-        assert!(waiting.join().unwrap());
-    });
 }
 
 #[test]

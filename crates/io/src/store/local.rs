@@ -22,9 +22,10 @@ use object_store::{
 };
 
 use super::object_info::ObjectInfo;
-use crate::open_files::{FileVersion, ReadPermit, open_or_make_room};
+use crate::open_files::{FileVersion, open_or_make_room};
 use crate::output::hidden_file::{HiddenFile, is_hidden_name, make_folders, rename_if_absent};
 use crate::path::file_path;
+use crate::read_permit::ReadPermit;
 use crate::{Job, Result as OwnResult};
 
 /// See the [module](self).

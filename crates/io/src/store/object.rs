@@ -14,9 +14,10 @@ use super::local::{open_file, orphaned_files};
 use super::object_info::ObjectInfo;
 use crate::fetch::buffers::{Buffer, collect_body};
 use crate::job::block_with_grace;
-use crate::open_files::{FileVersion, OpenedFile, ReadPermit};
+use crate::open_files::{FileVersion, OpenedFile};
 use crate::path::file_path;
 use crate::profile::Stopwatch;
+use crate::read_permit::ReadPermit;
 use crate::{Error, Job, PathProfile, Pipe, RequestKind, Result};
 
 /// A store as a job uses it: wrapped by retries and the job's meter.
