@@ -90,6 +90,9 @@ fn hadoop_frames(mut stored: &[u8], target: &mut [u8]) -> Option<usize> {
     while !stored.is_empty() {
         let end = written.checked_add(be_u32(stored, 0)?).filter(|end| *end <= target.len())?;
         stored = &stored[4..];
+        if end == written {
+            stored = without_empty_block(stored);
+        }
         while written < end {
             let packed = be_u32(stored, 0)?;
             let block = stored.get(4..4usize.checked_add(packed)?)?;
@@ -100,6 +103,17 @@ fn hadoop_frames(mut stored: &[u8], target: &mut [u8]) -> Option<usize> {
         }
     }
     (written == target.len()).then_some(written)
+}
+
+/// What follows the block of a frame without plain bytes. Some writers leave such a block out.
+fn without_empty_block(stored: &[u8]) -> &[u8] {
+    let block = be_u32(stored, 0).and_then(|packed| stored.get(4..4usize.checked_add(packed)?));
+    match block {
+        Some(block) if lz4_flex::block::decompress_into(block, &mut []).is_ok_and(|bytes| bytes == 0) => {
+            &stored[4 + block.len()..]
+        }
+        _ => stored,
+    }
 }
 
 fn be_u32(bytes: &[u8], at: usize) -> Option<usize> {

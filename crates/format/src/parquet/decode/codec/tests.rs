@@ -63,3 +63,16 @@ fn brotli_packs_zeros_to_almost_nothing() {
     assert!(stored.len() < zeros.len() >> 17, "{} bytes", stored.len());
     assert_eq!(plain(CompressionCodec::BROTLI, &stored, zeros.len()).unwrap(), zeros);
 }
+
+#[test]
+fn lz4_of_hadoop_may_have_frames_without_bytes() {
+    // Hadoop writes the length alone, the crate `parquet` an empty block after it.
+    let (alone, with_block) = (0_u32.to_be_bytes(), hadoop(&[&[b""]]));
+    let text = b"some text, some text, some text".repeat(50);
+    let full = hadoop(&[&[&text]]);
+    for front in [&alone[..], &with_block] {
+        assert_eq!(plain(CompressionCodec::LZ4, front, 0).unwrap(), b"");
+        assert_eq!(plain(CompressionCodec::LZ4, &[front, &full].concat(), text.len()).unwrap(), text);
+        assert_eq!(plain(CompressionCodec::LZ4, &[&full, front].concat(), text.len()).unwrap(), text);
+    }
+}
