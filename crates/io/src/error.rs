@@ -184,7 +184,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(place) = &self.0.place {
-            write!(f, "{}: ", printable(place))?;
+            // A place such as `memory:` brings its colon.
+            let colon = if place.ends_with(':') { "" } else { ":" };
+            write!(f, "{}{colon} ", printable(place))?;
         }
         f.write_str(&printable(&self.0.message))?;
         if let Some(advice) = &self.0.advice {
