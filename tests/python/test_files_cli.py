@@ -108,6 +108,15 @@ def test_trees_and_archives_go_in_and_out(tmp_path: Path, tree: dict[str, bytes]
         assert zipped.read("d1/f01.bin") == tree["d1/f01.bin"]
 
 
+def test_a_store_that_ends_with_the_command_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "a.txt"
+    source.write_bytes(b"a")
+    for arguments in (["put", "memory:", "a.txt", str(source)], ["ls", "memory:"]):
+        done = run("files", *arguments)
+        assert done.code == 2
+        assert "error: memory: a store in memory ends with the command" in done.err
+
+
 def test_keys_encrypt_and_metadata_stays(tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(os.urandom(32))
     (tmp_path / "short").write_bytes(b"x" * 31)

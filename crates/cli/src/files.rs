@@ -126,6 +126,11 @@ fn open(store: &FilesStore, command: &FilesCommand, session: &Session) -> Result
             | FilesCommand::Verify(_)
             | FilesCommand::Mount(_)
     );
+    if store.location == "memory:" {
+        return Err(Error::usage("a store in memory ends with the command, and its files with it")
+            .at("memory:")
+            .advice("name a file or folder; in Python, a store in memory lasts until it is closed"));
+    }
     let key = store.key_file.as_deref().map(read_key).transpose()?;
     let options = Options {
         create: encoding.is_some(),
