@@ -163,6 +163,16 @@ def test_an_append_by_a_key_that_nothing_enforces_is_refused(place: str) -> None
     assert lr.scan(place).count() == 4
 
 
+@pytest.mark.parametrize("mode", ["error", "overwrite", "append", "upsert"])
+@pytest.mark.parametrize("place", ["mongodb", "elasticsearch"], indirect=True)
+def test_another_key_than_the_id_of_the_rows_is_refused(place: str, mode: str) -> None:
+    table = pa.table({"_id": ["x", "y"], "id": [1, 1]})
+    with pytest.raises(lr.UsageError, match="_id"):
+        lr.copy(table, place, key="id", mode=mode)
+    lr.copy(table, place, key="_id", mode=mode)
+    assert lr.scan(place).count() == 2
+
+
 @pytest.mark.parametrize("place", ["mongodb", "sqlite"], indirect=True)
 def test_appends_by_a_key_add_new_rows_alone(place: str) -> None:
     for first in (1, 3, 5):

@@ -163,9 +163,12 @@ impl Opening<'_> {
         let (plan, ids) = match id_column {
             Some(index) if key.is_empty() || key == [index] => (IdPlan::Column(index), Ids::Column),
             None if !key.is_empty() && has_ids => (IdPlan::Key(key), Ids::Key(self.options.key.clone())),
-            Some(index) if !needs_key => (IdPlan::Column(index), Ids::Column),
-            _ if needs_key && is_new => {
+            Some(_) if is_new => {
                 return Err(Error::usage("the rows have an _id, and another key").advice("say --key _id (key)"));
+            }
+            Some(index) if !needs_key => {
+                self.require_unique_index()?;
+                (IdPlan::Column(index), Ids::Column)
             }
             _ if needs_key => (self.by_unique_index(key)?, before.as_ref().map_or(Ids::Row, |kept| kept.ids.clone())),
             _ => {
