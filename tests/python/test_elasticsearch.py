@@ -17,7 +17,7 @@ import urllib.parse
 import urllib.request
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import elastic
 import pyarrow as pa
@@ -316,6 +316,31 @@ def test_duplicate_keys(server: str, tmp_path: Path) -> None:
     assert json.loads(dead.read_text())["key"] == {"id": 1}
     with pytest.raises((lr.ConflictError, lr.InvalidInputError)):
         lr.copy(twice, location(server, "strict"), key="id", mode="append")
+
+
+@pytest.mark.parametrize("mode", ["append", "upsert", "delete"])
+@pytest.mark.parametrize("first_key", [None, "text"])
+def test_rows_by_another_key_than_that_of_the_index_are_refused(
+    server: str, first_key: str | None, mode: Literal["append", "upsert", "delete"]
+) -> None:
+    index = f"keyed-by-{first_key or 'nothing'}-{mode}"
+    lr.copy(rows(20), location(server, index), key=first_key)
+    with pytest.raises(lr.UnsupportedError, match=r"not from \(id\)"):
+        lr.copy(rows(20), location(server, index), key="id", mode=mode)
+    asked(server, f"{index}/_refresh")
+    assert asked(server, f"{index}/_count")["count"] == 20
+
+
+def test_rows_without_a_key_end_the_key_of_an_index(server: str) -> None:
+    target = location(server, "mixed-ids")
+    lr.copy(rows(20), target, key="id")
+    lr.copy(rows(20), target, key="id", mode="upsert")
+    assert lr.scan(target).count() == 20
+    lr.copy(rows(5), target, mode="append")
+    with pytest.raises(lr.UnsupportedError, match="the server has made _ids"):
+        lr.copy(rows(20), target, key="id", mode="upsert")
+    lr.copy(rows(5), target, mode="append")
+    assert lr.scan(target).count() == 30
 
 
 def test_two_loads_at_once(server: str, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ use super::mapping::kind_of;
 /// The key of what we keep in `_meta`.
 pub(super) const OURS: &str = "lakerace";
 const SCHEMA: &str = "schema";
+/// The columns that `_id`s are made from; none where the server has made some of them.
+const KEY: &str = "key";
 
 /// Metadata of a field whose texts are JSON, as the document has it.
 pub(super) const JSON_TEXT: &str = "lakerace.json";
@@ -31,11 +33,26 @@ pub(super) fn kept(meta: &Map<String, Value>) -> Result<Option<SchemaRef>> {
 
 /// Puts a schema into `_meta`.
 pub(super) fn keep(meta: &mut Map<String, Value>, schema: &Schema) {
+    ours(meta)[SCHEMA] = Value::String(schema_to_base64(schema));
+}
+
+/// The key that loads kept in `_meta`; `None` for an index of another program.
+pub(super) fn kept_key(meta: &Map<String, Value>) -> Option<Vec<&str>> {
+    let columns = meta.get(OURS)?.get(KEY)?.as_array()?;
+    Some(columns.iter().filter_map(Value::as_str).collect())
+}
+
+/// Puts a key into `_meta`.
+pub(super) fn keep_key(meta: &mut Map<String, Value>, key: &[&str]) {
+    ours(meta)[KEY] = key.into();
+}
+
+fn ours(meta: &mut Map<String, Value>) -> &mut Value {
     let ours = meta.entry(OURS).or_insert_with(|| Value::Object(Map::new()));
     if !ours.is_object() {
         *ours = Value::Object(Map::new());
     }
-    ours[SCHEMA] = Value::String(schema_to_base64(schema));
+    ours
 }
 
 /// The columns of an index: those that a load kept, then the fields that it knows nothing of, by name.

@@ -8,9 +8,9 @@ use super::catalog::{Catalog, Found, Index};
 use super::client::Client;
 use super::journal::{Entry, Journal};
 use super::location::Location;
-use super::mapping::{find, missing, properties};
+use super::mapping::{ID, find, missing, properties};
 use super::replaced::{self, check_blocks, replaced};
-use super::schema::{keep, kept};
+use super::schema::{keep, keep_key, kept, kept_key};
 use super::settings::{Quiet, Restore};
 use super::state::forget_states;
 use crate::{SinkOptions, WriteMode};
@@ -132,13 +132,15 @@ impl Target {
             WriteMode::Error | WriteMode::Overwrite => {
                 found.check_moved(&location.index)?;
                 let old = replaced(&found, &location.index);
-                Self::staging(catalog, (schema, &mapped, old), run, journal, location)
+                let body = body(schema, &mapped, old, &id_key(schema, options), location);
+                Self::staging(catalog, (schema, body, old), run, journal, location)
             }
             WriteMode::Delete if !exists => Err(Error::not_found("there is no such index").at(&location.shown)),
             WriteMode::Append | WriteMode::Upsert if found.indices.is_empty() => {
                 // They are of an index of this name that somebody has removed.
                 forget_states(client, job, options.job_state.as_deref())?;
-                let made = match catalog.create(&location.index, &body(schema, &mapped, None, location)) {
+                let body = body(schema, &mapped, None, &id_key(schema, options), location);
+                let made = match catalog.create(&location.index, &body) {
                     // Another load has made it meanwhile: the rows go there, too.
                     Err(error) if error.kind() == ErrorKind::Conflict => false,
                     outcome => outcome.map(|()| true)?,
@@ -156,7 +158,7 @@ impl Target {
     /// The index that a run fills beside what is there.
     fn staging(
         catalog: Catalog,
-        (schema, mapped, old): (&SchemaRef, &Map<String, Value>, Option<&Index>),
+        (schema, body, old): (&SchemaRef, Value, Option<&Index>),
         run: &mut Run,
         journal: &Journal,
         location: &Location,
@@ -178,7 +180,7 @@ impl Target {
             run.was_begun = false;
         }
         let name = format!("{}-{}", location.index, entry.run);
-        let body = Catalog::staging_body(body(schema, mapped, old, location), &location.index, &entry.load);
+        let body = Catalog::staging_body(body, &location.index, &entry.load);
         entry.staging = Some(name.clone());
         if !entry.load.is_empty() {
             // The next run removes the index, whenever this one is killed.
@@ -211,6 +213,7 @@ impl Target {
         let Some(mut index) = found.indices.into_iter().max_by(|a, b| a.name.cmp(&b.name)) else {
             return Err(at(Error::conflict("the index was removed at this moment").advice("run it again")));
         };
+        check_key(schema, &index, options).map_err(at)?;
         if options.mode != WriteMode::Delete {
             check_schema(schema, &index, location)?;
             let before = kept(&index.meta)?;
@@ -223,9 +226,14 @@ impl Target {
             let lacks = missing(mapped, schema, &index.properties, allows_narrowing).map_err(at)?;
             let merged = merged(schema, before.as_deref());
             let is_kept = kept(&index.meta)?.is_some() || index.properties.is_empty();
-            if !lacks.is_empty() || is_kept && kept(&index.meta)?.as_deref() != Some(&merged) {
+            let key = id_key(schema, options);
+            let ends_key = kept_key(&index.meta).is_some_and(|kept| kept != key);
+            if !lacks.is_empty() || ends_key || is_kept && kept(&index.meta)?.as_deref() != Some(&merged) {
                 if is_kept {
                     keep(&mut index.meta, &merged);
+                }
+                if ends_key {
+                    keep_key(&mut index.meta, &key);
                 }
                 catalog.put_mapping(&index.name, &json!({ "properties": lacks, "_meta": index.meta }))?;
                 let name = index.name.clone();
@@ -286,13 +294,14 @@ impl Target {
 }
 
 /// The body of an index for these rows, with what stays of one that it replaces, under what the location says.
-fn body(schema: &Schema, mapped: &Map<String, Value>, old: Option<&Index>, location: &Location) -> Value {
+fn body(schema: &Schema, mapped: &Map<String, Value>, old: Option<&Index>, key: &[&str], location: &Location) -> Value {
     let mut body = match old {
         Some(old) => replaced::body(old, schema, mapped.clone(), &location.parameters),
         None => json!({ "mappings": { "dynamic": "strict", "properties": mapped } }),
     };
     let mut meta = body["mappings"]["_meta"].as_object().cloned().unwrap_or_default();
     keep(&mut meta, schema);
+    keep_key(&mut meta, key);
     body["mappings"]["_meta"] = meta.into();
     for (key, value) in &location.parameters.body {
         over(&mut body[key], value);
@@ -328,6 +337,33 @@ fn merged(schema: &Schema, kept: Option<&Schema>) -> Schema {
         }
     }
     Schema::new_with_metadata(fields, kept.metadata().clone())
+}
+
+/// The columns that the `_id`s of these rows are made from; none where the server makes them.
+fn id_key<'a>(schema: &Schema, options: &'a SinkOptions) -> Vec<&'a str> {
+    match options.key.is_empty() && schema.index_of(ID).is_ok() {
+        true => vec![ID],
+        false => options.key.iter().map(String::as_str).collect(),
+    }
+}
+
+/// Rows are found by their `_id`, which must be made from the same key as those of the index.
+fn check_key(schema: &Schema, index: &Index, options: &SinkOptions) -> Result<()> {
+    let key = id_key(schema, options);
+    let Some(kept) = kept_key(&index.meta).filter(|kept| *kept != key) else { return Ok(()) };
+    // Rows without a key are new documents, whatever is there.
+    if key.is_empty() && options.mode == WriteMode::Append {
+        return Ok(());
+    }
+    let made_from = match kept.is_empty() {
+        true => "the server has made _ids of this index".to_owned(),
+        false => format!("the _ids of this index are made from ({})", kept.join(", ")),
+    };
+    Err(Error::unsupported(format!(
+        "{made_from}, and not from ({}): documents of these keys would not be found",
+        key.join(", ")
+    ))
+    .advice("load the index anew with this key (--mode overwrite --key), or name the key that it was loaded with"))
 }
 
 /// Columns of an index keep their types.
