@@ -24,9 +24,23 @@ pub(crate) trait Convert: Send {
     /// Converts one value, of exactly [`Self::width`] bytes.
     fn convert(&self, stored: &[u8]) -> Self::Out;
 
+    /// Converts as many values as `target` has slots, which lie one after the other.
+    #[inline(always)]
+    fn convert_all(&self, stored: &[u8], target: &mut [Self::Out]) {
+        convert_each(self, stored, target);
+    }
+
     /// What was wrong with a value that was converted so far.
     fn flaw(&self) -> Option<Flaw> {
         None
+    }
+}
+
+/// Converts values one by one.
+#[inline(always)]
+fn convert_each<C: Convert + ?Sized>(convert: &C, stored: &[u8], target: &mut [C::Out]) {
+    for (slot, stored) in target.iter_mut().zip(stored.chunks_exact(convert.width())) {
+        *slot = convert.convert(stored);
     }
 }
 
@@ -202,7 +216,7 @@ fn extended<const N: usize>(stored: &[u8]) -> [u8; N] {
 }
 
 macro_rules! big_endian {
-    ($($t:ty: $width:literal, $from:expr;)*) => {$(
+    ($($t:ty: $width:literal, $from:expr, $($convert_all:expr)?;)*) => {$(
         impl Convert for BigEndian<$t> {
             type Out = $t;
             const IS_BYTES: bool = true;
@@ -216,19 +230,60 @@ macro_rules! big_endian {
                 let from: fn([u8; $width]) -> $t = $from;
                 from(extended::<$width>(stored))
             }
+
+            $(
+                fn convert_all(&self, stored: &[u8], target: &mut [$t]) {
+                    let all: fn(&Self, &[u8], &mut [$t]) = $convert_all;
+                    all(self, stored, target);
+                }
+            )?
         }
     )*};
 }
 
+/// Converts values of `width` bytes by words of `N` bytes, which end where the value does. What a word holds of the values before is
+/// shifted out of it, and the sign in.
+#[inline(always)]
+fn convert_words<const N: usize, C: Convert>(
+    convert: &C,
+    stored: &[u8],
+    target: &mut [C::Out],
+    from: impl Fn([u8; N], usize) -> C::Out,
+) {
+    let width = convert.width();
+    // The first values end before a word does.
+    let head = (N - width).div_ceil(width);
+    let (few, many) = target.split_at_mut(head.min(target.len()));
+    convert_each(convert, stored, few);
+    let words = stored.get((head + 1) * width - N..).unwrap_or(&[]).windows(N).step_by(width);
+    for (slot, word) in many.iter_mut().zip(words) {
+        *slot = from(bytes(word), 8 * (N - width));
+    }
+}
+
 big_endian! {
-    u32: 4, u32::from_be_bytes;
-    u64: 8, u64::from_be_bytes;
-    u128: 16, u128::from_be_bytes;
+    u32: 4, u32::from_be_bytes, ;
+    u64: 8, u64::from_be_bytes, |convert, stored, target| match convert.length {
+        1..=8 => convert_words(convert, stored, target, |word, shift| (i64::from_be_bytes(word) << shift >> shift) as u64),
+        _ => convert_each(convert, stored, target),
+    };
+    u128: 16, u128::from_be_bytes, |convert, stored, target| match convert.length {
+        1..=8 => convert_words(convert, stored, target, |word, shift| {
+            i128::from(i64::from_be_bytes(word) << shift >> shift) as u128
+        }),
+        9..=16 => convert_words(convert, stored, target, |word, shift| {
+            (i128::from_be_bytes(word) << shift >> shift) as u128
+        }),
+        _ => convert_each(convert, stored, target),
+    };
     [u64; 4]: 32, |b| {
         let mut words = [0; 4];
         for (word, stored) in words.iter_mut().zip(b.rchunks_exact(8)) {
             *word = u64::from_be_bytes(bytes(stored));
         }
         words
-    };
+    }, ;
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,7 +48,8 @@ impl<C: Convert> Values for Fixed<C> {
     fn dictionary(&mut self, data: PageBytes, count: usize) -> Result<()> {
         let width = self.convert.width();
         let bytes = count.checked_mul(width).and_then(|bytes| data.get(..bytes)).ok_or_else(page_ends)?;
-        self.dictionary = bytes.chunks_exact(width).map(|stored| self.convert.convert(stored)).collect();
+        self.dictionary = vec![C::Out::default(); count];
+        self.convert.convert_all(bytes, &mut self.dictionary);
         Ok(())
     }
 
@@ -202,9 +203,7 @@ fn plain<C: Convert>(convert: &C, stored: &[u8], target: &mut [C::Out]) {
         unsafe { std::ptr::copy_nonoverlapping(stored.as_ptr(), target.as_mut_ptr().cast(), stored.len()) };
         return;
     }
-    for (slot, stored) in target.iter_mut().zip(stored.chunks_exact(convert.width())) {
-        *slot = convert.convert(stored);
-    }
+    convert.convert_all(stored, target);
 }
 
 /// Writes the kept values, and one slot behind them.
