@@ -29,6 +29,9 @@ pub enum Content {
 /// Bytes that tell the format of any packed text: those of the longest block of zstd, and some.
 pub const PACKED_FRONT_BYTES: usize = 512 << 10;
 
+/// Bytes of a byte order mark and the longest mark of a format, or of the front of a JSON array, about.
+const LONGEST_MARK_BYTES: usize = 16;
+
 /// Packings that are not read, by how they begin.
 const UNREAD_PACKINGS: [(&[u8], &str); 4] =
     [(b"\xfd7zXZ\0", "xz"), (b"\x04\x22\x4d\x18", "lz4"), (b"PK\x03\x04", "zip"), (b"\x1f\x9d", "compress")];
@@ -39,10 +42,15 @@ impl Content {
     pub fn of(front: &[u8]) -> Self {
         match FileCompression::detect("", front) {
             FileCompression::None => Self::of_plain(front),
-            compression => match Self::of_plain(&decompressed(front, compression)) {
-                Self::Known(format @ (Format::Parquet | Format::Orc | Format::Arrow)) => Self::PackedFile(format),
-                other => other,
-            },
+            compression => {
+                let (text, is_cut) = decompressed(front, compression);
+                match Self::of_plain(&text) {
+                    Self::Known(format @ (Format::Parquet | Format::Orc | Format::Arrow)) => Self::PackedFile(format),
+                    // A frame may end within a mark.
+                    Self::Text | Self::Unknown if is_cut && text.len() < LONGEST_MARK_BYTES => Self::Unclear,
+                    other => other,
+                }
+            }
         }
     }
 
@@ -89,7 +97,9 @@ impl Content {
             Self::Text => {
                 text.ok_or_else(|| Error::usage("neither the name nor the content says the format").advice(SAY_IT))
             }
-            Self::Unclear => Err(Error::invalid("it is empty").advice(SAY_IT)),
+            Self::Unclear => {
+                Err(Error::invalid("it is empty, has only blanks in front, or is cut short").advice(SAY_IT))
+            }
             Self::JsonArray => Err(Error::unsupported("it is one JSON array, and rows are read from lines of JSON")
                 .advice("make each row a line, for example with: jq -c '.[]' FILE")),
             Self::Packed(name) => Err(Error::unsupported(format!("it is packed with {name}, which is not read"))
@@ -103,15 +113,27 @@ impl Content {
     }
 }
 
-/// The text that packed bytes give, as far as they reach.
-fn decompressed(front: &[u8], compression: FileCompression) -> Vec<u8> {
-    const ENOUGH_BYTES: u64 = 4096;
+/// The text that packed bytes give after a byte order mark and blanks, and whether it ends for want of more packed bytes.
+fn decompressed(front: &[u8], compression: FileCompression) -> (Vec<u8>, bool) {
+    const STEP_BYTES: u64 = 4096;
+    // A few bytes may pack gigabytes of blanks.
+    const BLANK_BYTES_AT_MOST: usize = 16 << 20;
     let mut text = Vec::new();
-    if let Ok(reader) = compression.decompress(std::io::Cursor::new(front.to_vec())) {
+    let Ok(mut reader) = compression.decompress(std::io::Cursor::new(front.to_vec())) else { return (text, true) };
+    let mut passed_bytes = 0;
+    loop {
         // An end within a block is the end of what is looked at; damage is found by the read.
-        let _ = reader.take(ENOUGH_BYTES).read_to_end(&mut text);
+        let read = reader.by_ref().take(STEP_BYTES).read_to_end(&mut text);
+        if passed_bytes == 0 && text.starts_with(BYTE_ORDER_MARK) {
+            text.drain(..BYTE_ORDER_MARK.len());
+        }
+        let is_blank = text.trim_ascii_start().is_empty();
+        if !is_blank || passed_bytes > BLANK_BYTES_AT_MOST || !read.as_ref().is_ok_and(|bytes| *bytes > 0) {
+            return (text, read.is_err());
+        }
+        passed_bytes += text.len();
+        text.clear();
     }
-    text
 }
 
 #[cfg(test)]

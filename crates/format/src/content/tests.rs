@@ -60,6 +60,41 @@ fn files_and_packings_are_told_by_their_marks() {
 }
 
 #[test]
+fn marks_that_frames_of_zstd_cut_are_told_by_more_bytes() {
+    let lines = b"{\"id\":1}\n".repeat(30_000);
+    let marked = [b"\xef\xbb\xbf", &lines[..]].concat();
+    let array = [b"[ ", &lines[..]].concat();
+    let texts = [
+        (&lines, Content::Known(Format::Jsonl)),
+        (&marked, Content::Known(Format::Jsonl)),
+        (&array, Content::JsonArray),
+    ];
+    for (text, content) in texts {
+        for cut in 1..8 {
+            let frames = [&text[..cut], &text[cut..]].map(|part| zstd::bulk::compress(part, 3).unwrap());
+            // The front ends within the second frame.
+            let told = Content::of(&frames.concat()[..frames[0].len() + 12]);
+            assert!(told == Content::Unclear || told == content, "{told:?} by {cut} bytes");
+            assert_eq!(Content::of(&frames.concat()), content, "{cut} bytes");
+        }
+    }
+}
+
+#[test]
+fn blanks_and_skipped_frames_in_front_of_packed_text_are_passed() {
+    let blanks = b"\n".repeat(70_000);
+    for front in [&b""[..], b"\xef\xbb\xbf"] {
+        let text = [front, &blanks, b"{\"id\":1}\n"].concat();
+        for packed in [gzip(&text), zstd::bulk::compress(&text, 3).unwrap()] {
+            assert_eq!(Content::of(&packed), Content::Known(Format::Jsonl));
+        }
+    }
+    let skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 7, 7];
+    let text = zstd::bulk::compress(b"{\"id\":1}\n", 3).unwrap();
+    assert_eq!(Content::of(&[&skipped[..], &text].concat()), Content::Known(Format::Jsonl));
+}
+
+#[test]
 fn what_is_no_rows_is_refused_with_advice() {
     assert_eq!(Content::Text.format(Some(Format::Csv)).unwrap(), Format::Csv);
     for (content, word) in [

@@ -29,7 +29,7 @@ impl FileCompression {
             Self::Gzip
         } else if name.ends_with(".zst")
             || name.ends_with(".zstd")
-            || first_bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
+            || matches!(first_bytes, [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
         {
             Self::Zstd
         } else {
