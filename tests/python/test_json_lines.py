@@ -67,6 +67,43 @@ def test_line_ends_blank_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
     assert lr.scan(path).to_arrow().to_pylist() == [{"a": 1}, {"a": 2}]
 
 
+ZONES = ["Europe/Berlin", "Africa/Monrovia", "Asia/Tokyo", "America/New_York", "+05:30", "UTC"]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_instants_come_back_from_zones_with_seconds_in_their_offset(tmp_path: Path, zone: str) -> None:
+    utc = datetime.timezone.utc
+    times = [datetime.datetime(year, 6, 1, 12, tzinfo=utc) for year in (1700, 1880, 1935, 1965, 2024)]
+    column = pa.array([*times, None], pa.timestamp("us", zone))
+    lists = pa.ListArray.from_arrays(pa.array([0, 6], pa.int32()), column)
+    source, target = tmp_path / "a.parquet", tmp_path / "a.jsonl"
+    pq.write_table(pa.table({"at": column, "s": pa.StructArray.from_arrays([column], ["at"])}), source)
+    ok("copy", source, target, "--verify")
+    lines = [json.loads(line) for line in target.read_text().splitlines()]
+    wanted = [time.isoformat().replace("+00:00", "Z") for time in times]
+    assert [line["at"] for line in lines] == [*wanted, None]
+    assert [line["s"]["at"] for line in lines] == [*wanted, None]
+    lr.copy(pa.table({"all": lists}), tmp_path / "b.jsonl", verify=True)
+    assert json.loads((tmp_path / "b.jsonl").read_text())["all"] == [*wanted, None]
+    table = ok("scan", source).out
+    assert all(text in table for text in wanted), table
+
+
+def test_a_byte_order_mark_that_a_frame_cuts_is_no_csv() -> None:
+    text = b"\xef\xbb\xbf" + b"".join(b'{"a":%d,"s":"0.123"}\n' % n for n in range(30_000))
+    zstd = pa.Codec("zstd")
+    for cut in range(1, 8):
+        packed = b"".join(zstd.compress(part, asbytes=True) for part in (text[:cut], text[cut:]))
+        done = subprocess.run(
+            command("scan", "-", "--count", "-q"),
+            input=packed,
+            capture_output=True,
+            timeout=TIMEOUT_SECONDS,
+            check=True,
+        )
+        assert done.stdout.split() == [b"30000"], cut
+
+
 def test_a_long_line_and_one_across_blocks(tmp_path: Path) -> None:
     expected = [{"id": i, "s": "x" * (5_000_000 if i == 3 else 300_000)} for i in range(8)]
     path = write(tmp_path / "a.jsonl", expected)

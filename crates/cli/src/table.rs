@@ -8,7 +8,7 @@ use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, DurationFormat, FormatOptions};
 use console::{Alignment, style};
 use console::{Term, measure_text_width, pad_str, truncate_str};
-use lakerace::{Error, Result};
+use lakerace::{Error, Result, with_instants_in_utc};
 
 /// Rows that set the widths.
 const SAMPLE_ROWS: usize = 1000;
@@ -43,6 +43,7 @@ impl Table {
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let batch = &with_instants_in_utc(batch.clone())?;
         let widths = match self.widths.take() {
             Some(widths) => widths,
             None => self.header(Some(batch))?,

@@ -12,6 +12,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Schema};
 use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::json::write_text;
+use lakerace_format::with_instants_in_utc;
 use lakerace_io::wait::{lock, value_mut};
 use lakerace_io::{Error, Job, Result};
 
@@ -151,6 +152,7 @@ fn write_object(one: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
             .advice("leave out the column, or --dead-letter (dead_letter)")
     };
     let one = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(failed)?;
+    let one = with_instants_in_utc(one)?;
     let start = out.len();
     let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(&mut *out);
     writer.write(&one).map_err(failed)?;

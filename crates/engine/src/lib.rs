@@ -65,6 +65,7 @@ pub use lakerace_format::predicate::Value;
 pub use lakerace_format::{
     Batches, Codec, ColumnUnion, Compression, CsvOptions, Expr, Extremes, FieldPaths, Format, OnBadRow, OrcOptions,
     ParquetOptions, ReadPlan, ReadRequest, Sink, Source, SourceInfo, TimestampUnit, WriteOptions, Written,
+    with_instants_in_utc,
 };
 pub use lakerace_io::panics::panicked;
 pub use lakerace_io::{

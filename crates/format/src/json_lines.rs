@@ -27,7 +27,7 @@ use self::map_keys::refuse_keys_twice;
 pub use self::source::JsonLinesSource;
 pub use self::texts::values_of_json;
 use crate::text::{TextRows, TextSink};
-use crate::{Sink, WriteOptions, refuse_to_write_duplicates, with_plain_nulls};
+use crate::{Sink, WriteOptions, refuse_to_write_duplicates, with_instants_in_utc, with_plain_nulls};
 
 /// Rows as JSON lines.
 ///
@@ -67,6 +67,7 @@ impl JsonLines {
 
     fn write(&self, batch: &RecordBatch, first_row: u64, out: &mut Vec<u8>) -> Result<()> {
         const ADVICE: &str = "choose another format, or leave the column out with --columns";
+        let batch = &with_instants_in_utc(batch.clone())?;
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             if let Some(what) = has_checked(field.data_type()).then(|| unfit(&column.to_data())).flatten() {
                 let message = format!("column {:?} has {what}", field.name());

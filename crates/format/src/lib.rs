@@ -38,6 +38,7 @@ mod source;
 pub mod suggestions;
 mod table_schema;
 mod text;
+mod utc;
 mod variant;
 
 pub use arrow_ipc::{ArrowSink, ArrowSource};
@@ -67,3 +68,4 @@ pub use schema_bytes::{decode_schema, encode_schema, schema_from_base64, schema_
 pub use sink::{Narrowing, Sink, Written};
 pub use source::{Batches, Extremes, Source, SourceInfo};
 pub use table_schema::TableSchema;
+pub use utc::with_instants_in_utc;

@@ -1,0 +1,55 @@
+//! Instants in UTC, for texts.
+//!
+//! The offset of a zone has seconds where the zone kept local mean time, as Europe/Berlin did until 1893. ISO 8601 has hours and
+//! minutes alone, and the arrow crate rounds the offset: the text would stand for another instant.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, FieldRef, Schema};
+use lakerace_io::{Error, Result};
+
+/// The batch with all timestamps that have a zone in UTC, nested ones and those of dictionaries, too. Their instants are the same.
+///
+/// # Errors
+/// `Internal` where the arrow crate can't cast a type to itself with another zone.
+pub fn with_instants_in_utc(batch: RecordBatch) -> Result<RecordBatch> {
+    let schema = batch.schema();
+    let fields: Vec<FieldRef> = schema.fields().iter().map(field_in_utc).collect();
+    if fields.iter().zip(schema.fields()).all(|(field, before)| field.data_type() == before.data_type()) {
+        return Ok(batch);
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let in_utc = |(column, field): (&ArrayRef, &FieldRef)| -> Result<ArrayRef> {
+        match column.data_type() == field.data_type() {
+            true => Ok(Arc::clone(column)),
+            false => cast_with_options(column, field.data_type(), &options).map_err(Error::unexpected),
+        }
+    };
+    let columns = batch.columns().iter().zip(&fields).map(in_utc).collect::<Result<Vec<_>>>()?;
+    let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema, columns, &rows).map_err(Error::unexpected)
+}
+
+fn field_in_utc(field: &FieldRef) -> FieldRef {
+    let data_type = in_utc(field.data_type());
+    match data_type == *field.data_type() {
+        true => Arc::clone(field),
+        false => Arc::new(field.as_ref().clone().with_data_type(data_type)),
+    }
+}
+
+fn in_utc(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some("UTC".into())),
+        DataType::Dictionary(keys, values) => DataType::Dictionary(keys.clone(), Box::new(in_utc(values))),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field_in_utc).collect()),
+        DataType::List(item) => DataType::List(field_in_utc(item)),
+        DataType::LargeList(item) => DataType::LargeList(field_in_utc(item)),
+        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(field_in_utc(item), *size),
+        DataType::Map(entries, is_sorted) => DataType::Map(field_in_utc(entries), *is_sorted),
+        other => other.clone(),
+    }
+}
