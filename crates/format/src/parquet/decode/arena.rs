@@ -4,7 +4,7 @@
 //! pages ready, mapping one takes a third of the time of 512 small ones; where it must make one, or where a hypervisor
 //! must first find the memory, it takes ten times as long. Which of the two it is changes from second to second, so it
 //! is measured: units are mapped as huge pages until one was slow, and tried again later. What was mapped once is kept for the
-//! next scan for a while, in the [`Stock`].
+//! next scan for a while, in the [`SpareMemory`].
 
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -14,9 +14,9 @@ use std::time::Instant;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-use stock::Stock;
+use spare_memory::SpareMemory;
 
-mod stock;
+mod spare_memory;
 
 /// A huge page. Regions are mapped and unmapped in units of it.
 const UNIT_BYTES: usize = 2 << 20;
@@ -30,7 +30,7 @@ pub(crate) const LARGEST_BYTES: usize = UNITS * UNIT_BYTES / 4;
 
 /// Address space of [`UNITS`] units.
 #[derive(Debug)]
-struct Mapping {
+struct RegionMapping {
     mapped: NonNull<u8>,
     mapped_bytes: usize,
     start: NonNull<u8>,
@@ -39,22 +39,22 @@ struct Mapping {
 }
 
 // SAFETY: it owns its address space; parts of it are handed out once.
-unsafe impl Send for Mapping {}
+unsafe impl Send for RegionMapping {}
 // SAFETY: as above; what is shared is counted by atomics.
-unsafe impl Sync for Mapping {}
+unsafe impl Sync for RegionMapping {}
 
 /// A mapping with a count of users for each unit.
 #[derive(Debug)]
 struct Region {
-    mapping: ManuallyDrop<Mapping>,
-    stock: &'static Stock,
+    mapping: ManuallyDrop<RegionMapping>,
+    spare: &'static SpareMemory,
     /// Parts that lie in each unit, and one for the cursor while more may come.
     users: [AtomicU32; UNITS],
     /// A bit for each resident unit without users.
     idle: AtomicU32,
     /// No part is added any more.
     is_complete: AtomicBool,
-    /// The stock knows that there are idle units.
+    /// The spare memory knows that there are idle units.
     is_noted: AtomicBool,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Part {
     bytes: usize,
 }
 
-impl Mapping {
+impl RegionMapping {
     fn new() -> Option<Self> {
         let mapped_bytes = (UNITS + 1) * UNIT_BYTES;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
@@ -109,7 +109,7 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
+impl Drop for RegionMapping {
     fn drop(&mut self) {
         // SAFETY: mapped by `new`; cursor and parts are gone, as their region has given the mapping up.
         let _ = unsafe { munmap(self.mapped.as_ptr().cast(), self.mapped_bytes) };
@@ -118,12 +118,12 @@ impl Drop for Mapping {
 
 impl Region {
     /// A region in a spare mapping, or in a new one.
-    fn new(stock: &'static Stock) -> Option<Self> {
-        let mapping = stock.take().map_or_else(Mapping::new, Some)?;
+    fn new(spare: &'static SpareMemory) -> Option<Self> {
+        let mapping = spare.take().map_or_else(RegionMapping::new, Some)?;
         Some(Self {
             idle: AtomicU32::new(mapping.resident.load(Ordering::Acquire)),
             mapping: ManuallyDrop::new(mapping),
-            stock,
+            spare,
             users: [const { AtomicU32::new(1) }; UNITS],
             is_complete: AtomicBool::new(false),
             is_noted: AtomicBool::new(false),
@@ -133,7 +133,7 @@ impl Region {
     /// Backs a unit by memory.
     fn populate(&self, unit: usize) {
         if self.idle.fetch_and(!(1 << unit), Ordering::AcqRel) & 1 << unit != 0 {
-            self.stock.release_units(1);
+            self.spare.release_units(1);
             return;
         }
         populate(self.mapping.unit(unit));
@@ -146,13 +146,13 @@ impl Region {
             return;
         }
         // Rows that are streamed give their units back one by one: none of them is to pile up.
-        if !self.is_complete.load(Ordering::Acquire) || !self.stock.admit_unit() {
+        if !self.is_complete.load(Ordering::Acquire) || !self.spare.admit_unit() {
             self.mapping.release(unit);
             return;
         }
         self.idle.fetch_or(1 << unit, Ordering::AcqRel);
         if !self.is_noted.swap(true, Ordering::AcqRel) {
-            self.stock.note(Arc::downgrade(self));
+            self.spare.note(Arc::downgrade(self));
         }
     }
 
@@ -161,25 +161,25 @@ impl Region {
         self.is_noted.store(false, Ordering::Release);
         let idle = self.idle.swap(0, Ordering::AcqRel);
         (0..UNITS).filter(|unit| idle & 1 << unit != 0).for_each(|unit| self.mapping.release(unit));
-        self.stock.release_units(idle.count_ones());
+        self.spare.release_units(idle.count_ones());
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: the mapping is taken once, here, and not used afterwards.
-        self.stock.put(unsafe { ManuallyDrop::take(&mut self.mapping) });
+        self.spare.put(unsafe { ManuallyDrop::take(&mut self.mapping) });
     }
 }
 
 impl Cursor {
     /// At the front of a region without parts; `None` where the system gives no address space.
     pub fn new() -> Option<Self> {
-        Self::in_region_of(Stock::shared())
+        Self::in_region_of(SpareMemory::shared())
     }
 
-    fn in_region_of(stock: &'static Stock) -> Option<Self> {
-        Some(Self { region: Arc::new(Region::new(stock)?), taken: 0, populated: 0, left: 0 })
+    fn in_region_of(spare: &'static SpareMemory) -> Option<Self> {
+        Some(Self { region: Arc::new(Region::new(spare)?), taken: 0, populated: 0, left: 0 })
     }
 
     /// The next `bytes` bytes, at most [`LARGEST_BYTES`]; `None` at the end of the region.

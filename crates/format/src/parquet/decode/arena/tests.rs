@@ -1,12 +1,12 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{Cost, Cursor, LARGEST_BYTES, PAUSES, Part, Stock, UNIT_BYTES, UNITS};
+use super::{Cost, Cursor, LARGEST_BYTES, PAUSES, Part, SpareMemory, UNIT_BYTES, UNITS};
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// A stock that no other test uses and no thread trims.
-fn stock() -> &'static Stock {
-    Box::leak(Box::new(Stock::new(None)))
+/// Spare memory that no other test uses and no thread trims.
+fn spare_memory() -> &'static SpareMemory {
+    Box::leak(Box::new(SpareMemory::new(None)))
 }
 
 fn bytes(part: &mut Part) -> &mut [u8] {
@@ -16,7 +16,7 @@ fn bytes(part: &mut Part) -> &mut [u8] {
 
 #[test]
 fn parts_are_packed_zeroed_and_apart() {
-    let mut cursor = Cursor::in_region_of(stock()).unwrap();
+    let mut cursor = Cursor::in_region_of(spare_memory()).unwrap();
     let mut parts: Vec<Part> = Vec::new();
     for (number, length) in [1, 64, 65, 1 << 20, 3 << 20, LARGEST_BYTES].into_iter().enumerate() {
         let mut part = cursor.take(length).unwrap();
@@ -35,7 +35,7 @@ fn parts_are_packed_zeroed_and_apart() {
 
 #[test]
 fn a_region_ends() {
-    let mut cursor = Cursor::in_region_of(stock()).unwrap();
+    let mut cursor = Cursor::in_region_of(spare_memory()).unwrap();
     let parts: Vec<Part> = std::iter::from_fn(|| cursor.take(UNIT_BYTES + 64)).collect();
     assert_eq!(parts.len(), UNITS - 1);
     assert!(cursor.take(usize::MAX).is_none());
@@ -44,7 +44,7 @@ fn a_region_ends() {
 
 #[test]
 fn units_go_when_their_last_part_does() {
-    let mut cursor = Cursor::in_region_of(stock()).unwrap();
+    let mut cursor = Cursor::in_region_of(spare_memory()).unwrap();
     let users = |cursor: &Cursor| -> Vec<u32> {
         cursor.region.users[..4].iter().map(|users| users.load(Ordering::Relaxed)).collect()
     };
@@ -64,39 +64,39 @@ fn units_go_when_their_last_part_does() {
 
 #[test]
 fn a_dropped_table_is_the_memory_of_the_next() {
-    let stock = stock();
-    let mut cursor = Cursor::in_region_of(stock).unwrap();
+    let spare = spare_memory();
+    let mut cursor = Cursor::in_region_of(spare).unwrap();
     let table: Vec<Part> = (0..4).map(|_| cursor.take(UNIT_BYTES).unwrap()).collect();
     let start = table[0].start();
     drop(cursor);
-    assert_eq!(stock.idle_bytes(), 0, "parts lie in all units");
+    assert_eq!(spare.idle_bytes(), 0, "parts lie in all units");
     drop(table);
-    assert_eq!(stock.idle_bytes(), 4 * UNIT_BYTES);
+    assert_eq!(spare.idle_bytes(), 4 * UNIT_BYTES);
 
-    let mut cursor = Cursor::in_region_of(stock).unwrap();
+    let mut cursor = Cursor::in_region_of(spare).unwrap();
     let mut part = cursor.take(3 * UNIT_BYTES).unwrap();
     assert_eq!(part.start(), start);
-    assert_eq!(stock.idle_bytes(), UNIT_BYTES, "three of four are in use again");
+    assert_eq!(spare.idle_bytes(), UNIT_BYTES, "three of four are in use again");
     bytes(&mut part).fill(7);
     drop(cursor);
     drop(part);
-    assert_eq!(stock.idle_bytes(), 4 * UNIT_BYTES);
+    assert_eq!(spare.idle_bytes(), 4 * UNIT_BYTES);
 }
 
 #[test]
 fn units_of_a_stream_do_not_pile_up() {
-    let stock = stock();
-    let mut cursor = Cursor::in_region_of(stock).unwrap();
+    let spare = spare_memory();
+    let mut cursor = Cursor::in_region_of(spare).unwrap();
     for _ in 0..UNITS - 1 {
         drop(cursor.take(UNIT_BYTES).unwrap());
     }
-    assert_eq!(stock.idle_bytes(), 0);
+    assert_eq!(spare.idle_bytes(), 0);
 }
 
 #[test]
-fn a_stock_is_trimmed_to_what_it_keeps() {
-    let stock = stock();
-    let mut cursors: Vec<Cursor> = (0..3).map(|_| Cursor::in_region_of(stock).unwrap()).collect();
+fn spare_memory_is_trimmed_to_what_it_keeps() {
+    let spare = spare_memory();
+    let mut cursors: Vec<Cursor> = (0..3).map(|_| Cursor::in_region_of(spare).unwrap()).collect();
     let mut parts: Vec<Part> =
         cursors.iter_mut().flat_map(|cursor| (0..UNITS).map(|_| cursor.take(UNIT_BYTES).unwrap())).collect();
     drop(cursors);
@@ -104,12 +104,12 @@ fn a_stock_is_trimmed_to_what_it_keeps() {
     let mut kept = parts.remove(0);
     bytes(&mut kept).fill(9);
     drop(parts);
-    assert_eq!(stock.idle_bytes(), (3 * UNITS - 1) * UNIT_BYTES);
-    stock.trim();
-    assert_eq!(stock.idle_bytes(), UNITS * UNIT_BYTES);
+    assert_eq!(spare.idle_bytes(), (3 * UNITS - 1) * UNIT_BYTES);
+    spare.trim();
+    assert_eq!(spare.idle_bytes(), UNITS * UNIT_BYTES);
     assert!(bytes(&mut kept).iter().all(|byte| *byte == 9), "a unit in use is left alone");
     drop(kept);
-    assert_eq!(stock.idle_bytes(), (UNITS + 1) * UNIT_BYTES);
+    assert_eq!(spare.idle_bytes(), (UNITS + 1) * UNIT_BYTES);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use lakerace_io::freed_memory;
 use lakerace_io::wait::lock;
 
-use super::{Mapping, Region, UNIT_BYTES};
+use super::{Region, RegionMapping, UNIT_BYTES};
 
 /// What stays mapped for good.
 const IDLE_BYTES_KEPT: usize = 64 << 20;
@@ -22,12 +22,12 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// A quarter of the memory that was available to the process at the first scan.
 static IDLE_BYTES_AT_MOST: LazyLock<usize> = LazyLock::new(|| (available_bytes() / 4).max(IDLE_BYTES_KEPT));
 
-static STOCK: Stock = Stock::new(Some(PAUSE));
+static SPARE_MEMORY: SpareMemory = SpareMemory::new(Some(PAUSE));
 
 /// Mapped memory that no part lies in.
 #[derive(Debug)]
-pub(super) struct Stock {
-    state: Mutex<StockState>,
+pub(super) struct SpareMemory {
+    state: Mutex<SpareMemoryState>,
     /// Bytes of units that are resident and idle: those of spare mappings and of regions that some parts still lie in.
     idle_bytes: AtomicUsize,
     /// How long it rests before it is trimmed; `None` where its owner trims it.
@@ -35,8 +35,8 @@ pub(super) struct Stock {
 }
 
 #[derive(Debug)]
-struct StockState {
-    mappings: Vec<Mapping>,
+struct SpareMemoryState {
+    mappings: Vec<RegionMapping>,
     /// Regions with idle units.
     regions: Vec<Weak<Region>>,
     is_used: bool,
@@ -44,26 +44,26 @@ struct StockState {
     trimmed_by: Option<NonZeroU32>,
 }
 
-impl Stock {
+impl SpareMemory {
     pub(super) const fn new(pause: Option<Duration>) -> Self {
-        let state = StockState { mappings: Vec::new(), regions: Vec::new(), is_used: false, trimmed_by: None };
+        let state = SpareMemoryState { mappings: Vec::new(), regions: Vec::new(), is_used: false, trimmed_by: None };
         Self { state: Mutex::new(state), idle_bytes: AtomicUsize::new(0), pause }
     }
 
     /// The stock of this process.
     pub(super) fn shared() -> &'static Self {
-        &STOCK
+        &SPARE_MEMORY
     }
 
     /// The spare mapping that was dropped last.
-    pub(super) fn take(&self) -> Option<Mapping> {
+    pub(super) fn take(&self) -> Option<RegionMapping> {
         let mut state = self.lock();
         state.is_used = true;
         state.mappings.pop()
     }
 
     /// Takes in a mapping, of which all resident units are counted as idle.
-    pub(super) fn put(&'static self, mapping: Mapping) {
+    pub(super) fn put(&'static self, mapping: RegionMapping) {
         if mapping.resident_units() == 0 {
             return;
         }
@@ -116,7 +116,8 @@ impl Stock {
             }
         }
         let mut state = self.lock();
-        let kept = |state: &StockState| state.mappings.iter().map(Mapping::resident_units).sum::<u32>() as usize;
+        let kept =
+            |state: &SpareMemoryState| state.mappings.iter().map(RegionMapping::resident_units).sum::<u32>() as usize;
         let mut freed = Vec::new();
         while kept(&state) * UNIT_BYTES > IDLE_BYTES_KEPT {
             freed.push(state.mappings.remove(0));
@@ -127,12 +128,12 @@ impl Stock {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, StockState> {
+    fn lock(&self) -> MutexGuard<'_, SpareMemoryState> {
         lock(&self.state)
     }
 
     /// Starts the thread that trims after a pause, where none runs and something is to be trimmed.
-    fn trim_later(&'static self, mut state: MutexGuard<'_, StockState>) {
+    fn trim_later(&'static self, mut state: MutexGuard<'_, SpareMemoryState>) {
         let Some(pause) = self.pause else { return };
         let process = NonZeroU32::new(std::process::id());
         if self.idle_bytes() <= IDLE_BYTES_KEPT || state.trimmed_by == process {
