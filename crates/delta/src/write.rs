@@ -179,7 +179,7 @@ fn known_load(table: &Table, write: &TableWrite) -> Result<(Option<u64>, bool)> 
 fn unknown_load(mode: WriteMode) -> Error {
     let instead = match mode {
         WriteMode::Append => {
-            "an append without --batch-rows is one commit, which lakerace history shows: if it is not there, leave out --resume (resume)"
+            "lakerace history shows the commits of an append; where it has none of these rows, nothing was loaded: leave out --resume (resume)"
         }
         WriteMode::Error | WriteMode::Overwrite => {
             "replace its rows by --mode overwrite (mode), or add to them by --mode append without --resume (resume)"

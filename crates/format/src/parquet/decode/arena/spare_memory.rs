@@ -40,7 +40,7 @@ struct SpareMemoryState {
     /// Regions with idle units.
     regions: Vec<Weak<Region>>,
     is_used: bool,
-    /// The process whose thread trims the stock: a forked child has none.
+    /// The process whose thread trims it: a forked child has none.
     trimmed_by: Option<NonZeroU32>,
 }
 
@@ -50,7 +50,7 @@ impl SpareMemory {
         Self { state: Mutex::new(state), idle_bytes: AtomicUsize::new(0), pause }
     }
 
-    /// The stock of this process.
+    /// The spare memory of this process.
     pub(super) fn shared() -> &'static Self {
         &SPARE_MEMORY
     }
