@@ -78,17 +78,19 @@ pub fn panicked(payload: &(dyn Any + Send)) -> Error {
 /// Puts a hook in front of the process's own, once.
 fn install() {
     static INSTALLED: Once = Once::new();
-    INSTALLED.call_once(|| {
-        let before = take_hook();
-        set_hook(Box::new(move |info| {
-            // A thread that ends has no such number any more, and catches nothing.
-            if QUIET.try_with(Cell::get).unwrap_or(0) == 0 {
-                before(info);
-            } else if let Some(text) = text_of(info.payload()) {
-                *lock(&LAST_QUIET) = Some(text);
-            }
-        }));
-    });
+    INSTALLED.call_once(wrap_hook);
+}
+
+fn wrap_hook() {
+    let before = take_hook();
+    set_hook(Box::new(move |info| {
+        // A thread that ends has no such number any more, and catches nothing.
+        if QUIET.try_with(Cell::get).unwrap_or(0) == 0 {
+            before(info);
+        } else if let Some(text) = text_of(info.payload()) {
+            *lock(&LAST_QUIET) = Some(text);
+        }
+    }));
 }
 
 #[cfg(test)]

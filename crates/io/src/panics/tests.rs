@@ -3,7 +3,7 @@
 use std::panic::{catch_unwind, set_hook};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{caught, quietly, shortage};
+use super::{caught, quietly, shortage, wrap_hook};
 use crate::ErrorKind;
 
 /// One test for all: the hook is the process's.
@@ -16,6 +16,8 @@ fn what_is_caught_prints_nothing_and_all_else_does() {
             TOLD.fetch_add(1, Ordering::Relaxed);
         }
     }));
+    // Other tests may have installed the hook, which this one has replaced.
+    wrap_hook();
     assert!(caught(|| panic!("{MINE}")).is_err());
     assert!(caught(|| caught(|| panic!("{MINE}")).is_err()).is_ok_and(|inner| inner));
     assert!(caught(|| quietly(|| panic!("{MINE}"))).is_err());
