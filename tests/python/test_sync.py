@@ -252,6 +252,11 @@ def test_every_step_can_be_the_last_one(tmp_path: Path, has_feed: bool) -> None:
     target = f"sqlite:{path}#t"
     table = made(folder, 300, has_feed=has_feed)
     lr.sync(folder, target, key="id")
+    # The first run had the right to write, and has done nothing yet.
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("DROP TABLE t")
+        database.execute("UPDATE _lakerace_states SET state = ?", [json.dumps({"owner": {}, "runs": 1})])
+    assert lr.sync(folder, target, key="id").upserted == 300
     # The whole table was on its way, and is there; or it is gone again.
     change_state(path, {"is_loading": True})
     assert lr.sync(folder, target, key="id").upserted == 300

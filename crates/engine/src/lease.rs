@@ -114,6 +114,12 @@ fn of_job(value: &Map<String, Value>) -> Value {
         .collect()
 }
 
+/// True for a state of runs alone, of which none has noted a state of its job.
+pub(crate) fn has_no_job_state(text: &str) -> bool {
+    let value = object(Some(text));
+    value.contains_key("runs") && value.keys().all(|key| OWN.contains(&key.as_str()))
+}
+
 /// The earlier runs that a state has doubts about, and that can send no more rows.
 fn doubts(value: &Map<String, Value>, new: Option<&str>) -> Vec<Doubt> {
     let is_over = |entry: &&Value| Owner::of(&entry["owner"]).is_none_or(|owner| owner.is_gone());

@@ -182,7 +182,7 @@ impl<'a> Follower<'a> {
             }
             text => text?,
         };
-        let known = if overwrite { None } else { text.as_deref().map(|text| self.parse(text)).transpose()? };
+        let known = text.as_deref().filter(|_| !overwrite).map(|text| self.parse(text)).transpose()?.flatten();
         let has_doubts = lease::has_doubts(text.as_deref());
         let step = match known {
             None => self.first_step(overwrite)?,
@@ -277,8 +277,12 @@ impl<'a> Follower<'a> {
             .advice("choose another target, or load the table anew over it by --mode overwrite (mode)")
     }
 
-    fn parse(&self, text: &str) -> Result<State> {
-        serde_json::from_str(text).map_err(|error| {
+    /// The state of the job; `None` where a run has begun, and was killed before it noted one.
+    fn parse(&self, text: &str) -> Result<Option<State>> {
+        if lease::has_no_job_state(text) {
+            return Ok(None);
+        }
+        serde_json::from_str(text).map(Some).map_err(|error| {
             Error::corrupt(format!("the target's state can't be read: {error}"))
                 .at(database::shown(self.target))
                 .advice("load the table anew by --mode overwrite (mode)")

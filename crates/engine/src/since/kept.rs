@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::mark::Mark;
 use crate::database::KnownTypes;
+use crate::lease;
 
 /// A run's knowledge of the one before.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,10 +26,10 @@ impl Kept {
     /// Reads what is kept, also by earlier versions, which kept the value alone.
     pub fn parse(text: &str) -> Result<Self> {
         let kept: Map<String, Value> = serde_json::from_str(text).map_err(|_| Mark::damaged())?;
-        let mark = match (kept.get("type"), kept.contains_key("runs")) {
+        let mark = match kept.get("type") {
             // A run has begun, and none has ended.
-            (None, true) => None,
-            (Some(Value::Null), _) => None,
+            None if lease::has_no_job_state(text) => None,
+            Some(Value::Null) => None,
             _ => Some(Mark::parse(&kept)?),
         };
         let text_of = |key: &str| kept.get(key).and_then(Value::as_str);
