@@ -114,7 +114,15 @@ impl Table {
             Some(VersionSpec::Version(version)) => Some(version),
             Some(VersionSpec::Timestamp(millis)) => Some(self.version_at(millis)?),
         };
-        let built = self.build(version).map_err(|error| self.explain(error, version))?;
+        let built = self.build(version).or_else(|error| {
+            let was_missing = error.kind() == ErrorKind::NotFound && version.is_none();
+            let error = self.explain(error, version);
+            // Another writer may have made the table after its log was listed.
+            match was_missing && error.kind() == ErrorKind::Corrupt {
+                true => self.build(None).map_err(|_| error),
+                false => Err(error),
+            }
+        })?;
         Snapshot::new(self.clone(), built).map_err(|error| error.at(self.place()))
     }
 
@@ -183,7 +191,7 @@ impl Table {
             return error.at(self.place());
         }
         match self.inner.paths.store.list(&self.inner.paths.root.clone().join(LOG)) {
-            Ok(found) if found.is_empty() => {
+            Ok(found) if found.iter().all(|file| log_files::is_hidden(&file.path)) => {
                 Error::not_found("there is no Delta table: it has no _delta_log").at(self.place())
             }
             // Listing fails as opening did: the bucket is missing, access is denied.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lakerace_io::ObjectInfo;
+use lakerace_io::object_store::path::Path;
 
 /// A file of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +82,11 @@ pub(crate) fn parse(info: ObjectInfo) -> Option<LogFile> {
         _ => return None,
     };
     Some(LogFile { version, kind, info })
+}
+
+/// Whether a file of the log has a hidden name: no reader's, and that of an entry that its writer has not published yet.
+pub(crate) fn is_hidden(path: &Path) -> bool {
+    path.filename().is_some_and(|name| name.starts_with('.'))
 }
 
 fn number(text: &str, digits: usize) -> Option<u64> {

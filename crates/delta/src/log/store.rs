@@ -23,6 +23,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::completeness::{check_entry, check_json_checkpoint};
 use super::distrust::{Distrust, is_hint};
+use super::files::is_hidden;
 
 /// The store that the kernel sees: paths begin at the table's folder, so that no character of the folder's own name needs
 /// an escape on the way; listings are sorted; and files of the log, which never change, are fetched once and whole.
@@ -156,7 +157,8 @@ impl LogStore {
         let (known, distrust) = (Arc::clone(&self.known), Arc::clone(&self.distrust));
         let all = async move {
             let mut found: Vec<ObjectMeta> = listing.try_collect().await?;
-            found.retain(|file| !distrust.hides(&file.location));
+            // The kernel makes no table where the log has any file, and another writer may be about to make it.
+            found.retain(|file| !is_hidden(&file.location) && !distrust.hides(&file.location));
             // The kernel relies on the order; a disk gives its files in any.
             found.sort_unstable_by(|a, b| a.location.cmp(&b.location));
             let small = found.iter().filter(|file| file.size <= WHOLE_BYTES && is_checkpoint(&file.location));

@@ -171,6 +171,10 @@ pub trait StoreHooks: Send + Sync + 'static {
     async fn get(&self, inner: &InMemory, location: &Path, options: GetOptions) -> Answer<GetResult> {
         inner.get_opts(location, options).await
     }
+
+    fn list(&self, inner: &InMemory, prefix: Option<&Path>) -> BoxStream<'static, Answer<ObjectMeta>> {
+        inner.list(prefix)
+    }
 }
 
 /// A store in memory with hooks.
@@ -216,7 +220,7 @@ impl<H: StoreHooks> ObjectStore for HookedStore<H> {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Answer<ObjectMeta>> {
-        self.inner.list(prefix)
+        self.hooks.list(&self.inner, prefix)
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Answer<ListResult> {

@@ -20,6 +20,7 @@ mod links;
 mod log;
 mod many_files;
 mod names;
+mod new_tables;
 mod not_null;
 mod protocol;
 mod restore;
