@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from lakerace_bench import data, following, generated, lineitem, paths, small_files
+from lakerace_bench import data, following, generated, lineitem, paths, public_cases, small_files
 from lakerace_bench.data import Shape
 from lakerace_bench.generated import Tpch
 from lakerace_bench.lineitem import Lineitem
 from lakerace_bench.loads import Loads
 from lakerace_bench.noise import Noise
+from lakerace_bench.scan_filter import ScanFilter
 from lakerace_bench.small_files import SmallFiles
 from lakerace_bench.upserts import Upserts
 from lakerace_bench.wide import Wide
 
 #: The selective filter keeps 1 % of the rows; `key` is uniform and unsorted, so it prunes no row group.
-_ONE_PERCENT = {"column": "key", "at_least": data.KEY_RANGE // 2, "below": data.KEY_RANGE // 2 + data.KEY_RANGE // 100}
+_ONE_PERCENT = ScanFilter("key", at_least=data.KEY_RANGE // 2, below=data.KEY_RANGE // 2 + data.KEY_RANGE // 100)
 CODEC = "snappy"
 
 _KIB, _MIB = 1 << 10, 1 << 20
@@ -56,6 +57,8 @@ class Inputs:
     tpch: Tpch
     loads: Loads
     small_files: SmallFiles
+    #: `scan-public`: the scale of its tables.
+    public_scale: float
 
 
 #: Benches of upserts.
@@ -102,6 +105,7 @@ def full(size: str = "small") -> Inputs:
         Tpch(SCALES[size]),
         LOADS[size],
         SmallFiles(),
+        1.0,
     )
 
 
@@ -118,6 +122,7 @@ def quick() -> Inputs:
         Tpch(SCALES["quick"]),
         LOADS["quick"],
         SmallFiles(0.05),
+        0.02,
     )
 
 
@@ -137,7 +142,9 @@ class Case:
     #: Which of the input's files is read; a contestant's setting may name another one.
     format: str = "parquet"
     columns: tuple[str, ...] | None = None
-    filter: dict[str, Any] | None = None
+    filter: ScanFilter | None = None
+    #: Reads of the same process before the one that is measured.
+    reads_before: int = 0
     #: What is written.
     codec: str | None = None
     #: `ranges`: bytes between the two that are wanted.
@@ -160,15 +167,14 @@ class Case:
     @property
     def where(self) -> str | None:
         """The filter in SQL."""
-        if self.filter is None:
-            return None
-        column = f'"{self.filter["column"]}"'
-        return f"{column} >= {self.filter['at_least']} AND {column} < {self.filter['below']}"
+        return self.filter.sql if self.filter else None
 
 
 BENCHES = {
     "scan": "Parquet to Arrow in memory: all columns, 2 of 8, a filter that keeps 1 %; local (page cache) and S3 "
     "through 20 ms of latency and 100 MB/s per connection",
+    "scan-public": "Parquet to Arrow in memory, of tables that nobody tuned for: TPC-H as five writers leave it, a web log, taxi trips, "
+    "nested events, 10,000 columns; the first read of a process (cold) and a later one (warm)",
     "write": f"the same table from memory to a local Parquet file, {CODEC}, the same rows per row group",
     "orc-seek": "ORC (and Parquet) of 128 and of 400 columns, all of them and every second one, by settings of the "
     "smallest gap that is not read through; local and S3 at 20 and at 100 ms",
@@ -194,6 +200,7 @@ def all_cases(threads: list[int], inputs: Inputs) -> list[Case]:
     few = (*_orc_seek(inputs), *_seek(inputs), *_orc_codec(inputs))
     return [
         *_scan(threads, inputs),
+        *_scan_public(threads, inputs),
         *few,
         *_upsert(threads, inputs),
         *_tpch(threads, inputs),
@@ -215,6 +222,19 @@ def _scan(threads: list[int], inputs: Inputs) -> list[Case]:
     for count in threads:
         title = f"all 8 columns, {CODEC}"
         cases.append(Case("write", "local", CODEC, count, title, inputs.table, "write", codec=CODEC))
+    return cases
+
+
+def _scan_public(threads: list[int], inputs: Inputs) -> list[Case]:
+    cases = []
+    for name, table, (columns, where) in public_cases.reads(inputs.public_scale):
+        for count in threads:
+            for state, before in public_cases.READS_BEFORE.items():
+                title = f"{name}, {state}"
+                case = Case(
+                    "scan-public", "local", f"{name}-{state}", count, title, table, columns=columns, filter=where
+                )
+                cases.append(replace(case, reads_before=before, warm_up=False))
     return cases
 
 

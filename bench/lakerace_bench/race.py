@@ -203,7 +203,8 @@ class Race:
             return job | _ranges(case, file, round_number)
         return job | {
             "columns": list(case.columns) if case.columns else None,
-            "filter": case.filter,
+            "filter": case.filter.job if case.filter else None,
+            "reads_before": case.reads_before,
             "warm_up": str(files.get(f"{source}-warm-up", file)),
         }
 

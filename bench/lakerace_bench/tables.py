@@ -13,6 +13,7 @@ from lakerace_bench.table import Row, Section, Table
 
 _BENCHES = {
     "scan": "Scan to Arrow in memory",
+    "scan-public": "Scan of public tables to Arrow in memory",
     "write": "Write from memory to Parquet",
     "orc-seek": "Columns of ORC",
     "seek": "To seek or to read on",

@@ -68,6 +68,8 @@ def _serve(
     if prepare is None:
         raise UnableError(f"has no job `{job['kind']}`")
     prepared = prepare(job)
+    for _ in range(job.get("reads_before", 0)):
+        prepared.work()
     say("ready", version=prepared.version, options=prepared.options)
     _expect("run")
     begin = time.perf_counter()

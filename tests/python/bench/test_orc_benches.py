@@ -31,6 +31,7 @@ TINY = Inputs(
     Tpch(0.001),
     cases.LOADS["quick"],
     SmallFiles(0.005),
+    0.02,
 )
 Race = Callable[..., list[Sample]]
 

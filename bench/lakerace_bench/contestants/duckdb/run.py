@@ -19,10 +19,8 @@ def scan(job: dict[str, Any]) -> contest.Prepared:
         path = extensions.use_s3(connection, job["s3"])
     columns = ", ".join(f'"{name}"' for name in job["columns"]) if job["columns"] else "*"
     query = f"SELECT {columns} FROM read_parquet('{path}')"
-    condition = job["filter"]
-    if condition:
-        column = f'"{condition["column"]}"'
-        query += f" WHERE {column} >= {condition['at_least']} AND {column} < {condition['below']}"
+    if job["filter"]:
+        query += f" WHERE {job['filter']['sql']}"
     return contest.Prepared(
         duckdb.__version__,
         lambda: connection.sql(query).fetch_arrow_table(),

@@ -23,11 +23,7 @@ def scan(job: dict[str, Any]) -> contest.Prepared:
     import lakerace as lr
 
     location, storage = _place(job)
-    condition = job["filter"]
-    where = None
-    if condition:
-        column = condition["column"]
-        where = f"{column} >= {condition['at_least']} AND {column} < {condition['below']}"
+    where = job["filter"]["sql"] if job["filter"] else None
     options = {"columns": job["columns"], "where": where, "threads": job["threads"], **job["options"]}
 
     def request() -> Any:

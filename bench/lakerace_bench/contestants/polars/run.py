@@ -21,10 +21,8 @@ def scan(job: dict[str, Any]) -> contest.Prepared:
 
     def query() -> pl.LazyFrame:
         frame = pl.scan_parquet(path, storage_options=storage)
-        condition = job["filter"]
-        if condition:
-            column = pl.col(condition["column"])
-            frame = frame.filter((column >= condition["at_least"]) & (column < condition["below"]))
+        if job["filter"]:
+            frame = frame.filter(pl.sql_expr(job["filter"]["sql"]))
         return frame.select(job["columns"]) if job["columns"] else frame
 
     return contest.Prepared(

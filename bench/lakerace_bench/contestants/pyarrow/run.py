@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 import contest
@@ -75,7 +77,20 @@ def _s3(s3: dict[str, str]) -> tuple[str, Any]:
 
 def _expression(condition: dict[str, Any]) -> Any:
     field = pc.field(condition["column"])
-    return (field >= condition["at_least"]) & (field < condition["below"])
+    parts = []
+    if condition["at_least"] is not None:
+        parts.append(field >= condition["at_least"])
+    if condition["below"] is not None:
+        parts.append(field < condition["below"])
+    if condition["equals"] is not None:
+        parts.append(field == condition["equals"])
+    if condition["one_of"]:
+        parts.append(field.isin(condition["one_of"]))
+    if condition["like"] is not None:
+        parts.append(pc.match_like(field, condition["like"]))
+    if condition["further"]:
+        parts.append(_expression(condition["further"]))
+    return functools.reduce(operator.and_, parts)
 
 
 if __name__ == "__main__":
