@@ -19,6 +19,7 @@ pub(super) mod fixed_bytes;
 pub(super) mod literal_page;
 pub(crate) mod rle;
 pub(crate) mod snappy;
+mod spread;
 pub(super) mod validity;
 pub(super) mod values;
 mod view;

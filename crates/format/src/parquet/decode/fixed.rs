@@ -13,6 +13,7 @@ use super::delta;
 use super::dictionary_indices::{Indexes, Slots};
 use super::error::page_ends;
 use super::literal_page::Pieces;
+use super::spread::spread;
 use super::validity::ValidBits;
 use super::values::{PageEncoding, Values, slots, stored};
 use crate::exec::{RowSelection, copy_kept};
@@ -229,17 +230,5 @@ fn plain_kept<C: Convert>(convert: &C, stored: &[u8], kept: RowSelection<'_>, ta
             unsafe { *slots.get_unchecked_mut(at) = convert.convert(stored) };
             at += piece.bit(row);
         }
-    }
-}
-
-/// Moves the first `dense` slots to the valid ones, from the end on; the others become zero.
-pub(crate) fn spread<T: Copy + Default>(slots: &mut [T], mut dense: usize, valid: ValidBits<'_>) {
-    for row in (0..slots.len()).rev() {
-        slots[row] = if valid.get(row) && dense > 0 {
-            dense -= 1;
-            slots[dense]
-        } else {
-            T::default()
-        };
     }
 }
