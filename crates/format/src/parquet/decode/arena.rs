@@ -9,10 +9,10 @@
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap};
 
 use spare_memory::SpareMemory;
 
@@ -22,6 +22,9 @@ mod spare_memory;
 const UNIT_BYTES: usize = 2 << 20;
 /// Units of a region: address space, of which only what is taken becomes memory.
 const UNITS: usize = 32;
+/// Units that hold memory of another mapping. A process has a limited number of mappings, 65,530 by default, and each such unit is one.
+static MOVED_UNITS: AtomicUsize = AtomicUsize::new(0);
+const MOVED_UNITS_AT_MOST: usize = 4096;
 /// Blocks begin at cache lines.
 const ALIGNMENT: usize = 64;
 
@@ -36,6 +39,8 @@ struct RegionMapping {
     start: NonNull<u8>,
     /// A bit for each unit that is backed by memory.
     resident: AtomicU32,
+    /// A bit for each unit whose memory was moved here: the kernel keeps a record of its own for it.
+    moved: AtomicU32,
 }
 
 // SAFETY: it owns its address space; parts of it are handed out once.
@@ -89,7 +94,7 @@ impl RegionMapping {
         let skipped = mapped.as_ptr().align_offset(UNIT_BYTES);
         // SAFETY: the mapping is one unit longer than the units that begin at the next multiple of one.
         let start = unsafe { mapped.add(skipped) };
-        Some(Self { mapped, mapped_bytes, start, resident: AtomicU32::new(0) })
+        Some(Self { mapped, mapped_bytes, start, resident: AtomicU32::new(0), moved: AtomicU32::new(0) })
     }
 
     fn unit(&self, unit: usize) -> *mut std::ffi::c_void {
@@ -107,10 +112,27 @@ impl RegionMapping {
         // SAFETY: the unit lies within the mapping, and no part does lie in it.
         let _ = unsafe { madvise(self.unit(unit), UNIT_BYTES, Advice::LinuxDontNeed) };
     }
+
+    /// Moves the memory of a unit without users to a unit of another mapping, which has none; `false` where the kernel can't.
+    fn move_unit(&self, unit: usize, target: &Self, target_unit: usize) -> bool {
+        let flags = MremapFlags::MAYMOVE | MremapFlags::DONTUNMAP;
+        let (from, to) = (self.unit(unit), target.unit(target_unit));
+        // SAFETY: both units lie within their mappings, no part lies in either, and the address space of both stays mapped.
+        if unsafe { mremap_fixed(from, UNIT_BYTES, UNIT_BYTES, flags, to) }.is_err() {
+            return false;
+        }
+        self.resident.fetch_and(!(1 << unit), Ordering::AcqRel);
+        target.resident.fetch_or(1 << target_unit, Ordering::AcqRel);
+        if target.moved.fetch_or(1 << target_unit, Ordering::AcqRel) & 1 << target_unit == 0 {
+            MOVED_UNITS.fetch_add(1, Ordering::Relaxed);
+        }
+        true
+    }
 }
 
 impl Drop for RegionMapping {
     fn drop(&mut self) {
+        MOVED_UNITS.fetch_sub(self.moved.load(Ordering::Acquire).count_ones() as usize, Ordering::Relaxed);
         // SAFETY: mapped by `new`; cursor and parts are gone, as their region has given the mapping up.
         let _ = unsafe { munmap(self.mapped.as_ptr().cast(), self.mapped_bytes) };
     }
@@ -136,8 +158,31 @@ impl Region {
             self.spare.release_units(1);
             return;
         }
+        if self.spare.move_unit_to(&self.mapping, unit) {
+            return;
+        }
         populate(self.mapping.unit(unit));
         self.mapping.resident.fetch_or(1 << unit, Ordering::AcqRel);
+    }
+
+    /// Takes an idle unit, the last one, out of the region's hands.
+    fn claim_idle(&self) -> Option<usize> {
+        let mut idle = self.idle.load(Ordering::Acquire);
+        while idle != 0 {
+            let unit = idle.ilog2();
+            idle = self.idle.fetch_and(!(1 << unit), Ordering::AcqRel);
+            if idle & 1 << unit != 0 {
+                return Some(unit as usize);
+            }
+        }
+        None
+    }
+
+    /// Lets other regions use the idle units.
+    fn note_idle(self: &Arc<Self>) {
+        if self.idle.load(Ordering::Acquire) != 0 && !self.is_noted.swap(true, Ordering::AcqRel) {
+            self.spare.note(Arc::downgrade(self));
+        }
     }
 
     /// Gives up one use of a unit.
@@ -151,9 +196,7 @@ impl Region {
             return;
         }
         self.idle.fetch_or(1 << unit, Ordering::AcqRel);
-        if !self.is_noted.swap(true, Ordering::AcqRel) {
-            self.spare.note(Arc::downgrade(self));
-        }
+        self.note_idle();
     }
 
     /// Gives idle units back to the system.
@@ -179,7 +222,9 @@ impl Cursor {
     }
 
     fn in_region_of(spare: &'static SpareMemory) -> Option<Self> {
-        Some(Self { region: Arc::new(Region::new(spare)?), taken: 0, populated: 0, left: 0 })
+        let region = Arc::new(Region::new(spare)?);
+        region.note_idle();
+        Some(Self { region, taken: 0, populated: 0, left: 0 })
     }
 
     /// The next `bytes` bytes, at most [`LARGEST_BYTES`]; `None` at the end of the region.

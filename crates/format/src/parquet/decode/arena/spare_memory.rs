@@ -4,15 +4,16 @@
 //! each time. Up to [`IDLE_BYTES_AT_MOST`] of them stay mapped until no region was made or dropped for [`PAUSE`]; then all but
 //! [`IDLE_BYTES_KEPT`] go back.
 
+use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{LazyLock, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use lakerace_io::freed_memory;
 use lakerace_io::wait::lock;
 
-use super::{Region, RegionMapping, UNIT_BYTES};
+use super::{MOVED_UNITS, MOVED_UNITS_AT_MOST, Region, RegionMapping, UNIT_BYTES};
 
 /// What stays mapped for good.
 const IDLE_BYTES_KEPT: usize = 64 << 20;
@@ -36,7 +37,8 @@ pub(super) struct SpareMemory {
 
 #[derive(Debug)]
 struct SpareMemoryState {
-    mappings: Vec<RegionMapping>,
+    /// In the order in which they were dropped: a table is dropped front to back, and the next one takes the same memory in the same order.
+    mappings: VecDeque<RegionMapping>,
     /// Regions with idle units.
     regions: Vec<Weak<Region>>,
     is_used: bool,
@@ -46,7 +48,8 @@ struct SpareMemoryState {
 
 impl SpareMemory {
     pub(super) const fn new(pause: Option<Duration>) -> Self {
-        let state = SpareMemoryState { mappings: Vec::new(), regions: Vec::new(), is_used: false, trimmed_by: None };
+        let state =
+            SpareMemoryState { mappings: VecDeque::new(), regions: Vec::new(), is_used: false, trimmed_by: None };
         Self { state: Mutex::new(state), idle_bytes: AtomicUsize::new(0), pause }
     }
 
@@ -55,11 +58,50 @@ impl SpareMemory {
         &SPARE_MEMORY
     }
 
-    /// The spare mapping that was dropped last.
+    /// The spare mapping that was dropped first.
     pub(super) fn take(&self) -> Option<RegionMapping> {
         let mut state = self.lock();
         state.is_used = true;
-        state.mappings.pop()
+        state.mappings.pop_front()
+    }
+
+    /// Moves the memory of an idle unit, wherever it lies, to a unit that has none; `false` where there is no such memory or the kernel can't.
+    pub(super) fn move_unit_to(&self, target: &RegionMapping, unit: usize) -> bool {
+        // Under the lock throughout: another thread may be about to move away the memory of this very unit.
+        let mut state = self.lock();
+        if self.idle_bytes() == 0 || MOVED_UNITS.load(Ordering::Relaxed) >= MOVED_UNITS_AT_MOST {
+            return false;
+        }
+        // The mappings that come last are wanted last.
+        for mapping in state.mappings.iter().rev() {
+            let resident = mapping.resident.load(Ordering::Acquire);
+            if resident != 0 {
+                let is_moved = mapping.move_unit(resident.ilog2() as usize, target, unit);
+                self.release_units(u32::from(is_moved));
+                return is_moved;
+            }
+        }
+        let mut is_moved = false;
+        // Dropping the last handle of a region takes the lock.
+        let mut handles = Vec::new();
+        while let Some(region) = state.regions.pop() {
+            let Some(held) = region.upgrade() else { continue };
+            handles.push(Arc::clone(&held));
+            held.is_noted.store(false, Ordering::Release);
+            let Some(idle) = held.claim_idle() else { continue };
+            is_moved = held.mapping.move_unit(idle, target, unit);
+            if is_moved {
+                self.release_units(1);
+            } else {
+                held.idle.fetch_or(1 << idle, Ordering::AcqRel);
+            }
+            if !held.is_noted.swap(true, Ordering::AcqRel) {
+                state.regions.push(region);
+            }
+            break;
+        }
+        drop(state);
+        is_moved
     }
 
     /// Takes in a mapping, of which all resident units are counted as idle.
@@ -69,7 +111,7 @@ impl SpareMemory {
         }
         let mut state = self.lock();
         state.is_used = true;
-        state.mappings.push(mapping);
+        state.mappings.push_back(mapping);
         self.trim_later(state);
     }
 
@@ -107,20 +149,14 @@ impl SpareMemory {
     /// Gives idle units back to the system until `IDLE_BYTES_KEPT` are left, those of regions in use first.
     pub(super) fn trim(&self) {
         let mut state = self.lock();
-        let regions = std::mem::take(&mut state.regions);
-        // Dropping the last handle of a region takes the lock.
-        drop(state);
-        for region in regions {
-            if let Some(region) = region.upgrade() {
-                region.release_idle();
-            }
-        }
-        let mut state = self.lock();
+        // Under the lock: a region's cursor may be about to use such a unit again. Dropping the last handle of a region takes the lock.
+        let handles: Vec<Arc<Region>> = state.regions.drain(..).filter_map(|region| region.upgrade()).collect();
+        handles.iter().for_each(|region| region.release_idle());
         let kept =
             |state: &SpareMemoryState| state.mappings.iter().map(RegionMapping::resident_units).sum::<u32>() as usize;
         let mut freed = Vec::new();
         while kept(&state) * UNIT_BYTES > IDLE_BYTES_KEPT {
-            freed.push(state.mappings.remove(0));
+            freed.extend(state.mappings.pop_back());
         }
         drop(state);
         for mapping in freed {

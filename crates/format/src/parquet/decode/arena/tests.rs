@@ -2,7 +2,10 @@
 
 use super::{Cost, Cursor, LARGEST_BYTES, PAUSES, Part, SpareMemory, UNIT_BYTES, UNITS};
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 
 /// Spare memory that no other test uses and no thread trims.
 fn spare_memory() -> &'static SpareMemory {
@@ -81,6 +84,69 @@ fn a_dropped_table_is_the_memory_of_the_next() {
     drop(cursor);
     drop(part);
     assert_eq!(spare.idle_bytes(), 4 * UNIT_BYTES);
+}
+
+#[test]
+fn idle_units_move_to_where_they_are_wanted() {
+    let spare = spare_memory();
+    let mut cursor = Cursor::in_region_of(spare).unwrap();
+    let table: Vec<Part> = (0..4).map(|_| cursor.take(UNIT_BYTES).unwrap()).collect();
+    drop(cursor);
+    drop(table);
+    assert_eq!(spare.idle_bytes(), 4 * UNIT_BYTES);
+
+    // A small column has the mapping, and a large one begins in a new one.
+    let mut small = Cursor::in_region_of(spare).unwrap();
+    let mut large = Cursor::in_region_of(spare).unwrap();
+    let mut first = small.take(UNIT_BYTES).unwrap();
+    bytes(&mut first).fill(1);
+    let mut second = large.take(3 * UNIT_BYTES).unwrap();
+    assert_eq!(spare.idle_bytes(), 0, "no memory was added");
+    bytes(&mut second).fill(2);
+    // The small one grows after all.
+    let mut third = small.take(UNIT_BYTES).unwrap();
+    bytes(&mut third).fill(3);
+    for (number, part) in [&mut first, &mut second, &mut third].into_iter().enumerate() {
+        assert!(bytes(part).iter().all(|byte| *byte == number as u8 + 1), "part {number} is its own");
+    }
+    drop((small, large, first, second, third));
+    assert_eq!(spare.idle_bytes(), 5 * UNIT_BYTES);
+}
+
+/// Takes, fills, checks and drops parts.
+fn use_memory(spare: &'static SpareMemory, seed: u64) {
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut held: Vec<(Part, u8)> = Vec::new();
+    for _ in 0..20 {
+        let mut cursor = Cursor::in_region_of(spare).unwrap();
+        for _ in 0..random.random_range(1..8) {
+            let Some(mut part) = cursor.take(random.random_range(1..2 * UNIT_BYTES)) else { break };
+            let mark = random.random();
+            bytes(&mut part).fill(mark);
+            held.push((part, mark));
+        }
+        while held.len() > 6 {
+            let (mut part, mark) = held.swap_remove(random.random_range(0..held.len()));
+            assert!(bytes(&mut part).iter().all(|byte| *byte == mark), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn threads_share_spare_memory_while_it_is_trimmed() {
+    let spare = spare_memory();
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                spare.trim();
+            }
+        });
+        let users: Vec<_> = (0..3).map(|seed| scope.spawn(move || use_memory(spare, seed))).collect();
+        let ended: Vec<_> = users.into_iter().map(|user| user.join()).collect();
+        is_done.store(true, Ordering::Relaxed);
+        ended.into_iter().for_each(|end| end.unwrap());
+    });
 }
 
 #[test]
