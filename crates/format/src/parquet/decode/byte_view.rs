@@ -54,9 +54,15 @@ struct Plain {
     buffer: Option<u32>,
 }
 
+/// Values of a mean length from here on are checked one by one.
+const LONG_VALUE_BYTES: usize = 64;
+
 impl Plain {
-    fn new(data: PageBytes, is_text: bool) -> Self {
-        let is_utf8 = is_text && simdutf8::basic::from_utf8(&data).is_ok();
+    /// A page of `count` values.
+    fn new(data: PageBytes, is_text: bool, count: usize) -> Self {
+        // A length of 128 or more is no character: a page of long values is not UTF-8 as a whole, and is not tried.
+        let is_short = data.len() / count.max(1) < LONG_VALUE_BYTES + LENGTH_BYTES;
+        let is_utf8 = is_text && is_short && simdutf8::basic::from_utf8(&data).is_ok();
         Self { data, at: 0, lengths: None, is_utf8, buffer: None }
     }
 
@@ -98,7 +104,7 @@ impl Views {
             pool,
             dictionary: Vec::new(),
             dictionary_buffer: None,
-            page: Page::Plain(Plain::new(PageBytes::empty(), false)),
+            page: Page::Plain(Plain::new(PageBytes::empty(), false, 0)),
             out: None,
             rows: 0,
             len: 0,
@@ -116,7 +122,7 @@ impl Values for Views {
         if count > data.len() / 4 {
             return Err(page_ends());
         }
-        let mut page = Plain::new(data, self.is_text);
+        let mut page = Plain::new(data, self.is_text, count);
         let mut views = vec![0; count];
         let made = page.make(&mut views, &[])?;
         page.note(&made, count, self.is_text, &mut Vec::new())?;
@@ -141,7 +147,7 @@ impl Values for Views {
             PageEncoding::DeltaByteArray => delta::prefixed_byte_arrays(&data, count)?,
             other => return Err(other.unfit()),
         };
-        self.page = Page::Plain(Plain::new(data, self.is_text));
+        self.page = Page::Plain(Plain::new(data, self.is_text, count));
         Ok(())
     }
 
@@ -472,6 +478,10 @@ fn check_views(views: &[u128], buffers: &[Buffer], doubt: Doubt) -> Result<()> {
 }
 
 fn check_utf8(value: &[u8]) -> Result<()> {
+    // Most texts are, and this takes less than a call of a checker that is made for long ones.
+    if value.is_ascii() {
+        return Ok(());
+    }
     simdutf8::basic::from_utf8(value).map(drop).map_err(|_| Error::corrupt("text that is not UTF-8"))
 }
 
