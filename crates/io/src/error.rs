@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::option::Door;
 use crate::printable;
 
 /// What the caller has to do about an error.
@@ -70,7 +71,7 @@ impl ErrorKind {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error that names its place and what to do. Displays as `place: message (advice)`, control characters
-/// escaped.
+/// escaped. Message, place and advice may name [options](crate::option), which [`Error::text`] shows as a door has them.
 ///
 /// ```
 /// use lakerace_io::Error;
@@ -165,12 +166,22 @@ impl Error {
         self.0.kind
     }
 
-    /// The message without place and advice.
+    /// The error in the words of a door.
+    pub fn text(&self, door: Door) -> ErrorText {
+        let shown = |text: &String| door.show(text).into_owned();
+        ErrorText {
+            message: shown(&self.0.message),
+            place: self.0.place.as_ref().map(shown),
+            advice: self.0.advice.as_ref().map(shown),
+        }
+    }
+
+    /// The message without place and advice, for other messages: [`Error::text`] has the words for people.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What the user can do about it, where known.
+    /// What the user can do about it, where known, for the advice of other errors.
     pub fn advice_text(&self) -> Option<&str> {
         self.0.advice.as_deref()
     }
@@ -183,16 +194,33 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(place) = &self.0.place {
+        self.text(Door::Library).fmt(f)
+    }
+}
+
+/// The texts of an error, with options as a [`Door`] has them. Displays as [`Error`] does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorText {
+    /// The message without place and advice.
+    pub message: String,
+    /// The file, URL or position, where known.
+    pub place: Option<String>,
+    /// What the user can do about it, where known.
+    pub advice: Option<String>,
+}
+
+impl fmt::Display for ErrorText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
             // A place such as `memory:` brings its colon.
             let colon = if place.ends_with(':') { "" } else { ":" };
             write!(f, "{}{colon} ", printable(place))?;
         }
-        f.write_str(&printable(&self.0.message))?;
-        if let Some(advice) = &self.0.advice {
-            write!(f, " ({})", printable(advice))?;
+        f.write_str(&printable(&self.message))?;
+        match &self.advice {
+            Some(advice) => write!(f, " ({})", printable(advice)),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

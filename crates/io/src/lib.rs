@@ -23,6 +23,7 @@ mod lock;
 mod meter;
 pub mod nearest;
 pub mod open_files;
+pub mod option;
 mod output;
 pub mod panics;
 mod path;
@@ -41,7 +42,7 @@ pub mod threads;
 pub mod wait;
 
 pub use durability::DurabilityLevel;
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, ErrorText, Result};
 pub use fetch::Fetcher;
 pub use file_io::FileIo;
 pub use glob::Glob;

@@ -1,0 +1,48 @@
+//! Jobs that a text tells to run.
+
+use super::OptionValue;
+
+/// A job as all doors know it.
+#[derive(Debug, Clone, Copy)]
+pub struct JobDefinition {
+    /// The command's name.
+    pub name: &'static str,
+    /// What follows the name in the command before options.
+    pub arguments: &'static str,
+    /// The call in Python, without its parentheses.
+    pub python: &'static str,
+}
+
+/// Sets and unsets properties of a table.
+pub static ALTER: JobDefinition = JobDefinition { name: "alter", arguments: "TABLE", python: "Table.alter" };
+/// Merges small files of a table.
+pub static COMPACT: JobDefinition = JobDefinition { name: "compact", arguments: "TABLE", python: "Table.compact" };
+/// Copies a table to a new one.
+pub static COPY: JobDefinition = JobDefinition { name: "copy", arguments: "TABLE delta:NEW", python: "copy" };
+/// Shows the versions of a table.
+pub static HISTORY: JobDefinition = JobDefinition { name: "history", arguments: "TABLE", python: "Table.history" };
+/// Generates the tables of TPC-H.
+pub static TPCH: JobDefinition = JobDefinition { name: "tpch", arguments: "", python: "tpch" };
+/// Checks a table.
+pub static VERIFY_TABLE: JobDefinition = JobDefinition { name: "verify", arguments: "TABLE", python: "Table.verify" };
+
+/// All jobs that texts name.
+pub static ALL_JOBS: &[&JobDefinition] = &[&ALTER, &COMPACT, &COPY, &HISTORY, &TPCH, &VERIFY_TABLE];
+
+impl JobDefinition {
+    /// The job with options: `ALTER.with([UNSET.to("delta.appendOnly")])`.
+    pub fn with(&'static self, options: impl IntoIterator<Item = OptionValue>) -> JobCall {
+        JobCall { job: self, options: options.into_iter().collect() }
+    }
+
+    pub(super) fn find(name: &str) -> Option<&'static Self> {
+        ALL_JOBS.iter().copied().find(|known| known.name == name)
+    }
+}
+
+/// A job, and the options that it is to run with.
+#[derive(Debug, Clone)]
+pub struct JobCall {
+    pub(super) job: &'static JobDefinition,
+    pub(super) options: Vec<OptionValue>,
+}

@@ -1,0 +1,106 @@
+//! How a text holds options and jobs: between noncharacters, which Unicode keeps for use within a program.
+
+use std::fmt;
+
+use super::{JobCall, JobDefinition, OptionDefinition, OptionValue};
+
+const OPTION: char = '\u{fdd0}';
+const VALUE: char = '\u{fdd1}';
+const END: char = '\u{fdd2}';
+const JOB: char = '\u{fdd3}';
+const END_OF_JOB: char = '\u{fdd4}';
+
+pub(super) fn write_option(f: &mut fmt::Formatter<'_>, id: &str, value: Option<&str>) -> fmt::Result {
+    match value {
+        None => write!(f, "{OPTION}{id}{END}"),
+        Some(value) => write!(f, "{OPTION}{id}{VALUE}{value}{END}"),
+    }
+}
+
+fn write_job(f: &mut fmt::Formatter<'_>, name: &str, options: &[OptionValue]) -> fmt::Result {
+    write!(f, "{JOB}{name}{VALUE}")?;
+    options.iter().try_for_each(|option| write!(f, "{option}"))?;
+    write!(f, "{END_OF_JOB}")
+}
+
+impl fmt::Display for JobDefinition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_job(f, self.name, &[])
+    }
+}
+
+impl fmt::Display for JobCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_job(f, self.job.name, &self.options)
+    }
+}
+
+/// A part of a text.
+#[derive(Debug, Clone)]
+pub(super) enum Part<'a> {
+    Words(&'a str),
+    Option(OptionValue),
+    Job(&'static JobDefinition, Vec<OptionValue>),
+}
+
+/// The parts of a text. What looks like an option and is none stays as it is.
+pub(super) fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find([OPTION, JOB]) {
+        let (words, marked) = rest.split_at(at);
+        let Some((part, after)) = option(marked).or_else(|| job(marked)) else {
+            let (words, after) = rest.split_at(at + OPTION.len_utf8());
+            parts.push(Part::Words(words));
+            rest = after;
+            continue;
+        };
+        parts.extend([Part::Words(words), part]);
+        rest = after;
+    }
+    parts.push(Part::Words(rest));
+    parts
+}
+
+/// Whether a text has no option.
+pub(super) fn is_plain(text: &str) -> bool {
+    !text.contains([OPTION, JOB])
+}
+
+fn option(marked: &str) -> Option<(Part<'_>, &str)> {
+    let (inside, after) = marked.strip_prefix(OPTION)?.split_once(END)?;
+    let (id, value) = match inside.split_once(VALUE) {
+        Some((id, value)) => (id, Some(value.to_owned())),
+        None => (inside, None),
+    };
+    Some((Part::Option(OptionValue { definition: OptionDefinition::find(id)?, value }), after))
+}
+
+fn job(marked: &str) -> Option<(Part<'_>, &str)> {
+    let (inside, after) = marked.strip_prefix(JOB)?.split_once(END_OF_JOB)?;
+    let (name, options) = inside.split_once(VALUE)?;
+    let given = parts(options).into_iter().filter_map(|part| match part {
+        Part::Option(option) => Some(option),
+        Part::Words(_) | Part::Job(..) => None,
+    });
+    Some((Part::Job(JobDefinition::find(name)?, given.collect()), after))
+}
+
+/// An option or a job that a text names.
+#[derive(Debug, Clone)]
+pub enum Mention {
+    /// An option.
+    Option(OptionValue),
+    /// A job with its options.
+    Job(&'static JobDefinition, Vec<OptionValue>),
+}
+
+/// The options and jobs that a text names, in order.
+pub fn mentions(text: &str) -> Vec<Mention> {
+    let of = |part| match part {
+        Part::Words(_) => None,
+        Part::Option(option) => Some(Mention::Option(option)),
+        Part::Job(job, options) => Some(Mention::Job(job, options)),
+    };
+    parts(text).into_iter().filter_map(of).collect()
+}
