@@ -3,6 +3,8 @@
 use std::sync::Mutex;
 
 use lakerace::Error;
+use lakerace_io::ErrorText;
+use lakerace_io::option::Door;
 use serde_json::{Value, json};
 
 use crate::{stderr, stdout};
@@ -15,7 +17,7 @@ static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 /// Prints `error: …` on stderr, and with `--json` the error as an object on stdout; gives the exit code.
 pub(crate) fn report(error: &Error, wants_json: bool) -> u8 {
     let code = error.kind().exit_code();
-    stderr::line(&format!("error: {error}"));
+    stderr::line(&format!("error: {}", error.text(Door::CommandLine)));
     if wants_json {
         let object = json!({ "error": object(error) });
         // There is nobody left to tell when stdout is gone as well.
@@ -26,11 +28,12 @@ pub(crate) fn report(error: &Error, wants_json: bool) -> u8 {
 
 /// The error as JSON.
 pub(crate) fn object(error: &Error) -> Value {
+    let ErrorText { message, place, advice } = error.text(Door::CommandLine);
     json!({
         "kind": error.kind().name(),
-        "message": error.message(),
-        "place": error.place(),
-        "advice": error.advice_text(),
+        "message": message,
+        "place": place,
+        "advice": advice,
         "exit_code": error.kind().exit_code(),
     })
 }

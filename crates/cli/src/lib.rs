@@ -19,6 +19,7 @@ mod rows;
 mod scan;
 mod schema;
 mod session;
+mod shown;
 mod stderr;
 mod stdout;
 mod sync;

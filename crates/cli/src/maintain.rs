@@ -7,6 +7,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray, TimestampMillisecondArray
 use lakerace::{
     AlterOptions, CompactOptions, Compacted, Error, HistoryEntry, Result, VacuumOptions, Vacuumed, WriteOptions,
 };
+use lakerace_io::option::Door;
 use serde_json::{Value, json};
 
 use crate::args::{AlterArgs, ChangesArgs, CompactArgs, HistoryArgs, RestoreArgs, StoreArgs, VacuumArgs};
@@ -71,8 +72,9 @@ pub(crate) fn compacted_behind(compacted: Result<Compacted>, session: &Session) 
     match compacted {
         Ok(compacted) => report(&compacted),
         Err(error) => {
-            session.note(&format!("the rows are written, but compacting failed: {error}"));
-            json!({ "error": error.to_string() })
+            let text = error.text(Door::CommandLine).to_string();
+            session.note(&format!("the rows are written, but compacting failed: {text}"));
+            json!({ "error": text })
         }
     }
 }

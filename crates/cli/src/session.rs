@@ -6,14 +6,14 @@ use lakerace::{
     Clock, ColumnUnion, CsvOptions, DurabilityLevel, Job, JobOptions, OrcOptions, ParquetOptions, Prices, RangeOptions,
     ReadOptions, Report, Result, StorageOptions,
 };
-use lakerace_io::{ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION, printable};
+use lakerace_io::{ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::args::{CsvArgs, Global, InputArgs, StoreArgs};
 use crate::progress::Progress;
 use crate::value::{BatchRows, Quote};
-use crate::{human, interrupt, stderr, stdout};
+use crate::{human, interrupt, shown, stderr, stdout};
 
 pub(crate) struct Session {
     pub(crate) global: Global,
@@ -82,7 +82,7 @@ impl Session {
     fn warn(&self) -> Vec<String> {
         let warnings = self.job.warnings();
         if !self.has_warned.replace(true) {
-            warnings.iter().for_each(|warning| stderr::line(&format!("warning: {}", printable(warning))));
+            warnings.iter().for_each(|warning| stderr::line(&format!("warning: {}", shown::text(warning))));
         }
         warnings
     }
@@ -90,7 +90,7 @@ impl Session {
     /// Tells the user something beside the data.
     pub(crate) fn note(&self, text: &str) {
         if !self.global.quiet {
-            stderr::line(&printable(text));
+            stderr::line(&shown::text(text));
         }
     }
 }
@@ -205,5 +205,5 @@ fn json_line(parts: &[&Value]) -> Result<String> {
             object.extend(fields.clone());
         }
     }
-    Ok(Value::Object(object).to_string())
+    Ok(shown::json(Value::Object(object)).to_string())
 }

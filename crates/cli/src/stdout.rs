@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use lakerace::{Error, Result};
-use lakerace_io::printable;
+
+use crate::shown;
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
@@ -80,8 +81,8 @@ pub(crate) fn is_closed() -> bool {
     CLOSED.load(Ordering::Relaxed) || lakerace_io::PipeWriter::is_stdout_closed()
 }
 
-/// Prints one line, or several, with control characters escaped as in JSON.
+/// Prints one line, or several, with options as flags and control characters escaped as in JSON.
 pub(crate) fn line(text: &str) -> Result<()> {
     let mut out = Stdout::lock();
-    writeln!(out, "{}", printable(text)).and_then(|()| out.flush()).map_err(|e| Error::from(e).at("standard output"))
+    writeln!(out, "{}", shown::text(text)).and_then(|()| out.flush()).map_err(|e| Error::from(e).at("standard output"))
 }

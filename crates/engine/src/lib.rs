@@ -67,6 +67,7 @@ pub use lakerace_format::{
     ParquetOptions, ReadPlan, ReadRequest, Sink, Source, SourceInfo, TimestampUnit, WriteOptions, Written,
     with_instants_in_utc,
 };
+pub use lakerace_io::option;
 pub use lakerace_io::panics::panicked;
 pub use lakerace_io::{
     Counts, Credential, CredentialSource, Credentials, DurabilityLevel, Error, ErrorKind, FileIo, Job, JobOptions,

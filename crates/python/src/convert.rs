@@ -1,6 +1,7 @@
 //! Values of the engine as Python objects.
 
 use lakerace::Error;
+use lakerace_io::option::Door;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -24,7 +25,7 @@ fn object(py: Python<'_>, value: &Value) -> PyResult<Py<PyAny>> {
             (None, Some(n)) => n.into_py_any(py),
             (None, None) => n.as_f64().into_py_any(py),
         },
-        Value::String(text) => text.into_py_any(py),
+        Value::String(text) => Door::Python.show(text).into_py_any(py),
         Value::Array(items) => {
             let items = items.iter().map(|item| object(py, item)).collect::<PyResult<Vec<_>>>()?;
             PyList::new(py, items)?.into_py_any(py)

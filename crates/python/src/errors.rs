@@ -1,6 +1,7 @@
 //! Errors of the engine as exceptions of the package.
 
 use lakerace::{Error, ErrorKind};
+use lakerace_io::option::Door;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
@@ -19,10 +20,11 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
         ErrorKind::Conflict => "ConflictError",
         ErrorKind::Unavailable => "UnavailableError",
     };
+    let text = error.text(Door::Python);
     let made = py
         .import("lakerace._errors")
         .and_then(|module| module.getattr(class))
-        .and_then(|class| class.call1((error.to_string(), error.place(), error.advice_text())));
+        .and_then(|class| class.call1((text.to_string(), text.place, text.advice)));
     match made {
         Ok(exception) => PyErr::from_value(exception),
         Err(error) => error,

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use lakerace::{DurabilityLevel, Error, Job, JobOptions, Result};
 use lakerace_files::{Archive, ArchiveKind, Child, IfExists, Key, Options, PutOptions, Store};
+use lakerace_io::option::Door;
 use lakerace_io::wait::{lock, read_lock, write_lock};
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
@@ -58,7 +59,7 @@ impl Drop for FileStore {
 
 fn warn(py: Python<'_>, store: &Store) -> PyResult<()> {
     for warning in store.warnings() {
-        let text = std::ffi::CString::new(warning.replace('\0', "\\0")).unwrap_or_default();
+        let text = std::ffi::CString::new(Door::Python.show(&warning).replace('\0', "\\0")).unwrap_or_default();
         PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
     }
     Ok(())

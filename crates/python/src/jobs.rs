@@ -1,6 +1,7 @@
 //! The jobs that are functions: copy, schema, checksum.
 
 use lakerace::{Batches, Clock, CopyOptions, FileIo, Job, Prices, RangeOptions, SourceRows, UpsertOptions, Written};
+use lakerace_io::option::Door;
 use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -88,8 +89,8 @@ pub(crate) fn sync(py: Python<'_>, table: String, target: String, options: Bound
 /// Gives what the user should know to Python's warnings.
 pub(crate) fn warn(py: Python<'_>, job: &Job) -> PyResult<()> {
     for warning in job.warnings() {
-        let text =
-            std::ffi::CString::new(warning).map_err(|_| PyRuntimeError::new_err("a warning holds a null byte"))?;
+        let text = std::ffi::CString::new(Door::Python.show(&warning).into_owned())
+            .map_err(|_| PyRuntimeError::new_err("a warning holds a null byte"))?;
         PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
     }
     Ok(())
@@ -188,7 +189,7 @@ pub(crate) fn explain_upsert(
     let payer = job.clone();
     let plan = move || lakerace::explain_upsert_rows(&table, rows, &options, &payer);
     let plan = interrupt::run(py, &job, plan)?;
-    Ok((plan.to_string(), convert::to_python(py, &plan)?))
+    Ok((Door::Python.show(&plan.to_string()).into_owned(), convert::to_python(py, &plan)?))
 }
 
 /// The rows of a source for a table, and the job that pays for them.

@@ -14,6 +14,7 @@ use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 use lakerace::{Batches, Error, ErrorKind, Job, Result};
+use lakerace_io::option::Door;
 use lakerace_io::wait::lock;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -214,7 +215,7 @@ impl RecordBatchReader for Reader {
 
 /// Our error as one that the C stream gives the right errno for.
 fn foreign(error: Error) -> ArrowError {
-    let text = format!("{}: {error}", error.kind().name());
+    let text = format!("{}: {}", error.kind().name(), error.text(Door::Python));
     match error.kind() {
         ErrorKind::Unsupported => ArrowError::NotYetImplemented(text),
         ErrorKind::Unavailable | ErrorKind::Conflict | ErrorKind::NotFound => {

@@ -6,6 +6,7 @@ use jni::errors::LogErrorAndDefault;
 use jni::objects::JByteArray;
 use jni::strings::JNIString;
 use jni::{Env, EnvUnowned, jni_str};
+use lakerace::option::Door;
 use lakerace::{Error, Result, panicked};
 
 /// Between the parts of a text that crosses the boundary: no name, number or JSON has it.
@@ -37,12 +38,9 @@ fn throw(env: &mut Env<'_>, error: &Error) {
     if env.exception_check() {
         return;
     }
-    let parts = [
-        error.kind().name(),
-        error.message(),
-        error.place().unwrap_or_default(),
-        error.advice_text().unwrap_or_default(),
-    ];
+    let text = error.text(Door::Spark);
+    let (place, advice) = (text.place.unwrap_or_default(), text.advice.unwrap_or_default());
+    let parts = [error.kind().name(), &text.message, &place, &advice];
     let message = JNIString::from(parts.join(&UNIT.to_string()).replace('\0', " "));
     // The call returns an error to say that it has thrown.
     let _ = env.throw_new(jni_str!("lakerace/spark/NativeException"), message);
