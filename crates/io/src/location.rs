@@ -2,6 +2,7 @@
 
 use object_store::path::Path;
 
+use crate::option::STORAGE_OPTION;
 use crate::path::{STANDARD_STREAM, file_url, local_path, split_scheme};
 use crate::store;
 use crate::store::options::StorageOptions;
@@ -137,7 +138,7 @@ fn bucket_and_key(rest: &str, shown: &str) -> Result<(String, Path)> {
     if host.contains('@') {
         return Err(Error::usage("credentials in a URL are not taken: they would end up in logs")
             .at(shown)
-            .advice("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass --storage-option (storage_options)"));
+            .advice(format!("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass {STORAGE_OPTION}")));
     }
     if host.is_empty() {
         return Err(Error::usage("the URL names no bucket").at(shown).advice("write s3://bucket/key"));

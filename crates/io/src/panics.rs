@@ -7,6 +7,7 @@ use std::sync::{Mutex, Once};
 
 use crate::Error;
 use crate::lock::lock;
+use crate::option::THREADS;
 
 /// What the last panic said that was not printed. A library may replace a panic of one of its threads by one of its own.
 static LAST_QUIET: Mutex<Option<String>> = Mutex::new(None);
@@ -41,7 +42,7 @@ pub fn shortage(payload: &(dyn Any + Send)) -> Option<Error> {
     let last = lock(&LAST_QUIET).take();
     let found = [text_of(payload), last].into_iter().flatten().find_map(|text| shortage_of(&text))?;
     Some(Error::unavailable(format!("the system is short of {found}")).advice(
-        "raise the limit (ulimit -u, ulimit -v, or the container's), end other programs, or use fewer threads (--threads, threads)",
+        format!("raise the limit (ulimit -u, ulimit -v, or the container's), end other programs, or use fewer threads ({THREADS})"),
     ))
 }
 

@@ -13,6 +13,7 @@ use self::foreign_options::translate;
 use self::local::LocalStore;
 use self::wrap::{AttemptConnector, Metered, RetryPolicy, Retrying};
 use crate::lock::lock;
+use crate::option::STORAGE_OPTION;
 use crate::profile::Observations;
 use crate::{Error, Job, JobStore, Result, StorageOptions, StoreKind};
 
@@ -164,7 +165,7 @@ fn refused_setting(bucket: &str, settings: &Settings) -> Error {
         Some((key, _)) => Error::usage(format!("the value of the S3 setting {} is not valid", key.as_ref())),
         None => Error::usage("the S3 settings contradict each other"),
     }
-    .advice("check --storage-option (storage_options) and the variables AWS_*")
+    .advice(format!("check {STORAGE_OPTION} and the variables AWS_*"))
 }
 
 #[cfg(test)]

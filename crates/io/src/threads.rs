@@ -4,6 +4,7 @@ use std::sync::mpsc::{RecvError, sync_channel};
 use std::thread::{Builder, Result as Joined, Scope, ScopedJoinHandle};
 
 use crate::Error;
+use crate::option::THREADS;
 
 /// Work of a scope that has ended already or goes on.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ fn spawn_or_run_by<'scope, T: Send + 'scope>(
 /// The error for a thread that could not be started.
 pub fn not_started(error: &std::io::Error) -> Error {
     Error::unavailable(format!("the system starts no further thread: {error}")).advice(
-        "raise the limit (ulimit -u, ulimit -v, or the container's), end other programs, or use fewer threads (--threads, threads)",
+        format!("raise the limit (ulimit -u, ulimit -v, or the container's), end other programs, or use fewer threads ({THREADS})"),
     )
 }
 

@@ -1,5 +1,6 @@
 //! How a job has written its files, and what its user should know.
 
+use crate::option::ON_BAD_ROW;
 use crate::{FileIo, Job};
 
 impl Job {
@@ -64,7 +65,7 @@ fn bad_rows_warning(rows: u64) -> Option<String> {
         1 => "1 row does not fit its columns and is".to_owned(),
         rows => format!("{rows} rows do not fit their columns and are"),
     };
-    Some(format!("{what} left out or given nulls, as --on-bad-row (on_bad_row) says"))
+    Some(format!("{what} left out or given nulls, as {ON_BAD_ROW} says"))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use super::uring::{self, Ring};
 use super::writer_thread::Behind;
 use crate::lock::lock;
 use crate::open_files::FileShares;
+use crate::option::MODE;
 use crate::path::file_path;
 use crate::semaphore::Permit;
 use crate::{Error, FileIo, Job, JobStore, RequestKind, Result};
@@ -292,5 +293,5 @@ fn check_target(target: &Path, if_exists: IfExists) -> Result<()> {
 
 fn exists() -> Error {
     Error::conflict("it exists already")
-        .advice("remove it, choose another name, or replace it by --mode overwrite (mode)")
+        .advice(format!("remove it, choose another name, or replace it by {}", MODE.to("overwrite")))
 }

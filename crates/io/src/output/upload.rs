@@ -14,6 +14,7 @@ use tokio::task::AbortHandle;
 use super::IfExists;
 use super::in_flight::{InFlight, Permit};
 use crate::job::block_with_grace;
+use crate::option::MODE;
 use crate::store::error::{is_transient, store_error};
 use crate::store::wrap::if_absent;
 use crate::wait::Watched;
@@ -266,7 +267,7 @@ impl Upload {
 
 fn exists() -> Error {
     Error::conflict("it exists already")
-        .advice("remove it, choose another name, or replace it by --mode overwrite (mode)")
+        .advice(format!("remove it, choose another name, or replace it by {}", MODE.to("overwrite")))
 }
 
 impl Drop for Upload {

@@ -4,6 +4,7 @@ use object_store::Error as StoreError;
 
 use super::wrap::Refused;
 use crate::nearest::nearest;
+use crate::option::{MODE, STORAGE_OPTION};
 use crate::{ALLOW_FOREIGN_PATHS, Error, ErrorKind, RETRY_TIME_OPTION};
 
 /// The error of a request to `place` (a URL or path without credentials).
@@ -11,7 +12,7 @@ pub fn store_error(error: StoreError, place: &str) -> Error {
     match error {
         StoreError::NotFound { source, .. } => not_found(&chain_text(&*source)),
         StoreError::AlreadyExists { .. } => Error::conflict("it exists already")
-            .advice("remove it, choose another name, or replace it by --mode overwrite (mode)"),
+            .advice(format!("remove it, choose another name, or replace it by {}", MODE.to("overwrite"))),
         StoreError::Precondition { .. } | StoreError::NotModified { .. } => replaced(),
         StoreError::PermissionDenied { source, .. } | StoreError::Unauthenticated { source, .. } => {
             denied(&chain_text(&*source))
@@ -171,8 +172,10 @@ fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
         None => {}
     }
     if text.contains("not allowed") && text.contains("scheme") || text.contains("URL scheme is not allowed") {
-        return Error::usage("the endpoint is plain http, which is not allowed by default")
-            .advice("set AWS_ALLOW_HTTP=true or --storage-option aws_allow_http=true (storage_options), or use an https endpoint");
+        return Error::usage("the endpoint is plain http, which is not allowed by default").advice(format!(
+            "set AWS_ALLOW_HTTP=true or {}, or use an https endpoint",
+            STORAGE_OPTION.to("aws_allow_http=true")
+        ));
     }
     let error = match status_code(&text) {
         Some(status) => Error::new(kind, format!("the store answered status {status}")),

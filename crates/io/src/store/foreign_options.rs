@@ -1,9 +1,11 @@
 //! Storage options of other tools: delta-rs, polars, s3fs and pyarrow. Scripts hand them on.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use object_store::aws::AmazonS3ConfigKey;
 
+use crate::option::{MAX_REQUESTS_IN_FLIGHT, MIN_SEEK_SIZE, RETRY_TIME};
 use crate::{Error, Result};
 
 /// The storage option with the time within which failed requests are repeated, such as `60s` (the default), `5m` or `0s`.
@@ -18,7 +20,7 @@ enum ForeignOption {
     /// The name of a profile in the configuration files of AWS.
     Profile,
     /// It has no effect, for a reason.
-    Unneeded(&'static str),
+    Unneeded(Cow<'static, str>),
     /// It would change who signs requests, and can't be followed.
     Refused(&'static str),
 }
@@ -37,13 +39,18 @@ pub(super) struct TranslatedOptions {
 const PUT_IF_ABSENT: &str = "a commit is a put-if-absent, which is safe with several writers and renames nothing";
 const NO_LOCK_TABLE: &str = "a commit is a put-if-absent and takes no lock in DynamoDB; writers that rely on the lock alone are not \
                              kept apart from it";
-const RETRIES: &str =
-    "failed requests are repeated with growing pauses for the time of --retry-time (retry_time), 60 s by default";
-const REQUESTS: &str = "the requests of a read are planned; --min-seek-size and --max-requests-in-flight govern them";
 const CACHES: &str = "nothing is cached between jobs";
 const CREDENTIALS: &str = "keys that are given are used; those of the machine are asked for where none are given";
 const ROLES: &str = "roles are not assumed here; give the keys of the role as aws_access_key_id, aws_secret_access_key and \
                      aws_session_token, such as `aws sts assume-role` prints them";
+
+fn retries() -> String {
+    format!("failed requests are repeated with growing pauses for the time of {RETRY_TIME}, 60 s by default")
+}
+
+fn requests() -> String {
+    format!("the requests of a read are planned; {MIN_SEEK_SIZE} and {MAX_REQUESTS_IN_FLIGHT} govern them")
+}
 
 /// The meaning of an option by its name in lower case; `None`: no tool that we know has it.
 fn meaning(name: &str) -> Option<ForeignOption> {
@@ -71,21 +78,23 @@ fn meaning(name: &str) -> Option<ForeignOption> {
         }
         "aws_s3_pool_idle_timeout_seconds" => Converted("pool_idle_timeout", |value| Some(format!("{value}s"))),
         "aws_profile" | "profile" | "profile_name" => Profile,
-        "aws_s3_allow_unsafe_rename" | "allow_unsafe_rename" | "mount_allow_unsafe_rename" => Unneeded(PUT_IF_ABSENT),
+        "aws_s3_allow_unsafe_rename" | "allow_unsafe_rename" | "mount_allow_unsafe_rename" => {
+            Unneeded(PUT_IF_ABSENT.into())
+        }
         "aws_s3_locking_provider" | "locking_provider" | "aws_endpoint_url_dynamodb" | "endpoint_url_dynamodb" => {
-            Unneeded(NO_LOCK_TABLE)
+            Unneeded(NO_LOCK_TABLE.into())
         }
         name if name.ends_with("_dynamodb")
             || name.starts_with("delta_dynamo_")
             || name == "dynamo_lock_table_name" =>
         {
-            Unneeded(NO_LOCK_TABLE)
+            Unneeded(NO_LOCK_TABLE.into())
         }
-        "aws_s3_get_internal_server_error_retries" | "retry_mode" => Unneeded(RETRIES),
-        "retry_init_backoff_ms" | "retry_max_backoff_ms" | "retry_base_multiplier" => Unneeded(RETRIES),
-        name if name.starts_with("backoff_config.") => Unneeded(RETRIES),
+        "aws_s3_get_internal_server_error_retries" | "retry_mode" => Unneeded(retries().into()),
+        "retry_init_backoff_ms" | "retry_max_backoff_ms" | "retry_base_multiplier" => Unneeded(retries().into()),
+        name if name.starts_with("backoff_config.") => Unneeded(retries().into()),
         "object_store_concurrency_limit" | "max_concurrency" | "default_block_size" | "fixed_upload_size" => {
-            Unneeded(REQUESTS)
+            Unneeded(requests().into())
         }
         "default_cache_type"
         | "default_fill_cache"
@@ -95,11 +104,11 @@ fn meaning(name: &str) -> Option<ForeignOption> {
         | "skip_instance_cache"
         | "max_paths"
         | "file_cache_ttl"
-        | "version_aware" => Unneeded(CACHES),
+        | "version_aware" => Unneeded(CACHES.into()),
         "aws_sts_pool_idle_timeout_seconds" | "aws_force_credential_load" | "aws_ec2_metadata_disabled" => {
-            Unneeded(CREDENTIALS)
+            Unneeded(CREDENTIALS.into())
         }
-        "asynchronous" => Unneeded("a job waits for its requests"),
+        "asynchronous" => Unneeded("a job waits for its requests".into()),
         "aws_s3_assume_role_arn" | "aws_s3_role_session_name" | "aws_iam_role_arn" | "aws_iam_role_session_name" => {
             Refused(ROLES)
         }
@@ -136,11 +145,11 @@ pub(super) fn translate(options: &BTreeMap<String, String>) -> Result<Translated
             Some(ForeignOption::Alias(own)) => drop(converted.insert(own, value.clone())),
             Some(ForeignOption::Converted(own, convert)) => match convert(value) {
                 Some(value) => drop(converted.insert(own, value)),
-                None if own == RETRY_TIME_OPTION => translated.warn(name, RETRIES),
+                None if own == RETRY_TIME_OPTION => translated.warn(name, &retries()),
                 None => {}
             },
             Some(ForeignOption::Profile) => translated.profile = Some(value.clone()),
-            Some(ForeignOption::Unneeded(reason)) => translated.warn(name, reason),
+            Some(ForeignOption::Unneeded(reason)) => translated.warn(name, &reason),
             Some(ForeignOption::Refused(advice)) => {
                 return Err(Error::unsupported(format!("the storage option {name} is not followed")).advice(advice));
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::credentials::Credentials;
 pub use super::foreign_options::RETRY_TIME_OPTION;
 use super::foreign_options::translate;
+use crate::option::RETRY_TIME;
 use crate::{Error, Result};
 
 /// Settings of a store by name: the `AWS_*` variables of the environment, overridden by `--storage-option k=v`.
@@ -31,10 +32,7 @@ impl StorageOptions {
     pub fn retry_time(&self) -> Result<Option<Duration>> {
         let options = translate(&self.options)?.options;
         let found = options.iter().find(|(name, _)| name.eq_ignore_ascii_case(RETRY_TIME_OPTION));
-        let wrong = |e| {
-            Error::usage(format!("--retry-time ({RETRY_TIME_OPTION}): {e}"))
-                .advice("write a time such as 60s, 5m or 0s")
-        };
+        let wrong = |e| Error::usage(format!("{RETRY_TIME}: {e}")).advice("write a time such as 60s, 5m or 0s");
         found.map(|(_, text)| humantime::parse_duration(text).map_err(wrong)).transpose()
     }
 

@@ -10,6 +10,7 @@ use super::aws_profile::profile_settings;
 use super::credentials::Credentials;
 use super::error::unknown_option;
 use super::foreign_options::{config_key, is_foreign_option, translate};
+use crate::option::STORAGE_OPTION;
 use crate::{ALLOW_FOREIGN_PATHS, Error, RETRY_TIME_OPTION, Result, StorageOptions};
 
 /// Settings by the names of `object_store`. Those of the options win over the environment's.
@@ -92,8 +93,10 @@ impl Settings {
         let endpoint = address("AWS_ENDPOINT_URL", text)?;
         let allows_http = self.value("aws_allow_http").is_some_and(is_true);
         if endpoint.scheme() == "http" && !allows_http {
-            return Err(Error::usage("the endpoint is plain http, which is not allowed by default")
-                .advice("set AWS_ALLOW_HTTP=true or --storage-option aws_allow_http=true (storage_options), or use an https endpoint"));
+            return Err(Error::usage("the endpoint is plain http, which is not allowed by default").advice(format!(
+                "set AWS_ALLOW_HTTP=true or {}, or use an https endpoint",
+                STORAGE_OPTION.to("aws_allow_http=true")
+            )));
         }
         Ok(Some(endpoint))
     }

@@ -37,5 +37,5 @@ fn a_thread_that_does_not_start_is_an_error_that_says_what_to_do() {
     let error = without_memory().spawn(|| ()).unwrap_err();
     let error = not_started(&error);
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(error.to_string().contains("--threads"), "{error}");
+    assert!(error.to_string().contains("`threads`"), "{error}");
 }
