@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use lakerace_io::option::INPUT_FORMAT;
 use lakerace_io::{Error, Result};
 
 use crate::Format;
@@ -91,14 +92,14 @@ impl Content {
     /// # Errors
     /// `Invalid` for an empty file, `Unsupported` for JSON arrays and packings that are not read, `Usage` for unknown formats.
     pub fn format(self, text: Option<Format>) -> Result<Format> {
-        const SAY_IT: &str = "say the format by --input-format (format)";
+        let say_it = || format!("say the format by {INPUT_FORMAT}");
         match self {
             Self::Known(format) => Ok(format),
             Self::Text => {
-                text.ok_or_else(|| Error::usage("neither the name nor the content says the format").advice(SAY_IT))
+                text.ok_or_else(|| Error::usage("neither the name nor the content says the format").advice(say_it()))
             }
             Self::Unclear => {
-                Err(Error::invalid("it is empty, has only blanks in front, or is cut short").advice(SAY_IT))
+                Err(Error::invalid("it is empty, has only blanks in front, or is cut short").advice(say_it()))
             }
             Self::JsonArray => Err(Error::unsupported("it is one JSON array, and rows are read from lines of JSON")
                 .advice("make each row a line, for example with: jq -c '.[]' FILE")),
@@ -108,7 +109,7 @@ impl Content {
                 let name = format.name();
                 Err(Error::unsupported(format!("it is a {name} file in gzip or zstd")).advice("unpack it first"))
             }
-            Self::Unknown => Err(Error::usage("its content is of no known format").advice(SAY_IT)),
+            Self::Unknown => Err(Error::usage("its content is of no known format").advice(say_it())),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use arrow::datatypes::{DataType, Fields, Schema};
+use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Result};
 
 use crate::check_nesting;
@@ -22,8 +23,8 @@ pub(crate) fn refuse_duplicates(schema: &Schema) -> Result<()> {
 /// would follow.
 pub fn refuse_to_write_duplicates(schema: &Schema) -> Result<()> {
     check_nesting(schema)?;
-    let advice = "rename one of them, or leave the column out by --columns (columns)";
-    check(schema.fields(), "column", &|message| Error::invalid(message).advice(advice))
+    let advice = format!("rename one of them, or leave the column out by {COLUMNS}");
+    check(schema.fields(), "column", &|message| Error::invalid(message).advice(&advice))
 }
 
 fn check(fields: &Fields, what: &str, refused: &dyn Fn(String) -> Error) -> Result<()> {

@@ -21,6 +21,7 @@ use arrow::datatypes::{ArrowNumericType, DataType, Int32Type, Int64Type, SchemaR
 use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Job, Output, Result};
 
 use self::map_keys::refuse_keys_twice;
@@ -66,18 +67,18 @@ impl JsonLines {
     }
 
     fn write(&self, batch: &RecordBatch, first_row: u64, out: &mut Vec<u8>) -> Result<()> {
-        const ADVICE: &str = "choose another format, or leave the column out with --columns";
+        let advice = || format!("choose another format, or leave the column out with {COLUMNS}");
         let batch = &with_instants_in_utc(batch.clone())?;
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             if let Some(what) = has_checked(field.data_type()).then(|| unfit(&column.to_data())).flatten() {
                 let message = format!("column {:?} has {what}", field.name());
-                return Err(Error::unsupported(message).advice(ADVICE));
+                return Err(Error::unsupported(message).advice(advice()));
             }
             refuse_keys_twice(column, first_row).map_err(|error| error.at(format!("column {:?}", field.name())))?;
         }
         let batch = &with_plain_nulls(batch.clone())?;
         let failed = |e: arrow::error::ArrowError| {
-            Error::unsupported(format!("these rows can't be written as JSON: {e}")).advice(ADVICE)
+            Error::unsupported(format!("these rows can't be written as JSON: {e}")).advice(advice())
         };
         let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(out);
         writer.write(batch).map_err(failed)

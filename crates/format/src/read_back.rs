@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
+use lakerace_io::option::{COLUMNS, VERIFY};
 use lakerace_io::{Error, Result};
 
 use crate::csv::{CsvSource, Dialect};
@@ -55,7 +56,7 @@ pub fn check_read_back(format: Format, schema: &Schema, options: &CsvOptions) ->
     checked.map_err(|error| {
         let place = error.place().map(|place| format!("{place}: ")).unwrap_or_default();
         Error::unsupported(format!("such a file could not be read back: {place}{}", error.message()))
-            .advice("leave out --verify (verify), or the column by --columns (columns)")
+            .advice(format!("leave out {VERIFY}, or the column by {COLUMNS}"))
     })
 }
 

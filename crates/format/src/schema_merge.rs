@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Metadata, Schema, SchemaRef};
+use lakerace_io::option::UNION_COLUMNS;
 use lakerace_io::{Error, Result};
 
 use crate::ColumnUnion;
@@ -65,8 +66,8 @@ fn check_related<F: OpenFile>(file: &F, known: &HashMap<String, usize>, first: &
     let (count, s) = (names.len(), if names.len() == 1 { "" } else { "s" });
     let message = format!("{shared} of its {count} column{s} are among those of the files before it, such as {first}");
     Err(Error::invalid(message).at(file.url()).advice(
-        "name the files of one table by a pattern such as folder/part-*.parquet, or have a table of the columns of all by \
-         --union-columns (union_columns=True)",
+        format!("name the files of one table by a pattern such as folder/part-*.parquet, or have a table of the columns of all by \
+         {UNION_COLUMNS}"),
     ))
 }
 

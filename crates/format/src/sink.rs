@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
+use lakerace_io::option::BATCH_ROWS;
 use lakerace_io::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,7 @@ pub trait Sink: Send {
     /// A file is whole or not there, so its sinks refuse, as `Unsupported`.
     fn checkpoint(&mut self) -> Result<()> {
         Err(Error::unsupported("files are written whole, without checkpoints")
-            .advice("leave out --batch-rows (batch_rows), or say all"))
+            .advice(format!("leave out {BATCH_ROWS}, or say {}", BATCH_ROWS.to("all"))))
     }
 
     /// How many of the first rows an earlier load of the same name has had acknowledged: the caller leaves them out.

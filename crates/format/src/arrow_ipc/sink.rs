@@ -5,6 +5,7 @@ use arrow::error::ArrowError;
 use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow::record_batch::RecordBatch;
+use lakerace_io::option::COMPRESSION;
 use lakerace_io::{Error, Output, Result};
 
 use crate::{Codec, Sink, WriteOptions, Written, refuse_to_write_duplicates};
@@ -77,17 +78,17 @@ impl Sink for ArrowSink {
 
 /// The codec that the buffers of batches are packed with.
 fn codec(options: &WriteOptions) -> Result<Option<CompressionType>> {
-    const ADVICE: &str = "choose --compression lz4, zstd or none (compression), without a level";
+    let advice = || format!("choose {COMPRESSION} lz4, zstd or none, without a level");
     let Some(compression) = options.compression else { return Ok(None) };
     if compression.level.is_some() {
-        return Err(Error::usage("Arrow IPC is packed at one level").advice(ADVICE));
+        return Err(Error::usage("Arrow IPC is packed at one level").advice(advice()));
     }
     match compression.codec {
         Codec::None => Ok(None),
         Codec::Lz4 => Ok(Some(CompressionType::LZ4_FRAME)),
         Codec::Zstd => Ok(Some(CompressionType::ZSTD)),
         Codec::Snappy | Codec::Gzip | Codec::Brotli => {
-            Err(Error::usage("Arrow IPC is packed with lz4 or zstd, or not at all").advice(ADVICE))
+            Err(Error::usage("Arrow IPC is packed with lz4 or zstd, or not at all").advice(advice()))
         }
     }
 }

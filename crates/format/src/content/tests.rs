@@ -98,12 +98,12 @@ fn blanks_and_skipped_frames_in_front_of_packed_text_are_passed() {
 fn what_is_no_rows_is_refused_with_advice() {
     assert_eq!(Content::Text.format(Some(Format::Csv)).unwrap(), Format::Csv);
     for (content, word) in [
-        (Content::Text, "--input-format"),
+        (Content::Text, "`input_format`"),
         (Content::Unclear, "empty"),
         (Content::JsonArray, "jq -c"),
         (Content::Packed("xz"), "xz"),
         (Content::PackedFile(Format::Orc), "orc"),
-        (Content::Unknown, "--input-format"),
+        (Content::Unknown, "`input_format`"),
     ] {
         let error = content.format(None).unwrap_err();
         let text = format!("{error} {}", error.advice_text().unwrap_or_default());

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use lakerace_io::option::{NO_HEADER, QUOTE, SCHEMA};
 use lakerace_io::{Error, Result};
 
 use super::header::{header_names, record_fields};
@@ -164,9 +165,9 @@ impl Chain {
             }
         }
         if self.layout.is_none() {
-            return Err(Error::invalid("the file is empty: it has no header").at(&block.url).advice(
-                "give the columns by --schema (schema), and say that there is no header by --no-header (header=False)",
-            ));
+            return Err(Error::invalid("the file is empty: it has no header")
+                .at(&block.url)
+                .advice(format!("give the columns by {SCHEMA}, and say that there is no header by {NO_HEADER}")));
         }
         Ok(())
     }
@@ -180,7 +181,7 @@ impl Chain {
         Some(
             Error::invalid("the quote that opens here is never closed")
                 .at(format!("{url}, line {line}"))
-                .advice("close it, or choose another quote or none by --quote (quote)"),
+                .advice(format!("close it, or choose another quote or none by {QUOTE}")),
         )
     }
 

@@ -10,6 +10,7 @@ use arrow::array::types::{
 };
 use arrow::array::{ArrayRef, BooleanArray, BooleanBufferBuilder, NullArray, NullBufferBuilder, PrimitiveArray};
 use arrow::datatypes::{DataType, Field, TimeUnit};
+use lakerace_io::option::SCHEMA;
 use lakerace_io::{Error, Result};
 
 use super::column::{BadFields, Badness, Column, FieldText, Text, TypeOrigin};
@@ -149,7 +150,7 @@ fn given_column(field: &Field, rows: usize) -> Result<Box<dyn Column>> {
         other => {
             let name = crate::schema_text::print_type(other);
             return Err(Error::unsupported(format!("column {:?} can't be {name} in a text file", field.name()))
-                .advice("read it as utf8 by --schema (schema)"));
+                .advice(format!("read it as utf8 by {SCHEMA}")));
         }
     })
 }

@@ -12,6 +12,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use arrow::record_batch::RecordBatch;
+use lakerace_io::option::{COLUMNS, OUTPUT_DELIMITER};
 use lakerace_io::{Error, Result};
 
 use super::print;
@@ -67,7 +68,7 @@ impl Formatter {
             }
             self.text(field.name().as_bytes(), &mut out).map_err(|_| {
                 Error::invalid(format!("the name of column {:?} can't be written without quotes", field.name()))
-                    .advice("rename the column, or choose another delimiter by --output-delimiter (output_delimiter)")
+                    .advice(format!("rename the column, or choose another delimiter by {OUTPUT_DELIMITER}"))
             })?;
         }
         self.end_row(&mut out);
@@ -212,7 +213,7 @@ impl Formatter {
                 let delimiter = char::from(self.rules.delimiter);
                 Error::invalid(format!("a text with {delimiter:?} or a line end can't be written without quotes"))
                     .at(place)
-                    .advice("write CSV, which has quotes, or choose another delimiter by --output-delimiter (output_delimiter)")
+                    .advice(format!("write CSV, which has quotes, or choose another delimiter by {OUTPUT_DELIMITER}"))
             }
             Unfit::NotATime => Error::invalid("the value is not a time of day").at(place),
         }
@@ -233,11 +234,11 @@ pub(super) fn check_types(schema: &Schema) -> Result<()> {
         }
         let name = print_type(field.data_type());
         let advice = match field.data_type() {
-            t if t.is_nested() => "leave it out by --columns (columns), take its fields apart, or write Parquet",
+            t if t.is_nested() => format!("leave it out by {COLUMNS}, take its fields apart, or write Parquet"),
             t if t.is_binary() => {
-                "leave it out by --columns (columns), turn it into text (base64, hex) first, or write Parquet"
+                format!("leave it out by {COLUMNS}, turn it into text (base64, hex) first, or write Parquet")
             }
-            _ => "leave it out by --columns (columns), or write Parquet",
+            _ => format!("leave it out by {COLUMNS}, or write Parquet"),
         };
         return Err(Error::unsupported(format!("column {:?} of type {name} has no text", field.name())).advice(advice));
     }

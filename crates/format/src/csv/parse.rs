@@ -7,6 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
+use lakerace_io::option::{DELIMITER, INFER_ROWS, ON_BAD_ROW, QUOTE, SCHEMA};
 use lakerace_io::{Error, Result};
 
 use super::column::{BadFields, Badness, Column, FieldText, Text, TypeOrigin};
@@ -195,11 +196,12 @@ impl Block<'_> {
             }
             Badness::Value => Error::invalid(format!("{shown} is not a value of type {type_name}"))
                 .advice(value_advice(field.name(), field.data_type())),
-            Badness::Null => Error::invalid("null in a column that is declared `not null`").advice(
-                "declare it nullable in --schema (schema), or leave such rows out by --on-bad-row skip (on_bad_row)",
-            ),
+            Badness::Null => Error::invalid("null in a column that is declared `not null`").advice(format!(
+                "declare it nullable in {SCHEMA}, or leave such rows out by {}",
+                ON_BAD_ROW.to("skip")
+            )),
             Badness::Quote => Error::invalid(format!("{shown} goes on behind its closing quote"))
-                .advice("double a quote that is part of the text, or choose another quote or none by --quote (quote)"),
+                .advice(format!("double a quote that is part of the text, or choose another quote or none by {QUOTE}")),
             Badness::Utf8 => Error::invalid(format!("{shown} is not UTF-8")),
         };
         let line = line_of(piece, start.min(text.bytes.len()));
@@ -211,7 +213,11 @@ impl Block<'_> {
         let line = line_of(piece, ragged.start);
         Error::invalid(format!("the row has {found} field{}, not {wanted}", if found == 1 { "" } else { "s" }))
             .at(format!("{}, line {line}", self.layout.url))
-            .advice("check --delimiter and --quote (delimiter, quote), or let --on-bad-row skip or null such rows (on_bad_row)")
+            .advice(format!(
+                "check {DELIMITER} and {QUOTE}, or let such rows pass by {} or {}",
+                ON_BAD_ROW.to("skip"),
+                ON_BAD_ROW.to("null")
+            ))
     }
 
     fn finish(mut self, error: Option<Error>) -> Result<Parsed> {
@@ -273,7 +279,12 @@ fn value_advice(name: &str, data_type: &DataType) -> String {
         _ => "utf8",
     };
     let name = schema_name(name);
-    format!("give its type with a schema such as --schema '{name} {wider}', or let --on-bad-row skip or null it")
+    format!(
+        "give its type with a schema such as {}, or let it pass by {} or {}",
+        SCHEMA.to(format!("{name} {wider}")),
+        ON_BAD_ROW.to("skip"),
+        ON_BAD_ROW.to("null")
+    )
 }
 
 /// What reads a column in which a value looks like another type than the one that was inferred.
@@ -285,8 +296,11 @@ fn inferred_advice(name: &str, inferred: &DataType, looks: &DataType) -> String 
     };
     let name = schema_name(name);
     format!(
-        "give its type with a schema such as --schema '{name} {wider}' (schema= in Python), infer it from more rows by \
-         --infer-rows, or let --on-bad-row skip or null it"
+        "give its type with a schema such as {}, infer it from more rows by \
+         {INFER_ROWS}, or let it pass by {} or {}",
+        SCHEMA.to(format!("{name} {wider}")),
+        ON_BAD_ROW.to("skip"),
+        ON_BAD_ROW.to("null")
     )
 }
 

@@ -1,5 +1,6 @@
 //! How text becomes fields: a dialect with every default filled in.
 
+use lakerace_io::option::{DELIMITER, ESCAPE, QUOTE};
 use lakerace_io::{Error, Result};
 
 use crate::CsvOptions;
@@ -69,8 +70,9 @@ impl Rules {
             }
             if seen.contains(&byte) {
                 let shown = char::from(byte);
-                return Err(Error::usage(format!("the {what} {shown:?} already has a meaning"))
-                    .advice("give --delimiter, --quote and --escape (delimiter, quote, escape) three different characters, none of them a line end"));
+                return Err(Error::usage(format!("the {what} {shown:?} already has a meaning")).advice(format!(
+                    "give {DELIMITER}, {QUOTE} and {ESCAPE} three different characters, none of them a line end"
+                )));
             }
             seen.push(byte);
         }

@@ -2,6 +2,7 @@
 
 use arrow::datatypes::DataType;
 use bytes::Bytes;
+use lakerace_io::option::{DELIMITER, NO_HEADER, QUOTE, SCHEMA};
 use lakerace_io::{Error, Object, Result};
 
 use super::column::{FieldText, Text};
@@ -60,13 +61,13 @@ impl Sample {
                 let limit = MAX_SAMPLE_BYTES >> 20;
                 return Err(Error::invalid(format!("the first row is longer than {limit} MiB"))
                     .at(format!("{}, line 1", self.url))
-                    .advice("check --delimiter and --quote (delimiter, quote), and that the file is text"));
+                    .advice(format!("check {DELIMITER} and {QUOTE}, and that the file is text")));
             }
         };
         let fields = record_fields(&self.text[at..end], rules).map_err(|e| {
             Error::new(e.kind(), format!("the first row can't be read: {}", e.message()))
                 .at(&self.url)
-                .advice("check --quote (quote), and that the file is UTF-8")
+                .advice(format!("check {QUOTE}, and that the file is UTF-8"))
         })?;
         if rules.header {
             self.names = header_names(fields);
@@ -80,13 +81,13 @@ impl Sample {
 
     fn empty(&self, rules: &Rules) -> Error {
         if rules.header {
-            Error::invalid("the file is empty: it has no header").at(&self.url).advice(
-                "give the columns by --schema (schema), and say that there is no header by --no-header (header=False)",
-            )
+            Error::invalid("the file is empty: it has no header")
+                .at(&self.url)
+                .advice(format!("give the columns by {SCHEMA}, and say that there is no header by {NO_HEADER}"))
         } else {
             Error::invalid("the file is empty: there is no row to learn the columns from")
                 .at(&self.url)
-                .advice("give the columns by --schema (schema)")
+                .advice(format!("give the columns by {SCHEMA}"))
         }
     }
 

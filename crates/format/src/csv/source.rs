@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use lakerace_io::option;
 use lakerace_io::{Error, Job, Object, PathProfile, RequestPlan, Result, Wanted};
 
 use super::chain::{Chain, FileColumns};
@@ -74,7 +75,7 @@ impl CsvSource {
         let rules = Rules::new(dialect, options)?;
         if options.infer_rows == Some(0) {
             return Err(Error::usage("types can't be inferred from no rows")
-                .advice("let it look at one row at least by --infer-rows (infer_rows)"));
+                .advice(format!("let it look at one row at least by {}", option::INFER_ROWS)));
         }
         if objects.is_empty() {
             return Err(Error::usage("there is no file to read"));

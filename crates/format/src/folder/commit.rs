@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use lakerace_io::object_store::path::Path;
+use lakerace_io::option::MODE;
 use lakerace_io::{Error, ErrorKind, IfExists, Job, JobStore, Output, Result, Unpublished};
 
 use super::listing::{list, list_once, relative};
@@ -30,7 +31,7 @@ impl Commit {
         if self.mode == FolderMode::Error && !list(&self.store, &self.folder)?.is_empty() {
             return Err(Error::conflict("the folder exists and is not empty")
                 .at(self.store.url(&self.folder))
-                .advice("choose another folder, or --mode append or overwrite (mode)"));
+                .advice(format!("choose another folder, or {} or {}", MODE.to("append"), MODE.to("overwrite"))));
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use std::path::{Path as FilePath, PathBuf};
 
 use lakerace_io::object_store::path::Path;
 use lakerace_io::open_files::open_or_make_room;
+use lakerace_io::option::MODE;
 use lakerace_io::{
     Error, IfExists, JobStore, KeptPermissions, Output, Result, Unpublished, hold, make_folders, remove_folders,
     remove_orphaned_files,
@@ -218,8 +219,11 @@ fn check_replaceable(folder: &FilePath) -> Result<()> {
 }
 
 fn exists() -> Error {
-    Error::conflict("the folder exists and is not empty")
-        .advice("choose another folder, or --mode append or overwrite (mode)")
+    Error::conflict("the folder exists and is not empty").advice(format!(
+        "choose another folder, or {} or {}",
+        MODE.to("append"),
+        MODE.to("overwrite")
+    ))
 }
 
 fn not_a_folder() -> Error {

@@ -6,6 +6,7 @@ mod scalar;
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field};
 use lakerace_io::Result;
+use lakerace_io::option::{COLUMNS, SCHEMA};
 
 use super::fault::{Fault, shown};
 use crate::json::{Json, Kind};
@@ -99,7 +100,7 @@ impl Place {
     #[cold]
     fn null(&self, at: usize) -> Fault {
         let message = format!("null in {:?}, which is declared `not null`", self.path);
-        Fault::value(at, message, "declare it nullable in --schema (schema)".to_owned())
+        Fault::value(at, message, format!("declare it nullable in {SCHEMA}"))
     }
 
     /// The next value, whatever it is, is none of the column's.
@@ -121,9 +122,8 @@ impl Place {
         };
         let message = format!("{:?}: {value} is not a value of type {data_type}{from}", self.path);
         let top = self.path.split(['.', '[']).next().unwrap_or_default();
-        let advice = format!(
-            "give {top:?} a type that holds all of its values by --schema (schema), or leave it out by --columns (columns)"
-        );
+        let advice =
+            format!("give {top:?} a type that holds all of its values by {SCHEMA}, or leave it out by {COLUMNS}");
         Fault::value(at, message, advice)
     }
 }

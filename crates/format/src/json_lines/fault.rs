@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use lakerace_io::Error;
+use lakerace_io::option::ON_BAD_ROW;
 
 use crate::json::{NoJson, TOO_DEEP};
 
@@ -58,7 +59,7 @@ pub(super) fn no_json(url: &str, number: u64, line: &[u8], error: NoJson) -> Err
     if error.why == TOO_DEEP {
         return Error::unsupported("the line is JSON whose values are nested too deep to be read")
             .at(place(url, number, line, error.at))
-            .advice("write the inner values as texts, or leave such lines out by --on-bad-row skip (on_bad_row)");
+            .advice(format!("write the inner values as texts, or leave such lines out by {}", ON_BAD_ROW.to("skip")));
     }
     let is_cut = error.at >= line.trim_ascii_end().len();
     let message = match is_cut {
@@ -66,8 +67,8 @@ pub(super) fn no_json(url: &str, number: u64, line: &[u8], error: NoJson) -> Err
         false => Cow::from(format!("the line is no JSON: {}", error.why)),
     };
     let advice = match is_cut {
-        true => "make each row one line, for example with: jq -c . FILE",
-        false => "mend the line, or leave such lines out by --on-bad-row skip (on_bad_row)",
+        true => "make each row one line, for example with: jq -c . FILE".to_owned(),
+        false => format!("mend the line, or leave such lines out by {}", ON_BAD_ROW.to("skip")),
     };
     Error::invalid(message).at(place(url, number, line, error.at)).advice(advice)
 }

@@ -7,6 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray, OffsetSizeTrait};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
+use lakerace_io::option::WHERE;
 use lakerace_io::{Error, Result};
 
 /// An error where a map of any depth has a key twice. The first row of the column has the number `first_row`.
@@ -18,7 +19,7 @@ pub(super) fn refuse_keys_twice(column: &ArrayRef, first_row: u64) -> Result<()>
         if let Some(key) = twice(column, row)? {
             let number = first_row + row as u64;
             return Err(Error::invalid(format!("the map of row {number} has the key {key:?} twice"))
-                .advice("leave such rows out by --where (where), or choose another format"));
+                .advice(format!("leave such rows out by {WHERE}, or choose another format")));
         }
     }
     Ok(())

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
+use lakerace_io::option::SCHEMA;
 use lakerace_io::{Error, Object, Result};
 
 use super::column::Origin;
@@ -62,7 +63,7 @@ pub(super) fn learn_schema(
         return Err(fault.unwrap_or_else(|| {
             Error::invalid("there is no row to learn the columns from")
                 .at(objects.first().map_or_else(String::new, Object::url))
-                .advice("give the columns by --schema (schema)")
+                .advice(format!("give the columns by {SCHEMA}"))
         }));
     }
     let (mut columns, mut mixed) = (Vec::new(), HashMap::new());
@@ -119,7 +120,7 @@ fn look(
         (false, None) => {
             return Err(Error::invalid(format!("the first line is longer than {} bytes", text.len()))
                 .at(format!("{url}, line 1"))
-                .advice("give the columns by --schema (schema)"));
+                .advice(format!("give the columns by {SCHEMA}")));
         }
     };
     let (mut rows, mut fault) = (0, None);
@@ -157,5 +158,5 @@ fn several_kinds(objects: &[Object], name: &str, mixed: &Mixed) -> Error {
     let place = |(kind, (file, line)): &(&str, Line)| format!("{kind} ({}, line {line})", url(*file));
     let kinds: Vec<String> = mixed.kinds.iter().map(place).collect();
     Error::invalid(format!("{:?} has no type that holds all of its values: {}", mixed.path, kinds.join(", ")))
-        .advice(format!("give a type that does, such as --schema '{name} utf8' (schema): JSON as it is written"))
+        .advice(format!("give a type that does, such as {}: JSON as it is written", SCHEMA.to(format!("{name} utf8"))))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
+use lakerace_io::option::{INFER_ROWS, ON_BAD_ROW};
 use lakerace_io::{Error, ErrorKind, Job, Object, PathProfile, RequestPlan, Result, Wanted};
 
 use super::blocks::{Block, Blocks};
@@ -55,11 +56,11 @@ impl JsonLinesSource {
             files.into_iter().map(|file| (file.object, file.constants)).unzip();
         if options.infer_rows == Some(0) {
             return Err(Error::usage("types can't be inferred from no rows")
-                .advice("let it look at one row at least by --infer-rows (infer_rows)"));
+                .advice(format!("let it look at one row at least by {INFER_ROWS}")));
         }
         if options.on_bad_row == OnBadRow::Null {
             return Err(Error::unsupported("a line that is damaged has no fields to put null in")
-                .advice("say --on-bad-row skip (on_bad_row) for JSON lines"));
+                .advice(format!("say {} for JSON lines", ON_BAD_ROW.to("skip"))));
         }
         if objects.is_empty() {
             return Err(Error::usage("there is no file to read"));

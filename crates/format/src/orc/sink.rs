@@ -2,6 +2,7 @@
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
+use lakerace_io::option::{COMPRESSION, ROW_GROUP_BYTES, ROW_GROUP_ROWS};
 use lakerace_io::{Error, Job, Output, Result};
 use lakerace_orc::Codec as OrcCodec;
 use lakerace_orc::write::{Writer, WriterOptions};
@@ -54,7 +55,7 @@ fn new_writer(schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Wr
 fn writer_options(options: &WriteOptions, threads: usize) -> Result<WriterOptions> {
     if options.row_group_rows.is_some() {
         return Err(Error::usage("an ORC file's stripes end by bytes, not by rows")
-            .advice("leave --row-group-rows (row_group_rows) out, or give the bytes of a stripe by --row-group-bytes (row_group_bytes)"));
+            .advice(format!("leave {ROW_GROUP_ROWS} out, or give the bytes of a stripe by {ROW_GROUP_BYTES}")));
     }
     if options.page_bytes.is_some() {
         return Err(Error::usage("an ORC file has no pages").advice("leave page_bytes out"));
@@ -77,7 +78,7 @@ fn writer_options(options: &WriteOptions, threads: usize) -> Result<WriterOption
             Codec::Zstd => OrcCodec::Zstd,
             Codec::Brotli => {
                 return Err(Error::usage("ORC files are not written with brotli")
-                    .advice("choose --compression none, snappy, gzip (which is ORC's zlib), lz4 or zstd"));
+                    .advice(format!("choose {COMPRESSION} none, snappy, gzip (which is ORC's zlib), lz4 or zstd")));
             }
         };
         own.level = compression.level;
@@ -88,7 +89,7 @@ fn writer_options(options: &WriteOptions, threads: usize) -> Result<WriterOption
             _ => {
                 let message = format!("row_group_bytes, the bytes of a stripe, is {bytes}");
                 return Err(
-                    Error::usage(message).advice(format!("give 1 to {STRIPE_BYTES_AT_MOST} by --row-group-bytes"))
+                    Error::usage(message).advice(format!("give 1 to {STRIPE_BYTES_AT_MOST} by {ROW_GROUP_BYTES}"))
                 );
             }
         };

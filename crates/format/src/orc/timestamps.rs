@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, TimeUnit};
+use lakerace_io::option::TIMESTAMP_UNIT;
 use lakerace_io::{Error, ErrorKind, Result};
 use lakerace_orc::read::{Bounds, ReadOptions};
 use lakerace_orc::schema::{OrcKind, OrcType};
@@ -96,5 +97,5 @@ pub(crate) fn advise(error: Error, unit: TimeUnit) -> Error {
         TimeUnit::Microsecond => "us to round down, or ns, ms or s",
         TimeUnit::Millisecond | TimeUnit::Second => "s",
     };
-    error.advice(format!("choose the unit of timestamps: --timestamp-unit (timestamp_unit) {wider}"))
+    error.advice(format!("choose the unit of timestamps: {TIMESTAMP_UNIT} {wider}"))
 }

@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{DataType, FieldRef, SchemaRef, TimeUnit};
 use bytes::{Bytes, BytesMut};
+use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Object, Result};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
@@ -240,7 +241,7 @@ fn decode_footer(footer: &[u8]) -> Result<ParquetMetaData> {
 
 fn encryption(what: &str) -> Error {
     Error::unsupported(format!("{what} encrypted"))
-        .advice("read other columns with --columns, or decrypt the file with its writer's tools")
+        .advice(format!("read other columns with {COLUMNS}, or decrypt the file with its writer's tools"))
 }
 
 /// The length that the trailer states, checked against the file's size.

@@ -7,6 +7,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use crossbeam_channel::{Sender, bounded};
+use lakerace_io::option::COMPRESSION;
 use lakerace_io::wait::InOrder;
 use lakerace_io::{Error, Job, Output, Result};
 
@@ -191,13 +192,13 @@ fn file_compression(url: &str, compression: Option<Compression>) -> Result<FileC
         Some(Codec::Snappy | Codec::Brotli | Codec::Lz4) => {
             return Err(Error::usage("text files are packed with gzip or zstd, or not at all")
                 .at(url)
-                .advice("give --compression gzip, zstd or none (compression)"));
+                .advice(format!("give {COMPRESSION} gzip, zstd or none")));
         }
     };
     if named != FileCompression::None && named != asked {
         return Err(Error::usage("the file's name and the codec asked for contradict one another")
             .at(url)
-            .advice("leave --compression (compression) out: the ending .gz or .zst says it"));
+            .advice(format!("leave {COMPRESSION} out: the ending .gz or .zst says it")));
     }
     Ok(asked)
 }

@@ -75,7 +75,7 @@ fn behind_the_sample_and_in_later_files_nothing_is_taken_for_another_value() {
                 assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
                 let said = error.to_string();
                 assert!(said.contains(place) && said.contains("inferred"), "{said}");
-                assert!(said.contains(&format!("--schema 'v {wider}'")), "{behind} behind {sampled}: {said}");
+                assert!(said.contains(&format!("`schema=v {wider}`")), "{behind} behind {sampled}: {said}");
             }
         }
     }

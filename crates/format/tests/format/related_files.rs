@@ -72,7 +72,7 @@ fn files_of_different_tables_are_an_error() {
             let error = union(files, format, ColumnUnion::Related).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid);
             let (said, last) = (error.to_string(), files.len() - 1);
-            assert!(said.contains(shared) && said.contains("--union-columns"), "{said}");
+            assert!(said.contains(shared) && said.contains("`union_columns`"), "{said}");
             assert!(said.contains(&format!("0.{format}")) && said.contains(&format!("{last}.{format}")), "{said}");
             assert_eq!(union(files, format, ColumnUnion::Any).unwrap(), (columns, files.len()), "{files:?}");
         }

@@ -83,7 +83,7 @@ impl Column {
         blooms.retain(|name| *name != column.path);
         if blooms.len() < asked {
             if matches!(orc.kind, OrcKind::Boolean | OrcKind::List(_) | OrcKind::Map(..) | OrcKind::Struct(_)) {
-                let message = "a bloom filter says nothing about this type; leave the column out of --bloom-filter (bloom_filter)";
+                let message = "a bloom filter says nothing about this type: the column can have none";
                 return Err(Error::invalid(message).at(column.path));
             }
             column.bloom = Some(Bloom::new(options.group_rows(), options.bloom_fpp));

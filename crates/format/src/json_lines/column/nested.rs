@@ -10,6 +10,7 @@ use arrow::array::{
 use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, FieldRef, Fields};
+use lakerace_io::option::{COLUMNS, INFER_ROWS, SCHEMA};
 use lakerace_io::{Error, Result};
 
 use super::{Append, Column, Fault, Origin, Place, Slot};
@@ -225,9 +226,11 @@ impl Object {
     #[cold]
     fn unknown(&self, at: usize, name: &str) -> Fault {
         let message = format!("a field {name:?}, which {}", self.lacks);
-        let advice = "give its type by --schema (schema), look at more rows by --infer-rows (infer_rows), or name the \
-                      columns to read by --columns (columns)";
-        Fault::value(at, message, advice.to_owned())
+        let advice = format!(
+            "give its type by {SCHEMA}, look at more rows by {INFER_ROWS}, or name the \
+                      columns to read by {COLUMNS}"
+        );
+        Fault::value(at, message, advice)
     }
 
     fn append_null(&mut self) {

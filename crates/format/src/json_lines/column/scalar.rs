@@ -10,6 +10,7 @@ use arrow::array::types::{
 use arrow::array::{Array, ArrayRef, BinaryBuilder, BooleanBuilder, NullArray, PrimitiveBuilder, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimeUnit};
+use lakerace_io::option::SCHEMA;
 use lakerace_io::{Error, Result};
 
 use super::{Append, Column, Fault, Origin, Place, Slot};
@@ -121,7 +122,7 @@ pub(super) fn column(place: &Place) -> Result<Box<dyn Column>> {
         DataType::Dictionary(_, values) => Cast::boxed(place, values.as_ref().clone())?,
         other => {
             let message = format!("column {:?} can't be {} in JSON lines", place.path, print_type(other));
-            return Err(Error::unsupported(message).advice("read it as utf8 by --schema (schema)"));
+            return Err(Error::unsupported(message).advice(format!("read it as utf8 by {SCHEMA}")));
         }
     })
 }

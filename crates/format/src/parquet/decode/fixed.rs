@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayDataBuilder, ArrayRef, make_array};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
+use lakerace_io::option::{COLUMNS, TIMESTAMP_UNIT};
 use lakerace_io::{Error, Result};
 
 use super::block::{Block, PageBytes, Pool};
@@ -162,13 +163,16 @@ pub(crate) fn unfit(flaw: Flaw, data_type: &DataType) -> Error {
             let error = Error::unsupported(format!("a value lies outside of the range of {data_type}"));
             match data_type {
                 DataType::Timestamp(..) => {
-                    error.advice("read timestamps of 96 bits by --timestamp-unit us (timestamp_unit)")
+                    error.advice(format!("read timestamps of 96 bits by {}", TIMESTAMP_UNIT.to("us")))
                 }
-                _ => error.advice("leave the column out by --columns (columns)"),
+                _ => error.advice(format!("leave the column out by {COLUMNS}")),
             }
         }
-        Flaw::Digits => Error::unsupported(format!("a value has more digits than {data_type} keeps"))
-            .advice("read timestamps of 96 bits by --timestamp-unit ns, or us to round them (timestamp_unit)"),
+        Flaw::Digits => Error::unsupported(format!("a value has more digits than {data_type} keeps")).advice(format!(
+            "read timestamps of 96 bits by {}, or by {}, which rounds them",
+            TIMESTAMP_UNIT.to("ns"),
+            TIMESTAMP_UNIT.to("us")
+        )),
     }
 }
 

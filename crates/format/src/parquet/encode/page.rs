@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use lakerace_io::option::OUTPUT_FORMAT;
 use lakerace_io::{Error, Result};
 use parquet::basic::{BoundaryOrder, Encoding, PageType};
 use parquet::bloom_filter::Sbbf;
@@ -166,7 +167,7 @@ impl PageWriter {
     fn too_large(&self, length: usize) -> Error {
         Error::invalid(format!("a page of {length} bytes or values is more than Parquet can hold"))
             .at(format!("column {:?}", self.column.path().string()))
-            .advice("split its longest values, or write another format by --output-format (output_format)")
+            .advice(format!("split its longest values, or write another format by {OUTPUT_FORMAT}"))
     }
 
     /// Ends the chunk.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, TimeUnit};
 use bytes::Bytes;
 use lakerace_io::Error;
+use lakerace_io::option::COLUMNS;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups, RowSelection};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::basic::{ConvertedType, Encoding};
@@ -124,7 +125,7 @@ fn has_other_encoding(page: &Page) -> bool {
 
 fn unread_interval() -> Error {
     Error::unsupported("intervals with months are read as columns of their own, and not within other columns")
-        .advice("leave the column out by --columns (columns), or rewrite the file with the interval as a column")
+        .advice(format!("leave the column out by {COLUMNS}, or rewrite the file with the interval as a column"))
 }
 
 /// The pages of one column chunk.

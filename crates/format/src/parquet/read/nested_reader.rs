@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
 use arrow::compute::concat;
+use lakerace_io::option::BATCH_ROWS;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 use parquet::arrow::ProjectionMask;
@@ -92,7 +93,7 @@ impl NestedReader {
             (Err(_), Some(failure)) => return Err(failure),
             (Err(error), None) if error.to_string().contains(OFFSET_OVERFLOW) => {
                 return Err(Error::unsupported("the texts of a batch have more than 2 GiB")
-                    .advice("read fewer rows at once: --batch-rows (batch_rows)"));
+                    .advice(format!("read fewer rows at once: {BATCH_ROWS}")));
             }
             (next, _) => next?,
         };

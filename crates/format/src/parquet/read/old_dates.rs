@@ -8,6 +8,7 @@ use arrow::datatypes::{
     ArrowTimestampType, DataType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, TimestampSecondType,
 };
+use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Result};
 use lakerace_orc::read::{FIRST_AGREED_SECOND, FIRST_GREGORIAN_DAY, JavaClock, day_of_same_name};
 
@@ -91,8 +92,10 @@ impl OldDates {
 /// The error for a time before 1900 whose clock isn't known.
 fn unknown(reason: &str) -> Error {
     Error::unsupported(format!("a time before 1900 is stored as old versions of Java count it, and {reason}")).advice(
-        "leave the column out with --columns (columns), or write the file anew with Spark's \
-         spark.sql.parquet.datetimeRebaseModeInWrite and int96RebaseModeInWrite at CORRECTED",
+        format!(
+            "leave the column out with {COLUMNS}, or write the file anew with Spark's \
+         spark.sql.parquet.datetimeRebaseModeInWrite and int96RebaseModeInWrite at CORRECTED"
+        ),
     )
 }
 

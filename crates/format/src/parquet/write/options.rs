@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit};
+use lakerace_io::option::BLOOM_FILTER;
 use lakerace_io::{Error, Result};
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, encode_arrow_schema};
 use parquet::basic::{self, Type};
@@ -145,7 +146,7 @@ impl Layout {
                     return Err(Error::usage(format!(
                         "column {name:?} is boolean: bloom filters are not for booleans"
                     ))
-                    .advice("leave it out of --bloom-filter (bloom_filter)"));
+                    .advice(format!("leave it out of {BLOOM_FILTER}")));
                 }
                 column.bloom.push(leaf);
             }
