@@ -61,7 +61,7 @@ def write(how: str, location: str, source: pa.Table, evolve: str | None = None) 
 def test_a_field_that_the_table_lacks_is_refused_or_added(tmp_path: Path, place: str, how: str) -> None:
     location = table(tmp_path, rows(place, struct(a=I64), n1={"a": 1}))
     more = rows(place, struct(a=I64, c=I64), n2={"a": 2, "c": 7})
-    with pytest.raises(lr.InvalidInputError, match=r'column "c".*no field "c".*--evolve add'):
+    with pytest.raises(lr.InvalidInputError, match=r'column "c".*no field "c".*evolve=\"add\"'):
         write(how, location, more)
     _, of_value = PLACES[place]
     assert read(location) == [{"id": 1, "c": of_value({"a": 1})}]

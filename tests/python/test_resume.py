@@ -251,9 +251,9 @@ def test_a_delta_table_of_one_commit_is_known_again(tmp_path: Path, source: Path
 @pytest.mark.parametrize(
     ("mode", "advice", "instead", "rows"),
     [
-        ("error", "--mode overwrite (mode)", ["--mode", "overwrite", "--resume"], ROWS),
-        ("error", "--mode append without --resume (resume)", ["--mode", "append"], ROWS + 1),
-        ("append", "leave out --resume (resume)", ["--mode", "append"], ROWS + 1),
+        ("error", "replace its rows by --mode overwrite,", ["--mode", "overwrite", "--resume"], ROWS),
+        ("error", "--mode append without --resume", ["--mode", "append"], ROWS + 1),
+        ("append", "leave out --resume", ["--mode", "append"], ROWS + 1),
     ],
 )
 def test_a_delta_table_of_another_load_says_what_helps(

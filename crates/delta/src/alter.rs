@@ -10,6 +10,7 @@ use delta_kernel::table_configuration::TableConfiguration;
 use delta_kernel::table_features::TableFeature;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::suggestions::nearest;
+use lakerace_io::option::{SET, TABLE_PROPERTY, UNSET};
 use lakerace_io::{Error, Result};
 use serde_json::json;
 
@@ -69,7 +70,7 @@ const OF_NEW_TABLES: [&str; 6] = [
 pub fn alter(table: &Table, options: &AlterOptions) -> Result<Altered> {
     let named = |error: Error| error.at(table.place());
     if options.set.is_empty() && options.unset.is_empty() {
-        let advice = "give --set NAME=VALUE or --unset NAME (set, unset)";
+        let advice = format!("give {} or {}", SET.to("NAME=VALUE"), UNSET.to("NAME"));
         return Err(named(Error::usage("there is nothing to change").advice(advice)));
     }
     if let Some(name) = options.unset.iter().find(|name| options.set.contains_key(*name)) {
@@ -99,7 +100,7 @@ impl Alter {
         let known = snapshot.properties();
         let mut changed = BTreeMap::new();
         for (name, value) in &self.options.set {
-            let named = |error: Error| error.at(format!("--set {name}={value}"));
+            let named = |error: Error| error.at(SET.to(format!("{name}={value}")));
             check_property(name, value).map_err(named)?;
             if name.starts_with(FEATURE) || known.get(name) == Some(value) {
                 continue;
@@ -118,7 +119,7 @@ impl Alter {
     fn removed(&self, snapshot: &Snapshot) -> Result<BTreeSet<String>> {
         let known = snapshot.properties();
         for name in &self.options.unset {
-            let named = |error: Error| error.at(format!("--unset {name}"));
+            let named = |error: Error| error.at(UNSET.to(name.to_string()));
             let Some(value) = known.get(name) else {
                 let error = named(Error::not_found("the table has no such property"));
                 return Err(match nearest(name, known.keys().map(String::as_str)) {
@@ -207,7 +208,7 @@ fn listed(name: &str) -> Result<TableFeature> {
     let feature: F = name
         .trim_start_matches(FEATURE)
         .parse()
-        .map_err(|_| Error::usage("Delta has no such feature").at(format!("--set {name}=supported")))?;
+        .map_err(|_| Error::usage("Delta has no such feature").at(SET.to(format!("{name}=supported"))))?;
     match feature {
         F::AppendOnly
         | F::Invariants
@@ -219,7 +220,7 @@ fn listed(name: &str) -> Result<TableFeature> {
         | F::V2Checkpoint
         | F::VacuumProtocolCheck => Ok(feature),
         other => Err(Error::unsupported(format!("adding the feature {other} to a table that exists"))
-            .at(format!("--set {name}=supported"))
+            .at(SET.to(format!("{name}=supported")))
             .advice("add it with an engine that follows it, or write to a new table")),
     }
 }
@@ -237,7 +238,7 @@ fn check_together(
         let compat = ["delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2"];
         if let Some(name) = compat.iter().find(|name| known.get(**name).is_some_and(|value| value == "true")) {
             return Err(Error::unsupported(format!("deletion vectors in a table with {name}"))
-                .at(format!("--set {DELETION_VECTORS}=true"))
+                .at(SET.to(format!("{DELETION_VECTORS}=true")))
                 .advice("leave it out: files are written anew"));
         }
     }
@@ -245,7 +246,7 @@ fn check_together(
         && let Some(name) = FEED_COLUMNS.iter().find(|name| snapshot.schema().field_with_name(name).is_ok())
     {
         return Err(Error::unsupported(format!("a table with a column {name:?} can't have a change data feed"))
-            .at("--set delta.enableChangeDataFeed=true")
+            .at(SET.to("delta.enableChangeDataFeed=true"))
             .advice("write the table anew with another name for the column"));
     }
     Ok(())
@@ -253,5 +254,5 @@ fn check_together(
 
 fn of_new_tables(name: &str) -> Error {
     Error::unsupported(format!("{name} can't be changed in a table that exists"))
-        .advice("copy the table to a new one that has it from the start (--table-property)")
+        .advice(format!("copy the table to a new one that has it from the start ({TABLE_PROPERTY})"))
 }

@@ -20,6 +20,7 @@ use delta_kernel::schema::StructType;
 use delta_kernel::table_changes::TableChanges;
 use delta_kernel::{Engine, Snapshot as KernelSnapshot, SnapshotRef};
 use lakerace_format::{Batches, TableSchema};
+use lakerace_io::option::TO;
 use lakerace_io::{Error, ErrorKind, Result};
 use url::Url;
 
@@ -142,7 +143,10 @@ impl ChangeFeed {
         let piece = |(versions, end): (&RangeInclusive<u64>, &SnapshotRef)| {
             pieces::check_columns(&end.schema(), &last.schema(), &schema).map_err(|error| {
                 let end = versions.end();
-                error.advice(format!("read the changes up to version {end} (--to {end}, to) and those behind it apart"))
+                error.advice(format!(
+                    "read the changes up to version {end} ({}) and those behind it apart",
+                    TO.to(end.to_string())
+                ))
             })?;
             let partitions = Arc::new(Partitions::new(end, &last.schema(), columns.schema())?);
             Ok(Piece { versions: versions.clone(), partitions })

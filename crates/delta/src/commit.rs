@@ -25,6 +25,7 @@ use delta_kernel::transaction::{
     CommitResult, CreateTable, Transaction, UpdateTable, UpdateTableOperation, WriteState,
 };
 use delta_kernel::{Engine, EngineData, KernelResult, SnapshotRef};
+use lakerace_io::option::TABLE_PROPERTY;
 use lakerace_io::{Error, ErrorKind, Result};
 
 use self::extra_actions::{ExtraActions, Lowest, MoreActions, WithExtraActions, stated};
@@ -37,7 +38,7 @@ use crate::commit::outcome::Outcome;
 use crate::kernel::error::{from_kernel, guarded};
 use crate::log::cleanup;
 use crate::log::completeness::{ACTION_COUNT, check_entry};
-use crate::log::distrust::DAMAGED_ADVICE;
+use crate::log::distrust::damaged_advice;
 use crate::paths::LOG;
 use crate::paths::ROOT;
 use crate::protocol::DELETION_VECTORS;
@@ -372,7 +373,7 @@ impl<S: CommitAction> Commit<S> {
             Ok(tail) => match check_entry(&tail.bytes) {
                 Ok(()) => Ok(tail.bytes.windows(self.mark.len()).any(|part| part == self.mark.as_bytes())),
                 // The entry may be this commit's: it stays unknown whether it is in the log.
-                Err(text) => Err(Error::unavailable(text).at(object.url()).advice(DAMAGED_ADVICE)),
+                Err(text) => Err(Error::unavailable(text).at(object.url()).advice(damaged_advice())),
             },
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
@@ -408,7 +409,7 @@ impl<S: CommitAction> Commit<S> {
         created.map_err(|error| match error.kind() {
             // There is no log yet that could be damaged: properties don't go together.
             ErrorKind::Corrupt => Error::invalid(error.message())
-                .advice("give other properties for the new table (--table-property, table_properties)"),
+                .advice(format!("give other properties for the new table ({TABLE_PROPERTY})")),
             _ => error,
         })
     }

@@ -6,7 +6,8 @@
 //! allows it.
 
 use lakerace_io::object_store::path::Path;
-use lakerace_io::{ALLOW_FOREIGN_PATHS, Error, JobStore, Location, Object, Result, StorageOptions};
+use lakerace_io::option::ALLOW_FOREIGN_PATHS;
+use lakerace_io::{Error, JobStore, Location, Object, Result, StorageOptions};
 use percent_encoding::percent_decode_str;
 
 /// A table's folder and store, and what its log may name.
@@ -90,8 +91,7 @@ impl Paths {
         };
         if !self.storage.allows_foreign_paths()? {
             return Err(refused("which is not in the table's store").advice(format!(
-                "if you trust who wrote the table, pass --allow-foreign-paths, or in Python the storage option \
-                 {ALLOW_FOREIGN_PATHS}=true: it is read with your rights and keys"
+                "if you trust who wrote the table, pass {ALLOW_FOREIGN_PATHS}: it is read with your rights and keys"
             )));
         }
         location.object(&self.storage, &self.store.job)

@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType, Fields, Schema};
 use delta_kernel::expressions::ColumnName;
 use delta_kernel::table_features::TableFeature;
 use lakerace_format::suggestions::{column_not_found, nearest};
+use lakerace_io::option::TABLE_PROPERTY;
 use lakerace_io::{Error, Result};
 
 use crate::key::KeyColumns;
@@ -99,7 +100,7 @@ const PROPERTIES: &[(&str, Kind)] = &[
 /// a key of a type that no upsert takes, `NotFound` for a column that the table lacks.
 pub(crate) fn check_properties(properties: &BTreeMap<String, String>, schema: &Schema) -> Result<()> {
     for (name, value) in properties {
-        let named = |error: Error| error.at(format!("--table-property {name}={value}"));
+        let named = |error: Error| error.at(TABLE_PROPERTY.to(format!("{name}={value}")));
         check_property(name, value).and_then(|()| check_columns(name, value, schema)).map_err(named)?;
     }
     Ok(())

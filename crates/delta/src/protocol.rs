@@ -14,6 +14,7 @@ use delta_kernel::engine::arrow_data::{ArrowEngineData, EngineDataArrowExt};
 use delta_kernel::table_configuration::TableConfiguration;
 use delta_kernel::table_features::TableFeature;
 use delta_kernel::{Engine, Snapshot as KernelSnapshot, SnapshotRef};
+use lakerace_io::option::ENABLE_DELETION_VECTORS;
 use lakerace_io::{Error, Result};
 use serde_json::{Value, json};
 
@@ -74,7 +75,7 @@ pub(crate) fn vectors(snapshot: &Snapshot, asked: bool) -> Result<Vectors> {
     if let Some(name) = compat.iter().find(|name| properties.get(**name).is_some_and(|value| value == "true")) {
         if asked {
             return Err(Error::unsupported(format!("deletion vectors in a table with {name}"))
-                .advice("leave --enable-deletion-vectors (enable_deletion_vectors) out: files are written anew"));
+                .advice(format!("leave {ENABLE_DELETION_VECTORS} out: files are written anew")));
         }
         return Ok(Vectors::Rewrite);
     }

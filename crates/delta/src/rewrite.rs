@@ -13,6 +13,7 @@ use std::sync::Arc;
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use delta_kernel::transaction::WriteState;
 use lakerace_format::{Batches, DeletedRows, InputFile, ParquetSource, ReadRequest, Source, WriteOptions};
+use lakerace_io::option::ENABLE_DELETION_VECTORS;
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
@@ -242,8 +243,9 @@ fn check_rows(touched: &Touched<'_>, found: u64) -> Result<()> {
 fn check_row_ids(snapshot: &Snapshot) -> Result<()> {
     if tracks_rows(snapshot) {
         let message = "writing files anew of a table whose rows have ids (delta.enableRowTracking)";
-        return Err(Error::unsupported(message)
-            .advice("let rows stay where they are by --enable-deletion-vectors (enable_deletion_vectors)"));
+        return Err(
+            Error::unsupported(message).advice(format!("let rows stay where they are by {ENABLE_DELETION_VECTORS}"))
+        );
     }
     Ok(())
 }

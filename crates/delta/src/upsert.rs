@@ -47,6 +47,7 @@ use arrow::array::RecordBatch;
 use delta_kernel::transaction::UpdateTableOperation;
 use lakerace_format::{Batches, WriteOptions};
 use lakerace_io::address_space::memory_within;
+use lakerace_io::option::MEMORY_LIMIT;
 use lakerace_io::threads::spawn_or_run;
 use lakerace_io::{Error, ErrorKind, Result};
 use roaring::RoaringTreemap;
@@ -203,7 +204,7 @@ fn check_memory(options: &UpsertOptions, columns: usize) -> Result<()> {
     }
     let (limit, plural) = (options.memory_bytes, if columns == 1 { "" } else { "s" });
     Err(Error::usage(format!("a memory limit of {limit} bytes is too small for rows of {columns} column{plural}"))
-        .advice(format!("allow {least} bytes or more (--memory-limit)")))
+        .advice(format!("allow {least} bytes or more ({MEMORY_LIMIT})")))
 }
 
 /// One attempt from one version.

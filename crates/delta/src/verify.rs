@@ -17,6 +17,7 @@ mod state;
 mod statistics;
 
 use lakerace_io::address_space::memory_within;
+use lakerace_io::option::KEY;
 use lakerace_io::{Error, ErrorKind, Result};
 
 use self::data_files::CheckedFiles;
@@ -138,7 +139,7 @@ fn check_keys(
     // Of a part of the files, keys in several rows say little.
     let left_out = verified.files - sound.len() as u64;
     let reason = match (key.is_empty(), left_out) {
-        (true, _) => "the table names no key (lakerace.primaryKey), and --key A,B (key) does not either".to_owned(),
+        (true, _) => format!("the table names no key (lakerace.primaryKey), and {} does not either", KEY.to("A,B")),
         (false, 0) => {
             verified.key = keys::check(snapshot, sound, key, options.memory_bytes, &mut verified.findings)?;
             return Ok(());

@@ -28,6 +28,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{Sink, WriteOptions, Written, warn_of_fixed_sizes};
+use lakerace_io::option::{ALTER, AT, HISTORY, MODE, PARTITION_BY, RESUME, SET, TABLE_PROPERTY, UNSET};
 use lakerace_io::{Error, ErrorKind, Result};
 
 pub use self::evolve::{Evolve, may_widen};
@@ -179,14 +180,21 @@ fn known_load(table: &Table, write: &TableWrite) -> Result<(Option<u64>, bool)> 
 fn unknown_load(mode: WriteMode) -> Error {
     let instead = match mode {
         WriteMode::Append => {
-            "lakerace history shows the commits of an append; where it has none of these rows, nothing was loaded: leave out --resume (resume)"
+            format!(
+                "{HISTORY} shows the commits of an append; where it has none of these rows, nothing was loaded: leave out {RESUME}"
+            )
         }
         WriteMode::Error | WriteMode::Overwrite => {
-            "replace its rows by --mode overwrite (mode), or add to them by --mode append without --resume (resume)"
+            format!(
+                "replace its rows by {}, or add to them by {} without {RESUME}",
+                MODE.to("overwrite"),
+                MODE.to("append")
+            )
         }
     };
     Error::conflict("the table is there, and knows of no load of these rows that could go on").advice(format!(
-        "{instead}; a load of an earlier version of the source goes on with that version (--at VERSION, at)"
+        "{instead}; a load of an earlier version of the source goes on with that version ({})",
+        AT.to("VERSION")
     ))
 }
 
@@ -263,8 +271,11 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<WriteBa
         Err(error) => return Err(error),
     };
     if write.mode == WriteMode::Error {
-        return Err(Error::conflict("the table exists already")
-            .advice("choose another folder, or append to it or overwrite it (--mode append|overwrite)"));
+        return Err(Error::conflict("the table exists already").advice(format!(
+            "choose another folder, or append to it or overwrite it ({} or {})",
+            MODE.to("append"),
+            MODE.to("overwrite")
+        )));
     }
     if !write.partition_by.is_empty() && write.partition_by != snapshot.partition_columns() {
         let known = match snapshot.partition_columns().as_slice() {
@@ -272,17 +283,19 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<WriteBa
             known => format!("is partitioned by {}", known.join(", ")),
         };
         let asked = write.partition_by.join(", ");
-        return Err(Error::unsupported(format!("the table {known}, and --partition-by (partition_by) names {asked}"))
+        return Err(Error::unsupported(format!("the table {known}, and {PARTITION_BY} names {asked}"))
             .advice("leave it out, or write to a new table"));
     }
     for (name, value) in &write.properties {
-        check_property(name, value).map_err(|error| error.at(format!("--table-property {name}={value}")))?;
+        check_property(name, value).map_err(|error| error.at(TABLE_PROPERTY.to(format!("{name}={value}"))))?;
     }
     let known = snapshot.properties();
     if let Some((name, value)) = write.properties.iter().find(|(name, value)| known.get(*name) != Some(value)) {
-        return Err(Error::unsupported(format!("the table exists already, and lacks the property {name}={value}")).advice(
-            "leave --table-property out (table_properties), or set it: lakerace alter TABLE --set K=V (Table.alter)",
-        ));
+        return Err(Error::unsupported(format!("the table exists already, and lacks the property {name}={value}"))
+            .advice(format!(
+                "leave {TABLE_PROPERTY} out (table_properties), or set it: {}",
+                ALTER.with([SET.to("K=V")])
+            )));
     }
     if write.keep_not_null {
         let wanted = not_null::kept(schema, &table_types(schema)?);
@@ -295,7 +308,11 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<WriteBa
 pub(crate) fn check_row_tracking(snapshot: &Snapshot) -> Result<()> {
     if tracks_rows(snapshot) {
         return Err(Error::unsupported("moving rows of a table whose rows have ids (delta.enableRowTracking)").advice(
-            "append, upsert, delete and overwrite work (--mode append|overwrite, mode); compact it with another engine",
+            format!(
+                "append, upsert, delete and overwrite work ({} or {}); compact it with another engine",
+                MODE.to("append"),
+                MODE.to("overwrite")
+            ),
         ));
     }
     Ok(())
@@ -368,7 +385,11 @@ impl CommitAction for WriteMode {
             return Err(Error::invalid(
                 "the table takes new rows only (delta.appendOnly), and an overwrite removes some",
             )
-            .advice("append by --mode append (mode), or unset it: lakerace alter TABLE --unset delta.appendOnly (Table.alter)"));
+            .advice(format!(
+                "append by {}, or unset it: {}",
+                MODE.to("append"),
+                ALTER.with([UNSET.to("delta.appendOnly")])
+            )));
         }
         Ok(())
     }

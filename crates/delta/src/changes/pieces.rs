@@ -12,6 +12,7 @@ use delta_kernel::schema::{DataType as KernelType, StructField, StructType};
 use delta_kernel::{Engine, Snapshot, StorageHandler};
 use lakerace_format::FindBy;
 use lakerace_format::conform::check;
+use lakerace_io::option::{FROM, TO};
 use lakerace_io::{Error, ErrorKind, Result};
 use serde::Deserialize;
 use url::Url;
@@ -75,7 +76,9 @@ fn check_not_narrower(before: &StructType, after: &StructType, version: u64) -> 
     let error = Error::unsupported(message).at(format!("version {version}: column {name:?}"));
     let (before, after) = (version.saturating_sub(1), version + 1);
     Err(error.advice(format!(
-        "leave version {version} out: read the changes up to {before} (--to {before}, to) and those from {after} on (--from {after}, from)"
+        "leave version {version} out: read the changes up to {before} ({}) and those from {after} on ({})",
+        TO.to(before.to_string()),
+        FROM.to(after.to_string())
     )))
 }
 

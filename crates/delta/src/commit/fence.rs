@@ -1,5 +1,6 @@
 //! Numbers that the log keeps by name (`txn`): an entry that raises one fails where another entry was faster to raise it.
 
+use lakerace_io::option::RESUME;
 use lakerace_io::{Error, Result};
 
 use crate::Snapshot;
@@ -29,7 +30,7 @@ impl LoadRows {
         }
         Err(Error::conflict("another run of the same load has written to the table meanwhile")
             .at(snapshot.table().place())
-            .advice("run it again: by --resume (resume), or as it is where an application names its transactions"))
+            .advice(format!("run it again: by {RESUME}, or as it is where an application names its transactions")))
     }
 
     pub(super) fn version(&self) -> i64 {

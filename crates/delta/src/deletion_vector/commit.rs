@@ -7,6 +7,7 @@ use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use delta_kernel::table_features::TableFeature;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{WriteOptions, Written};
+use lakerace_io::option::{ALTER, INSERT_ONLY, UNSET};
 use lakerace_io::{Error, Object, Result};
 use roaring::RoaringTreemap;
 
@@ -314,8 +315,10 @@ impl CommitAction for DvCommit {
             return Ok(());
         }
         if snapshot.kernel().table_properties().append_only == Some(true) {
-            return Err(Error::invalid("the table takes new rows only (delta.appendOnly)")
-                .advice("add new keys alone by --insert-only (insert_only), or unset it: lakerace alter TABLE --unset delta.appendOnly (Table.alter)"));
+            return Err(Error::invalid("the table takes new rows only (delta.appendOnly)").advice(format!(
+                "add new keys alone by {INSERT_ONLY}, or unset it: {}",
+                ALTER.with([UNSET.to("delta.appendOnly")])
+            )));
         }
         Ok(())
     }

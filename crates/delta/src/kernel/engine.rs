@@ -17,7 +17,7 @@ use url::Url;
 
 use super::error::{from_kernel, to_kernel};
 use super::executor::QuietExecutor;
-use crate::log::distrust::{DAMAGED_ADVICE, Distrust, may_be_damage};
+use crate::log::distrust::{Distrust, damaged_advice, may_be_damage};
 use crate::log::store::LogStore;
 use crate::paths::Paths;
 use crate::paths::ROOT;
@@ -278,7 +278,7 @@ impl LogFiles {
             }
         }
         if error.kind() == ErrorKind::Corrupt && error.advice_text().is_none() && is_of_log(file) {
-            error = error.advice(DAMAGED_ADVICE);
+            error = error.advice(damaged_advice());
         }
         to_kernel(error.at(place(&self.folder, file)))
     }

@@ -15,6 +15,7 @@ use arrow::datatypes::{
 use arrow::row::{RowConverter, Rows, SortField};
 use lakerace_format::predicate::{Bounds, ColumnRef, Value, array_of};
 use lakerace_format::suggestions;
+use lakerace_io::option::{KEY, SCHEMA, WHERE};
 use lakerace_io::{Error, ErrorKind, Result};
 
 use super::{ByteKeys, KeyList, Keys};
@@ -49,7 +50,7 @@ impl KeyColumns {
     pub fn new(schema: &Schema, names: &[impl AsRef<str>]) -> Result<Self> {
         if names.is_empty() {
             return Err(Error::usage("no key column is given")
-                .advice("name the columns that together name a row: --key a,b (key)"));
+                .advice(format!("name the columns that together name a row: {}", KEY.to("A,B"))));
         }
         let mut seen = HashSet::new();
         let mut columns = Vec::with_capacity(names.len());
@@ -217,9 +218,9 @@ impl KeyColumn {
         let data_type = plain(array.data_type());
         if !is_same(data_type, &self.data_type) {
             let message = format!("the key column {:?} is {data_type}, in the table {}", self.name, self.data_type);
-            return Err(Error::invalid(message).advice(
-                "give the rows the type that the table has; the types of CSV columns are set by --schema (schema)",
-            ));
+            return Err(Error::invalid(message).advice(format!(
+                "give the rows the type that the table has; the types of CSV columns are set by {SCHEMA}"
+            )));
         }
         match array.data_type() {
             DataType::Dictionary(..) => arrow::compute::cast(array, data_type).map_err(|error| {
@@ -233,7 +234,8 @@ impl KeyColumn {
         let Some(nulls) = array.logical_nulls().filter(|nulls| nulls.null_count() > 0) else { return Ok(()) };
         let row = (0..nulls.len()).find(|row| nulls.is_null(*row)).unwrap_or(0) as u64;
         let message = format!("the key column {:?} is null in row {}", self.name, first_row + row);
-        Err(Error::invalid(message).advice("every row needs a key: leave such rows out by --where (a scan with where)"))
+        Err(Error::invalid(message)
+            .advice(format!("every row needs a key: leave such rows out by {WHERE} (a scan with where)")))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard};
 
 use lakerace_io::object_store::path::Path;
+use lakerace_io::option::{REPAIR, VERIFY_TABLE};
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind};
 
@@ -11,8 +12,11 @@ use lakerace_io::{Error, ErrorKind};
 pub(super) const HINT: &str = "_delta_log/_last_checkpoint";
 
 /// The next step of a user whose log is damaged.
-pub(crate) const DAMAGED_ADVICE: &str = "`lakerace verify` (Table.verify) shows all damage, and --repair (repair) mends what can be \
-                                         proven; else put the file back from a backup";
+pub(crate) fn damaged_advice() -> String {
+    format!(
+        "{VERIFY_TABLE} shows all damage, and {REPAIR} mends what can be proven; else put the file back from a backup"
+    )
+}
 
 /// What of a log is left out.
 #[derive(Debug, Default)]

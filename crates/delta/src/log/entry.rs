@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::completeness::check_entry;
-use super::distrust::DAMAGED_ADVICE;
+use super::distrust::damaged_advice;
 use super::files::LogFile;
 use super::json_object::JsonObject;
 use crate::Table;
@@ -91,7 +91,7 @@ pub(crate) fn read_bytes(table: &Table, file: &LogFile) -> Result<Bytes> {
     let size = file.info.size_bytes;
     let object = Object { size_bytes: Some(size), ..table.store().object(file.info.path.clone()) };
     let bytes = object.read_range(0..size)?;
-    check_entry(&bytes).map_err(|text| Error::corrupt(text).at(object.url()).advice(DAMAGED_ADVICE))?;
+    check_entry(&bytes).map_err(|text| Error::corrupt(text).at(object.url()).advice(damaged_advice()))?;
     Ok(bytes)
 }
 

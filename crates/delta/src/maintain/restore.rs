@@ -8,6 +8,7 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema};
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_io::object_store::path::Path;
+use lakerace_io::option::{AT, COPY};
 use lakerace_io::{Error, Object, Result};
 
 use super::history::READERS;
@@ -115,7 +116,7 @@ fn check_protocol(current: &Snapshot, target: &Snapshot) -> Result<()> {
             "version {} has the feature {feature}, which the table has given up since",
             target.version()
         ))
-        .advice("copy that version to a new table: lakerace copy TABLE delta:NEW --at VERSION (at)"));
+        .advice(format!("copy that version to a new table: {}", COPY.with([AT.to("VERSION")]))));
     }
     let has_times = |configuration: &delta_kernel::table_configuration::TableConfiguration| {
         configuration.metadata().configuration().get(TIMES_IN_ENTRIES).is_some_and(|value| value == "true")
@@ -125,7 +126,7 @@ fn check_protocol(current: &Snapshot, target: &Snapshot) -> Result<()> {
             "{TIMES_IN_ENTRIES} was changed after version {}, which restoring would undo",
             target.version()
         ))
-        .advice("copy that version to a new table: lakerace copy TABLE delta:NEW --at VERSION (at)"));
+        .advice(format!("copy that version to a new table: {}", COPY.with([AT.to("VERSION")]))));
     }
     Ok(())
 }

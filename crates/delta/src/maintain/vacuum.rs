@@ -24,6 +24,7 @@ use delta_kernel::actions::deletion_vector::{DeletionVectorDescriptor, DeletionV
 use delta_kernel::engine::arrow_data::EngineDataArrowExt;
 use delta_kernel::table_features::Operation;
 use lakerace_io::object_store::path::Path;
+use lakerace_io::option::{ALLOW_SHORT_RETENTION, RETAIN};
 use lakerace_io::{Error, FileIds, ObjectInfo, Result};
 
 use super::history::READERS;
@@ -102,7 +103,7 @@ fn retention(snapshot: &Snapshot, options: &VacuumOptions) -> Result<Duration> {
         let message =
             format!("a retention of {:.1} hours is below the table's own of {:.1}", hours(retain), hours(own));
         return Err(Error::usage(message)
-            .advice("retain files for longer (--retain, retain), or allow it by --allow-short-retention (allow_short_retention)"));
+            .advice(format!("retain files for longer ({RETAIN}), or allow it by {ALLOW_SHORT_RETENTION}")));
     }
     Ok(retain)
 }

@@ -7,6 +7,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::row::{RowConverter, SortField};
 use lakerace_format::suggestions::column_not_found;
+use lakerace_io::option::{SORT_BY, ZORDER};
 use lakerace_io::{Error, Result};
 
 /// The ranges that a column's values are divided into for a curve: of about as many rows each.
@@ -49,9 +50,7 @@ impl SortColumns {
                 nested if nested.is_nested() => {
                     Err(Error::unsupported(format!("sorting by a column of type {nested}"))
                         .at(format!("column {name:?}"))
-                        .advice(
-                            "name columns of numbers, text, dates or times by --sort-by or --zorder (sort_by, zorder)",
-                        ))
+                        .advice(format!("name columns of numbers, text, dates or times by {SORT_BY} or {ZORDER}")))
                 }
                 other => Ok(other.clone()),
             }

@@ -74,7 +74,7 @@ fn names_in_other_stores_are_refused_unless_allowed() {
         for no in [None, Some("false")] {
             let error = paths(place, no).object(name).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{place} {name}");
-            for word in [place, name, "--allow-foreign-paths"] {
+            for word in [place, name, "`allow_foreign_paths`"] {
                 assert!(error.to_string().contains(word), "{error}");
             }
         }

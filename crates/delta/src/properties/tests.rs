@@ -59,7 +59,7 @@ fn columns_that_properties_name_are_looked_up() {
     let schema = Schema::new(fields.map(|(name, data_type)| Field::new(name, data_type, true)).to_vec());
     let outcome = |name: &str, value: &str| {
         check_properties(&BTreeMap::from([(name.to_owned(), value.to_owned())]), &schema).map_err(|error| {
-            assert!(error.place().unwrap().starts_with(&format!("--table-property {name}={value}")), "{error}");
+            assert!(error.to_string().starts_with(&format!("`table_property={name}={value}`")), "{error}");
             error.kind()
         })
     };

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use lakerace_io::option::ENABLE_DELETION_VECTORS;
 use lakerace_io::{Error, Result};
 use serde::Serialize;
 
@@ -168,7 +169,7 @@ impl fmt::Display for UpsertPlan {
             let (files, bytes) = (plural(self.rewrites_at_most, "file"), plural(self.rewritten_bytes_at_most, "byte"));
             writeln!(f, "write: at most {rows} in new files")?;
             writeln!(f, "rewrite: at most {files}, {bytes} read and about as many written, without the replaced rows")?;
-            writeln!(f, "  the table has no deletion vectors; with --enable-deletion-vectors no file is rewritten")?;
+            writeln!(f, "  the table has no deletion vectors; with {ENABLE_DELETION_VECTORS} no file is rewritten")?;
         }
         for file in self.files.iter().take(FILES_SHOWN) {
             match &file.pruned {

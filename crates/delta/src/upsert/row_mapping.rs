@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use lakerace_format::Batches;
 use lakerace_format::suggestions::column_not_found;
+use lakerace_io::option::KEY;
 use lakerace_io::{Error, Job, Result};
 
 use super::UpsertOptions;
@@ -139,7 +140,7 @@ pub(super) fn key(snapshot: &Snapshot, options: &UpsertOptions) -> Result<Vec<St
     let key = if options.key.is_empty() { snapshot.key() } else { options.key.clone() };
     if key.is_empty() {
         return Err(Error::usage("no key is given, and the table has none (lakerace.primaryKey)")
-            .advice("name the key's columns by --key a,b (key)"));
+            .advice(format!("name the key's columns by {}", KEY.to("A,B"))));
     }
     Ok(key)
 }

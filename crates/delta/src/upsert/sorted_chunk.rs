@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use lakerace_io::option::ON_DUPLICATE;
 use lakerace_io::{Error, Result};
 
 use super::operator::MergeOperators;
@@ -165,7 +166,7 @@ impl ChunkBuilder {
             };
             let key = rows.describe(&schema, order[two.start], &columns)?;
             return Err(Error::invalid(format!("{who} have the same key, {key}"))
-                .advice("leave one out, or let the last one count by --on-duplicate last (on_duplicate; Spark: option sequence)"));
+                .advice(format!("leave one out, or let the last one count by {}", ON_DUPLICATE.to("last"))));
         }
         if operators.combine_rows() {
             let merged = merged_rows(&schema, &rows, &order, &repeated, operators)?;

@@ -1,6 +1,7 @@
 //! Damage, with its place and the next step.
 
 use lakerace_io::Error;
+use lakerace_io::option::{REPAIR, VERIFY_TABLE};
 use serde::{Serialize, Serializer};
 
 use super::fix::Fix;
@@ -66,8 +67,10 @@ pub struct Finding {
     pub(crate) fix: Option<Fix>,
 }
 
-/// The advice where `--repair` mends the damage.
-const REPAIR: &str = "`lakerace verify --repair` (Table.verify(repair=True)) mends it";
+/// The advice where a repair mends the damage.
+fn repair_advice() -> String {
+    format!("{} mends it", VERIFY_TABLE.with([REPAIR.given()]))
+}
 
 impl Finding {
     pub(super) fn new(subject: Subject, place: String, problem: impl Into<String>, advice: impl Into<String>) -> Self {
@@ -76,7 +79,7 @@ impl Finding {
 
     /// One that can be repaired.
     pub(super) fn fixable(subject: Subject, place: String, problem: impl Into<String>, fix: Fix) -> Self {
-        Self { fix: Some(fix), ..Self::new(subject, place, problem, REPAIR) }
+        Self { fix: Some(fix), ..Self::new(subject, place, problem, repair_advice()) }
     }
 
     /// The damage that an error tells of; `place` is that of an error without one.
@@ -88,7 +91,7 @@ impl Finding {
 
     /// Lets it be repaired.
     pub(super) fn mend_by(&mut self, fix: Fix) {
-        REPAIR.clone_into(&mut self.advice);
+        self.advice = repair_advice();
         self.fix = Some(fix);
     }
 }

@@ -6,6 +6,7 @@ use arrow::compute::cast;
 use arrow::compute::kernels::cmp::{gt, lt};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, i256};
 use arrow::util::display::array_value_to_string;
+use lakerace_io::option::{COMPACT, SORT_BY};
 use lakerace_io::{Error, Result};
 
 use super::finding::{Finding, Subject};
@@ -17,7 +18,10 @@ use crate::snapshot::statistics::FileStatistics;
 use crate::snapshot::statistics::imprecise::timestamp_slack;
 
 /// The next step where a bound does not hold.
-const ADVICE: &str = "other readers leave rows out: write the file again with new statistics, by `lakerace compact --sort-by COLUMN` (Table.compact)";
+fn advice() -> String {
+    let compact = COMPACT.with([SORT_BY.to("COLUMN")]);
+    format!("other readers leave rows out: write the file again with new statistics, by {compact}")
+}
 
 /// Reads all visible rows of these files, and holds bounds and null counts against them.
 pub(super) fn check(snapshot: &Snapshot, files: &[TableFile], findings: &mut Vec<Finding>) -> Result<()> {
@@ -29,7 +33,7 @@ pub(super) fn check(snapshot: &Snapshot, files: &[TableFile], findings: &mut Vec
         let checked = check_file(snapshot, file, &columns);
         match checked {
             Ok(problems) => {
-                let finding = |problem| Finding::new(Subject::Statistics, file.object.url(), problem, ADVICE);
+                let finding = |problem| Finding::new(Subject::Statistics, file.object.url(), problem, advice());
                 findings.extend(problems.into_iter().map(finding));
             }
             Err(error) if is_damage(&error) => {

@@ -1,5 +1,6 @@
 //! How long the path of a data file may be: values of partitions are a part of it.
 
+use lakerace_io::option::PARTITION_BY;
 use lakerace_io::{Error, Object, Result};
 
 /// Bytes of a file's or folder's name on a local disk.
@@ -26,5 +27,5 @@ pub(super) fn check_path(object: &Object) -> Result<()> {
     let begin: String = value.chars().take(20).collect();
     Err(Error::invalid(format!("a value that divides the files is too long for their path: {limit}"))
         .at(format!("partition column {column:?}, value {begin:?}…"))
-        .advice("divide the files by another column (--partition-by, partition_by), or shorten the value"))
+        .advice(format!("divide the files by another column ({PARTITION_BY}), or shorten the value")))
 }

@@ -16,6 +16,7 @@ use delta_kernel_default_engine::stats::FileStatsAccumulator;
 use lakerace_format::folder::FileCut;
 use lakerace_format::{ParquetSink, Sink, WriteOptions};
 use lakerace_io::open_files::FileShares;
+use lakerace_io::option::{COLUMNS, EVOLVE, WHERE};
 use lakerace_io::{Deferred, Error, ErrorKind, IfExists, InFlight, Object, Output, Result};
 
 use super::file_path::check_path;
@@ -93,7 +94,7 @@ impl DataFiles {
             let is_this = |target: &Target| target.logical.name() == field.name();
             if !targets.data.iter().chain(&targets.partitions).any(is_this) {
                 return Err(Error::invalid(format!("the table has no column {:?}", field.name()))
-                    .advice("leave it out by --columns (columns), or make it the table's by --evolve add (evolve)"));
+                    .advice(format!("leave it out by {COLUMNS}, or make it the table's by {}", EVOLVE.to("add"))));
             }
         }
         Ok(Self {
@@ -186,7 +187,7 @@ impl DataFiles {
             if let Some(text) = text.as_deref().filter(|text| has_sign_of_year(&value, text)) {
                 return Err(Error::invalid(format!("a row has {text}, and partitions hold the years 0 to 9999"))
                     .at(format!("partition column {name:?}"))
-                    .advice("leave such rows out by --where (where), or choose other partition columns"));
+                    .advice(format!("leave such rows out by {WHERE}, or choose other partition columns")));
             }
             if text.as_deref().is_some_and(str::is_empty) || is_empty_text(&value) {
                 return Err(empty_partition_value(name));
@@ -194,7 +195,7 @@ impl DataFiles {
             if !is_nullable && text.is_none() {
                 return Err(Error::invalid("it is NOT NULL in the table, and a row has null")
                     .at(format!("partition column {name:?}"))
-                    .advice("leave such rows out by --where (where)"));
+                    .advice(format!("leave such rows out by {WHERE}")));
             }
             Ok((name.clone(), value))
         };

@@ -7,6 +7,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use lakerace_format::FindBy;
 use lakerace_format::conform::{check, conform};
+use lakerace_io::option::{SCHEMA, WHERE};
 use lakerace_io::{Error, Result};
 
 use super::strict::{MissingFields, check_fields, refuse_duplicates};
@@ -101,7 +102,7 @@ impl Column {
         };
         let plain = table_type(field.data_type()).map_err(named)?;
         let (to, stored) = (target.stored.data_type(), target.logical.data_type());
-        let advice = "cast the column; where the rows come from CSV, name its type (--schema)";
+        let advice = format!("cast the column; where the rows come from CSV, name its type ({SCHEMA})");
         check_fields(&plain, stored, missing).map_err(named)?;
         check(&plain, to, stored, FindBy::Name).map_err(|error| named(error.advice(advice)))?;
         // Text and bytes may stay in their own layout: files have one for all.
@@ -144,7 +145,7 @@ impl Column {
 pub(crate) fn empty_partition_value(column: &str) -> Error {
     Error::invalid("a row has an empty text, and Delta can't tell it from null in a column that divides the files")
         .at(format!("partition column {column:?}"))
-        .advice("make it null or another text in the source, leave such rows out by --where (where), or divide the files by another column")
+        .advice(format!("make it null or another text in the source, leave such rows out by {WHERE}, or divide the files by another column"))
 }
 
 fn has_empty_text(array: &ArrayRef) -> bool {

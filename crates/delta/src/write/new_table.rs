@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use lakerace_format::suggestions::column_not_found;
+use lakerace_io::option::{PARTITION_BY, TABLE_PROPERTY};
 use lakerace_io::{Error, Result};
 
 use super::strict::pair;
@@ -29,7 +30,7 @@ pub(super) fn check_new_table(
         let is_reserved = |field: &&str| FEED_COLUMNS.iter().any(|reserved| reserved.eq_ignore_ascii_case(field));
         if let Some(name) = schema.fields().iter().map(|field| field.name().as_str()).find(is_reserved) {
             return Err(Error::invalid(format!("the column {name:?} has the name of one of the change data feed's"))
-                .advice("rename it, or leave --table-property delta.enableChangeDataFeed=true out"));
+                .advice(format!("rename it, or leave {} out", TABLE_PROPERTY.to("delta.enableChangeDataFeed=true"))));
         }
     }
     let outside = |name: &&String| !maps_columns(properties) && name.starts_with("..");
@@ -37,11 +38,13 @@ pub(super) fn check_new_table(
         return Err(Error::invalid(format!(
             "the column {name:?} can't divide files: its folders would look as if they led out of the table"
         ))
-        .at(format!("--partition-by {}", partition_by.join(",")))
-        .advice("rename it, or let folders have other names: --table-property delta.columnMapping.mode=name (table_properties)"));
+        .at(PARTITION_BY.to(partition_by.join(",")))
+        .advice(format!(
+            "rename it, or let folders have other names: {}",
+            TABLE_PROPERTY.to("delta.columnMapping.mode=name")
+        )));
     }
-    check_partitions(schema, partition_by)
-        .map_err(|error| error.at(format!("--partition-by {}", partition_by.join(","))))
+    check_partitions(schema, partition_by).map_err(|error| error.at(PARTITION_BY.to(partition_by.join(","))))
 }
 
 /// An error where a name of a column or field can't be stored.
@@ -52,8 +55,8 @@ pub(crate) fn check_names(fields: &Fields, maps_columns: bool) -> Result<()> {
 /// See [`check_names`].
 pub(crate) fn check_name(field: &Field, maps_columns: bool) -> Result<()> {
     let name = field.name();
-    let advice = "rename it, or let files have other names: --table-property delta.columnMapping.mode=name \
-                  (table_properties)";
+    let advice =
+        format!("rename it, or let files have other names: {}", TABLE_PROPERTY.to("delta.columnMapping.mode=name"));
     let wrong = |what: String, advice: &str| Err(Error::invalid(what).advice(advice));
     if name.is_empty() {
         return wrong("a column has no name".to_owned(), "give it one");
@@ -64,7 +67,7 @@ pub(crate) fn check_name(field: &Field, maps_columns: bool) -> Result<()> {
     if let Some(found) = name.chars().find(|c| FORBIDDEN.contains(c)).filter(|_| !maps_columns) {
         return wrong(
             format!("the name of the column {name:?} has {found:?}, which a Delta table's can't have"),
-            advice,
+            &advice,
         );
     }
     below(field.data_type(), maps_columns).map_err(|error| error.at(format!("column {name:?}")))
@@ -92,8 +95,7 @@ fn check_partitions(schema: &Schema, partition_by: &[String]) -> Result<()> {
         }
         let refused = |why: &str| {
             let message = format!("the column {name:?} of type {} can't divide files: {why}", field.data_type());
-            Err(Error::unsupported(message)
-                .advice("name another column, or a text of it, by --partition-by (partition_by)"))
+            Err(Error::unsupported(message).advice(format!("name another column, or a text of it, by {PARTITION_BY}")))
         };
         match field.data_type() {
             data_type if data_type.is_nested() => refused("Delta has no text of nested values")?,
@@ -103,7 +105,7 @@ fn check_partitions(schema: &Schema, partition_by: &[String]) -> Result<()> {
     }
     if !partition_by.is_empty() && partition_by.len() == schema.fields().len() {
         return Err(Error::usage("a table has at least one column that is no partition's")
-            .advice("name fewer columns by --partition-by (partition_by)"));
+            .advice(format!("name fewer columns by {PARTITION_BY}")));
     }
     Ok(())
 }

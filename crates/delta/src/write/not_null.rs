@@ -4,6 +4,7 @@
 //! within structs that may be null, Spark refuses it. A table with such a column has the writer feature `invariants`.
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
+use lakerace_io::option::KEEP_NOT_NULL;
 use lakerace_io::{Error, Result};
 
 /// The schema of a new table, NOT NULL where the source is and where Delta can say it.
@@ -71,7 +72,7 @@ pub(super) fn check_existing(wanted: &Schema, table: &Schema, adds: bool) -> Res
         None => Ok(()),
         Some(path) => {
             Err(Error::unsupported(format!("NOT NULL of {path:?}, which is nullable in a table that exists"))
-                .advice("leave --keep-not-null (keep_not_null) out, or write to a new table"))
+                .advice(format!("leave {KEEP_NOT_NULL} out, or write to a new table")))
         }
     }
 }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use lakerace_format::suggestions::column_not_found;
+use lakerace_io::option::EVOLVE;
 use lakerace_io::{Error, Result};
 
 /// What a field that the rows lack means.
@@ -49,7 +50,7 @@ fn check_struct(source: &Fields, table: &Fields, missing: MissingFields) -> Resu
             let says = format!("the table has no field {:?} here", field.name());
             let advice = error.advice_text().map(str::to_owned).unwrap_or_default();
             return Err(
-                Error::invalid(says).advice(format!("{advice}; --evolve add (evolve) makes new fields the table's"))
+                Error::invalid(says).advice(format!("{advice}; {} makes new fields the table's", EVOLVE.to("add")))
             );
         };
         check_fields(field.data_type(), known.data_type(), missing)

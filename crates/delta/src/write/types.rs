@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, TimeUnit};
+use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Result};
 
 use super::strict::refuse_same_names;
@@ -54,17 +55,17 @@ pub(crate) fn table_type(data_type: &DataType) -> Result<DataType> {
         }
         T::Struct(fields) if fields.is_empty() => {
             return Err(Error::unsupported("Delta tables have no type for a struct without fields")
-                .advice("leave it out by --columns (columns)"));
+                .advice(format!("leave it out by {COLUMNS}")));
         }
         T::Struct(fields) => T::Struct(fields.iter().map(|field| table_field(field)).collect::<Result<_>>()?),
         T::Map(entries, _) => map_type(entries)?,
         T::Null => {
             return Err(Error::unsupported("a column of nulls alone has no type")
-                .advice("cast it to the one it is to have, or leave it out by --columns (columns)"));
+                .advice(format!("cast it to the one it is to have, or leave it out by {COLUMNS}")));
         }
         other => {
             return Err(Error::unsupported(format!("Delta tables have no type for {other}"))
-                .advice("cast the column, or leave it out by --columns (columns)"));
+                .advice(format!("cast the column, or leave it out by {COLUMNS}")));
         }
     })
 }

@@ -170,6 +170,6 @@ fn types_that_can_not_become_the_last_are_refused_by_name() {
     let error = told(&table, 0, None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     let text = error.to_string();
-    assert!(text.contains("\"text\"") && text.contains("--to 0"), "{text}");
+    assert!(text.contains("\"text\"") && text.contains("`to=0`"), "{text}");
     assert_eq!(told(&table, 0, Some(0)).unwrap().len(), 1);
 }

@@ -75,7 +75,7 @@ fn changed(table: &Table) -> Result<i64> {
 fn is_refused(outcome: std::result::Result<impl Sized, Error>, name: &str) {
     let error = outcome.map(drop).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-    assert!(error.to_string().contains(name) && error.to_string().contains("--allow-foreign-paths"), "{error}");
+    assert!(error.to_string().contains(name) && error.to_string().contains("`allow_foreign_paths`"), "{error}");
 }
 
 #[test]

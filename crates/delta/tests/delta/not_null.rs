@@ -148,5 +148,5 @@ fn not_null_is_asked_for_in_vain_of_a_table_that_exists() {
     copy(&table, WriteMode::Error, &batch, &[], false).unwrap();
     let error = copy(&table, WriteMode::Append, &batch, &[], true).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().contains("\"id\"") && error.to_string().contains("--keep-not-null"), "{error}");
+    assert!(error.to_string().contains("\"id\"") && error.to_string().contains("`keep_not_null`"), "{error}");
 }

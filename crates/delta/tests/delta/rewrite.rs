@@ -12,6 +12,7 @@ use lakerace_format::{Batches, ReadRequest, Source};
 use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::object_store::{ObjectStore, PutOptions};
+use lakerace_io::option::Door;
 use lakerace_io::{ErrorKind, Job, JobOptions, Location, StorageOptions};
 use percent_encoding::percent_decode_str;
 
@@ -215,7 +216,7 @@ fn a_plan_says_what_is_rewritten() {
     assert_eq!((plan.rewrites_at_most, plan.vectors_at_most), (2, 0));
     let bytes: u64 = plan.files.iter().filter(|file| file.pruned.is_none()).map(|file| file.size_bytes).sum();
     assert_eq!(plan.rewritten_bytes_at_most, bytes);
-    let text = plan.to_string();
+    let text = Door::CommandLine.show(&plan.to_string()).into_owned();
     assert!(text.contains("rewrite: at most 2 files") && text.contains("--enable-deletion-vectors"), "{text}");
     let changed = put(&table, &rows([5, 25, 99], "b")).unwrap();
     assert_eq!((changed.rewritten, changed.bytes_replaced), (2, bytes));

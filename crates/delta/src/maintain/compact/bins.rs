@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_format::{Constants, Predicate};
+use lakerace_io::option::{SORT_BY, WHERE, ZORDER};
 use lakerace_io::{Error, Result};
 
 use super::{CompactOptions, Layout};
@@ -57,17 +58,18 @@ impl<'a> Rules<'a> {
                 [] => "the table has no partitions".to_owned(),
                 _ => format!("the table is partitioned by {}", partitions.join(", ")),
             };
-            return Err(Error::usage(format!("--where (where): {name:?} is no partition column"))
-                .advice(format!("{known}; without --where all of it is compacted")));
+            return Err(Error::usage(format!("{WHERE}: {name:?} is no partition column"))
+                .advice(format!("{known}; without {WHERE} all of it is compacted")));
         }
         if let Layout::SortBy(names) | Layout::ZOrder(names) = &options.layout {
             if names.is_empty() {
-                return Err(Error::usage("no column is given to sort by")
-                    .advice("name some by --sort-by or --zorder (sort_by, zorder)"));
+                return Err(
+                    Error::usage("no column is given to sort by").advice(format!("name some by {SORT_BY} or {ZORDER}"))
+                );
             }
             if let Some(name) = names.iter().find(|name| partitions.contains(name)) {
                 return Err(Error::usage(format!("{name:?} is the same in all rows of a partition"))
-                    .advice("name other columns by --sort-by or --zorder (sort_by, zorder)"));
+                    .advice(format!("name other columns by {SORT_BY} or {ZORDER}")));
             }
             super::SortColumns::new(names, &schema)?;
         }

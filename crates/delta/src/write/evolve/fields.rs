@@ -4,6 +4,7 @@ use arrow::datatypes::{DataType, Field, Fields};
 use delta_kernel::engine::arrow_conversion::TryIntoKernel;
 use delta_kernel::schema::StructField;
 use delta_kernel::table_features::{ColumnMappingMode, TableFeature};
+use lakerace_io::option::{ALTER, SET};
 use lakerace_io::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
@@ -162,9 +163,8 @@ impl<'a> Evolving<'a> {
         if allows_widening(self.snapshot) {
             return Ok(());
         }
-        Err(Error::unsupported("the table does not allow its types to be widened (delta.enableTypeWidening)").advice(
-            "enable it: lakerace alter TABLE --set delta.enableTypeWidening=true (Table.alter), or cast the rows",
-        ))
+        Err(Error::unsupported("the table does not allow its types to be widened (delta.enableTypeWidening)")
+            .advice(format!("enable it: {}, or cast the rows", ALTER.with([SET.to("delta.enableTypeWidening=true")]))))
     }
 }
 

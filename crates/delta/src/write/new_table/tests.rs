@@ -56,7 +56,7 @@ fn files_are_divided_by_columns_with_texts_alone() {
         let error = outcome(fields(), partition_by, &[]).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(says), "{error}");
-        assert!(error.to_string().starts_with(&format!("--partition-by {}", partition_by.join(","))), "{error}");
+        assert!(error.to_string().starts_with(&format!("`partition_by={}`", partition_by.join(","))), "{error}");
     }
     let error = outcome(fields()[..2].to_vec(), &["x", "id"], &[]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
