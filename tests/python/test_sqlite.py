@@ -114,7 +114,7 @@ def test_one_checksum_through_other_places(tmp_path: Path) -> None:
 def test_modes(tmp_path: Path) -> None:
     database, target = tmp_path / "a.db", f"sqlite://{tmp_path}/a.db#t"
     lr.copy(numbers(5), target, key="id")
-    with pytest.raises(lr.ConflictError, match="--mode overwrite"):
+    with pytest.raises(lr.ConflictError, match='replace it by mode="overwrite"'):
         lr.copy(numbers(5), target)
     with pytest.raises(lr.ConflictError, match="UNIQUE constraint failed"):
         lr.copy(numbers(3, 3), target, mode="append")
@@ -145,7 +145,7 @@ def test_upsert_needs_a_unique_key(tmp_path: Path) -> None:
     target = f"sqlite:{tmp_path / 'a.db'}#t"
     with pytest.raises(lr.InvalidInputError, match="CREATE UNIQUE INDEX"):
         lr.copy(numbers(3), target, mode="upsert", key="id")
-    with pytest.raises(lr.UsageError, match="--key"):
+    with pytest.raises(lr.UsageError, match="key"):
         lr.copy(numbers(3), target, mode="upsert")
     with sqlite3.connect(tmp_path / "a.db") as connection:
         connection.execute("CREATE UNIQUE INDEX k ON t (id)")

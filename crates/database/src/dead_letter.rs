@@ -13,6 +13,7 @@ use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::json::write_text;
 use lakerace_format::with_instants_in_utc;
+use lakerace_io::option::{DEAD_LETTER, RESUME};
 use lakerace_io::wait::{lock, value_mut};
 use lakerace_io::{Error, Job, Result};
 
@@ -60,7 +61,7 @@ impl DeadLetters {
         let file = open.open(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => Error::conflict("the file of rejected rows exists already")
                 .at(path.display())
-                .advice("name another --dead-letter (dead_letter), or go on with its load by --resume (resume)"),
+                .advice(format!("name another {DEAD_LETTER}, or go on with its load by {RESUME}")),
             _ => Error::from(error).at(path.display()),
         })?;
         let had_rows = file.metadata().map_err(|error| Error::from(error).at(path.display()))?.len() > 0;
@@ -149,7 +150,7 @@ fn write_object(one: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
     let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = columns.collect::<Result<Vec<_>>>()?.into_iter().unzip();
     let failed = |error: arrow::error::ArrowError| {
         Error::unsupported(format!("a rejected row can't be written as JSON: {error}"))
-            .advice("leave out the column, or --dead-letter (dead_letter)")
+            .advice(format!("leave out the column, or {DEAD_LETTER}"))
     };
     let one = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(failed)?;
     let one = with_instants_in_utc(one)?;

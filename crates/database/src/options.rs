@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use lakerace_io::Result;
+use lakerace_io::option::DEAD_LETTER;
 
 /// Rows of an acknowledged checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -91,11 +92,11 @@ pub struct SinkOptions {
 
 impl SinkOptions {
     /// What helps where the target rejects rows. A job that follows a table puts none aside.
-    pub(crate) fn advice_on_rejected(&self) -> &'static str {
+    pub(crate) fn advice_on_rejected(&self) -> String {
         if self.adds_columns {
-            return "mend such rows in the table that is followed, then run it again";
+            return "mend such rows in the table that is followed, then run it again".to_owned();
         }
-        "mend such rows, or set them aside by --dead-letter FILE (dead_letter)"
+        format!("mend such rows, or set them aside by {}", DEAD_LETTER.to("FILE"))
     }
 }
 

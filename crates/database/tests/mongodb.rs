@@ -212,7 +212,7 @@ fn modes_do_what_they_say() {
     write(&at, &[ids_and_names(0..100)], &keyed(WriteMode::Error)).unwrap();
     let exists = write(&at, &[ids_and_names(0..1)], &mode(WriteMode::Error)).unwrap_err();
     assert_eq!(exists.kind(), ErrorKind::Conflict);
-    assert!(exists.to_string().contains("--mode append"), "{exists}");
+    assert!(exists.to_string().contains("`mode=append`"), "{exists}");
     // A key that is there already: the whole load stops, and names no value.
     let double = write(&at, &[ids_and_names(50..150)], &keyed(WriteMode::Append)).unwrap_err();
     assert_eq!(double.kind(), ErrorKind::Conflict);

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use lakerace_format::json::NoJson;
+use lakerace_io::option::MODE;
 use lakerace_io::{Error, Job, Result};
 use serde_json::{Map, Value, json};
 
@@ -142,7 +143,7 @@ impl Catalog {
         {
             return Err(Error::conflict("the index was made by somebody else at this moment")
                 .at(&self.client.location().shown)
-                .advice("run it again with --mode append or overwrite"));
+                .advice(format!("run it again with {} or {}", MODE.to("append"), MODE.to("overwrite"))));
         }
         Err(self.client.refusal(&answer))
     }
@@ -225,7 +226,7 @@ impl Catalog {
         if must_be_new && !is_free {
             return Err(Error::conflict("it was made by another load meanwhile")
                 .at(&self.client.location().shown)
-                .advice("run it again with --mode overwrite or append"));
+                .advice(format!("run it again with {} or {}", MODE.to("overwrite"), MODE.to("append"))));
         }
         before.check_moved(alias).map_err(|error| error.at(&self.client.location().shown))?;
         if before.indices.is_empty() {

@@ -12,6 +12,7 @@ use arrow::array::{ArrayRef, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::json::{Json, NoJson};
+use lakerace_io::option::{COLUMNS, SCHEMA};
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value};
 
@@ -246,7 +247,7 @@ fn misfit(error: Wrong, id: Option<&str>) -> Error {
     match error {
         Wrong::Syntax(error) => cut(error),
         Wrong::Value(reason) => Error::invalid(format!("document {:?}: {reason}", id.unwrap_or_default())).advice(
-            "give the column a type that fits by --schema (schema), such as float64 or utf8, name fields of arrays by ?lists=FIELD,…, or leave the column out with --columns",
+            format!("give the column a type that fits by {SCHEMA}, such as float64 or utf8, name fields of arrays by ?lists=FIELD,…, or leave the column out with {COLUMNS}"),
         ),
     }
 }

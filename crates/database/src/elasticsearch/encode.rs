@@ -6,6 +6,7 @@ mod limits;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::json::write_text;
+use lakerace_io::option::KEY;
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value};
 
@@ -72,7 +73,7 @@ impl Encoder {
         let id = if let Some(index) = index_of(ID) {
             if !key.is_empty() && key != [ID] {
                 return Err(Error::usage("the column _id is the document's id, and a key is named besides")
-                    .advice("leave out --key (key), or the column"));
+                    .advice(format!("leave out {KEY}, or the column")));
             }
             Id::Key(vec![index])
         } else if key.is_empty() {
@@ -100,7 +101,7 @@ impl Encoder {
             })
             .collect();
         let action = if matches!(id, Id::Row(_)) && action == Action::Delete {
-            return Err(Error::usage("rows are removed by their key").advice("name it with --key (key)"));
+            return Err(Error::usage("rows are removed by their key").advice(format!("name it with {KEY}")));
         } else {
             action
         };
@@ -160,7 +161,7 @@ fn check_key(field: &Field) -> Result<()> {
     let data_type = if let DataType::Dictionary(_, values) = data_type { values } else { data_type };
     if data_type.is_nested() || data_type.is_floating() || data_type.is_null() {
         return Err(Error::unsupported(format!("column {:?} of type {data_type} is no key", field.name()))
-            .advice("name columns of integers, texts, dates or decimals with --key (key)"));
+            .advice(format!("name columns of integers, texts, dates or decimals with {KEY}")));
     }
     Ok(())
 }

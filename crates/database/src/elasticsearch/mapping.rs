@@ -1,6 +1,7 @@
 //! Columns as fields of an index: which field a column gets, and whether one that is there holds its values.
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
+use lakerace_io::option::{ALLOW_NARROWING, COLUMNS, MODE};
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value, json};
 
@@ -114,7 +115,7 @@ fn one(data_type: &DataType, place: &str, parameters: &Parameters) -> Result<Val
         DataType::Struct(fields) => object(fields, place, parameters)?,
         _ => {
             return Err(Error::unsupported(format!("column {place:?} is of type {data_type}, which no field holds"))
-                .advice("leave the column out with --columns (columns), or make text of it first"));
+                .advice(format!("leave the column out with {COLUMNS}, or make text of it first")));
         }
     })
 }
@@ -208,11 +209,11 @@ fn check(data_type: &DataType, place: &str, mapped: Option<&Value>, allow_narrow
         Fit::Narrow => Err(Error::unsupported(format!(
             "column {place:?} is of type {data_type}; its field of type {kind} searches and sorts by less than that"
         ))
-        .advice("--allow-narrowing (allow_narrowing) takes that, --mode overwrite makes the field anew")),
+        .advice(format!("{ALLOW_NARROWING} takes that, {} makes the field anew", MODE.to("overwrite")))),
         Fit::Not => Err(Error::invalid(format!(
             "column {place:?} is of type {data_type}, which its field of type {kind} does not hold"
         ))
-        .advice("choose another index, or --mode overwrite, which makes the field anew")),
+        .advice(format!("choose another index, or {}, which makes the field anew", MODE.to("overwrite")))),
     }
 }
 

@@ -11,6 +11,7 @@ use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use lakerace_format::Predicate;
+use lakerace_io::option::SCHEMA;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, Job, Result, panics, runtime};
 use serde_json::{Map, Value, json};
@@ -194,7 +195,7 @@ impl Slice {
     fn tell(&self, decoder: &mut Decoder) {
         for field in decoder.cut_fields() {
             self.scan.job.warn(&format!(
-                "field {field:?} has times with digits beyond microseconds, which are cut: a type such as timestamp[ns] or utf8 in --schema (schema) keeps them"
+                "field {field:?} has times with digits beyond microseconds, which are cut: a type such as timestamp[ns] or utf8 in {SCHEMA} keeps them"
             ));
         }
         let mut names = decoder.unmapped.take();
@@ -345,7 +346,7 @@ impl Reading {
             more => format!(" and {more} more"),
         };
         self.job.warn(&format!(
-            "documents have values outside of the index's mapping, which are left out: {}{more}; ?json=NAME,… reads them as JSON, --schema (schema) by its types",
+            "documents have values outside of the index's mapping, which are left out: {}{more}; ?json=NAME,… reads them as JSON, {SCHEMA} by its types",
             shown.join(", ")
         ));
     }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
+use lakerace_io::option::RESUME;
 use lakerace_io::wait::Watched;
 use lakerace_io::{Error, Job, Result, runtime};
 use serde_json::json;
@@ -76,7 +77,7 @@ struct Shared {
     /// An earlier run may have sent the same rows.
     is_resumed: bool,
     letters: Option<DeadLetters>,
-    advice_on_rejected: &'static str,
+    advice_on_rejected: String,
     job: Job,
     state: Watched<State>,
 }
@@ -92,7 +93,7 @@ impl Sender {
         client: &Client,
         index: &str,
         is_resumed: bool,
-        (letters, advice_on_rejected): (Option<DeadLetters>, &'static str),
+        (letters, advice_on_rejected): (Option<DeadLetters>, String),
         job: &Job,
     ) -> Self {
         let state = State {
@@ -385,11 +386,11 @@ impl Shared {
             Rejection::Exists => Error::conflict(message),
             Rejection::Unfit(_) => Error::invalid(message),
         };
-        error.at(self.shown()).advice(self.advice_on_rejected)
+        error.at(self.shown()).advice(&self.advice_on_rejected)
     }
 
     fn unavailable(&self, message: &str) -> Error {
-        Error::unavailable(message).at(self.shown()).advice("run it again, with --resume (resume) where it was named")
+        Error::unavailable(message).at(self.shown()).advice(format!("run it again, with {RESUME} where it was named"))
     }
 
     fn slow_down(&self) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use lakerace_format::{Sink, Written};
+use lakerace_io::option::{KEY, RESUME};
 use lakerace_io::{Error, Job, Result};
 
 use super::chunk::ChunkBuilder;
@@ -100,7 +101,7 @@ impl ElasticsearchSink {
             && schema.index_of(super::mapping::ID).is_err()
         {
             let what = "rows are replaced and removed by their key, and none is named";
-            return Err(Error::usage(what).at(&location.shown).advice("name its columns with --key (key)"));
+            return Err(Error::usage(what).at(&location.shown).advice(format!("name its columns with {KEY}")));
         }
         let at = |error: Error| if error.place().is_some() { error } else { error.at(&location.shown) };
         super::mapping::properties(schema, &location.parameters).map_err(at)?;
@@ -250,9 +251,9 @@ impl ElasticsearchSink {
         if there < taken && self.encoder.has_key() {
             return Err(Error::conflict(format!("{message}: rows have one key"))
                 .at(&location.shown)
-                .advice("leave one row of each key, and run it again without --resume (resume)"));
+                .advice(format!("leave one row of each key, and run it again without {RESUME}")));
         }
-        Err(Error::corrupt(message).at(&location.shown).advice("run it again, without --resume (resume)"))
+        Err(Error::corrupt(message).at(&location.shown).advice(format!("run it again, without {RESUME}")))
     }
 
     /// Leaves nothing behind but what a run that goes on needs.

@@ -1,6 +1,7 @@
 //! What a load writes to: an index that is there, one that it makes, or one that an alias will stand for.
 
 use arrow::datatypes::{DataType, Schema, SchemaRef};
+use lakerace_io::option::{KEY, MODE, RESUME};
 use lakerace_io::{Error, ErrorKind, Job, Result};
 use serde_json::{Map, Value, json};
 
@@ -50,7 +51,7 @@ impl Run {
                 "a load goes on by its name, and this one has none: the source has no stable order",
             )
             .at(&location.shown)
-            .advice("name the key of the rows with --key (key) and use --mode upsert"));
+            .advice(format!("name the key of the rows with {KEY} and use {}", MODE.to("upsert"))));
         }
         let earlier = if load.is_empty() { None } else { journal.read(target, &load)? };
         if let Some(entry) = earlier.clone().filter(|_| options.resume) {
@@ -90,7 +91,7 @@ impl Run {
         if mode == WriteMode::Append {
             return Err(Error::conflict("the index that the load began with is gone, or another one has its name")
                 .at(&location.shown)
-                .advice("load anew, without --resume (resume)"));
+                .advice(format!("load anew, without {RESUME}")));
         }
         // The mode makes an index, or finds rows by their key: all rows may come again.
         self.was_begun = false;
@@ -126,9 +127,14 @@ impl Target {
             _ if run.was_begun && run.entry.is_finished => {
                 Self::existing(catalog, found, schema, &mapped, options, location)
             }
-            WriteMode::Error if exists => Err(Error::conflict("it exists already")
-                .at(&location.shown)
-                .advice("choose another index, or --mode overwrite, append or upsert")),
+            WriteMode::Error if exists => {
+                Err(Error::conflict("it exists already").at(&location.shown).advice(format!(
+                    "choose another index, or {}, {} or {}",
+                    MODE.to("overwrite"),
+                    MODE.to("append"),
+                    MODE.to("upsert")
+                )))
+            }
             WriteMode::Error | WriteMode::Overwrite => {
                 found.check_moved(&location.index)?;
                 let old = replaced(&found, &location.index);
@@ -289,7 +295,7 @@ impl Target {
         }
         Err(Error::conflict("the index was removed or replaced while it was loaded")
             .at(&location.shown)
-            .advice("run it again, without --resume"))
+            .advice(format!("run it again, without {RESUME}")))
     }
 }
 
@@ -363,7 +369,10 @@ fn check_key(schema: &Schema, index: &Index, options: &SinkOptions) -> Result<()
         "{made_from}, and not from ({}): documents of these keys would not be found",
         key.join(", ")
     ))
-    .advice("load the index anew with this key (--mode overwrite --key), or name the key that it was loaded with"))
+    .advice(format!(
+        "load the index anew with this key ({} and {KEY}), or name the key that it was loaded with",
+        MODE.to("overwrite")
+    )))
 }
 
 /// Columns of an index keep their types.
@@ -382,7 +391,7 @@ fn check_schema(schema: &Schema, index: &Index, location: &Location) -> Result<(
             before.data_type()
         ))
         .at(&location.shown)
-        .advice("convert the column first, or use --mode overwrite"));
+        .advice(format!("convert the column first, or use {}", MODE.to("overwrite"))));
     }
     Ok(())
 }

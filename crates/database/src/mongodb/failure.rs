@@ -1,5 +1,6 @@
 //! What went wrong, by what the caller does next. No message has credentials or values of rows.
 
+use lakerace_io::option::{MODE, RESUME};
 use lakerace_io::{Error, ErrorKind};
 use mongodb::error::ErrorKind as Mongo;
 
@@ -82,10 +83,17 @@ pub(super) fn of_code(code: i32, name: &str) -> Error {
         13 => Error::invalid("the user may not do this").advice("grant readWrite on the database"),
         26 => Error::not_found("the collection does not exist"),
         27 => Error::not_found("the index does not exist"),
-        48 => Error::conflict("the collection exists already").advice("say --mode append, overwrite or upsert"),
+        48 => Error::conflict("the collection exists already").advice(format!(
+            "say {}, {} or {}",
+            MODE.to("append"),
+            MODE.to("overwrite"),
+            MODE.to("upsert")
+        )),
         40324 | 168 | 17287 => Error::invalid("the pipeline has a stage that the server does not know"),
         73 => Error::invalid("the server refuses the name of the database or collection"),
-        14031 => Error::unavailable("the server's disk is full").advice("free some space, then go on by --resume"),
+        14031 => {
+            Error::unavailable("the server's disk is full").advice(format!("free some space, then go on by {RESUME}"))
+        }
         _ if is_transient_code(code) => {
             Error::unavailable(format!("the server can't take requests now ({name}, code {code})"))
         }

@@ -2,6 +2,7 @@
 
 use bson::spec::BinarySubtype;
 use bson::{Binary, Bson, DateTime, Document, RawDocumentBuf, doc};
+use lakerace_io::option::RESUME;
 use lakerace_io::{Error, Result};
 
 use super::connection::Connection;
@@ -125,7 +126,7 @@ impl Journal {
             return Ok(());
         }
         Err(Error::conflict("the rows have another schema than those that the load began with")
-            .advice("begin it anew, without --resume (resume)"))
+            .advice(format!("begin it anew, without {RESUME}")))
     }
 
     /// Writes down that the first `rows` are acknowledged, or that all are there.
@@ -158,7 +159,7 @@ impl Journal {
         let found = answer.get_i32("n").map(i64::from).or_else(|_| answer.get_i64("n")).unwrap_or(0);
         if found != 1 {
             return Err(Error::conflict("another run of the same load writes to the collection")
-                .advice("let one of them end, then go on by --resume (resume)"));
+                .advice(format!("let one of them end, then go on by {RESUME}")));
         }
         self.acknowledged_rows = rows;
         self.is_finished = is_finished;

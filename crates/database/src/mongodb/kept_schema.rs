@@ -6,6 +6,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use bson::spec::BinarySubtype;
 use bson::{Binary, Bson, Document, doc};
 use lakerace_format::{decode_schema, encode_schema};
+use lakerace_io::option::MODE;
 use lakerace_io::{Error, Result};
 
 use super::connection::Connection;
@@ -167,7 +168,10 @@ pub(super) fn merged(kept: &Schema, new: &Schema) -> Result<Schema> {
                     other.data_type()
                 ))
                 .at(field.name())
-                .advice("give the rows the same type, or replace the collection by --mode overwrite"));
+                .advice(format!(
+                    "give the rows the same type, or replace the collection by {}",
+                    MODE.to("overwrite")
+                )));
             }
         }
     }

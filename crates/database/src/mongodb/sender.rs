@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, Sender as Channel, channel};
 use std::time::Duration;
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
+use lakerace_io::option::RESUME;
 use lakerace_io::wait::receive;
 use lakerace_io::{Error, Job, Result, runtime};
 
@@ -218,5 +219,5 @@ fn number(document: &Document, name: &str) -> Option<i64> {
 
 fn unaccounted() -> Error {
     Error::unavailable("the server's answer does not tell what became of each row")
-        .advice("go on by --resume (resume), which doubles no row")
+        .advice(format!("go on by {RESUME}, which doubles no row"))
 }

@@ -6,6 +6,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use bson::{Document, doc};
 use lakerace_format::{Narrowing, Sink, Written};
+use lakerace_io::option::RESUME;
 use lakerace_io::{Error, Result};
 
 use super::columns::Encoding;
@@ -40,7 +41,7 @@ pub(super) struct MongoSink {
     buffers: Vec<CommandBuffer>,
     sender: Sender,
     letters: Option<DeadLetters>,
-    advice_on_rejected: &'static str,
+    advice_on_rejected: String,
     journal: Option<Journal>,
     /// The number of the next row, from 0, those that an earlier run had acknowledged included.
     next_row: u64,
@@ -181,7 +182,7 @@ impl MongoSink {
             }
             None => {
                 let error = if is_duplicate { Error::conflict(reason) } else { Error::invalid(reason) };
-                Err(error.advice(self.advice_on_rejected))
+                Err(error.advice(&self.advice_on_rejected))
             }
         }
     }
@@ -239,7 +240,7 @@ impl Sink for MongoSink {
         if self.is_done && batch.num_rows() > 0 {
             return Err(Error::conflict("the load is finished, and its source has more rows now")
                 .at(&self.target.connection.location)
-                .advice("begin a new one, without --resume (resume)"));
+                .advice(format!("begin a new one, without {RESUME}")));
         }
         let outcome = self.add(&batch);
         self.place(outcome)

@@ -5,6 +5,7 @@ use std::time::Duration;
 use arrow::datatypes::SchemaRef;
 use bson::{Bson, Document, doc};
 use lakerace_format::Sink;
+use lakerace_io::option::{KEY, MODE, RESUME};
 use lakerace_io::{Error, ErrorKind, Job, Result, runtime};
 
 use super::columns::{self, Encoding};
@@ -77,7 +78,7 @@ fn earlier_load(connection: &Connection, options: &SinkOptions) -> Result<Option
         (Some(load), true) => Journal::find(connection, &connection.location.collection, load),
         (None, true) if options.key.is_empty() => {
             Err(Error::usage("rows without a key and without a stable order can't go on")
-                .advice("name the key by --key (key)"))
+                .advice(format!("name the key by {KEY}")))
         }
         _ => Ok(None),
     }
@@ -106,7 +107,7 @@ fn still_there(
         _ if is_there || !(journal.is_finished || journal.acknowledged_rows > 0) => Ok(Some(journal)),
         WriteMode::Append => {
             Err(Error::conflict("the collection that the load began with is gone, or another one has its name")
-                .advice("load anew, without --resume (resume)"))
+                .advice(format!("load anew, without {RESUME}")))
         }
         // Rows that are found by their key may all come again.
         WriteMode::Upsert | WriteMode::Delete => Ok(None),
@@ -118,19 +119,20 @@ fn check_mode(mode: WriteMode, info: Option<&CollectionInfo>, earlier: Option<&J
         return Err(Error::unsupported("it is a view, and a view can't be written").advice("name a collection"));
     }
     match (mode, info) {
-        (WriteMode::Error, Some(_)) if !earlier.is_some_and(|journal| journal.is_finished) => {
-            Err(Error::conflict("the collection exists already").advice("say --mode append, overwrite or upsert"))
-        }
+        (WriteMode::Error, Some(_)) if !earlier.is_some_and(|journal| journal.is_finished) => Err(Error::conflict(
+            "the collection exists already",
+        )
+        .advice(format!("say {}, {} or {}", MODE.to("append"), MODE.to("overwrite"), MODE.to("upsert")))),
         (WriteMode::Delete, None) => Err(Error::not_found("the collection does not exist")),
         (WriteMode::Overwrite, Some(info)) if info.options.contains_key("timeseries") => {
             Err(Error::unsupported("a collection of time series can't be renamed, so it can't be replaced")
-                .advice("drop it first, or say --mode append"))
+                .advice(format!("drop it first, or say {}", MODE.to("append"))))
         }
         (WriteMode::Overwrite, Some(info)) if info.options.get_bool("capped").unwrap_or(false) => {
             Err(Error::unsupported(
                 "a capped collection drops documents by itself, so its new rows can't be told from lost ones",
             )
-            .advice("drop it first, or say --mode append"))
+            .advice(format!("drop it first, or say {}", MODE.to("append"))))
         }
         _ => Ok(()),
     }
@@ -157,14 +159,16 @@ impl Opening<'_> {
         let is_new = replaces || self.info.is_none() || is_made;
         let needs_key = matches!(self.options.mode, WriteMode::Upsert | WriteMode::Delete);
         if needs_key && key.is_empty() {
-            return Err(Error::usage("rows are found by a key").advice("name its columns by --key (key)"));
+            return Err(Error::usage("rows are found by a key").advice(format!("name its columns by {KEY}")));
         }
         let has_ids = is_new || before.as_ref().is_some_and(|kept| kept.ids == Ids::Key(self.options.key.clone()));
         let (plan, ids) = match id_column {
             Some(index) if key.is_empty() || key == [index] => (IdPlan::Column(index), Ids::Column),
             None if !key.is_empty() && has_ids => (IdPlan::Key(key), Ids::Key(self.options.key.clone())),
             Some(_) if is_new => {
-                return Err(Error::usage("the rows have an _id, and another key").advice("say --key _id (key)"));
+                return Err(
+                    Error::usage("the rows have an _id, and another key").advice(format!("say {}", KEY.to("_id")))
+                );
             }
             Some(index) if !needs_key => {
                 self.require_unique_index()?;
@@ -260,7 +264,7 @@ impl Opening<'_> {
         let columns: Vec<String> = self.options.key.iter().map(|name| format!("{name:?}: 1")).collect();
         Err(Error::unsupported("the collection's _id is not made from this key, and no unique index has it").advice(
             format!(
-                "make one, db.{name}.createIndex({{{}}}, {{unique: true}}), or load the collection with --key first",
+                "make one, db.{name}.createIndex({{{}}}, {{unique: true}}), or load the collection with {KEY} first",
                 columns.join(", ")
             ),
         ))
@@ -380,7 +384,7 @@ impl Target {
         let name = self.connection.location.collection.clone();
         if collection_info(&self.connection, &staging)?.is_none() {
             return Err(Error::conflict(format!("the collection {staging} was removed while it was loaded"))
-                .advice("load anew, without --resume (resume)"));
+                .advice(format!("load anew, without {RESUME}")));
         }
         if replaced.is_some() {
             self.copy_indexes(&name, &staging)?;
@@ -440,7 +444,7 @@ impl Target {
             return Ok(());
         }
         let message = format!("the server forgets options of a collection that gets another name: {}", lost.join(", "));
-        Err(Error::unsupported(message).advice("drop the collection first, or say --mode upsert"))
+        Err(Error::unsupported(message).advice(format!("drop the collection first, or say {}", MODE.to("upsert"))))
     }
 
     fn copy_indexes(&self, from: &str, to: &str) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The definition of a table that an overwrite replaces: it stays where the rows fit it, and is never lost without a word.
 
 use arrow::datatypes::Schema;
+use lakerace_io::option::MODE;
 use lakerace_io::{Error, Result};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -159,7 +160,8 @@ impl Orphans {
                 _ => continue,
             };
             let message = format!("{what} of table {name:?} would refer to rows that are not there");
-            return Err(Error::conflict(message).advice("add the rows that are referred to, or use --mode upsert"));
+            return Err(Error::conflict(message)
+                .advice(format!("add the rows that are referred to, or use {}", MODE.to("upsert"))));
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use lakerace_format::schema_text::print_type;
+use lakerace_io::option::SCHEMA;
 use lakerace_io::{Error, Job, Result};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
@@ -292,7 +293,7 @@ impl Seen {
         let text = print_type(if self.first[BLOB].is_some() { &DataType::Binary } else { &DataType::Utf8 });
         Error::invalid(format!("its values are of several kinds: {}", parts.join(", ")))
             .at(format!("column {:?}", column.name))
-            .advice(format!("say its type by --schema (schema), such as \"{} {text}\"", column.name))
+            .advice(format!("say its type by {SCHEMA}, such as \"{} {text}\"", column.name))
     }
 }
 

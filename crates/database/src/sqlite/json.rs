@@ -9,6 +9,7 @@ use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::calendar::units_per_second;
 use lakerace_format::values_of_json;
+use lakerace_io::option::{COLUMNS, WHERE};
 use lakerace_io::{Error, ErrorKind, Result};
 
 /// The name of the one column of the rows that arrow-json writes.
@@ -60,7 +61,7 @@ pub(super) fn texts(array: &ArrayRef) -> Result<StringArray> {
     let array = &cast(array, &stored(array.data_type()))?;
     if !has_plain_years(array)? {
         return Err(Error::unsupported("a nested date or time is not of the years 0 to 9999, and has no text")
-            .advice("leave the column out with --columns (columns), or its row with --where (where)"));
+            .advice(format!("leave the column out with {COLUMNS}, or its row with {WHERE}")));
     }
     let failed = |error: arrow::error::ArrowError| Error::unsupported(format!("it can't be JSON: {error}"));
     let schema = Schema::new(vec![Field::new(NAME, array.data_type().clone(), true)]);

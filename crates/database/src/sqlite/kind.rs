@@ -2,6 +2,7 @@
 
 use arrow::datatypes::{DataType, TimeUnit};
 use lakerace_format::schema_text::print_type;
+use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Result};
 
 /// What the values of a column are, as SQLite stores them.
@@ -60,7 +61,7 @@ impl Kind {
             T::Dictionary(_, values) => Self::of(values)?,
             other => {
                 return Err(Error::unsupported(format!("SQLite has no place for the type {}", print_type(other)))
-                    .advice("leave the column out with --columns (columns)"));
+                    .advice(format!("leave the column out with {COLUMNS}")));
             }
         })
     }

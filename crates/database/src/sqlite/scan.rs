@@ -8,6 +8,7 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use lakerace_format::{Batches, Predicate};
+use lakerace_io::option::SCHEMA;
 use lakerace_io::{Error, Job, Result};
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -231,5 +232,5 @@ fn misfit(scan: &Scan, row: &rusqlite::Row<'_>, column: usize, number: u64, foun
     let other = if field.data_type().is_string() { "binary" } else { "utf8" };
     Error::invalid(format!("it has {found}, and the column's type is {wanted}"))
         .at(format!("column {:?}: {name}", field.name()))
-        .advice(format!("say another type by --schema (schema), such as \"{} {other}\"", field.name()))
+        .advice(format!("say another type by {SCHEMA}, such as \"{} {other}\"", field.name()))
 }

@@ -8,6 +8,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::{Narrowing, Sink, Written};
+use lakerace_io::option::{ALLOW_NARROWING, AT, MODE, RESUME};
 use lakerace_io::{Error, Job, RequestKind, Result};
 use lakerace_sqlite::Statement;
 use rusqlite::{Connection, ErrorCode};
@@ -132,9 +133,10 @@ fn known_load(connection: &Connection, table: &str, schema: &Schema, options: &S
     let Some((load, mark)) = catalog::find_load(connection, table, name)? else {
         let Some(version) = catalog::unfinished_version(connection, table, name)? else { return Ok(None) };
         return Err(Error::conflict(format!("the load that has begun is of another version of the source: {version}"))
-            .advice(
-                "resume with the source as it was (--at VERSION for a Delta table), or load anew without --resume",
-            ));
+            .advice(format!(
+                "resume with the source as it was ({} for a Delta table), or load anew without {RESUME}",
+                AT.to("VERSION")
+            )));
     };
     let is_aside = options.mode == WriteMode::Overwrite && !load.is_finished;
     let holder = if is_aside { name_aside(table) } else { table.to_owned() };
@@ -146,7 +148,7 @@ fn known_load(connection: &Connection, table: &str, schema: &Schema, options: &S
     }
     if options.mode == WriteMode::Append {
         return Err(Error::conflict("the table that the load began with is gone, or another one has its name")
-            .advice("load anew, without --resume (resume)"));
+            .advice(format!("load anew, without {RESUME}")));
     }
     // The other modes make the table, or find rows by their key: all rows may come again.
     Ok(None)
@@ -424,11 +426,11 @@ impl Input {
             return Some(format!("the key column {name:?} is null"));
         }
         if !allow_narrowing && values.is_nan(row) {
-            return Some(format!("column {name:?} is NaN, which SQLite makes a null (--allow-narrowing lets it)"));
+            return Some(format!("column {name:?} is NaN, which SQLite makes a null ({ALLOW_NARROWING} lets it)"));
         }
         if self.is_made_number.is_some() && !values.stays_in_numbers(row) {
             return Some(format!(
-                "column {name:?} has a value of which its declared type makes another number (--allow-narrowing lets it)"
+                "column {name:?} has a value of which its declared type makes another number ({ALLOW_NARROWING} lets it)"
             ));
         }
         match values {
@@ -454,7 +456,7 @@ fn fit(array: &ArrayRef, to: &Option<DataType>, allow_narrowing: bool) -> Result
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let misfit = |_| {
         Error::invalid(format!("values of the type {from} do not fit the column's type {to}"))
-            .advice("write to another table, or replace it by --mode overwrite")
+            .advice(format!("write to another table, or replace it by {}", MODE.to("overwrite")))
     };
     let cast = cast_with_options(array, to, &options).map_err(misfit)?;
     if allow_narrowing {
@@ -465,7 +467,7 @@ fn fit(array: &ArrayRef, to: &Option<DataType>, allow_narrowing: bool) -> Result
         return Ok(cast);
     }
     Err(Error::invalid(format!("values of the type {from} lose something in the column's type {to}"))
-        .advice("allow it by --allow-narrowing (allow_narrowing), or write to another table"))
+        .advice(format!("allow it by {ALLOW_NARROWING}, or write to another table")))
 }
 
 /// The schema of a table that is made, with the key's columns not null.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Schema};
 use lakerace_format::schema_text::print_type;
 use lakerace_format::suggestions::column_not_found;
+use lakerace_io::option::{ALLOW_NARROWING, COLUMNS, MODE};
 use lakerace_io::{Error, Result};
 use rusqlite::Connection;
 
@@ -99,8 +100,11 @@ impl Target {
                 Table::find(connection, &target.write_to)?
             }
             (WriteMode::Error, Some(_)) if !goes_on => {
-                return Err(Error::conflict("the table exists already")
-                    .advice("replace it by --mode overwrite, add to it by --mode append, or choose another name"));
+                return Err(Error::conflict("the table exists already").advice(format!(
+                    "replace it by {}, add to it by {}, or choose another name",
+                    MODE.to("overwrite"),
+                    MODE.to("append")
+                )));
             }
             (WriteMode::Delete, None) => {
                 return Err(Error::not_found("there is no such table to delete rows of"));
@@ -130,7 +134,7 @@ impl Target {
         let Some(found) = found else { return self.make(connection, &options.key) };
         if found.is_virtual {
             return Err(Error::unsupported("it is a virtual table, which is not replaced")
-                .advice("drop it first, or use --mode append"));
+                .advice(format!("drop it first, or use {}", MODE.to("append"))));
         }
         let Err(misfit) = self.fits(connection, &found, options) else {
             let sql = create_like(connection, &self.table, &self.write_to)?;
@@ -151,9 +155,8 @@ impl Target {
         if !lost.is_empty() {
             let message =
                 format!("{}; a new table would lack what this one declares: {}", misfit.message(), lost.join("; "));
-            return Err(Error::unsupported(message).advice(
-                "give rows that fit its columns, choose some by --columns (columns), or drop the table first",
-            ));
+            return Err(Error::unsupported(message)
+                .advice(format!("give rows that fit its columns, choose some by {COLUMNS}, or drop the table first")));
         }
         self.make(connection, &key)
     }
@@ -246,12 +249,12 @@ impl Target {
             let column = find(found, field.name()).map_err(|error| {
                 let add = add_column(&self.table, field).map(|sql| format!("add it ({sql}), or "));
                 let known = error.advice_text().map(|text| format!("{text}; ")).unwrap_or_default();
-                error.advice(format!("{known}{}replace the table by --mode overwrite (mode)", add.unwrap_or_default()))
+                error.advice(format!("{known}{}replace the table by {}", add.unwrap_or_default(), MODE.to("overwrite")))
             })?;
             if column.is_generated {
                 return Err(Error::invalid("it is computed from other columns")
                     .at(format!("column {:?}", column.name))
-                    .advice("leave it out with --columns (columns)"));
+                    .advice(format!("leave it out with {COLUMNS}")));
             }
             let is_key = options.key.contains(field.name());
             self.inputs.push(join_column(found, column, field.data_type(), position, is_key, options)?);
@@ -311,7 +314,7 @@ fn check_names(schema: &Schema) -> Result<()> {
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
         None => Ok(()),
         Some(pair) => Err(Error::invalid(format!("two columns are named {:?}, in whatever case", pair[0]))
-            .advice("SQLite has no place for both: leave one out with --columns (columns)")),
+            .advice(format!("SQLite has no place for both: leave one out with {COLUMNS}"))),
     }
 }
 
@@ -377,7 +380,7 @@ fn check_affinity(kind: Kind, column: &Column, from: &DataType) -> Result<()> {
     }
     let (declared, from) = (&column.declared, print_type(from));
     Err(Error::invalid(format!("it is declared {declared}, which makes texts of numbers, and the rows have {from}"))
-        .advice("write to another table, or allow it by --allow-narrowing (allow_narrowing)"))
+        .advice(format!("write to another table, or allow it by {ALLOW_NARROWING}")))
 }
 
 /// Indexes and triggers of a table, by name and SQL.

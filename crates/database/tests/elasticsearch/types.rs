@@ -120,7 +120,7 @@ fn microseconds_are_not_narrowed_unless_that_is_wanted() {
     let location = at(&endpoint(), &index);
     let error = load(&location, &batch, &options(WriteMode::Append)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().contains("--allow-narrowing"), "{error}");
+    assert!(error.to_string().contains("`allow_narrowing`"), "{error}");
     assert_eq!(count(&index), 0);
     let mut narrowing = options(WriteMode::Append);
     narrowing.allow_narrowing = true;

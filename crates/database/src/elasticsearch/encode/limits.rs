@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::cells::Cells;
 use crate::elasticsearch::date_format::DAY_NS;
 use crate::elasticsearch::mapping::{find, ignore_above, kind_of};
+use lakerace_io::option::ALLOW_NARROWING;
 
 /// The limits of a field and of those in it.
 #[derive(Debug, Clone)]
@@ -49,10 +50,10 @@ impl Limit {
                 format!("the text of field {path:?} is longer than the {most} characters of its ignore_above")
             }
             Check::Float32 => {
-                format!("the number of field {path:?} has more digits than its float (--allow-narrowing lets it)")
+                format!("the number of field {path:?} has more digits than its float ({ALLOW_NARROWING} lets it)")
             }
             Check::Milliseconds => format!(
-                "the time of field {path:?} has more digits than the milliseconds of its date (--allow-narrowing lets it)"
+                "the time of field {path:?} has more digits than the milliseconds of its date ({ALLOW_NARROWING} lets it)"
             ),
             Check::Nanoseconds => format!(
                 "the time of field {path:?} is not of the years 1970 to 2262 of its date_nanos (a new index takes it by ?date={path})"
