@@ -1,5 +1,6 @@
 //! Names of files: which are allowed, and patterns of them.
 
+use lakerace_io::option::FILE_MODE;
 use lakerace_io::{Error, Result};
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
@@ -61,7 +62,7 @@ pub(crate) fn not_found(name: &str) -> Error {
 pub(crate) fn taken(name: &str) -> Error {
     Error::conflict("the file exists")
         .at(shown(name))
-        .advice("remove it first, or replace it by --mode overwrite (if_exists=\"replace\")")
+        .advice(format!("remove it first, or replace it by {}", FILE_MODE.to("overwrite")))
 }
 
 /// The error for a name whose file is another one than the one that was to be replaced.

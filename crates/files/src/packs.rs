@@ -16,6 +16,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use lakerace_io::object_store::path::Path;
+use lakerace_io::option::PACK_SIZE;
 use lakerace_io::{Error, JobStore, Result};
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -51,7 +52,7 @@ impl PackHome {
         if options.pack_bytes.unwrap_or(0) > 0 {
             return Err(Error::unsupported("contents on an object store are not put into blocks")
                 .at(place.2)
-                .advice("leave --pack-size (pack_bytes) out, or take a SQLite store"));
+                .advice(format!("leave {PACK_SIZE} out, or take a SQLite store")));
         }
         Ok(Self(Arc::new(Shared::new(place, index, options)?)))
     }
