@@ -1,6 +1,7 @@
 //! Copying any source to any sink.
 
 use lakerace_format::{Batches, Format, Written};
+use lakerace_io::option::SINCE;
 use lakerace_io::{Error, Job, Pipe, Result};
 
 use crate::database::has_stable_order;
@@ -60,7 +61,7 @@ pub fn check_target(target: &str, options: &CopyOptions, job: &Job) -> Result<()
 /// Like [`copy`], from batches that the caller makes (a data frame, another library's stream).
 pub fn write(batches: Batches, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
     if options.load.since.is_some() {
-        return Err(Error::usage("--since (since): a stream can't be read from a value on").advice("name a location"));
+        return Err(Error::usage(format!("{SINCE}: a stream can't be read from a value on")).advice("name a location"));
     }
     let mut target = Target::resolve(target, options, job)?;
     target.take_format(None)?;

@@ -9,6 +9,7 @@ use lakerace_database::{open_sink, open_source, shown as database_shown};
 use lakerace_format::schema_text::parse_schema;
 use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Sink, Source};
+use lakerace_io::option::{INPUT_FORMAT, KEY};
 use lakerace_io::{Error, Job, Result};
 
 #[cfg(not(feature = "databases"))]
@@ -29,7 +30,7 @@ pub(crate) fn open(system: System, location: &str, options: &ReadOptions, job: &
     if options.format.is_some() {
         return Err(Error::usage("a format is given, and a database has its own")
             .at(system.name())
-            .advice("leave --input-format (format) out"));
+            .advice(format!("leave {INPUT_FORMAT} out")));
     }
     let schema = options.csv.schema.as_deref().map(parse_schema).transpose()?.map(Arc::new);
     open_source(system, location, &SourceOptions { schema, ..SourceOptions::default() }, job)
@@ -116,7 +117,7 @@ impl DatabaseTarget {
         for name in &load.key {
             if schema.column_with_name(name).is_none() {
                 let known = schema.fields().iter().map(|field| field.name().as_str());
-                return Err(column_not_found(name, known).at("--key (key)"));
+                return Err(column_not_found(name, known).at(KEY));
             }
         }
         let mode = match options.mode {

@@ -9,6 +9,7 @@ use lakerace_format::{
     ArrowSource, Batches, ColumnUnion, Constants, Expr, Extremes, FilePlan, Format, InputFile, JsonLinesSource,
     OrcSource, ParquetSource, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
 };
+use lakerace_io::option::{AT, UNION_COLUMNS};
 use lakerace_io::{Error, ErrorKind, Job, Location, Object, PathProfile, Result, Wanted};
 
 use crate::ReadOptions;
@@ -87,7 +88,7 @@ fn refuse_version(place: &str, options: &ReadOptions) -> Result<()> {
         None => Ok(()),
         Some(_) => Err(Error::unsupported("a version is asked for, and files have none")
             .at(place)
-            .advice("leave --at (at) out: Delta tables alone have versions")),
+            .advice(format!("leave {AT} out: Delta tables alone have versions"))),
     }
 }
 
@@ -129,7 +130,7 @@ fn open_format(
         let message = "text files are read together where they have the same columns only";
         return Err(Error::unsupported(message)
             .at(files.first().map_or_else(String::new, |file| file.object.url()))
-            .advice("leave out --union-columns (union_columns)"));
+            .advice(format!("leave out {UNION_COLUMNS}")));
     }
     match format {
         Format::Parquet => Ok(Arc::new(ParquetSource::open_files(files, options.parquet, union, job)?)),

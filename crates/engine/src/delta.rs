@@ -4,6 +4,7 @@ use arrow::datatypes::SchemaRef;
 use lakerace_delta::{DeltaSink, DeltaSource, Snapshot, Table, TableWrite, VersionSpec, WriteMode};
 use lakerace_format::{Format, Sink};
 use lakerace_io::object_store::path::Path;
+use lakerace_io::option::INPUT_FORMAT;
 use lakerace_io::{Error, Job, JobStore, Location, Result, StorageOptions};
 
 use crate::resolve::{DELTA, LocationKind};
@@ -41,7 +42,7 @@ pub(crate) fn open(location: &Location, options: &ReadOptions, job: &Job) -> Res
     if options.format.is_some() {
         return Err(Error::usage("it is a Delta table, which has its own format")
             .at(location.as_str())
-            .advice("leave --input-format (format) out: its files alone are not its rows"));
+            .advice(format!("leave {INPUT_FORMAT} out: its files alone are not its rows")));
     }
     DeltaSource::open(snapshot(location, options, job)?)
 }

@@ -5,6 +5,7 @@ use std::io::ErrorKind as Io;
 use lakerace_format::folder::{list, list_unless};
 use lakerace_format::{Content, Format, PACKED_FRONT_BYTES};
 use lakerace_io::object_store::path::Path;
+use lakerace_io::option::{INPUT_FORMAT, OUTPUT_FORMAT};
 use lakerace_io::{Error, Glob, Job, JobStore, Location, Object, ObjectInfo, Result};
 
 use crate::{ReadOptions, delta};
@@ -139,8 +140,8 @@ pub(crate) fn format_of(name: &str) -> Option<Format> {
 
 pub(crate) fn unknown_format(place: &str) -> Error {
     Error::usage("the name does not say the format").at(place).advice(
-        "known endings are .parquet, .pq, .orc, .arrow, .arrows, .feather, .jsonl, .ndjson, .csv and .tbl, the latter four also with .gz or .zst; \
-         or say the format by --input-format or --output-format (format)",
+        format!("known endings are .parquet, .pq, .orc, .arrow, .arrows, .feather, .jsonl, .ndjson, .csv and .tbl, the latter four also with .gz or .zst; \
+         or say the format by {INPUT_FORMAT} or {OUTPUT_FORMAT}"),
     )
 }
 

@@ -8,6 +8,7 @@
 
 use lakerace_format::predicate::time::{parse_date, parse_time, parse_timestamp};
 use lakerace_format::{ArithmeticOp, CompareOp, Expr, Literal};
+use lakerace_io::option::WHERE;
 use lakerace_io::{Error, Result};
 use sqlparser::ast::{
     BinaryOperator, DataType, Expr as Sql, Function, FunctionArguments, ObjectName, ObjectNamePart, Spanned,
@@ -51,7 +52,9 @@ fn parse(text: &str) -> Result<Expr> {
     let parser = Parser::new(&dialect).with_recursion_limit(MAX_DEPTH * 4);
     let mut parser = parser.with_tokens_with_locations(tokens);
     if parser.peek_token_ref().token == Token::EOF {
-        return Err(Error::usage("it is empty").advice("write a condition such as --where 'price > 100' (where)"));
+        return Err(
+            Error::usage("it is empty").advice(format!("write a condition such as {}", WHERE.to("price > 100")))
+        );
     }
     let sql = parser.parse_expr().map_err(syntax)?;
     let rest = parser.peek_token();

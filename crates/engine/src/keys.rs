@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::suggestions::column_not_found;
+use lakerace_io::option::KEY;
 use lakerace_io::{Error, Result};
 
 use crate::checksum::row_hashes;
@@ -22,7 +23,7 @@ impl Key {
     /// `NotFound` for a column that the schema lacks.
     pub fn new(schema: &Schema, names: &[String]) -> Result<Self> {
         let known = || schema.fields().iter().map(|field| field.name().as_str());
-        let at = |name: &String| schema.index_of(name).map_err(|_| column_not_found(name, known()).at("--key (key)"));
+        let at = |name: &String| schema.index_of(name).map_err(|_| column_not_found(name, known()).at(KEY));
         let columns: Vec<usize> = names.iter().map(at).collect::<Result<_>>()?;
         let schema = Arc::new(schema.project(&columns).map_err(Error::unexpected)?);
         Ok(Self { columns, schema })

@@ -3,6 +3,7 @@
 mod proof;
 mod samples;
 
+use std::fmt::Display;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use lakerace_database::BatchRows;
 use lakerace_format::{Batches, Sink, Written};
 use lakerace_io::freed_memory::ReturnedSoon;
+use lakerace_io::option::{ALLOW_NARROWING, BATCH_ROWS, DEAD_LETTER, KEY, MODE, RESUME, TABLE_PROPERTY, VERIFY};
 use lakerace_io::wait::CANCEL_POLL;
 use lakerace_io::{Error, Job, Result};
 use serde_json::json;
@@ -25,15 +27,15 @@ use crate::{CopyMode, CopyOptions, Scan};
 impl LoadOptions {
     /// Fails where an option is given that the place can't follow.
     pub(crate) fn check(&self, place: Place, mode: CopyMode) -> Result<()> {
-        let refuse = |option: &str, why: &str, advice: &str| {
+        let refuse = |option: &dyn Display, why: &str, advice: &str| {
             Err(Error::usage(format!("{option}: {why}")).advice(advice.to_owned()))
         };
         let is_database = place == Place::Database;
         let has_commits = matches!(place, Place::Database | Place::Delta);
         if matches!(mode, CopyMode::Upsert | CopyMode::Delete) {
-            let (option, key) = (format!("--mode {}", mode.name()), "name its columns by --key A,B (key)");
+            let (option, key) = (MODE.to(mode.name()), format!("name its columns by {}", KEY.to("A,B")));
             match place {
-                Place::Database if self.key.is_empty() => return refuse(&option, "it finds rows by a key", key),
+                Place::Database if self.key.is_empty() => return refuse(&option, "it finds rows by a key", &key),
                 Place::Database => {}
                 Place::Delta => {
                     return refuse(&option, "a Delta table has a command for it", "use lakerace upsert or delete");
@@ -44,32 +46,24 @@ impl LoadOptions {
             }
         }
         if self.batch_rows != BatchRows::All && !has_commits {
-            return refuse(
-                "--batch-rows (batch_rows)",
-                "files are written whole, without checkpoints",
-                "leave it out, or say all",
-            );
+            return refuse(&BATCH_ROWS, "files are written whole, without checkpoints", "leave it out, or say all");
         }
         if self.resume && !has_commits {
-            return refuse(
-                "--resume (resume)",
-                "files are written whole, so that there is nothing to go on from",
-                "leave it out",
-            );
+            return refuse(&RESUME, "files are written whole, so that there is nothing to go on from", "leave it out");
         }
         let database = "only databases take it";
         if !self.key.is_empty() && !is_database {
-            let advice = "a Delta table gets its key by --table-property lakerace.primaryKey=A,B";
-            return refuse("--key (key)", database, advice);
+            let advice = format!("a Delta table gets its key by {}", TABLE_PROPERTY.to("lakerace.primaryKey=A,B"));
+            return refuse(&KEY, database, &advice);
         }
         if self.dead_letter.is_some() && !is_database {
-            return refuse("--dead-letter (dead_letter)", database, "leave it out");
+            return refuse(&DEAD_LETTER, database, "leave it out");
         }
         if self.allow_narrowing && !is_database {
-            return refuse("--allow-narrowing (allow_narrowing)", database, "leave it out");
+            return refuse(&ALLOW_NARROWING, database, "leave it out");
         }
         if self.verify && place == Place::Stream {
-            return refuse("--verify (verify)", "a pipe can't be read back", "leave it out, or name a file");
+            return refuse(&VERIFY, "a pipe can't be read back", "leave it out, or name a file");
         }
         Ok(())
     }
@@ -109,8 +103,8 @@ pub(crate) fn run(
 ) -> Result<Written> {
     let load = &options.load;
     if load.resume && load_name.is_none() && options.mode != CopyMode::Upsert {
-        return Err(Error::usage("--resume (resume): the source gives its rows in no order that would be found again")
-            .advice("load by --mode upsert with a --key, from the start"));
+        return Err(Error::usage(format!("{RESUME}: the source gives its rows in no order that would be found again"))
+            .advice(format!("load by {} with a {KEY}, from the start", MODE.to("upsert"))));
     }
     let keeps_memory = matches!(target.kind(), Place::Files | Place::Stream);
     let _returned = (!keeps_memory).then(ReturnedSoon::new);
@@ -140,7 +134,7 @@ pub(crate) fn run(
         return Err(Error::corrupt(format!(
             "{sent} rows were sent, and the target has confirmed {rows} and rejected {rejected}"
         ))
-        .advice("load again, with --verify (verify)"));
+        .advice(format!("load again, with {VERIFY}")));
     }
     if let Some(proof) = proof {
         written.checksum = Some(proof.end(&written, job)?);
@@ -195,7 +189,7 @@ fn skip_rows(batches: Batches, rows: u64) -> Batches {
                     Err(Error::conflict(format!(
                         "an earlier load had {rows} rows acknowledged, and the source has {missing} fewer now"
                     ))
-                    .advice("load anew, without --resume (resume)"))
+                    .advice(format!("load anew, without {RESUME}")))
                 });
             };
             let Ok(batch) = next else { return Some(next) };

@@ -8,6 +8,7 @@ use lakerace_delta::{
     VersionSpec,
 };
 use lakerace_format::Batches;
+use lakerace_io::option::{SORT_BY, ZORDER};
 use lakerace_io::{Error, Job, Result, StorageOptions};
 
 use crate::delta::open_table;
@@ -108,7 +109,7 @@ pub fn layout(sort_by: Vec<String>, zorder: Vec<String>) -> Result<Layout> {
         (false, true) => Ok(Layout::SortBy(sort_by)),
         (true, false) => Ok(Layout::ZOrder(zorder)),
         (false, false) => Err(Error::usage("rows are either sorted or put along a curve")
-            .advice("give one of --sort-by and --zorder (sort_by, zorder)")),
+            .advice(format!("give one of {SORT_BY} and {ZORDER}"))),
     }
 }
 

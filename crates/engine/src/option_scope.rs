@@ -3,6 +3,11 @@
 use std::fmt;
 
 use lakerace_format::{ColumnUnion, Format, OnBadRow, TimestampUnit, WriteOptions};
+use lakerace_io::option::{
+    BLOOM_FILTER, COMPRESSION, DELIMITER, ESCAPE, FILE_BYTES, HEADER, INFER_ROWS, MEMORY_LIMIT, NO_HEADER, NULL_STRING,
+    ON_BAD_ROW, OUTPUT_DELIMITER, OUTPUT_NO_HEADER, OptionDefinition, QUOTE, ROW_GROUP_BYTES, ROW_GROUP_ROWS, SCHEMA,
+    TIMESTAMP_UNIT, UNION_COLUMNS,
+};
 use lakerace_io::{Error, Result};
 
 use crate::ReadOptions;
@@ -81,8 +86,8 @@ struct Places {
     text: &'static str,
 }
 
-/// An option: its names (the command's, and Python's in parentheses), its places, and whether it is given.
-type OptionScope<O> = (&'static str, Places, fn(&O) -> bool);
+/// An option, its places, and whether it is given.
+type OptionScope<O> = (&'static OptionDefinition, Places, fn(&O) -> bool);
 
 const DELIMITED: Places = Places { include: PlaceKind::is_delimited, text: "CSV and TBL" };
 const TEXT: Places = Places { include: PlaceKind::is_text, text: "CSV, TBL and JSON lines" };
@@ -99,32 +104,33 @@ const SEVERAL_FILES: Places =
 const TABLES: Places = Places { include: |place| place == PlaceKind::Table, text: "Delta tables" };
 
 /// Options of the dialect of CSV, which a copy takes for its target, too.
-const DIALECT: [OptionScope<ReadOptions>; 4] = [
-    ("--delimiter (delimiter)", DELIMITED, |read| read.csv.delimiter.is_some()),
-    ("--quote (quote)", DELIMITED, |read| read.csv.quote.is_some()),
-    ("--escape (escape)", DELIMITED, |read| read.csv.escape.is_some()),
-    ("--null-string (null_strings)", DELIMITED, |read| read.csv.null_strings.is_some()),
+static DIALECT: [OptionScope<ReadOptions>; 4] = [
+    (&DELIMITER, DELIMITED, |read| read.csv.delimiter.is_some()),
+    (&QUOTE, DELIMITED, |read| read.csv.quote.is_some()),
+    (&ESCAPE, DELIMITED, |read| read.csv.escape.is_some()),
+    (&NULL_STRING, DELIMITED, |read| read.csv.null_strings.is_some()),
 ];
 
-const READING: [OptionScope<ReadOptions>; 6] = [
-    ("--header and --no-header (header)", DELIMITED, |read| read.csv.header.is_some()),
-    ("--schema (schema)", TYPELESS, |read| read.csv.schema.is_some()),
-    ("--infer-rows (infer_rows)", TEXT, |read| read.csv.infer_rows.is_some()),
-    ("--on-bad-row (on_bad_row)", TEXT, |read| read.csv.on_bad_row != OnBadRow::Error),
+static READING: [OptionScope<ReadOptions>; 7] = [
+    (&HEADER, DELIMITED, |read| read.csv.header == Some(true)),
+    (&NO_HEADER, DELIMITED, |read| read.csv.header == Some(false)),
+    (&SCHEMA, TYPELESS, |read| read.csv.schema.is_some()),
+    (&INFER_ROWS, TEXT, |read| read.csv.infer_rows.is_some()),
+    (&ON_BAD_ROW, TEXT, |read| read.csv.on_bad_row != OnBadRow::Error),
     // That of ORC is also set by the Spark connector, for all sources.
-    ("--timestamp-unit (timestamp_unit)", COLUMNAR, |read| read.parquet.timestamp_unit != TimestampUnit::Auto),
-    ("--union-columns (union_columns)", COLUMNAR, |read| read.column_union == ColumnUnion::Any),
+    (&TIMESTAMP_UNIT, COLUMNAR, |read| read.parquet.timestamp_unit != TimestampUnit::Auto),
+    (&UNION_COLUMNS, COLUMNAR, |read| read.column_union == ColumnUnion::Any),
 ];
 
-const WRITING: [OptionScope<WriteOptions>; 8] = [
-    ("--compression (compression)", STORED, |write| write.compression.is_some()),
-    ("--row-group-rows (row_group_rows)", PARQUET, |write| write.row_group_rows.is_some()),
-    ("--row-group-bytes (row_group_bytes)", PARQUET_OR_ORC, |write| write.row_group_bytes.is_some()),
-    ("--bloom-filter (bloom_filter)", PARQUET_OR_ORC, |write| !write.bloom_filter_columns.is_empty()),
-    ("--file-bytes (file_bytes)", SEVERAL_FILES, |write| write.file_bytes.is_some()),
-    ("--memory-limit (memory_limit)", TABLES, |write| write.memory_bytes.is_some()),
-    ("--output-delimiter (output_delimiter)", DELIMITED, |write| write.csv.delimiter.is_some()),
-    ("--output-no-header (output_header)", DELIMITED, |write| write.csv.header.is_some()),
+static WRITING: [OptionScope<WriteOptions>; 8] = [
+    (&COMPRESSION, STORED, |write| write.compression.is_some()),
+    (&ROW_GROUP_ROWS, PARQUET, |write| write.row_group_rows.is_some()),
+    (&ROW_GROUP_BYTES, PARQUET_OR_ORC, |write| write.row_group_bytes.is_some()),
+    (&BLOOM_FILTER, PARQUET_OR_ORC, |write| !write.bloom_filter_columns.is_empty()),
+    (&FILE_BYTES, SEVERAL_FILES, |write| write.file_bytes.is_some()),
+    (&MEMORY_LIMIT, TABLES, |write| write.memory_bytes.is_some()),
+    (&OUTPUT_DELIMITER, DELIMITED, |write| write.csv.delimiter.is_some()),
+    (&OUTPUT_NO_HEADER, DELIMITED, |write| write.csv.header.is_some()),
 ];
 
 /// Refuses options of reading that do not apply to `source`.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lakerace_format::{Content, Format, PACKED_FRONT_BYTES};
+use lakerace_io::option::OUTPUT_FORMAT;
 use lakerace_io::{Error, Job, Output, Pipe, PipeWriter, Result};
 
 use crate::ReadOptions;
@@ -71,11 +72,11 @@ impl StreamTarget {
         match self.format {
             None => Err(Error::usage("nothing says the format")
                 .at(&self.name)
-                .advice("say it by --output-format (format): csv, tbl, jsonl, arrow, parquet or orc")),
+                .advice(format!("say it by {OUTPUT_FORMAT}: csv, tbl, jsonl, arrow, parquet or orc"))),
             Some(Format::Parquet | Format::Orc | Format::Arrow) if self.writer.is_terminal() => {
                 Err(Error::usage("a terminal can't show this format")
                     .at(&self.name)
-                    .advice("choose --output-format csv (format), or name a file"))
+                    .advice(format!("choose {}, or name a file", OUTPUT_FORMAT.to("csv"))))
             }
             Some(_) => Ok(()),
         }

@@ -6,6 +6,7 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use lakerace_format::Batches;
+use lakerace_io::option::BATCH_ROWS;
 use lakerace_io::{Error, Result};
 
 /// The same rows in batches of exactly `rows` rows, the last one perhaps fewer: large batches are sliced without a copy,
@@ -64,7 +65,7 @@ impl Rebatch {
             [one] => Ok(one.clone()),
             [first, ..] => concat_batches(&first.schema(), &parts).map_err(|e| {
                 Error::unsupported(format!("the batches can't be joined: {e}"))
-                    .advice("ask for fewer rows in a batch by --batch-rows (batch_rows)")
+                    .advice(format!("ask for fewer rows in a batch by {BATCH_ROWS}"))
             }),
             [] => Err(Error::internal("a batch of no rows")),
         }

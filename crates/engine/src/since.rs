@@ -15,6 +15,10 @@ use std::time::Instant;
 
 use lakerace_database::{BatchRows, System, TargetState, open_state};
 use lakerace_format::{Format, Written};
+use lakerace_io::option::{
+    ALLOW_NARROWING, BATCH_ROWS, DEAD_LETTER, KEEP_NOT_NULL, KEY, LIMIT, MAX_RATE, MODE, OUTPUT_FORMAT,
+    OptionDefinition, RESUME, SINCE, VERIFY,
+};
 use lakerace_io::{Error, Job, Pipe, Result};
 use serde_json::json;
 
@@ -181,21 +185,24 @@ impl Unload<'_> {
 }
 
 fn check(target: &str, options: &CopyOptions) -> Result<()> {
-    let refuse = |message: &str, advice: &str| Err(Error::usage(format!("--since (since): {message}")).advice(advice));
+    let refuse = |message: &str, advice: String| Err(Error::usage(format!("{SINCE}: {message}")).advice(advice));
     if options.mode != CopyMode::Upsert {
-        return refuse("rows that are read twice must replace themselves", "say --mode upsert and a --key (mode, key)");
+        return refuse(
+            "rows that are read twice must replace themselves",
+            format!("say {} and a {KEY}", MODE.to("upsert")),
+        );
     }
     if !matches!(LocationKind::of(target), LocationKind::Table { .. } | LocationKind::Database(_)) {
         return refuse(
             "files can't be upserted",
-            "name a place in a database, or a Delta table with delta: in front of its folder",
+            "name a place in a database, or a Delta table with delta: in front of its folder".to_owned(),
         );
     }
     if options.read.limit.is_some() {
-        return refuse("with a limit, rows below the highest value may be left out", "leave --limit (limit) out");
+        return refuse("with a limit, rows below the highest value may be left out", format!("leave {LIMIT} out"));
     }
     if options.load.resume {
-        return refuse("it begins at the value that is kept with the target", "leave --resume (resume) out");
+        return refuse("it begins at the value that is kept with the target", format!("leave {RESUME} out"));
     }
     if System::of(target).is_none() {
         return check_table(options);
@@ -206,19 +213,19 @@ fn check(target: &str, options: &CopyOptions) -> Result<()> {
 /// Fails where an option is given that an upsert into a Delta table does not follow.
 fn check_table(options: &CopyOptions) -> Result<()> {
     let load = &options.load;
-    let given = [
-        ("--verify (verify)", load.verify),
-        ("--max-rate (max_rate)", load.max_rows_per_second.is_some()),
-        ("--batch-rows (batch_rows)", load.batch_rows != BatchRows::All),
-        ("--dead-letter (dead_letter)", load.dead_letter.is_some()),
-        ("--allow-narrowing (allow_narrowing)", load.allow_narrowing),
-        ("--keep-not-null (keep_not_null)", options.keep_not_null),
-        ("--output-format (output_format)", options.format.is_some_and(|format| format != Format::Parquet)),
+    let given: [(&OptionDefinition, bool); 7] = [
+        (&VERIFY, load.verify),
+        (&MAX_RATE, load.max_rows_per_second.is_some()),
+        (&BATCH_ROWS, load.batch_rows != BatchRows::All),
+        (&DEAD_LETTER, load.dead_letter.is_some()),
+        (&ALLOW_NARROWING, load.allow_narrowing),
+        (&KEEP_NOT_NULL, options.keep_not_null),
+        (&OUTPUT_FORMAT, options.format.is_some_and(|format| format != Format::Parquet)),
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
         Some((option, _)) => Err(Error::usage(format!("{option}: an upsert into a Delta table does not take it"))
-            .at("--since (since)")
+            .at(SINCE)
             .advice("leave it out")),
     }
 }

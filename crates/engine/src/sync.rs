@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use lakerace_database::{System, TargetState, open_state};
 use lakerace_delta::{Snapshot, Table};
+use lakerace_io::option::{KEY, MODE};
 use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
 use serde::{Deserialize, Serialize};
 
@@ -250,7 +251,7 @@ impl<'a> Follower<'a> {
         let checksum = verify::verify(self, snapshot)?.map_err(|difference| {
             Error::corrupt(format!("the target does not have version {}: {difference}", snapshot.version()))
                 .at(database::shown(self.target))
-                .advice("another program has written to it; load the table anew by --mode overwrite (mode)")
+                .advice(format!("another program has written to it; load the table anew by {}", MODE.to("overwrite")))
         })?;
         Ok(Synced { checksum: Some(checksum), ..done })
     }
@@ -260,12 +261,12 @@ impl<'a> Follower<'a> {
         if key.is_empty() {
             return Err(Error::usage("rows are found by a key, and the table has none")
                 .at(self.table.place())
-                .advice("name its columns by --key A,B (key)"));
+                .advice(format!("name its columns by {}", KEY.to("A,B"))));
         }
         for name in &key {
             if snapshot.schema().column_with_name(name).is_none() {
                 let known = snapshot.schema().fields().iter().map(|field| field.name().as_str());
-                return Err(lakerace_format::suggestions::column_not_found(name, known).at("--key (key)"));
+                return Err(lakerace_format::suggestions::column_not_found(name, known).at(KEY));
             }
         }
         Ok(key)
@@ -274,7 +275,7 @@ impl<'a> Follower<'a> {
     fn conflict(&self, message: &str) -> Error {
         Error::conflict(message)
             .at(database::shown(self.target))
-            .advice("choose another target, or load the table anew over it by --mode overwrite (mode)")
+            .advice(format!("choose another target, or load the table anew over it by {}", MODE.to("overwrite")))
     }
 
     /// The state of the job; `None` where a run has begun, and was killed before it noted one.
@@ -285,7 +286,7 @@ impl<'a> Follower<'a> {
         serde_json::from_str(text).map(Some).map_err(|error| {
             Error::corrupt(format!("the target's state can't be read: {error}"))
                 .at(database::shown(self.target))
-                .advice("load the table anew by --mode overwrite (mode)")
+                .advice(format!("load the table anew by {}", MODE.to("overwrite")))
         })
     }
 }

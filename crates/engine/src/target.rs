@@ -11,6 +11,7 @@ use lakerace_format::{
     read_back_schema, refuse_to_write_duplicates,
 };
 use lakerace_io::object_store::path::Path;
+use lakerace_io::option::{AUTO_COMPACT, EVOLVE, KEEP_NOT_NULL, MODE, OUTPUT_FORMAT, PARTITION_BY, TABLE_PROPERTY};
 use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Location, Output, Result};
 
 use crate::database::{DatabaseTarget, shown};
@@ -72,8 +73,9 @@ impl Target {
                 refuse_table_options(system.name(), options)?;
                 match options.format {
                     None => Ok(Self::Database(DatabaseTarget::new(system, target))),
-                    Some(_) => Err(Error::usage("a database has its own format")
-                        .advice("leave --output-format (output_format) out")),
+                    Some(_) => {
+                        Err(Error::usage("a database has its own format").advice(format!("leave {OUTPUT_FORMAT} out")))
+                    }
                 }
             }
             LocationKind::Path => Self::find_path(target, options, job),
@@ -234,12 +236,12 @@ impl Target {
 /// Fails where options are given that only Delta tables take.
 fn refuse_table_options(place: &str, options: &CopyOptions) -> Result<()> {
     if options.keep_not_null {
-        return Err(Error::usage("only new Delta tables are told to keep NOT NULL (--keep-not-null, keep_not_null)")
+        return Err(Error::usage(format!("only new Delta tables are told to keep NOT NULL ({KEEP_NOT_NULL})"))
             .at(place)
             .advice("leave it out, or put delta: before the folder of a new table"));
     }
     if options.auto_compact {
-        return Err(Error::usage("only Delta tables are compacted (--auto-compact, auto_compact)")
+        return Err(Error::usage(format!("only Delta tables are compacted ({AUTO_COMPACT})"))
             .at(place)
             .advice("leave it out, or put delta: before the folder of a new table"));
     }
@@ -248,8 +250,9 @@ fn refuse_table_options(place: &str, options: &CopyOptions) -> Result<()> {
         return Ok(());
     }
     Err(Error::usage("only Delta tables have partitions, properties and schemas that evolve").at(place).advice(
-        "put delta: before the folder of a new table, or leave out --partition-by, --table-property and --evolve \
-             (partition_by, table_properties, evolve)",
+        format!(
+            "put delta: before the folder of a new table, or leave out {PARTITION_BY}, {TABLE_PROPERTY} and {EVOLVE}"
+        ),
     ))
 }
 
@@ -344,7 +347,7 @@ impl FileTarget {
                 }
                 Err(Error::conflict("it exists already")
                     .at(&self.place)
-                    .advice("choose another name, or replace it by --mode overwrite (mode)"))
+                    .advice(format!("choose another name, or replace it by {}", MODE.to("overwrite"))))
             }
         }
     }

@@ -6,6 +6,7 @@ use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
     Changed, Compacted, DeleteOptions, DeltaSink, KEY_PROPERTY, SourceRows, Table, TableWrite, UpsertPlan, WriteMode,
 };
+use lakerace_io::option::{EXPLAIN, KEY};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
 
 use crate::delta::{named, open_table};
@@ -72,7 +73,7 @@ fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<
     if !properties.contains_key(KEY_PROPERTY) {
         if options.rows.key.is_empty() {
             return Err(named(Error::usage("the upsert makes the table, and is not told its key"))
-                .advice("give --key A,B (key): it becomes the table's property lakerace.primaryKey"));
+                .advice(format!("give {}: it becomes the table's property lakerace.primaryKey", KEY.to("A,B"))));
         }
         properties.insert(KEY_PROPERTY.to_owned(), options.rows.key.join(","));
     }
@@ -116,7 +117,9 @@ pub fn explain_upsert(table: &str, source: &str, options: &UpsertOptions, job: &
 pub fn explain_upsert_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: &Job) -> Result<UpsertPlan> {
     let (name, table) = (table, open_table(table, &options.read.storage, job)?);
     lakerace_delta::explain_upsert(&table, rows, &options.rows).map_err(|error| match named(name) {
-        Some(_) if is_missing(&error, &table) => error.advice("leave --explain out: the upsert makes it of all rows"),
+        Some(_) if is_missing(&error, &table) => {
+            error.advice(format!("leave {EXPLAIN} out: the upsert makes it of all rows"))
+        }
         _ => without_table(error, &table),
     })
 }

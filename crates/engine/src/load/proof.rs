@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use arrow::record_batch::RecordBatch;
 use lakerace_database::OnRejected;
 use lakerace_format::{Batches, Narrowing, Written};
+use lakerace_io::option::{ALLOW_NARROWING, DEAD_LETTER};
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Job, Result};
 
@@ -195,9 +196,11 @@ impl Proof {
             found.rows, expected.rows
         );
         if self.may_lack_rejected && self.is_of_whole_source() && found.rows < expected.rows {
-            return Err(Error::unsupported(format!("what was sent can't be proven: {how}")).at(shown(&self.target)).advice(
-                "an earlier run may have put rows aside: compare the difference with its --dead-letter file (dead_letter)",
-            ));
+            return Err(Error::unsupported(format!("what was sent can't be proven: {how}"))
+                .at(shown(&self.target))
+                .advice(format!(
+                    "an earlier run may have put rows aside: compare the difference with its {DEAD_LETTER} file"
+                )));
         }
         Err(self.differs(&how))
     }
@@ -280,10 +283,12 @@ impl Proof {
     /// What the target has is another thing.
     fn differs(&self, how: &str) -> Error {
         let advice = match lock(&self.noted).narrowing {
-            None => "another program may have written to it meanwhile; else load again",
+            None => "another program may have written to it meanwhile; else load again".to_owned(),
             Some(_) => {
-                "the types that the target declares may have changed values, which --allow-narrowing (allow_narrowing) lets: \
+                format!(
+                    "the types that the target declares may have changed values, which {ALLOW_NARROWING} lets: \
                  load without it to see which; or another program has written to it meanwhile"
+                )
             }
         };
         Error::corrupt(format!("the target does not have what was sent: {how}")).at(shown(&self.target)).advice(advice)

@@ -18,22 +18,22 @@ fn csv(csv: CsvOptions) -> ReadOptions {
 fn reads() -> Vec<(&'static str, ReadOptions)> {
     let text = || Some("x".to_owned());
     vec![
-        ("--delimiter", csv(CsvOptions { delimiter: Some(b';'), ..CsvOptions::default() })),
-        ("--quote", csv(CsvOptions { quote: Some(None), ..CsvOptions::default() })),
-        ("--escape", csv(CsvOptions { escape: Some(b'\\'), ..CsvOptions::default() })),
-        ("--null-string", csv(CsvOptions { null_strings: Some(vec!["-".to_owned()]), ..CsvOptions::default() })),
-        ("--header", csv(CsvOptions { header: Some(true), ..CsvOptions::default() })),
-        ("--schema", csv(CsvOptions { schema: text(), ..CsvOptions::default() })),
-        ("--infer-rows", csv(CsvOptions { infer_rows: Some(1), ..CsvOptions::default() })),
-        ("--on-bad-row", csv(CsvOptions { on_bad_row: OnBadRow::Skip, ..CsvOptions::default() })),
+        ("delimiter", csv(CsvOptions { delimiter: Some(b';'), ..CsvOptions::default() })),
+        ("quote", csv(CsvOptions { quote: Some(None), ..CsvOptions::default() })),
+        ("escape", csv(CsvOptions { escape: Some(b'\\'), ..CsvOptions::default() })),
+        ("null_string", csv(CsvOptions { null_strings: Some(vec!["-".to_owned()]), ..CsvOptions::default() })),
+        ("header", csv(CsvOptions { header: Some(true), ..CsvOptions::default() })),
+        ("schema", csv(CsvOptions { schema: text(), ..CsvOptions::default() })),
+        ("infer_rows", csv(CsvOptions { infer_rows: Some(1), ..CsvOptions::default() })),
+        ("on_bad_row", csv(CsvOptions { on_bad_row: OnBadRow::Skip, ..CsvOptions::default() })),
         (
-            "--timestamp-unit",
+            "timestamp_unit",
             ReadOptions {
                 parquet: ParquetOptions { timestamp_unit: TimestampUnit::Second, ..ParquetOptions::default() },
                 ..ReadOptions::default()
             },
         ),
-        ("--union-columns", ReadOptions { column_union: ColumnUnion::Any, ..ReadOptions::default() }),
+        ("union_columns", ReadOptions { column_union: ColumnUnion::Any, ..ReadOptions::default() }),
     ]
 }
 
@@ -45,14 +45,14 @@ fn writes() -> Vec<(&'static str, WriteOptions)> {
         options
     };
     vec![
-        ("--compression", with(|o| o.compression = Some("zstd".parse::<Compression>().unwrap()))),
-        ("--row-group-rows", with(|o| o.row_group_rows = Some(1))),
-        ("--row-group-bytes", with(|o| o.row_group_bytes = Some(1))),
-        ("--bloom-filter", with(|o| o.bloom_filter_columns = vec!["a".to_owned()])),
-        ("--file-bytes", with(|o| o.file_bytes = Some(1))),
-        ("--memory-limit", with(|o| o.memory_bytes = Some(1))),
-        ("--output-delimiter", with(|o| o.csv.delimiter = Some(b';'))),
-        ("--output-no-header", with(|o| o.csv.header = Some(false))),
+        ("compression", with(|o| o.compression = Some("zstd".parse::<Compression>().unwrap()))),
+        ("row_group_rows", with(|o| o.row_group_rows = Some(1))),
+        ("row_group_bytes", with(|o| o.row_group_bytes = Some(1))),
+        ("bloom_filter", with(|o| o.bloom_filter_columns = vec!["a".to_owned()])),
+        ("file_bytes", with(|o| o.file_bytes = Some(1))),
+        ("memory_limit", with(|o| o.memory_bytes = Some(1))),
+        ("output_delimiter", with(|o| o.csv.delimiter = Some(b';'))),
+        ("output_no_header", with(|o| o.csv.header = Some(false))),
     ]
 }
 
@@ -70,7 +70,7 @@ fn options_of_reading_apply_to_what_reads_them() {
         let refused =
             places().into_iter().find_map(|place| check_read_scope(&options, place, None, "x").err()).unwrap();
         assert_eq!(refused.kind(), ErrorKind::Usage, "{name}");
-        assert!(refused.to_string().contains(name), "{refused}");
+        assert!(refused.to_string().contains(&format!("`{name}")), "{refused}");
     }
 }
 
@@ -80,7 +80,7 @@ fn options_of_writing_apply_to_what_reads_them() {
     for ((name, options), expected) in writes().into_iter().zip(expected) {
         assert_eq!(letters(|place| check_write_scope(&options, place, "x").is_ok()), expected, "{name}");
         let refused = places().into_iter().find_map(|place| check_write_scope(&options, place, "x").err()).unwrap();
-        assert!(refused.to_string().contains(name), "{refused}");
+        assert!(refused.to_string().contains(&format!("`{name}")), "{refused}");
     }
 }
 
@@ -92,7 +92,7 @@ fn a_delimited_target_takes_the_dialect_and_nothing_else() {
         .filter(|(_, options)| check_read_scope(options, parquet, csv, "x").is_ok())
         .map(|(name, _)| name)
         .collect();
-    assert_eq!(taken, ["--delimiter", "--quote", "--escape", "--null-string", "--timestamp-unit", "--union-columns"]);
+    assert_eq!(taken, ["delimiter", "quote", "escape", "null_string", "timestamp_unit", "union_columns"]);
 }
 
 #[test]

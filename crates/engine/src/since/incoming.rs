@@ -11,6 +11,7 @@ use arrow::record_batch::RecordBatch;
 use lakerace_database::System;
 use lakerace_format::Batches;
 use lakerace_format::schema_text::parse_schema;
+use lakerace_io::option::{COLUMNS, SINCE};
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Result};
 
@@ -159,10 +160,10 @@ impl Unload<'_> {
         }
         if is_in_source && self.options.read.columns.is_some() {
             let message = format!("column {name:?} is not among those that are copied");
-            return Err(Error::usage(message).at("--since (since)").advice("name it in --columns (columns), too"));
+            return Err(Error::usage(message).at(SINCE).advice(format!("name it in {COLUMNS}, too")));
         }
         let known = schema.fields().iter().map(|field| field.name().as_str());
-        Err(lakerace_format::suggestions::column_not_found(name, known).at("--since (since)"))
+        Err(lakerace_format::suggestions::column_not_found(name, known).at(SINCE))
     }
 
     /// The rows that the target does not have as they are; what the next run should know is noted on the way.

@@ -9,6 +9,7 @@ use arrow::compute::kernels::cmp::{eq, gt};
 use arrow::compute::{SortOptions, cast, concat, is_null, nullif, sort_to_indices, take};
 use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, TimeUnit, UInt64Type};
 use lakerace_format::schema_text::{parse_type, print_type};
+use lakerace_io::option::{OVERLAP, SINCE, WHERE};
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value};
 
@@ -60,7 +61,7 @@ impl Mark {
     pub fn check(data_type: &DataType, since: &Since) -> Result<()> {
         let Some(kept) = kept_type(data_type) else {
             let message = format!("column {:?} is of type {data_type}", since.column);
-            return Err(Error::unsupported(message).at("--since (since)").advice(
+            return Err(Error::unsupported(message).at(SINCE).advice(
                 "name a column of numbers, dates, timestamps or texts, by which new rows come behind old ones",
             ));
         };
@@ -117,9 +118,10 @@ impl Mark {
 
     /// An error that says that what is kept is damaged.
     pub fn damaged() -> Error {
-        Error::corrupt("the value that is kept with the target can't be read")
-            .at("--since (since)")
-            .advice("read all rows again as an unload of its own, by another --where (where) such as 1 = 1")
+        Error::corrupt("the value that is kept with the target can't be read").at(SINCE).advice(format!(
+            "read all rows again as an unload of its own, by another condition such as {}",
+            WHERE.to("1 = 1")
+        ))
     }
 
     /// Reads what is kept.
@@ -194,7 +196,7 @@ impl Overlap {
     fn parse(text: &str, kept: &DataType) -> Result<Self> {
         let wrong = |form: &str| {
             Error::usage(format!("{text:?} is no overlap of {}", print_type(kept)))
-                .at("--overlap (overlap)")
+                .at(OVERLAP)
                 .advice(format!("write {form}"))
         };
         let seconds = || parse_duration(text).map_err(|_| wrong("a time such as 10m, 12h or 7d"));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_delta::{DeltaSource, Snapshot, VersionSpec};
 use lakerace_format::{Batches, ReadRequest, Source};
+use lakerace_io::option::MODE;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Result};
 
@@ -38,9 +39,10 @@ pub(super) fn bring(run: &Run<'_>, done: &mut Synced) -> Result<()> {
 /// An old version that can't be read any more.
 pub(super) fn lost(error: Error) -> Error {
     match error.kind() {
-        ErrorKind::NotFound => {
-            error.advice("the version that the target has is gone: load the table anew by --mode overwrite (mode)")
-        }
+        ErrorKind::NotFound => error.advice(format!(
+            "the version that the target has is gone: load the table anew by {}",
+            MODE.to("overwrite")
+        )),
         _ => error,
     }
 }

@@ -1,6 +1,7 @@
 //! Proof that a target has the rows of a version: both are counted and summed.
 
 use lakerace_delta::Snapshot;
+use lakerace_io::option::{ALLOW_NARROWING, VERIFY};
 use lakerace_io::{Error, ErrorKind, Result};
 
 use super::Follower;
@@ -11,8 +12,8 @@ use crate::{Checksum, ReadOptions, Scan};
 pub(super) fn verify(follower: &Follower<'_>, snapshot: &Snapshot) -> Result<std::result::Result<String, String>> {
     if follower.options.load.allow_narrowing {
         return Err(Error::usage("values that may lose something on their way can't be compared")
-            .at("--verify (verify)")
-            .advice("leave --allow-narrowing (allow_narrowing) out"));
+            .at(VERIFY)
+            .advice(format!("leave {ALLOW_NARROWING} out")));
     }
     let target = match Scan::open(follower.target, &ReadOptions::default(), follower.job) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Err("it is gone".to_owned())),

@@ -12,6 +12,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use lakerace_delta::UpsertOptions;
 use lakerace_format::{ReadRequest, Source, WriteOptions};
+use lakerace_io::option::{OUTPUT, SCALE_FACTOR, TPCH, TPCH_FORMAT};
 use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
 use lakerace_tpch::{Mode, OrderKey, Refresh, Scale, Spec, Table, TpchSource, check_streams, stream_orders};
 use serde::Serialize;
@@ -174,8 +175,12 @@ impl Apply<'_> {
         };
         let scan = Scan::open(&format!("delta:{place}"), &read, self.job).map_err(|error| match error.kind() {
             ErrorKind::NotFound => error.advice(format!(
-                "make the tables first: lakerace tpch -s {} -o {} --format delta",
-                self.options.scale, self.folder
+                "make the tables first: {}",
+                TPCH.with([
+                    SCALE_FACTOR.to(self.options.scale.to_string()),
+                    OUTPUT.to(self.folder),
+                    TPCH_FORMAT.to("delta")
+                ])
             )),
             _ => error,
         })?;

@@ -15,6 +15,7 @@ use arrow::datatypes::SchemaRef;
 use lakerace_format::{Format, ReadRequest, Sink, Source, Written};
 use lakerace_io::address_space::memory_within;
 use lakerace_io::object_store::path::Path;
+use lakerace_io::option::{FILE_BYTES, MODE, Mention, OUTPUT, OVERWRITE, PARTS, TABLES, TPCH_FORMAT, mentions};
 use lakerace_io::threads::spawn_or_run;
 use lakerace_io::wait::{into_value, lock};
 use lakerace_io::{Deferred, Error, Job, JobStore, Location, Output, Result};
@@ -106,7 +107,7 @@ impl TpchOptions {
         check_streams(streams)?;
         if !self.tables.is_empty() || self.parts != 1 || self.copy.write.file_bytes.is_some() {
             return Err(Error::usage("refresh streams are files of their own, of orders and lineitem")
-                .advice("leave out --tables, --parts and --file-bytes (tables, parts, file_bytes)"));
+                .advice(format!("leave out {TABLES}, {PARTS} and {FILE_BYTES}")));
         }
         Ok(())
     }
@@ -198,7 +199,7 @@ impl Generation {
             return Err(Error::usage(
                 "a number of parts is for files; Delta tables and files of a size are cut by bytes",
             )
-            .advice("leave out --parts (parts), or give --file-bytes (file_bytes) alone"));
+            .advice(format!("leave out {PARTS}, or give {FILE_BYTES} alone")));
         }
         if let (TpchFormat::Files(format), TpchTarget::Stream(_)) = (options.format, &target) {
             check_write_scope(&options.copy.write, PlaceKind::File(format), STANDARD_OUTPUT)?;
@@ -258,8 +259,9 @@ impl Generation {
             self.options.parts,
             self.options.copy.write.file_bytes,
         ) else {
-            return Err(Error::usage("standard output takes one file of one table")
-                .advice("name one by --tables, another --format than delta, and no parts; or name a folder by -o"));
+            return Err(Error::usage("standard output takes one file of one table").advice(format!(
+                "name one by {TABLES}, another {TPCH_FORMAT} than delta, and no parts; or name a folder as the {OUTPUT}"
+            )));
         };
         let target = FileTarget::Stream(Output::stream(writer, STANDARD_OUTPUT, &self.job));
         let (spec, request) = (self.spec(*table, Part::WHOLE), ReadRequest::default());
@@ -327,7 +329,7 @@ impl Generation {
         if holds_files && self.options.copy.mode != CopyMode::Overwrite {
             return Err(Error::conflict("it holds files already")
                 .at(name)
-                .advice("choose another folder, or replace its files by --overwrite (overwrite)"));
+                .advice(format!("choose another folder, or replace its files by {OVERWRITE}")));
         }
         if holds_files {
             self.folders.push((store, path));
@@ -405,9 +407,10 @@ impl Generation {
 
 /// The error of a target that exists, with the option that replaces it here: sinks name that of a copy.
 fn with_own_option(error: Error) -> Error {
-    let names_mode = error.advice_text().is_some_and(|advice| advice.contains("--mode"));
+    let is_mode = |mention: Mention| matches!(mention, Mention::Option(option) if option.definition.id == MODE.id);
+    let names_mode = error.advice_text().is_some_and(|advice| mentions(advice).into_iter().any(is_mode));
     match names_mode {
-        true => error.advice("choose another folder, or replace what is there by --overwrite (overwrite)"),
+        true => error.advice(format!("choose another folder, or replace what is there by {OVERWRITE}")),
         false => error,
     }
 }

@@ -62,7 +62,7 @@ fn damaged_marks_are_errors_with_a_way_on() {
     for text in ["", "{}", r#"{"type":"int64","value":"x"}"#, r#"{"type":"float64","value":"inf"}"#] {
         let error = Kept::parse(text).unwrap_err();
         assert_eq!(error.kind(), lakerace_io::ErrorKind::Corrupt);
-        assert!(error.to_string().contains("--where (where)"), "{error}");
+        assert!(error.to_string().contains("`where=1 = 1`"), "{error}");
     }
 }
 
