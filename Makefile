@@ -53,6 +53,7 @@ lint-rust:
 lint-crates: $(STAMP)
 	$(BIN)/python tests/crates.py
 	$(BIN)/python tests/circles.py
+	$(BIN)/python tests/flags.py
 
 lint-python: build
 	$(BIN)/ruff check .
