@@ -1,0 +1,109 @@
+//! A queue between two threads, bounded by what its items weigh.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::{CancelToken, Interruption, WatchedValue};
+
+/// The end that items are put in. Dropped, it ends the queue: what waits is still received.
+#[derive(Debug)]
+pub struct QueueSender<T>(Arc<SharedQueue<T>>);
+
+/// The end that items are taken out. Dropped, it drops what waits, and nothing more is sent.
+#[derive(Debug)]
+pub struct QueueReceiver<T>(Arc<SharedQueue<T>>);
+
+#[derive(Debug)]
+struct SharedQueue<T> {
+    state: WatchedValue<QueueState<T>>,
+    limit: u64,
+    cancel: CancelToken,
+}
+
+#[derive(Debug)]
+struct QueueState<T> {
+    /// Items and their weights.
+    waiting: VecDeque<(T, u64)>,
+    weight: u64,
+    has_sender: bool,
+    has_receiver: bool,
+}
+
+/// A queue whose items weigh no more than `limit` together, in bytes or whatever else. One item may wait whatever its weight.
+pub fn bounded_queue<T>(limit: u64, cancel: &impl AsRef<CancelToken>) -> (QueueSender<T>, QueueReceiver<T>) {
+    let state = QueueState { waiting: VecDeque::new(), weight: 0, has_sender: true, has_receiver: true };
+    let shared = Arc::new(SharedQueue { state: WatchedValue::new(state), limit, cancel: cancel.as_ref().clone() });
+    (QueueSender(Arc::clone(&shared)), QueueReceiver(shared))
+}
+
+impl<T> QueueSender<T> {
+    /// Waits for room, and puts an item in.
+    ///
+    /// # Errors
+    /// `Cancelled`; `Ended` where the receiver is gone.
+    pub fn send(&self, item: T, weight: u64) -> Result<(), Interruption> {
+        let Self(shared) = self;
+        let mut state = shared.state.lock();
+        loop {
+            if !state.has_receiver {
+                return Err(Interruption::Ended);
+            }
+            shared.cancel.check()?;
+            if state.waiting.is_empty() || state.weight.saturating_add(weight) <= shared.limit {
+                break;
+            }
+            state = shared.state.wait_briefly(state);
+        }
+        state.weight += weight;
+        state.waiting.push_back((item, weight));
+        drop(state);
+        shared.state.notify_all();
+        Ok(())
+    }
+}
+
+impl<T> Drop for QueueSender<T> {
+    fn drop(&mut self) {
+        self.0.state.lock().has_sender = false;
+        self.0.state.notify_all();
+    }
+}
+
+impl<T> QueueReceiver<T> {
+    /// Waits for the next item; `None` after the last one, once the sender is gone.
+    ///
+    /// # Errors
+    /// `Cancelled`.
+    pub fn receive(&self) -> Result<Option<T>, Interruption> {
+        let Self(shared) = self;
+        let mut state = shared.state.lock();
+        loop {
+            shared.cancel.check()?;
+            if let Some((item, weight)) = state.waiting.pop_front() {
+                state.weight -= weight;
+                drop(state);
+                shared.state.notify_all();
+                return Ok(Some(item));
+            }
+            if !state.has_sender {
+                return Ok(None);
+            }
+            state = shared.state.wait_briefly(state);
+        }
+    }
+}
+
+impl<T> Drop for QueueReceiver<T> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.has_receiver = false;
+        // Dropping an item may take long, or lock: nothing is dropped under the lock.
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        self.0.state.notify_all();
+        drop(waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests;

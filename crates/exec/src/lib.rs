@@ -1,0 +1,30 @@
+//! Threads that hand work over, each machine once: ordered pools, bounded queues, semaphores, watched values, cancellation.
+//!
+//! A machine knows no error type of its own. Its caller's error is made from an [`Interruption`] where the machine gives up: by
+//! cancellation, by a panic of a thread, or because the other side has gone. Where the system starts no further thread, the
+//! calling thread does the work.
+
+mod bounded_queue;
+mod cancel_token;
+mod lock;
+mod ordered_pipe;
+mod ordered_pool;
+mod reorder_buffer;
+mod scoped_work;
+mod watched_value;
+mod weighted_semaphore;
+mod worker_threads;
+
+#[cfg(test)]
+#[path = "tests/schedule.rs"]
+mod schedule;
+
+pub use bounded_queue::{QueueReceiver, QueueSender, bounded_queue};
+pub use cancel_token::{CancelToken, Interruption, caught};
+pub use lock::{CANCEL_POLL, into_value, lock, read_lock, value_mut, wait_briefly, write_lock};
+pub use ordered_pipe::OrderedPipe;
+pub use ordered_pool::{OrderedPool, PoolOptions};
+pub use scoped_work::{ScopedWork, consume_ordered, map_ordered, map_slice, spawn_or_run};
+pub use watched_value::WatchedValue;
+pub use weighted_semaphore::{SemaphorePermit, WeightedSemaphore};
+pub use worker_threads::WorkerThreads;

@@ -1,0 +1,232 @@
+//! Threads of a scope: they may borrow, and the system may start no further one.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvError, sync_channel};
+use std::sync::{Mutex, MutexGuard};
+use std::thread::{Builder, Result as Joined, Scope, ScopedJoinHandle};
+
+use crate::ordered_pool::PoolCore;
+use crate::reorder_buffer::ReorderBuffer;
+use crate::{CancelToken, Interruption, PoolOptions, WatchedValue, bounded_queue, caught, into_value, lock};
+
+/// Work of a scope that has ended already or goes on.
+#[derive(Debug)]
+pub enum ScopedWork<'scope, T> {
+    /// On a thread of its own.
+    Thread(ScopedJoinHandle<'scope, Result<T, RecvError>>),
+    /// Done by the calling thread.
+    Done(T),
+}
+
+impl<T> ScopedWork<'_, T> {
+    /// Waits for the work.
+    ///
+    /// # Errors
+    /// The payload of its panic.
+    pub fn join(self) -> Joined<T> {
+        match self {
+            Self::Thread(thread) => thread.join()?.map_err(|error| Box::new(error) as _),
+            Self::Done(value) => Ok(value),
+        }
+    }
+}
+
+/// Starts work on a thread. Where the system starts none, the calling thread does the work before this returns: so it must wait
+/// for nothing that its caller does later.
+pub fn spawn_or_run<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> ScopedWork<'scope, T> {
+    spawn_or_run_by(Builder::new(), scope, work)
+}
+
+fn spawn_or_run_by<'scope, T: Send + 'scope>(
+    builder: Builder,
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> ScopedWork<'scope, T> {
+    // A thread that does not start drops its closure, and the work would go with it: the thread is sent the work.
+    let (sender, receiver) = sync_channel(1);
+    let run = move || receiver.recv().map(|work: Box<dyn FnOnce() -> T + Send + 'scope>| work());
+    match builder.spawn_scoped(scope, run) {
+        Ok(thread) => {
+            let _ = sender.send(Box::new(work));
+            ScopedWork::Thread(thread)
+        }
+        Err(_) => ScopedWork::Done(work()),
+    }
+}
+
+/// Calls `work` for each item on up to `threads` threads; gives the results in the order of the items. After an error no
+/// further item is begun.
+///
+/// # Errors
+/// That of the first item that has one; `Panicked`.
+pub fn map_slice<T: Sync, R: Send, E: From<Interruption> + Send>(
+    items: &[T],
+    threads: usize,
+    work: impl Fn(&T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Result<R, E>)>> = Mutex::default();
+    let run = || {
+        while let Some((number, item)) = next_item(&next, items) {
+            let result = caught(|| work(item));
+            if result.is_err() {
+                next.fetch_max(items.len(), Ordering::Relaxed);
+            }
+            lock(&done).push((number, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.clamp(1, items.len().max(1))).map(|_| spawn_or_run(scope, run)).collect();
+        workers.into_iter().try_for_each(ScopedWork::join)
+    })
+    .map_err(Interruption::Panicked)?;
+    let mut done = into_value(done);
+    done.sort_unstable_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+fn next_item<'a, T>(next: &AtomicUsize, items: &'a [T]) -> Option<(usize, &'a T)> {
+    let number = next.fetch_add(1, Ordering::Relaxed);
+    items.get(number).map(|item| (number, item))
+}
+
+/// Calls `work` for each of these on the threads of a pool, and `consume` on the calling thread for what comes of it, in the
+/// order of the items.
+///
+/// # Errors
+/// The first of the source, the work and `consume`; `Cancelled`.
+pub fn consume_ordered<I: Send, T: Send, E: From<Interruption> + Send>(
+    options: PoolOptions,
+    cancel: &impl AsRef<CancelToken>,
+    source: impl Iterator<Item = Result<I, E>> + Send,
+    work: impl Fn(I) -> Result<T, E> + Send + Sync,
+    mut consume: impl FnMut(T) -> Result<(), E>,
+) -> Result<(), E> {
+    let core = PoolCore::new(Box::new(source), Box::new(move |item, _| work(item)), options.window, cancel.as_ref());
+    std::thread::scope(|scope| {
+        let count = if options.threads > 1 { options.threads } else { 0 };
+        let name = |number| Builder::new().name(format!("{}-{number}", options.thread_name));
+        let core = &core;
+        let start = |number| name(number).spawn_scoped(scope, || core.work()).ok();
+        let threads = (0..count).map_while(start).count();
+        // The scope waits for the threads: they end by a panic of the consumer, too.
+        let _stop = StopGuard(core);
+        while let Some(outcome) = core.take(threads == 0)? {
+            consume(outcome)?;
+        }
+        Ok(())
+    })
+}
+
+struct StopGuard<'a, 'env, I, T, E>(&'a PoolCore<'env, I, T, E>);
+
+impl<I, T, E> Drop for StopGuard<'_, '_, I, T, E> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// Calls `work` for each of these on `threads` threads, which know their number, and `take` for what comes of it: for one at a
+/// time, in the order of the items, on one of the threads. The calling thread makes up to `ahead` of the next items meanwhile.
+/// After an error nothing more is made.
+///
+/// # Errors
+/// That of the first item that has one; `Panicked`.
+pub fn map_ordered<I: Send, T: Send, E: From<Interruption> + Clone + Send>(
+    items: impl Iterator<Item = Result<I, E>>,
+    (ahead, threads): (usize, usize),
+    work: impl Fn(usize, I) -> Result<T, E> + Sync,
+    take: impl FnMut(T) -> Result<(), E> + Send,
+) -> Result<(), E> {
+    let threads = threads.max(1);
+    let taking = Taking { results: ReorderBuffer::new(), take, outcome: Ok(()) };
+    let taker = OrderedTaker { taking: WatchedValue::new(taking), most: threads };
+    // Whoever waits for an item hears of an error by the end of the queue.
+    let (sender, receiver) = bounded_queue(ahead as u64, &CancelToken::default());
+    std::thread::scope(|scope| {
+        let run = |thread| {
+            let (taker, receiver, work) = (&taker, &receiver, &work);
+            move || {
+                while let Ok(Some((number, item))) = receiver.receive() {
+                    taker.push(number, || work(thread, item));
+                }
+            }
+        };
+        // Where the system starts no thread, the calling one does the work.
+        let start = |thread| Builder::new().spawn_scoped(scope, run(thread)).ok();
+        let workers: Vec<_> = (0..threads).map_while(start).collect();
+        let mut made_all = Ok(());
+        for (number, item) in (0..).zip(items) {
+            // After an error, what was sent is thrown away.
+            let goes_on = item.map(|item| {
+                if workers.is_empty() {
+                    taker.push(number, || work(0, item));
+                    return !taker.has_failed();
+                }
+                !taker.has_failed() && sender.send((number, item), 1).is_ok()
+            });
+            if !matches!(goes_on, Ok(true)) {
+                made_all = goes_on.map(|_| ());
+                break;
+            }
+        }
+        drop(sender);
+        workers.into_iter().try_for_each(ScopedJoinHandle::join).map_err(Interruption::Panicked)?;
+        taker.lock().outcome.clone().and(made_all)
+    })
+}
+
+/// Results on their way to a call that takes them in order.
+struct OrderedTaker<T, E, F> {
+    taking: WatchedValue<Taking<T, E, F>>,
+    /// Results that may wait for an earlier one.
+    most: usize,
+}
+
+struct Taking<T, E, F> {
+    results: ReorderBuffer<Result<T, E>>,
+    take: F,
+    outcome: Result<(), E>,
+}
+
+impl<T, E: From<Interruption>, F: FnMut(T) -> Result<(), E>> OrderedTaker<T, E, F> {
+    fn lock(&self) -> MutexGuard<'_, Taking<T, E, F>> {
+        self.taking.lock()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.lock().outcome.is_err()
+    }
+
+    /// Makes a result, and has all taken whose turn has come. Waits where many others wait for an earlier one.
+    fn push(&self, number: u64, make: impl FnOnce() -> Result<T, E>) {
+        if self.has_failed() {
+            return;
+        }
+        let result = caught(make);
+        let mut taking = self.lock();
+        taking.results.insert(number, result);
+        loop {
+            let Taking { results, take, outcome } = &mut *taking;
+            let before = results.next();
+            while outcome.is_ok()
+                && let Some(result) = results.pop()
+            {
+                *outcome = result.and_then(|result| caught(|| take(result)));
+            }
+            if results.next() > before || outcome.is_err() {
+                self.taking.notify_all();
+            }
+            if outcome.is_err() || results.len() < self.most {
+                return;
+            }
+            taking = self.taking.wait(taking);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! A value that threads change, and wait for others to change.
+
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use crate::lock::{lock, wait, wait_briefly};
+use crate::{CancelToken, Interruption};
+
+/// A value that threads change, and wait for others to change.
+#[derive(Debug, Default)]
+pub struct WatchedValue<T> {
+    value: Mutex<T>,
+    changed: Condvar,
+}
+
+impl<T> WatchedValue<T> {
+    /// A value that no thread waits for yet.
+    pub const fn new(value: T) -> Self {
+        Self { value: Mutex::new(value), changed: Condvar::new() }
+    }
+
+    /// The value. A thread that changes it tells the others by [`Self::notify_all`].
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        lock(&self.value)
+    }
+
+    /// Has all threads that wait look at the value.
+    pub fn notify_all(&self) {
+        #[cfg(test)]
+        crate::schedule::notify(&self.changed);
+        self.changed.notify_all();
+    }
+
+    /// Lets the lock go until another thread notifies.
+    pub fn wait<'a>(&'a self, value: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        #[cfg(test)]
+        if crate::schedule::is_scheduled() {
+            drop(value);
+            crate::schedule::park(&self.changed, false);
+            return self.lock();
+        }
+        wait(&self.changed, value)
+    }
+
+    /// Lets the lock go until another thread notifies, or for [`CANCEL_POLL`](crate::CANCEL_POLL).
+    pub fn wait_briefly<'a>(&'a self, value: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        #[cfg(test)]
+        if crate::schedule::is_scheduled() {
+            drop(value);
+            crate::schedule::park(&self.changed, true);
+            return self.lock();
+        }
+        wait_briefly(&self.changed, value)
+    }
+
+    /// Waits until `is_over` says so, and gives the lock.
+    ///
+    /// # Errors
+    /// Those of `is_over`; `Cancelled`.
+    pub fn wait_until<E: From<Interruption>>(
+        &self,
+        cancel: &impl AsRef<CancelToken>,
+        mut is_over: impl FnMut(&T) -> Result<bool, E>,
+    ) -> Result<MutexGuard<'_, T>, E> {
+        let mut value = self.lock();
+        while !is_over(&value)? {
+            cancel.as_ref().check()?;
+            value = self.wait_briefly(value);
+        }
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests;
