@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, MutexGuard};
 
 use lakerace_io::threads::spawn_or_run;
-use lakerace_io::wait::{Watched, into_value, lock};
+use lakerace_io::wait::{WatchedValue, into_value, lock};
 use lakerace_io::{Error, Result};
 
 /// Calls `work` for each item on up to `threads` threads; gives the results in the order of the items. After an error no
@@ -48,7 +48,7 @@ pub(crate) fn ordered_map<T: Send, R: Send>(
     take: impl FnMut(R) -> Result<()> + Send,
 ) -> Result<()> {
     let threads = threads.max(1);
-    let queue = Queue { taking: Watched::new(Taking::new(take)), most: threads };
+    let queue = Queue { taking: WatchedValue::new(Taking::new(take)), most: threads };
     let (sender, made) = sync_channel(ahead);
     let made = Mutex::new(made);
     std::thread::scope(|scope| {
@@ -100,7 +100,7 @@ fn next<T>(made: &Mutex<Receiver<T>>) -> Option<T> {
 
 /// Results on their way to who takes them in order.
 struct Queue<R, F> {
-    taking: Watched<Taking<R, F>>,
+    taking: WatchedValue<Taking<R, F>>,
     /// How many results may wait for an earlier one.
     most: usize,
 }

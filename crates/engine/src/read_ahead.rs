@@ -7,14 +7,14 @@ use std::sync::{Arc, MutexGuard};
 
 use arrow::array::RecordBatch;
 use lakerace_format::Batches;
-use lakerace_io::wait::Watched;
+use lakerace_io::wait::WatchedValue;
 use lakerace_io::{Error, Job, Result};
 
 /// Starts to read `batches` on a thread, up to `bytes` ahead of who takes them; one batch may wait whatever its size.
 /// Ends within a second of the job's cancellation, although the reading thread may be waiting for a store until later.
 pub(crate) fn read_ahead(batches: Batches, bytes: u64, job: &Job) -> Batches {
     let schema = Arc::clone(batches.schema());
-    let shared = Arc::new(Shared { state: Watched::default(), bytes, job: job.clone() });
+    let shared = Arc::new(Shared { state: WatchedValue::default(), bytes, job: job.clone() });
     let reader = Arc::clone(&shared);
     // A thread that does not start drops what it was given.
     let (sender, given) = sync_channel(1);
@@ -29,7 +29,7 @@ pub(crate) fn read_ahead(batches: Batches, bytes: u64, job: &Job) -> Batches {
 }
 
 struct Shared {
-    state: Watched<State>,
+    state: WatchedValue<State>,
     bytes: u64,
     job: Job,
 }

@@ -13,10 +13,10 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use lakerace_exec::lock;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::lock::lock;
 use crate::open_files::open_or_make_room;
 use crate::{Error, Job, Result};
 

@@ -4,9 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard};
 
+use lakerace_exec::lock;
 use serde::{Deserialize, Serialize};
 
-use crate::lock::lock;
 use crate::{Error, Result};
 
 /// How files of this machine are written. What is written to them is the same.

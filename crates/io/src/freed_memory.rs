@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, OnceLock};
 
-use crate::lock::lock;
+use lakerace_exec::lock;
 
 static TELL: OnceLock<fn(bool)> = OnceLock::new();
 

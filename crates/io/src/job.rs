@@ -4,14 +4,14 @@ mod file_io;
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
+
+use lakerace_exec::{CANCEL_POLL, CancelToken, lock};
 
 use crate::address_space::threads_within;
 use crate::durability::JobSyncs;
 use crate::file_io::FileIoSeen;
-use crate::lock::{CANCEL_POLL, lock};
 use crate::output::page_cache::PageCache;
 use crate::pipe::Pipe;
 use crate::{DurabilityLevel, Error, FileIo, Meter, RangeOptions, Result, runtime};
@@ -45,7 +45,7 @@ impl Default for JobOptions {
 pub struct Job {
     options: Arc<JobOptions>,
     meter: Arc<Meter>,
-    cancelled: Arc<AtomicBool>,
+    cancelled: CancelToken,
     file_io_seen: Arc<FileIoSeen>,
     page_cache: Arc<PageCache>,
     syncs: Arc<JobSyncs>,
@@ -58,7 +58,7 @@ impl Job {
         Self {
             options: Arc::new(options),
             meter: Arc::new(Meter::default()),
-            cancelled: Arc::default(),
+            cancelled: CancelToken::default(),
             file_io_seen: Arc::default(),
             page_cache: Arc::default(),
             syncs: Arc::default(),
@@ -78,7 +78,7 @@ impl Job {
 
     /// The same job, for a part of it that has to be done when the job is cancelled: it has a cancel flag of its own.
     pub fn uncancelled(&self) -> Self {
-        Self { cancelled: Arc::default(), ..self.clone() }
+        Self { cancelled: CancelToken::default(), ..self.clone() }
     }
 
     /// The limits of this job.
@@ -110,12 +110,12 @@ impl Job {
 
     /// Asks every part of the job to stop. Returns at once; the parts notice within a second.
     pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Release);
+        self.cancelled.cancel();
     }
 
     /// Whether [`Self::cancel`] was called.
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Acquire)
+        self.cancelled.is_cancelled()
     }
 
     /// An error of kind `Cancelled` once the job was cancelled. Loops call this once a batch.
@@ -127,7 +127,6 @@ impl Job {
     ///
     /// Must not be called from a thread of that runtime.
     pub fn block_on<T: Send + 'static>(&self, future: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
-        let cancelled = Arc::clone(&self.cancelled);
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let task = runtime()?.spawn(async move {
             let outcome = future.await;
@@ -137,7 +136,7 @@ impl Job {
         loop {
             match receiver.recv_timeout(CANCEL_POLL) {
                 Ok(outcome) => return outcome,
-                Err(std::sync::mpsc::RecvTimeoutError::Timeout) if cancelled.load(Ordering::Acquire) => {
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) if self.is_cancelled() => {
                     task.abort();
                     return Err(Error::cancelled());
                 }
@@ -147,6 +146,12 @@ impl Job {
                 }
             }
         }
+    }
+}
+
+impl AsRef<CancelToken> for Job {
+    fn as_ref(&self) -> &CancelToken {
+        &self.cancelled
     }
 }
 

@@ -12,9 +12,8 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use lakerace_exec::lock;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
-use crate::lock::lock;
 
 /// The most files that systems other than Linux open where they name no limit.
 const UNNAMED_LIMIT: u64 = 10_240;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
+use lakerace_exec::lock;
 
-use crate::lock::lock;
 use crate::{Error, Job, JobStore, Result};
 
 mod direct;

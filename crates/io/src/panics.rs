@@ -5,8 +5,9 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::{Mutex, Once};
 
+use lakerace_exec::{Interruption, lock};
+
 use crate::Error;
-use crate::lock::lock;
 use crate::option::THREADS;
 
 /// What the last panic said that was not printed. A library may replace a panic of one of its threads by one of its own.
@@ -74,6 +75,16 @@ pub fn panicked(payload: &(dyn Any + Send)) -> Error {
         env!("CARGO_PKG_REPOSITORY"),
         "/issues"
     ))
+}
+
+impl From<Interruption> for Error {
+    fn from(interruption: Interruption) -> Self {
+        match interruption {
+            Interruption::Cancelled => Self::cancelled(),
+            Interruption::Ended => Self::internal(interruption.to_string()),
+            Interruption::Panicked(payload) => panicked(&*payload),
+        }
+    }
 }
 
 /// Puts a hook in front of the process's own, once.

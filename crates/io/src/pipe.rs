@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
+use lakerace_exec::{CANCEL_POLL, lock};
 
-use crate::lock::{CANCEL_POLL, lock};
 use crate::path::{STANDARD_STREAM, file_path, file_url, split_scheme};
 use crate::{Error, Job, Result, private_file};
 

@@ -3,8 +3,9 @@
 use std::sync::Mutex;
 use std::time::Instant;
 
+use lakerace_exec::lock;
+
 use crate::PathProfile;
-use crate::lock::lock;
 
 /// Answers up to this size tell the latency: their bytes take no time worth speaking of.
 const SMALL_BODY_BYTES: u64 = 256 << 10;

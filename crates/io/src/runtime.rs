@@ -7,9 +7,9 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use lakerace_exec::{CANCEL_POLL, lock};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::lock::{CANCEL_POLL, lock};
 use crate::{Error, Result, panics};
 
 /// Threads of the I/O runtime: requests wait far more than they compute.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
+use lakerace_exec::lock;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::memory::InMemory;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
@@ -12,7 +13,6 @@ use self::error::no_credentials;
 use self::foreign_options::translate;
 use self::local::LocalStore;
 use self::wrap::{AttemptConnector, Metered, RetryPolicy, Retrying};
-use crate::lock::lock;
 use crate::option::STORAGE_OPTION;
 use crate::profile::Observations;
 use crate::{Error, Job, JobStore, Result, StorageOptions, StoreKind};

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Condvar, Mutex, MutexGuard};
 
-use crate::lock::wait;
-pub use crate::lock::{CANCEL_POLL, into_value, lock, read_lock, value_mut, wait_briefly, write_lock};
+pub use lakerace_exec::{CANCEL_POLL, WatchedValue, into_value, lock, read_lock, value_mut, wait_briefly, write_lock};
+
 use crate::{Job, Result};
 
 /// The next message; `None` where all senders are gone.
@@ -56,53 +55,6 @@ impl<T> InOrder<T> {
                 None => return Ok(None),
             }
         }
-    }
-}
-
-/// A value that threads change, and wait for others to change.
-#[derive(Debug, Default)]
-pub struct Watched<T> {
-    value: Mutex<T>,
-    changed: Condvar,
-}
-
-impl<T> Watched<T> {
-    /// Nobody waits yet.
-    pub const fn new(value: T) -> Self {
-        Self { value: Mutex::new(value), changed: Condvar::new() }
-    }
-
-    /// The value. Who changes it tells the others by [`Self::notify_all`].
-    pub fn lock(&self) -> MutexGuard<'_, T> {
-        lock(&self.value)
-    }
-
-    /// Has all who wait look at the value.
-    pub fn notify_all(&self) {
-        self.changed.notify_all();
-    }
-
-    /// Lets the lock go until somebody notifies.
-    pub fn wait<'a>(&self, value: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        wait(&self.changed, value)
-    }
-
-    /// Lets the lock go until somebody notifies, or for [`CANCEL_POLL`].
-    pub fn wait_briefly<'a>(&self, value: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        wait_briefly(&self.changed, value)
-    }
-
-    /// Waits until `is_over` says so, and gives the lock.
-    ///
-    /// # Errors
-    /// That of `is_over`; `Cancelled`.
-    pub fn wait_until(&self, job: &Job, mut is_over: impl FnMut(&T) -> Result<bool>) -> Result<MutexGuard<'_, T>> {
-        let mut value = self.lock();
-        while !is_over(&value)? {
-            job.check()?;
-            value = self.wait_briefly(value);
-        }
-        Ok(value)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, MutexGuard};
 use std::thread::JoinHandle;
 
 use arrow::array::RecordBatch;
-use lakerace_io::wait::Watched;
+use lakerace_io::wait::WatchedValue;
 use lakerace_io::{Error, Job, Result};
 
 /// Batches that may be under way or wait to be taken, for each thread.
@@ -33,7 +33,7 @@ pub(crate) struct Threads {
 }
 
 struct Shared {
-    state: Watched<State>,
+    state: WatchedValue<State>,
     make: Arc<Make>,
     window: u64,
 }
@@ -57,7 +57,7 @@ impl Pieces {
         }
         let state = State { ranges, ended: false, started: 0, taken: 0, made: BTreeMap::new(), stop: false };
         let window = WINDOW_OF_EACH * threads as u64;
-        let shared = Arc::new(Shared { state: Watched::new(state), make, window });
+        let shared = Arc::new(Shared { state: WatchedValue::new(state), make, window });
         let mut all = Threads { shared, threads: Vec::with_capacity(threads), job: job.clone() };
         for _ in 0..threads {
             let shared = Arc::clone(&all.shared);

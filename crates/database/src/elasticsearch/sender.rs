@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use lakerace_io::option::RESUME;
-use lakerace_io::wait::Watched;
+use lakerace_io::wait::WatchedValue;
 use lakerace_io::{Error, Job, Result, runtime};
 use serde_json::json;
 
@@ -79,7 +79,7 @@ struct Shared {
     letters: Option<DeadLetters>,
     advice_on_rejected: String,
     job: Job,
-    state: Watched<State>,
+    state: WatchedValue<State>,
 }
 
 /// Sends chunks to one index. Dropped, it waits a little for what is on its way, and sends nothing more.
@@ -116,7 +116,7 @@ impl Sender {
                 letters,
                 advice_on_rejected,
                 job: job.clone(),
-                state: Watched::new(state),
+                state: WatchedValue::new(state),
             }),
         }
     }

@@ -6,11 +6,11 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use lakerace_exec::{SemaphorePermit, WeightedSemaphore};
 use lakerace_io::threads::not_started;
-use lakerace_io::wait::Watched;
 use lakerace_io::{Error, Object, Result, Unpublished};
 
 use super::published::{AddedFile, Published};
@@ -33,7 +33,8 @@ pub(super) struct FilePublisher {
     waiting: Vec<DoneFile>,
     /// Those of a store, the oldest first.
     under_way: VecDeque<UnderWay>,
-    held: Arc<ByteBudget>,
+    /// Bytes of all files under way that the store does not have yet. What it has, it may take its time to make an object of.
+    unsent: Arc<WeightedSemaphore>,
     visible: Published,
     files: usize,
     /// A write that has lost a file has failed.
@@ -52,55 +53,12 @@ impl UnderWay {
     }
 }
 
-/// Bytes of all files under way that the store does not have yet. What it has, it may take its time to make an object of.
-#[derive(Debug, Default)]
-struct ByteBudget {
-    bytes: Watched<u64>,
-}
-
-/// Those of one file.
-struct BudgetPermit {
-    held: Arc<ByteBudget>,
-    bytes: u64,
-}
-
-impl ByteBudget {
-    /// Waits until there is room for so many more; one file has it always.
-    fn share(held: &Arc<Self>, bytes: u64) -> BudgetPermit {
-        let mut all = held.lock();
-        while *all > 0 && *all + bytes > BYTES_AT_MOST {
-            all = held.bytes.wait(all);
-        }
-        *all += bytes;
-        drop(all);
-        BudgetPermit { held: Arc::clone(held), bytes }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, u64> {
-        self.bytes.lock()
-    }
-}
-
-impl BudgetPermit {
-    /// The store has all but so many by now.
-    fn keep(&mut self, bytes: u64) {
-        let kept = bytes.min(self.bytes);
-        *self.held.lock() -= std::mem::replace(&mut self.bytes, kept) - kept;
-        self.held.bytes.notify_all();
-    }
-}
-
-impl Drop for BudgetPermit {
-    fn drop(&mut self) {
-        self.keep(0);
-    }
-}
-
 impl FilePublisher {
     /// No files yet.
     pub fn new() -> Self {
-        let (waiting, under_way, held) = (Vec::new(), VecDeque::new(), Arc::default());
-        Self { waiting, under_way, held, visible: Published::removed(), files: 0, failed: None }
+        let (waiting, under_way) = (Vec::new(), VecDeque::new());
+        let unsent = Arc::new(WeightedSemaphore::new(BYTES_AT_MOST));
+        Self { waiting, under_way, unsent, visible: Published::removed(), files: 0, failed: None }
     }
 
     /// Files so far.
@@ -119,13 +77,14 @@ impl FilePublisher {
             return Ok(());
         }
         let DoneFile { file, mut output, object } = done;
-        let mut share = ByteBudget::share(&self.held, output.unsent_bytes());
+        let acquired = SemaphorePermit::acquire(Arc::clone(&self.unsent), output.unsent_bytes(), &object.store.job);
+        let mut permit = acquired.map_err(|e| self.fail(e))?;
         while self.under_way.len() >= FILES_AT_MOST || self.under_way.front().is_some_and(UnderWay::is_over) {
             self.join_oldest()?;
         }
         let finish = move || {
             output.prepare()?;
-            share.keep(output.unsent_bytes());
+            permit.shrink_to(output.unsent_bytes());
             output.publish()
         };
         let begun = std::thread::Builder::new().name("lakerace-finish".to_owned()).spawn(finish);
@@ -182,6 +141,3 @@ impl Drop for FilePublisher {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures::StreamExt;
+use lakerace_exec::lock;
 use object_store::{GetResult, GetResultPayload};
 
-use crate::lock::lock;
 use crate::store::error::store_error;
 use crate::{Error, Result};
 

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
+use lakerace_exec::lock;
 
-use crate::lock::lock;
 use crate::open_files::{FileVersion, OpenedFile, ReadHandle, ReaderFiles};
 use crate::read_permit::ReadPermit;
 use crate::store::error as store_error;

@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::{Arc, MutexGuard};
 
 use bytes::Bytes;
+use lakerace_exec::WatchedValue;
 use tokio::task::AbortHandle;
 
 use super::buffers::{Filler, Growing, PoolUser, fill_from_body};
 use super::local::LocalFiles;
 use crate::profile::Stopwatch;
 use crate::store::error as store_error;
-use crate::wait::Watched;
 use crate::{Error, Job, Object, Request, RequestPlan, Result};
 
 /// Waiting threads are told of arrived bytes in steps of this many.
@@ -29,7 +29,7 @@ pub(super) struct Shared {
     job: Job,
     local: LocalFiles,
     _pool: PoolUser,
-    state: Watched<State>,
+    state: WatchedValue<State>,
 }
 
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Shared {
             requests_in_flight: plan.requests_in_flight.max(1),
             prefetch_bytes,
             job: job.clone(),
-            state: Watched::new(state),
+            state: WatchedValue::new(state),
         }
     }
 

@@ -5,17 +5,15 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
+use lakerace_exec::{SemaphorePermit, WeightedSemaphore, lock};
 use rustix::fs::{CWD, RenameFlags};
 
 use super::hidden_name::{ENDING, MARK};
 use super::orphaned_files::hold;
 use super::permissions::KeptPermissions;
-use crate::lock::lock;
 use crate::open_files::{FileShares, open_or_make_room};
-use crate::semaphore::Permit;
 use crate::{Error, Job};
 
 /// A new file that nobody sees yet. Dropped before [`Self::publish`], it goes, with the folders made for it.
@@ -37,15 +35,15 @@ pub(crate) struct HiddenFile {
 #[derive(Debug)]
 struct OpenHidden {
     file: File,
-    _counted: Option<Permit>,
+    _counted: Option<SemaphorePermit>,
 }
 
 /// Hidden files of this process that are open.
-static OPEN: AtomicUsize = AtomicUsize::new(0);
+static OPEN: WeightedSemaphore = WeightedSemaphore::new(u64::MAX);
 
 /// Whether more files wait for their names than may stay open meanwhile.
 pub(crate) fn are_many_open() -> bool {
-    OPEN.load(Ordering::Relaxed) > FileShares::of_process().complete
+    OPEN.used() > FileShares::of_process().complete as u64
 }
 
 /// Folders that were made for files that have not appeared yet. The last one of them to be given up removes its folder,
@@ -74,7 +72,7 @@ impl HiddenFile {
                 // They may be another writer's, and stay where this file is given up.
                 made_folders.iter().chain(&missing).for_each(|folder| job.note_name(folder));
                 let (is_synced, published, job) = (false, false, job.clone());
-                let open = Some(OpenHidden { file, _counted: Permit::take(&OPEN, usize::MAX) });
+                let open = Some(OpenHidden { file, _counted: SemaphorePermit::try_acquire(&OPEN, 1) });
                 Ok(Self { open, hidden, target, made_folders, permissions, is_synced, published, job })
             }
             Err(e) => {

@@ -4,22 +4,20 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
+use lakerace_exec::{SemaphorePermit, WeightedSemaphore, lock};
 
 use super::IfExists;
 use super::hidden_file::{HiddenFile, are_many_open};
 use super::orphaned_files::remove_orphaned_files;
 use super::uring::{self, Ring};
 use super::writer_thread::Behind;
-use crate::lock::lock;
 use crate::open_files::FileShares;
 use crate::option::MODE;
 use crate::path::file_path;
-use crate::semaphore::Permit;
 use crate::{Error, FileIo, Job, JobStore, RequestKind, Result};
 
 /// Smaller writes are gathered to this size. A file that is not longer is written at once, whatever way was asked for.
@@ -28,7 +26,7 @@ const GATHERED_BYTES: usize = 1 << 20;
 /// Files of this process that are synced by threads of their own at once, at most: others are synced by who gives them their names.
 const SYNC_THREADS: usize = 16;
 
-static SYNC_THREADS_IN_USE: AtomicUsize = AtomicUsize::new(0);
+static SYNC_THREADS_IN_USE: WeightedSemaphore = WeightedSemaphore::new(SYNC_THREADS as u64);
 
 #[derive(Debug)]
 pub(super) struct LocalFile {
@@ -77,8 +75,8 @@ impl SyncThread {
     /// Begins one for a file to which the caller adds nothing more. Gives the writer back where there are many, or there is no thread.
     fn begin(file: &File, written: u64, writer: Option<Behind>, job: &Job) -> Result<Self, Option<Behind>> {
         // Each has a handle of its own.
-        let most = SYNC_THREADS.min(FileShares::of_process().complete);
-        let begun = Permit::take(&SYNC_THREADS_IN_USE, most).zip(file.try_clone().ok());
+        let most = SYNC_THREADS.min(FileShares::of_process().complete) as u64;
+        let begun = SemaphorePermit::try_acquire_within(&SYNC_THREADS_IN_USE, 1, most).zip(file.try_clone().ok());
         let Some((permit, file)) = begun else { return Err(writer) };
         let job = job.clone();
         // What the thread does not take, where it can't be begun, is given back.

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
+use lakerace_exec::lock;
 use rustix::fs::{FlockOperation, flock};
 
 use super::hidden_name::is_own_name;
-use crate::lock::lock;
 
 /// What was not changed for so long, nobody is writing.
 const OLD: Duration = Duration::from_secs(24 * 60 * 60);

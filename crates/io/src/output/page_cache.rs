@@ -7,9 +7,10 @@
 //! that has become dear, and come back where who encodes has waited for the disk longer than the cache would have taken.
 //! What is saved is paid once at most: by the first who reads all of the file.
 
-use crate::lock::lock;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
+
+use lakerace_exec::lock;
 
 /// Processor time of a byte into the cache from which it is dear: twice what it takes where memory is at hand.
 const DEAR_NS_PER_BYTE: f64 = 0.8;

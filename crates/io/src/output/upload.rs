@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use lakerace_exec::WatchedValue;
 use object_store::path::Path;
 use object_store::{
     Attribute, Attributes, GetOptions, MultipartUpload, ObjectStore, PutMode, PutMultipartOptions, PutOptions,
@@ -12,12 +13,11 @@ use object_store::{
 use tokio::task::AbortHandle;
 
 use super::IfExists;
-use super::in_flight::{InFlight, Permit};
+use super::in_flight::{InFlight, PartPermit};
 use crate::job::block_with_grace;
 use crate::option::MODE;
 use crate::store::error::{is_transient, store_error};
 use crate::store::wrap::if_absent;
-use crate::wait::Watched;
 use crate::{Error, JobStore, Result};
 
 /// The first parts' size. S3 takes 5 MiB at least, and 10,000 parts at most.
@@ -51,7 +51,7 @@ pub(super) struct Upload {
     parts: usize,
     sent_bytes: u64,
     tasks: Vec<AbortHandle>,
-    under_way: Arc<Watched<Sending>>,
+    under_way: Arc<WatchedValue<Sending>>,
     in_flight: InFlight,
     published: bool,
 }
@@ -234,7 +234,7 @@ impl Upload {
         self.spawn(part, bytes, permit)
     }
 
-    fn spawn(&mut self, part: UploadPart, bytes: usize, permit: Permit) -> Result<()> {
+    fn spawn(&mut self, part: UploadPart, bytes: usize, permit: PartPermit) -> Result<()> {
         self.under_way.lock().bytes += bytes;
         let (under_way, url) = (Arc::clone(&self.under_way), self.url.clone());
         let task = crate::runtime()?.spawn(async move {

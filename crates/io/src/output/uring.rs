@@ -16,17 +16,16 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::AtomicUsize;
 
 use bytes::Bytes;
 use io_uring::{IoUring, Probe, opcode, types};
+use lakerace_exec::{SemaphorePermit, WeightedSemaphore};
 use rustix::fs::FallocateFlags;
 use rustix::process::{Resource, getrlimit};
 
 use super::direct::{BLOCK_BYTES, set_direct};
 use crate::fetch::buffers::Buffer;
 use crate::file_io::refused;
-use crate::semaphore::Permit;
 use crate::{Error, FileIo, Job, RequestKind, Result};
 
 /// Bytes of a buffer: a write of this size keeps a disk busy longer than it takes to ask for the next.
@@ -45,7 +44,7 @@ const WRITES: usize = 8;
 const UNDER_WAY_BYTES: usize = 16 << 20;
 
 /// Files of this process that have a ring at most: others are written by plain writes. Bounds the memory of buffers to 128 MiB.
-const RINGS: usize = 32;
+const RINGS: u64 = 32;
 
 /// The kernel writes less than 2 GiB at once.
 const LARGEST_WRITE: usize = 1 << 30;
@@ -54,7 +53,7 @@ const LARGEST_WRITE: usize = 1 << 30;
 /// as the file has, between these bounds: those that are left over are given back.
 const RESERVED_BYTES: std::ops::RangeInclusive<u64> = (8 << 20)..=(64 << 20);
 
-static RINGS_IN_USE: AtomicUsize = AtomicUsize::new(0);
+static RINGS_IN_USE: WeightedSemaphore = WeightedSemaphore::new(RINGS);
 
 /// See the [module](self).
 pub(super) struct Ring {
@@ -74,7 +73,7 @@ pub(super) struct Ring {
     is_reserving: bool,
     failed: Option<Error>,
     job: Job,
-    _permit: Permit,
+    _permit: SemaphorePermit,
 }
 
 /// A buffer, and the number under which it is registered.
@@ -129,7 +128,7 @@ impl Ring {
         if is_direct && !position.is_multiple_of(BLOCK_BYTES as u64) {
             return Ok(None);
         }
-        let Some(permit) = Permit::take(&RINGS_IN_USE, RINGS) else { return Ok(None) };
+        let Some(permit) = SemaphorePermit::try_acquire(&RINGS_IN_USE, 1) else { return Ok(None) };
         let uring = match IoUring::new(WRITES as u32) {
             Ok(uring) => uring,
             Err(e) => {

@@ -7,29 +7,27 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{ErrorKind, IoSlice, Seek, SeekFrom, Write};
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use lakerace_exec::{SemaphorePermit, WatchedValue, WeightedSemaphore};
 
 use super::direct::{Kept, Past};
 use super::page_cache::Way;
-use crate::semaphore::Permit;
-use crate::wait::Watched;
 use crate::{Error, Job, RequestKind, Result};
 
 /// Files of this process that have such a thread at most: others are written by who encodes them. Two of a job's files, one
 /// that is ending and the next, or those of two jobs.
-const WRITERS: usize = 2;
+const WRITERS: u64 = 2;
 
 /// Pieces that are written at once, at most: fewer than any system takes in one call.
 const PIECES: usize = 256;
 /// Bytes that are written at once, unless one piece is longer: an error comes out, and a cancelled job ends, behind it.
 const WRITE_BYTES: usize = 4 << 20;
 
-static WRITERS_IN_USE: AtomicUsize = AtomicUsize::new(0);
+static WRITERS_IN_USE: WeightedSemaphore = WeightedSemaphore::new(WRITERS);
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -41,7 +39,7 @@ pub(super) struct Behind {
 }
 
 #[derive(Debug, Default)]
-struct Shared(Watched<Queue>);
+struct Shared(WatchedValue<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -66,7 +64,7 @@ impl Behind {
         may_pass: bool,
         job: &Job,
     ) -> Result<Option<Self>> {
-        let Some(permit) = Permit::take(&WRITERS_IN_USE, WRITERS) else { return Ok(None) };
+        let Some(permit) = SemaphorePermit::try_acquire(&WRITERS_IN_USE, 1) else { return Ok(None) };
         let shared = Arc::new(Shared::default());
         // The clone has the same place, which nobody else moves or looks at.
         let mut file = file.try_clone()?;

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use arrow::array::ArrayRef;
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use lakerace_io::wait::{Watched, lock};
+use lakerace_io::wait::{WatchedValue, lock};
 use lakerace_io::{Error, Job, Result};
 
 use super::options::Settings;
@@ -39,7 +39,7 @@ struct GroupState {
 }
 
 struct Shared {
-    state: Watched<State>,
+    state: WatchedValue<State>,
     stop: AtomicBool,
 }
 
@@ -71,7 +71,7 @@ struct Task {
 impl Pool {
     /// Starts this many threads, or as many as the system starts; `None` where that is none.
     pub(crate) fn start(threads: usize, settings: &Settings) -> Option<Self> {
-        let shared = Arc::new(Shared { state: Watched::default(), stop: AtomicBool::new(false) });
+        let shared = Arc::new(Shared { state: WatchedValue::default(), stop: AtomicBool::new(false) });
         let (sender, receiver) = unbounded();
         let room_bytes = WAITING_BYTES.min(settings.row_group_bytes / 4);
         let mut pool = Self { shared, room_bytes, sender: Some(sender), threads: Vec::with_capacity(threads) };

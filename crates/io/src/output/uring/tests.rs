@@ -1,7 +1,5 @@
 #![allow(clippy::unwrap_used)]
 
-use std::sync::atomic::Ordering;
-
 use bytes::Bytes;
 
 use super::RINGS_IN_USE;
@@ -145,7 +143,7 @@ fn more_files_than_rings_are_written_at_once() {
                 output.write(Bytes::from(vec![i as u8; i])).unwrap();
             }
         }
-        assert!(RINGS_IN_USE.load(Ordering::Relaxed) <= super::RINGS);
+        assert!(RINGS_IN_USE.used() <= super::RINGS);
         outputs.into_iter().for_each(|output| output.finish().unwrap());
         for (i, object) in objects.iter().enumerate() {
             let end = vec![i as u8; i];

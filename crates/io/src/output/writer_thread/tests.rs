@@ -82,7 +82,7 @@ fn a_file_that_was_given_up_or_cancelled_leaves_nothing() {
 #[test]
 fn a_thread_ends_with_its_file() {
     let folder = tempfile::tempdir().unwrap();
-    let files: Vec<Behind> = (0..2 * WRITERS)
+    let files: Vec<Behind> = (0..2 * WRITERS as usize)
         .map(|number| {
             let mut behind = begin(&File::create(folder.path().join(format!("{number}"))).unwrap(), 0, &Job::default());
             behind.write(chunk(number, 2 << 20)).unwrap();

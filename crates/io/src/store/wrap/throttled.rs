@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt};
+use lakerace_exec::lock;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
@@ -14,7 +15,6 @@ use object_store::{
 };
 
 use super::rate_limit::Pace;
-use crate::lock::lock;
 
 /// Bytes that pass between two looks at the clock.
 const STEP_BYTES: usize = 64 << 10;
