@@ -3,7 +3,6 @@
 mod blocks;
 mod column;
 mod fault;
-mod in_order;
 mod map_keys;
 mod parse;
 mod sample;

@@ -274,7 +274,7 @@ impl Source for CsvSource {
             job: self.job.clone(),
         };
         let batch_rows = plan.request.batch_rows.unwrap_or(BATCH_ROWS).max(1);
-        let reader = Reader::start(work, input, chain, plan.request.limit, batch_rows)?;
+        let reader = Reader::start(work, input, chain, plan.request.limit, batch_rows);
         Ok(Batches::new(Arc::clone(&plan.schema), reader))
     }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use lakerace_io::{Error, Result};
 
-use super::in_order::Items;
 use crate::text::{BlockReader, fetch_block, without_byte_order_mark};
 
 /// Bytes of a line at most.
@@ -44,12 +43,8 @@ impl Blocks {
         self.rest.extend_from_slice(&lines);
         std::mem::take(&mut self.rest).freeze()
     }
-}
 
-impl Items for Blocks {
-    type Item = Block;
-
-    fn next_item(&mut self) -> Result<Option<Block>> {
+    fn next_block(&mut self) -> Result<Option<Block>> {
         while let Some(raw) = self.input.next_block()? {
             let mut bytes = fetch_block(&raw.data, &self.input.fetcher())?;
             if raw.is_first {
@@ -78,5 +73,13 @@ impl Items for Blocks {
             return Ok(Some(Block { file: raw.file, first_line, text }));
         }
         Ok(None)
+    }
+}
+
+impl Iterator for Blocks {
+    type Item = Result<Block>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_block().transpose()
     }
 }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
+use lakerace_exec::OrderedPool;
 use lakerace_io::option::{INFER_ROWS, ON_BAD_ROW};
 use lakerace_io::{Error, ErrorKind, Job, Object, PathProfile, RequestPlan, Result, Wanted};
 
 use super::blocks::{Block, Blocks};
 use super::column::{Object as Columns, Origin, Others};
-use super::in_order::InOrder;
 use super::parse::{Parsed, Parser, constants_of};
 use super::sample::{Known, Learnt, learn_schema};
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
-use crate::text::{BlockReader, text_requests};
+use crate::text::{BlockReader, pool_options, text_requests};
 use crate::{
     Batches, Constants, CsvOptions, Expr, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
     SourceInfo, UnitPlan,
@@ -217,7 +217,12 @@ impl Source for JsonLinesSource {
         let input = BlockReader::start(objects, is_read, planned.as_ref().unwrap_or(&plan.requests), &self.job)?;
         let work = move |block: Block| parser.parse(&block);
         let rows = Rows {
-            blocks: InOrder::start(Blocks::new(input, urls), &self.job, work)?,
+            blocks: OrderedPool::start(
+                pool_options("lakerace-jsonl", &self.job),
+                &self.job,
+                Blocks::new(input, urls),
+                work,
+            ),
             pending: VecDeque::new(),
             error: None,
             rows_left: plan.request.limit.unwrap_or(u64::MAX),
@@ -249,7 +254,7 @@ fn with_constants(schema: &Schema, constants: &[Option<Arc<Constants>>]) -> Sche
 
 /// Batches of all blocks, cut to a number of rows and to a limit.
 struct Rows {
-    blocks: InOrder<Blocks, Parsed>,
+    blocks: OrderedPool<Block, Parsed, Error>,
     pending: VecDeque<RecordBatch>,
     /// What ends the read, once the pending batches are taken.
     error: Option<Error>,

@@ -65,7 +65,6 @@ pub(crate) struct BlockReader {
     /// Whether a file is read at all.
     wanted: Vec<bool>,
     requests: Vec<lakerace_io::Request>,
-    next_index: usize,
     next_file: usize,
     current: Option<OpenFile>,
 }
@@ -90,7 +89,7 @@ impl BlockReader {
     pub fn start(objects: Vec<Object>, wanted: Vec<bool>, plan: &RequestPlan, job: &Job) -> Result<Self> {
         let fetcher = Fetcher::start_within(objects.clone(), plan, text_ranges(job).prefetch_bytes, job)?;
         let requests = plan.requests.clone();
-        Ok(Self { fetcher, objects, wanted, requests, next_index: 0, next_file: 0, current: None })
+        Ok(Self { fetcher, objects, wanted, requests, next_file: 0, current: None })
     }
 
     /// A handle on the fetcher, for [`fetch_block`].
@@ -98,17 +97,11 @@ impl BlockReader {
         self.fetcher.clone()
     }
 
-    /// The number of the next block.
-    pub fn next_index(&self) -> usize {
-        self.next_index
-    }
-
     /// The next block. After an error it ends.
     pub fn next_block(&mut self) -> Result<Option<RawBlock>> {
         let Some(mut current) = self.current.take().map_or_else(|| self.open_next(), |c| Ok(Some(c)))? else {
             return Ok(None);
         };
-        self.next_index += 1;
         let (block, is_last) = match &mut current {
             OpenFile::Ranges { file, ranges, is_first } => {
                 let range = ranges.pop().unwrap_or(0..0);

@@ -1,25 +1,18 @@
 //! Files of text as sinks: several threads encode rows as text and compress it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, mpsc};
-
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
-use crossbeam_channel::{Sender, bounded};
+use lakerace_exec::OrderedPipe;
 use lakerace_io::option::COMPRESSION;
-use lakerace_io::wait::InOrder;
 use lakerace_io::{Error, Job, Output, Result};
 
-use super::{BYTE_ORDER_MARK, FileCompression};
+use super::{BYTE_ORDER_MARK, FileCompression, pool_options};
 use crate::array_bytes::array_bytes;
 use crate::{Codec, Compression, Sink, WriteOptions, Written, is_large_row};
 
 /// Text of one piece of work, about. Packed files get a member or frame for each, so it is not small.
 const PIECE_BYTES: usize = 2 << 20;
-
-/// Pieces that may be under way or wait for their turn beyond one for every thread.
-const AHEAD: usize = 2;
 
 /// Rows as text.
 pub(crate) trait TextRows: Send + Sync {
@@ -40,7 +33,7 @@ pub(crate) struct TextSink {
     output: Output,
     schema: SchemaRef,
     job: Job,
-    pool: EncoderPool,
+    pieces: OrderedPipe<TextPiece, EncodedPiece, Error>,
     /// Batches that are not enough for a piece yet.
     gathered: Vec<RecordBatch>,
     gathered_rows: usize,
@@ -61,20 +54,6 @@ struct EncodedPiece {
     bytes: Vec<u8>,
     text_bytes: usize,
     rows: usize,
-}
-
-/// Encodes pieces, in the caller's thread or in several.
-struct EncoderPool {
-    encoder: Arc<TextEncoder>,
-    threads: Option<EncoderThreads>,
-}
-
-/// Threads that encode, and the order of their pieces.
-struct EncoderThreads {
-    pieces: Sender<(u64, TextPiece)>,
-    stored: InOrder<Result<EncodedPiece>>,
-    sent: u64,
-    window: u64,
 }
 
 /// Encodes pieces as text, and compresses them.
@@ -100,14 +79,15 @@ impl TextSink {
         let header = rows.header().map_err(|error| error.at(output.url()))?;
         let compression = file_compression(output.url(), options.compression)?;
         let level = options.compression.and_then(|c| c.level);
-        let encoder = Arc::new(TextEncoder { rows, header, compression, level });
-        let pool = EncoderPool::start(encoder, job.options().threads);
+        let encoder = TextEncoder { rows, header, compression, level };
+        let encode = move |piece: TextPiece| encoder.encode(&piece);
+        let pieces = OrderedPipe::start(pool_options("lakerace-text", job), job, encode);
         let guessed_row_bytes = (8 * schema.fields().len()).max(1);
         Ok(Box::new(Self {
             output,
             schema,
             job: job.clone(),
-            pool,
+            pieces,
             gathered: Vec::new(),
             gathered_rows: 0,
             rows: 0,
@@ -121,7 +101,7 @@ impl TextSink {
         let first_row = self.rows - self.gathered_rows as u64 + 1;
         let piece = TextPiece { batches: std::mem::take(&mut self.gathered), first_row, is_first: first_row == 1 };
         self.gathered_rows = 0;
-        match self.pool.send(piece, &self.job).map_err(|e| e.at(self.output.url()))? {
+        match self.pieces.push(piece).map_err(|e| e.at(self.output.url()))? {
             Some(stored) => self.store(stored),
             None => Ok(()),
         }
@@ -171,7 +151,7 @@ impl Sink for TextSink {
         if self.gathered_rows > 0 || self.rows == 0 {
             self.send()?;
         }
-        while let Some(stored) = self.pool.take(&self.job).map_err(|e| e.at(self.output.url()))? {
+        while let Some(stored) = self.pieces.take().map_err(|e| e.at(self.output.url()))? {
             self.store(stored)?;
         }
         let url = self.output.url().to_owned();
@@ -237,66 +217,6 @@ impl TextEncoder {
         };
         let rows = (row - piece.first_row) as usize;
         Ok(EncodedPiece { bytes, text_bytes, rows })
-    }
-}
-
-impl EncoderPool {
-    fn start(encoder: Arc<TextEncoder>, threads: usize) -> Self {
-        if threads <= 1 {
-            return Self { encoder, threads: None };
-        }
-        let window = threads + AHEAD;
-        let (pieces, work) = bounded::<(u64, TextPiece)>(window);
-        let (done, stored) = mpsc::channel();
-        for i in 0..threads {
-            let (own, work, done) = (Arc::clone(&encoder), work.clone(), done.clone());
-            let run = move || {
-                // Ends when the sink is gone.
-                for (number, piece) in work {
-                    let outcome = catch_unwind(AssertUnwindSafe(|| own.encode(&piece)))
-                        .unwrap_or_else(|_| Err(Error::internal("a thread that writes text failed")));
-                    if done.send((number, outcome)).is_err() {
-                        return;
-                    }
-                }
-            };
-            if std::thread::Builder::new().name(format!("lakerace-text-{i}")).spawn(run).is_err() {
-                if i == 0 {
-                    return Self { encoder, threads: None };
-                }
-                // Those that run do all.
-                break;
-            }
-        }
-        let threads = EncoderThreads { pieces, stored: InOrder::new(stored), sent: 0, window: window as u64 };
-        Self { encoder, threads: Some(threads) }
-    }
-
-    /// Hands in a piece. Gives the next one that is done, where there are enough under way.
-    fn send(&mut self, piece: TextPiece, job: &Job) -> Result<Option<EncodedPiece>> {
-        let Some(threads) = &mut self.threads else { return self.encoder.encode(&piece).map(Some) };
-        let gone = || Error::internal("the threads that write text have ended");
-        threads.pieces.send((threads.sent, piece)).map_err(|_| gone())?;
-        threads.sent += 1;
-        if threads.sent - threads.stored.taken() < threads.window { Ok(None) } else { threads.take(job) }
-    }
-
-    /// The next piece that is done. `None`: that were all.
-    fn take(&mut self, job: &Job) -> Result<Option<EncodedPiece>> {
-        match &mut self.threads {
-            None => Ok(None),
-            Some(threads) => threads.take(job),
-        }
-    }
-}
-
-impl EncoderThreads {
-    fn take(&mut self, job: &Job) -> Result<Option<EncodedPiece>> {
-        if self.stored.taken() == self.sent {
-            return Ok(None);
-        }
-        let outcome = self.stored.take(job)?;
-        outcome.unwrap_or_else(|| Err(Error::internal("the threads that write text have ended"))).map(Some)
     }
 }
 

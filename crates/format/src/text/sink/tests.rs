@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, AsArray, StringViewArray};
 use lakerace_io::JobOptions;
