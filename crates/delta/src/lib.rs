@@ -19,7 +19,6 @@ mod key;
 mod log;
 mod maintain;
 mod paths;
-mod pipeline;
 mod probe;
 mod properties;
 mod protocol;

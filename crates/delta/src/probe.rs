@@ -1,13 +1,14 @@
 //! Finding rows in the files of a version: the numbers that they have in their file.
 
 use arrow::record_batch::RecordBatch;
+use lakerace_exec::map_slice;
 use lakerace_format::predicate::ColumnStatistics;
 use lakerace_format::{InputFile, ParquetSource, RowGroup};
 use lakerace_io::Result;
 use roaring::RoaringTreemap;
 
+use crate::Snapshot;
 use crate::snapshot::files::TableFile;
-use crate::{Snapshot, pipeline};
 
 /// Says which rows are looked for.
 pub(crate) trait Probe: Send + Sync {
@@ -59,7 +60,7 @@ impl Look<'_> {
         let mut all = Vec::new();
         for (number, files) in files.chunks(FILES_AT_ONCE).enumerate() {
             let opened = self.open(files)?;
-            let made = pipeline::each(&opened.groups, self.at_once(), |group| opened.look_into(group, each))?;
+            let made = map_slice(&opened.groups, self.at_once(), |group| opened.look_into(group, each))?;
             let files = opened.groups.iter().map(|group| number * FILES_AT_ONCE + group.file);
             all.extend(files.zip(made));
         }
@@ -85,7 +86,7 @@ impl Look<'_> {
             }
         }
         by_file.retain(|groups| !groups.is_empty());
-        let narrowed = pipeline::each(&by_file, self.at_once(), |groups| self.narrow(&source, groups))?;
+        let narrowed = map_slice(&by_file, self.at_once(), |groups| self.narrow(&source, groups))?;
         Ok(Opened { source, columns: self.columns.clone(), groups: narrowed.into_iter().flatten().collect() })
     }
 

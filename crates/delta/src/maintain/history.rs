@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use lakerace_exec::map_slice;
 use lakerace_io::{Error, Result};
 use serde::Serialize;
 
+use crate::Table;
 use crate::log::entry::{Entry, FileAction};
 use crate::log::files as log_files;
 use crate::log::files::{LogFile, LogFileKind};
-use crate::{Table, pipeline};
 
 /// A version, as its entry in the log tells it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -51,7 +52,7 @@ pub fn history(table: &Table, limit: Option<usize>) -> Result<Vec<HistoryEntry>>
     entries.sort_unstable_by_key(|file| std::cmp::Reverse(file.version));
     entries.truncate(limit.unwrap_or(usize::MAX));
     let moments = log_files::moments(&files);
-    pipeline::each(&entries, READERS, |file| {
+    map_slice(&entries, READERS, |file| {
         let moment = moments.get(&file.version).copied().unwrap_or(file.info.modified);
         Ok(told(file.version, moment, Entry::read(table, file)?))
     })

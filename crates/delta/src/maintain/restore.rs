@@ -7,6 +7,7 @@ use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, StructArray};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema};
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
+use lakerace_exec::map_slice;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{AT, COPY};
 use lakerace_io::{Error, Object, Result};
@@ -16,7 +17,7 @@ use crate::commit::scan_rows::scan_rows;
 use crate::commit::{Changes, Commit, CommitAction, WriteBase, metadata_action, named, selected};
 use crate::snapshot::files::TableFile;
 use crate::write::check_row_tracking;
-use crate::{Snapshot, Table, VersionSpec, deletion_vector, pipeline};
+use crate::{Snapshot, Table, VersionSpec, deletion_vector};
 
 /// What was restored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -157,7 +158,7 @@ fn check_files(table: &Table, files: &[&TableFile], now: &HashMap<&str, &TableFi
     };
     // Those that are not listed are in other folders, or behind a link to one.
     let asked_for: Vec<&Object> = objects.iter().filter(|object| !listed.contains(&object.path)).collect();
-    let found = pipeline::each(&asked_for, READERS, |object| object.store.stat(&object.path))?;
+    let found = map_slice(&asked_for, READERS, |object| object.store.stat(&object.path))?;
     match asked_for.iter().zip(found).find(|(_, found)| found.is_none()) {
         Some((object, _)) => Err(missing(object)),
         None => Ok(()),

@@ -23,6 +23,7 @@ use delta_kernel::actions::LOG_REMOVE_SCHEMA;
 use delta_kernel::actions::deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorageType};
 use delta_kernel::engine::arrow_data::EngineDataArrowExt;
 use delta_kernel::table_features::Operation;
+use lakerace_exec::map_slice;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{ALLOW_SHORT_RETENTION, RETAIN};
 use lakerace_io::{Error, FileIds, ObjectInfo, Result};
@@ -32,7 +33,7 @@ use crate::log::entry::{Entry, FileAction};
 use crate::log::files::{LogFile, LogFileKind};
 use crate::paths::CHANGE_FOLDER;
 use crate::protocol::writable;
-use crate::{Snapshot, Table, deletion_vector, pipeline};
+use crate::{Snapshot, Table, deletion_vector};
 
 /// How to vacuum.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -143,7 +144,7 @@ fn needed(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Path>> {
     let files = table.list_log()?;
     let is_young = |file: &&LogFile| file.kind == LogFileKind::Entry && file.info.modified >= cutoff;
     let young: Vec<&LogFile> = files.iter().filter(is_young).collect();
-    for entry in pipeline::each(&young, READERS, |file| Entry::read(table, file))? {
+    for entry in map_slice(&young, READERS, |file| Entry::read(table, file))? {
         for file in entry.removed.into_iter().chain(entry.changes) {
             needed.extend(places(table, &file)?);
         }

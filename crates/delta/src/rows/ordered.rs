@@ -1,12 +1,12 @@
 //! Rows in an order that they did not come in.
 
 use std::ops::Range;
-use std::sync::mpsc::sync_channel;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use lakerace_exec::{CancelToken, PoolOptions, consume_ordered};
 use lakerace_format::is_large_row;
-use lakerace_io::{Error, Result};
+use lakerace_io::Result;
 
 use super::Rows;
 
@@ -21,6 +21,8 @@ pub(crate) struct OrderedRows {
 
 /// Bytes of a batch of rows that is put together, at most, unless it is one row.
 const SLICE_BYTES: usize = 32 << 20;
+/// Batches that each thread puts together ahead of their visits.
+const SLICES_OF_EACH: usize = 2;
 /// Large rows are put together in so many batches at least: several are under way at a time.
 const LARGE_SLICES: usize = 16;
 
@@ -90,35 +92,10 @@ impl OrderedRows {
         let (as_they_are, slices) = self.slices(batch_rows);
         as_they_are.into_iter().try_for_each(&mut *visit)?;
         let threads = threads.min(slices.len());
-        if threads <= 1 {
-            return slices.into_iter().try_for_each(|slice| visit(self.slice(slice)?));
-        }
-        let slices = &slices;
-        std::thread::scope(|scope| {
-            let mut gatherers = Vec::with_capacity(threads);
-            for number in 0..threads {
-                // One batch waits while the next is put together.
-                let (sender, batches) = sync_channel(1);
-                let mut mine = slices.iter().skip(number).step_by(threads);
-                // Nobody takes a batch behind an error.
-                let work = move || mine.try_for_each(|slice| sender.send(self.slice(slice.clone())).ok());
-                // Without a thread of their own, batches are put together when their turn comes.
-                gatherers
-                    .push(std::thread::Builder::new().spawn_scoped(scope, work).ok().map(|thread| (thread, batches)));
-            }
-            let visited = (0..slices.len()).try_for_each(|number| match &gatherers[number % threads] {
-                None => visit(self.slice(slices[number].clone())?),
-                Some((_, batches)) => match batches.recv() {
-                    Ok(batch) => visit(batch?),
-                    Err(_) => Err(Error::internal("a thread that puts rows in order ended")),
-                },
-            });
-            let ended = gatherers.into_iter().flatten().try_for_each(|(gatherer, batches)| {
-                drop(batches);
-                gatherer.join().map(|_| ()).map_err(|_| Error::internal("a thread that puts rows in order panicked"))
-            });
-            ended.and(visited)
-        })
+        let options =
+            PoolOptions { thread_name: "lakerace-gather", threads, window: SLICES_OF_EACH * threads, joins: true };
+        let source = slices.into_iter().map(Ok);
+        consume_ordered(options, &CancelToken::default(), source, |slice| self.slice(slice), visit)
     }
 
     /// All rows in order: batches that are as they came, or slices to be put together.

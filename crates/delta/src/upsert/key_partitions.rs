@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use lakerace_exec::map_ordered;
 use lakerace_format::predicate::ColumnStatistics;
 use lakerace_format::{Batches, is_large_row};
 use lakerace_io::{Error, Job, Result};
@@ -15,13 +16,13 @@ use roaring::RoaringTreemap;
 use super::external_sort::ExternalSort;
 use super::operator::MergeOperators;
 use super::sorted_chunk::{Chunk, ChunkBuilder, ChunkReader, OnDuplicate};
+use crate::Snapshot;
 use crate::key::{KeyColumns, KeySet, Keys};
 use crate::probe::{Look, Probe, Sought, by_file};
 use crate::rows::value_bytes;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
 use crate::write::Fit;
-use crate::{Snapshot, pipeline};
 
 /// The rows of a source by the windows of their keys. They can be gone through more than once.
 #[derive(Debug)]
@@ -68,22 +69,17 @@ impl Gather<'_> {
             self.job.check()?;
             reader.read(self.fit.fit(&piece)?, first_row, packs.load(Ordering::Relaxed), thread)
         };
-        pipeline::ordered_map(
-            numbered_pieces(batches, threads, self.memory_bytes),
-            (PIECES_AHEAD, threads),
-            read,
-            |rows| {
-                open.push_read(rows)?;
-                packs.fetch_or(open.is_packed(), Ordering::Relaxed);
-                open.make_room(self.memory_bytes);
-                if open.is_full(self.memory_bytes) {
-                    first_row += open.rows() as u64;
-                    let full = std::mem::replace(&mut open, builder(first_row));
-                    self.spill(full, schema, &mut runs)?;
-                }
-                Ok(())
-            },
-        )?;
+        map_ordered(numbered_pieces(batches, threads, self.memory_bytes), (PIECES_AHEAD, threads), read, |rows| {
+            open.push_read(rows)?;
+            packs.fetch_or(open.is_packed(), Ordering::Relaxed);
+            open.make_room(self.memory_bytes);
+            if open.is_full(self.memory_bytes) {
+                first_row += open.rows() as u64;
+                let full = std::mem::replace(&mut open, builder(first_row));
+                self.spill(full, schema, &mut runs)?;
+            }
+            Ok(())
+        })?;
         if runs.is_some() && open.rows() > 0 {
             let last = std::mem::replace(&mut open, builder(first_row));
             self.spill(last, schema, &mut runs)?;

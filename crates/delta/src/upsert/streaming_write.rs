@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use lakerace_exec::map_ordered;
 use lakerace_format::Batches;
 use lakerace_io::{Job, Result};
 
 use super::key_partitions::{FIRST_ROW, PIECES_AHEAD, numbered_pieces};
 use super::source::changed;
-use crate::pipeline;
 use crate::rows::{OrderedRows, PackedBatch, Packing, Rows, value_bytes};
 use crate::write::Fit;
 
@@ -85,7 +85,7 @@ impl StreamingWrite<'_> {
             Ok(parts)
         };
         let pieces = numbered_pieces(batches, threads, memory_bytes);
-        pipeline::ordered_map(pieces, (PIECES_AHEAD, threads), pack, |parts: Vec<Part>| {
+        map_ordered(pieces, (PIECES_AHEAD, threads), pack, |parts: Vec<Part>| {
             parts.into_iter().try_for_each(|part| run.push(part, write))
         })?;
         if run.next_row() != rows {

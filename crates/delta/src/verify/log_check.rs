@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use bytes::Bytes;
+use lakerace_exec::map_slice;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, ErrorKind, ObjectInfo, Result};
 use serde::Deserialize;
@@ -12,13 +13,13 @@ use super::fix::Fix;
 use super::restored_entry::{EntryCopy, copies_by_entry, matches_checksums};
 use super::state::{EntryActions, LoggedFile, State};
 use super::{checkpoint, is_damage};
+use crate::Table;
 use crate::log::completeness::is_counted;
 use crate::log::distrust::is_hint_name;
 use crate::log::entry;
 use crate::log::files::{self as log_files, LogFile, LogFileKind};
 use crate::maintain::vacuum::vector_path;
 use crate::paths::LOG;
-use crate::{Table, pipeline};
 
 /// Requests for entries under way at once.
 const READERS: usize = 16;
@@ -95,7 +96,8 @@ impl LogCheck {
         let mut next = versions.first().copied();
         for chunk in versions.chunks(ENTRIES_AT_ONCE) {
             let files: Vec<Option<&LogFile>> = chunk.iter().map(|version| entries.get(version).copied()).collect();
-            let read = pipeline::each(&files, READERS, |file| Ok(file.map(|file| entry::read_bytes(table, file))))?;
+            let read_bytes = |file: Option<&LogFile>| file.map(|file| entry::read_bytes(table, file));
+            let read = map_slice(&files, READERS, |file| Ok::<_, Error>(read_bytes(*file)))?;
             for (version, read) in chunk.iter().copied().zip(read) {
                 table.job().check()?;
                 replay.gap(next.unwrap_or(version), version)?;
