@@ -28,7 +28,6 @@ mod mode;
 mod pool;
 mod pool_seeds;
 mod random;
-mod read;
 mod refresh;
 mod scale;
 mod source;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{SchemaRef, i256};
+use lakerace_exec::{OrderedPool, PoolOptions};
 use lakerace_format::predicate::{Bounds, ColumnRef, ColumnStatistics, Value};
 use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Batches, FilePlan, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 use lakerace_io::{Error, Job, RequestPlan, Result};
 
 use crate::columns::{Piece, count_lines};
-use crate::read::{Pieces, Ranges};
 use crate::refresh::order_key;
 use crate::{Mode, Spec, Table, baseline};
 
@@ -24,6 +24,12 @@ const UNIT_ROWS: u64 = 262_144;
 const UNITS: u64 = 4096;
 /// Orders whose lines are counted to plan a read: the sum of so many random numbers takes a tenth of a second.
 const COUNTED_ORDERS: u64 = 20_000_000;
+
+/// Batches that may be under way or wait to be taken, for each thread.
+const WINDOW_OF_EACH: usize = 2;
+
+/// The entities of batches, in order.
+type Ranges = Box<dyn Iterator<Item = Range<u64>> + Send>;
 
 /// A table of TPC-H, generated while it is read, on the job's threads.
 pub struct TpchSource {
@@ -146,7 +152,10 @@ impl Source for TpchSource {
         let filter = plan.request.filter.as_ref().map(|filter| Predicate::bind(filter, &self.schema)).transpose()?;
         let maker = Maker::new(self, selected, filter, Arc::clone(&plan.schema))?;
         let ranges = self.ranges(plan, batch_rows)?;
-        let pieces = Pieces::start(Arc::new(move |entities| maker.batch(entities)), ranges, &self.job);
+        let threads = self.job.options().threads.max(1);
+        let options =
+            PoolOptions { thread_name: "lakerace-tpch", threads, window: WINDOW_OF_EACH * threads, joins: true };
+        let pieces = OrderedPool::start(options, &self.job, ranges.map(Ok), move |entities| maker.batch(entities));
         let rows = Rows {
             pieces: Some(pieces),
             waiting: None,
@@ -243,7 +252,7 @@ fn batch_of(piece: &Piece, columns: &[usize], schema: &SchemaRef) -> Result<Reco
 /// Pieces as batches of the size that is wanted, up to a limit.
 struct Rows {
     /// `None` once all is read.
-    pieces: Option<Pieces>,
+    pieces: Option<OrderedPool<Range<u64>, RecordBatch, Error>>,
     waiting: Option<RecordBatch>,
     batch_rows: usize,
     left: u64,
@@ -283,7 +292,7 @@ impl Rows {
             if let Err(error) = self.job.check() {
                 return Some(Err(error));
             }
-            match self.pieces.as_mut()?.next()? {
+            match self.pieces.as_mut()?.take().transpose()? {
                 Ok(batch) if batch.num_rows() == 0 => {}
                 other => return Some(other),
             }

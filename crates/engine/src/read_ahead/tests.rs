@@ -2,7 +2,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{ArrayRef, Int64Array};
-use lakerace_io::ErrorKind;
+use lakerace_io::{Error, ErrorKind};
 
 use super::*;
 
