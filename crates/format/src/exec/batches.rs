@@ -19,7 +19,7 @@ pub(crate) fn run<U: DecodeUnits>(scan: ScanTask<U>, step_rows: usize, limit: Op
     let schema = Arc::clone(&scan.columns.schema);
     let thins_out = scan.columns.predicate.is_some() || scan.units.hides_rows();
     let job = scan.job.clone();
-    let limited = Limited { batches: StepBatches::start(scan)?, left: limit.unwrap_or(u64::MAX), job };
+    let limited = Limited { batches: StepBatches::start(scan), left: limit.unwrap_or(u64::MAX), job };
     if !thins_out {
         return Ok(Batches::new(schema, limited));
     }

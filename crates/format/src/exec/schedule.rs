@@ -2,13 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::and;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
-use lakerace_io::wait::{lock, wait_briefly};
+use lakerace_exec::{WorkerThreads, caught, lock, wait_briefly};
 use lakerace_io::{Error, Job, Result};
 
 use super::batch_plan::{BatchPlan, Step};
@@ -84,9 +83,9 @@ struct Slot {
 
 impl<U: DecodeUnits> StepBatches<U> {
     /// Starts the threads.
-    pub fn start(scan: ScanTask<U>) -> Result<Self> {
+    pub fn start(scan: ScanTask<U>) -> Self {
         let threads = scan.job.options().threads.max(1);
-        let mut inline = threads == 1 || scan.fields.is_empty();
+        let is_alone = threads == 1 || scan.fields.is_empty();
         let lanes = (0..scan.units.count()).map(|_| OnceLock::new()).collect();
         let filter_fields: Vec<FieldRef> = scan.fields[..scan.columns.filtered].to_vec();
         let filter_schema = Arc::new(Schema::new(filter_fields));
@@ -101,19 +100,10 @@ impl<U: DecodeUnits> StepBatches<U> {
         let (work, done) = (Condvar::new(), Condvar::new());
         let shared = Arc::new(Shared { scan, filter_schema, lanes, state: Mutex::new(state), work, done });
         shared.begin_units(&mut shared.lock());
-        if !inline {
-            for number in 0..threads {
-                let shared = Arc::clone(&shared);
-                let thread = std::thread::Builder::new().name(format!("lakerace-decode-{number}"));
-                // Not joined: a thread that waits for the network ends when its request does.
-                if thread.spawn(move || shared.work()).is_err() {
-                    // Those that run do all, or else the calling thread.
-                    inline = number == 0;
-                    break;
-                }
-            }
-        }
-        Ok(Self { shared, inline })
+        let own = Arc::clone(&shared);
+        // Not joined: a thread that waits for the network ends when its request does.
+        let threads = WorkerThreads::start("lakerace-decode", if is_alone { 0 } else { threads }, move || own.work());
+        Self { shared, inline: threads.is_empty() }
     }
 }
 
@@ -269,12 +259,8 @@ impl<U: DecodeUnits> Shared<U> {
 
     /// Runs one task and whatever it completes.
     fn run(&self, task: Task) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.decode(task).and_then(|array| self.complete(task, array))));
-        let error = match outcome {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error,
-            Err(_) => Error::internal("decoding panicked"),
-        };
+        let outcome = caught(|| self.decode(task).and_then(|array| self.complete(task, array)));
+        let Err(error) = outcome else { return };
         let mut state = self.lock();
         if state.failed.as_ref().is_none_or(|(step, _)| *step > task.0) {
             state.failed = Some((task.0, error));

@@ -1,13 +1,11 @@
 //! Columns of row groups, encoded by threads: each column takes its arrays in order, columns run side by side.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
 use arrow::array::ArrayRef;
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use lakerace_io::wait::{WatchedValue, lock};
+use lakerace_exec::{WatchedValue, WorkerThreads, caught, lock};
 use lakerace_io::{Error, Job, Result};
 
 use super::options::Settings;
@@ -24,7 +22,7 @@ pub(crate) struct Pool {
     room_bytes: u64,
     /// Dropped to end the threads.
     sender: Option<Sender<Task>>,
-    threads: Vec<JoinHandle<()>>,
+    threads: WorkerThreads,
 }
 
 /// A row group under way.
@@ -74,19 +72,9 @@ impl Pool {
         let shared = Arc::new(Shared { state: WatchedValue::default(), stop: AtomicBool::new(false) });
         let (sender, receiver) = unbounded();
         let room_bytes = WAITING_BYTES.min(settings.row_group_bytes / 4);
-        let mut pool = Self { shared, room_bytes, sender: Some(sender), threads: Vec::with_capacity(threads) };
-        for _ in 0..threads {
-            let (shared, receiver, settings) = (Arc::clone(&pool.shared), receiver.clone(), settings.clone());
-            let thread = std::thread::Builder::new()
-                .name("lakerace-encode".to_owned())
-                .spawn(move || work(&shared, &receiver, &settings));
-            match thread {
-                Ok(thread) => pool.threads.push(thread),
-                // Those that run do all.
-                Err(_) => break,
-            }
-        }
-        (!pool.threads.is_empty()).then_some(pool)
+        let (own, settings) = (Arc::clone(&shared), settings.clone());
+        let threads = WorkerThreads::start("lakerace-encode", threads, move || work(&own, &receiver, &settings));
+        (!threads.is_empty()).then_some(Self { shared, room_bytes, sender: Some(sender), threads })
     }
 
     /// Hands an array, which holds about `bytes`, to a column of a group.
@@ -146,10 +134,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
         self.sender = None;
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has said so as an error already.
-            let _ = thread.join();
-        }
+        self.threads.join();
     }
 }
 
@@ -194,13 +179,8 @@ fn work(shared: &Shared, tasks: &Receiver<Task>, settings: &Settings) {
             return;
         }
         let column = &task.group.0.columns[task.column];
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(shared, &task.group.0, column, &mut scratch)));
-        let error = match outcome {
-            Ok(Ok(())) => continue,
-            Ok(Err(error)) => error.at(format!("column {:?}", column.name)),
-            Err(_) => Error::internal(format!("encoding column {:?} panicked", column.name)),
-        };
-        shared.state.lock().error.get_or_insert(error);
+        let Err(error) = caught(|| run(shared, &task.group.0, column, &mut scratch)) else { continue };
+        shared.state.lock().error.get_or_insert(error.at(format!("column {:?}", column.name)));
         shared.state.notify_all();
     }
 }
