@@ -10,4 +10,5 @@ pub(crate) mod json_object;
 mod listing;
 pub(crate) mod recovery;
 pub(crate) mod sidecars;
+pub(crate) mod stated_files;
 pub(crate) mod store;

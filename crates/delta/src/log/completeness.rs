@@ -2,13 +2,14 @@
 //!
 //! A file that was cut, or that a power cut has emptied, must not count as one with fewer actions. An entry has an action in any
 //! case. One that lakerace wrote begins with its `commitInfo`, which says how many actions there are; entries of other writers may
-//! lack it.
+//! lack it. One that states changed files in the metrics of its `commitInfo` has at least one of them.
 
 use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::stated_files::StatedFiles;
 use crate::paths::is_own_data_file;
 
 /// The field of `commitInfo` with the number of actions in the entry, itself included.
@@ -38,6 +39,14 @@ struct FileLine {
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
+struct AnyFileLine {
+    add: Option<IgnoredAny>,
+    remove: Option<IgnoredAny>,
+    cdc: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Named {
     path: String,
 }
@@ -54,18 +63,19 @@ struct CheckpointLine {
 /// Says why an entry can't be complete. That each line is an action is for its reader to tell.
 pub(crate) fn check_entry(bytes: &[u8]) -> Result<(), String> {
     let mut count = 0;
-    let mut info: Option<Info> = None;
+    let mut found: Option<(&[u8], Info)> = None;
     for line in actions(bytes) {
         count += 1;
-        if info.is_none() && begins_with_info(line) {
-            info = serde_json::from_slice::<InfoLine>(line).ok().and_then(|line| line.commit_info);
+        if found.is_none() && begins_with_info(line) {
+            let info = serde_json::from_slice::<InfoLine>(line).ok().and_then(|line| line.commit_info);
+            found = info.map(|info| (line, info));
         }
     }
     if count == 0 {
         let size = if bytes.is_empty() { "it is empty" } else { "it has no action" };
         return Err(format!("{size}, and each entry of a log has actions"));
     }
-    let Some(info) = info else {
+    let Some((line, info)) = found else {
         return match new_own_file(bytes) {
             None => Ok(()),
             Some(file) => Err(format!(
@@ -76,8 +86,21 @@ pub(crate) fn check_entry(bytes: &[u8]) -> Result<(), String> {
     let is_own = info.engine_info.is_some_and(|engine| engine.starts_with(ENGINE_PREFIX));
     match info.lakerace_actions {
         Some(stated) if is_own && count < stated => Err(format!("it has {count} actions of {stated}")),
-        _ => Ok(()),
+        _ if is_own => Ok(()),
+        _ => check_stated_files(bytes, StatedFiles::parse(line)),
     }
+}
+
+/// Says why an entry lacks all of the files that it states. Fewer files than stated are for `verify` to find.
+fn check_stated_files(bytes: &[u8], stated: StatedFiles) -> Result<(), String> {
+    let is_file = |line: &[u8]| {
+        let line = serde_json::from_slice::<AnyFileLine>(line);
+        line.is_ok_and(|line| line.add.is_some() || line.remove.is_some() || line.cdc.is_some())
+    };
+    if stated.added + stated.removed == 0 || actions(bytes).any(is_file) {
+        return Ok(());
+    }
+    Err(format!("its commitInfo says that it {}, and it names no file", stated.told()))
 }
 
 /// Whether an entry that was checked is known to have all of its actions: lakerace has counted them.

@@ -168,6 +168,10 @@ impl Replay<'_> {
             Ok(actions) => actions,
             Err(error) => return self.damaged(version, &error, &bytes),
         };
+        if let Some(problem) = actions.lacks_stated() {
+            self.note_names(&actions);
+            return self.damaged(version, &Error::corrupt(problem), &bytes);
+        }
         let hadoop = format!(".{name}.crc");
         let matched = self.read(&hadoop)?.map(|checksums| matches_checksums(&bytes, &checksums));
         if matched == Some(false) {

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use lakerace_io::{Error, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use crate::Snapshot;
+use crate::log::stated_files::StatedFiles;
 use crate::snapshot::files::TableFile;
 
 /// A line of an entry.
@@ -29,6 +31,16 @@ pub(super) struct LoggedFile {
     pub size: Option<u64>,
     pub deletion_vector: Option<LoggedVector>,
     data_change: Option<bool>,
+    /// Its rows, as its statistics count them.
+    #[serde(default, rename = "stats", deserialize_with = "row_count")]
+    rows: Option<u64>,
+}
+
+/// The statistics of a file, as far as they count its rows.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct RowCount {
+    num_records: Option<u64>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -62,6 +74,7 @@ pub(super) struct EntryActions {
     pub removed: Vec<LoggedFile>,
     pub changes: Vec<LoggedFile>,
     pub transaction: Option<String>,
+    stated: StatedFiles,
     metadata: Option<Metadata>,
 }
 
@@ -73,8 +86,12 @@ impl EntryActions {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            let line: Line = serde_json::from_slice(line)
+            let text = line;
+            let line: Line = serde_json::from_slice(text)
                 .map_err(|e| Error::corrupt(format!("line {} can't be understood: {e}", number + 1)))?;
+            if line.commit_info.is_some() && actions.stated == StatedFiles::default() {
+                actions.stated = StatedFiles::parse(text);
+            }
             let transaction = line.commit_info.and_then(|info| info.txn_id);
             actions.transaction = actions.transaction.or(transaction);
             actions.added.extend(line.add);
@@ -84,6 +101,36 @@ impl EntryActions {
         }
         Ok(actions)
     }
+
+    /// The files and rows that its `commitInfo` states and that it lacks, in words; `None`: it has all that is stated. An entry that was
+    /// cut at the end of a line lacks some, as may one whose lines are those of another version.
+    pub fn lacks_stated(&self) -> Option<String> {
+        let stated = self.stated;
+        let lacks = |verb: &str, found: usize, stated: u64| {
+            let found = found as u64;
+            let problem = || format!("its commitInfo says that it {verb} {stated} files, and it {verb} {found}");
+            (found < stated).then(problem)
+        };
+        // A file without a count may have any number of rows.
+        let rows = self.added.iter().map(|file| file.rows).try_fold(0_u64, |sum, rows| sum.checked_add(rows?));
+        let fewer = rows.filter(|rows| *rows < stated.rows);
+        let problems = [
+            lacks("adds", self.added.len() + self.changes.len(), stated.added),
+            lacks("removes", self.removed.len(), stated.removed),
+            fewer.map(|rows| {
+                format!("its commitInfo says that it adds {} rows, and the files that it adds have {rows}", stated.rows)
+            }),
+        ];
+        let problems: Vec<String> = problems.into_iter().flatten().collect();
+        (!problems.is_empty()).then(|| problems.join("; "))
+    }
+}
+
+/// Reads the number of rows out of statistics. Those that can't be understood count none.
+fn row_count<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<u64>, D::Error> {
+    let statistics = Value::deserialize(deserializer)?;
+    let count = statistics.as_str().and_then(|text| serde_json::from_str::<RowCount>(text).ok());
+    Ok(count.and_then(|count| count.num_records))
 }
 
 /// A file with its deletion vector, by which the log knows it.
