@@ -1,6 +1,6 @@
 //! The unit that timestamps are read in: see [`TimestampUnit`].
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, TimeUnit};
@@ -12,9 +12,12 @@ use lakerace_orc::schema::{OrcKind, OrcType};
 use super::file::{FINEST, OrcFile};
 use crate::TimestampUnit;
 
+/// Nanoseconds of a microsecond.
+const NANOS_OF_MICRO: i128 = 1_000;
+
 /// Gives the timestamps of each root column one unit in all files.
 pub(crate) fn settle(files: &mut [Arc<OrcFile>], option: TimestampUnit) -> Result<()> {
-    let mut far = HashSet::new();
+    let mut far = HashMap::new();
     let given = match option {
         TimestampUnit::Auto => {
             files.iter().for_each(|file| note_far_columns(file, &mut far));
@@ -30,7 +33,7 @@ pub(crate) fn settle(files: &mut [Arc<OrcFile>], option: TimestampUnit) -> Resul
     }
     for file in files {
         let settled = |root: usize, field: &FieldRef| -> FieldRef {
-            let unit = if far.contains(field.name()) { TimeUnit::Microsecond } else { given };
+            let unit = far.get(field.name()).copied().unwrap_or(given);
             match column(file, root).filter(|_| unit_of(field.data_type()).is_some_and(|known| known != unit)) {
                 Some(node) => Arc::new(Field::new(field.name(), node.to_arrow(unit), true)),
                 None => Arc::clone(field),
@@ -43,25 +46,43 @@ pub(crate) fn settle(files: &mut [Arc<OrcFile>], option: TimestampUnit) -> Resul
     Ok(())
 }
 
-/// Adds the root columns of which some timestamp is too far from 1970 for nanoseconds.
-fn note_far_columns(file: &OrcFile, far: &mut HashSet<String>) {
+/// Adds the root columns of which some timestamp is too far from 1970 for nanoseconds, with the finest unit that all of them fit.
+fn note_far_columns(file: &OrcFile, far: &mut HashMap<String, TimeUnit>) {
     for (root, field) in file.schema.fields().iter().enumerate() {
-        if unit_of(field.data_type()).is_some() && column(file, root).is_some_and(|node| is_far(file, node)) {
-            far.insert(field.name().clone());
+        if unit_of(field.data_type()).is_none() {
+            continue;
+        }
+        let unit = column(file, root).and_then(|node| far_unit(file, node));
+        if let Some(unit) = coarser(unit, far.get(field.name()).copied()) {
+            far.insert(field.name().clone(), unit);
         }
     }
 }
 
-fn is_far(file: &OrcFile, node: &OrcType) -> bool {
-    let fits = |nanoseconds: i128| i64::try_from(nanoseconds).is_ok();
+/// The finest unit that all timestamps of a column fit, where it is coarser than nanoseconds.
+fn far_unit(file: &OrcFile, node: &OrcType) -> Option<TimeUnit> {
     match node.kind {
         OrcKind::Timestamp | OrcKind::TimestampInstant | OrcKind::ClockInstant | OrcKind::Micros => {
-            match file.tail.statistics(node.id).map(|s| s.bounds) {
-                Some(Bounds::Timestamp(min, max)) => !fits(min) || !fits(max),
-                _ => false,
+            let Some(Bounds::Timestamp(min, max)) = file.tail.statistics(node.id).map(|s| s.bounds) else {
+                return None;
+            };
+            let fits =
+                |nanos: i128| i64::try_from(min.div_euclid(nanos)).and(i64::try_from(max.div_euclid(nanos))).is_ok();
+            match (fits(1), fits(NANOS_OF_MICRO)) {
+                (true, _) => None,
+                (false, true) => Some(TimeUnit::Microsecond),
+                (false, false) => Some(TimeUnit::Millisecond),
             }
         }
-        _ => node.children().any(|child| is_far(file, child)),
+        _ => node.children().fold(None, |unit, child| coarser(unit, far_unit(file, child))),
+    }
+}
+
+/// Of two units that [`far_unit`] gives, the one that reaches further.
+fn coarser(one: Option<TimeUnit>, other: Option<TimeUnit>) -> Option<TimeUnit> {
+    match (one, other) {
+        (Some(TimeUnit::Millisecond), _) | (_, None) => one,
+        _ => other,
     }
 }
 
@@ -95,7 +116,8 @@ pub(crate) fn advise(error: Error, unit: TimeUnit) -> Error {
         TimeUnit::Nanosecond => "us",
         // Its digits were too many, or its year too far.
         TimeUnit::Microsecond => "us to round down, or ns, ms or s",
-        TimeUnit::Millisecond | TimeUnit::Second => "s",
+        TimeUnit::Millisecond => "ms to round down, or s",
+        TimeUnit::Second => "s",
     };
     error.advice(format!("choose the unit of timestamps: {TIMESTAMP_UNIT} {wider}"))
 }

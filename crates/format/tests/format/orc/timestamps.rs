@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, ListArray, RecordBatch, StructArray, TimestampMicrosecondArray, TimestampNanosecondArray,
+    Array, ArrayRef, AsArray, ListArray, RecordBatch, StructArray, TimestampMicrosecondArray,
+    TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray,
 };
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, Field, TimeUnit, TimestampMicrosecondType};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType};
 use lakerace_format::{
     ColumnUnion, CompareOp, InputFile, Literal, OrcOptions, OrcSource, ReadRequest, Source, TimestampUnit, WriteOptions,
 };
@@ -87,6 +89,60 @@ fn statistics_choose_the_unit_of_a_column() {
     assert_eq!(nested.column(1), &micros(&FAR));
     let near = nested.column(0).as_primitive::<TimestampMicrosecondType>();
     assert_eq!(near.iter().collect::<Vec<_>>(), NEAR.map(|n| n.map(|n| n.div_euclid(1000))));
+}
+
+/// The farthest seconds that ORC's milliseconds hold, and those around the ends of 64 bits of microseconds.
+const SECONDS: [i64; 7] = [
+    -9_223_372_036_854_774,
+    -9_223_372_036_855,
+    -9_223_372_036_854,
+    0,
+    9_223_372_036_854,
+    9_223_372_036_855,
+    9_223_372_036_854_774,
+];
+
+#[test]
+fn times_of_millions_of_years_are_read_as_they_were_written() {
+    for seconds in SECONDS {
+        let times: [ArrayRef; 2] = [
+            Arc::new(TimestampSecondArray::from(vec![Some(seconds), None])),
+            Arc::new(TimestampMillisecondArray::from(vec![Some(seconds * 1000), None]).with_timezone("UTC")),
+        ];
+        for times in times {
+            let (_folder, path) = case();
+            let item = Arc::new(Field::new("item", times.data_type().clone(), true));
+            let lists: ArrayRef =
+                Arc::new(ListArray::new(item, OffsetBuffer::from_lengths([2, 0]), Arc::clone(&times), None));
+            write(&path, &RecordBatch::try_from_iter([("t", times), ("l", lists)]).unwrap(), &WriteOptions::default());
+            let source = open(&[&path], TimestampUnit::Auto).unwrap();
+            let expected = match seconds {
+                0 => TimeUnit::Nanosecond,
+                -9_223_372_036_854..=9_223_372_036_854 => TimeUnit::Microsecond,
+                _ => TimeUnit::Millisecond,
+            };
+            assert_eq!(unit(&source, "t"), expected, "{seconds}");
+            let rows = common::read(&source, &ReadRequest::default()).unwrap();
+            let millis = |array: &ArrayRef| {
+                let zone = DataType::Timestamp(TimeUnit::Millisecond, None);
+                let array = cast(array, &zone).unwrap();
+                array.as_primitive::<TimestampMillisecondType>().iter().collect::<Vec<_>>()
+            };
+            assert_eq!(millis(rows.column(0)), [Some(seconds * 1000), None], "{seconds}");
+            assert_eq!(millis(rows.column(1).as_list::<i32>().values()), [Some(seconds * 1000), None], "{seconds}");
+        }
+    }
+    // Of two files, the farther one says the unit.
+    let (folder, path) = case();
+    let other = folder.path().join("b.orc");
+    let far: ArrayRef = Arc::new(TimestampSecondArray::from(vec![Some(SECONDS[6]), None]));
+    write(&path, &RecordBatch::try_from_iter([("t", far)]).unwrap(), &WriteOptions::default());
+    write(&other, &RecordBatch::try_from_iter([("t", micros(&[Some(1_000)]))]).unwrap(), &WriteOptions::default());
+    let source = open(&[&other, &path], TimestampUnit::Auto).unwrap();
+    assert_eq!(unit(&source, "t"), TimeUnit::Millisecond);
+    let rows = common::read(&source, &common::columns(&["t"])).unwrap();
+    let found: Vec<_> = rows.column(0).as_primitive::<TimestampMillisecondType>().iter().collect();
+    assert_eq!(found, [Some(1), Some(SECONDS[6] * 1000), None]);
 }
 
 #[test]
