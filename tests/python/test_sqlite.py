@@ -465,3 +465,39 @@ def test_nested_values_that_would_not_come_back_are_refused(tmp_path: Path, colu
     with pytest.raises((lr.UnsupportedError, lr.InvalidInputError), match='column "c"'):
         lr.copy(rows, f"sqlite:{tmp_path}/a.db#t")
     assert not list(tmp_path.iterdir())
+
+
+TIMES = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+@pytest.mark.parametrize("unit", TIMES)
+def test_times_that_no_text_stands_for_are_refused(tmp_path: Path, unit: str) -> None:
+    a_day = 86_400 * TIMES[unit]
+    kind, integer = (pa.time32, pa.int32()) if unit in ("s", "ms") else (pa.time64, pa.int64())
+
+    def times(*values: int | None) -> pa.Table:
+        return pa.table({"id": range(len(values)), "at": pa.array(values, integer).view(kind(unit))})
+
+    target = f"sqlite:{tmp_path / 'a.db'}#t"
+    lr.copy(times(0, None, a_day - 1), target)
+    texts = [text for (text,) in rows_of(tmp_path / "a.db", "SELECT at FROM t ORDER BY id")]
+    assert [text and text[:8] for text in texts] == ["00:00:00", None, "23:59:59"]
+    assert lr.checksum(target) == lr.checksum(times(0, None, a_day - 1))
+    for value in (-1, a_day, 2**31 - 1):
+        if 0 <= value < a_day:
+            continue
+        with pytest.raises(lr.InvalidInputError, match=r'column "at": the time of row 2 is .* not within a day'):
+            lr.copy(times(5, value), target, mode="append")
+    assert rows_of(tmp_path / "a.db", "SELECT count(*) FROM t") == [(3,)]
+
+
+def test_maps_with_a_key_twice_are_refused(tmp_path: Path) -> None:
+    target = f"sqlite:{tmp_path / 'a.db'}#t"
+    kind = pa.map_(pa.string(), pa.int64())
+    once, twice = [("a", 1), ("b", 2)], [("a", 1), ("b", 2), ("a", 3)]
+    lr.copy(pa.table({"m": pa.array([once, None], kind)}), target)
+    assert rows_of(tmp_path / "a.db", "SELECT m FROM t") == [('{"a":1,"b":2}',), (None,)]
+    for column in (pa.array([once, twice], kind), pa.array([[once], [once, twice]], pa.list_(kind))):
+        with pytest.raises(lr.InvalidInputError, match='column "m": the map of row 2 has the key "a" twice'):
+            lr.copy(pa.table({"m": column}), target, mode="overwrite")
+    assert lr.scan(target).to_arrow()["m"].to_pylist() == [once, None]

@@ -23,7 +23,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Job, Output, Result};
 
-use self::map_keys::refuse_keys_twice;
+pub use self::map_keys::refuse_keys_twice;
 pub use self::source::JsonLinesSource;
 pub use self::texts::values_of_json;
 use crate::text::{TextRows, TextSink};

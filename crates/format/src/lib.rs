@@ -52,7 +52,7 @@ pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
 pub use fixed_sizes::warn_of_fixed_sizes;
 pub use foreign_arrays::{checked_batch, with_plain_nulls};
 pub use input::{Constants, InputFile};
-pub use json_lines::{JsonLines, JsonLinesSink, JsonLinesSource, values_of_json};
+pub use json_lines::{JsonLines, JsonLinesSink, JsonLinesSource, refuse_keys_twice, values_of_json};
 pub use lakerace_orc::prefetch;
 pub use nesting::{MAX_NESTING, check_nesting, nested_too_deep};
 pub use options::{

@@ -36,10 +36,15 @@ pub(super) fn write_timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit, is_
 }
 
 /// Appends `HH:MM:SS` of nanoseconds since midnight, with as many digits behind a point as the unit has.
-pub(super) fn write_clock(out: &mut Vec<u8>, nanoseconds: i64, unit: TimeUnit) {
-    let nanoseconds = nanoseconds.max(0) as u64;
+///
+/// # Errors
+/// A time that is not within a day.
+pub(super) fn write_clock(out: &mut Vec<u8>, nanoseconds: i64, unit: TimeUnit) -> Result<(), String> {
+    let within_day = u64::try_from(nanoseconds).ok().filter(|value| *value < DAY_SECONDS as u64 * 1_000_000_000);
+    let nanoseconds = within_day.ok_or("the time is not within a day")?;
     let fraction = nanoseconds % 1_000_000_000 / (1_000_000_000 / units_per_second(unit) as u64);
     clock(out, nanoseconds / 1_000_000_000, fraction, unit);
+    Ok(())
 }
 
 fn clock(out: &mut Vec<u8>, seconds: u64, fraction: u64, unit: TimeUnit) {

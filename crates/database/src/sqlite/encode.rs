@@ -8,13 +8,16 @@ use arrow::array::{
 };
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Decimal256Type, Float64Type, Int64Type, TimeUnit, UInt64Type};
+use lakerace_format::calendar::units_per_second;
+use lakerace_format::refuse_keys_twice;
+use lakerace_io::option::WHERE;
 use lakerace_io::{Error, ErrorKind, Result};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
 use super::json;
 use super::kind::{Affinity, Kind};
 use super::numbers::{is_number, number};
-use super::times::{write_date, write_time, write_timestamp};
+use super::times::{SECONDS_PER_DAY, write_date, write_time, write_timestamp};
 
 /// The values of a column, ready to be bound.
 #[derive(Debug)]
@@ -163,6 +166,36 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(array, to, &options).map_err(|error| Error::from_source(ErrorKind::Invalid, error))
+}
+
+/// An error where a value has no text that is read back: a time beyond 24 hours, or a map with a key twice. `first_row` is the number of
+/// the first row.
+pub(super) fn refuse_unreadable(array: &ArrayRef, first_row: u64) -> Result<()> {
+    if let DataType::Dictionary(_, values) = array.data_type() {
+        return refuse_unreadable(&cast(array, values)?, first_row);
+    }
+    let Kind::Time(unit) = Kind::of(array.data_type())? else { return refuse_keys_twice(array, first_row) };
+    let day = 0..SECONDS_PER_DAY * units_per_second(unit);
+    let values = integers(array)?;
+    let Some(row) = values.iter().position(|value| value.is_some_and(|value| !day.contains(&value))) else {
+        return Ok(());
+    };
+    let message = format!(
+        "the time of row {} is {} {} from midnight, which is not within a day",
+        first_row + row as u64,
+        values.value(row),
+        unit_name(unit)
+    );
+    Err(Error::invalid(message).advice(format!("leave such rows out by {WHERE}, or cast the column to a number")))
+}
+
+fn unit_name(unit: TimeUnit) -> &'static str {
+    match unit {
+        TimeUnit::Second => "s",
+        TimeUnit::Millisecond => "ms",
+        TimeUnit::Microsecond => "us",
+        TimeUnit::Nanosecond => "ns",
+    }
 }
 
 /// Integers of all that is stored as such, of times their units.

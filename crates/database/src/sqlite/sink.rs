@@ -15,7 +15,7 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::catalog::{self, Load};
 use super::connect::to_write;
-use super::encode::Values;
+use super::encode::{Values, refuse_unreadable};
 use super::error::failed;
 use super::location::{Place, Relation, quoted};
 use super::mark::Mark;
@@ -227,9 +227,11 @@ fn on_conflict(target: &Target, options: &SinkOptions) -> String {
 impl SqliteSink {
     fn put(&mut self, batch: &RecordBatch) -> Result<()> {
         let allow = self.options.allow_narrowing;
+        let first_row = self.acknowledged + self.taken + 1;
         let columns = self.target.inputs.iter().map(|input| {
             let named = |error: Error| error.at(format!("column {:?}", input.name));
             let fitted = fit(batch.column(input.column), &input.data_type, allow).map_err(named)?;
+            refuse_unreadable(&fitted, first_row).map_err(named)?;
             let values = Values::of(&fitted).map_err(named)?;
             Ok(match input.is_made_number {
                 Some(affinity) => values.with_numbers(&fitted, affinity),

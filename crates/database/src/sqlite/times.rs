@@ -5,7 +5,7 @@ use std::fmt::Write;
 use arrow::datatypes::TimeUnit;
 use lakerace_format::calendar::{civil_from_days, days_from_civil, fraction_digits, is_date, units_per_second};
 
-const SECONDS_PER_DAY: i64 = 86_400;
+pub(super) const SECONDS_PER_DAY: i64 = 86_400;
 /// No offset of a text is so large.
 pub(super) const MAX_OFFSET_SECONDS: i64 = SECONDS_PER_DAY;
 

@@ -11,7 +11,10 @@ use lakerace_io::option::WHERE;
 use lakerace_io::{Error, Result};
 
 /// An error where a map of any depth has a key twice. The first row of the column has the number `first_row`.
-pub(super) fn refuse_keys_twice(column: &ArrayRef, first_row: u64) -> Result<()> {
+///
+/// # Errors
+/// `Invalid` for such a map.
+pub fn refuse_keys_twice(column: &ArrayRef, first_row: u64) -> Result<()> {
     if !has_maps(column.data_type()) {
         return Ok(());
     }

@@ -213,7 +213,7 @@ impl Cells {
             }
             Self::Date(array) => write_date(out, i64::from(array.value(row)))?,
             Self::Timestamp(array, unit, has_zone) => write_timestamp(out, array.value(row), *unit, *has_zone)?,
-            Self::Time(array, unit) => write_clock(out, array.value(row), *unit),
+            Self::Time(array, unit) => write_clock(out, array.value(row), *unit)?,
             Self::Null | Self::Float32(_) | Self::Float64(_) | Self::List(_, _) | Self::Struct(_, _) => {
                 return Err("a value of this type is no text".to_owned());
             }

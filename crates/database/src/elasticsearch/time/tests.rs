@@ -40,3 +40,18 @@ fn what_is_no_date_is_none() {
     assert!(write_date(&mut Vec::new(), 2_932_897).is_err());
     assert!(write_date(&mut Vec::new(), -719_529).is_err());
 }
+
+#[test]
+fn clocks_are_within_a_day() {
+    let day = 86_400_000_000_000;
+    for (value, expected) in [(0, "00:00:00.000"), (day - 1, "23:59:59.999")] {
+        let mut text = Vec::new();
+        write_clock(&mut text, value, TimeUnit::Millisecond).unwrap();
+        assert_eq!(text, expected.as_bytes());
+    }
+    for value in [-1, day, i64::MIN, i64::MAX] {
+        let mut text = Vec::new();
+        assert!(write_clock(&mut text, value, TimeUnit::Nanosecond).is_err(), "{value}");
+        assert_eq!(text, b"");
+    }
+}
