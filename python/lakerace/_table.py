@@ -485,6 +485,7 @@ class Table:
         *,
         deep: bool = False,
         repair: bool = False,
+        drop_empty_entry: bool = False,
         key: str | Sequence[str] | None = None,
         memory_limit: int | str | None = None,
     ) -> Verified:
@@ -497,6 +498,8 @@ class Table:
             deep: Read all values, too, and hold the statistics of the log against them: bounds and null counts.
             repair: Repair what sound files prove: write a checkpoint again from the entries, restore an entry from a copy in
                 `_delta_log`, remove a `_last_checkpoint` that points nowhere. Nothing is guessed.
+            drop_empty_entry: With `repair`, give up the commit of the last entry where that is empty, as after a loss of power. Its
+                version then has the rows of the one before. Only for an entry of which no backup is left, and while no one writes.
             key: The columns that are to tell rows apart; those of this table, or those that it names (`lakerace.primaryKey`), by
                 default. Without any, keys are not checked, and a note says so.
             memory_limit: Bytes for the search for keys that stand in several rows, 512 MiB by default; with fewer, key columns
@@ -504,8 +507,9 @@ class Table:
 
         Raises:
             NotFoundError: There is no Delta table.
+            UsageError: `drop_empty_entry` without `repair`.
         """
-        options = {"deep": deep, "repair": repair} | self._options(key, memory_limit)
+        options = {"deep": deep, "repair": repair, "drop_empty_entry": drop_empty_entry} | self._options(key, memory_limit)
         made = _lakerace.verify(self._location, options)
         made["findings"] = [Finding(**finding) for finding in made["findings"]]
         return Verified(**{name: made[name] for name in Verified._fields})

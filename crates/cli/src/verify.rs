@@ -13,6 +13,7 @@ pub(crate) fn run(args: &VerifyArgs, session: &Session) -> Result<u8> {
     let options = VerifyOptions {
         deep: args.deep,
         repair: args.repair,
+        drop_empty_entry: args.drop_empty_entry,
         key: args.key.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         memory_bytes: args.memory_limit.unwrap_or(default.memory_bytes),
     };

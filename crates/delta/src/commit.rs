@@ -50,7 +50,7 @@ use crate::write::published::AddedFile;
 use crate::{Snapshot, Table, VersionSpec};
 
 /// Who writes, as history shows it.
-const ENGINE: &str = concat!("lakerace/", env!("CARGO_PKG_VERSION"));
+pub(crate) const ENGINE: &str = concat!("lakerace/", env!("CARGO_PKG_VERSION"));
 /// Entries of other writers that a commit steps behind before it gives up.
 const ATTEMPTS: u32 = 100;
 /// Tries where the store did not answer.

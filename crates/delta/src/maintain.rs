@@ -2,7 +2,7 @@
 
 mod compact;
 mod history;
-mod restore;
+pub(crate) mod restore;
 mod sort;
 pub(crate) mod vacuum;
 mod zorder;

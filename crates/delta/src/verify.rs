@@ -11,13 +11,14 @@ mod finding;
 mod fix;
 mod keys;
 mod log_check;
+mod lost_entry;
 mod orphans;
 mod restored_entry;
 mod state;
 mod statistics;
 
 use lakerace_io::address_space::memory_within;
-use lakerace_io::option::KEY;
+use lakerace_io::option::{DROP_EMPTY_ENTRY, KEY, REPAIR};
 use lakerace_io::{Error, ErrorKind, Result};
 
 use self::data_files::CheckedFiles;
@@ -33,6 +34,8 @@ pub struct VerifyOptions {
     pub deep: bool,
     /// Mend what can be proven.
     pub repair: bool,
+    /// With `repair`, give up the commit of an empty last entry, of which nothing is left.
+    pub drop_empty_entry: bool,
     /// The columns that are to tell rows apart; none: the table's own key (`lakerace.primaryKey`).
     pub key: Vec<String>,
     /// Memory for the search for keys in several rows.
@@ -46,7 +49,13 @@ const ROUNDS: usize = 3;
 
 impl Default for VerifyOptions {
     fn default() -> Self {
-        Self { deep: false, repair: false, key: Vec::new(), memory_bytes: memory_within(MEMORY_BYTES) }
+        Self {
+            deep: false,
+            repair: false,
+            drop_empty_entry: false,
+            key: Vec::new(),
+            memory_bytes: memory_within(MEMORY_BYTES),
+        }
     }
 }
 
@@ -91,8 +100,11 @@ impl Verified {
 
 /// Verifies a table, and repairs it where `options` ask for it.
 pub fn verify(table: &Table, options: &VerifyOptions) -> Result<Verified> {
+    if options.drop_empty_entry && !options.repair {
+        return Err(Error::usage(format!("{DROP_EMPTY_ENTRY} is a repair")).advice(format!("add {REPAIR}")));
+    }
     let mut verified = Verified::default();
-    let log = check_log(table, options.repair, &mut verified)?;
+    let log = check_log(table, options, &mut verified)?;
     verified.entries = log.entries;
     verified.checkpoints = log.checkpoints;
     verified.findings.extend(log.findings);
@@ -151,12 +163,12 @@ fn check_keys(
 }
 
 /// Checks the log until no repair is left that can be done. Findings that were repaired go to `verified`.
-fn check_log(table: &Table, repairs: bool, verified: &mut Verified) -> Result<LogCheck> {
+fn check_log(table: &Table, options: &VerifyOptions, verified: &mut Verified) -> Result<LogCheck> {
     let mut round = 1;
     loop {
-        let mut log = LogCheck::run(table)?;
+        let mut log = LogCheck::run(table, options.drop_empty_entry)?;
         let mut has_repaired = false;
-        if repairs && round <= ROUNDS {
+        if options.repair && round <= ROUNDS {
             for finding in &mut log.findings {
                 let Some(fix) = finding.fix.take() else { continue };
                 table.job().check()?;

@@ -365,6 +365,7 @@ impl<'py> Keywords<'py> {
         Ok(VerifyOptions {
             deep: self.get("deep")?.unwrap_or(false),
             repair: self.get("repair")?.unwrap_or(false),
+            drop_empty_entry: self.get("drop_empty_entry")?.unwrap_or(false),
             key: self.get("key")?.unwrap_or_default(),
             memory_bytes: self.positive_bytes("memory_limit")?.unwrap_or(default.memory_bytes),
         })

@@ -91,6 +91,10 @@ pub(crate) struct VerifyArgs {
     /// `_last_checkpoint` that points nowhere. Nothing is guessed.
     #[arg(long)]
     pub(crate) repair: bool,
+    /// With --repair: give up the commit of the last entry where that is empty, as after a loss of power. Its version then has the rows of
+    /// the one before. Only for an entry of which no backup is left, and while no one writes to the table.
+    #[arg(long, requires = "repair")]
+    pub(crate) drop_empty_entry: bool,
     /// The columns that are to tell rows apart. Default: those that the table names (lakerace.primaryKey).
     #[arg(long, value_name = "A,B")]
     pub(crate) key: Option<CommaList>,

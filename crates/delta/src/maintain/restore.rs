@@ -35,7 +35,7 @@ pub struct Restored {
 /// Files beyond which the table is listed, where fewer are asked for one by one.
 const ASKED_FOR_AT_MOST: usize = 1000;
 /// Whether entries carry their time in them: what readers take for an entry's time depends on it, so it stays as it is.
-const TIMES_IN_ENTRIES: &str = "delta.enableInCommitTimestamps";
+pub(crate) const TIMES_IN_ENTRIES: &str = "delta.enableInCommitTimestamps";
 /// The highest id that a column ever had: ids are not given twice.
 const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 

@@ -1,10 +1,11 @@
-//! Repairs, each of what sound files prove.
+//! Repairs, each of what sound files prove, or what the user has asked for by its name.
 
 use bytes::Bytes;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{IfExists, Output, Result};
 
 use super::checkpoint;
+use super::lost_entry::LostEntry;
 use crate::Table;
 
 /// A repair.
@@ -25,6 +26,8 @@ pub(crate) enum Fix {
         /// The reason for which these are the entry's.
         proof: String,
     },
+    /// Gives up the commit of an empty last entry.
+    GiveUpEntry(LostEntry),
 }
 
 impl Fix {
@@ -45,6 +48,7 @@ impl Fix {
                 output.finish()?;
                 Ok(format!("restored from {copy}: {proof}"))
             }
+            Self::GiveUpEntry(entry) => entry.give_up(table),
         }
     }
 }

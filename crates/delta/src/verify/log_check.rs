@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use bytes::Bytes;
 use lakerace_exec::map_slice;
 use lakerace_io::object_store::path::Path;
+use lakerace_io::option::{DROP_EMPTY_ENTRY, REPAIR, VERIFY_TABLE};
 use lakerace_io::{Error, ErrorKind, ObjectInfo, Result};
 use serde::Deserialize;
 
 use super::finding::{Finding, Subject};
 use super::fix::Fix;
+use super::lost_entry::LostEntry;
 use super::restored_entry::{EntryCopy, copies_by_entry, matches_checksums};
 use super::state::{EntryActions, LoggedFile, State};
 use super::{checkpoint, is_damage};
@@ -56,6 +58,10 @@ struct Replay<'a> {
     copies: HashMap<String, Vec<ObjectInfo>>,
     check: LogCheck,
     hypotheses: Vec<Hypothesis>,
+    /// Whether the commit of an empty last entry is to be given up.
+    drops_empty_entry: bool,
+    /// Whether `_last_checkpoint` is evidence against that, and stays.
+    keeps_hint: bool,
 }
 
 /// A checksum file of a version.
@@ -74,8 +80,8 @@ struct Hint {
 }
 
 impl LogCheck {
-    /// Reads the whole log.
-    pub fn run(table: &Table) -> Result<Self> {
+    /// Reads the whole log. `drops_empty_entry` lets an empty last entry be repaired by giving its commit up.
+    pub fn run(table: &Table, drops_empty_entry: bool) -> Result<Self> {
         let folder = table.root().clone().join(LOG);
         let depth = folder.parts().count() + 1;
         let found = table.store().list(&folder).map_err(|error| error.at(table.place()))?;
@@ -89,7 +95,9 @@ impl LogCheck {
             return Err(Error::not_found("there is no Delta table: its log has no entry").at(table.place()));
         }
         let copies = copies_by_entry(&found);
-        let mut replay = Replay { table, folder: found, copies, check: Self::default(), hypotheses: Vec::new() };
+        let (check, hypotheses) = (Self::default(), Vec::new());
+        let mut replay =
+            Replay { table, folder: found, copies, check, hypotheses, drops_empty_entry, keeps_hint: false };
         replay.check.state = entries.contains_key(&0).then(State::empty);
         let versions: BTreeSet<u64> = entries.keys().chain(&checkpoints).copied().collect();
         let versions: Vec<u64> = versions.into_iter().collect();
@@ -244,6 +252,7 @@ impl Replay<'_> {
         self.check.findings.push(finding);
         self.hypotheses.clear();
         let number = self.check.findings.len() - 1;
+        self.note_lost_entry(version, number)?;
         let before = self.check.state.take();
         let checksums = self.read(&format!(".{name}.crc"))?;
         let transaction = self.read(&format!("{version:020}.crc"))?;
@@ -273,6 +282,33 @@ impl Replay<'_> {
                 }
                 None => self.hypotheses.extend(state.map(|state| Hypothesis { finding: number, state, copy })),
             }
+        }
+        Ok(())
+    }
+
+    /// An empty last entry, of which nothing is left: its commit can be given up.
+    fn note_lost_entry(&mut self, version: u64, number: usize) -> Result<()> {
+        let is_empty =
+            |info: &&ObjectInfo| info.size_bytes == 0 && info.path == self.path(&format!("{version:020}.json"));
+        if self.folder.iter().find(is_empty).is_none() {
+            return Ok(());
+        }
+        let hint = self.folder.iter().filter_map(|info| info.path.filename()).find(|name| is_hint_name(name));
+        let hint = hint.map(str::to_owned).map(|name| self.read(&name)).transpose()?.flatten();
+        let hint = hint.and_then(|bytes| serde_json::from_slice::<Hint>(&bytes).ok()).map(|hint| hint.version);
+        let finding = &mut self.check.findings[number];
+        match LostEntry::find(&self.folder, version, hint) {
+            Ok(entry) if self.drops_empty_entry => finding.mend_by(Fix::GiveUpEntry(entry)),
+            Ok(_) => {
+                let repair = VERIFY_TABLE.with([REPAIR.given(), DROP_EMPTY_ENTRY.given()]);
+                let other = format!("without a backup, {repair} gives its commit up");
+                finding.advice = format!("{}; {other}", finding.advice);
+            }
+            Err(reason) if self.drops_empty_entry => {
+                finding.problem = format!("{}; its commit is not given up: {reason}", finding.problem);
+                self.keeps_hint = true;
+            }
+            Err(_) => {}
         }
         Ok(())
     }
@@ -396,7 +432,12 @@ impl Replay<'_> {
             Ok(_) => return Ok(()),
         };
         let fix = Fix::Remove(self.path(&name));
-        self.check.findings.push(Finding::fixable(Subject::LastCheckpoint, self.url(&name), problem, fix));
+        let finding = if self.keeps_hint {
+            Finding::new(Subject::LastCheckpoint, self.url(&name), problem, "restore the entry first")
+        } else {
+            Finding::fixable(Subject::LastCheckpoint, self.url(&name), problem, fix)
+        };
+        self.check.findings.push(finding);
         Ok(())
     }
 }

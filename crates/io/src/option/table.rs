@@ -75,7 +75,7 @@ options! {
     /// A condition on rows.
     WHERE = new("where", Text, "copy scan upsert delete compact").spark_option("where");
     /// The first rows only.
-    LIMIT = new("limit", Number, "scan history");
+    LIMIT = new("limit", Number, "copy scan history");
     /// A version of a table.
     AT = new("at", Text, "copy scan upsert restore schema").spark_option("versionAsOf");
     /// Rows of a batch, or of a checkpoint.
@@ -189,6 +189,8 @@ options! {
     DEEP = new("deep", Flag, "verify");
     /// Repair what sound files prove.
     REPAIR = new("repair", Flag, "verify");
+    /// Give the commit of an empty last entry up.
+    DROP_EMPTY_ENTRY = new("drop_empty_entry", Flag, "verify");
     /// The first version of changes.
     FROM = new("from", Number, "changes").keyword("first").spark_option("startingVersion");
     /// The last version of changes.
