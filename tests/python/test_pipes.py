@@ -216,6 +216,24 @@ def test_json_lines_are_told_however_they_begin(tmp_path: Path, front: str, how:
 
 
 @pytest.mark.parametrize("how", ["none", "gzip", "zstd"])
+def test_two_byte_order_marks_are_an_error_on_a_pipe_as_in_a_file(tmp_path: Path, how: str) -> None:
+    given = packed(b"\xef\xbb\xbf\xef\xbb\xbf" + b'{"id":1}\n', how)
+    path = tmp_path / {"none": "a.jsonl", "gzip": "a.jsonl.gz", "zstd": "a.jsonl.zst"}[how]
+    path.write_bytes(given)
+    unnamed = tmp_path / "without_an_ending"
+    unnamed.write_bytes(given)
+    for code, err in (
+        piped(given, "scan", "-", "--count")[::2],
+        piped(given, "copy", "-", tmp_path / "x.parquet")[::2],
+        piped(b"", "scan", path, "--count")[::2],
+        piped(b"", "scan", unnamed, "--count")[::2],
+    ):
+        assert code == 4
+        assert "line 1, column 1: the line is no JSON" in err
+    assert not (tmp_path / "x.parquet").exists()
+
+
+@pytest.mark.parametrize("how", ["none", "gzip", "zstd"])
 def test_one_json_array_is_refused_with_advice(tmp_path: Path, how: str) -> None:
     for text in (b'[{"id":1},\n{"id":2}]\n', b'[\n  {"id":1}\n]', b"[]"):
         code, _, err = piped(packed(text, how), "scan", "-")

@@ -70,8 +70,12 @@ impl Content {
         if let Some((_, name)) = UNREAD_PACKINGS.iter().find(|(magic, _)| front.starts_with(magic)) {
             return Self::Packed(name);
         }
-        let text = front.strip_prefix(BYTE_ORDER_MARK).unwrap_or(front).trim_ascii_start();
-        match text {
+        // Text with several marks is read without the first one: its reader says what is wrong with it.
+        let mut text = front;
+        while let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
+            text = rest;
+        }
+        match text.trim_ascii_start() {
             [] => Self::Unclear,
             [b'{', ..] => Self::Known(Format::Jsonl),
             [b'[', rest @ ..] => match rest.trim_ascii_start() {

@@ -38,6 +38,18 @@ fn text_is_told_by_its_content_however_it_is_packed() {
 }
 
 #[test]
+fn text_with_several_byte_order_marks_is_told_by_what_follows() {
+    for marks in 2..5 {
+        let front = b"\xef\xbb\xbf".repeat(marks);
+        let of = |text: &[u8]| Content::of(&[&front, text].concat());
+        assert_eq!(of(b"{\"id\":1}\n"), Content::Known(Format::Jsonl), "{marks}");
+        assert_eq!(of(b"[{\"id\":1}]"), Content::JsonArray, "{marks}");
+        assert_eq!(of(b"id,name\n"), Content::Text, "{marks}");
+        assert_eq!(of(b""), Content::Unclear, "{marks}");
+    }
+}
+
+#[test]
 fn files_and_packings_are_told_by_their_marks() {
     let cases: [(&[u8], Content); 9] = [
         (b"PAR1...", Content::Known(Format::Parquet)),
