@@ -304,3 +304,92 @@ def test_tables_on_s3(tmp_path: Path, s3: S3) -> None:
     assert lr.checksum(scan) == lr.checksum(pa.concat_tables([rows, rows]))
     with pytest.raises(lr.ConflictError):
         lr.copy(rows, f"delta:{url}", storage_options=s3.options)
+
+
+def of_nulls(ids: list[int], **columns: pa.Array) -> pa.Table:
+    """Rows whose columns have values, but for those that are given."""
+    count = len(ids)
+    known = {
+        "id": pa.array(ids, pa.int64()),
+        "text": pa.array(["x"] * count),
+        "price": pa.array([Decimal("1.25")] * count, pa.decimal128(9, 2)),
+        "part": pa.array(["p"] * count),
+        "pair": pa.array([{"a": 1, "b": "y"}] * count),
+        "list": pa.array([[1, 2]] * count),
+        "map": pa.array([[("k", 1)]] * count, pa.map_(pa.string(), pa.int64())),
+    }
+    return pa.table({**known, **columns})
+
+
+#: Columns of nulls alone, and what the table then has.
+NULLS: dict[str, tuple[Any, Any]] = {
+    "text": (pa.nulls, None),
+    "price": (pa.nulls, None),
+    "part": (pa.nulls, None),
+    "pair": (pa.nulls, None),
+    "list": (pa.nulls, None),
+    "map": (pa.nulls, None),
+    "pair.a": (lambda n: pa.array([{"a": None, "b": "y"}] * n), {"a": None, "b": "y"}),
+    "list.element": (lambda n: pa.array([[None, None]] * n), [None, None]),
+    "map.value": (lambda n: pa.array([[("k", None)]] * n, pa.map_(pa.string(), pa.null())), [("k", None)]),
+    "text as a dictionary": (
+        lambda n: pa.DictionaryArray.from_arrays(pa.array([None] * n, pa.int8()), pa.nulls(1)),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", ["none", "name"])
+@pytest.mark.parametrize("what", NULLS)
+def test_columns_of_nulls_have_the_types_of_the_table(tmp_path: Path, what: str, mode: str) -> None:
+    import deltalake
+
+    make, expected = NULLS[what]
+    name = what.replace(".", " ").split(maxsplit=1)[0]
+    table = tmp_path / "t"
+    properties = {"lakerace.primaryKey": "id", "delta.enableDeletionVectors": "false"}
+    if mode != "none":
+        properties["delta.columnMapping.mode"] = mode
+    lr.copy(of_nulls([1]), f"delta:{table}", partition_by=["part"], table_properties=properties)
+    schema = lr.scan(table).schema
+    lr.copy(of_nulls([2, 3], **{name: make(2)}), table, mode="append")
+    lr.Table(table).upsert(of_nulls([3, 4], **{name: make(2)}))
+    lr.Table(table).upsert(of_nulls([5], **{name: make(1)}), insert_only=True)
+    lr.copy(of_nulls([6], **{name: make(1)}), table, mode="append", evolve=["add", "widen"])
+    lr.copy(of_nulls([7], **{name: make(1)}, new=pa.array([1])), table, mode="append", evolve="add")
+    # pyarrow writes no dictionary of nulls.
+    column = pa.nulls(1) if what.endswith("dictionary") else make(1)
+    pq.write_table(of_nulls([8], **{name: column}), tmp_path / "n.parquet")
+    done = run("copy", tmp_path / "n.parquet", table, "--mode", "append", "--verify")
+    assert done.code == 0, done.err
+    found = lr.scan(table, columns=of_nulls([]).column_names)
+    assert found.schema == schema
+    values = {row["id"]: row[name] for row in found.to_arrow().to_pylist()}
+    assert values == {1: of_nulls([1])[name].to_pylist()[0], **dict.fromkeys(range(2, 9), expected)}
+    if mode == "none":
+        rows = deltalake.DeltaTable(table).to_pyarrow_table().to_pylist()
+        assert {row["id"]: row[name] for row in rows} == values
+    lr.copy(of_nulls([9], **{name: make(1)}), table, mode="overwrite")
+    assert lr.scan(table).to_arrow()[name].to_pylist() == [expected]
+
+
+def test_nulls_alone_have_no_type_in_a_new_column(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    nulls = of_nulls([1], new=pa.nulls(1))
+    with pytest.raises(lr.UnsupportedError, match='column "new": a column of nulls alone has no type'):
+        lr.copy(nulls, f"delta:{table}")
+    lr.copy(of_nulls([1]), f"delta:{table}")
+    with pytest.raises(lr.UnsupportedError, match='column "new": a column of nulls alone has no type'):
+        lr.copy(nulls, table, mode="append", evolve="add")
+    lr.copy(of_nulls([1]).select(["id"]), f"delta:{tmp_path / 'n'}")
+    assert lr.scan(table).count() == 1
+
+
+def test_nulls_alone_are_refused_where_the_table_takes_none(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    field = pa.field("text", pa.string(), nullable=False)
+    rows = pa.table({"id": [1], "text": ["a"]}, pa.schema([pa.field("id", pa.int64()), field]))
+    lr.copy(rows, f"delta:{table}", keep_not_null=True)
+    with pytest.raises(lr.InvalidInputError, match="text"):
+        lr.copy(pa.table({"id": [2], "text": pa.nulls(1)}), table, mode="append")
+    assert lr.scan(table).count() == 1

@@ -257,7 +257,7 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<WriteBa
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let mut properties = write.properties.clone();
             warn_of_fixed_sizes(schema, "Delta tables", table.job());
-            let nullable = table_types(schema)?;
+            let nullable = table_types(schema, None)?;
             let schema = if write.keep_not_null { not_null::kept(schema, &nullable) } else { nullable };
             check_properties(&properties, &schema)?;
             check_new_table(&schema, &write.partition_by, &properties)?;
@@ -298,8 +298,9 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<WriteBa
             )));
     }
     if write.keep_not_null {
-        let wanted = not_null::kept(schema, &table_types(schema)?);
-        not_null::check_existing(&wanted, snapshot.columns().logical(), write.evolve.add)?;
+        let known = snapshot.columns().logical();
+        let wanted = not_null::kept(schema, &table_types(schema, Some(known.fields()))?);
+        not_null::check_existing(&wanted, known, write.evolve.add)?;
     }
     Ok(WriteBase::Existing(Box::new(snapshot)))
 }

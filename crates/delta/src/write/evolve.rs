@@ -83,7 +83,7 @@ pub(crate) fn evolve(snapshot: &Snapshot, source: &Schema, allowed: Evolve, key:
     let table = snapshot.columns().logical();
     refuse_duplicates(source.fields())?;
     if allowed.add {
-        refuse_same_names(&table_types(source)?)?;
+        refuse_same_names(&table_types(source, Some(table.fields()))?)?;
     }
     let mut evolving = Evolving::new(snapshot, allowed)?;
     let mut added = Vec::new();

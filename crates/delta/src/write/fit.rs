@@ -100,7 +100,7 @@ impl Column {
             let plain = stored.clone();
             return Ok(Self { target: target.clone(), source: None, plain, stored, refuses_empty: false });
         };
-        let plain = table_type(field.data_type()).map_err(named)?;
+        let plain = table_type(field.data_type(), Some(target.logical.data_type())).map_err(named)?;
         let (to, stored) = (target.stored.data_type(), target.logical.data_type());
         let advice = format!("cast the column; where the rows come from CSV, name its type ({SCHEMA})");
         check_fields(&plain, stored, missing).map_err(named)?;
@@ -130,6 +130,9 @@ impl Column {
         let array = batch.column(source);
         if array.data_type() == &self.stored && !self.stored.is_nested() {
             return Ok(Arc::clone(array));
+        }
+        if *array.data_type() == DataType::Null {
+            return Ok(new_null_array(&self.stored, array.len()));
         }
         check_digits(&array.to_data()).map_err(named)?;
         let options = CastOptions { safe: false, ..CastOptions::default() };

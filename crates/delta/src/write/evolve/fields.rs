@@ -45,7 +45,7 @@ impl<'a> Evolving<'a> {
     /// A field that the table has: its type becomes one that holds the source's, too. That of a fixed one, of the key or of
     /// the partitions, stays.
     pub fn field(&mut self, field: &mut Value, known: &Field, source: &DataType, is_fixed: bool) -> Result<()> {
-        let source = table_type(source)?;
+        let source = table_type(source, Some(known.data_type()))?;
         let mut changes = Vec::new();
         let data_type =
             field.get_mut("type").ok_or_else(|| Error::corrupt("a field of the table's schema has no type"))?;
@@ -74,7 +74,7 @@ impl<'a> Evolving<'a> {
                 .advice("names that differ in their case alone are the same to some readers: rename one"));
         }
         check_name(field, self.highest.is_some())?;
-        let data_type = table_type(field.data_type())?;
+        let data_type = table_type(field.data_type(), None)?;
         check_added(self.snapshot, &data_type)?;
         let mut added = json_field(field.name(), &data_type)?;
         if let Some(highest) = &mut self.highest {

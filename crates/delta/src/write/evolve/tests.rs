@@ -28,7 +28,7 @@ fn types_widen_as_the_protocol_allows() {
         (T::Utf8, T::Utf8View, None),
     ];
     for (table, source, expected) in cases {
-        assert_eq!(wider(&table, &table_type(&source).unwrap()), expected, "{table} with {source}");
+        assert_eq!(wider(&table, &table_type(&source, None).unwrap()), expected, "{table} with {source}");
     }
 }
 
