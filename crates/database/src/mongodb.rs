@@ -2,6 +2,7 @@
 
 mod columns;
 mod connection;
+mod count;
 mod decimal;
 mod decode;
 mod elements;

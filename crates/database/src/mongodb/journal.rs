@@ -6,6 +6,7 @@ use lakerace_io::option::RESUME;
 use lakerace_io::{Error, Result};
 
 use super::connection::Connection;
+use super::count::count;
 use super::kept_schema::{CollectionInfo, expect_written, first_batch};
 
 /// The collection that has a document for each named load.
@@ -156,8 +157,7 @@ impl Journal {
         }
         let answer = connection.command(command(doc! { "q": query, "u": { "$set": set } }))?;
         expect_written(&answer)?;
-        let found = answer.get_i32("n").map(i64::from).or_else(|_| answer.get_i64("n")).unwrap_or(0);
-        if found != 1 {
+        if count(&answer, "n")? != Some(1) {
             return Err(Error::conflict("another run of the same load writes to the collection")
                 .advice(format!("let one of them end, then go on by {RESUME}")));
         }

@@ -4,9 +4,10 @@
 
 use bson::oid::ObjectId;
 use bson::{Bson, Document, doc};
-use lakerace_io::Result;
+use lakerace_io::{Error, Result};
 
 use super::connection::Connection;
+use super::count::count;
 use super::journal::Journal;
 use super::kept_schema::{self, CollectionInfo, KeptSchema, collection_info, first_batch};
 
@@ -35,7 +36,7 @@ pub(super) fn has_name(
     if has_row_ids && journal.documents() > 0 {
         return has_row_of(connection, journal.token);
     }
-    Ok(count(connection)? == i128::from(journal.documents()))
+    Ok(documents(connection)? == journal.documents())
 }
 
 /// Whether the location's collection has a document whose `_id` a load with this token has made.
@@ -55,20 +56,16 @@ fn has_row_of(connection: &Connection, token: [u8; 7]) -> Result<bool> {
 }
 
 /// The number of the location's documents, counted one by one: what a server keeps of it may be wrong after a crash.
-fn count(connection: &Connection) -> Result<i128> {
+fn documents(connection: &Connection) -> Result<u64> {
     let all = doc! { "$group": { "_id": Bson::Null, "documents": { "$sum": 1 } } };
     let answer = connection.command(doc! {
         "aggregate": &connection.location.collection,
         "pipeline": [all],
         "cursor": {},
     })?;
-    let found = first_batch(&answer).into_iter().next();
-    Ok(match found.as_ref().and_then(|found| found.get("documents")) {
-        Some(Bson::Int32(documents)) => i128::from(*documents),
-        Some(Bson::Int64(documents)) => i128::from(*documents),
-        Some(Bson::Double(documents)) => *documents as i128,
-        _ => 0,
-    })
+    // Without documents there is no group.
+    let Some(found) = first_batch(&answer).into_iter().next() else { return Ok(0) };
+    count(&found, "documents")?.ok_or_else(|| Error::internal("the server groups documents without their number"))
 }
 
 /// Completes the publication of an earlier run, and notes that its load is finished.

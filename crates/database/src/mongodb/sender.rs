@@ -10,6 +10,7 @@ use lakerace_io::wait::receive;
 use lakerace_io::{Error, Job, Result, runtime};
 
 use super::connection::Connection;
+use super::count::count;
 use super::failure;
 use super::kept_schema::first_batch;
 use super::statement::{Command, Statement};
@@ -151,12 +152,12 @@ impl Target {
         let errors = answer.get_array("writeErrors").map(Vec::as_slice).unwrap_or_default();
         let mut rejected = Vec::with_capacity(errors.len());
         for error in errors.iter().filter_map(Bson::as_document) {
-            let index = number(error, "index").and_then(|index| usize::try_from(index).ok());
+            let index = count(error, "index")?.and_then(|index| usize::try_from(index).ok());
             let index = index.filter(|index| *index < command.len()).ok_or_else(unaccounted)?;
-            let code = number(error, "code").and_then(|code| i32::try_from(code).ok()).unwrap_or(0);
+            let code = error.get_i32("code").unwrap_or(0);
             rejected.push(RejectedRow { index, code });
         }
-        let confirmed = number(answer, "n").and_then(|n| usize::try_from(n).ok()).ok_or_else(unaccounted)?;
+        let confirmed = count(answer, "n")?.and_then(|n| usize::try_from(n).ok()).ok_or_else(unaccounted)?;
         let expected = command.len() - rejected.len();
         // Deletes count documents, of which a key may have none.
         let is_whole = command.statement == Statement::Delete || confirmed == expected;
@@ -206,15 +207,6 @@ impl Target {
 /// The bytes of a document, which tell NaN and types apart.
 fn encoded(document: &Document) -> Option<Vec<u8>> {
     RawDocumentBuf::try_from(document.clone()).ok().map(RawDocumentBuf::into_bytes)
-}
-
-fn number(document: &Document, name: &str) -> Option<i64> {
-    match document.get(name)? {
-        Bson::Int32(value) => Some(i64::from(*value)),
-        Bson::Int64(value) => Some(*value),
-        Bson::Double(value) => Some(*value as i64),
-        _ => None,
-    }
 }
 
 fn unaccounted() -> Error {

@@ -9,6 +9,7 @@ use lakerace_format::{Batches, Expr, FilePlan, Predicate, ReadPlan, ReadRequest,
 use lakerace_io::{Error, Job, RequestPlan, Result};
 
 use super::connection::Connection;
+use super::count::count;
 use super::decode::Unknown;
 use super::filter::{is_plain_name, query};
 use super::infer::Inference;
@@ -183,8 +184,7 @@ impl MongoSource {
 
     fn documents(&self) -> Result<u64> {
         let answer = self.connection.command(doc! { "count": &self.connection.location.collection })?;
-        let documents = answer.get_i32("n").map(i64::from).or_else(|_| answer.get_i64("n")).unwrap_or(0);
-        Ok(u64::try_from(documents).unwrap_or(0))
+        count(&answer, "n")?.ok_or_else(|| Error::internal("the server counts documents without their number"))
     }
 
     /// Values of `_id` that cut the collection into even parts. A range finds values of one type only, so there are none

@@ -4,6 +4,7 @@ use bson::{Bson, DateTime, Document, doc};
 use lakerace_io::{Error, Result};
 
 use super::connection::Connection;
+use super::count::count;
 use super::kept_schema::{collection_info, expect_written, first_batch};
 use crate::TargetState;
 
@@ -52,7 +53,7 @@ impl TargetState for CollectionState {
             return Ok(self.read(name)?.as_deref() == Some(text));
         }
         expect_written(&answer)?;
-        Ok(matches!(answer.get("n"), Some(Bson::Int32(1) | Bson::Int64(1))))
+        Ok(count(&answer, "n")? == Some(1))
     }
 
     fn forget(&self, name: &str) -> Result<()> {
@@ -70,8 +71,7 @@ impl TargetState for CollectionState {
             // Servers without these ids tell an empty collection from one with documents at least.
             None => {
                 let counted = self.0.command(doc! { "count": collection, "limit": 1 })?;
-                let is_empty = counted.get("n").is_some_and(|n| matches!(n, Bson::Int32(0) | Bson::Int64(0)));
-                if is_empty { "empty".to_owned() } else { "with documents".to_owned() }
+                if count(&counted, "n")? == Some(0) { "empty".to_owned() } else { "with documents".to_owned() }
             }
         }))
     }
