@@ -272,3 +272,55 @@ def test_a_proof_that_fails(tmp_path: Path) -> None:
         lr.copy(rows([1, 2], "new"), target, key="id", mode="upsert", verify=True)
     with pytest.raises(lr.CorruptDataError, match="1 rows are still there"):
         lr.copy(rows([1]).select(["id"]), target, key="id", mode="delete", verify=True)
+
+
+def test_the_version_that_is_told_is_that_of_the_table(tmp_path: Path) -> None:
+    import deltalake
+
+    source, folder = tmp_path / "rows.parquet", tmp_path / "t"
+    options = ("--since", "id", "--mode", "upsert", "--key", "id", "--json")
+    for count in (3, 5):
+        pq.write_table(rows(list(range(count))), source)
+        told = ok("copy", source, f"delta:{folder}", *options).json
+        assert told["version"] == deltalake.DeltaTable(folder).version()
+        # A program that goes on from the version that it was told sees the property as well.
+        assert any(name.startswith("lakerace.since.") for name in deltalake.DeltaTable(folder).metadata().configuration)
+    version = deltalake.DeltaTable(folder).version()
+    idle = ok("copy", source, f"delta:{folder}", *options).json
+    assert (idle.get("version"), idle["unchanged"]) == (None, True)
+    assert deltalake.DeltaTable(folder).version() == version
+
+
+UNUSED = [
+    ("--keep-not-null",),
+    ("--partition-by", "id"),
+    ("--table-property", "a=b"),
+    ("--evolve", "add"),
+    ("--auto-compact",),
+    ("--output-format", "csv"),
+    ("--compression", "zstd"),
+    ("--bloom-filter", "id"),
+    ("--file-bytes", "1MB"),
+    ("--output-delimiter", ";"),
+]
+
+
+@pytest.mark.parametrize("option", UNUSED, ids=lambda option: option[0])
+def test_options_that_nothing_reads_are_refused_by_idle_runs_as_well(tmp_path: Path, option: tuple[str, ...]) -> None:
+    source, target = tmp_path / "rows.parquet", f"sqlite:{tmp_path / 'target.db'}#rows"
+    pq.write_table(rows(list(range(3))), source)
+    arguments = ("copy", source, target, "--since", "id", "--mode", "upsert", "--key", "id")
+    first = run(*arguments, *option)
+    assert first.code == 2
+    ok(*arguments)
+    idle = run(*arguments, *option)
+    assert (idle.code, idle.err) == (2, first.err)
+
+
+def test_options_of_csv_are_refused_by_idle_runs_into_tables(tmp_path: Path) -> None:
+    source, target = tmp_path / "rows.parquet", f"delta:{tmp_path / 't'}"
+    pq.write_table(rows(list(range(3))), source)
+    arguments = ("copy", source, target, "--since", "id", "--mode", "upsert", "--key", "id")
+    for _ in range(2):
+        assert run(*arguments, "--output-delimiter", ";").code == 2
+        ok(*arguments)

@@ -28,6 +28,7 @@ use self::mark::Mark;
 use crate::database::{DatabaseTarget, shown};
 use crate::lease::{self, Claim, Doubt, Lease};
 use crate::load::{self, digest};
+use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::options::Since;
 use crate::resolve::{LocationKind, canonical};
 use crate::target::Target;
@@ -57,7 +58,7 @@ enum Attempt {
 
 /// Copies the rows from the highest value on, into an upsert.
 pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOptions, job: &Job) -> Result<Written> {
-    check(target, options)?;
+    check(target, options, job)?;
     let name_of =
         |source: &str| digest(&json!([source, options.read.columns, options.read.filter, since.column]).to_string());
     let (name, spelled_name) = (name_of(&canonical(source)), name_of(source));
@@ -134,8 +135,6 @@ impl Unload<'_> {
         lease: Lease,
     ) -> Result<Attempt> {
         let target = DatabaseTarget::new(system, self.target).of_job(key, lease.guard());
-        // What the mode and the options say is checked as for any other copy.
-        Target::resolve(self.target, self.options, self.job)?;
         let (seen, has_failed, types) = (incoming.seen, incoming.has_failed, incoming.types);
         let written = match load::run(incoming.batches, Target::Database(target), None, self.options, self.job) {
             Ok(written) => written,
@@ -184,7 +183,8 @@ impl Unload<'_> {
     }
 }
 
-fn check(target: &str, options: &CopyOptions) -> Result<()> {
+/// Fails where an option is given that the unload does not follow, also where nothing turns out to be new.
+fn check(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
     let refuse = |message: &str, advice: String| Err(Error::usage(format!("{SINCE}: {message}")).advice(advice));
     if options.mode != CopyMode::Upsert {
         return refuse(
@@ -205,9 +205,11 @@ fn check(target: &str, options: &CopyOptions) -> Result<()> {
         return refuse("it begins at the value that is kept with the target", format!("leave {RESUME} out"));
     }
     if System::of(target).is_none() {
-        return check_table(options);
+        check_table(options)?;
+        return check_write_scope(&options.write, PlaceKind::Table, target);
     }
-    Ok(())
+    // As for any other copy.
+    Target::resolve(target, options, job)?.check_scope(&options.write)
 }
 
 /// Fails where an option is given that an upsert into a Delta table does not follow.

@@ -45,7 +45,7 @@ pub(super) fn copy(unload: &Unload<'_>, knows_types: bool) -> Result<Attempt> {
     }
     let upsert = upsert_options(unload, &before)?;
     let (seen, has_failed) = (incoming.seen, incoming.has_failed);
-    let written = match upsert_rows(unload.target, SourceRows::from(incoming.batches), &upsert, unload.job) {
+    let mut written = match upsert_rows(unload.target, SourceRows::from(incoming.batches), &upsert, unload.job) {
         Ok(changed) => changed.written,
         Err(error) if has_failed.load(Ordering::Acquire) && incoming.knows_types => {
             return Ok(Attempt::OtherTypes(error));
@@ -59,7 +59,8 @@ pub(super) fn copy(unload: &Unload<'_>, knows_types: bool) -> Result<Attempt> {
     // An overwrite after this version may have removed rows that are below the value.
     now.target = Some(before.version.unwrap_or(0).to_string());
     let fence = if written.version.is_some() { before.fence.next() } else { before.fence };
-    keep(&table, &unload.name, &fence, &now)?;
+    let kept_by = keep(&table, &unload.name, &fence, &now)?;
+    written.version = kept_by.max(written.version);
     Ok(Attempt::Done(written))
 }
 
@@ -136,20 +137,21 @@ fn property(name: &str) -> String {
     format!("{PROPERTY}{name}")
 }
 
-/// Keeps what a run has seen, unless a later run has committed rows meanwhile: that one keeps what it has seen itself.
-fn keep(table: &Table, name: &str, fence: &CommitFence, kept: &Kept) -> Result<()> {
+/// Keeps what a run has seen, unless a later run has committed rows meanwhile: that one keeps what it has seen itself. Gives the version
+/// that is made by it.
+fn keep(table: &Table, name: &str, fence: &CommitFence, kept: &Kept) -> Result<Option<u64>> {
     let set = BTreeMap::from([(property(name), kept.text()?)]);
     for _ in 0..KEEPS {
         if !table.exists()? {
             return Err(Error::conflict("the table was removed meanwhile").at(table.place()).advice("run it again"));
         }
         if !fence.matches(&table.snapshot(None)?)? {
-            return Ok(());
+            return Ok(None);
         }
         match alter(table, &AlterOptions { set: set.clone(), unset: Vec::new() }) {
             // Another writer has changed some property at this moment.
             Err(error) if error.kind() == ErrorKind::Conflict => {}
-            outcome => return outcome.map(drop),
+            outcome => return outcome.map(|altered| altered.version),
         }
     }
     let message = format!("other writers have changed the table's properties {KEEPS} times");
