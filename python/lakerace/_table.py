@@ -509,7 +509,9 @@ class Table:
             NotFoundError: There is no Delta table.
             UsageError: `drop_empty_entry` without `repair`.
         """
-        options = {"deep": deep, "repair": repair, "drop_empty_entry": drop_empty_entry} | self._options(key, memory_limit)
+        options = {"deep": deep, "repair": repair, "drop_empty_entry": drop_empty_entry} | self._options(
+            key, memory_limit
+        )
         made = _lakerace.verify(self._location, options)
         made["findings"] = [Finding(**finding) for finding in made["findings"]]
         return Verified(**{name: made[name] for name in Verified._fields})

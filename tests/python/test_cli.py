@@ -369,3 +369,40 @@ def test_demo(tmp_path: Path) -> None:
     assert steps["scan the compacted table"]["rows"] == 21_000
     assert lr.checksum(pq.read_table(tmp_path / "orders.parquet")).checksum == report["checksum"]
     assert "all checksums agree" in ok("demo", "--rows", 1000).err
+
+
+def test_a_place_without_a_table_is_told_as_such(parquet: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for place in (parquet, tmp_path / "empty", tmp_path / "nothing"):
+        for arguments in (["verify", place], ["history", place], ["compact", place], ["restore", place, "--at", "0"]):
+            done = run(*arguments, "--json")
+            assert done.code == 3
+            assert done.error["message"] == "there is no Delta table: it has no _delta_log", arguments
+            assert done.error["place"] == str(place)
+
+
+def test_a_proof_is_told(parquet: Path, tmp_path: Path) -> None:
+    done = ok("copy", parquet, tmp_path / "x.orc", "--verify")
+    checksum = ok("scan", parquet, "--checksum", "--json").json["checksum"]
+    assert f"verified: the target was read back, and has the rows that were sent (checksum {checksum})" in done.err
+    assert "verified" not in ok("copy", parquet, tmp_path / "y.orc").err
+    assert ok("copy", parquet, tmp_path / "z.orc", "--verify", "-q").err == ""
+
+
+def test_a_copy_that_deletes_says_so(parquet: Path, tmp_path: Path) -> None:
+    target = f"sqlite:{tmp_path / 'a.db'}#t"
+    ok("copy", parquet, target, "--key", "id")
+    done = ok("copy", parquet, target, "--mode", "delete", "--key", "id", "--where", "id < 2")
+    assert "deleted the rows of the keys in 2 rows: " in done.err
+    assert "copied" not in done.err
+    assert lr.scan(target).count() == 998
+
+
+def test_a_copy_has_a_limit_as_in_python(parquet: Path, tmp_path: Path) -> None:
+    ok("copy", parquet, tmp_path / "x.parquet", "--limit", "7", "--where", "id > 3")
+    lr.copy(parquet, tmp_path / "y.parquet", limit=7, where="id > 3")
+    expected = pq.read_table(parquet)["id"].to_pylist()[4:11]
+    for name in ("x.parquet", "y.parquet"):
+        assert pq.read_table(tmp_path / name)["id"].to_pylist() == expected
+    done = run("copy", parquet, f"sqlite:{tmp_path / 'a.db'}#t", "--since", "id", "--limit", "7")
+    assert done.code == 2

@@ -223,3 +223,21 @@ def test_a_mount_wants_an_empty_directory(tmp_path: Path, tree: dict[str, bytes]
         assert str(point) in done.err
     done = run("files", "mount", tmp_path / "absent.db", tmp_path / "tree")
     assert done.code == 3, done.err
+
+
+def test_errors_name_the_store_and_the_file_in_it(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("x")
+    for store in (tmp_path / "pack.db", tmp_path / "folder"):
+        ok("files", "put", store, "there", tmp_path / "in")
+        for arguments in (
+            ["rm", store, "nothing"],
+            ["ls", store, "nothing"],
+            ["stat", store, "nothing"],
+            ["get", store, "nothing"],
+            ["mv", store, "nothing", "else"],
+        ):
+            done = run("files", *arguments, "--json") if arguments[0] != "get" else run("files", *arguments)
+            assert done.code == 3, arguments
+            assert f"{store}: nothing" in (done.error["place"] if arguments[0] != "get" else done.err), arguments
+        taken = run("files", "put", store, "there", tmp_path / "in", "--mode", "error", "--json")
+        assert (taken.code, taken.error["place"]) == (7, f"{store}: there")

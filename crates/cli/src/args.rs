@@ -111,6 +111,9 @@ pub(crate) struct CopyArgs {
     /// same --key and insert the others, or delete the rows of these keys.
     #[arg(long, value_enum, default_value_t = Mode::Error)]
     pub(crate) mode: Mode,
+    /// Copy the first N rows only.
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]

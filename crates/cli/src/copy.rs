@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use lakerace::{
-    BatchRows, CopyOptions, CsvOptions, Error, Evolve, LoadOptions, ReadOptions, Result, Since, WriteOptions,
+    BatchRows, CopyMode, CopyOptions, CsvOptions, Error, Evolve, LoadOptions, ReadOptions, Result, Since, WriteOptions,
 };
 use lakerace_io::STANDARD_STREAM;
 use serde_json::json;
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
     }
     let options = CopyOptions {
         // Rows of a batch are those of a checkpoint, here.
-        read: ReadOptions { batch_rows: None, ..read_options(&args.input) },
+        read: ReadOptions { batch_rows: None, limit: args.limit, ..read_options(&args.input) },
         write: write_options(&args.write),
         format: args.write.output_format.map(Into::into),
         mode: args.mode.into(),
@@ -59,7 +59,14 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
             more["auto_compact"] = maintain::auto_compact(&args.target, &args.input.store, session);
         }
     }
-    session.done("copied", written.rows, more)
+    if let Some(checksum) = &written.checksum {
+        session.note(&format!(
+            "verified: the target was read back, and has the rows that were sent (checksum {checksum})"
+        ));
+    }
+    // A key may have no row in the target.
+    let verb = if options.mode == CopyMode::Delete { "deleted the rows of the keys in" } else { "copied" };
+    session.done(verb, written.rows, more)
 }
 
 /// Columns that a note names at most.

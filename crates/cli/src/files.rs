@@ -65,11 +65,11 @@ pub(crate) fn run(args: &FilesArgs, global: Global) -> Result<u8> {
         FilesCommand::Put(args) => put(args, PutSource::open(args)?, &opened()?),
         FilesCommand::Import(args) => import(args, ImportSource::open(args)?, &opened()?),
         FilesCommand::Get(args) => get(args, &opened()?),
-        FilesCommand::Ls(args) => show::ls(args, &opened()?),
-        FilesCommand::Rm(args) => rm(args, &opened()?),
-        FilesCommand::Mv(args) => mv(args, &opened()?),
+        FilesCommand::Ls(args) => opened().and_then(|opened| show::ls(args, &opened).map_err(opened.named())),
+        FilesCommand::Rm(args) => opened().and_then(|opened| rm(args, &opened).map_err(opened.named())),
+        FilesCommand::Mv(args) => opened().and_then(|opened| mv(args, &opened).map_err(opened.named())),
         FilesCommand::Export(args) => export(args, &opened()?),
-        FilesCommand::Stat(args) => show::stat(args, &opened()?),
+        FilesCommand::Stat(args) => opened().and_then(|opened| show::stat(args, &opened).map_err(opened.named())),
         FilesCommand::Verify(_) => return show::verify(&opened()?),
         FilesCommand::Compact(_) => compact(&opened()?),
         FilesCommand::Mount(args) => mount(args, &opened()?),
@@ -103,6 +103,12 @@ impl Opened<'_> {
     fn progress(&self) -> impl FnMut(u64, u64) -> bool {
         let job = self.session.job.clone();
         move |_, _| !job.is_cancelled()
+    }
+
+    /// Names the store, after the file in it that an error names.
+    fn named(&self) -> impl Fn(Error) -> Error {
+        let store = self.store.location().to_owned();
+        move |error| error.at(&store)
     }
 
     fn check_cancelled(&self) -> Result<()> {
@@ -200,7 +206,7 @@ fn put(args: &PutArgs, mut source: PutSource, opened: &Opened<'_>) -> Result<()>
         }
         target.finish()
     };
-    done.map_err(|e| with_advice(args.mode, e))?;
+    done.map_err(|e| opened.named()(with_advice(args.mode, e)))?;
     opened.done(&format!("put {}", human::bytes(bytes)), 1, json!({ "files": 1, "file_bytes": bytes }))
 }
 
@@ -210,7 +216,7 @@ fn get(args: &GetArgs, opened: &Opened<'_>) -> Result<()> {
             .at(&args.name)
             .advice("name a file by -o, or leave --json out"));
     }
-    let mut content = opened.store.open_read(&args.name)?;
+    let mut content = opened.store.open_read(&args.name).map_err(opened.named())?;
     let size = content.size();
     let Some(path) = &args.output else {
         let mut out = Stdout::lock();
@@ -236,7 +242,7 @@ fn copy(
     let mut at = 0;
     loop {
         opened.check_cancelled()?;
-        let len = content.read_at(at, &mut buffer)?;
+        let len = content.read_at(at, &mut buffer).map_err(opened.named())?;
         if len == 0 {
             return Ok(());
         }

@@ -185,6 +185,12 @@ impl Table {
         guarded(|| call(&self.inner.engine))
     }
 
+    /// The error of a place that is no table. `has_log` tells whether there is a folder of the log with anything in it.
+    pub(crate) fn without_log(&self, has_log: bool) -> Error {
+        let why = if has_log { "its _delta_log has no entry" } else { "it has no _delta_log" };
+        Error::not_found(format!("there is no Delta table: {why}")).at(self.place())
+    }
+
     /// What an error of opening a version means: no table here, or no such version.
     fn explain(&self, error: Error, version: Option<u64>) -> Error {
         if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Unavailable | ErrorKind::Unsupported) {
@@ -192,7 +198,7 @@ impl Table {
         }
         match self.inner.paths.store.list(&self.inner.paths.root.clone().join(LOG)) {
             Ok(found) if found.iter().all(|file| log_files::is_hidden(&file.path)) => {
-                Error::not_found("there is no Delta table: it has no _delta_log").at(self.place())
+                self.without_log(!found.is_empty())
             }
             // Listing fails as opening did: the bucket is missing, access is denied.
             Err(listing) => listing.at(self.place()),

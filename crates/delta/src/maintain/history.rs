@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use lakerace_exec::map_slice;
-use lakerace_io::{Error, Result};
+use lakerace_io::Result;
 use serde::Serialize;
 
 use crate::Table;
@@ -47,7 +47,7 @@ pub fn history(table: &Table, limit: Option<usize>) -> Result<Vec<HistoryEntry>>
     let files = table.list_log()?;
     let mut entries: Vec<&LogFile> = files.iter().filter(|file| file.kind == LogFileKind::Entry).collect();
     if entries.is_empty() {
-        return Err(Error::not_found("there is no Delta table: its log has no entry").at(table.place()));
+        return Err(table.without_log(!files.is_empty()));
     }
     entries.sort_unstable_by_key(|file| std::cmp::Reverse(file.version));
     entries.truncate(limit.unwrap_or(usize::MAX));

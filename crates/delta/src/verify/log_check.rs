@@ -92,7 +92,7 @@ impl LogCheck {
         let checksums: BTreeMap<u64, &LogFile> = of(LogFileKind::Checksum).map(|file| (file.version, file)).collect();
         let checkpoints = log_files::checkpoints(&files);
         if entries.is_empty() && checkpoints.is_empty() {
-            return Err(Error::not_found("there is no Delta table: its log has no entry").at(table.place()));
+            return Err(table.without_log(!found.is_empty()));
         }
         let copies = copies_by_entry(&found);
         let (check, hypotheses) = (Self::default(), Vec::new());
