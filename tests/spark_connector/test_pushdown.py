@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
+import functools
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pytest
 from filter_delta import QUERIES_AT_ONCE, by_statistics
 from pyspark.sql import DataFrame, SparkSession
 
@@ -80,6 +85,77 @@ def test_parquet(spark: SparkSession, tmp_path: Path) -> None:
         check("Parquet", spark.read.parquet(str(path)), tried(PARQUET))
     finally:
         spark.conf.set(PARQUET_PUSHDOWN, before)
+
+
+#: Kinds of which Spark takes extremes from footers. It says itself where a footer has none.
+EXTREMES = ("f64", "f32", "i8", "i16", "i32", "i64", "day", "flag")
+NO_EXTREMES = "No min/max (value )?found|getMinMaxFromColumnStatistics"
+
+
+def extremes(spark: SparkSession, file_format: str, paths: dict[Path, list[str]], pushed: bool) -> list[list[str]]:
+    """The least, the greatest and the count of values of columns of each file, by footers or by the rows."""
+    spark.conf.set(f"spark.sql.{file_format}.aggregatePushdown", str(pushed).lower())
+    queries = []
+    for number, (path, kinds) in enumerate(paths.items()):
+        fields = [(name, kind) for kind in kinds for name in ("min", "max", "count")]
+        texts = [f"'{name} {kind}', CAST({name}({kind}) AS STRING)" for name, kind in fields]
+        queries.append(
+            spark.read.format(file_format)
+            .load(str(path))
+            .selectExpr(f"{number} AS number", f"map({', '.join(texts)}) AS found")
+        )
+    query = functools.reduce(DataFrame.unionAll, queries)
+    plan = query._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("PushedAggregation: [MIN") == (len(queries) if pushed else 0)
+    # The zeros are equal: a bound of both is the one of the sign that includes them.
+    rows = {row.number: sorted(row.found.items()) for row in query.collect()}
+    return [[f"{name} {'0.0' if text == '-0.0' else text}" for name, text in rows[at]] for at in range(len(queries))]
+
+
+@pytest.mark.parametrize("file_format", ["orc", "parquet"])
+def test_extremes_of_footers(spark: SparkSession, tmp_path: Path, file_format: str) -> None:
+    rows = table(EXTREMES)
+    files: dict[Path, list[str]] = {}
+    left_out: dict[Path, list[str]] = {}
+    for first in [*range(0, rows.num_rows, GROUP_ROWS), rows.num_rows]:
+        path = tmp_path / f"{first}.{file_format}"
+        group = rows.slice(first, GROUP_ROWS) if first < rows.num_rows else rows
+        lr.copy(group, path)
+        kinds = {kind: has_extremes(group[kind], file_format) for kind in EXTREMES}
+        files[path] = [kind for kind in EXTREMES if kinds[kind]]
+        left_out[path] = [kind for kind in EXTREMES if not kinds[kind]]
+    files = {path: kinds for path, kinds in files.items() if kinds}
+    settings = {"sources.useV1SourceList": "", "codegen.wholeStage": "false", "codegen.factoryMode": "NO_CODEGEN"}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(f"spark.sql.{name}", value)
+        pushed, plain = (extremes(spark, file_format, files, pushed) for pushed in (True, False))
+        assert pushed == plain
+        refused = [(path, kind) for path, kinds in left_out.items() for kind in kinds]
+        for path, kind in refused:
+            with pytest.raises(Exception, match=NO_EXTREMES):
+                extremes(spark, file_format, {path: [kind]}, pushed=True)
+    finally:
+        for name in (*settings, f"{file_format}.aggregatePushdown"):
+            spark.conf.unset(f"spark.sql.{name}")
+    print(f"{file_format}: {sum(map(len, pushed))} extremes and counts by footers, {len(refused)} left out")
+    assert sum(map(len, files.values())) == {"orc": 72, "parquet": 61}[file_format]
+
+
+def has_extremes(column: pa.ChunkedArray, file_format: str) -> bool:
+    """Whether a footer has extremes that all engines agree on."""
+    values = [value for value in column.to_pylist() if value is not None]
+    if any(isinstance(value, float) and math.isnan(value) for value in values):
+        return False
+    if file_format == "orc":
+        return True
+    # Spark filters Parquet files by their footers: bounds include what it looks for in place of days that its calendar skips.
+    return bool(values) and not (isinstance(values[0], datetime.date) and is_doubtful(max(values)))
+
+
+def is_doubtful(day: datetime.date) -> bool:
+    """Whether Java's old calendar skips a day, or has it in place of another."""
+    return datetime.date(1582, 10, 5) <= day < datetime.date(1582, 10, 25)
 
 
 def test_delta(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ impl Column {
 
     /// Statistics of the file, of this column and its children in the order of their ids.
     pub(crate) fn push_file_statistics(&self, out: &mut Vec<proto::ColumnStatistics>) {
-        out.push(self.file.to_proto());
+        out.push(self.file.to_file_proto());
         self.children.iter().for_each(|child| child.push_file_statistics(out));
     }
 

@@ -223,7 +223,23 @@ impl Statistics {
         }
     }
 
-    /// The message for an index or footer.
+    /// The message for the file's footer. Engines answer minima and maxima by it and filter by the others: a bound is exact or left out.
+    pub(crate) fn to_file_proto(&self) -> proto::ColumnStatistics {
+        let mut wire = self.to_proto();
+        match &self.kind {
+            // Engines disagree on the place of NaN. A message without bounds would say that there are no values.
+            Kind::Double { nan: true, .. } => wire.double_statistics = None,
+            Kind::Date(range) => {
+                let (minimum, maximum) = range.unzip();
+                wire.date_statistics = Some(Box::new(proto::DateStatistics { minimum, maximum }));
+            }
+            Kind::Timestamp(range) => wire.timestamp_statistics = Some(Box::new(timestamp_proto(*range))),
+            _ => (),
+        }
+        wire
+    }
+
+    /// The message for a row index or a stripe, by which engines filter: bounds include what they look for.
     pub(crate) fn to_proto(&self) -> proto::ColumnStatistics {
         let mut wire = proto::ColumnStatistics {
             number_of_values: Some(self.values),
@@ -273,7 +289,10 @@ impl Statistics {
             Kind::Binary { bytes } => {
                 wire.binary_statistics = Some(Box::new(proto::BinaryStatistics { sum: i64::try_from(*bytes).ok() }));
             }
-            Kind::Timestamp(range) => wire.timestamp_statistics = Some(Box::new(timestamp_proto(*range))),
+            Kind::Timestamp(range) => {
+                let widened = range.map(|(min, max)| (min, outward(max)));
+                wire.timestamp_statistics = Some(Box::new(timestamp_proto(widened)));
+            }
             Kind::Collection { range, children } => {
                 let (min_children, max_children) = range.unzip();
                 wire.collection_statistics = Some(Box::new(proto::CollectionStatistics {
@@ -291,7 +310,7 @@ impl Statistics {
 /// not what readers take missing ones for: none in the minimum, all in the maximum.
 fn timestamp_proto(range: Option<(Instant, Instant)>) -> proto::TimestampStatistics {
     const ALL: u32 = 999_999;
-    let (min, max) = range.map(|(min, max)| (min, outward(max))).unzip();
+    let (min, max) = range.unzip();
     proto::TimestampStatistics {
         minimum: min.map(|(millis, _)| millis),
         maximum: max.map(|(millis, _)| millis),

@@ -107,6 +107,33 @@ fn bounds_include_days_that_stand_for_skipped_ones() {
 }
 
 #[test]
+fn bounds_of_a_file_are_exact_or_left_out() {
+    const FIRST: i64 = -141_427; // 1582-10-15
+    let mut days = Statistics::new(&OrcKind::Date);
+    days.add_ints(&[FIRST - 5, FIRST]);
+    let wire = days.to_file_proto().date_statistics.unwrap();
+    assert_eq!((wire.minimum.map(i64::from), wire.maximum.map(i64::from)), (Some(FIRST - 5), Some(FIRST)));
+    let instant = (FIRST * 86_400_000, 5);
+    for kind in [OrcKind::Timestamp, OrcKind::TimestampInstant] {
+        let mut times = Statistics::new(&kind);
+        times.add_instants(instant, instant);
+        let wire = times.to_file_proto().timestamp_statistics.unwrap();
+        assert_eq!((wire.minimum_utc, wire.maximum_utc), (Some(instant.0), Some(instant.0)));
+        assert_eq!((wire.minimum_nanos, wire.maximum_nanos), (Some(6), Some(6)));
+    }
+    for values in [&[1.5, f64::NAN][..], &[f64::NAN][..]] {
+        let mut floats = Statistics::new(&OrcKind::Double);
+        floats.add_floats(values.iter().copied());
+        assert_eq!(floats.to_file_proto().double_statistics, None);
+    }
+    let mut numbers = Statistics::new(&OrcKind::Double);
+    numbers.add_floats([1.5].into_iter());
+    assert_eq!(numbers.to_file_proto(), numbers.to_proto());
+    let nothing = Statistics::new(&OrcKind::Double);
+    assert_eq!(nothing.to_file_proto(), nothing.to_proto());
+}
+
+#[test]
 fn lengths_and_counts_add_up() {
     let wire = merged(&OrcKind::Boolean, [|s| s.add_trues(3), |s| s.add_trues(4)]);
     assert_eq!(wire.bucket_statistics.unwrap().count, [7]);
