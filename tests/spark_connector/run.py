@@ -30,9 +30,11 @@ PATIENCE = [
     "-Wignore::FutureWarning",
 ]
 
-sys.path[:0] = [str(ROOT / "spark"), str(ROOT / "tests" / "python")]
+sys.path[:0] = [str(ROOT / "spark"), str(ROOT / "tests" / "python"), str(ROOT / "bench")]
 import build  # noqa: E402
 import summary  # noqa: E402
+
+from lakerace_bench import s3_server  # noqa: E402
 
 
 def numbers(report: Path) -> summary.Numbers:
@@ -58,6 +60,8 @@ def main(arguments: list[str]) -> int:
             "PYTHONPATH": str(ROOT / "python"),
             "PYSPARK_PYTHON": str(python),
             "TZ": "UTC",
+            # SeaweedFS stands next to this Python, and not next to that of the tests.
+            s3_server.VARIABLE: s3_server.named() or s3_server.versitygw() or s3_server.weed() or "",
         }
         for name in ("SPARK_HOME", "VIRTUAL_ENV"):
             environment.pop(name, None)

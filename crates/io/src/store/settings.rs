@@ -45,9 +45,12 @@ impl Settings {
             check(name, key, value)?;
             settings.insert(key.as_ref().to_owned(), value.to_owned());
         }
-        if let Some(profile) = &translated.profile {
+        let mut keys = translated.options.keys().filter_map(|name| config_key(name));
+        if translated.profile.is_some() || keys.any(|key| key == AmazonS3ConfigKey::AccessKeyId) {
             // A token of the environment belongs to the environment's keys.
             settings.remove(AmazonS3ConfigKey::Token.as_ref());
+        }
+        if let Some(profile) = &translated.profile {
             for (name, value) in profile_settings(profile)? {
                 let key = config_key(name).ok_or_else(|| unknown_option(name))?;
                 check(&format!("{name} of the profile {profile:?}"), key, &value)?;

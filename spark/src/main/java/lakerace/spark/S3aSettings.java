@@ -6,7 +6,10 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.SparkSession;
 
-/** What Hadoop's configuration says of S3, as the engine's options: those of a bucket before those of all. */
+/**
+ * What Hadoop's configuration says of S3, as the engine's options: those of a bucket before those of all. What Spark or Hadoop says by itself is
+ * left to the environment.
+ */
 final class S3aSettings {
   /** The setting that names who hands out credentials. */
   static final String PROVIDER = "fs.s3a.aws.credentials.provider";
@@ -23,6 +26,12 @@ final class S3aSettings {
     {"access.key", KEY}, {"secret.key", SECRET}, {"session.token", TOKEN}, {"endpoint.region", "storage.aws_region"}, {"endpoint", "storage.aws_endpoint"},
   };
 
+  /** The source of the settings that Spark makes where nothing says otherwise. */
+  private static final String SPARK_DEFAULTS = "Set by Spark to default values";
+
+  /** Ends the source of the token that Spark copies from its environment, as it does the keys of that environment. */
+  private static final String TOKEN_VARIABLE = " from AWS_SESSION_TOKEN";
+
   private S3aSettings() {}
 
   /** Adds what Hadoop's configuration says of the store of a location; what options say in the engine's own names stays. */
@@ -31,7 +40,7 @@ final class S3aSettings {
     String bucket = bucket(location);
     boolean hasKeys = options.containsKey(KEY);
     for (String[] name : NAMES) {
-      String value = secret(hadoop, bucket, name[0]);
+      String value = name[1].equals(TOKEN) && isTokenOfOthers(hadoop, bucket) ? "" : secret(hadoop, bucket, name[0]);
       if (!value.isEmpty() && !(hasKeys && (name[1].equals(SECRET) || name[1].equals(TOKEN)))) {
         options.putIfAbsent(name[1], value);
       }
@@ -87,7 +96,7 @@ final class S3aSettings {
   private static String secret(Configuration hadoop, String bucket, String name) {
     try {
       char[] own = bucket == null ? null : hadoop.getPassword(PREFIX + "bucket." + bucket + "." + name);
-      char[] value = own != null ? own : hadoop.getPassword(PREFIX + name);
+      char[] value = own != null || isDefault(hadoop, PREFIX + name) ? own : hadoop.getPassword(PREFIX + name);
       return value == null ? "" : new String(value).trim();
     } catch (IOException error) {
       throw LakeraceException.usage("Hadoop can't read its setting " + PREFIX + name + ": " + error.getMessage());
@@ -100,7 +109,27 @@ final class S3aSettings {
   }
 
   private static boolean isGiven(Configuration hadoop, String name) {
+    return hadoop.get(name) != null && !isDefault(hadoop, name);
+  }
+
+  /** Whether a setting has the value that Hadoop or Spark gives it by itself. */
+  private static boolean isDefault(Configuration hadoop, String name) {
+    String source = source(hadoop, name);
+    return source.endsWith("core-default.xml") || source.equals(SPARK_DEFAULTS);
+  }
+
+  /** Whether the token is of the environment, and the key is not: the two are of different users. */
+  private static boolean isTokenOfOthers(Configuration hadoop, String bucket) {
+    String key = PREFIX + "access.key";
+    boolean isKeyOfBucket = bucket != null && isGiven(hadoop, PREFIX + "bucket." + bucket + ".access.key");
+    boolean isTokenOfBucket = bucket != null && isGiven(hadoop, PREFIX + "bucket." + bucket + ".session.token");
+    boolean isTokenCopied = !isTokenOfBucket && source(hadoop, PREFIX + "session.token").endsWith(TOKEN_VARIABLE);
+    return isTokenCopied && (isKeyOfBucket || !source(hadoop, key).endsWith(" from AWS_ACCESS_KEY_ID"));
+  }
+
+  /** What has set a setting last; empty where nothing has. */
+  private static String source(Configuration hadoop, String name) {
     String[] sources = hadoop.getPropertySources(name);
-    return hadoop.get(name) != null && !(sources != null && sources.length > 0 && sources[sources.length - 1].endsWith("core-default.xml"));
+    return sources == null || sources.length == 0 ? "" : sources[sources.length - 1];
   }
 }
