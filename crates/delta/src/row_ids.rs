@@ -31,13 +31,16 @@ pub const POSITION_COLUMN: &str = "_pos";
 pub struct RowFile {
     /// Its name in the log.
     pub name: String,
+    /// Its place, as plans name it.
+    pub url: String,
     /// Its size.
     pub size_bytes: u64,
 }
 
 /// The files of a version.
 pub fn row_files(snapshot: &Snapshot) -> Result<Vec<RowFile>> {
-    let file = |file: &TableFile| RowFile { name: file.path.clone(), size_bytes: file.size_bytes };
+    let file =
+        |file: &TableFile| RowFile { name: file.path.clone(), url: file.object.url(), size_bytes: file.size_bytes };
     Ok(snapshot.files()?.files.iter().map(file).collect())
 }
 

@@ -63,8 +63,8 @@ pub use lakerace_delta::{
 };
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::{
-    Batches, Codec, ColumnUnion, Compression, CsvOptions, Expr, Extremes, FieldPaths, Format, OnBadRow, OrcOptions,
-    ParquetOptions, ReadPlan, ReadRequest, Sink, Source, SourceInfo, TimestampUnit, WriteOptions, Written,
+    Batches, Codec, ColumnUnion, Compression, CsvOptions, Expr, Extremes, FieldPaths, FilePlan, Format, OnBadRow,
+    OrcOptions, ParquetOptions, ReadPlan, ReadRequest, Sink, Source, SourceInfo, TimestampUnit, WriteOptions, Written,
     with_instants_in_utc,
 };
 pub use lakerace_io::option;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use lakerace_database::System;
 use lakerace_delta::{Snapshot, SourceRows};
-use lakerace_format::{Batches, Extremes, FieldPaths, Predicate, ReadPlan, ReadRequest, Source, requested_schema};
+use lakerace_format::{
+    Batches, Expr, Extremes, FieldPaths, Predicate, ReadPlan, ReadRequest, Source, requested_schema,
+};
 use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result};
 
 use crate::checksum::{Checksum, checksum};
@@ -40,6 +42,24 @@ impl Scan {
         Self::open_for_fields(location, options, FieldPaths::new(), job)
     }
 
+    /// Like [`Self::open`], for a caller that reads no rows: of a Delta table no data file is opened, and the plan has none to read.
+    ///
+    /// # Errors
+    /// As those of [`Self::open`], but for those of a table's data files.
+    pub fn describe(location: &str, options: &ReadOptions, job: &Job) -> Result<Self> {
+        let filter = options.filter.as_deref().map(parse_filter).transpose()?;
+        let opened = dataset::open(location, options, filter.as_ref(), job)?;
+        // A table's log has its schema. Of files the schema is what their footers say.
+        let limit = if opened.version.is_some() { Some(0) } else { options.limit };
+        let options = ReadOptions { limit, ..options.clone() };
+        Self::plan_opened(location, opened, &options, (filter, FieldPaths::new()), None, job)
+    }
+
+    /// All rows that there are, whether they are read or not, where metadata that are open tell.
+    pub fn total_rows(&self) -> Option<u64> {
+        self.source.info().rows
+    }
+
     /// Like [`Self::open`], for rows that go to a target of this kind: options of the CSV dialect apply to it, too.
     pub(crate) fn open_for_target(
         location: &str,
@@ -67,7 +87,19 @@ impl Scan {
         job: &Job,
     ) -> Result<Self> {
         let filter = options.filter.as_deref().map(parse_filter).transpose()?;
-        let Opened { source, version } = dataset::open(location, options, filter.as_ref(), job)?;
+        let opened = dataset::open(location, options, filter.as_ref(), job)?;
+        Self::plan_opened(location, opened, options, (filter, fields), target, job)
+    }
+
+    fn plan_opened(
+        location: &str,
+        opened: Opened,
+        options: &ReadOptions,
+        (filter, fields): (Option<Expr>, FieldPaths),
+        target: Option<PlaceKind>,
+        job: &Job,
+    ) -> Result<Self> {
+        let Opened { source, version } = opened;
         check_read_scope(options, PlaceKind::of_source(&source.info().format), target, &database::shown(location))?;
         let request = ReadRequest {
             columns: options.columns.clone(),

@@ -1,8 +1,9 @@
 //! Planning a read in the driver.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-use lakerace::{Error, FieldPaths, ReadPlan, ReadRequest, Result, Scan, row_files, schema_with_ids};
+use lakerace::{Error, FieldPaths, FilePlan, ReadPlan, ReadRequest, Result, Scan, row_files, schema_with_ids};
 use serde::{Deserialize, Serialize};
 
 use crate::call::{RECORD, STEP, UNIT_OF_NAMES};
@@ -27,7 +28,7 @@ const MOST_TASKS: u64 = 100_000;
 ///
 /// The records: the schema as Spark's JSON, how each column can be filtered, the version (empty where there is none), bytes and
 /// rows (empty where they are not known), the plan in words, and then one for each task, which is its plan, or one for each column of
-/// which the extremes are asked for.
+/// which the extremes are asked for. Options that ask for none of it have the location described, and no data file of a table is opened.
 pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
     let settings = Settings::parse(options)?;
     if let Some(feed) = Feed::of(&settings)? {
@@ -52,8 +53,15 @@ pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
     read.limit = settings.get("query.limit").and_then(|limit| limit.parse().ok());
     // Rows with their ids are read with all fields.
     let fields = settings.get("query.fields").filter(|_| !with_ids).map(field_paths).unwrap_or_default();
-    let scan = Scan::open_for_fields(location, &read, fields, &settings.job_of_driver()?)?;
-    let mut records = described(&scan)?;
+    let job = settings.job_of_driver()?;
+    if !settings.asks() {
+        let scan = Scan::describe(location, &read, &job)?;
+        let is_table = scan.plan().request.version.is_some();
+        let rows = if is_table { scan.total_rows() } else { scan.plan().rows_at_most() };
+        return Ok(described(&scan, rows)?.join(&RECORD.to_string()));
+    }
+    let scan = Scan::open_for_fields(location, &read, fields, &job)?;
+    let mut records = described(&scan, scan.plan().rows_at_most())?;
     if let Some(names) = extreme_of {
         records.extend(extremes::records(&scan, names)?);
     } else if with_ids {
@@ -80,8 +88,8 @@ fn field_paths(text: &str) -> FieldPaths {
     fields
 }
 
-/// What is known of a scan.
-fn described(scan: &Scan) -> Result<Vec<String>> {
+/// The records that say what is known of a scan with so many rows.
+fn described(scan: &Scan, rows: Option<u64>) -> Result<Vec<String>> {
     let plan = scan.plan();
     let fitted = fitted_schema(&plan.schema);
     let schema = match scan.table_schema_text() {
@@ -94,7 +102,7 @@ fn described(scan: &Scan) -> Result<Vec<String>> {
         filtering(&plan.schema),
         number(plan.request.version),
         kept_bytes(plan).to_string(),
-        number(plan.rows_at_most()),
+        number(rows),
         summary(plan),
     ])
 }
@@ -128,7 +136,7 @@ pub(crate) struct RowTask {
     pub plan: ReadPlan,
 }
 
-/// The tasks of a read with ids, as JSON: some files each.
+/// The tasks of a read with ids, as JSON: some files each, of those that the filter does not exclude.
 fn row_tasks(location: &str, plan: &ReadPlan, settings: &Settings) -> Result<Vec<String>> {
     let version = plan
         .request
@@ -136,8 +144,11 @@ fn row_tasks(location: &str, plan: &ReadPlan, settings: &Settings) -> Result<Vec
         .ok_or_else(|| Error::unsupported("rows of files have no ids: only those of Delta tables have").at(location))?;
     let columns = plan.schema.fields().iter().map(|field| field.name().clone()).collect();
     let request = ReadRequest { columns: Some(columns), ..plan.request.clone() };
+    let is_read = |file: &&FilePlan| file.units.iter().any(|unit| unit.pruned.is_none());
+    let read: HashSet<&str> = plan.files.iter().filter(is_read).map(|file| file.url.as_str()).collect();
+    let mut files = row_files(location, version, &settings.storage(), &settings.job()?)?;
+    files.retain(|file| read.contains(file.url.as_str()));
     let plan = ReadPlan { request, schema: schema_with_ids(&plan.schema), files: Vec::new(), ..plan.clone() };
-    let files = row_files(location, version, &settings.storage(), &settings.job()?)?;
     let each = task_bytes(files.iter().map(|file| file.size_bytes).sum(), settings)?;
     let (mut tasks, mut bytes) = (Vec::<Vec<String>>::new(), u64::MAX);
     for file in files {

@@ -13,6 +13,8 @@ use crate::credentials;
 
 /// What comes before properties of tables, whose names have capitals.
 const PROPERTY: &str = "table.";
+/// What comes before the settings of a query.
+const QUERY: &str = "query.";
 /// What comes before the settings of a store.
 const STORAGE: &str = "storage.";
 /// What comes before settings of Hadoop's, by which its providers find credentials, and the bucket that these are for.
@@ -36,6 +38,11 @@ impl Settings {
     /// An option's text.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
+    }
+
+    /// Whether a query asks for rows or for what metadata tell of them.
+    pub(crate) fn asks(&self) -> bool {
+        self.0.keys().any(|name| name.starts_with(QUERY))
     }
 
     /// An option that the engine parses.

@@ -78,8 +78,9 @@ final class MetadataQuery {
       }
     }
     List<String> extremes = columns.isEmpty() ? null : Plan.extremes(location, options, columns);
-    // Files may be others by now; a version is the same for ever.
-    OptionalLong rows = table.version.isEmpty() ? Plan.of(location, options).rows : table.rows;
+    // Files may be others by now; a version is the same for ever. Its log may not know the number.
+    boolean isKnown = !table.version.isEmpty() && table.rows.isPresent();
+    OptionalLong rows = isKnown ? table.rows : Plan.rows(location, options);
     StructType schema = new StructType();
     Object[] values = new Object[functions.length];
     for (int at = 0; at < functions.length; at++) {

@@ -46,6 +46,13 @@ final class Plan {
     }
   }
 
+  /** The number of all rows, for which footers are read. */
+  static OptionalLong rows(String location, Map<String, String> options) {
+    Map<String, String> query = new HashMap<>(options);
+    query.put("query.rows", "true");
+    return of(location, query).rows;
+  }
+
   /** The least and the greatest values of columns, as whole numbers by {@link Native#UNIT}; an empty text where metadata do not tell. */
   static List<String> extremes(String location, Map<String, String> options, Collection<String> columns) {
     Map<String, String> query = new HashMap<>(options);
