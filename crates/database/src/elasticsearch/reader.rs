@@ -1,19 +1,18 @@
 //! Reads an index: a view, some slices of it, page after page.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
-use crossbeam_channel::{Receiver, Sender, bounded};
+use lakerace_exec::{ProducerThreads, ValueSender};
 use lakerace_format::Predicate;
 use lakerace_io::option::SCHEMA;
+use lakerace_io::threads::not_started;
 use lakerace_io::wait::lock;
-use lakerace_io::{Error, Job, Result, panics, runtime};
+use lakerace_io::{Error, Job, Result, runtime};
 use serde_json::{Map, Value, json};
 
 use super::client::{Client, Request, Said, is_too_large};
@@ -57,19 +56,10 @@ pub(super) struct Scan {
     pub tells_unmapped: bool,
 }
 
-enum Message {
-    Batch(RecordBatch),
-    Failed(Error),
-    End,
-}
-
 /// The batches of a read.
 pub(super) struct Reading {
-    receiver: Option<Receiver<Message>>,
-    threads: Vec<JoinHandle<()>>,
-    stop: Arc<AtomicBool>,
-    /// Slices that have not come to their end.
-    open_slices: usize,
+    /// `None` while it is dropped.
+    slices: Option<ProducerThreads<RecordBatch, Error>>,
     left: u64,
     batch: Option<RecordBatch>,
     batch_rows: usize,
@@ -85,7 +75,6 @@ struct Slice {
     view: Arc<PointInTime>,
     number: usize,
     of: usize,
-    stop: Arc<AtomicBool>,
     unmapped: Arc<Mutex<BTreeSet<String>>>,
 }
 
@@ -97,35 +86,15 @@ impl Scan {
         let (job, batch_rows) = (self.job.clone(), self.batch_rows);
         let left = self.limit.unwrap_or(u64::MAX);
         let scan = Arc::new(self);
-        let stop = Arc::new(AtomicBool::new(false));
-        let (sender, receiver) = bounded(slices);
-        let mut reading = Reading {
-            receiver: Some(receiver),
-            threads: Vec::new(),
-            stop: Arc::clone(&stop),
-            open_slices: slices,
-            left,
-            batch: None,
-            batch_rows,
-            job,
-            unmapped: Arc::default(),
-            _view: Arc::clone(&view),
+        let unmapped = Arc::default();
+        let producer = |number| {
+            let (scan, view, unmapped) = (Arc::clone(&scan), Arc::clone(&view), Arc::clone(&unmapped));
+            let slice = Slice { scan, view, number, of: slices, unmapped };
+            move |sender: &ValueSender<RecordBatch, Error>| slice.pages(sender)
         };
-        for number in 0..slices {
-            let slice = Slice {
-                scan: Arc::clone(&scan),
-                view: Arc::clone(&view),
-                number,
-                of: slices,
-                stop: Arc::clone(&stop),
-                unmapped: Arc::clone(&reading.unmapped),
-            };
-            let sender = sender.clone();
-            let thread = std::thread::Builder::new().name(format!("slice-{number}"));
-            let started = thread.spawn(move || slice.run(&sender));
-            reading.threads.push(started.map_err(|error| lakerace_io::threads::not_started(&error))?);
-        }
-        Ok(reading)
+        let started = ProducerThreads::start("lakerace-slice", slices as u64, &job, (0..slices).map(producer));
+        let slices = Some(started.map_err(|error| not_started(&error))?.joined());
+        Ok(Reading { slices, left, batch: None, batch_rows, job, unmapped, _view: view })
     }
 
     fn slices(&self) -> usize {
@@ -138,15 +107,7 @@ impl Scan {
 }
 
 impl Slice {
-    fn run(&self, sender: &Sender<Message>) {
-        let outcome = panics::caught(|| self.pages(sender))
-            .unwrap_or_else(|_| Err(Error::internal("a thread that decodes hits panicked")));
-        let last = outcome.map_or_else(Message::Failed, |()| Message::End);
-        // Nobody listens when the read was given up.
-        let _ = sender.send(last);
-    }
-
-    fn pages(&self, sender: &Sender<Message>) -> Result<()> {
+    fn pages(&self, sender: &ValueSender<RecordBatch, Error>) -> Result<()> {
         let scan = &self.scan;
         let mut decoder = Decoder::new(Arc::clone(&scan.schema), &scan.properties, scan.known.as_deref())?;
         decoder.unmapped = UnmappedNames::new(scan.tells_unmapped);
@@ -205,16 +166,16 @@ impl Slice {
     }
 
     /// Gives a batch away, and says whether more is wanted.
-    fn send(&self, batch: RecordBatch, sender: &Sender<Message>) -> Result<bool> {
+    fn send(&self, batch: RecordBatch, sender: &ValueSender<RecordBatch, Error>) -> Result<bool> {
         let kept = match &self.scan.filter {
             Some(filter) => filter_record_batch(&batch, &filter.evaluate(&batch)?).map_err(Error::unexpected)?,
             None => batch,
         };
         if kept.num_rows() == 0 {
-            return Ok(!self.stop.load(Ordering::Relaxed));
+            return Ok(sender.has_receiver());
         }
         let wanted = kept.project(&self.scan.projection).map_err(Error::unexpected)?;
-        Ok(sender.send(Message::Batch(wanted)).is_ok() && !self.stop.load(Ordering::Relaxed))
+        Ok(sender.send(Ok(wanted), 1).is_ok())
     }
 
     fn next_size(&self, asked: usize, bytes: usize) -> usize {
@@ -312,22 +273,13 @@ impl Iterator for Reading {
             if let Some(batch) = self.batch.take() {
                 return Some(Ok(self.cut(batch)));
             }
-            if self.open_slices == 0 {
-                self.warn();
-                return None;
-            }
-            if let Err(error) = self.job.check() {
-                return Some(Err(error));
-            }
-            let received = self.receiver.as_ref()?.recv_timeout(std::time::Duration::from_millis(200));
-            match received {
-                Ok(Message::Batch(batch)) => self.batch = Some(batch),
-                Ok(Message::End) => self.open_slices -= 1,
-                Ok(Message::Failed(error)) => return Some(Err(error)),
-                Err(crossbeam_channel::RecvTimeoutError::Timeout) => {}
-                Err(crossbeam_channel::RecvTimeoutError::Disconnected) => {
-                    return Some(Err(Error::internal("a slice ended without saying so")));
+            match self.slices.as_mut()?.take() {
+                Ok(Some(batch)) => self.batch = Some(batch),
+                Ok(None) => {
+                    self.warn();
+                    return None;
                 }
+                Err(error) => return Some(Err(error)),
             }
         }
     }
@@ -365,12 +317,8 @@ impl Reading {
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        // Threads that wait for room in the channel go on, and see that nobody listens.
-        self.receiver = None;
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
+        // Its threads say what they have left out before it is told.
+        self.slices = None;
         self.warn();
     }
 }

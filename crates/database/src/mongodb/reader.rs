@@ -1,7 +1,6 @@
 //! Reads documents in the background, and makes batches of them.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
@@ -9,8 +8,9 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
 use bson::{Document, RawDocumentBuf};
 use futures::StreamExt;
+use lakerace_exec::{Interruption, ProducerThreads, ValueSender};
 use lakerace_format::{Batches, Predicate};
-use lakerace_io::wait::receive;
+use lakerace_io::threads::not_started;
 use lakerace_io::{Error, RequestKind, Result, runtime};
 use mongodb::raw_batch_cursor::{RawBatch, RawBatchCursor};
 
@@ -24,11 +24,14 @@ const ANSWER_DOCUMENTS: u32 = 4000;
 /// Answers that wait for the decoder.
 const ANSWERS_AHEAD: usize = 1;
 /// Batches that wait for the caller.
-const BATCHES_AHEAD: usize = 2;
+const BATCHES_AHEAD: u64 = 2;
 /// Bytes of documents of a batch at most, about.
 const BATCH_BYTES: usize = 16 << 20;
 /// How long a server may take for one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Where the thread of a part puts its batches.
+type BatchSender = ValueSender<RecordBatch, Error>;
 
 /// What a server is asked for.
 #[derive(Debug, Clone, Default)]
@@ -81,8 +84,11 @@ impl Query {
     }
 }
 
+/// The answers to a query that runs in the background; `None` after the last one.
+type Answers = tokio::sync::mpsc::Receiver<Result<Option<RawBatch>>>;
+
 /// Runs a query in the background.
-fn answers(connection: &Connection, query: Query) -> Result<tokio::sync::mpsc::Receiver<Result<RawBatch>>> {
+fn answers(connection: &Connection, query: Query) -> Result<Answers> {
     let (sender, receiver) = tokio::sync::mpsc::channel(ANSWERS_AHEAD);
     let connection = connection.clone();
     runtime()?.spawn(async move {
@@ -95,15 +101,14 @@ fn answers(connection: &Connection, query: Query) -> Result<tokio::sync::mpsc::R
         loop {
             connection.job.meter().count(RequestKind::Get, 1);
             let answer = match tokio::time::timeout(ANSWER_TIMEOUT, cursor.next()).await {
-                Ok(None) => return,
-                Ok(Some(answer)) => answer.map_err(|error| failure::error(&error)),
+                Ok(answer) => answer.transpose().map_err(|error| failure::error(&error)),
                 Err(elapsed) => Err(timeout(elapsed)),
             };
-            if let Ok(answer) = &answer {
+            if let Ok(Some(answer)) = &answer {
                 connection.job.meter().read_bytes(answer.as_raw_document().as_bytes().len() as u64);
             }
-            let failed = answer.is_err();
-            if sender.send(answer).await.is_err() || failed {
+            let is_last = !matches!(answer, Ok(Some(_)));
+            if sender.send(answer).await.is_err() || is_last {
                 return;
             }
         }
@@ -118,9 +123,9 @@ pub(super) fn each_batch(
     mut look: impl FnMut(&[&[u8]]) -> Result<bool>,
 ) -> Result<()> {
     let mut answers = answers(connection, query.clone())?;
-    while let Some(answer) = answers.blocking_recv() {
+    // A task that ends without saying so has panicked.
+    while let Some(answer) = answers.blocking_recv().unwrap_or_else(|| Err(Interruption::Ended.into()))? {
         connection.job.check()?;
-        let answer = answer?;
         let array = answer.doc_slices().map_err(|_| damaged())?;
         let mut elements = Elements::new(array.as_bytes())?;
         let mut documents = Vec::with_capacity(ANSWER_DOCUMENTS as usize);
@@ -140,23 +145,20 @@ pub(super) fn read(job: ReadJob, parts: Vec<Query>) -> Result<Batches> {
     if job.limit == Some(0) {
         return Ok(Batches::new(schema, std::iter::empty()));
     }
-    let (sender, receiver) = sync_channel(BATCHES_AHEAD);
-    for part in parts {
-        let (job, sender) = (job.clone(), sender.clone());
-        let run = move || {
-            if let Err(error) = part_batches(&job, &part, &sender) {
-                let _ = sender.send(Err(error.at(&job.connection.location)));
-            }
-        };
-        let started = std::thread::Builder::new().name("lakerace-mongodb".to_owned()).spawn(run);
-        started.map_err(|error| lakerace_io::threads::not_started(&error))?;
-    }
-    let left = job.limit;
-    Ok(Batches::new(schema, Receiving { receiver, left, job: job.connection.job }))
+    let producer = |part: Query| {
+        let job = job.clone();
+        move |sender: &BatchSender| {
+            part_batches(&job, &part, sender).map_err(|error| error.at(&job.connection.location))
+        }
+    };
+    let parts = parts.into_iter().map(producer);
+    let batches = ProducerThreads::start("lakerace-mongodb", BATCHES_AHEAD, &job.connection.job, parts);
+    let batches = batches.map_err(|error| not_started(&error))?;
+    Ok(Batches::new(schema, Receiving { batches, left: job.limit, job: job.connection.job }))
 }
 
 struct Receiving {
-    receiver: Receiver<Result<RecordBatch>>,
+    batches: ProducerThreads<RecordBatch, Error>,
     left: Option<u64>,
     job: lakerace_io::Job,
 }
@@ -168,7 +170,7 @@ impl Iterator for Receiving {
         if self.left == Some(0) {
             return None;
         }
-        let batch = match receive(&self.receiver, &self.job).transpose()?.flatten() {
+        let batch = match self.batches.take().transpose()? {
             Ok(batch) => batch,
             Err(error) => return Some(Err(error)),
         };
@@ -186,13 +188,13 @@ impl Iterator for Receiving {
 }
 
 /// Decodes one part. Ends early when nobody wants more.
-fn part_batches(job: &ReadJob, query: &Query, sender: &SyncSender<Result<RecordBatch>>) -> Result<()> {
+fn part_batches(job: &ReadJob, query: &Query, sender: &BatchSender) -> Result<()> {
     let mut documents = Documents::new(job.read_schema.fields(), job.unknown)?;
     let ignored = job.read_schema.index_of("_id").is_err().then_some(&b"_id"[..]);
     let mut bytes = 0;
     let emit = |documents: &mut Documents| -> Result<bool> {
         let batch = job.batch(documents)?;
-        Ok(batch.num_rows() == 0 || sender.send(Ok(batch)).is_ok())
+        Ok(batch.num_rows() == 0 || sender.send(Ok(batch), 1).is_ok())
     };
     each_batch(&job.connection, query, |found| {
         for document in found {

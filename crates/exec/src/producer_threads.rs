@@ -1,0 +1,79 @@
+//! Threads that make values for one consumer, in no order among the threads.
+
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+use crate::{CancelToken, Interruption, QueueReceiver, QueueSender, bounded_queue, caught};
+
+/// Values that several threads make. The first error or panic of one of them comes out among the values: they do not just end.
+/// Dropped, it has the threads end with the value that they are at.
+#[derive(Debug)]
+pub struct ProducerThreads<T, E> {
+    /// `None` while it is dropped.
+    values: Option<QueueReceiver<Result<T, E>>>,
+    threads: Vec<JoinHandle<()>>,
+    joins: bool,
+}
+
+/// Where a thread puts its values, with their weights.
+pub type ValueSender<T, E> = QueueSender<Result<T, E>>;
+
+impl<T: Send + 'static, E: From<Interruption> + Send + 'static> ProducerThreads<T, E> {
+    /// Starts a thread for each of these, whose values weigh no more than `limit` together while they wait.
+    ///
+    /// # Errors
+    /// That of the system, where it starts no further thread.
+    pub fn start<P>(
+        thread_name: &str,
+        limit: u64,
+        cancel: &impl AsRef<CancelToken>,
+        producers: impl IntoIterator<Item = P>,
+    ) -> std::io::Result<Self>
+    where
+        P: FnOnce(&ValueSender<T, E>) -> Result<(), E> + Send + 'static,
+    {
+        let (sender, receiver) = bounded_queue(limit, cancel);
+        let mut all = Self { values: Some(receiver), threads: Vec::new(), joins: false };
+        let sender = Arc::new(sender);
+        for producer in producers {
+            let sender = Arc::clone(&sender);
+            let run = move || {
+                if let Err(error) = caught(|| producer(&sender)) {
+                    // Nothing takes it after a cancellation.
+                    let _ = sender.send(Err(error), 0);
+                }
+            };
+            all.threads.push(Builder::new().name(thread_name.to_owned()).spawn(run)?);
+        }
+        Ok(all)
+    }
+
+    /// Has a drop wait for the threads. Otherwise they end when what they wait for does.
+    #[must_use]
+    pub fn joined(mut self) -> Self {
+        self.joins = true;
+        self
+    }
+
+    /// The next value; `None` once all threads have ended.
+    ///
+    /// # Errors
+    /// That of a thread; `Cancelled`.
+    pub fn take(&mut self) -> Result<Option<T>, E> {
+        let Some(values) = &self.values else { return Ok(None) };
+        values.receive()?.transpose()
+    }
+}
+
+impl<T, E> Drop for ProducerThreads<T, E> {
+    fn drop(&mut self) {
+        self.values = None;
+        for thread in self.threads.drain(..).filter(|_| self.joins) {
+            // Its panics have become errors.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
