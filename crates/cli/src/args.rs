@@ -550,3 +550,6 @@ impl From<FileFormat> for Format {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

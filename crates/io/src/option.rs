@@ -88,7 +88,7 @@ pub struct OptionDefinition {
     pub environment: Option<&'static str>,
     /// Its value where it is not given, for those whose value is the same in all jobs.
     pub default: Option<&'static str>,
-    /// Commands that take it, separated by spaces. [`STORE_JOBS`] stands for all that open a store.
+    /// Commands that take it, separated by spaces. Those of `files` are `files-put` and so on.
     pub jobs: &'static str,
     /// Values that have another name in Python.
     pub python_values: &'static [(&'static str, &'static str)],

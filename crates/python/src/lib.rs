@@ -3,6 +3,7 @@
 //! The package's own modules give these functions their signatures, defaults and documentation.
 
 mod convert;
+mod definitions;
 mod errors;
 mod files;
 mod foreign_stream;
@@ -59,6 +60,7 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scan::Scan>()?;
     module.add_class::<stream::Stream>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(definitions::option_definitions, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::copy, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::sync, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::upsert, module)?)?;

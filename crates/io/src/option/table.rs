@@ -3,11 +3,9 @@
 use super::ValueKind::{Bytes, Choice, Flag, Names, Number, Off, Pairs, Text, Time};
 use super::{OptionDefinition, SparkName};
 
-/// Stands for all commands that open a store.
-pub const STORE_JOBS: &str = "store";
-/// Stands for all commands.
-pub const EVERY_JOB: &str = "*";
-
+/// All commands, each of which opens a store.
+const EVERY_JOB: &str = "copy scan upsert delete alter compact vacuum verify history restore changes sync schema tpch demo files-put \
+                         files-get files-ls files-rm files-mv files-import files-export files-stat files-verify files-compact files-mount";
 /// Commands that read a location.
 const READ: &str = "copy scan upsert";
 /// Commands that read texts.
@@ -166,7 +164,7 @@ options! {
     /// Give a table deletion vectors.
     ENABLE_DELETION_VECTORS = new("enable_deletion_vectors", Flag, "upsert delete");
     /// Read files of other stores that a table's log names.
-    ALLOW_FOREIGN_PATHS = new("allow_foreign_paths", Flag, STORE_JOBS).setting().spark_option("storage.allow_foreign_paths");
+    ALLOW_FOREIGN_PATHS = new("allow_foreign_paths", Flag, EVERY_JOB).setting().spark_option("storage.allow_foreign_paths");
     /// A property to be set.
     SET = new("set", Pairs, "alter");
     /// A property to be removed.
@@ -212,23 +210,23 @@ options! {
     // Stores and requests.
 
     /// Threads that decode and encode.
-    THREADS = new("threads", Number, STORE_JOBS).spark_option("threads");
+    THREADS = new("threads", Number, EVERY_JOB).spark_option("threads");
     /// Ranges closer than this become one request.
-    MIN_SEEK_SIZE = new("min_seek_size", Bytes, STORE_JOBS).spark_option("min_seek_size");
+    MIN_SEEK_SIZE = new("min_seek_size", Bytes, EVERY_JOB).spark_option("min_seek_size");
     /// Longer spans are split into requests of this size.
-    MAX_REQUEST_SIZE = new("max_request_size", Bytes, STORE_JOBS);
+    MAX_REQUEST_SIZE = new("max_request_size", Bytes, EVERY_JOB);
     /// Requests at once.
-    MAX_REQUESTS_IN_FLIGHT = new("max_requests_in_flight", Number, STORE_JOBS).spark_option("max_requests_in_flight");
+    MAX_REQUESTS_IN_FLIGHT = new("max_requests_in_flight", Number, EVERY_JOB).spark_option("max_requests_in_flight");
     /// The fraction of unwanted bytes from which wanted bytes are copied out of a merged request.
-    EXTRA_BYTES_TOLERANCE = new("extra_bytes_tolerance", Number, STORE_JOBS);
+    EXTRA_BYTES_TOLERANCE = new("extra_bytes_tolerance", Number, EVERY_JOB);
     /// Bytes read ahead of decoding.
-    PREFETCH_SIZE = new("prefetch_size", Bytes, STORE_JOBS);
+    PREFETCH_SIZE = new("prefetch_size", Bytes, EVERY_JOB);
     /// How local files are written.
-    IO = new("io", Choice, STORE_JOBS).default("auto");
+    IO = new("io", Choice, EVERY_JOB).default("auto");
     /// The time for which failed requests are repeated.
-    RETRY_TIME = new("retry_time", Time, STORE_JOBS).setting().spark_option("storage.retry_time");
+    RETRY_TIME = new("retry_time", Time, EVERY_JOB).setting().spark_option("storage.retry_time");
     /// A setting of a store.
-    STORAGE_OPTION = new("storage_option", Pairs, STORE_JOBS).keyword("storage_options").spark(SparkName::Prefix("storage."));
+    STORAGE_OPTION = new("storage_option", Pairs, EVERY_JOB).keyword("storage_options").spark(SparkName::Prefix("storage."));
 
     // Small files.
 
