@@ -38,6 +38,7 @@ mod runtime;
 mod store;
 pub mod threads;
 pub mod wait;
+mod write_mode;
 
 pub use durability::DurabilityLevel;
 pub use error::{Error, ErrorKind, ErrorText, Result};
@@ -64,5 +65,6 @@ pub use store::object::{JobStore, Object, StoreKind, Tail};
 pub use store::object_info::ObjectInfo;
 pub use store::options::{ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION, StorageOptions};
 pub use store::wrap;
+pub use write_mode::WriteMode;
 
 pub use object_store;

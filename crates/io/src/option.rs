@@ -13,6 +13,7 @@
 //! assert_eq!(text.advice.as_deref(), Some("say --mode overwrite, or leave --columns out"));
 //! ```
 
+mod choice;
 mod door;
 mod jobs;
 mod mark;
@@ -20,6 +21,7 @@ mod table;
 
 use std::fmt;
 
+pub use choice::{Choice, parse_choice};
 pub use door::Door;
 pub use jobs::{ALL_JOBS, ALTER, COMPACT, COPY, HISTORY, JobCall, JobDefinition, TPCH, VERIFY_TABLE};
 pub use mark::{Mention, mentions};

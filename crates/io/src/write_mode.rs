@@ -1,0 +1,33 @@
+//! What to do about a target that exists.
+
+use serde::{Deserialize, Serialize};
+
+use crate::option::Choice;
+
+/// What to do about a target that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WriteMode {
+    /// Fail with `Conflict`; a folder, where it holds anything.
+    #[default]
+    Error,
+    /// Replace it, when the new one is complete. Of a Delta table, schema, properties and history stay. How far incremental unloads have
+    /// come goes with the rows.
+    Overwrite,
+    /// Add to it (folders, tables, databases).
+    Append,
+    /// Insert rows, or replace those that have their key (databases).
+    Upsert,
+    /// Remove the rows that have the keys of these (databases).
+    Delete,
+}
+
+impl Choice for WriteMode {
+    const CHOICES: &'static [(&'static str, Self)] = &[
+        ("append", Self::Append),
+        ("overwrite", Self::Overwrite),
+        ("error", Self::Error),
+        ("upsert", Self::Upsert),
+        ("delete", Self::Delete),
+    ];
+}
