@@ -10,15 +10,19 @@ pub(crate) mod tpch;
 use std::ffi::OsString;
 
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use lakerace::{Compression, FileIo, Format, MergeOperator, MinSeekSize, OnBadRow, TimestampUnit, parse_bytes};
+use lakerace::option::Choice;
+use lakerace::{
+    Compression, FileIo, Format, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, TimestampUnit, WriteMode,
+    parse_bytes,
+};
 
 use self::durability::{DurabilityArgs, OutputDurabilityArgs};
 pub(crate) use self::files::{
     ExportArgs, FileStatArgs, FilesArgs, FilesCommand, FilesStore, GetArgs, ImportArgs, LsArgs, MountArgs, MvArgs,
-    PutArgs, PutEncoding, RmArgs, Taken,
+    PutArgs, PutEncoding, RmArgs,
 };
 pub(crate) use self::load::LoadArgs;
-pub(crate) use self::sync::{SyncArgs, SyncMode};
+pub(crate) use self::sync::SyncArgs;
 use self::tpch::TpchArgs;
 use crate::proxy::ProxyArgs;
 use crate::value::{self, CommaList, Threads};
@@ -109,8 +113,8 @@ pub(crate) struct CopyArgs {
     pub(crate) target: String,
     /// A target that exists: fail, replace it, or add to it (folders, tables, databases); in databases also replace the rows of the
     /// same --key and insert the others, or delete the rows of these keys.
-    #[arg(long, value_enum, default_value_t = Mode::Error)]
-    pub(crate) mode: Mode,
+    #[arg(long, value_parser = value::choice::<WriteMode>(), default_value = WriteMode::default().choice_name())]
+    pub(crate) mode: WriteMode,
     /// Copy the first N rows only.
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
@@ -166,8 +170,8 @@ pub(crate) struct UpsertArgs {
     #[arg(long, value_name = "A,B")]
     pub(crate) key: Option<CommaList>,
     /// Rows of the source with the same key: the last one wins, or they are an error.
-    #[arg(long, value_enum, default_value_t = Duplicate::Last, value_name = "WHAT")]
-    pub(crate) on_duplicate: Duplicate,
+    #[arg(long, value_parser = value::choice::<OnDuplicate>(), default_value = OnDuplicate::default().choice_name(), value_name = "WHAT")]
+    pub(crate) on_duplicate: OnDuplicate,
     /// How values of a column are merged with those of the table: last, last_not_null, sum, min, max or
     /// concat:SEPARATOR. Columns that the rows do not have keep their values. Give it once for each column.
     #[arg(long, value_name = "COLUMN=HOW", value_parser = value::merge)]
@@ -234,13 +238,6 @@ pub(crate) struct DeleteArgs {
     pub(crate) csv: CsvArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-}
-
-/// `--on-duplicate`.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Duplicate {
-    Last,
-    Error,
 }
 
 #[derive(Debug, Args)]
@@ -314,8 +311,8 @@ pub(crate) struct ReadArgs {
     pub(crate) input_format: Option<FileFormat>,
     /// ORC, and Parquet's timestamps of 96 bits: the unit; `auto` is ns, or us for columns of ORC with times before 1677 or after
     /// 2262, and for files of Spark. A given unit rounds down.
-    #[arg(long, value_enum, default_value_t = TimeUnit::Auto, value_name = "UNIT")]
-    pub(crate) timestamp_unit: TimeUnit,
+    #[arg(long, value_parser = value::choice::<TimestampUnit>(), default_value = TimestampUnit::default().choice_name(), value_name = "UNIT")]
+    pub(crate) timestamp_unit: TimestampUnit,
     /// Makes one table of Parquet or ORC files that share few columns or none, null where a file lacks a column.
     #[arg(long)]
     pub(crate) union_columns: bool,
@@ -439,8 +436,8 @@ pub(crate) struct CsvArgs {
     #[arg(long, value_name = "N", value_parser = value::positive)]
     pub(crate) infer_rows: Option<usize>,
     /// A row that does not fit the schema: fail, leave it out, or put null where it does not parse.
-    #[arg(long, value_enum, default_value_t = BadRow::Error, value_name = "WHAT")]
-    pub(crate) on_bad_row: BadRow,
+    #[arg(long, value_parser = value::choice::<OnBadRow>(), default_value = OnBadRow::default().choice_name(), value_name = "WHAT")]
+    pub(crate) on_bad_row: OnBadRow,
 }
 
 /// `--evolve`.
@@ -448,34 +445,6 @@ pub(crate) struct CsvArgs {
 pub(crate) enum Change {
     Add,
     Widen,
-}
-
-/// `--mode`.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Mode {
-    Append,
-    Overwrite,
-    Error,
-    Upsert,
-    Delete,
-}
-
-/// `--on-bad-row`.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum BadRow {
-    Error,
-    Skip,
-    Null,
-}
-
-/// `--timestamp-unit`.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum TimeUnit {
-    Auto,
-    S,
-    Ms,
-    Us,
-    Ns,
 }
 
 /// A file's format.
@@ -502,40 +471,6 @@ pub(crate) enum RowFormat {
     Jsonl,
     /// Arrow IPC: a stream on stdout, a file with -o.
     Arrow,
-}
-
-impl From<Mode> for lakerace::CopyMode {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Append => Self::Append,
-            Mode::Overwrite => Self::Overwrite,
-            Mode::Error => Self::Error,
-            Mode::Upsert => Self::Upsert,
-            Mode::Delete => Self::Delete,
-        }
-    }
-}
-
-impl From<BadRow> for OnBadRow {
-    fn from(bad: BadRow) -> Self {
-        match bad {
-            BadRow::Error => Self::Error,
-            BadRow::Skip => Self::Skip,
-            BadRow::Null => Self::Null,
-        }
-    }
-}
-
-impl From<TimeUnit> for TimestampUnit {
-    fn from(unit: TimeUnit) -> Self {
-        match unit {
-            TimeUnit::Auto => Self::Auto,
-            TimeUnit::S => Self::Second,
-            TimeUnit::Ms => Self::Millisecond,
-            TimeUnit::Us => Self::Microsecond,
-            TimeUnit::Ns => Self::Nanosecond,
-        }
-    }
 }
 
 impl From<FileFormat> for Format {

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use lakerace::{
-    BatchRows, CopyMode, CopyOptions, CsvOptions, Error, Evolve, LoadOptions, ReadOptions, Result, Since, WriteOptions,
+    BatchRows, CopyOptions, CsvOptions, Error, Evolve, LoadOptions, ReadOptions, Result, Since, WriteMode, WriteOptions,
 };
 use lakerace_io::STANDARD_STREAM;
 use serde_json::json;
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         read: ReadOptions { batch_rows: None, limit: args.limit, ..read_options(&args.input) },
         write: write_options(&args.write),
         format: args.write.output_format.map(Into::into),
-        mode: args.mode.into(),
+        mode: args.mode,
         partition_by: args.write.partition_by.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         table_properties: args.write.table_property.iter().cloned().collect(),
         evolve: evolve(&args.write.evolve),
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         ));
     }
     // A key may have no row in the target.
-    let verb = if options.mode == CopyMode::Delete { "deleted the rows of the keys in" } else { "copied" };
+    let verb = if options.mode == WriteMode::Delete { "deleted the rows of the keys in" } else { "copied" };
     session.done(verb, written.rows, more)
 }
 

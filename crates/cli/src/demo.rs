@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use lakerace::{Checksum, CopyMode, CopyOptions, CsvOptions, Error, Job, ReadOptions, Result, Scan};
+use lakerace::{Checksum, CopyOptions, CsvOptions, Error, Job, ReadOptions, Result, Scan, WriteMode};
 use lakerace::{Prices, Requests};
 use serde::Serialize;
 use serde_json::json;
@@ -87,7 +87,7 @@ impl Demo<'_> {
 
     fn copy(&mut self, step: &'static str, source: &str, target: &str, is_csv: bool) -> Result<()> {
         let read = self.read_options(is_csv, None);
-        let options = CopyOptions { read, mode: CopyMode::Overwrite, ..CopyOptions::default() };
+        let options = CopyOptions { read, mode: WriteMode::Overwrite, ..CopyOptions::default() };
         self.step(step, |job| Ok((lakerace::copy(source, target, &options, job)?.rows, ())))
     }
 

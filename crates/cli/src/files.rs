@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lakerace::{DurabilityLevel, Error, Result};
+use lakerace::{DurabilityLevel, Error, Result, WriteMode};
 use lakerace_files::{
     Archive, ArchiveKind, Durability, IfExists, Key, Mount, MountOptions, Options, Progress, PutOptions, Store,
     Transform, local_file,
@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::args::{
     ExportArgs, FilesArgs, FilesCommand, FilesStore, GetArgs, ImportArgs, MountArgs, MvArgs, PutArgs, PutEncoding,
-    RmArgs, Taken,
+    RmArgs,
 };
 use crate::session::{Session, storage_options};
 use crate::stdout::{self, Stdout};
@@ -162,18 +162,15 @@ fn read_key(path: &Path) -> Result<Key> {
     Key::new(&bytes).map_err(|e| e.at(path.display()))
 }
 
-fn if_exists(mode: Taken) -> IfExists {
-    match mode {
-        Taken::Error => IfExists::Error,
-        Taken::Overwrite => IfExists::Replace,
-    }
+fn if_exists(mode: WriteMode) -> IfExists {
+    if mode == WriteMode::Overwrite { IfExists::Replace } else { IfExists::Error }
 }
 
 /// Names the flag that goes on where a name is taken.
-fn with_advice(mode: Taken, error: Error) -> Error {
+fn with_advice(mode: WriteMode, error: Error) -> Error {
     match mode {
         // Where another advice is given, a mode does not help: a folder stays.
-        Taken::Error if error.kind() == lakerace::ErrorKind::Conflict && error.advice_text().is_none() => {
+        WriteMode::Error if error.kind() == lakerace::ErrorKind::Conflict && error.advice_text().is_none() => {
             error.advice("pass --mode overwrite")
         }
         _ => error,

@@ -128,8 +128,8 @@ pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> ReadOp
         }),
         format: read.input_format.map(Into::into),
         csv: csv_options(csv),
-        parquet: ParquetOptions { timestamp_unit: read.timestamp_unit.into(), ..ParquetOptions::default() },
-        orc: OrcOptions { timestamp_unit: read.timestamp_unit.into(), timestamp_zone: None },
+        parquet: ParquetOptions { timestamp_unit: read.timestamp_unit, ..ParquetOptions::default() },
+        orc: OrcOptions { timestamp_unit: read.timestamp_unit, timestamp_zone: None },
         column_union: column_union(read.union_columns),
         storage: storage_options(store),
         ..ReadOptions::default()
@@ -155,7 +155,7 @@ pub(crate) fn csv_options(args: &CsvArgs) -> CsvOptions {
         null_strings: (!args.null_string.is_empty()).then(|| args.null_string.clone()),
         schema: args.schema.clone(),
         infer_rows: args.infer_rows,
-        on_bad_row: args.on_bad_row.into(),
+        on_bad_row: args.on_bad_row,
         ..CsvOptions::default()
     }
 }

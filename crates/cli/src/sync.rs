@@ -2,10 +2,10 @@
 
 use std::num::NonZeroU64;
 
-use lakerace::{LoadOptions, Result, SyncOptions, Synced};
+use lakerace::{LoadOptions, Result, SyncOptions, Synced, WriteMode};
 use serde_json::json;
 
-use crate::args::{SyncArgs, SyncMode};
+use crate::args::SyncArgs;
 use crate::copy::batch_rows;
 use crate::human;
 use crate::session::{Session, storage_options};
@@ -13,7 +13,7 @@ use crate::session::{Session, storage_options};
 pub(crate) fn run(args: &SyncArgs, session: &Session) -> Result<()> {
     let options = SyncOptions {
         key: args.key.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
-        overwrite: args.mode == SyncMode::Overwrite,
+        overwrite: args.mode == WriteMode::Overwrite,
         load: LoadOptions {
             batch_rows: batch_rows(args.batch_rows),
             max_rows_per_second: args.max_rate.and_then(NonZeroU64::new),

@@ -1,8 +1,8 @@
 //! `lakerace tpch`.
 
 use lakerace::{
-    CopyMode, CopyOptions, Format, GeneratedTable, Generation, ReadOptions, Result, TpchFormat, TpchMode, TpchOptions,
-    TpchTarget, WriteOptions,
+    CopyOptions, Format, GeneratedTable, Generation, ReadOptions, Result, TpchFormat, TpchMode, TpchOptions,
+    TpchTarget, WriteMode, WriteOptions,
 };
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ fn options(args: &TpchArgs) -> Result<TpchOptions> {
     let copy = CopyOptions {
         read: ReadOptions { storage: storage_options(&args.store), ..ReadOptions::default() },
         write,
-        mode: if args.overwrite { CopyMode::Overwrite } else { CopyMode::Error },
+        mode: if args.overwrite { WriteMode::Overwrite } else { WriteMode::Error },
         ..CopyOptions::default()
     };
     Ok(TpchOptions {

@@ -1,9 +1,9 @@
 //! `lakerace upsert` and `lakerace delete`.
 
-use lakerace::{Changed, DeleteOptions, OnDuplicate, ReadOptions, Result, RowOptions, UpsertOptions};
+use lakerace::{Changed, DeleteOptions, ReadOptions, Result, RowOptions, UpsertOptions};
 use serde_json::{Value, json};
 
-use crate::args::{DeleteArgs, Duplicate, UpsertArgs};
+use crate::args::{DeleteArgs, UpsertArgs};
 use crate::copy::evolve;
 use crate::maintain;
 use crate::session::{Session, csv_options, read_options, storage_options};
@@ -12,10 +12,7 @@ use crate::value::CommaList;
 
 pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
     let rows = RowOptions {
-        on_duplicate: match args.on_duplicate {
-            Duplicate::Last => OnDuplicate::Last,
-            Duplicate::Error => OnDuplicate::Error,
-        },
+        on_duplicate: args.on_duplicate,
         merge: args.merge.clone(),
         insert_only: args.insert_only,
         enables_vectors: args.enable_deletion_vectors,

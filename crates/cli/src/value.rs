@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use lakerace::option::{Choice, parse_choice};
 use lakerace::{Error, MergeOperator, Result, parse_bytes};
 
 /// Names between commas; blanks around them are dropped. A name with a comma or such blanks is written in double
@@ -25,6 +27,19 @@ pub(crate) enum BatchRows {
 /// The quote character, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Quote(pub(crate) Option<u8>);
+
+/// One of the names of an option's values.
+pub(crate) fn choice<T: Choice + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    choice_among::<T>(T::CHOICES)
+}
+
+/// The same of a command that takes some of the values.
+pub(crate) fn choice_among<T: Choice + Send + Sync>(
+    choices: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let names = choices.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+    PossibleValuesParser::new(names).try_map(|name| parse_choice::<T>(&name))
+}
 
 impl FromStr for CommaList {
     type Err = Error;

@@ -20,7 +20,8 @@ use lakerace_format::{Sink, Source};
 use lakerace_io::{Job, Result};
 
 pub use dead_letter::DeadLetters;
-pub use options::{BatchRows, Fence, OnRejected, SinkOptions, SourceOptions, WriteMode};
+pub use lakerace_io::WriteMode;
+pub use options::{BatchRows, Fence, OnRejected, SinkOptions, SourceOptions};
 pub use state::TargetState;
 pub use system::System;
 

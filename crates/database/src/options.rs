@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use lakerace_io::Result;
 use lakerace_io::option::DEAD_LETTER;
+use lakerace_io::{Result, WriteMode};
 
 /// Rows of an acknowledged checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,22 +18,6 @@ pub enum BatchRows {
     All,
     /// So many rows: when the target has acknowledged them, a load that is stopped goes on behind them.
     Rows(NonZeroU64),
-}
-
-/// What happens to rows that are there already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WriteMode {
-    /// A target that exists is an error of kind `Conflict`.
-    #[default]
-    Error,
-    /// The target is replaced when the new rows are complete.
-    Overwrite,
-    /// Rows are added.
-    Append,
-    /// Rows are inserted, or replace those of the same key.
-    Upsert,
-    /// Rows of these keys are removed.
-    Delete,
 }
 
 /// How to read from a database.

@@ -39,6 +39,7 @@ pub use changes::{CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFeed, Cha
 pub use commit::CommitFence;
 pub use delete::{DeleteOptions, delete, delete_with};
 pub use deletion_vector::commit::Changed;
+pub use lakerace_io::WriteMode;
 pub use maintain::{
     CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, compact_behind,
     history, restore, vacuum,
@@ -57,6 +58,6 @@ pub use upsert::{
 pub use verify::{Finding, Subject, Verified, VerifyOptions, verify};
 pub use version_spec::VersionSpec;
 pub use write::{
-    AppTransaction, DeltaSink, Evolve, FileWriter, PendingFile, Replaced, TableWrite, WriteMode, commit_files,
-    discard_files, has_transaction, may_widen,
+    AppTransaction, DeltaSink, Evolve, FileWriter, PendingFile, Replaced, TableWrite, commit_files, discard_files,
+    has_transaction, may_widen,
 };

@@ -29,7 +29,7 @@ use arrow::record_batch::RecordBatch;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{Sink, WriteOptions, Written, warn_of_fixed_sizes};
 use lakerace_io::option::{ALTER, AT, HISTORY, MODE, PARTITION_BY, RESUME, SET, TABLE_PROPERTY, UNSET};
-use lakerace_io::{Error, ErrorKind, Result};
+use lakerace_io::{Error, ErrorKind, Result, WriteMode};
 
 pub use self::evolve::{Evolve, may_widen};
 pub(crate) use self::evolve::{Evolved, evolve};
@@ -54,17 +54,6 @@ use self::types::table_types;
 use crate::protocol::DELETION_VECTORS;
 
 pub(crate) use self::fit::{Fit, Target};
-
-/// What to do about a table that exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WriteMode {
-    /// Fail with `Conflict`.
-    Error,
-    /// Replace its rows; its schema, properties and history stay. How far incremental unloads have come goes with the rows.
-    Overwrite,
-    /// Add to its rows.
-    Append,
-}
 
 /// How to write to a table.
 #[derive(Debug, Clone)]
@@ -120,6 +109,9 @@ struct Part {
 impl DeltaSink {
     /// Begins a write of batches of this schema. A table that does not exist is created.
     pub fn create(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Box<dyn Sink>> {
+        if matches!(write.mode, WriteMode::Upsert | WriteMode::Delete) {
+            return Err(Error::internal("a sink of a Delta table finds no rows by a key"));
+        }
         let mut write = write.clone();
         let known = known_load(table, &write).map_err(|error| error.at(table.place()))?;
         let (counted, goes_on) = known;
@@ -184,7 +176,7 @@ fn unknown_load(mode: WriteMode) -> Error {
                 "{HISTORY} shows the commits of an append; where it has none of these rows, nothing was loaded: leave out {RESUME}"
             )
         }
-        WriteMode::Error | WriteMode::Overwrite => {
+        _ => {
             format!(
                 "replace its rows by {}, or add to them by {} without {RESUME}",
                 MODE.to("overwrite"),

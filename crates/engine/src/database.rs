@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use lakerace_database::{OnRejected, SinkOptions, SourceOptions, System, WriteMode};
+use lakerace_database::{OnRejected, SinkOptions, SourceOptions, System};
 #[cfg(feature = "databases")]
 use lakerace_database::{open_sink, open_source, shown as database_shown};
 use lakerace_format::schema_text::parse_schema;
@@ -15,7 +15,7 @@ use lakerace_io::{Error, Job, Result};
 #[cfg(not(feature = "databases"))]
 use self::absent::{open_sink, open_source, shown as database_shown};
 use crate::lease::Guard;
-use crate::{CopyMode, CopyOptions, ReadOptions};
+use crate::{CopyOptions, ReadOptions};
 
 #[cfg(not(feature = "databases"))]
 mod absent;
@@ -120,15 +120,8 @@ impl DatabaseTarget {
                 return Err(column_not_found(name, known).at(KEY));
             }
         }
-        let mode = match options.mode {
-            CopyMode::Error => WriteMode::Error,
-            CopyMode::Overwrite => WriteMode::Overwrite,
-            CopyMode::Append => WriteMode::Append,
-            CopyMode::Upsert => WriteMode::Upsert,
-            CopyMode::Delete => WriteMode::Delete,
-        };
         let options = SinkOptions {
-            mode,
+            mode: options.mode,
             key: load.key.clone(),
             batch_rows: load.batch_rows,
             max_rows_per_second: load.max_rows_per_second,

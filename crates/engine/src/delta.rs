@@ -1,14 +1,14 @@
 //! Delta tables by the names that users give them.
 
 use arrow::datatypes::SchemaRef;
-use lakerace_delta::{DeltaSink, DeltaSource, Snapshot, Table, TableWrite, VersionSpec, WriteMode};
+use lakerace_delta::{DeltaSink, DeltaSource, Snapshot, Table, TableWrite, VersionSpec};
 use lakerace_format::{Format, Sink};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::INPUT_FORMAT;
 use lakerace_io::{Error, Job, JobStore, Location, Result, StorageOptions};
 
 use crate::resolve::{DELTA, LocationKind};
-use crate::{CopyMode, CopyOptions, ReadOptions};
+use crate::{CopyOptions, ReadOptions};
 
 /// The folder of a table's log, below its own.
 pub(crate) const LOG: &str = "_delta_log";
@@ -93,14 +93,7 @@ impl TableTarget {
     /// Begins to write.
     pub(crate) fn create(&self, schema: &SchemaRef, options: &CopyOptions) -> Result<Box<dyn Sink>> {
         let write = TableWrite {
-            mode: match options.mode {
-                CopyMode::Error => WriteMode::Error,
-                CopyMode::Overwrite => WriteMode::Overwrite,
-                CopyMode::Append => WriteMode::Append,
-                CopyMode::Upsert | CopyMode::Delete => {
-                    return Err(Error::internal("a mode that a table does not know"));
-                }
-            },
+            mode: options.mode,
             partition_by: options.partition_by.clone(),
             properties: options.table_properties.clone(),
             evolve: options.evolve,

@@ -71,13 +71,13 @@ pub use lakerace_io::option;
 pub use lakerace_io::panics::panicked;
 pub use lakerace_io::{
     Counts, Credential, CredentialSource, Credentials, DurabilityLevel, Error, ErrorKind, FileIo, Job, JobOptions,
-    MinSeekSize, Prices, RangeOptions, Requests, Result, StorageOptions, parse_bytes,
+    MinSeekSize, Prices, RangeOptions, Requests, Result, StorageOptions, WriteMode, parse_bytes,
 };
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
 pub use maintain::{
     CompactOptions, alter, change_ranges, changes, compact, history, layout, parse_duration, restore, vacuum, verify,
 };
-pub use options::{CopyMode, CopyOptions, LoadOptions, ReadOptions, Since};
+pub use options::{CopyOptions, LoadOptions, ReadOptions, Since};
 pub use report::{Clock, Report};
 pub use scan::Scan;
 pub use schema::{ColumnReport, SchemaReport, TableReport, schema};

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use lakerace_database::BatchRows;
 use lakerace_format::{Batches, Sink, Written};
 use lakerace_io::freed_memory::ReturnedSoon;
-use lakerace_io::option::{ALLOW_NARROWING, BATCH_ROWS, DEAD_LETTER, KEY, MODE, RESUME, TABLE_PROPERTY, VERIFY};
+use lakerace_io::option::{
+    ALLOW_NARROWING, BATCH_ROWS, Choice, DEAD_LETTER, KEY, MODE, RESUME, TABLE_PROPERTY, VERIFY,
+};
 use lakerace_io::wait::CANCEL_POLL;
 use lakerace_io::{Error, Job, Result};
 use serde_json::json;
@@ -22,18 +24,18 @@ use crate::options::LoadOptions;
 use crate::read_ahead::read_ahead;
 use crate::target::Place;
 use crate::target::Target;
-use crate::{CopyMode, CopyOptions, Scan};
+use crate::{CopyOptions, Scan, WriteMode};
 
 impl LoadOptions {
     /// Fails where an option is given that the place can't follow.
-    pub(crate) fn check(&self, place: Place, mode: CopyMode) -> Result<()> {
+    pub(crate) fn check(&self, place: Place, mode: WriteMode) -> Result<()> {
         let refuse = |option: &dyn Display, why: &str, advice: &str| {
             Err(Error::usage(format!("{option}: {why}")).advice(advice.to_owned()))
         };
         let is_database = place == Place::Database;
         let has_commits = matches!(place, Place::Database | Place::Delta);
-        if matches!(mode, CopyMode::Upsert | CopyMode::Delete) {
-            let (option, key) = (MODE.to(mode.name()), format!("name its columns by {}", KEY.to("A,B")));
+        if matches!(mode, WriteMode::Upsert | WriteMode::Delete) {
+            let (option, key) = (MODE.to(mode.choice_name()), format!("name its columns by {}", KEY.to("A,B")));
             match place {
                 Place::Database if self.key.is_empty() => return refuse(&option, "it finds rows by a key", &key),
                 Place::Database => {}
@@ -102,7 +104,7 @@ pub(crate) fn run(
     job: &Job,
 ) -> Result<Written> {
     let load = &options.load;
-    if load.resume && load_name.is_none() && options.mode != CopyMode::Upsert {
+    if load.resume && load_name.is_none() && options.mode != WriteMode::Upsert {
         return Err(Error::usage(format!("{RESUME}: the source gives its rows in no order that would be found again"))
             .advice(format!("load by {} with a {KEY}, from the start", MODE.to("upsert"))));
     }
@@ -114,7 +116,7 @@ pub(crate) fn run(
     let is_counted = target.kind() != Place::Delta
         || load.batch_rows != BatchRows::All
         || load.resume
-        || options.mode == CopyMode::Error;
+        || options.mode == WriteMode::Error;
     target.name_load(load_name.filter(|_| is_counted), on_rejected);
     let mut sink = target.create(Arc::clone(batches.schema()), options, job)?;
     if let Some(proof) = &proof {

@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use lakerace_database::BatchRows;
 use lakerace_delta::Evolve;
 use lakerace_format::{ColumnUnion, CsvOptions, Format, OrcOptions, ParquetOptions, WriteOptions};
-use lakerace_io::StorageOptions;
-use serde::{Deserialize, Serialize};
+use lakerace_io::{StorageOptions, WriteMode};
 
 /// What to read and how.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,36 +36,6 @@ pub struct ReadOptions {
     pub storage: StorageOptions,
 }
 
-/// What to do about a target that exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CopyMode {
-    /// Fail with `Conflict`.
-    #[default]
-    Error,
-    /// Replace it, when the new one is complete.
-    Overwrite,
-    /// Add to it (folders, tables, databases).
-    Append,
-    /// Insert rows, or replace those that have their key (databases).
-    Upsert,
-    /// Remove the rows that have the keys of these (databases).
-    Delete,
-}
-
-impl CopyMode {
-    /// As users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Overwrite => "overwrite",
-            Self::Append => "append",
-            Self::Upsert => "upsert",
-            Self::Delete => "delete",
-        }
-    }
-}
-
 /// How to copy.
 #[derive(Debug, Clone, Default)]
 pub struct CopyOptions {
@@ -77,7 +46,7 @@ pub struct CopyOptions {
     /// The target's format, where its name does not say it.
     pub format: Option<Format>,
     /// A target that exists.
-    pub mode: CopyMode,
+    pub mode: WriteMode,
     /// Delta tables: the columns by which the files of a new table are divided.
     pub partition_by: Vec<String>,
     /// Delta tables: properties of a new table.

@@ -32,7 +32,7 @@ use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::options::Since;
 use crate::resolve::{LocationKind, canonical};
 use crate::target::Target;
-use crate::{CopyMode, CopyOptions, ReadOptions};
+use crate::{CopyOptions, ReadOptions, WriteMode};
 
 /// An incremental unload.
 struct Unload<'a> {
@@ -186,7 +186,7 @@ impl Unload<'_> {
 /// Fails where an option is given that the unload does not follow, also where nothing turns out to be new.
 fn check(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
     let refuse = |message: &str, advice: String| Err(Error::usage(format!("{SINCE}: {message}")).advice(advice));
-    if options.mode != CopyMode::Upsert {
+    if options.mode != WriteMode::Upsert {
         return refuse(
             "rows that are read twice must replace themselves",
             format!("say {} and a {KEY}", MODE.to("upsert")),

@@ -4,7 +4,7 @@ use arrow::datatypes::SchemaRef;
 use lakerace_database::OnRejected;
 use lakerace_delta::Evolve;
 use lakerace_format::csv::{CsvSink, Dialect};
-use lakerace_format::folder::{FolderMode, FolderSink, MakeSink};
+use lakerace_format::folder::{FolderSink, MakeSink};
 use lakerace_format::schema_text::print_schema;
 use lakerace_format::{
     ArrowSink, Codec, Format, JsonLinesSink, OrcSink, ParquetSink, ReadPlan, Sink, WriteOptions, check_read_back,
@@ -21,7 +21,7 @@ use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::piped::StreamTarget;
 use crate::resolve::LocationKind;
 use crate::tpch;
-use crate::{CopyMode, CopyOptions, ReadOptions};
+use crate::{CopyOptions, ReadOptions, WriteMode};
 
 /// Where a copy goes.
 pub(crate) enum Target {
@@ -39,7 +39,7 @@ impl Target {
     /// The target that a name stands for: a Delta table where it says so or is one, a folder where it ends in `/` or is one
     /// already, else a file. Fails early where the copy could not be finished.
     pub(crate) fn resolve(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
-        if matches!(options.mode, CopyMode::Upsert | CopyMode::Delete) {
+        if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete) {
             let place = match LocationKind::of(target) {
                 LocationKind::Table { .. } => Place::Delta,
                 LocationKind::Database(_) => Place::Database,
@@ -296,7 +296,7 @@ pub(crate) struct FileTarget {
     /// `None` where only what is copied can tell it.
     format: Option<Format>,
     is_folder: bool,
-    mode: CopyMode,
+    mode: WriteMode,
     /// As the user wrote it.
     place: String,
 }
@@ -334,12 +334,12 @@ impl FileTarget {
 
     fn check_file(&self, is_on_disk: bool) -> Result<()> {
         match self.mode {
-            CopyMode::Overwrite => Ok(()),
-            CopyMode::Append => Err(Error::unsupported("a file can't be appended to")
+            WriteMode::Overwrite => Ok(()),
+            WriteMode::Append => Err(Error::unsupported("a file can't be appended to")
                 .at(&self.place)
                 .advice("name a folder (with / at the end): a file is added to it")),
-            CopyMode::Upsert | CopyMode::Delete => Err(Error::internal("a mode that files do not know")),
-            CopyMode::Error => {
+            WriteMode::Upsert | WriteMode::Delete => Err(Error::internal("a mode that files do not know")),
+            WriteMode::Error => {
                 let exists =
                     if self.store.has_local_files() { is_on_disk } else { self.store.stat(&self.path)?.is_some() };
                 if !exists {
@@ -353,7 +353,7 @@ impl FileTarget {
     }
 
     fn refuse_sources(&self, plan: &ReadPlan) -> Result<()> {
-        if self.mode == CopyMode::Append {
+        if self.mode == WriteMode::Append {
             return Ok(());
         }
         let target = self.real_name(&self.store.url(&self.path));
@@ -390,23 +390,17 @@ impl FileTarget {
 
     /// The one file.
     fn output(&self) -> Result<Output> {
-        let if_exists = if self.mode == CopyMode::Overwrite { IfExists::Replace } else { IfExists::Error };
+        let if_exists = if self.mode == WriteMode::Overwrite { IfExists::Replace } else { IfExists::Error };
         Output::create(&self.store, &self.path, if_exists)
     }
 }
 
 impl FileTarget {
     fn create_folder(&self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
-        let mode = match self.mode {
-            CopyMode::Error => FolderMode::Error,
-            CopyMode::Overwrite => FolderMode::Overwrite,
-            CopyMode::Append => FolderMode::Append,
-            CopyMode::Upsert | CopyMode::Delete => return Err(Error::internal("a mode that folders do not know")),
-        };
         let (format, write, job) = (self.known_format()?, options.write.of_each_file(), job.clone());
         let make: MakeSink = Box::new(move |output| file_sink(output, format, SchemaRef::clone(&schema), &write, &job));
         let extension = extension(format, &options.write);
-        FolderSink::create(&self.store, &self.path, mode, extension, &options.write, make)
+        FolderSink::create(&self.store, &self.path, self.mode, extension, &options.write, make)
     }
 }
 

@@ -14,7 +14,7 @@ use arrow::array::{
 use arrow::compute::{concat_batches, filter_record_batch};
 use arrow::datatypes::{DataType, Date32Type, Field, Int64Type};
 use lakerace::{
-    Batches, CopyMode, CopyOptions, Error, ErrorKind, FieldPaths, Format, Job, JobOptions, ReadOptions, Result, Scan,
+    Batches, CopyOptions, Error, ErrorKind, FieldPaths, Format, Job, JobOptions, ReadOptions, Result, Scan, WriteMode,
     WriteOptions, checksum, copy, parse_filter, schema, write,
 };
 use lakerace_format::Predicate;
@@ -406,16 +406,16 @@ fn copies_appear_whole_or_not_at_all() {
     let target = folder.path().join("b.parquet").to_str().unwrap().to_owned();
     let try_copy =
         |from: &str, to: &str, mode| copy(from, to, &CopyOptions { mode, ..CopyOptions::default() }, &Job::default());
-    try_copy(&source, &target, CopyMode::Error).unwrap();
-    let (conflict, text) = kind(try_copy(&source, &target, CopyMode::Error));
+    try_copy(&source, &target, WriteMode::Error).unwrap();
+    let (conflict, text) = kind(try_copy(&source, &target, WriteMode::Error));
     assert_eq!(conflict, ErrorKind::Conflict, "{text}");
     assert!(text.contains("b.parquet: it exists already"), "{text}");
-    let (usage, text) = kind(try_copy(&source, &source, CopyMode::Overwrite));
+    let (usage, text) = kind(try_copy(&source, &source, WriteMode::Overwrite));
     assert_eq!(usage, ErrorKind::Usage, "{text}");
     std::os::unix::fs::symlink(&source, folder.path().join("link.parquet")).unwrap();
     let link = folder.path().join("link.parquet").to_str().unwrap().to_owned();
-    assert_eq!(kind(try_copy(&link, &source, CopyMode::Overwrite)).0, ErrorKind::Usage);
-    assert_eq!(kind(try_copy(&source, &target, CopyMode::Append)).0, ErrorKind::Unsupported);
+    assert_eq!(kind(try_copy(&link, &source, WriteMode::Overwrite)).0, ErrorKind::Usage);
+    assert_eq!(kind(try_copy(&source, &target, WriteMode::Append)).0, ErrorKind::Unsupported);
     // A damaged source leaves the old target as it is, and nothing else.
     let mut bytes = std::fs::read(&source).unwrap();
     let middle = bytes.len() / 3;
@@ -423,9 +423,9 @@ fn copies_appear_whole_or_not_at_all() {
     std::fs::write(folder.path().join("bad.parquet"), bytes).unwrap();
     let before = sum_of(&target);
     let bad = folder.path().join("bad.parquet").to_str().unwrap().to_owned();
-    assert_eq!(kind(try_copy(&bad, &target, CopyMode::Overwrite)).0, ErrorKind::Corrupt);
+    assert_eq!(kind(try_copy(&bad, &target, WriteMode::Overwrite)).0, ErrorKind::Corrupt);
     assert_eq!(sum_of(&target), before);
-    assert_eq!(kind(try_copy(&bad, &format!("{target}.csv"), CopyMode::Error)).0, ErrorKind::Corrupt);
+    assert_eq!(kind(try_copy(&bad, &format!("{target}.csv"), WriteMode::Error)).0, ErrorKind::Corrupt);
     let mut names: Vec<String> =
         std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -511,21 +511,21 @@ fn folders_are_written_whole() {
                 &Job::default(),
             )
         };
-        let written = try_copy(CopyMode::Error, Some(Format::Parquet)).unwrap();
+        let written = try_copy(WriteMode::Error, Some(Format::Parquet)).unwrap();
         assert_eq!((written.rows, written.files.len()), (3000, 3), "{:?}", written.files);
         assert_eq!(sum_of(&target), sum_of(&source));
-        assert_eq!(kind(try_copy(CopyMode::Error, Some(Format::Parquet))).0, ErrorKind::Conflict);
-        try_copy(CopyMode::Append, Some(Format::Parquet)).unwrap();
+        assert_eq!(kind(try_copy(WriteMode::Error, Some(Format::Parquet))).0, ErrorKind::Conflict);
+        try_copy(WriteMode::Append, Some(Format::Parquet)).unwrap();
         assert_eq!(sum_of(&target), sum_of(&source).wrapping_mul(2));
-        try_copy(CopyMode::Overwrite, Some(Format::Csv)).unwrap();
+        try_copy(WriteMode::Overwrite, Some(Format::Csv)).unwrap();
         let info = schema(&target, &ReadOptions::default(), &Job::default()).unwrap().info;
         // The Parquet files are gone.
         assert_eq!(info.format, "csv");
         assert_eq!(sum_of(&target), sum_of(&source));
         // Into the folder that is read.
-        let again = CopyOptions { mode: CopyMode::Overwrite, format: Some(Format::Csv), ..CopyOptions::default() };
+        let again = CopyOptions { mode: WriteMode::Overwrite, format: Some(Format::Csv), ..CopyOptions::default() };
         assert_eq!(kind(copy(&target, &target, &again, &Job::default())).0, ErrorKind::Usage);
-        let again = CopyOptions { mode: CopyMode::Append, ..again };
+        let again = CopyOptions { mode: WriteMode::Append, ..again };
         copy(&target, &target, &again, &Job::default()).unwrap();
         assert_eq!(sum_of(&target), sum_of(&source).wrapping_mul(2));
     }

@@ -23,11 +23,9 @@ mod commit;
 mod cut;
 mod listing;
 pub mod marker;
-mod mode;
 mod sink;
 mod staged;
 
-pub use self::mode::FolderMode;
 pub use cut::FileCut;
 pub use listing::{list, list_unless};
 pub use marker::visible;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use lakerace_io::option::Choice;
 use lakerace_io::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +65,11 @@ pub enum OnBadRow {
     Skip,
     /// Put null in the fields that do not parse, and in those that are missing; drop surplus fields.
     Null,
+}
+
+impl Choice for OnBadRow {
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("error", Self::Error), ("skip", Self::Skip), ("null", Self::Null)];
 }
 
 /// How CSV and TBL are read and written, and, by [`Self::schema`], [`Self::types`], [`Self::infer_rows`] and
@@ -143,6 +149,16 @@ pub enum TimestampUnit {
     Microsecond,
     /// Nanoseconds: all digits. A time before 1677 or after 2262 is an error.
     Nanosecond,
+}
+
+impl Choice for TimestampUnit {
+    const CHOICES: &'static [(&'static str, Self)] = &[
+        ("auto", Self::Auto),
+        ("s", Self::Second),
+        ("ms", Self::Millisecond),
+        ("us", Self::Microsecond),
+        ("ns", Self::Nanosecond),
+    ];
 }
 
 /// A compression codec and, where it has levels, its level.

@@ -1,10 +1,11 @@
 //! Keyword arguments as the engine's options.
 
+use lakerace::option::parse_choice;
 use lakerace::{
-    BatchRows, ColumnUnion, CompactOptions, Compression, CopyMode, CopyOptions, CsvOptions, DeleteOptions, Error,
-    Evolve, Format, Job, JobOptions, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions,
-    ParquetOptions, RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit,
-    TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions, VerifyOptions, WriteOptions, parse_bytes,
+    BatchRows, ColumnUnion, CompactOptions, Compression, CopyOptions, CsvOptions, DeleteOptions, Error, Evolve, Format,
+    Job, JobOptions, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, ParquetOptions,
+    RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit, TpchFormat,
+    TpchOptions, TpchScale, UpsertOptions, VacuumOptions, VerifyOptions, WriteMode, WriteOptions, parse_bytes,
     parse_duration,
 };
 use pyo3::prelude::*;
@@ -141,7 +142,7 @@ impl<'py> Keywords<'py> {
     }
 
     pub(crate) fn read(&self) -> PyResult<ReadOptions> {
-        let timestamp_unit = self.parsed("timestamp_unit", timestamp_unit)?.unwrap_or_default();
+        let timestamp_unit = self.parsed("timestamp_unit", parse_choice::<TimestampUnit>)?.unwrap_or_default();
         Ok(ReadOptions {
             columns: self.texts("columns")?,
             filter: self.get("where")?,
@@ -152,7 +153,7 @@ impl<'py> Keywords<'py> {
             csv: CsvOptions {
                 schema: self.get("schema")?,
                 infer_rows: self.positive("infer_rows")?,
-                on_bad_row: self.parsed("on_bad_row", on_bad_row)?.unwrap_or_default(),
+                on_bad_row: self.parsed("on_bad_row", parse_choice::<OnBadRow>)?.unwrap_or_default(),
                 header: self.get("header")?,
                 ..self.dialect()?
             },
@@ -209,7 +210,7 @@ impl<'py> Keywords<'py> {
             csv,
             ..WriteOptions::default()
         };
-        let mode = self.parsed("mode", mode)?.unwrap_or_default();
+        let mode = self.parsed("mode", parse_choice::<WriteMode>)?.unwrap_or_default();
         let load = self.load()?;
         Ok(CopyOptions {
             read: ReadOptions { batch_rows: None, ..read },
@@ -249,7 +250,7 @@ impl<'py> Keywords<'py> {
     /// How a target follows a table, and the seconds between two looks where it goes on.
     pub(crate) fn sync(&self) -> PyResult<(SyncOptions, Option<Duration>)> {
         let load = self.load()?;
-        let overwrite = self.parsed("mode", mode)?.unwrap_or_default() == CopyMode::Overwrite;
+        let overwrite = self.parsed("mode", parse_choice::<WriteMode>)?.unwrap_or_default() == WriteMode::Overwrite;
         let seconds = self.get::<f64>("interval")?.unwrap_or(1.0);
         let wrong = |_| errors::raised(self.0.py(), &Error::usage("interval: a number of seconds is needed"));
         let interval = Duration::try_from_secs_f64(seconds).map_err(wrong)?;
@@ -283,7 +284,7 @@ impl<'py> Keywords<'py> {
             copy: CopyOptions {
                 read: ReadOptions { storage: self.storage()?, ..ReadOptions::default() },
                 write,
-                mode: if overwrites { CopyMode::Overwrite } else { CopyMode::Error },
+                mode: if overwrites { WriteMode::Overwrite } else { WriteMode::Error },
                 ..CopyOptions::default()
             },
         })
@@ -310,7 +311,7 @@ impl<'py> Keywords<'py> {
         let defaults = RowOptions::default();
         let rows = RowOptions {
             key: self.get("key")?.unwrap_or_default(),
-            on_duplicate: self.parsed("on_duplicate", str::parse::<OnDuplicate>)?.unwrap_or_default(),
+            on_duplicate: self.parsed("on_duplicate", parse_choice::<OnDuplicate>)?.unwrap_or_default(),
             merge: self.merge()?,
             insert_only: self.get("insert_only")?.unwrap_or_default(),
             enables_vectors: self.get("enable_deletion_vectors")?.unwrap_or_default(),
@@ -381,38 +382,6 @@ fn tpch_format(text: &str) -> Result<TpchFormat> {
     match text {
         "delta" => Ok(TpchFormat::Delta),
         _ => text.parse().map(TpchFormat::Files).map_err(|e| e.advice("choose parquet, orc, csv, tbl or delta")),
-    }
-}
-
-fn mode(text: &str) -> Result<CopyMode> {
-    match text {
-        "error" => Ok(CopyMode::Error),
-        "overwrite" => Ok(CopyMode::Overwrite),
-        "append" => Ok(CopyMode::Append),
-        "upsert" => Ok(CopyMode::Upsert),
-        "delete" => Ok(CopyMode::Delete),
-        _ => Err(Error::usage(format!("unknown mode {text:?}"))
-            .advice("choose error, overwrite, append, or for databases upsert or delete")),
-    }
-}
-
-fn on_bad_row(text: &str) -> Result<OnBadRow> {
-    match text {
-        "error" => Ok(OnBadRow::Error),
-        "skip" => Ok(OnBadRow::Skip),
-        "null" => Ok(OnBadRow::Null),
-        _ => Err(Error::usage(format!("unknown choice {text:?}")).advice("choose error, skip or null")),
-    }
-}
-
-fn timestamp_unit(text: &str) -> Result<TimestampUnit> {
-    match text {
-        "auto" => Ok(TimestampUnit::Auto),
-        "s" => Ok(TimestampUnit::Second),
-        "ms" => Ok(TimestampUnit::Millisecond),
-        "us" => Ok(TimestampUnit::Microsecond),
-        "ns" => Ok(TimestampUnit::Nanosecond),
-        _ => Err(Error::usage(format!("unknown unit {text:?}")).advice("choose auto, s, ms, us or ns")),
     }
 }
 

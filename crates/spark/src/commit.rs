@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace::{
-    AppTransaction, Batches, CopyMode, CopyOptions, Error, Format, Job, NewTable, OnDuplicate, PartKeys, PendingFile,
+    AppTransaction, Batches, CopyOptions, Error, Format, Job, NewTable, OnDuplicate, PartKeys, PendingFile,
     ReadOptions, Replaced, Result, RowOptions, RowStatement, RowStatementKind, Scan, SharedTable, SourceRows,
-    UpsertOptions, UpsertPart, WriteOptions, Written, check_target, commit_files, commit_rows, commit_upsert,
-    discard_files, remove_empty_table, remove_staged, remove_staged_file, staging_folder,
+    UpsertOptions, UpsertPart, WriteMode, WriteOptions, Written, check_target, commit_files, commit_rows,
+    commit_upsert, discard_files, remove_empty_table, remove_staged, remove_staged_file, staging_folder,
 };
 use serde_json::Value;
 
@@ -172,7 +172,7 @@ fn copy_options(settings: &Settings) -> Result<CopyOptions> {
         read: ReadOptions { storage: settings.storage(), ..ReadOptions::default() },
         write: WriteOptions { spark_timestamps: true, ..write_options(settings)? },
         format: settings.parsed("format", str::parse)?,
-        mode: if replaced(settings) == Replaced::Nothing { CopyMode::Append } else { CopyMode::Overwrite },
+        mode: if replaced(settings) == Replaced::Nothing { WriteMode::Append } else { WriteMode::Overwrite },
         ..CopyOptions::default()
     })
 }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Subcommand};
+use lakerace::WriteMode;
 
 use super::StoreArgs;
 use crate::value;
@@ -72,12 +73,8 @@ pub(crate) struct PutEncoding {
     pub(crate) pack_size: Option<u64>,
 }
 
-/// A name that is taken.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Taken {
-    Error,
-    Overwrite,
-}
+/// A name that is taken stays, or its content is replaced.
+const FILE_MODES: &[(&str, WriteMode)] = &[("error", WriteMode::Error), ("overwrite", WriteMode::Overwrite)];
 
 #[derive(Debug, Args)]
 pub(crate) struct PutArgs {
@@ -88,8 +85,8 @@ pub(crate) struct PutArgs {
     #[arg(value_name = "FILE", default_value = "-", index = 3)]
     pub(crate) source: PathBuf,
     /// A name that is taken: fail, or replace the content.
-    #[arg(long, value_enum, default_value_t = Taken::Overwrite)]
-    pub(crate) mode: Taken,
+    #[arg(long, value_parser = value::choice_among::<WriteMode>(FILE_MODES), default_value = "overwrite")]
+    pub(crate) mode: WriteMode,
     /// The file's metadata: a JSON value.
     #[arg(long, value_name = "JSON")]
     pub(crate) metadata: Option<String>,
@@ -108,8 +105,8 @@ pub(crate) struct GetArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// A local file that is there: fail, or replace it.
-    #[arg(long, value_enum, default_value_t = Taken::Error)]
-    pub(crate) mode: Taken,
+    #[arg(long, value_parser = value::choice_among::<WriteMode>(FILE_MODES), default_value = "error")]
+    pub(crate) mode: WriteMode,
     #[command(flatten)]
     pub(crate) store: FilesStore,
 }
@@ -150,8 +147,8 @@ pub(crate) struct MvArgs {
     #[arg(value_name = "TO", index = 3)]
     pub(crate) to: String,
     /// A name that is taken: fail, or replace the file.
-    #[arg(long, value_enum, default_value_t = Taken::Error)]
-    pub(crate) mode: Taken,
+    #[arg(long, value_parser = value::choice_among::<WriteMode>(FILE_MODES), default_value = "error")]
+    pub(crate) mode: WriteMode,
     #[command(flatten)]
     pub(crate) store: FilesStore,
 }
@@ -165,8 +162,8 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "FOLDER", default_value = "", index = 3)]
     pub(crate) folder: String,
     /// A name that is taken: fail, or replace the content.
-    #[arg(long, value_enum, default_value_t = Taken::Overwrite)]
-    pub(crate) mode: Taken,
+    #[arg(long, value_parser = value::choice_among::<WriteMode>(FILE_MODES), default_value = "overwrite")]
+    pub(crate) mode: WriteMode,
     #[command(flatten)]
     pub(crate) encoding: PutEncoding,
     #[command(flatten)]
@@ -182,8 +179,8 @@ pub(crate) struct ExportArgs {
     #[arg(value_name = "FOLDER", default_value = "", index = 3)]
     pub(crate) folder: String,
     /// A local file that is there: fail, or replace it.
-    #[arg(long, value_enum, default_value_t = Taken::Error)]
-    pub(crate) mode: Taken,
+    #[arg(long, value_parser = value::choice_among::<WriteMode>(FILE_MODES), default_value = "error")]
+    pub(crate) mode: WriteMode,
     #[command(flatten)]
     pub(crate) store: FilesStore,
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use lakerace::WriteMode;
+use lakerace::option::Choice;
 
 use super::StoreArgs;
 use super::durability::DurabilityArgs;
@@ -20,8 +22,8 @@ pub(crate) struct SyncArgs {
     #[arg(long, value_name = "A,B")]
     pub(crate) key: Option<CommaList>,
     /// A target that exists and does not follow the table: fail, or load the table anew over it.
-    #[arg(long, value_enum, default_value_t = SyncMode::Error)]
-    pub(crate) mode: SyncMode,
+    #[arg(long, value_parser = value::choice_among::<WriteMode>(SYNC_MODES), default_value = WriteMode::default().choice_name())]
+    pub(crate) mode: WriteMode,
     /// Go on until Ctrl-C or SIGTERM: look for new versions again and again.
     #[arg(long)]
     pub(crate) follow: bool,
@@ -46,11 +48,5 @@ pub(crate) struct SyncArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// `--mode` of `sync`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SyncMode {
-    /// Fail.
-    Error,
-    /// Load the table anew.
-    Overwrite,
-}
+/// A target that exists stays, or is loaded anew.
+const SYNC_MODES: &[(&str, WriteMode)] = &[("error", WriteMode::Error), ("overwrite", WriteMode::Overwrite)];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lakerace::{
-    Checksum, CompactOptions, CopyMode, CopyOptions, Error, ReadOptions, Result, RowOptions, Scan, UpsertOptions,
+    Checksum, CompactOptions, CopyOptions, Error, ReadOptions, Result, RowOptions, Scan, UpsertOptions, WriteMode,
 };
 
 use super::{Demo, Folder};
@@ -39,7 +39,7 @@ impl Demo<'_> {
     fn load(&mut self, parquet: &str, table: &str) -> Result<u64> {
         let key = BTreeMap::from([("lakerace.primaryKey".to_owned(), "order_id".to_owned())]);
         let read = self.read_options(false, None);
-        let options = CopyOptions { read, mode: CopyMode::Overwrite, table_properties: key, ..CopyOptions::default() };
+        let options = CopyOptions { read, mode: WriteMode::Overwrite, table_properties: key, ..CopyOptions::default() };
         let target = format!("delta:{table}");
         self.step("load into a Delta table", |job| {
             let written = lakerace::copy(parquet, &target, &options, job)?;

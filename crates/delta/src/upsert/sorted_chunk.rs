@@ -1,12 +1,11 @@
 //! As many rows of a source as fit into memory, in the order of their keys, one row a key.
 
 use std::ops::Range;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use lakerace_io::option::ON_DUPLICATE;
+use lakerace_io::option::{Choice, ON_DUPLICATE};
 use lakerace_io::{Error, Result};
 
 use super::operator::MergeOperators;
@@ -23,19 +22,8 @@ pub enum OnDuplicate {
     Error,
 }
 
-impl FromStr for OnDuplicate {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "last" => Ok(Self::Last),
-            "error" => Ok(Self::Error),
-            other => {
-                Err(Error::usage(format!("{other:?} does not say what becomes of duplicates"))
-                    .advice("say last or error"))
-            }
-        }
-    }
+impl Choice for OnDuplicate {
+    const CHOICES: &'static [(&'static str, Self)] = &[("last", Self::Last), ("error", Self::Error)];
 }
 
 /// Collects rows until they are many enough for a [`Chunk`].

@@ -9,10 +9,9 @@ use arrow::ipc::writer::StreamWriter;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use lakerace_format::{WriteOptions, Written};
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, Result, WriteMode};
 use serde::{Deserialize, Serialize};
 
-use super::WriteMode;
 use super::by_key::ByKey;
 use super::files::DataFiles;
 use super::memory::within_memory;

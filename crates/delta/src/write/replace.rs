@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use arrow::array::{Array, AsArray, MapArray, RecordBatch};
 use delta_kernel::schema::{DataType, PrimitiveType};
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
-use lakerace_io::{Error, Result};
+use lakerace_io::{Error, Result, WriteMode};
 
-use super::{AddedFile, WriteMode};
+use super::AddedFile;
 use crate::Snapshot;
 use crate::commit::CommitAction;
 use crate::commit::scan_rows::{chosen, scan_rows};

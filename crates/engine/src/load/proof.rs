@@ -15,7 +15,7 @@ use crate::database::shown;
 use crate::keys::Key;
 use crate::load::samples::Samples;
 use crate::target::Target;
-use crate::{CopyMode, CopyOptions, ReadOptions, Scan};
+use crate::{CopyOptions, ReadOptions, Scan, WriteMode};
 
 /// What a load sends, and what the target has of it in the end.
 pub(super) struct Proof {
@@ -25,7 +25,7 @@ pub(super) struct Proof {
     key: Vec<String>,
     /// What the target had before. Rows that are found by their key need none, and a target that the load makes has none.
     before: Checksum,
-    mode: CopyMode,
+    mode: WriteMode,
     /// An earlier run may have rejected rows, which only its dead-letter file tells of.
     may_lack_rejected: bool,
     noted: Arc<Mutex<Noted>>,
@@ -95,17 +95,17 @@ impl Proof {
     pub fn begin(target: &Target, batches: &Batches, options: &CopyOptions, job: &Job) -> Result<Self> {
         let (mode, schema) = (options.mode, Arc::clone(batches.schema()));
         let sent = match mode {
-            CopyMode::Upsert | CopyMode::Delete => {
+            WriteMode::Upsert | WriteMode::Delete => {
                 Sent::ByKey { key: Key::new(&schema, &options.load.key)?, rows: HashMap::new() }
             }
             // Rows behind the last checkpoint are sent again, and those that had arrived are not added twice.
-            CopyMode::Append if options.load.resume && target.shows_rows_at_once() => {
+            WriteMode::Append if options.load.resume && target.shows_rows_at_once() => {
                 Sent::Resent { rows: HashMap::new(), sent: Checksum::default() }
             }
             _ => Sent::Added { sent: Checksum::default(), rejected: Checksum::default() },
         };
         let mut read = target.read_back(&schema, options);
-        if mode == CopyMode::Delete {
+        if mode == WriteMode::Delete {
             // What is gone is looked for by its key alone.
             read.columns = Some(options.load.key.clone());
         }
@@ -114,7 +114,7 @@ impl Proof {
         let key = options.load.key.clone();
         let may_lack_rejected = options.load.resume && options.load.dead_letter.is_some();
         let mut proof = Self { target, read, key, before: Checksum::default(), mode, may_lack_rejected, noted };
-        if mode == CopyMode::Append {
+        if mode == WriteMode::Append {
             proof.before = match proof.scan(job)?.map(|scan| scan.checksum()) {
                 Some(sum) => sum?,
                 None => Checksum::default(),
@@ -134,7 +134,7 @@ impl Proof {
 
     /// Whether the rows that earlier runs have brought count, too: they are all that is in a target that the load makes.
     pub fn is_of_whole_source(&self) -> bool {
-        matches!(self.mode, CopyMode::Error | CopyMode::Overwrite)
+        matches!(self.mode, WriteMode::Error | WriteMode::Overwrite)
     }
 
     /// The target changes values: they are compared with what it makes of them.
@@ -247,9 +247,9 @@ impl Proof {
             for batch in scan.batches()? {
                 job.check()?;
                 let batch = batch?;
-                let rows = if self.mode == CopyMode::Delete { Vec::new() } else { row_hashes(&batch)? };
+                let rows = if self.mode == WriteMode::Delete { Vec::new() } else { row_hashes(&batch)? };
                 for (at, hash) in key.hashes(&batch)?.into_iter().enumerate() {
-                    if self.mode == CopyMode::Delete {
+                    if self.mode == WriteMode::Delete {
                         still_there += u64::from(expected.contains_key(&hash));
                     } else if let Some(row) = expected.remove(&hash) {
                         others += u64::from(rows.get(at) != Some(&row));
@@ -257,7 +257,7 @@ impl Proof {
                 }
             }
         }
-        if self.mode == CopyMode::Delete {
+        if self.mode == WriteMode::Delete {
             return match still_there {
                 0 => Ok(total.to_string()),
                 rows => Err(self.differs(&format!("{rows} rows are still there, and should be gone"))),

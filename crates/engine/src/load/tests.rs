@@ -11,7 +11,7 @@ use lakerace_format::{Batches, Sink, Written};
 use lakerace_io::{ErrorKind, Job, Result};
 
 use super::{pour, skip_rows};
-use crate::CopyMode;
+use crate::WriteMode;
 use crate::options::LoadOptions;
 use crate::target::Place;
 
@@ -102,20 +102,20 @@ fn options_that_a_place_cannot_follow_are_errors() {
     let verify = LoadOptions { verify: true, ..LoadOptions::default() };
     let none = LoadOptions::default();
     let cases = [
-        (&key, Place::Files, CopyMode::Error),
-        (&key, Place::Delta, CopyMode::Append),
-        (&resume, Place::Files, CopyMode::Append),
-        (&options(1), Place::Stream, CopyMode::Error),
-        (&none, Place::Database, CopyMode::Upsert),
-        (&key, Place::Delta, CopyMode::Upsert),
-        (&none, Place::Files, CopyMode::Delete),
-        (&verify, Place::Stream, CopyMode::Error),
+        (&key, Place::Files, WriteMode::Error),
+        (&key, Place::Delta, WriteMode::Append),
+        (&resume, Place::Files, WriteMode::Append),
+        (&options(1), Place::Stream, WriteMode::Error),
+        (&none, Place::Database, WriteMode::Upsert),
+        (&key, Place::Delta, WriteMode::Upsert),
+        (&none, Place::Files, WriteMode::Delete),
+        (&verify, Place::Stream, WriteMode::Error),
     ];
     for (load, place, mode) in cases {
         let error = load.check(place, mode).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{load:?} {place:?} {mode:?}");
     }
-    key.check(Place::Database, CopyMode::Upsert).unwrap();
-    options(1).check(Place::Delta, CopyMode::Append).unwrap();
-    verify.check(Place::Files, CopyMode::Overwrite).unwrap();
+    key.check(Place::Database, WriteMode::Upsert).unwrap();
+    options(1).check(Place::Delta, WriteMode::Append).unwrap();
+    verify.check(Place::Files, WriteMode::Overwrite).unwrap();
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::State;
 use super::leased::LeasedTarget;
-use crate::{CopyMode, load};
+use crate::{WriteMode, load};
 
 /// How changes are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ impl<'a> Run<'a> {
     }
 
     /// Puts rows there, or removes them; nothing is sent where there are none.
-    pub fn send(&self, batches: Batches, mode: CopyMode) -> Result<u64> {
+    pub fn send(&self, batches: Batches, mode: WriteMode) -> Result<u64> {
         let schema = Arc::clone(batches.schema());
         let mut batches = batches.filter(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0));
         let Some(first) = batches.next().transpose()? else { return Ok(0) };

@@ -16,7 +16,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 use super::begun::Run;
 use super::keys::{Gone, MOST_KEYS, kept};
 use super::{Synced, shared};
-use crate::CopyMode;
+use crate::WriteMode;
 use crate::checksum::row_hashes;
 use crate::keys::Key;
 
@@ -137,11 +137,11 @@ fn bring_part(run: &Run<'_>, before: &Snapshot, part: Part, done: &mut Synced) -
         })
     });
     let batches = Batches::new(Arc::clone(to.schema()), changed);
-    done.upserted += run.send(batches, CopyMode::Upsert)?;
+    done.upserted += run.send(batches, WriteMode::Upsert)?;
     let Some(schema) = schema else { return Ok(true) };
     let left = std::mem::take(&mut *lock(&left));
     let removed = gone.batches(schema, move |key| !left.contains(&key));
-    done.deleted += run.send(removed, CopyMode::Delete)?;
+    done.deleted += run.send(removed, WriteMode::Delete)?;
     Ok(true)
 }
 

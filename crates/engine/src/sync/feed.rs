@@ -15,7 +15,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 use super::begun::Run;
 use super::keys::{Gone, MOST_KEYS, kept};
 use super::{Shared, Synced, shared};
-use crate::CopyMode;
+use crate::WriteMode;
 use crate::keys::Key;
 
 /// What came of the feed.
@@ -116,7 +116,7 @@ impl Part<'_> {
         // A row that went and came in one version was replaced.
         let is_back =
             move |key: u128| came.get(&key).is_some_and(|came| went.get(&key).is_none_or(|went| came >= went));
-        done.deleted += self.run.send(gone.batches(schema, is_back), CopyMode::Delete)?;
+        done.deleted += self.run.send(gone.batches(schema, is_back), WriteMode::Delete)?;
         Ok(Sent::All)
     }
 
@@ -147,7 +147,7 @@ impl Part<'_> {
             }
             Ok(batch) => reader.read(&batch, pass, &mut lock(&learnt)).transpose(),
         });
-        let mode = if pass == Pass::Removes { CopyMode::Delete } else { CopyMode::Upsert };
+        let mode = if pass == Pass::Removes { WriteMode::Delete } else { WriteMode::Upsert };
         match self.run.send(Batches::new(schema, rows), mode) {
             Ok(rows) => Ok(Ok(rows)),
             // The run knows whether rows were sent before.

@@ -7,7 +7,7 @@ use crate::database::DatabaseTarget;
 use crate::lease::Lease;
 use crate::options::LoadOptions;
 use crate::target::Target;
-use crate::{CopyMode, CopyOptions};
+use crate::{CopyOptions, WriteMode};
 
 /// A target, and the right to write to it.
 pub(super) struct LeasedTarget<'a> {
@@ -28,7 +28,7 @@ impl LeasedTarget<'_> {
     }
 
     /// How rows go there.
-    pub fn copy_options(&self, mode: CopyMode, key: &[String]) -> CopyOptions {
+    pub fn copy_options(&self, mode: WriteMode, key: &[String]) -> CopyOptions {
         let given = &self.follower.options.load;
         let load = LoadOptions {
             key: key.to_vec(),

@@ -11,7 +11,7 @@ use super::{Follower, State, Step, Synced, compare, feed, verify};
 use crate::copy::into_target;
 use crate::delta::named;
 use crate::lease::Lease;
-use crate::{CopyMode, ReadOptions};
+use crate::{ReadOptions, WriteMode};
 
 /// A run that has the right to write.
 pub(super) struct Turn<'a> {
@@ -81,7 +81,7 @@ impl<'a> Turn<'a> {
         let version = snapshot.version();
         let state = self.following(snapshot, key);
         self.target.note(&State { is_loading: true, ..state.clone() })?;
-        let mut options = self.target.copy_options(CopyMode::Overwrite, key);
+        let mut options = self.target.copy_options(WriteMode::Overwrite, key);
         options.read = ReadOptions {
             at: Some(version.to_string()),
             storage: self.follower.options.storage.clone(),

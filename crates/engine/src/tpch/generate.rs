@@ -25,7 +25,7 @@ use serde::Serialize;
 use super::streams::StreamFile;
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::target::{Target, extension, file_sink};
-use crate::{CopyMode, CopyOptions};
+use crate::{CopyOptions, WriteMode};
 
 /// Memory that a file under way takes at most, about: a row group that takes rows and one that is being encoded.
 const FILE_MEMORY_BYTES: u64 = 192 << 20;
@@ -326,7 +326,7 @@ impl Generation {
     fn add_folder(&mut self, name: &str) -> Result<()> {
         let (store, path) = Location::parse(name)?.open(&self.options.copy.read.storage, &self.job)?;
         let holds_files = !store.list(&path)?.is_empty();
-        if holds_files && self.options.copy.mode != CopyMode::Overwrite {
+        if holds_files && self.options.copy.mode != WriteMode::Overwrite {
             return Err(Error::conflict("it holds files already")
                 .at(name)
                 .advice(format!("choose another folder, or replace its files by {OVERWRITE}")));

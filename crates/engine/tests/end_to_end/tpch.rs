@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use lakerace::{
-    CopyMode, CopyOptions, ErrorKind, Format, Generation, Job, JobOptions, Result, TpchFormat, TpchMode, TpchOptions,
-    TpchScale, TpchTable, TpchTarget, WriteOptions, copy, schema,
+    CopyOptions, ErrorKind, Format, Generation, Job, JobOptions, Result, TpchFormat, TpchMode, TpchOptions, TpchScale,
+    TpchTable, TpchTarget, WriteMode, WriteOptions, copy, schema,
 };
 
 use crate::{kind, options, sum_of};
@@ -22,7 +22,7 @@ fn generated_tables_are_copied_like_any_other() {
         for target in ["parquet", "orc", "csv", "csv.zst"] {
             let target = folder.path().join(format!("{name}.{target}")).to_str().unwrap().to_owned();
             for mode in ["", "&mode=true-zero-copy"] {
-                let options = CopyOptions { mode: CopyMode::Overwrite, ..CopyOptions::default() };
+                let options = CopyOptions { mode: WriteMode::Overwrite, ..CopyOptions::default() };
                 let written = copy(&format!("{source}{mode}"), &target, &options, &job).unwrap();
                 assert_eq!(Some(written.rows), schema(&source, &options.read, &job).unwrap().info.rows);
                 assert_eq!(sum_of(&target), expected, "{target} {mode}");
@@ -109,18 +109,18 @@ fn tables_are_cut_into_parts_and_old_parts_go() {
         copy: CopyOptions { mode, ..CopyOptions::default() },
         ..small(format)
     };
-    generate(&target, cut(4, CopyMode::Error), &job).unwrap();
+    generate(&target, cut(4, WriteMode::Error), &job).unwrap();
     let parts = |n| (1..=n).map(|n| format!("lineitem/lineitem.{n}.parquet"));
     assert_eq!(names(&target), parts(4).chain(["nation.parquet".to_owned()]).collect::<Vec<_>>());
     let whole = sum_of("tpch:lineitem?sf=0.002");
     let lines = target.join("lineitem").to_str().unwrap().to_owned();
     assert_eq!(sum_of(&lines), whole);
-    let (found, text) = kind(generate(&target, cut(3, CopyMode::Error), &job));
+    let (found, text) = kind(generate(&target, cut(3, WriteMode::Error), &job));
     assert_eq!(found, ErrorKind::Conflict, "{text}");
-    generate(&target, cut(3, CopyMode::Overwrite), &job).unwrap();
+    generate(&target, cut(3, WriteMode::Overwrite), &job).unwrap();
     assert_eq!(names(&target), parts(3).chain(["nation.parquet".to_owned()]).collect::<Vec<_>>());
     assert_eq!(sum_of(&lines), whole);
-    let mut sized = TpchOptions { scale: TpchScale::new(0.05).unwrap(), ..cut(1, CopyMode::Error) };
+    let mut sized = TpchOptions { scale: TpchScale::new(0.05).unwrap(), ..cut(1, WriteMode::Error) };
     sized.copy.write.file_bytes = Some(400_000);
     sized.copy.write.row_group_rows = Some(10_000);
     let sized = generate(&folder.path().join("sized"), sized, &job).unwrap();
@@ -147,7 +147,7 @@ fn a_generation_that_fails_leaves_nothing() {
     assert_eq!(names(folder.path()), ["part.tbl"]);
     // It fails in the middle: a codec that text files do not have.
     let write = WriteOptions { compression: Some("snappy".parse().unwrap()), ..WriteOptions::default() };
-    let copy = CopyOptions { write, mode: CopyMode::Overwrite, ..CopyOptions::default() };
+    let copy = CopyOptions { write, mode: WriteMode::Overwrite, ..CopyOptions::default() };
     let (found, text) = kind(generate(folder.path(), TpchOptions { copy, ..small(format) }, &job));
     assert_eq!(found, ErrorKind::Usage, "{text}");
     assert_eq!(names(folder.path()), ["part.tbl"]);

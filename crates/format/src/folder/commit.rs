@@ -3,24 +3,23 @@
 use bytes::Bytes;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::MODE;
-use lakerace_io::{Error, ErrorKind, IfExists, Job, JobStore, Output, Result, Unpublished};
+use lakerace_io::{Error, ErrorKind, IfExists, Job, JobStore, Output, Result, Unpublished, WriteMode};
 
 use super::listing::{list, list_once, relative};
 use super::marker::{Marker, State, new_name};
-use super::mode::FolderMode;
 
 /// A copy under way: its files are sent, and wait to be made visible.
 pub(super) struct Commit {
     store: JobStore,
     folder: Path,
-    mode: FolderMode,
+    mode: WriteMode,
     outputs: Vec<Unpublished>,
     names: Vec<String>,
 }
 
 impl Commit {
     /// Begins a copy; the mode is checked here, and for `Error` again at the end.
-    pub(super) fn new(store: &JobStore, folder: &Path, mode: FolderMode) -> Result<Self> {
+    pub(super) fn new(store: &JobStore, folder: &Path, mode: WriteMode) -> Result<Self> {
         let commit =
             Self { store: store.clone(), folder: folder.clone(), mode, outputs: Vec::new(), names: Vec::new() };
         commit.check_empty()?;
@@ -28,7 +27,7 @@ impl Commit {
     }
 
     fn check_empty(&self) -> Result<()> {
-        if self.mode == FolderMode::Error && !list(&self.store, &self.folder)?.is_empty() {
+        if self.mode == WriteMode::Error && !list(&self.store, &self.folder)?.is_empty() {
             return Err(Error::conflict("the folder exists and is not empty")
                 .at(self.store.url(&self.folder))
                 .advice(format!("choose another folder, or {} or {}", MODE.to("append"), MODE.to("overwrite"))));
@@ -81,7 +80,7 @@ impl Commit {
 
     /// What this copy replaces: the files that count now, and the markers that said so.
     fn removes(&self) -> Result<Vec<String>> {
-        if self.mode != FolderMode::Overwrite {
+        if self.mode != WriteMode::Overwrite {
             return Ok(Vec::new());
         }
         let (files, markers) = list_once(&self.store, &self.folder)?;

@@ -2,11 +2,10 @@
 
 use arrow::record_batch::RecordBatch;
 use lakerace_io::object_store::path::Path;
-use lakerace_io::{Deferred, IfExists, Job, JobStore, Output, Result};
+use lakerace_io::{Deferred, Error, IfExists, Job, JobStore, Output, Result, WriteMode};
 
 use super::commit::Commit;
 use super::cut::FileCut;
-use super::mode::FolderMode;
 use super::staged::Staged;
 use crate::{Sink, WriteOptions, Written};
 
@@ -48,12 +47,15 @@ impl FolderSink {
     pub fn create(
         store: &JobStore,
         path: &Path,
-        mode: FolderMode,
+        mode: WriteMode,
         extension: &str,
         options: &WriteOptions,
         make: MakeSink,
     ) -> Result<Box<dyn Sink>> {
-        let is_staged = store.has_local_files() && !(mode == FolderMode::Append && Staged::holds_files(store, path)?);
+        if matches!(mode, WriteMode::Upsert | WriteMode::Delete) {
+            return Err(Error::internal("a folder finds no rows by a key"));
+        }
+        let is_staged = store.has_local_files() && !(mode == WriteMode::Append && Staged::holds_files(store, path)?);
         let target = if is_staged {
             Target::Staged(Staged::create(store, path, mode)?)
         } else {

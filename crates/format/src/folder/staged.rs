@@ -11,13 +11,12 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::open_files::open_or_make_room;
 use lakerace_io::option::MODE;
 use lakerace_io::{
-    Error, IfExists, JobStore, KeptPermissions, Output, Result, Unpublished, hold, make_folders, remove_folders,
-    remove_orphaned_files,
+    Error, IfExists, JobStore, KeptPermissions, Output, Result, Unpublished, WriteMode, hold, make_folders,
+    remove_folders, remove_orphaned_files,
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::marker::is_marker;
-use super::mode::FolderMode;
 
 /// Endings of the files that replacing a folder may remove.
 const DATA_ENDINGS: [&str; 14] = [
@@ -72,11 +71,11 @@ impl Staged {
     }
 
     /// Makes the hidden folder.
-    pub(super) fn create(store: &JobStore, path: &Path, mode: FolderMode) -> Result<Self> {
+    pub(super) fn create(store: &JobStore, path: &Path, mode: WriteMode) -> Result<Self> {
         let url = store.url(path);
         // A link to a folder stays a link to it.
         let target = fs::canonicalize(file_path(path)).unwrap_or_else(|_| file_path(path));
-        let replaces = mode == FolderMode::Overwrite;
+        let replaces = mode == WriteMode::Overwrite;
         if Self::holds_files(store, path)? {
             if !replaces {
                 return Err(exists().at(url));

@@ -4,14 +4,14 @@ use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use lakerace_format::folder::{FolderMode, FolderSink, list};
+use lakerace_format::folder::{FolderSink, list};
 use lakerace_format::{ParquetSink, Sink, WriteOptions, Written};
 use lakerace_io::object_store::ObjectStore;
 use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::profile::Observations;
 use lakerace_io::wrap::{Failing, FailingOptions};
-use lakerace_io::{ErrorKind, IfExists, Job, JobStore, Location, Output, Result, StorageOptions};
+use lakerace_io::{ErrorKind, IfExists, Job, JobStore, Location, Output, Result, StorageOptions, WriteMode};
 use tempfile::TempDir;
 
 /// Numbers that no codec shortens, so that files fill up.
@@ -25,13 +25,13 @@ fn options() -> WriteOptions {
     WriteOptions { file_bytes: Some(1), row_group_rows: Some(1000), ..WriteOptions::default() }
 }
 
-fn sink(store: &JobStore, path: &Path, mode: FolderMode) -> Result<Box<dyn Sink>> {
+fn sink(store: &JobStore, path: &Path, mode: WriteMode) -> Result<Box<dyn Sink>> {
     let (job, schema) = (store.job.clone(), batch(0).schema());
     let make = Box::new(move |output| ParquetSink::create(output, schema.clone(), &options(), &job));
     FolderSink::create(store, path, mode, "parquet", &options(), make)
 }
 
-fn copy(store: &JobStore, path: &Path, mode: FolderMode, batches: std::ops::Range<i64>) -> Result<Written> {
+fn copy(store: &JobStore, path: &Path, mode: WriteMode, batches: std::ops::Range<i64>) -> Result<Written> {
     let mut sink = sink(store, path, mode)?;
     batches.into_iter().try_for_each(|seed| sink.write(batch(seed)))?;
     sink.finish()
@@ -66,7 +66,7 @@ fn places(name: &str) -> (TempDir, Vec<(JobStore, Path)>) {
 fn files_are_rotated_and_listed() {
     let (folder, places) = places("rotated");
     for (store, path) in places {
-        let written = copy(&store, &path, FolderMode::Error, 0..10).unwrap();
+        let written = copy(&store, &path, WriteMode::Error, 0..10).unwrap();
         assert_eq!(written.rows, 20_000);
         assert!(written.files.len() >= 4, "{:?}", written.files);
         let listed = list(&store, &path).unwrap();
@@ -81,17 +81,17 @@ fn files_are_rotated_and_listed() {
 fn modes() {
     let (folder, places) = places("modes");
     for (store, path) in places {
-        copy(&store, &path, FolderMode::Error, 0..3).unwrap();
+        copy(&store, &path, WriteMode::Error, 0..3).unwrap();
         let first = names(&store, &path);
-        assert_eq!(copy(&store, &path, FolderMode::Error, 0..3).unwrap_err().kind(), ErrorKind::Conflict);
+        assert_eq!(copy(&store, &path, WriteMode::Error, 0..3).unwrap_err().kind(), ErrorKind::Conflict);
         assert_eq!(names(&store, &path), first);
 
-        copy(&store, &path, FolderMode::Append, 3..6).unwrap();
+        copy(&store, &path, WriteMode::Append, 3..6).unwrap();
         let both = names(&store, &path);
         assert_eq!(both.len(), 2 * first.len());
         assert!(first.iter().all(|name| both.contains(name)));
 
-        let last = copy(&store, &path, FolderMode::Overwrite, 6..8).unwrap();
+        let last = copy(&store, &path, WriteMode::Overwrite, 6..8).unwrap();
         let names = names(&store, &path);
         assert_eq!(names.len(), last.files.len());
         assert!(names.iter().all(|name| !both.contains(name)));
@@ -104,7 +104,7 @@ fn modes() {
 fn a_copy_that_is_not_finished_leaves_nothing() {
     let (folder, places) = places("unfinished");
     for (store, path) in &places {
-        for mode in [FolderMode::Error, FolderMode::Overwrite, FolderMode::Append] {
+        for mode in [WriteMode::Error, WriteMode::Overwrite, WriteMode::Append] {
             let mut sink = sink(store, path, mode).unwrap();
             (0..5).for_each(|seed| sink.write(batch(seed)).unwrap());
             drop(sink);
@@ -113,9 +113,9 @@ fn a_copy_that_is_not_finished_leaves_nothing() {
     }
     assert_eq!(entries(folder.path()), [""; 0]);
     for (store, path) in &places {
-        copy(store, path, FolderMode::Error, 0..3).unwrap();
+        copy(store, path, WriteMode::Error, 0..3).unwrap();
         let before = store.list(path).unwrap();
-        for mode in [FolderMode::Overwrite, FolderMode::Append] {
+        for mode in [WriteMode::Overwrite, WriteMode::Append] {
             let mut sink = sink(store, path, mode).unwrap();
             (0..5).for_each(|seed| sink.write(batch(seed)).unwrap());
             drop(sink);
@@ -131,16 +131,16 @@ fn only_folders_of_data_are_replaced() {
     let job = Job::default();
     let (store, path) = open(folder.path().to_str().unwrap(), &job);
     std::fs::write(folder.path().join("thesis.doc"), "years of work").unwrap();
-    let error = copy(&store, &path, FolderMode::Overwrite, 0..1).unwrap_err();
+    let error = copy(&store, &path, WriteMode::Overwrite, 0..1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("thesis.doc"), "{error}");
     std::fs::remove_file(folder.path().join("thesis.doc")).unwrap();
     std::fs::create_dir(folder.path().join("_delta_log")).unwrap();
-    assert_eq!(copy(&store, &path, FolderMode::Overwrite, 0..1).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(copy(&store, &path, WriteMode::Overwrite, 0..1).unwrap_err().kind(), ErrorKind::Invalid);
     std::fs::remove_dir(folder.path().join("_delta_log")).unwrap();
     std::fs::create_dir(folder.path().join("day=1")).unwrap();
     std::fs::write(folder.path().join("day=1/x.parquet"), "").unwrap();
-    copy(&store, &path, FolderMode::Overwrite, 0..1).unwrap();
+    copy(&store, &path, WriteMode::Overwrite, 0..1).unwrap();
     assert_eq!(entries(folder.path()).len(), 2);
 }
 
@@ -151,7 +151,7 @@ fn a_file_is_no_folder() {
     let file = folder.path().join("file");
     std::fs::write(&file, "x").unwrap();
     let (store, path) = open(file.to_str().unwrap(), &job);
-    for mode in [FolderMode::Error, FolderMode::Overwrite, FolderMode::Append] {
+    for mode in [WriteMode::Error, WriteMode::Overwrite, WriteMode::Append] {
         assert_eq!(copy(&store, &path, mode, 0..1).unwrap_err().kind(), ErrorKind::Conflict);
     }
     assert_eq!(entries(folder.path()), ["file"]);
@@ -166,7 +166,7 @@ fn a_cancelled_copy_leaves_nothing() {
         let location = if location == "local" { local.to_str().unwrap() } else { location };
         let job = Job::default();
         let (store, path) = open(location, &job);
-        let mut sink = sink(&store, &path, FolderMode::Error).unwrap();
+        let mut sink = sink(&store, &path, WriteMode::Error).unwrap();
         sink.write(batch(1)).unwrap();
         job.cancel();
         assert_eq!(sink.finish().unwrap_err().kind(), ErrorKind::Cancelled);
@@ -187,13 +187,13 @@ fn ending(after: Option<u64>, inner: &Arc<InMemory>) -> JobStore {
 #[test]
 fn whatever_fails_a_reader_sees_the_old_or_the_new_files() {
     let path = Path::from("a/table");
-    for (mode, base) in [(FolderMode::Error, 0), (FolderMode::Overwrite, 3), (FolderMode::Append, 3)] {
+    for (mode, base) in [(WriteMode::Error, 0), (WriteMode::Overwrite, 3), (WriteMode::Append, 3)] {
         let (mut failures, mut old_seen, mut new_seen) = (0, 0, 0);
         for requests in 0.. {
             let inner = Arc::new(InMemory::new());
             let healthy = ending(None, &inner);
             if base > 0 {
-                copy(&healthy, &path, FolderMode::Error, 0..base).unwrap();
+                copy(&healthy, &path, WriteMode::Error, 0..base).unwrap();
             }
             let old = names(&healthy, &path);
             let outcome = copy(&ending(Some(requests), &inner), &path, mode, 10..12);
@@ -205,7 +205,7 @@ fn whatever_fails_a_reader_sees_the_old_or_the_new_files() {
                 old_seen += 1;
             } else {
                 assert_eq!(added.len(), 4, "{mode:?}: half of the new files after {requests} requests");
-                assert_eq!(kept, if mode == FolderMode::Append { old.len() } else { 0 }, "{mode:?}, {requests}");
+                assert_eq!(kept, if mode == WriteMode::Append { old.len() } else { 0 }, "{mode:?}, {requests}");
                 new_seen += 1;
             }
             match outcome {
@@ -216,7 +216,7 @@ fn whatever_fails_a_reader_sees_the_old_or_the_new_files() {
                 }
             }
             // Afterwards the folder works as ever.
-            copy(&healthy, &path, FolderMode::Overwrite, 20..21).unwrap();
+            copy(&healthy, &path, WriteMode::Overwrite, 20..21).unwrap();
             assert_eq!(names(&healthy, &path).len(), 2, "{mode:?}, {requests}");
             if outcome_is_clean(&inner, &path, &healthy) && new_seen > 3 {
                 break;
@@ -242,7 +242,7 @@ fn a_full_disk_is_unavailable_and_stays_clean() {
     let outcome = std::panic::catch_unwind(|| {
         for target in ["table", "deep/table"] {
             let (store, path) = open(folder.path().join(target).to_str().unwrap(), &Job::default());
-            let error = copy(&store, &path, FolderMode::Error, 0..200).unwrap_err();
+            let error = copy(&store, &path, WriteMode::Error, 0..200).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
             assert_eq!(entries(folder.path()), [""; 0]);
         }
