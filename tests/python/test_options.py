@@ -95,7 +95,6 @@ SPARK_OWN = {
     "version": "Spark's other name for versionAsOf",
     "timestampAsOf": "the command and Python have one option for versions and times",
     "timestamp": "Spark's other name for timestampAsOf",
-    "sequence": "Spark has no order of rows, so that a column says which of two rows is the last",
     "distribution": "Spark shuffles rows before they are written",
     "partitionOverwriteMode": "Spark's own",
     "readChangeFeed": "Spark's name for the job `changes`",

@@ -69,6 +69,8 @@ pub enum SparkName {
     Option(&'static str),
     /// What comes before names for `.option(…)`, of a table's properties for one.
     Prefix(&'static str),
+    /// A name for `.option(…)` with values of another kind than at the other doors.
+    OtherValues(&'static str),
     /// A method of reader or writer.
     Method(&'static str),
 }

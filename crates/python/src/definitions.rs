@@ -19,7 +19,7 @@ fn object(definition: &OptionDefinition) -> Value {
         None => (None, None),
     };
     let spark = match definition.spark {
-        Some(SparkName::Option(name) | SparkName::Prefix(name)) => Some(name),
+        Some(SparkName::Option(name) | SparkName::OtherValues(name) | SparkName::Prefix(name)) => Some(name),
         Some(SparkName::Method(_)) | None => None,
     };
     json!({

@@ -121,6 +121,7 @@ fn spark(option: &OptionValue) -> Option<String> {
     };
     Some(match definition.spark? {
         SparkName::Option(name) => format!(".option({name:?}, {value})"),
+        SparkName::OtherValues(name) => format!(".option({name:?}, …)"),
         SparkName::Method(name) => format!(".{name}({value})"),
         SparkName::Prefix(prefix) => match option.value.as_ref().and_then(|pair| pair.split_once('=')) {
             Some((name, value)) => format!(".option(\"{prefix}{name}\", {value:?})"),

@@ -155,8 +155,8 @@ options! {
     KEEP_NOT_NULL = new("keep_not_null", Flag, "copy");
     /// Compact a table after a write.
     AUTO_COMPACT = new("auto_compact", Flag, "copy upsert");
-    /// Rows of a source with the same key: the last one wins, or they are an error.
-    ON_DUPLICATE = new("on_duplicate", Choice, "upsert").default("last");
+    /// Rows of a source with the same key: the last one wins, or they are an error. In Spark, a column says which one is the last.
+    ON_DUPLICATE = new("on_duplicate", Choice, "upsert").default("last").spark(SparkName::OtherValues("sequence"));
     /// How values are merged with those of the table.
     MERGE = new("merge", Pairs, "upsert");
     /// Leave rows with known keys as they are.

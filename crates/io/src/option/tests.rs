@@ -23,6 +23,10 @@ fn each_door_has_its_own_words() {
         (WHERE.to("1 = 1").to_string(), ["--where '1 = 1'", "where=\"1 = 1\"", ".option(\"where\", \"1 = 1\")", ""]),
         (WHERE.to("a = 'b'").to_string(), [r"--where 'a = '\''b'\'''", "where=\"a = 'b'\"", "", ""]),
         (KEY.to("A,B").to_string(), ["--key A,B", "key=[\"A\", \"B\"]", ".option(\"key\", \"A,B\")", "`key=A,B`"]),
+        (
+            ON_DUPLICATE.to("last").to_string(),
+            ["--on-duplicate last", "on_duplicate=\"last\"", ".option(\"sequence\", …)", "`on_duplicate=last`"],
+        ),
         (COLUMNS.to_string(), ["--columns", "columns", ".option(\"columns\", …)", "`columns`"]),
         (BATCH_ROWS.to("10").to_string(), ["--batch-rows 10", "batch_rows=10", ".option(\"batch_rows\", \"10\")", ""]),
         (BATCH_ROWS.to("all").to_string(), ["--batch-rows all", "batch_rows=\"all\"", "", ""]),
