@@ -1,14 +1,14 @@
 //! Reading rows by ranges of their numbers, on several threads, in order.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
-use crossbeam_channel::{Receiver, Sender, bounded};
+use lakerace_exec::{Interruption, ProducerThreads, ValueSender};
 use lakerace_format::{Batches, Predicate};
 use lakerace_io::option::SCHEMA;
+use lakerace_io::threads::not_started;
 use lakerace_io::{Error, Job, Result};
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -24,7 +24,7 @@ const BATCH_ROWS: usize = 8192;
 /// Bytes of values that end a batch before.
 const BATCH_BYTES: usize = 8 << 20;
 /// Batches that a thread may be ahead.
-const AHEAD: usize = 3;
+const AHEAD: u64 = 3;
 
 /// What every thread needs to know.
 pub(super) struct Scan {
@@ -48,87 +48,62 @@ pub(super) struct Scan {
     pub limit: u64,
 }
 
-/// What a thread sends: a batch, or that a unit has ended.
-type Message = Result<Option<RecordBatch>>;
+/// The batches of a thread; `None` where a unit has ended.
+type UnitBatches = ProducerThreads<Option<RecordBatch>, Error>;
+type BatchSender = ValueSender<Option<RecordBatch>, Error>;
 
 /// Reads units, each by its first and last row number, with a thread for each connection.
 pub(super) fn scan(scan: Scan, units: Vec<(i64, i64)>, connections: Vec<Connection>, job: &Job) -> Result<Batches> {
     let (scan, units) = (Arc::new(scan), Arc::new(units));
     let threads = connections.len();
-    let mut receivers = Vec::with_capacity(threads);
-    for (number, connection) in connections.into_iter().enumerate() {
-        let (sender, receiver) = bounded(AHEAD);
-        let (scan, units, job) = (Arc::clone(&scan), Arc::clone(&units), job.clone());
-        let work = move || {
-            let outcome = catch_unwind(AssertUnwindSafe(|| {
-                for unit in units.iter().skip(number).step_by(threads) {
-                    if !read_unit(&scan, *unit, &connection, &sender, &job) {
-                        return;
-                    }
-                }
-            }));
-            if outcome.is_err() {
-                let _ = sender.send(Err(Error::internal("reading SQLite panicked")));
-            }
+    let start = |(number, connection): (usize, Connection)| {
+        let (scan, units, own_job) = (Arc::clone(&scan), Arc::clone(&units), job.clone());
+        let producer = move |sender: &BatchSender| {
+            let mut units = units.iter().skip(number).step_by(threads);
+            units.try_for_each(|unit| read_unit(&scan, *unit, &connection, sender, &own_job))
         };
-        let started = std::thread::Builder::new().name("lakerace-sqlite".to_owned()).spawn(work);
-        started.map_err(|error| lakerace_io::threads::not_started(&error))?;
-        receivers.push(receiver);
-    }
-    let rows = InOrder { receivers, unit: 0, units: units.len(), left: scan.limit, job: job.clone() };
+        ProducerThreads::start("lakerace-sqlite", AHEAD, job, [producer]).map_err(|error| not_started(&error))
+    };
+    let threads = connections.into_iter().enumerate().map(start).collect::<Result<_>>()?;
+    let rows = OrderedUnits { threads, unit: 0, units: units.len(), left: scan.limit, job: job.clone() };
     Ok(Batches::new(Arc::clone(&scan.schema), rows))
 }
 
 /// Takes batches from the threads in the order of the units.
-struct InOrder {
-    receivers: Vec<Receiver<Message>>,
+struct OrderedUnits {
+    threads: Vec<UnitBatches>,
     unit: usize,
     units: usize,
     left: u64,
     job: Job,
 }
 
-impl Iterator for InOrder {
+impl Iterator for OrderedUnits {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.unit < self.units && self.left > 0 {
-            if let Err(error) = self.job.check() {
-                return Some(Err(error));
-            }
-            let receiver = &self.receivers[self.unit % self.receivers.len()];
-            match receiver.recv() {
-                Ok(Ok(Some(batch))) => {
+            let threads = self.threads.len();
+            match self.threads[self.unit % threads].take() {
+                Ok(Some(Some(batch))) => {
                     let rows = batch.num_rows().min(usize::try_from(self.left).unwrap_or(usize::MAX));
                     self.left -= rows as u64;
                     self.job.meter().read_rows(rows as u64);
                     return Some(Ok(batch.slice(0, rows)));
                 }
-                Ok(Ok(None)) => self.unit += 1,
-                Ok(Err(error)) => return Some(Err(self.job.check().err().unwrap_or(error))),
-                Err(_) => {
-                    return Some(Err(self
-                        .job
-                        .check()
-                        .err()
-                        .unwrap_or_else(|| Error::internal("a reader ended early"))));
-                }
+                Ok(Some(None)) => self.unit += 1,
+                Ok(None) => return Some(Err(Interruption::Ended.into())),
+                Err(error) => return Some(Err(self.job.check().err().unwrap_or(error))),
             }
         }
         None
     }
 }
 
-/// Reads a unit; false where nobody wants more.
-fn read_unit(scan: &Scan, unit: (i64, i64), connection: &Connection, sender: &Sender<Message>, job: &Job) -> bool {
-    match read_rows(scan, unit, connection, sender, job) {
-        Ok(true) => sender.send(Ok(None)).is_ok(),
-        Ok(false) => false,
-        Err(error) => {
-            let _ = sender.send(Err(error.at(&scan.place)));
-            false
-        }
-    }
+/// Reads a unit. Who takes its batches may have gone, which ends the thread.
+fn read_unit(scan: &Scan, unit: (i64, i64), connection: &Connection, sender: &BatchSender, job: &Job) -> Result<()> {
+    read_rows(scan, unit, connection, sender, job).map_err(|error| error.at(&scan.place))?;
+    Ok(sender.send(Ok(None), 1)?)
 }
 
 impl Scan {
@@ -174,9 +149,9 @@ fn read_rows(
     scan: &Scan,
     (first, last): (i64, i64),
     connection: &Connection,
-    sender: &Sender<Message>,
+    sender: &BatchSender,
     job: &Job,
-) -> Result<bool> {
+) -> Result<()> {
     let mut statement = connection.prepare_cached(&scan.sql()).map_err(failed)?;
     let mut parameter = 1;
     let range: &[i64] = if scan.rowid.is_some() && !scan.is_by_index { &[first, last] } else { &[] };
@@ -206,19 +181,19 @@ fn read_rows(
             job.meter().read_bytes(bytes as u64);
             let batch = scan.finish(&mut decoders, rows)?;
             (rows, bytes) = (0, 0);
-            if batch.num_rows() > 0 && sender.send(Ok(Some(batch))).is_err() {
-                return Ok(false);
+            if batch.num_rows() > 0 {
+                sender.send(Ok(Some(batch)), 1)?;
             }
         }
     }
     if rows > 0 {
         job.meter().read_bytes(bytes as u64);
         let batch = scan.finish(&mut decoders, rows)?;
-        if batch.num_rows() > 0 && sender.send(Ok(Some(batch))).is_err() {
-            return Ok(false);
+        if batch.num_rows() > 0 {
+            sender.send(Ok(Some(batch)), 1)?;
         }
     }
-    Ok(true)
+    Ok(())
 }
 
 fn misfit(scan: &Scan, row: &rusqlite::Row<'_>, column: usize, number: u64, found: &str) -> Error {
