@@ -233,3 +233,18 @@ def test_a_struct_without_fields_names_its_column(tmp_path: Path) -> None:
     with pytest.raises(lr.UnsupportedError, match=r'column "s": .*struct without fields'):
         lr.copy(rows, f"delta:{tmp_path}/t")
     assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize("name", ["delta:{}", "{}"])
+def test_upserts_follow_options_of_new_tables_or_refuse_them(tmp_path: Path, name: str) -> None:
+    table = tmp_path / "table"
+    properties = {"lakerace.primaryKey": "id", "delta.appendOnly": "false"}
+    source = pa.table({"id": [1, 2], "day": ["a", "b"]})
+    lr.copy(source, f"delta:{table}", partition_by="day", table_properties=properties)
+    upserted = lr.Table(name.format(table)).upsert(source, partition_by="day", table_properties=properties)
+    assert upserted.rows == 2
+    with pytest.raises(lr.UnsupportedError, match="is partitioned by day, and partition_by names id"):
+        lr.Table(name.format(table)).upsert(source, partition_by="id")
+    with pytest.raises(lr.UnsupportedError, match=r"lacks the property delta\.appendOnly=true"):
+        lr.Table(name.format(table)).upsert(source, table_properties={"delta.appendOnly": "true"})
+    assert DeltaTable(table).version() == 1

@@ -6,6 +6,7 @@
 
 mod by_key;
 pub(crate) mod evolve;
+mod existing_table;
 mod file_path;
 mod file_publisher;
 pub(crate) mod files;
@@ -28,11 +29,12 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::{Sink, WriteOptions, Written, warn_of_fixed_sizes};
-use lakerace_io::option::{ALTER, AT, HISTORY, MODE, PARTITION_BY, RESUME, SET, TABLE_PROPERTY, UNSET};
+use lakerace_io::option::{ALTER, AT, HISTORY, MODE, RESUME, UNSET};
 use lakerace_io::{Error, ErrorKind, Result, WriteMode};
 
 pub use self::evolve::{Evolve, may_widen};
 pub(crate) use self::evolve::{Evolved, evolve};
+pub use self::existing_table::check_existing;
 pub(crate) use self::files::DataFiles;
 pub(crate) use self::memory::{streamed_within_memory, within_memory};
 pub use self::pending::{AppTransaction, FileWriter, PendingFile, commit_files, discard_files, has_transaction};
@@ -42,7 +44,7 @@ pub use self::replace::Replaced;
 pub(crate) use self::split::{other_rows, write_split};
 pub(crate) use self::statistics::log_text;
 use crate::commit::{Commit, CommitAction, LoadRows, WriteBase, tracks_rows};
-use crate::properties::{SINCE, check_properties, check_property};
+use crate::properties::{SINCE, check_properties};
 use crate::protocol::{VECTORS_ON_DEMAND, check_defaults};
 use crate::snapshot::{KEY_PROPERTY, key_names};
 use crate::{Snapshot, Table};
@@ -269,26 +271,7 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<WriteBa
             MODE.to("overwrite")
         )));
     }
-    if !write.partition_by.is_empty() && write.partition_by != snapshot.partition_columns() {
-        let known = match snapshot.partition_columns().as_slice() {
-            [] => "has no partitions".to_owned(),
-            known => format!("is partitioned by {}", known.join(", ")),
-        };
-        let asked = write.partition_by.join(", ");
-        return Err(Error::unsupported(format!("the table {known}, and {PARTITION_BY} names {asked}"))
-            .advice("leave it out, or write to a new table"));
-    }
-    for (name, value) in &write.properties {
-        check_property(name, value).map_err(|error| error.at(TABLE_PROPERTY.to(format!("{name}={value}"))))?;
-    }
-    let known = snapshot.properties();
-    if let Some((name, value)) = write.properties.iter().find(|(name, value)| known.get(*name) != Some(value)) {
-        return Err(Error::unsupported(format!("the table exists already, and lacks the property {name}={value}"))
-            .advice(format!(
-                "leave {TABLE_PROPERTY} out (table_properties), or set it: {}",
-                ALTER.with([SET.to("K=V")])
-            )));
-    }
+    check_existing(&snapshot, &write.partition_by, &write.properties)?;
     if write.keep_not_null {
         let known = snapshot.columns().logical();
         let wanted = not_null::kept(schema, &table_types(schema, Some(known.fields()))?);

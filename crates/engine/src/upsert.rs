@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
     Changed, Compacted, DeleteOptions, DeltaSink, KEY_PROPERTY, SourceRows, Table, TableWrite, UpsertPlan, WriteMode,
+    check_existing,
 };
 use lakerace_io::option::{EXPLAIN, KEY};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
@@ -57,16 +58,25 @@ pub fn upsert_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: 
 
 /// Upserts into the table of a name, which is made where it may be.
 fn upsert_into(name: &str, table: &Table, rows: SourceRows, options: &UpsertOptions) -> Result<Changed> {
-    if named(name).is_some() {
-        create(table, rows.schema(), options)?;
+    if named(name).is_none() || !create(table, rows.schema(), options)? {
+        check_made(table, options)?;
     }
     lakerace_delta::upsert(table, rows, &options.rows).map_err(|error| without_table(error, table))
 }
 
-/// Makes a table for rows of this schema, unless there is one.
-fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<()> {
-    if table.exists()? {
+/// Fails where options of a new table are given that the existing one does not have.
+fn check_made(table: &Table, options: &UpsertOptions) -> Result<()> {
+    if options.partition_by.is_empty() && options.table_properties.is_empty() {
         return Ok(());
+    }
+    let snapshot = table.snapshot(None).map_err(|error| without_table(error, table))?;
+    check_existing(&snapshot, &options.partition_by, &options.table_properties).map_err(|error| error.at(table.place()))
+}
+
+/// Makes a table for rows of this schema; `false` where there is one.
+fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<bool> {
+    if table.exists()? {
+        return Ok(false);
     }
     let named = |error: Error| error.at(table.place());
     let mut properties = options.table_properties.clone();
@@ -88,9 +98,9 @@ fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<
         resumes: false,
     };
     match DeltaSink::create(table, schema, &write).and_then(|sink| sink.finish()) {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(true),
         // Another upsert has made it meanwhile: the rows go there.
-        Err(error) if error.kind() == ErrorKind::Conflict && table.exists()? => Ok(()),
+        Err(error) if error.kind() == ErrorKind::Conflict && table.exists()? => Ok(false),
         Err(error) => Err(error),
     }
 }

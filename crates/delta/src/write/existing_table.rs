@@ -1,0 +1,35 @@
+//! Options of new tables where the table exists.
+
+use std::collections::BTreeMap;
+
+use lakerace_io::option::{ALTER, PARTITION_BY, SET, TABLE_PROPERTY};
+use lakerace_io::{Error, Result};
+
+use crate::Snapshot;
+use crate::properties::check_property;
+
+/// An error where an existing table is divided by other columns than `partition_by`, unless these are none, or has other values of `properties`.
+pub fn check_existing(
+    snapshot: &Snapshot,
+    partition_by: &[String],
+    properties: &BTreeMap<String, String>,
+) -> Result<()> {
+    if !partition_by.is_empty() && partition_by != snapshot.partition_columns() {
+        let known = match snapshot.partition_columns().as_slice() {
+            [] => "has no partitions".to_owned(),
+            known => format!("is partitioned by {}", known.join(", ")),
+        };
+        let asked = partition_by.join(", ");
+        return Err(Error::unsupported(format!("the table {known}, and {PARTITION_BY} names {asked}"))
+            .advice("leave it out, or write to a new table"));
+    }
+    for (name, value) in properties {
+        check_property(name, value).map_err(|error| error.at(TABLE_PROPERTY.to(format!("{name}={value}"))))?;
+    }
+    let known = snapshot.properties();
+    if let Some((name, value)) = properties.iter().find(|(name, value)| known.get(*name) != Some(value)) {
+        return Err(Error::unsupported(format!("the table exists already, and lacks the property {name}={value}"))
+            .advice(format!("leave {TABLE_PROPERTY} out, or set it: {}", ALTER.with([SET.to("K=V")]))));
+    }
+    Ok(())
+}
