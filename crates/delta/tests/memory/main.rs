@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use lakerace_delta::{DeltaSink, Evolve, Table, TableWrite, UpsertOptions, WriteMode, delete_keys, upsert};
 use lakerace_format::{Batches, WriteOptions};
+use lakerace_io::internals::find_page_cache_slow;
 use lakerace_io::{ErrorKind, Job, JobOptions, Location, StorageOptions};
 
 mod jobs;
@@ -89,12 +90,14 @@ fn table(folder: &tempfile::TempDir, texts: usize) -> Table {
     table_of(folder, batches(BATCH_ROWS, texts, false), &[])
 }
 
-/// A table of these rows, with properties.
+/// A table of these rows, with properties. Further files are written past the page cache, each through a buffer of its own: the way
+/// that takes more memory, and that jobs choose by themselves only where the page cache is slow.
 fn table_of(folder: &tempfile::TempDir, rows: Batches, properties: &[(&str, &str)]) -> Table {
     let job = Job::new(JobOptions { threads: 2, ..JobOptions::default() });
     let location = Location::parse(folder.path().join("table").to_str().unwrap()).unwrap();
     let table = Table::at(&location, &StorageOptions::default(), &job).unwrap();
     copy(&table, rows, WriteMode::Error, properties);
+    find_page_cache_slow(&job);
     table
 }
 

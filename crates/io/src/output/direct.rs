@@ -10,7 +10,7 @@ use crate::fetch::buffers::Buffer;
 /// Offsets, lengths and addresses past the page cache: the largest block that disks have.
 pub(super) const BLOCK_BYTES: usize = 4096;
 
-/// Bytes of a write: it keeps a disk busy for much longer than it takes to ask for the next one.
+/// Bytes of a write at most: it keeps a disk busy for much longer than it takes to ask for the next one.
 const BUFFER_BYTES: usize = 4 << 20;
 
 /// A file whose writes go past the cache, until [`Self::end`]. Its place is that of the file: behind what was written.
@@ -31,10 +31,11 @@ pub(super) enum Kept {
 }
 
 impl Past {
-    /// For a file that has `position` bytes, all of them written.
-    pub(super) fn begin(position: u64) -> crate::Result<Self> {
+    /// For a file that has `position` bytes, all of them written. The buffer takes about `most_bytes`, where those are few.
+    pub(super) fn begin(position: u64, most_bytes: usize) -> crate::Result<Self> {
+        let buffer_bytes = most_bytes.clamp(BLOCK_BYTES, BUFFER_BYTES).next_multiple_of(BLOCK_BYTES);
         let head_bytes = (position.next_multiple_of(BLOCK_BYTES as u64) - position) as usize;
-        Ok(Self { buffer: Buffer::with_capacity(BUFFER_BYTES)?, head_bytes, is_direct: false })
+        Ok(Self { buffer: Buffer::with_capacity(buffer_bytes)?, head_bytes, is_direct: false })
     }
 
     /// Takes bytes, and writes those that fill a buffer.

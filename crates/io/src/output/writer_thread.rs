@@ -70,7 +70,7 @@ impl Behind {
         let mut file = file.try_clone()?;
         file.seek(SeekFrom::Start(position))?;
         let theirs = Arc::clone(&shared);
-        let mut writer = Writer { file, position, may_pass, past: None, job: job.clone() };
+        let mut writer = Writer { file, position, may_pass, buffer_bytes: limit_bytes, past: None, job: job.clone() };
         let thread = std::thread::Builder::new().name("lakerace-write".to_owned()).spawn(move || {
             theirs.run(&mut writer);
             drop((writer, permit));
@@ -202,6 +202,8 @@ struct Writer {
     /// Bytes of the file, those included that wait until they fill a block.
     position: u64,
     may_pass: bool,
+    /// Bytes that wait until they fill a block, at most.
+    buffer_bytes: usize,
     /// While it goes past the page cache.
     past: Option<Past>,
     job: Job,
@@ -229,7 +231,7 @@ impl Writer {
     fn pass(&mut self, pieces: &[Bytes], bytes: u64) -> Result<()> {
         let past = match &mut self.past {
             Some(past) => past,
-            None => self.past.insert(Past::begin(self.position)?),
+            None => self.past.insert(Past::begin(self.position, self.buffer_bytes)?),
         };
         for (number, piece) in pieces.iter().enumerate() {
             if past.append(&self.file, piece)? == Kept::Refused {
