@@ -21,6 +21,8 @@ use crate::snapshot::files::TableFile;
 
 /// Number and bitmap follow; the protocol's "portable" format.
 const MAGIC: u32 = 1_681_511_377;
+/// The format of the protocol's first draft, which no released writer uses.
+const NATIVE_MAGIC: u32 = 1_681_511_376;
 /// The one version of files with vectors.
 const FILE_VERSION: u8 = 1;
 /// Length in front of a vector, checksum behind it.
@@ -146,10 +148,12 @@ impl Place {
 /// The bytes of the vector at a place, with the length before it and the checksum behind it.
 fn framed(fetcher: &Fetcher, place: &Place) -> Result<Bytes> {
     let version = fetcher.bytes(place.object, 0..u64::from(FILE_VERSION))?;
-    if version.first() != Some(&FILE_VERSION) {
-        return Err(Error::unsupported(format!("a file of deletion vectors of version {version:?}")));
+    match version.first() {
+        Some(&FILE_VERSION) => fetcher.bytes(place.object, place.range()),
+        // No version is zero: the bytes of the file are lost.
+        None | Some(0) => Err(Error::corrupt("its file does not begin with a version")),
+        Some(version) => Err(Error::unsupported(format!("a file of deletion vectors of version {version}"))),
     }
-    fetcher.bytes(place.object, place.range())
 }
 
 /// The bitmap of a vector, behind its length and magic number and before its checksum.
@@ -169,10 +173,11 @@ fn body<'a>(bytes: &'a [u8], place: &Place) -> Result<&'a [u8]> {
         return Err(Error::corrupt(format!("its checksum is {found:08x}, and {stated:08x} is stored with it")));
     }
     let magic = u32::from_le_bytes(number(FRAME_BYTES as usize)?);
-    if magic != MAGIC {
-        return Err(Error::unsupported(format!("a deletion vector of format {magic}")));
+    match magic {
+        MAGIC => Ok(body.get(4..).unwrap_or_default()),
+        NATIVE_MAGIC => Err(Error::unsupported("a deletion vector of the native format")),
+        _ => Err(Error::corrupt(format!("it begins with {magic:08x}, which is no format of deletion vectors"))),
     }
-    Ok(body.get(4..).unwrap_or_default())
 }
 
 fn checksum(bytes: &[u8]) -> u32 {

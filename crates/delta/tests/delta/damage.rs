@@ -165,6 +165,7 @@ fn damaged_vectors_are_named() {
         (&bytes[..20], ErrorKind::Corrupt),
         (&bytes[..], ErrorKind::Corrupt),
         (&[[2u8; 1].as_slice(), &bytes[1..]].concat()[..], ErrorKind::Unsupported),
+        (&vec![0; bytes.len()][..], ErrorKind::Corrupt),
         (&[[1u8, 0, 0, 0, 33].as_slice(), &bytes[5..]].concat()[..], ErrorKind::Corrupt),
     ] {
         fs::write(&file, bytes).unwrap();
