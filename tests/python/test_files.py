@@ -19,6 +19,7 @@ import pytest
 import lakerace as lr
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 #: Rounds of a writer that is killed; `LAKERACE_CRASH_ROUNDS=1000` for a soak.
@@ -30,6 +31,27 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> lr.files.Store:
     """A store of each home."""
     place = request.param if request.param == "memory:" else f"{tmp_path}/{request.param}"
     return lr.files.Store(place)
+
+
+def test_errors_name_the_store_and_the_file(tmp_path: Path) -> None:
+    store = lr.files.Store(tmp_path / "pack.db")
+    store.put("there", b"x")
+    missing: list[Callable[[], object]] = [
+        lambda: store.get("none"),
+        lambda: store.get_many(["none"]),
+        lambda: store.stat("none"),
+        lambda: store.open("none"),
+        lambda: store.open("none", "r+b"),
+        lambda: store.remove("none"),
+        lambda: store.rename("none", "other"),
+    ]
+    for call in missing:
+        with pytest.raises(lr.NotFoundError) as caught:
+            call()
+        assert caught.value.place == f"{store.location}: none"
+    with pytest.raises(lr.ConflictError) as conflict:
+        store.open("there", "xb")
+    assert conflict.value.place == f"{store.location}: there"
 
 
 def test_contents_come_back(store: lr.files.Store) -> None:

@@ -179,7 +179,8 @@ impl FileStore {
     #[pyo3(signature = (names, *, missing="error"))]
     fn get_many<'py>(&self, py: Python<'py>, names: Vec<PyBackedStr>, missing: &str) -> PyResult<Bound<'py, PyDict>> {
         let skip = skips(py, missing)?;
-        get_many(py, self.open_store(py)?.home(), &names, skip)
+        let store = self.open_store(py)?;
+        get_many(py, (store.home(), Some(store.location())), &names, skip)
     }
 
     fn exists(&self, py: Python<'_>, name: PyBackedStr) -> PyResult<bool> {

@@ -450,13 +450,15 @@ def _raw(
         if store.exists(name):
             from lakerace._errors import ConflictError
 
-            raise ConflictError(f"{name}: the file exists", name)
+            place = f"{store.location}: {name}"
+            raise ConflictError(f"{place}: the file exists", place)
         options = {**options, "if_exists": "error"}
     letter = next(iter(kinds & set("rwax")))
     if "+" in kinds:
         version = store._version(name) if letter in {"r", "a"} else None
         if version is None and letter == "r":
-            raise NotFoundError(f"{name}: no such file", name)
+            place = f"{store.location}: {name}"
+            raise NotFoundError(f"{place}: no such file", place)
         return _Updating(store, name, letter, options, version)
     if letter == "a":
         return _Appending(store, name, options)

@@ -143,6 +143,9 @@ class _Reads:
 
     if TYPE_CHECKING:
 
+        @property
+        def location(self) -> str: ...
+
         def _stat(self, name: str) -> StatTuple | None: ...
         def _list(self, prefix: str, from_: str, limit: int, /) -> Sequence[StatTuple]: ...
         def _open_read(self, name: str) -> _lakerace.FileReader: ...
@@ -152,7 +155,8 @@ class _Reads:
         """A file's properties; :class:`NotFoundError` where there is no such file."""
         found = self._stat(name)
         if found is None:
-            raise NotFoundError(f"{name}: no such file", name)
+            place = f"{self.location}: {name}"
+            raise NotFoundError(f"{place}: no such file", place)
         return _stat(found)
 
     def exists(self, name: str) -> bool:
@@ -442,11 +446,17 @@ class Snapshot(_Reads):
     def __init__(self, store: Store) -> None:
         held = store._snapshot()
         self._held = held
+        self._location = store.location
         # The native methods themselves: a call less for each read.
         self.get = held.get  # type: ignore[method-assign]
         self._stat = held._stat  # type: ignore[method-assign]
         self._list = held._list  # type: ignore[method-assign]
         self._open_read = held._open_read  # type: ignore[method-assign]
+
+    @property
+    def location(self) -> str:
+        """The location of the store."""
+        return self._location
 
     def get_many(self, names: Sequence[str], *, missing: Missing = "error") -> dict[str, bytes]:
         """Contents by their names; those that are missing are an error or left out."""

@@ -104,10 +104,10 @@ pub(super) fn get(py: Python<'_>, reads: &(dyn Reads + '_), name: &str) -> PyRes
     }
 }
 
-/// Reads many contents of one state; a dict of those that there are.
+/// Reads many contents of one state; a dict of those that there are. `location` is named in errors.
 pub(super) fn get_many<'py>(
     py: Python<'py>,
-    reads: &(dyn Reads + '_),
+    (reads, location): (&(dyn Reads + '_), Option<&str>),
     names: &[PyBackedStr],
     skip: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -135,7 +135,10 @@ pub(super) fn get_many<'py>(
         match part {
             Some((start, len)) => all.set_item(name, PyBytes::new(py, &bytes[start..start + len]))?,
             None if skip => {}
-            None => return Err(errors::raised(py, &Error::not_found("no such file").at(&**name))),
+            None => {
+                let missing = Error::not_found("no such file").at(&**name);
+                return Err(errors::raised(py, &location.map_or(missing.clone(), |location| missing.at(location))));
+            }
         }
     }
     Ok(all)
@@ -197,7 +200,7 @@ impl FileSnapshot {
     #[pyo3(signature = (names, *, missing="error"))]
     fn get_many<'py>(&self, py: Python<'py>, names: Vec<PyBackedStr>, missing: &str) -> PyResult<Bound<'py, PyDict>> {
         let skip = skips(py, missing)?;
-        get_many(py, &*self.open_reads(py)?, &names, skip)
+        get_many(py, (&*self.open_reads(py)?, None), &names, skip)
     }
 
     fn _stat(&self, py: Python<'_>, name: PyBackedStr) -> PyResult<Option<StatTuple>> {
