@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import command
+from process_state import cpu_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: From the signal to the end. A second is promised; the rest is for a machine that does other work.
 END_SECONDS = 20
+#: Processor time after which a scan is under way.
+SCANNED_SECONDS = 0.2
 
 
 @pytest.fixture(scope="module")
@@ -111,9 +114,9 @@ import lakerace as lr
 import pyarrow as pa
 import polars
 scan = lr.scan({str(big_csv)!r}, threads=1)
-print("ready", flush=True)
 try:
     try:
+        print("ready", flush=True)
         while True:
             {consume}
     except pa.ArrowException:
@@ -125,8 +128,8 @@ except KeyboardInterrupt:
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    time.sleep(0.5)
-    out, err = interrupt(process, lambda: True)
+    begun = cpu_seconds(process)
+    out, err = interrupt(process, lambda: cpu_seconds(process) > begun + SCANNED_SECONDS)
     assert (process.returncode, out) == (0, "interrupted\n"), err
 
 
@@ -134,8 +137,8 @@ def test_a_scan_can_be_used_again(big_csv: Path) -> None:
     code = f"""
 import lakerace as lr
 scan = lr.scan({str(big_csv)!r}, threads=1)
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     while True:
         scan.checksum()
 except KeyboardInterrupt:
@@ -144,8 +147,8 @@ except KeyboardInterrupt:
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    time.sleep(0.5)
-    out, err = interrupt(process, lambda: True)
+    begun = cpu_seconds(process)
+    out, err = interrupt(process, lambda: cpu_seconds(process) > begun + SCANNED_SECONDS)
     assert process.returncode == 0, err
     assert out.split()[1:] == ["5", "True"]
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 from conftest import TIMEOUT_SECONDS, command, ok, people, run
+from process_state import wait_until_blocked
 
 import lakerace as lr
 
@@ -315,9 +315,7 @@ def test_a_signal_ends_every_wait(tmp_path: Path, what: str, by: signal.Signals)
         stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(by, signal.SIG_DFL),  # noqa: PLW1509  no thread of the tests holds a lock
     )
-    # A handler is there before anything is opened.
-    time.sleep(2)
-    assert process.poll() is None, process.communicate()
+    wait_until_blocked(process, by)
     process.send_signal(by)
     assert process.wait(20) == 130
     for stream in (process.stdin, process.stdout, process.stderr):
