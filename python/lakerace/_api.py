@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from lakerace import _lakerace
 from lakerace._scan import Scan
+from lakerace._sources import is_file, native_source, stored_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
-    from typing import TypeAlias
+    from typing import BinaryIO, TypeAlias
+
+    import polars
 
     from lakerace._table import Compacted
 
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
         def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
     Location: TypeAlias = str | os.PathLike[str]
+    #: Rows: a location, a stream of them, a lazy frame, or dicts.
+    RowSource: TypeAlias = Location | ArrowStream | polars.LazyFrame | Iterable[Mapping[str, Any]]
     Format: TypeAlias = Literal["parquet", "orc", "csv", "tbl", "arrow", "jsonl"]
     TimestampUnit: TypeAlias = Literal["auto", "s", "ms", "us", "ns"]
     OnBadRow: TypeAlias = Literal["error", "skip", "null"]
@@ -167,7 +173,7 @@ def scan(
 
 
 def copy(
-    source: Location | ArrowStream,
+    source: RowSource | bytes | BinaryIO,
     target: Location,
     *,
     mode: Mode = "error",
@@ -222,9 +228,10 @@ def copy(
     """Copies a location or an Arrow stream to a file or folder: all of it appears there, or nothing.
 
     Args:
-        source: A location as for :func:`scan`, a scan, or anything with `__arrow_c_stream__`: a table or frame of
-            pyarrow, polars, pandas or duckdb. `columns`, `where`, `limit` and the options of reading are for
-            locations only.
+        source: A location as for :func:`scan`; a scan, a :class:`Table`, or anything with `__arrow_c_stream__`: a table or
+            frame of pyarrow, polars, pandas or duckdb; a lazy frame of polars; a list of dicts (needs pyarrow); or the bytes of a
+            file with its `format`, or an open binary file. `columns`, `where`, `limit` and the options of reading are for
+            locations and files only.
         target: A path or URL of a file, of a folder (ending in `/`), or `delta:` and the folder of a table.
             In a database: `sqlite:///file.db#table`, `mongodb://host/db/collection` or `elasticsearch://host:9200/index`.
         mode: A target that exists is an error, replaced when the new one is complete, or added to (folders, tables,
@@ -286,15 +293,19 @@ def copy(
     overlap = None if overlap is None else str(overlap)
     options = _options(locals(), "source", "target")
     made: dict[str, Any]
-    if isinstance(source, (str, os.PathLike)):
+    if is_file(source):
+        if resume or since is not None:
+            raise _usage("resume and since: only a location can be read again")
+        with stored_file(source, format) as path:
+            made = _lakerace.copy(path, os.fspath(target), options)
+    elif isinstance(source, (str, os.PathLike)):
         made = _lakerace.copy(os.fspath(source), os.fspath(target), options)
     else:
         given = [name for name in _READ_OPTIONS if options.get(name) is not None]
         if given:
             names = ", ".join(given)
             raise _usage(f"{names}: only a location can be read with these; {type(source).__name__} is a stream")
-        native = source._native if isinstance(source, Scan) else source
-        made = _lakerace.copy(native, os.fspath(target), options)
+        made = _lakerace.copy(native_source(source), os.fspath(target), options)
     made["requests"] = Requests(**made["requests"])
     copied = CopyResult(**made)
     if not auto_compact or copied.version is None:
@@ -329,16 +340,17 @@ def schema(
     return _lakerace.schema(os.fspath(location), _options(locals(), "location"))
 
 
-def checksum(source: Location | ArrowStream, *, threads: int | None = None) -> Checksum:
+def checksum(source: RowSource, *, threads: int | None = None) -> Checksum:
     """Rows and order-independent checksum of a location, a scan or any Arrow stream.
 
     It is the same for the same multiset of rows, whatever their order, file format, batch size or library.
     """
     if isinstance(source, (str, os.PathLike)):
         source = scan(source, threads=threads)
-    if isinstance(source, Scan):
-        return Checksum(*source._native.checksum())
-    return Checksum(*_lakerace.checksum(source, {"threads": threads}))
+    native = native_source(source)
+    if isinstance(native, _lakerace.Scan):
+        return Checksum(*native.checksum())
+    return Checksum(*_lakerace.checksum(native, {"threads": threads}))
 
 
 #: What a copy can do to a location and not to a stream.

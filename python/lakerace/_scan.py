@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lakerace import _lakerace
+from lakerace._errors import UsageError
+from lakerace._packages import needed
+from lakerace._readable import ReadableRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,7 +89,7 @@ class _Once:
         return self._stream.__arrow_c_stream__(requested_schema, raises_later=True)
 
 
-class Scan:
+class Scan(ReadableRows):
     """A planned read of a location: made by :func:`lakerace.scan`.
 
     A scan is an Arrow stream (`__arrow_c_stream__`): pyarrow, polars, pandas, duckdb and other consumers of the
@@ -127,12 +130,21 @@ class Scan:
         """The path or URL, as it was given."""
         return self._location
 
+    def _scanned(self) -> Scan:
+        return self
+
+    def _limited(self, rows: int) -> Scan:
+        """The first rows of the scan."""
+        if self._part is not None:
+            raise UsageError("a task of a scan has no first rows: take those of the whole scan")
+        limit = self._options.get("limit")
+        options = {**self._options, "limit": min(rows, limit) if isinstance(limit, int) else rows}
+        return Scan(self._location, options, None, self._pickle_credentials)
+
     @property
     def schema(self) -> pyarrow.Schema:
         """The columns and types of the stream, as a `pyarrow.Schema` (needs pyarrow)."""
-        import pyarrow
-
-        return pyarrow.schema(self)
+        return needed("pyarrow").schema(self)
 
     def explain(self) -> Explain:
         """What the scan will read and what that costs. Reads nothing."""
@@ -164,24 +176,24 @@ class Scan:
 
     def to_arrow(self) -> pyarrow.Table:
         """All rows as a `pyarrow.Table` (needs pyarrow)."""
-        import pyarrow
-
+        pyarrow = needed("pyarrow")
         # `pyarrow.table` would import pandas first, to see whether it is given a frame of it.
         return self._consume(lambda stream: pyarrow.RecordBatchReader.from_stream(stream).read_all())
 
     def to_polars(self) -> polars.DataFrame:
         """All rows as a `polars.DataFrame` (needs polars)."""
-        import polars
-
-        return self._consume(polars.DataFrame)
+        frame: polars.DataFrame = self._consume(needed("polars").DataFrame)
+        return frame
 
     def to_pandas(self) -> pandas.DataFrame:
         """All rows as a `pandas.DataFrame` (needs pyarrow and pandas)."""
+        needed("pandas")
         return self.to_arrow().to_pandas()
 
     def lazy(self) -> polars.LazyFrame:
         """The rows as a `polars.LazyFrame` (needs polars and pyarrow). Nothing is read before it is collected: then lakerace reads the
         columns that the query needs, and leaves out what its filter rules out."""
+        needed("polars"), needed("pyarrow")
         from lakerace._lazy import lazy
 
         return lazy(self)
@@ -189,6 +201,7 @@ class Scan:
     def to_dataset(self) -> ScanDataset:
         """The rows as a `pyarrow.dataset.Dataset` (needs pyarrow), by which duckdb and others ask for columns and filters of a query:
         `data = scan.to_dataset(); duckdb.sql("SELECT … FROM data WHERE …")`."""
+        needed("pyarrow")
         from lakerace._dataset import ScanDataset
 
         return ScanDataset(self)
@@ -216,8 +229,7 @@ class Scan:
 
     def _batches(self, schema: pyarrow.Schema | None) -> Iterator[pyarrow.RecordBatch]:
         """The same with the types of a schema."""
-        import pyarrow
-
+        pyarrow = needed("pyarrow")
         stream = self._native.stream()
         reader = self._raising(stream, lambda: pyarrow.RecordBatchReader.from_stream(_Once(stream), schema))
         while True:

@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from lakerace import _lakerace
 from lakerace._api import Requests, scan, schema
 from lakerace._errors import Error
+from lakerace._readable import ReadableRows
 from lakerace._scan import Scan
+from lakerace._sources import native_source
 
 if TYPE_CHECKING:
-    from lakerace._api import ArrowStream, Evolve, FileIo, JobDurability, Location
+    import pandas
+    import polars
+    import pyarrow
+
+    from lakerace._api import ArrowStream, Evolve, FileIo, JobDurability, Location, RowSource
+    from lakerace._dataset import ScanDataset
 
 
 class Changed(NamedTuple):
@@ -237,8 +244,11 @@ class UpsertPlan:
         return self._plan
 
 
-class Table:
-    """A Delta table by the folder that it is in. Opening it reads nothing."""
+class Table(ReadableRows):
+    """A Delta table by the folder that it is in. Opening it reads nothing.
+
+    A table is an Arrow stream of the rows of its last version, as a :class:`Scan` of it is: `polars.DataFrame(table)`.
+    """
 
     __slots__ = ("_key", "_location", "_name", "_storage_options")
 
@@ -268,7 +278,7 @@ class Table:
 
     def upsert(
         self,
-        source: Location | ArrowStream,
+        source: RowSource,
         *,
         key: str | Sequence[str] | None = None,
         on_duplicate: Literal["last", "error"] = "last",
@@ -293,7 +303,7 @@ class Table:
         Columns that the rows do not have keep the values of the row that is replaced, and are null in new rows.
 
         Args:
-            source: A location, a scan, or anything with `__arrow_c_stream__`. A CSV file is read in the types of the
+            source: A location, a scan, anything with `__arrow_c_stream__`, a lazy frame of polars, or a list of dicts. A CSV file is read in the types of the
                 table's columns.
             key: The key's columns, in place of the table's.
             on_duplicate: Rows of the source with the same key: the last one wins, or they are an error.
@@ -326,14 +336,14 @@ class Table:
         options |= {"evolve": _names(evolve), "io": io, "durability": durability}
         options |= {"enable_deletion_vectors": enable_deletion_vectors}
         options |= {"partition_by": _names(partition_by), "table_properties": dict(table_properties or {})}
-        changed = _changed(_lakerace.upsert(self._name, _native(source), options))
+        changed = _changed(_lakerace.upsert(self._name, native_source(source), options))
         if not auto_compact or changed.version is None:
             return changed
         return changed._replace(compacted=compacted_behind(self, threads=threads, io=io, durability=durability))
 
     def explain_upsert(
         self,
-        source: Location | ArrowStream,
+        source: RowSource,
         *,
         key: str | Sequence[str] | None = None,
         memory_limit: int | str | None = None,
@@ -352,7 +362,7 @@ class Table:
         """
         options = self._options(key, memory_limit)
         options |= {"enable_deletion_vectors": enable_deletion_vectors}
-        return UpsertPlan(*_lakerace.explain_upsert(self._location, _native(source), options))
+        return UpsertPlan(*_lakerace.explain_upsert(self._location, native_source(source), options))
 
     def delete(
         self, where: str, *, enable_deletion_vectors: bool = False, durability: JobDurability | None = None
@@ -370,7 +380,7 @@ class Table:
 
     def delete_keys(
         self,
-        source: Location | ArrowStream,
+        source: RowSource,
         *,
         key: str | Sequence[str] | None = None,
         memory_limit: int | str | None = None,
@@ -391,7 +401,7 @@ class Table:
         """
         options = self._options(key, memory_limit, threads)
         options |= {"enable_deletion_vectors": enable_deletion_vectors, "durability": durability}
-        return _changed(_lakerace.delete_keys(self._location, _native(source), options))
+        return _changed(_lakerace.delete_keys(self._location, native_source(source), options))
 
     def _options(
         self, key: str | Sequence[str] | None, memory_limit: int | str | None, threads: int | None = None
@@ -577,6 +587,43 @@ class Table:
         made = _lakerace.restore(self._location, text, self._writing(durability))
         return Restored(**{name: made[name] for name in Restored._fields})
 
+    def _scanned(self) -> Scan:
+        return self.scan()
+
+    @property
+    def version(self) -> int:
+        """The number of the last version, as the log has it now."""
+        number: int = self.schema()["version"]
+        return number
+
+    def to_arrow(self) -> pyarrow.Table:
+        """All rows of the last version as a `pyarrow.Table` (needs pyarrow)."""
+        return self.scan().to_arrow()
+
+    def to_polars(self) -> polars.DataFrame:
+        """All rows of the last version as a `polars.DataFrame` (needs polars)."""
+        return self.scan().to_polars()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All rows of the last version as a `pandas.DataFrame` (needs pyarrow and pandas)."""
+        return self.scan().to_pandas()
+
+    def lazy(self) -> polars.LazyFrame:
+        """The rows of the last version as a `polars.LazyFrame`: see :meth:`Scan.lazy`."""
+        return self.scan().lazy()
+
+    def to_dataset(self) -> ScanDataset:
+        """The rows of the last version as a `pyarrow.dataset.Dataset`: see :meth:`Scan.to_dataset`."""
+        return self.scan().to_dataset()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows of the last version as an `arrow_array_stream` capsule."""
+        return self.scan().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The columns and types of the last version as an `arrow_schema` capsule."""
+        return self.scan().__arrow_c_schema__()
+
     def scan(self, **options: Any) -> Scan:
         """Plans a read; the arguments are those of :func:`lakerace.scan`."""
         return scan(self._location, storage_options=self._storage_options, **options)
@@ -604,13 +651,6 @@ def _names(names: str | Sequence[str] | None) -> list[str] | None:
 
 def _time(millis: int) -> datetime:
     return datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=millis)
-
-
-def _native(source: Location | ArrowStream) -> object:
-    """A source as the native half takes it."""
-    if isinstance(source, (str, os.PathLike)):
-        return os.fspath(source)
-    return source._native if isinstance(source, Scan) else source
 
 
 def _changed(made: dict[str, Any]) -> Changed:

@@ -1,0 +1,99 @@
+"""What scans and tables have in common: rows that Python and other libraries take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakerace._errors import UsageError
+from lakerace._packages import needed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+    import pyarrow
+
+    from lakerace._scan import Scan
+
+#: Rows that a notebook shows.
+SHOWN_ROWS = 10
+#: Characters of a value that a notebook shows.
+SHOWN_CHARACTERS = 100
+
+
+class ReadableRows:
+    """Rows that are read anew by each call."""
+
+    __slots__ = ()
+
+    def _scanned(self) -> Scan:
+        raise NotImplementedError
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order (needs pyarrow)."""
+        names: list[str] = self._scanned().schema.names
+        return names
+
+    def __len__(self) -> int:
+        """The number of rows: from metadata where that is exact, else all rows are read for it."""
+        return self._scanned().count()
+
+    def __bool__(self) -> bool:
+        """Always true: whether there are rows is told by `len()`, which may read."""
+        return True
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """The rows one by one, as tuples of Python values: see :meth:`Scan.rows`."""
+        return self._scanned().rows()
+
+    def head(self, rows: int = 5) -> Scan:
+        """A scan of the first rows; of a table, of some rows."""
+        if rows < 0:
+            raise UsageError(f"rows={rows}: not a number of rows")
+        return self._scanned()._limited(rows)
+
+    def to_reader(self) -> pyarrow.RecordBatchReader:
+        """The rows as a `pyarrow.RecordBatchReader` (needs pyarrow), which is read once and batch by batch."""
+        return needed("pyarrow").RecordBatchReader.from_stream(self._scanned())
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """The rows as a relation of duckdb (needs duckdb and pyarrow). Columns and filters of a query on it are read alone.
+
+        Args:
+            connection: The connection of the relation; duckdb's default one if it is left out.
+        """
+        relations = needed("duckdb") if connection is None else connection
+        relation: duckdb.DuckDBPyRelation = relations.from_arrow(self._scanned().to_dataset())
+        return relation
+
+    def _repr_html_(self) -> str:
+        """The first rows as a table, for notebooks."""
+        from html import escape
+
+        scan = self._scanned()
+        # One row more tells whether there are more.
+        rows = list(self.head(SHOWN_ROWS + 1).rows())
+        schema = scan.schema
+        names = "".join(
+            f"<th>{escape(name)}<br><small>{escape(str(schema.field(at).type))}</small></th>"
+            for at, name in enumerate(schema.names)
+        )
+        lines = "".join(
+            "<tr>" + "".join(f"<td>{escape(_shown(value))}</td>" for value in row) + "</tr>"
+            for row in rows[:SHOWN_ROWS]
+        )
+        more = (
+            f"the first {SHOWN_ROWS} rows"
+            if len(rows) > SHOWN_ROWS
+            else f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
+        )
+        return (
+            f"<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
+            f"<small>{escape(scan.location)}: {more}, {len(schema.names)} columns</small>"
+        )
+
+
+def _shown(value: object) -> str:
+    text = "null" if value is None else str(value)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"

@@ -1,0 +1,99 @@
+"""Python objects as sources of rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from lakerace._errors import InvalidInputError, UsageError
+from lakerace._packages import needed
+from lakerace._scan import Scan
+
+if TYPE_CHECKING:
+    from typing import TypeGuard
+
+    from lakerace._api import ArrowStream, Format
+
+#: How objects that hold a file's bytes are told from others.
+_BYTES = (bytes, bytearray, memoryview)
+
+
+def native_source(source: object) -> object:
+    """A source as the native half takes it: a location, a scan, or an Arrow stream."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    scanned = getattr(source, "_scanned", None)
+    if scanned is not None:
+        source = scanned()
+    return source._native if isinstance(source, Scan) else arrow_stream(source)
+
+
+def is_file(source: object) -> TypeGuard[bytes | BinaryIO]:
+    """Whether a source holds the bytes of a file: it is such bytes, or an open binary file."""
+    return isinstance(source, _BYTES) or (hasattr(source, "read") and not hasattr(source, "__arrow_c_stream__"))
+
+
+@contextmanager
+def stored_file(source: bytes | BinaryIO, file_format: Format | None) -> Iterator[str]:
+    """The path of a temporary file with the bytes of a source, from where an open file stands on.
+
+    Raises:
+        UsageError: The format is not given, or the file gives text.
+    """
+    if file_format is None:
+        raise UsageError(f'{type(source).__name__} has no name that tells its format: pass format="csv" or the like')
+    import shutil
+    import tempfile
+
+    with tempfile.NamedTemporaryFile(prefix="lakerace-", suffix=f".{file_format}") as file:
+        if isinstance(source, _BYTES):
+            file.write(source)
+        else:
+            try:
+                shutil.copyfileobj(source, file)
+            except TypeError as error:
+                raise UsageError("the file gives text: open it in binary mode") from error
+        file.flush()
+        yield file.name
+
+
+def arrow_stream(source: object) -> ArrowStream:
+    """An object with rows as an Arrow stream: one that is such a stream, a lazy frame of polars, or a list of dicts.
+
+    Raises:
+        TypeError: The object is none of these.
+        UsageError: The list is empty, and so has no columns.
+        InvalidInputError: The values of a column have no common type.
+    """
+    if hasattr(source, "__arrow_c_stream__"):
+        return source
+    if type(source).__module__.partition(".")[0] == "polars" and hasattr(source, "collect"):
+        frame: ArrowStream = source.collect()
+        return frame
+    if isinstance(source, Iterable) and not isinstance(source, (str, bytes, bytearray, memoryview, Mapping)):
+        return _table(list(source))
+    raise TypeError(
+        f"{type(source).__name__} is no source of rows: give a location, an object with __arrow_c_stream__ (of pyarrow, polars, "
+        "pandas, duckdb), or a list of dicts"
+    )
+
+
+def _table(rows: list[Any]) -> ArrowStream:
+    """Rows that are dicts; a column that a row lacks is null."""
+    for at, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise TypeError(f"row {at} is a {type(row).__name__}: rows of a list are dicts")
+    if not rows:
+        raise UsageError("a list without rows has no columns: give a table with a schema")
+    pyarrow = needed("pyarrow")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {}
+    for name in names:
+        try:
+            columns[name] = pyarrow.array([row.get(name) for row in rows])
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OverflowError) as error:
+            raise InvalidInputError(f"column {name!r}: {error}", f"column {name!r}") from error
+    table: ArrowStream = pyarrow.table(columns)
+    return table
