@@ -1,6 +1,7 @@
 //! The command line's one definition, reached from the cargo binary and from the wheel.
 
 mod durability;
+mod examples;
 mod files;
 mod load;
 mod sync;
@@ -8,8 +9,9 @@ mod table;
 pub(crate) mod tpch;
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 
-use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use lakerace::option::Choice;
 use lakerace::{
     Compression, FileIo, Format, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, TimestampUnit, WriteMode,
@@ -25,13 +27,14 @@ pub(crate) use self::load::LoadArgs;
 pub(crate) use self::sync::SyncArgs;
 use self::tpch::TpchArgs;
 use crate::proxy::ProxyArgs;
+use crate::shell::{CompletionsArgs, ManArgs};
 use crate::value::{self, CommaList, Threads};
 
 pub(crate) use self::table::{AlterArgs, ChangesArgs, CompactArgs, HistoryArgs, RestoreArgs, VacuumArgs, VerifyArgs};
 
 /// Move tables between files and lakes: a plan before, a bill after.
 #[derive(Debug, Parser)]
-#[command(name = "lakerace", version, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(name = "lakerace", version, arg_required_else_help = true)]
 #[command(after_help = "\
 Exit codes: 0 done, 1 internal error, 2 usage, 3 not found, 4 invalid input, 5 corrupt data, 6 unsupported,
 7 conflict, 8 unavailable (worth retrying), 130 interrupted or terminated.
@@ -41,6 +44,23 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The command line as help, completions and manual pages show it: with examples, and wrapped where a person reads it.
+pub(crate) fn command_line() -> clap::Command {
+    let command = examples::with_examples(Cli::command());
+    match std::io::stdout().is_terminal() {
+        true => command.max_term_width(120),
+        false => command.term_width(0),
+    }
+}
+
+impl Cli {
+    /// Parses arguments, the first of which is the program's name.
+    pub(crate) fn parse_arguments(args: &[OsString]) -> Result<Self, clap::Error> {
+        let mut matches = command_line().try_get_matches_from(args)?;
+        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command_line()))
+    }
 }
 
 /// Options of every command.
@@ -95,6 +115,10 @@ pub(crate) enum Command {
     },
     /// The main job end to end on this machine, in under a minute.
     Demo(DemoArgs),
+    /// Print the completions of a shell: `lakerace completions bash > ~/.local/share/bash-completion/completions/lakerace`.
+    Completions(CompletionsArgs),
+    /// Write the manual pages into a folder: `lakerace man ~/.local/share/man/man1`.
+    Man(ManArgs),
     /// A proxy in front of an S3 server that counts, delays and fails: for tests and benches.
     #[command(hide = true)]
     Proxy(ProxyArgs),

@@ -19,6 +19,7 @@ mod rows;
 mod scan;
 mod schema;
 mod session;
+mod shell;
 mod shown;
 mod stderr;
 mod stdout;
@@ -33,7 +34,6 @@ mod verify;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind as ClapErrorKind};
 use lakerace::{Error, ErrorKind, Result};
 use lakerace_io::printable;
@@ -69,7 +69,7 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
     if let Some(rest) = bench::arguments(args) {
         return bench::run(rest, host).unwrap_or_else(|error| failure::report(&error, wants_json));
     }
-    let cli = match Cli::try_parse_from(args) {
+    let cli = match Cli::parse_arguments(args) {
         Ok(cli) => cli,
         Err(error) => return usage(error, args, wants_json),
     };
@@ -127,6 +127,8 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
         }
         Command::Schema(args) => schema::run(&args, &Session::start(cli.global, &args.store)),
         Command::Demo(args) => demo::run(&args, &Session::start(cli.global, &args.store)),
+        Command::Completions(args) => shell::completions(&args, &cli.global),
+        Command::Man(args) => shell::man(&args, &cli.global),
         Command::Proxy(args) => proxy::run(&args),
         Command::Files(args) => return files::run(&args, cli.global),
         Command::Bench { rest } => return bench::run(&rest, host),

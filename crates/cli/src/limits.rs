@@ -23,7 +23,9 @@ pub(crate) fn check(command: &Command) -> Result<()> {
         Command::Copy(_) | Command::Upsert(_) | Command::Compact(_) | Command::Sync(_) | Command::Tpch(_) => {
             address_space::check(JobSize::Writes)
         }
-        Command::Proxy(_) | Command::Files(_) | Command::Bench { .. } => Ok(()),
+        Command::Proxy(_) | Command::Files(_) | Command::Bench { .. } | Command::Completions(_) | Command::Man(_) => {
+            Ok(())
+        }
         _ => address_space::check(JobSize::Reads),
     }
 }

@@ -6,8 +6,8 @@ use lakerace_io::option::{self, OptionDefinition};
 
 use super::Cli;
 
-/// Commands whose options are their own: the bench hands all on, and the proxy is for tests.
-const OTHERS: [&str; 2] = ["bench", "proxy"];
+/// Commands without options of jobs: the bench hands all on, the proxy is for tests, and the others are for shells and people.
+const OTHERS: [&str; 5] = ["bench", "proxy", "completions", "man", "help"];
 
 /// Each command that runs a job, by its name, with its options.
 fn commands() -> Vec<(String, Vec<Arg>)> {

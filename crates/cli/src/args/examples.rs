@@ -1,0 +1,67 @@
+//! Examples of each command, which its help ends with.
+
+use clap::Command;
+
+/// Commands by their names below `lakerace`, with lines that a shell takes.
+const EXAMPLES: [(&str, &[&str]); 18] = [
+    (
+        "copy",
+        &[
+            "lakerace copy orders.csv orders.parquet",
+            "lakerace copy orders.parquet delta:lake/orders --partition-by day",
+            "lakerace copy orders.parquet sqlite:orders.db#orders --key order_id",
+            "lakerace copy - rows.parquet --input-format csv < orders.csv",
+        ],
+    ),
+    (
+        "scan",
+        &[
+            "lakerace scan orders.parquet --columns day,price --where \"price > 9000\" --limit 5",
+            "lakerace scan orders.parquet --where \"price > 9000\" --explain",
+            "lakerace scan orders.parquet --format jsonl -o rows.jsonl",
+        ],
+    ),
+    ("check", &["lakerace check lake/"]),
+    ("schema", &["lakerace schema orders.parquet", "lakerace schema orders.csv --json"]),
+    (
+        "upsert",
+        &[
+            "lakerace upsert lake/orders changes.csv --key order_id",
+            "lakerace upsert delta:lake/prices changes.csv --key order_id",
+        ],
+    ),
+    ("delete", &["lakerace delete lake/orders --where \"price < 0\""]),
+    ("alter", &["lakerace alter lake/orders --set delta.enableChangeDataFeed=true"]),
+    ("changes", &["lakerace changes lake/orders --from 1"]),
+    ("history", &["lakerace history lake/orders --limit 5"]),
+    ("restore", &["lakerace restore lake/orders --at 1"]),
+    ("compact", &["lakerace compact lake/orders --sort-by day"]),
+    ("vacuum", &["lakerace vacuum lake/orders --dry-run"]),
+    ("verify", &["lakerace verify lake/orders --deep"]),
+    ("sync", &["lakerace sync lake/orders sqlite:copy.db#orders --key order_id"]),
+    (
+        "tpch",
+        &[
+            "lakerace tpch -s 0.01 -o tpch",
+            "lakerace tpch -s 0.01 -o lake/tpch --format delta --tables orders,lineitem",
+        ],
+    ),
+    (
+        "files",
+        &[
+            "lakerace files put pack.db in/orders.csv orders.csv",
+            "lakerace files ls pack.db in/",
+            "lakerace files get pack.db in/orders.csv -o back.csv",
+        ],
+    ),
+    ("completions", &["lakerace completions bash > lakerace.bash"]),
+    ("man", &["lakerace man man1"]),
+];
+
+/// Adds its examples to each command.
+pub(super) fn with_examples(command: Command) -> Command {
+    EXAMPLES.iter().fold(command, |command, (name, lines)| {
+        let text = format!("Examples:\n  {}", lines.join("\n  "));
+        command.mut_subcommand(name, |subcommand| subcommand.after_help(text))
+    })
+}

@@ -1,0 +1,90 @@
+//! What a shell takes of the command line: completions, and manual pages.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use clap_complete::Shell;
+use lakerace::{Error, Result};
+
+use crate::args::{Global, command_line};
+use crate::stdout::Stdout;
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell that completes.
+    #[arg(value_name = "SHELL")]
+    shell: CompletingShell,
+}
+
+/// Shells with completions.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum CompletingShell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+impl From<CompletingShell> for Shell {
+    fn from(shell: CompletingShell) -> Self {
+        match shell {
+            CompletingShell::Bash => Self::Bash,
+            CompletingShell::Zsh => Self::Zsh,
+            CompletingShell::Fish => Self::Fish,
+        }
+    }
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The folder that gets lakerace.1 and a page of each command. Pages that are there are replaced.
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+}
+
+/// Prints the script that a shell completes by.
+pub(crate) fn completions(args: &CompletionsArgs, global: &Global) -> Result<()> {
+    if global.json {
+        return Err(Error::usage("a script for a shell is no JSON").advice("leave --json out"));
+    }
+    let mut script = Vec::new();
+    clap_complete::generate(Shell::from(args.shell), &mut command_line(), "lakerace", &mut script);
+    let mut out = Stdout::lock();
+    out.write_all(&script)?;
+    Ok(out.flush()?)
+}
+
+/// Writes the manual pages.
+pub(crate) fn man(args: &ManArgs, global: &Global) -> Result<()> {
+    let folder = &args.folder;
+    fs::create_dir_all(folder).map_err(|e| Error::from(e).at(folder.display()))?;
+    let mut command = command_line();
+    // Gives each subcommand its full name, such as `lakerace-files-put`.
+    command.build();
+    let mut files = Vec::new();
+    write_pages(command, folder, &mut files)?;
+    let mut out = Stdout::lock();
+    if global.json {
+        writeln!(out, "{}", serde_json::json!({ "files": files }))?;
+    } else if !global.quiet {
+        writeln!(out, "wrote {} pages", files.len())?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Writes the page of a command, and those of its subcommands; adds their paths to `files`.
+fn write_pages(command: clap::Command, folder: &Path, files: &mut Vec<String>) -> Result<()> {
+    for subcommand in command.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help") {
+        write_pages(subcommand.clone(), folder, files)?;
+    }
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
+    let path = folder.join(format!("{name}.1"));
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).render(&mut page)?;
+    fs::write(&path, page).map_err(|e| Error::from(e).at(path.display()))?;
+    files.push(path.display().to_string());
+    Ok(())
+}
