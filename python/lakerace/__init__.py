@@ -10,8 +10,9 @@
 Errors are :class:`Error` with a subclass for each thing that the caller can do about them.
 """
 
+from typing import TYPE_CHECKING, Any
+
 import lakerace._library  # noqa: F401 (before all that needs the native module)  # isort: skip
-from lakerace import files
 from lakerace._api import Checksum, CopyResult, Requests, checksum, copy, scan, schema
 from lakerace._errors import (
     ConflictError,
@@ -40,6 +41,9 @@ from lakerace._table import (
     Version,
 )
 from lakerace._tpch import Generated, GeneratedTable, tpch
+
+if TYPE_CHECKING:
+    from lakerace import files
 
 __all__ = [
     "PUBLIC_SETTINGS",
@@ -79,3 +83,16 @@ __all__ = [
     "sync",
     "tpch",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports `lakerace.files` at its first use: it takes as long as all else here, and a scan does not need it."""
+    if name == "files":
+        from importlib import import_module
+
+        return import_module("lakerace.files")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
