@@ -14,7 +14,7 @@ use std::io::IsTerminal;
 use clap::{ArgAction, ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use lakerace::option::Choice;
 use lakerace::{
-    Compression, FileIo, Format, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, TimestampUnit, WriteMode,
+    Compression, FileFormat, FileIo, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, TimestampUnit, WriteMode,
     parse_bytes,
 };
 
@@ -254,8 +254,8 @@ pub(crate) struct DeleteArgs {
     #[arg(long)]
     pub(crate) enable_deletion_vectors: bool,
     /// The format of the keys' source, where its name does not say it.
-    #[arg(long, value_enum, value_name = "FORMAT", requires = "keys")]
-    pub(crate) input_format: Option<FileFormat>,
+    #[arg(long, value_parser = value::file_format(), value_name = "FORMAT", requires = "keys")]
+    pub(crate) input_format: Option<&'static FileFormat>,
     #[command(flatten)]
     pub(crate) durability: DurabilityArgs,
     #[command(flatten)]
@@ -273,8 +273,8 @@ pub(crate) struct SchemaArgs {
     #[arg(long, value_name = "VERSION|TIMESTAMP")]
     pub(crate) at: Option<String>,
     /// The source's format, where its name does not say it. Default of pipes: what their first bytes say, else CSV.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub(crate) input_format: Option<FileFormat>,
+    #[arg(long, value_parser = value::file_format(), value_name = "FORMAT")]
+    pub(crate) input_format: Option<&'static FileFormat>,
     /// Takes Parquet or ORC files that share few columns or none as one table.
     #[arg(long)]
     pub(crate) union_columns: bool,
@@ -331,8 +331,8 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "N|all", value_parser = value::batch_rows)]
     pub(crate) batch_rows: Option<value::BatchRows>,
     /// The source's format, where its name does not say it. Default of pipes: what their first bytes say, else CSV.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub(crate) input_format: Option<FileFormat>,
+    #[arg(long, value_parser = value::file_format(), value_name = "FORMAT")]
+    pub(crate) input_format: Option<&'static FileFormat>,
     /// ORC, and Parquet's timestamps of 96 bits: the unit; `auto` is ns, or us for columns of ORC with times before 1677 or after
     /// 2262, and for files of Spark. A given unit rounds down.
     #[arg(long, value_parser = value::choice::<TimestampUnit>(), default_value = TimestampUnit::default().choice_name(), value_name = "UNIT")]
@@ -347,8 +347,8 @@ pub(crate) struct ReadArgs {
 #[command(next_help_heading = "Writing")]
 pub(crate) struct WriteArgs {
     /// The target's format, where its name does not say it. Default of a folder and of `-`: that of the source.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub(crate) output_format: Option<FileFormat>,
+    #[arg(long, value_parser = value::file_format(), value_name = "FORMAT")]
+    pub(crate) output_format: Option<&'static FileFormat>,
     /// Codec of the target: none, snappy, gzip (zlib in ORC), brotli (not ORC), lz4 or zstd, with a level where it has levels.
     #[arg(long, value_name = "CODEC[:LEVEL]")]
     pub(crate) compression: Option<Compression>,
@@ -471,19 +471,6 @@ pub(crate) enum Change {
     Widen,
 }
 
-/// A file's format.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum FileFormat {
-    Parquet,
-    Orc,
-    Csv,
-    Tbl,
-    /// Arrow IPC: a stream, or a file where the name ends in .arrow.
-    Arrow,
-    /// One JSON object a line.
-    Jsonl,
-}
-
 /// `--format` of `scan`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RowFormat {
@@ -495,19 +482,6 @@ pub(crate) enum RowFormat {
     Jsonl,
     /// Arrow IPC: a stream on stdout, a file with -o.
     Arrow,
-}
-
-impl From<FileFormat> for Format {
-    fn from(format: FileFormat) -> Self {
-        match format {
-            FileFormat::Parquet => Self::Parquet,
-            FileFormat::Orc => Self::Orc,
-            FileFormat::Csv => Self::Csv,
-            FileFormat::Tbl => Self::Tbl,
-            FileFormat::Arrow => Self::Arrow,
-            FileFormat::Jsonl => Self::Jsonl,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         // Rows of a batch are those of a checkpoint, here.
         read: ReadOptions { batch_rows: None, limit: args.limit, ..read_options(&args.input) },
         write: write_options(&args.write),
-        format: args.write.output_format.map(Into::into),
+        format: args.write.output_format,
         mode: args.mode,
         partition_by: args.write.partition_by.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         table_properties: args.write.table_property.iter().cloned().collect(),

@@ -1,9 +1,9 @@
 //! `lakerace tpch --refresh N --apply`.
 
-use lakerace::{AppliedStream, ApplyOptions, Error, Result, StreamOutcome, WriteOptions};
+use lakerace::{AppliedStream, ApplyOptions, Error, Result, StreamOutcome, TpchFormat, WriteOptions};
 use serde_json::json;
 
-use crate::args::tpch::{TpchArgs, TpchFileFormat};
+use crate::args::tpch::TpchArgs;
 use crate::human;
 use crate::session::{Session, storage_options};
 
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &TpchArgs, session: &Session) -> Result<()> {
 }
 
 fn options(args: &TpchArgs) -> Result<ApplyOptions> {
-    if args.format.is_some_and(|format| format != TpchFileFormat::Delta) {
+    if args.format.is_some_and(|format| format != TpchFormat::Delta) {
         return Err(Error::usage("refresh streams are applied to Delta tables")
             .advice("leave --format out, or leave --apply out to write the streams to files"));
     }

@@ -16,7 +16,7 @@ use crate::table::Table;
 pub(crate) fn run(args: &SchemaArgs, session: &Session) -> Result<()> {
     let options = ReadOptions {
         at: args.at.clone(),
-        format: args.input_format.map(Into::into),
+        format: args.input_format,
         csv: csv_options(&args.csv),
         column_union: column_union(args.union_columns),
         storage: storage_options(&args.store),

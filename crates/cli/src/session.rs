@@ -126,7 +126,7 @@ pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> ReadOp
             BatchRows::AtMost(n) => n,
             BatchRows::All => usize::MAX,
         }),
-        format: read.input_format.map(Into::into),
+        format: read.input_format,
         csv: csv_options(csv),
         parquet: ParquetOptions { timestamp_unit: read.timestamp_unit, ..ParquetOptions::default() },
         orc: OrcOptions { timestamp_unit: read.timestamp_unit, timestamp_zone: None },

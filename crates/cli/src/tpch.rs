@@ -1,12 +1,12 @@
 //! `lakerace tpch`.
 
 use lakerace::{
-    CopyOptions, Format, GeneratedTable, Generation, ReadOptions, Result, TpchFormat, TpchMode, TpchOptions,
+    CopyOptions, GeneratedTable, Generation, PARQUET, ReadOptions, Result, TpchFormat, TpchMode, TpchOptions,
     TpchTarget, WriteMode, WriteOptions,
 };
 use serde_json::{Value, json};
 
-use crate::args::tpch::{TpchArgs, TpchFileFormat};
+use crate::args::tpch::TpchArgs;
 use crate::human;
 use crate::progress::Tables;
 use crate::refresh;
@@ -71,7 +71,7 @@ fn options(args: &TpchArgs) -> Result<TpchOptions> {
         scale: args.scale_factor,
         tables: names.iter().map(|name| name.parse()).collect::<Result<_>>()?,
         refresh: args.refresh,
-        format: args.format.unwrap_or(TpchFileFormat::Parquet).into(),
+        format: args.format.unwrap_or(TpchFormat::Files(&PARQUET)),
         mode: args.mode,
         parts: args.parts,
         memory_bytes: args.memory_limit,
@@ -100,16 +100,4 @@ fn summary(tables: &[GeneratedTable], mode: TpchMode) -> String {
         );
     }
     text + &format!("\nmode {mode}; tables are made side by side")
-}
-
-impl From<TpchFileFormat> for TpchFormat {
-    fn from(format: TpchFileFormat) -> Self {
-        match format {
-            TpchFileFormat::Parquet => Self::Files(Format::Parquet),
-            TpchFileFormat::Orc => Self::Files(Format::Orc),
-            TpchFileFormat::Csv => Self::Files(Format::Csv),
-            TpchFileFormat::Tbl => Self::Files(Format::Tbl),
-            TpchFileFormat::Delta => Self::Delta,
-        }
-    }
 }

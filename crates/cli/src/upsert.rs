@@ -57,7 +57,7 @@ pub(crate) fn delete(args: &DeleteArgs, session: &Session) -> Result<()> {
         let _progress = session.progress();
         match (&args.keys, &args.filter) {
             (Some(keys), _) => {
-                let format = args.input_format.map(Into::into);
+                let format = args.input_format;
                 let read = ReadOptions { format, csv: csv_options(&args.csv), storage, ..ReadOptions::default() };
                 let rows = RowOptions {
                     enables_vectors: args.enable_deletion_vectors,

@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lakerace::option::{Choice, parse_choice};
-use lakerace::{Error, MergeOperator, Result, parse_bytes};
+use lakerace::{Error, FileFormat, MergeOperator, Result, TpchFormat, parse_bytes};
 
 /// Names between commas; blanks around them are dropped. A name with a comma or such blanks is written in double
 /// quotes, which are doubled inside.
@@ -39,6 +39,20 @@ pub(crate) fn choice_among<T: Choice + Send + Sync>(
 ) -> impl TypedValueParser<Value = T> {
     let names = choices.iter().map(|(name, _)| *name).collect::<Vec<_>>();
     PossibleValuesParser::new(names).try_map(|name| parse_choice::<T>(&name))
+}
+
+/// The name of a file format.
+pub(crate) fn file_format() -> impl TypedValueParser<Value = &'static FileFormat> {
+    let values = FileFormat::all().map(|format| match format.help {
+        Some(help) => PossibleValue::new(format.name).help(help),
+        None => PossibleValue::new(format.name),
+    });
+    PossibleValuesParser::new(values.collect::<Vec<_>>()).try_map(|name| name.parse())
+}
+
+/// The name of a format for tables of TPC-H.
+pub(crate) fn tpch_format() -> impl TypedValueParser<Value = TpchFormat> {
+    PossibleValuesParser::new(TpchFormat::names().collect::<Vec<_>>()).try_map(|name| name.parse())
 }
 
 impl FromStr for CommaList {

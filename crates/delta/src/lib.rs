@@ -29,6 +29,7 @@ mod snapshot;
 mod source;
 mod spill;
 mod table;
+mod table_format;
 mod upsert;
 mod verify;
 mod version_spec;
@@ -51,6 +52,7 @@ pub use row_ids::{
 pub use snapshot::{KEY_PROPERTY, Snapshot};
 pub use source::DeltaSource;
 pub use table::Table;
+pub use table_format::DELTA;
 pub use upsert::{
     MergeOperator, OnDuplicate, PartKeys, PlannedFile, SourceRows, UpsertOptions, UpsertPart, UpsertPlan,
     commit_upsert, delete_keys, explain as explain_upsert, files_per_key, is_divisible, upsert, upsert_part,

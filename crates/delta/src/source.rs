@@ -11,10 +11,10 @@ use lakerace_format::{
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, PathProfile, Result, Wanted};
 
-use crate::Snapshot;
 use crate::snapshot::changed_rows::{self, ChangedRows};
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
+use crate::{DELTA, Snapshot};
 
 /// A version of a table. Which files a plan needs is known from the log; only those are opened, and only their deletion
 /// vectors read.
@@ -179,7 +179,7 @@ impl Source for DeltaSource {
     fn info(&self) -> SourceInfo {
         let files = self.snapshot.files().map(|files| files.files.as_slice()).unwrap_or_default();
         SourceInfo {
-            format: "delta".to_owned(),
+            format: DELTA.name.to_owned(),
             rows: files.iter().map(TableFile::visible_rows).sum(),
             files: files.len() as u64,
             bytes: files.iter().map(|file| file.size_bytes).sum(),

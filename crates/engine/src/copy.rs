@@ -1,12 +1,12 @@
 //! Copying any source to any sink.
 
-use lakerace_format::{Batches, Format, Written};
+use lakerace_format::{Batches, Written};
 use lakerace_io::option::SINCE;
 use lakerace_io::{Error, Job, Pipe, Result};
 
 use crate::database::has_stable_order;
 use crate::load::{self, load_name};
-use crate::option_scope::check_read_scope;
+use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::options::CopyOptions;
 use crate::target::Target;
 use crate::{Scan, csv_types, since, tpch};
@@ -29,7 +29,7 @@ pub(crate) fn into_target(source: &str, mut target: Target, options: &CopyOption
             Scan::open_for_target(&source, &options.read, target.scope(), job)?
         }
     };
-    target.take_format(format_named(&scan.format()))?;
+    target.take_format(PlaceKind::of_source(&scan.format()).file_format())?;
     target.check_scope(&options.write)?;
     target.refuse_sources(scan.plan())?;
     job.meter().plan_write(scan.known_rows());
@@ -70,12 +70,4 @@ pub fn write(batches: Batches, target: &str, options: &CopyOptions, job: &Job) -
         check_read_scope(&options.read, kind, Some(kind), &target.shown())?;
     }
     load::run(batches, target, None, &with_dialect(options), job)
-}
-
-/// The format of files that are written like what a source calls itself: the files of a Delta table are Parquet.
-fn format_named(source: &str) -> Option<Format> {
-    match source {
-        "delta" => Some(Format::Parquet),
-        other => Format::ALL.into_iter().find(|format| format.name() == other),
-    }
 }

@@ -2,11 +2,11 @@
 
 use arrow::datatypes::{DataType, Field, Schema};
 use lakerace_delta::{Evolve, Table, may_widen};
-use lakerace_format::csv::Dialect;
+use lakerace_format::CsvOptions;
 use lakerace_format::schema_text::print_schema;
-use lakerace_format::{CsvOptions, Format};
 use lakerace_io::{ErrorKind, Job, Result};
 
+use crate::option_scope::PlaceKind;
 use crate::{ReadOptions, Scan};
 
 /// Opens a source whose rows go into a table. Of CSV, TBL and JSON lines, columns that the table has, and whose type is not given, are
@@ -21,9 +21,7 @@ pub(crate) fn open(
     key: &[String],
     job: &Job,
 ) -> Result<Scan> {
-    let is_text = |scan: &Scan| {
-        [Dialect::Csv.name(), Dialect::Tbl.name(), Format::Jsonl.name()].contains(&scan.format().as_str())
-    };
+    let is_text = |scan: &Scan| PlaceKind::of_source(&scan.format()).is_text();
     let scan = Scan::open(source, read, job);
     let looks = match &scan {
         Ok(scan) if is_text(scan) => scan.source_schema(),

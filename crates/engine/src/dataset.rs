@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_delta::Snapshot;
-use lakerace_format::csv::{CsvSource, Dialect};
 use lakerace_format::{
-    ArrowSource, Batches, ColumnUnion, Constants, Expr, Extremes, FilePlan, Format, InputFile, JsonLinesSource,
-    OrcSource, ParquetSource, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
+    Batches, ColumnUnion, Constants, Expr, Extremes, FileFormat, FilePlan, InputFile, OpenOptions, Predicate, ReadPlan,
+    ReadRequest, Source, SourceInfo, UnitPlan,
 };
 use lakerace_io::option::{AT, UNION_COLUMNS};
 use lakerace_io::{Error, ErrorKind, Job, Location, Object, PathProfile, Result, Wanted};
@@ -119,27 +118,21 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
 
 /// Opens files. Text has the columns of all files, whether they are read or not; of none in `all`, those of the files.
 fn open_format(
-    format: Format,
+    format: &FileFormat,
     files: Vec<InputFile>,
     all: &[Object],
     options: &ReadOptions,
     job: &Job,
 ) -> Result<Arc<dyn Source>> {
     let union = options.column_union;
-    if union == ColumnUnion::Any && matches!(format, Format::Csv | Format::Tbl | Format::Jsonl) {
+    if union == ColumnUnion::Any && format.is_text() {
         let message = "text files are read together where they have the same columns only";
         return Err(Error::unsupported(message)
             .at(files.first().map_or_else(String::new, |file| file.object.url()))
             .advice(format!("leave out {UNION_COLUMNS}")));
     }
-    match format {
-        Format::Parquet => Ok(Arc::new(ParquetSource::open_files(files, options.parquet, union, job)?)),
-        Format::Orc => Ok(Arc::new(OrcSource::open_files(files, options.orc.clone(), union, job)?)),
-        Format::Csv => Ok(Arc::new(CsvSource::open_files(files, all, Dialect::Csv, &options.csv, job)?)),
-        Format::Tbl => Ok(Arc::new(CsvSource::open_files(files, all, Dialect::Tbl, &options.csv, job)?)),
-        Format::Arrow => Ok(Arc::new(ArrowSource::open_files(files, job)?)),
-        Format::Jsonl => Ok(Arc::new(JsonLinesSource::open_files(files, all, &options.csv, job)?)),
-    }
+    let options = OpenOptions { all, csv: &options.csv, parquet: options.parquet, orc: &options.orc, union };
+    (format.open)(files, &options, job)
 }
 
 /// The parts of a filter (joined by AND) that use partition columns only.

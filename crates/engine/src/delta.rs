@@ -1,13 +1,13 @@
 //! Delta tables by the names that users give them.
 
 use arrow::datatypes::SchemaRef;
-use lakerace_delta::{DeltaSink, DeltaSource, Snapshot, Table, TableWrite, VersionSpec};
-use lakerace_format::{Format, Sink};
+use lakerace_delta::{DELTA, DeltaSink, DeltaSource, Snapshot, Table, TableWrite, VersionSpec};
+use lakerace_format::Sink;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::INPUT_FORMAT;
 use lakerace_io::{Error, Job, JobStore, Location, Result, StorageOptions};
 
-use crate::resolve::{DELTA, LocationKind};
+use crate::resolve::LocationKind;
 use crate::{CopyOptions, ReadOptions};
 
 /// The folder of a table's log, below its own.
@@ -69,7 +69,7 @@ pub(crate) struct TableTarget {
 impl TableTarget {
     /// The table in a folder.
     pub(crate) fn new(location: &Location, options: &CopyOptions, job: &Job) -> Result<Self> {
-        if options.format.is_some_and(|format| format != Format::Parquet) {
+        if options.format.is_some_and(|format| format != DELTA.files) {
             return Err(Error::usage("the files of a Delta table are Parquet files").at(location.as_str()));
         }
         Ok(Self { table: Table::at(location, &options.read.storage, job)?, load_name: None })
@@ -82,7 +82,7 @@ impl TableTarget {
 
     /// As the user wrote it, with `delta:` in front.
     pub(crate) fn place(&self) -> String {
-        format!("{DELTA}{}", self.table.place())
+        format!("{}{}", DELTA.scheme, self.table.place())
     }
 
     /// The table, which may be there or not.

@@ -3,7 +3,7 @@
 use std::io::ErrorKind as Io;
 
 use lakerace_format::folder::{list, list_unless};
-use lakerace_format::{Content, Format, PACKED_FRONT_BYTES};
+use lakerace_format::{Content, FileFormat, PACKED_FRONT_BYTES};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{INPUT_FORMAT, OUTPUT_FORMAT};
 use lakerace_io::{Error, Glob, Job, JobStore, Location, Object, ObjectInfo, Result};
@@ -24,7 +24,7 @@ pub(crate) enum Found {
 /// Files of one format, in the order of their paths.
 #[derive(Debug)]
 pub(crate) struct Files {
-    pub format: Format,
+    pub format: &'static FileFormat,
     pub objects: Vec<Object>,
     /// The folder that was asked for, or the part of a pattern before its first wildcard: paths start with it. A single
     /// file's is its own folder.
@@ -39,7 +39,7 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
     if is_pattern(path.as_ref()) && !matches!(on_disk, Some(Ok(_))) {
         return of_pattern(&store, &path, options).map(Found::Files).map_err(|e| e.at(place));
     }
-    let named = options.format.or_else(|| format_of(path.as_ref()));
+    let named = options.format.or_else(|| FileFormat::of_file_name(path.as_ref()));
     let is_remote = on_disk.is_none();
     let is_folder = match on_disk {
         Some(Ok(metadata)) => metadata.is_dir(),
@@ -48,7 +48,7 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
         }
         Some(Err(e)) => return Err(Error::from(e).at(place)),
         // The name of a file is believed: asking the store would cost a request for each scan.
-        None => place.ends_with('/') || path.is_root() || format_of(path.as_ref()).is_none(),
+        None => place.ends_with('/') || path.is_root() || FileFormat::of_file_name(path.as_ref()).is_none(),
     };
     if !is_folder {
         return single(store.object(path), named).map(Found::Files);
@@ -72,7 +72,7 @@ impl Files {
     pub(crate) fn of_folder(
         location: &Location,
         options: &ReadOptions,
-        named: Option<Format>,
+        named: Option<&'static FileFormat>,
         job: &Job,
     ) -> Result<Found> {
         let (store, path) = location.open(&options.storage, job)?;
@@ -86,7 +86,9 @@ impl Files {
         let root = path.as_ref();
         let below = |info: &ObjectInfo| info.path.as_ref()[root.len()..].trim_start_matches('/').to_owned();
         let found: Vec<ObjectInfo> = found.into_iter().filter(|info| !is_hidden(&below(info))).collect();
-        let found = found.into_iter().filter(|info| info.size_bytes > 0 || format_of(info.path.as_ref()).is_some());
+        let found = found
+            .into_iter()
+            .filter(|info| info.size_bytes > 0 || FileFormat::of_file_name(info.path.as_ref()).is_some());
         let found = store.without_doubles(&path, found.collect());
         let files = of_one_format(&store, found, root, options.format, named);
         Ok(files.map_err(|e| e.at(location.as_str()))?.map_or(Found::Nothing, Found::Files))
@@ -94,7 +96,7 @@ impl Files {
 }
 
 /// One file. Where its name says no format, its first bytes may.
-fn single(mut object: Object, named: Option<Format>) -> Result<Files> {
+fn single(mut object: Object, named: Option<&'static FileFormat>) -> Result<Files> {
     let format = match named {
         Some(format) => format,
         None => format_of_content(&mut object)?,
@@ -104,7 +106,7 @@ fn single(mut object: Object, named: Option<Format>) -> Result<Files> {
 }
 
 /// The format that the first bytes of a file tell. Text that is no JSON tells none: it may be of any kind.
-fn format_of_content(object: &mut Object) -> Result<Format> {
+fn format_of_content(object: &mut Object) -> Result<&'static FileFormat> {
     let url = object.url();
     if object.size_bytes.is_none() {
         let tail = object.read_tail(1).map_err(|error| error.at(&url))?;
@@ -118,31 +120,25 @@ fn format_of_content(object: &mut Object) -> Result<Format> {
     }
 }
 
-/// The format that a file's name says.
-pub(crate) fn format_of(name: &str) -> Option<Format> {
-    let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
-    let has = |name: &str, ending: &str| name.len() > ending.len() && name.ends_with(ending);
-    if has(&name, ".parquet") || has(&name, ".pq") {
-        return Some(Format::Parquet);
-    }
-    if has(&name, ".orc") {
-        return Some(Format::Orc);
-    }
-    let plain = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
-    match () {
-        () if has(&name, ".arrow") || has(&name, ".arrows") || has(&name, ".feather") => Some(Format::Arrow),
-        () if has(plain, ".jsonl") || has(plain, ".ndjson") => Some(Format::Jsonl),
-        () if has(plain, ".csv") => Some(Format::Csv),
-        () if has(plain, ".tbl") => Some(Format::Tbl),
-        () => None,
-    }
+pub(crate) fn unknown_format(place: &str) -> Error {
+    let endings = |is_text: bool| {
+        let formats = FileFormat::all().filter(|format| format.is_text() == is_text);
+        listed(formats.flat_map(|format| format.endings).map(|ending| format!(".{ending}")), "and")
+    };
+    Error::usage("the name does not say the format").at(place).advice(format!(
+        "known endings are {}, and {}, which may have .gz or .zst after them; or say the format by {INPUT_FORMAT} or {OUTPUT_FORMAT}",
+        endings(false),
+        endings(true)
+    ))
 }
 
-pub(crate) fn unknown_format(place: &str) -> Error {
-    Error::usage("the name does not say the format").at(place).advice(
-        format!("known endings are .parquet, .pq, .orc, .arrow, .arrows, .feather, .jsonl, .ndjson, .csv and .tbl, the latter four also with .gz or .zst; \
-         or say the format by {INPUT_FORMAT} or {OUTPUT_FORMAT}"),
-    )
+/// Names in a sentence: `a, b and c`.
+pub(crate) fn listed(names: impl IntoIterator<Item = String>, word: &str) -> String {
+    let mut names: Vec<String> = names.into_iter().collect();
+    match names.pop() {
+        Some(last) if !names.is_empty() => format!("{} {word} {last}", names.join(", ")),
+        last => last.unwrap_or_default(),
+    }
 }
 
 fn is_hidden(below: &str) -> bool {
@@ -157,11 +153,11 @@ fn of_one_format(
     store: &JobStore,
     found: Vec<ObjectInfo>,
     root: &str,
-    said: Option<Format>,
-    named: Option<Format>,
+    said: Option<&'static FileFormat>,
+    named: Option<&'static FileFormat>,
 ) -> Result<Option<Files>> {
     let Some(first) = found.first() else { return Ok(None) };
-    let of = |info: &ObjectInfo| said.or_else(|| format_of(info.path.as_ref())).or(named);
+    let of = |info: &ObjectInfo| said.or_else(|| FileFormat::of_file_name(info.path.as_ref())).or(named);
     let one = found.iter().find_map(|info| of(info).map(|format| (info, format)));
     let Some((example, format)) = one else { return Err(unknown_format(&store.url(&first.path))) };
     for info in &found {

@@ -63,9 +63,9 @@ pub use lakerace_delta::{
 };
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::{
-    Batches, Codec, ColumnUnion, Compression, CsvOptions, Expr, Extremes, FieldPaths, FilePlan, Format, OnBadRow,
-    OrcOptions, ParquetOptions, ReadPlan, ReadRequest, Sink, Source, SourceInfo, TimestampUnit, WriteOptions, Written,
-    with_instants_in_utc,
+    ARROW_IPC, Batches, CSV, Codec, ColumnUnion, Compression, CreateFile, CsvOptions, Expr, Extremes, FieldPaths,
+    FileFormat, FilePlan, JSON_LINES, ORC, OnBadRow, OpenFiles, OpenOptions, OrcOptions, PARQUET, ParquetOptions,
+    ReadPlan, ReadRequest, Sink, Source, SourceInfo, TBL, TimestampUnit, WriteOptions, Written, with_instants_in_utc,
 };
 pub use lakerace_io::option;
 pub use lakerace_io::panics::panicked;

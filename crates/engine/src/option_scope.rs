@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use lakerace_format::{ColumnUnion, Format, OnBadRow, TimestampUnit, WriteOptions};
+use lakerace_delta::DELTA;
+use lakerace_format::{ColumnUnion, FileFormat, OnBadRow, TableFormat, TimestampUnit, WriteOptions};
 use lakerace_io::option::{
     BLOOM_FILTER, COMPRESSION, DELIMITER, ESCAPE, FILE_BYTES, HEADER, INFER_ROWS, MEMORY_LIMIT, NO_HEADER, NULL_STRING,
     ON_BAD_ROW, OUTPUT_DELIMITER, OUTPUT_NO_HEADER, OptionDefinition, QUOTE, ROW_GROUP_BYTES, ROW_GROUP_ROWS, SCHEMA,
@@ -11,126 +12,114 @@ use lakerace_io::option::{
 use lakerace_io::{Error, Result};
 
 use crate::ReadOptions;
+use crate::files::listed;
 
 /// A kind of place, as far as options go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlaceKind {
     /// One file, or a stream, of a format.
-    File(Format),
+    File(&'static FileFormat),
     /// A folder of files of a format.
-    Folder(Format),
-    /// A Delta table.
-    Table,
+    Folder(&'static FileFormat),
+    /// A table with a log.
+    Table(&'static TableFormat),
     /// A generated table.
     Generated,
     /// A collection, an index or a table of a database.
     Database,
 }
 
+/// Table formats.
+const TABLES: [&TableFormat; 1] = [&DELTA];
+
+/// Options that every database takes.
+const DATABASE_OPTIONS: [&OptionDefinition; 1] = [&SCHEMA];
+
 impl PlaceKind {
     /// The kind of a source, by the name that it gives its format.
     pub(crate) fn of_source(format: &str) -> Self {
-        match format {
-            "delta" => Self::Table,
-            "tpch" => Self::Generated,
-            other => Format::ALL.into_iter().find(|format| format.name() == other).map_or(Self::Database, Self::File),
+        if let Some(table) = TABLES.into_iter().find(|table| table.name == format) {
+            return Self::Table(table);
+        }
+        if format == lakerace_tpch::FORMAT {
+            return Self::Generated;
+        }
+        FileFormat::find(format).map_or(Self::Database, Self::File)
+    }
+
+    /// The format of its files, which for a table are its data files.
+    pub(crate) fn file_format(self) -> Option<&'static FileFormat> {
+        match self {
+            Self::File(format) | Self::Folder(format) => Some(format),
+            Self::Table(table) => Some(table.files),
+            Self::Generated | Self::Database => None,
         }
     }
 
-    fn is_format(self, formats: &[Format]) -> bool {
-        matches!(self, Self::File(format) | Self::Folder(format) if formats.contains(&format))
+    /// Whether it is text, whose columns have no types of their own.
+    pub(crate) fn is_text(self) -> bool {
+        self.file_format().is_some_and(FileFormat::is_text)
     }
 
-    /// Whether it has the delimiters, quotes and null strings of CSV.
-    pub(crate) fn is_delimited(self) -> bool {
-        self.is_format(&[Format::Csv, Format::Tbl])
+    /// Whether its columns are stored apart, with statistics.
+    pub(crate) fn is_columnar(self) -> bool {
+        self.file_format().is_some_and(|format| format.is_columnar)
     }
 
-    fn is_text(self) -> bool {
-        self.is_format(&[Format::Csv, Format::Tbl, Format::Jsonl])
-    }
-
-    fn has_columns(self) -> bool {
-        self.is_format(&[Format::Parquet, Format::Orc])
-    }
-
-    fn is_parquet(self) -> bool {
-        self == Self::Table || self.is_format(&[Format::Parquet])
-    }
-
-    fn is_parquet_or_orc(self) -> bool {
-        self == Self::Table || self.has_columns()
-    }
-
-    fn is_several_files(self) -> bool {
-        matches!(self, Self::Folder(_) | Self::Table)
+    fn takes(self, option: &OptionDefinition) -> bool {
+        match self {
+            Self::File(format) => format.takes(option),
+            Self::Folder(format) => format.takes(option) || option.id == FILE_BYTES.id,
+            Self::Table(table) => table.takes(option),
+            Self::Generated => false,
+            Self::Database => DATABASE_OPTIONS.iter().any(|taken| taken.id == option.id),
+        }
     }
 }
 
 impl fmt::Display for PlaceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(format) => write!(f, "a file of format {}", format.name()),
-            Self::Folder(format) => write!(f, "a folder of files of format {}", format.name()),
-            Self::Table => f.write_str("a Delta table"),
+            Self::File(format) => write!(f, "a file of format {}", format.name),
+            Self::Folder(format) => write!(f, "a folder of files of format {}", format.name),
+            Self::Table(table) => write!(f, "a {} table", table.title),
             Self::Generated => f.write_str("a generated table"),
             Self::Database => f.write_str("in a database"),
         }
     }
 }
 
-/// The places that options apply to.
-struct Places {
-    include: fn(PlaceKind) -> bool,
-    /// For people.
-    text: &'static str,
-}
-
-/// An option, its places, and whether it is given.
-type OptionScope<O> = (&'static OptionDefinition, Places, fn(&O) -> bool);
-
-const DELIMITED: Places = Places { include: PlaceKind::is_delimited, text: "CSV and TBL" };
-const TEXT: Places = Places { include: PlaceKind::is_text, text: "CSV, TBL and JSON lines" };
-const TYPELESS: Places = Places {
-    include: |place| place.is_text() || place == PlaceKind::Database,
-    text: "CSV, TBL, JSON lines and databases; other sources have types of their own",
-};
-const COLUMNAR: Places = Places { include: PlaceKind::has_columns, text: "files of Parquet and ORC" };
-const STORED: Places = Places { include: |place| place != PlaceKind::Database, text: "files and Delta tables" };
-const PARQUET: Places = Places { include: PlaceKind::is_parquet, text: "Parquet and Delta tables" };
-const PARQUET_OR_ORC: Places = Places { include: PlaceKind::is_parquet_or_orc, text: "Parquet, ORC and Delta tables" };
-const SEVERAL_FILES: Places =
-    Places { include: PlaceKind::is_several_files, text: "folders (with / at the end) and Delta tables" };
-const TABLES: Places = Places { include: |place| place == PlaceKind::Table, text: "Delta tables" };
+/// An option, and whether it is given.
+type OptionScope<O> = (&'static OptionDefinition, fn(&O) -> bool);
 
 /// Options of the dialect of CSV, which a copy takes for its target, too.
 static DIALECT: [OptionScope<ReadOptions>; 4] = [
-    (&DELIMITER, DELIMITED, |read| read.csv.delimiter.is_some()),
-    (&QUOTE, DELIMITED, |read| read.csv.quote.is_some()),
-    (&ESCAPE, DELIMITED, |read| read.csv.escape.is_some()),
-    (&NULL_STRING, DELIMITED, |read| read.csv.null_strings.is_some()),
+    (&DELIMITER, |read| read.csv.delimiter.is_some()),
+    (&QUOTE, |read| read.csv.quote.is_some()),
+    (&ESCAPE, |read| read.csv.escape.is_some()),
+    (&NULL_STRING, |read| read.csv.null_strings.is_some()),
 ];
 
 static READING: [OptionScope<ReadOptions>; 7] = [
-    (&HEADER, DELIMITED, |read| read.csv.header == Some(true)),
-    (&NO_HEADER, DELIMITED, |read| read.csv.header == Some(false)),
-    (&SCHEMA, TYPELESS, |read| read.csv.schema.is_some()),
-    (&INFER_ROWS, TEXT, |read| read.csv.infer_rows.is_some()),
-    (&ON_BAD_ROW, TEXT, |read| read.csv.on_bad_row != OnBadRow::Error),
+    (&HEADER, |read| read.csv.header == Some(true)),
+    (&NO_HEADER, |read| read.csv.header == Some(false)),
+    (&SCHEMA, |read| read.csv.schema.is_some()),
+    (&INFER_ROWS, |read| read.csv.infer_rows.is_some()),
+    (&ON_BAD_ROW, |read| read.csv.on_bad_row != OnBadRow::Error),
     // That of ORC is also set by the Spark connector, for all sources.
-    (&TIMESTAMP_UNIT, COLUMNAR, |read| read.parquet.timestamp_unit != TimestampUnit::Auto),
-    (&UNION_COLUMNS, COLUMNAR, |read| read.column_union == ColumnUnion::Any),
+    (&TIMESTAMP_UNIT, |read| read.parquet.timestamp_unit != TimestampUnit::Auto),
+    (&UNION_COLUMNS, |read| read.column_union == ColumnUnion::Any),
 ];
 
 static WRITING: [OptionScope<WriteOptions>; 8] = [
-    (&COMPRESSION, STORED, |write| write.compression.is_some()),
-    (&ROW_GROUP_ROWS, PARQUET, |write| write.row_group_rows.is_some()),
-    (&ROW_GROUP_BYTES, PARQUET_OR_ORC, |write| write.row_group_bytes.is_some()),
-    (&BLOOM_FILTER, PARQUET_OR_ORC, |write| !write.bloom_filter_columns.is_empty()),
-    (&FILE_BYTES, SEVERAL_FILES, |write| write.file_bytes.is_some()),
-    (&MEMORY_LIMIT, TABLES, |write| write.memory_bytes.is_some()),
-    (&OUTPUT_DELIMITER, DELIMITED, |write| write.csv.delimiter.is_some()),
-    (&OUTPUT_NO_HEADER, DELIMITED, |write| write.csv.header.is_some()),
+    (&COMPRESSION, |write| write.compression.is_some()),
+    (&ROW_GROUP_ROWS, |write| write.row_group_rows.is_some()),
+    (&ROW_GROUP_BYTES, |write| write.row_group_bytes.is_some()),
+    (&BLOOM_FILTER, |write| !write.bloom_filter_columns.is_empty()),
+    (&FILE_BYTES, |write| write.file_bytes.is_some()),
+    (&MEMORY_LIMIT, |write| write.memory_bytes.is_some()),
+    (&OUTPUT_DELIMITER, |write| write.csv.delimiter.is_some()),
+    (&OUTPUT_NO_HEADER, |write| write.csv.header.is_some()),
 ];
 
 /// Refuses options of reading that do not apply to `source`.
@@ -146,7 +135,7 @@ pub(crate) fn check_read_scope(
     place: &str,
 ) -> Result<()> {
     options.storage.check_names()?;
-    if !target.is_some_and(PlaceKind::is_delimited) {
+    if !target.is_some_and(|target| DIALECT.iter().all(|(option, _)| target.takes(option))) {
         check_scopes(&DIALECT, options, source, place)?;
     }
     check_scopes(&READING, options, source, place)
@@ -161,13 +150,32 @@ pub(crate) fn check_write_scope(options: &WriteOptions, target: PlaceKind, place
 }
 
 fn check_scopes<O>(scopes: &[OptionScope<O>], options: &O, kind: PlaceKind, place: &str) -> Result<()> {
-    let is_refused = |(_, places, is_given): &&OptionScope<O>| is_given(options) && !(places.include)(kind);
-    match scopes.iter().find(is_refused) {
+    match scopes.iter().find(|(option, is_given)| is_given(options) && !kind.takes(option)) {
         None => Ok(()),
-        Some((name, Places { text, .. }, _)) => Err(Error::usage(format!("{name} does not apply: this is {kind}"))
+        Some((option, _)) => Err(Error::usage(format!("{option} does not apply: this is {kind}"))
             .at(place)
-            .advice(format!("leave it out; it applies to {text}"))),
+            .advice(format!("leave it out; it applies to {}", places_of(option)))),
     }
+}
+
+/// The places that an option applies to, in words.
+fn places_of(option: &OptionDefinition) -> String {
+    let formats: Vec<_> = FileFormat::all().filter(|format| format.takes(option)).collect();
+    let tables: Vec<_> = TABLES.into_iter().filter(|table| table.takes(option)).collect();
+    let mut names: Vec<String> = match formats.len() == FileFormat::all().count() {
+        true => vec!["files".to_owned()],
+        false => formats.iter().map(|format| format.title.to_owned()).collect(),
+    };
+    if option.id == FILE_BYTES.id {
+        names.push("folders (with / at the end)".to_owned());
+    }
+    names.extend(tables.iter().map(|table| format!("{} tables", table.title)));
+    if PlaceKind::Database.takes(option) {
+        names.push("databases; other sources have types of their own".to_owned());
+    }
+    // Tables of such files do not take it.
+    let is_of_files = tables.is_empty() && TABLES.iter().any(|table| formats.contains(&table.files));
+    format!("{}{}", if is_of_files { "files of " } else { "" }, listed(names, "and"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use lakerace_database::BatchRows;
 use lakerace_delta::Evolve;
-use lakerace_format::{ColumnUnion, CsvOptions, Format, OrcOptions, ParquetOptions, WriteOptions};
+use lakerace_format::{ColumnUnion, CsvOptions, FileFormat, OrcOptions, ParquetOptions, WriteOptions};
 use lakerace_io::{StorageOptions, WriteMode};
 
 /// What to read and how.
@@ -23,7 +23,7 @@ pub struct ReadOptions {
     /// The version of a Delta table: its number, or a timestamp. `None`: the last one.
     pub at: Option<String>,
     /// The format, where the name does not say it.
-    pub format: Option<Format>,
+    pub format: Option<&'static FileFormat>,
     /// How CSV is read.
     pub csv: CsvOptions,
     /// How Parquet is read.
@@ -44,7 +44,7 @@ pub struct CopyOptions {
     /// How to write.
     pub write: WriteOptions,
     /// The target's format, where its name does not say it.
-    pub format: Option<Format>,
+    pub format: Option<&'static FileFormat>,
     /// A target that exists.
     pub mode: WriteMode,
     /// Delta tables: the columns by which the files of a new table are divided.

@@ -2,57 +2,62 @@
 
 use std::sync::Arc;
 
-use lakerace_format::{Content, Format, PACKED_FRONT_BYTES};
+use lakerace_format::{CSV, Content, FileFormat, PACKED_FRONT_BYTES};
 use lakerace_io::option::OUTPUT_FORMAT;
 use lakerace_io::{Error, Job, Output, Pipe, PipeWriter, Result};
 
 use crate::ReadOptions;
-use crate::files::{Files, format_of};
+use crate::files::{Files, listed};
 
 /// Bytes at the front that tell a format.
 const FRONT_BYTES: usize = 512;
 
 /// The pipe that a location names, as a file; `None` where it names something else. Text and Arrow IPC are read as they
-/// come. Parquet and ORC, whose index is at the end, go to a temporary file first.
+/// come. Files whose index is at the end go to a temporary file first.
 pub(crate) fn find(location: &str, options: &ReadOptions, job: &Job) -> Result<Option<Files>> {
     let Some(pipe) = Pipe::open(location, job)? else { return Ok(None) };
-    let format = match options.format.or_else(|| format_of(location)) {
+    let format = match options.format.or_else(|| FileFormat::of_file_name(location)) {
         Some(format) => format,
         None => format_of_content(&pipe, job)?,
     };
-    let object = match format {
-        Format::Csv | Format::Tbl | Format::Arrow | Format::Jsonl => pipe.object(job),
-        Format::Parquet | Format::Orc => {
-            let why = format!("{} files are read from their end", format.name());
-            pipe.spooled_object(&why, job)?
-        }
+    let object = if format.is_streamed {
+        pipe.object(job)
+    } else {
+        pipe.spooled_object(&format!("{} files are read from their end", format.name), job)?
     };
     let root = object.path.as_ref().rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
     Ok(Some(Files { format, objects: vec![object], root }))
 }
 
+/// The names of formats: first of those that a terminal shows, then of those that a reader takes from a pipe.
+fn names_for_pipes() -> String {
+    let mut formats: Vec<_> = FileFormat::all().collect();
+    formats.sort_by_key(|format| (!format.is_text(), !format.is_streamed));
+    listed(formats.iter().map(|format| format.name.to_owned()), "or")
+}
+
 /// What the first bytes are. Text that is no JSON is taken for CSV.
-fn format_of_content(pipe: &Arc<Pipe>, job: &Job) -> Result<Format> {
+fn format_of_content(pipe: &Arc<Pipe>, job: &Job) -> Result<&'static FileFormat> {
     let (front, is_whole) = pipe.peek(FRONT_BYTES, job)?;
     let mut content = Content::of(&front);
     if content == Content::Unclear && !is_whole {
         content = Content::of(&pipe.peek(PACKED_FRONT_BYTES, job)?.0);
     }
-    content.format(Some(Format::Csv)).map_err(|error| error.at(pipe.name()))
+    content.format(Some(&CSV)).map_err(|error| error.at(pipe.name()))
 }
 
 /// A pipe as a target.
 pub(crate) struct StreamTarget {
     writer: PipeWriter,
     name: String,
-    format: Option<Format>,
+    format: Option<&'static FileFormat>,
 }
 
 impl StreamTarget {
     /// The pipe that a target names; `None` where it names something else.
-    pub(crate) fn resolve(target: &str, format: Option<Format>, job: &Job) -> Result<Option<Self>> {
+    pub(crate) fn resolve(target: &str, format: Option<&'static FileFormat>, job: &Job) -> Result<Option<Self>> {
         let Some(writer) = PipeWriter::open(target, job)? else { return Ok(None) };
-        let format = format.or_else(|| format_of(target));
+        let format = format.or_else(|| FileFormat::of_file_name(target));
         Ok(Some(Self { writer, name: target.to_owned(), format }))
     }
 
@@ -62,21 +67,21 @@ impl StreamTarget {
     }
 
     /// The format, once it is known.
-    pub(crate) fn format(&self) -> Option<Format> {
+    pub(crate) fn format(&self) -> Option<&'static FileFormat> {
         self.format
     }
 
     /// Takes the format of what is read, where none is said.
-    pub(crate) fn take_format(&mut self, format: Option<Format>) -> Result<()> {
+    pub(crate) fn take_format(&mut self, format: Option<&'static FileFormat>) -> Result<()> {
         self.format = self.format.or(format);
         match self.format {
             None => Err(Error::usage("nothing says the format")
                 .at(&self.name)
-                .advice(format!("say it by {OUTPUT_FORMAT}: csv, tbl, jsonl, arrow, parquet or orc"))),
-            Some(Format::Parquet | Format::Orc | Format::Arrow) if self.writer.is_terminal() => {
+                .advice(format!("say it by {OUTPUT_FORMAT}: {}", names_for_pipes()))),
+            Some(format) if !format.is_text() && self.writer.is_terminal() => {
                 Err(Error::usage("a terminal can't show this format")
                     .at(&self.name)
-                    .advice(format!("choose {}, or name a file", OUTPUT_FORMAT.to("csv"))))
+                    .advice(format!("choose {}, or name a file", OUTPUT_FORMAT.to(CSV.name))))
             }
             Some(_) => Ok(()),
         }

@@ -1,10 +1,8 @@
 //! What a location's name says, for sources and targets alike. A new kind of location is one arm of [`LocationKind`].
 
 use lakerace_database::System;
+use lakerace_delta::DELTA;
 use lakerace_io::Location;
-
-/// What names of Delta tables begin with.
-pub(crate) const DELTA: &str = "delta:";
 
 /// The kind of place that a location names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +23,7 @@ pub(crate) enum LocationKind<'a> {
 impl<'a> LocationKind<'a> {
     /// Looks at the name alone: nothing is opened.
     pub(crate) fn of(location: &'a str) -> Self {
-        if let Some(folder) = scheme(location, DELTA) {
+        if let Some(folder) = scheme(location, DELTA.scheme) {
             Self::Table { folder }
         } else if scheme(location, lakerace_tpch::SCHEME).is_some() {
             Self::Tpch

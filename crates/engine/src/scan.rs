@@ -29,8 +29,6 @@ pub struct Scan {
     job: Job,
 }
 
-/// Formats that store columns apart.
-const COLUMNAR: [&str; 3] = ["parquet", "orc", "delta"];
 /// Sources make batches of their own size and have them sliced, where more rows than this are asked for.
 const SOURCE_BATCH_ROWS: usize = 64 << 10;
 /// Rows of a batch for a consumer that takes row by row: its columns stay in the cache while they are gone through.
@@ -214,7 +212,7 @@ impl Scan {
     /// Like [`Self::batches`], for a consumer that takes row by row: batches that nobody has set a size for are small, so that few
     /// decoded rows wait.
     pub fn small_batches(&self) -> Result<Batches> {
-        if self.plan.request.batch_rows.is_some() || !COLUMNAR.contains(&self.format().as_str()) {
+        if self.plan.request.batch_rows.is_some() || !self.is_columnar() {
             return self.batches();
         }
         self.note_plan();
@@ -224,7 +222,7 @@ impl Scan {
 
     /// The rows for an upsert, which may read columns of them ahead where these are stored apart.
     pub fn source_rows(&self) -> Result<SourceRows> {
-        let Some(rows) = self.known_rows().filter(|_| COLUMNAR.contains(&self.format().as_str())) else {
+        let Some(rows) = self.known_rows().filter(|_| self.is_columnar()) else {
             return self.batches().map(SourceRows::from);
         };
         let again = Self {
@@ -291,9 +289,9 @@ impl Scan {
         Ok(rows)
     }
 
-    /// Whether the format has statistics, by which filtered reads leave out rows.
-    pub(crate) fn has_statistics(&self) -> bool {
-        COLUMNAR.contains(&self.format().as_str())
+    /// Whether columns are stored apart, with statistics by which filtered reads leave out rows.
+    pub(crate) fn is_columnar(&self) -> bool {
+        PlaceKind::of_source(&self.format()).is_columnar()
     }
 
     /// Row count and checksum of all rows of the scan.

@@ -14,7 +14,8 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use lakerace_database::{BatchRows, System, TargetState, open_state};
-use lakerace_format::{Format, Written};
+use lakerace_delta::DELTA;
+use lakerace_format::Written;
 use lakerace_io::option::{
     ALLOW_NARROWING, BATCH_ROWS, DEAD_LETTER, KEEP_NOT_NULL, KEY, LIMIT, MAX_RATE, MODE, OUTPUT_FORMAT,
     OptionDefinition, RESUME, SINCE, VERIFY,
@@ -206,7 +207,7 @@ fn check(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
     }
     if System::of(target).is_none() {
         check_table(options)?;
-        return check_write_scope(&options.write, PlaceKind::Table, target);
+        return check_write_scope(&options.write, PlaceKind::Table(&DELTA), target);
     }
     // As for any other copy.
     Target::resolve(target, options, job)?.check_scope(&options.write)
@@ -222,7 +223,7 @@ fn check_table(options: &CopyOptions) -> Result<()> {
         (&DEAD_LETTER, load.dead_letter.is_some()),
         (&ALLOW_NARROWING, load.allow_narrowing),
         (&KEEP_NOT_NULL, options.keep_not_null),
-        (&OUTPUT_FORMAT, options.format.is_some_and(|format| format != Format::Parquet)),
+        (&OUTPUT_FORMAT, options.format.is_some_and(|format| format != DELTA.files)),
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),

@@ -2,13 +2,11 @@
 
 use arrow::datatypes::SchemaRef;
 use lakerace_database::OnRejected;
-use lakerace_delta::Evolve;
-use lakerace_format::csv::{CsvSink, Dialect};
+use lakerace_delta::{DELTA, Evolve};
 use lakerace_format::folder::{FolderSink, MakeSink};
 use lakerace_format::schema_text::print_schema;
 use lakerace_format::{
-    ArrowSink, Codec, Format, JsonLinesSink, OrcSink, ParquetSink, ReadPlan, Sink, WriteOptions, check_read_back,
-    read_back_schema, refuse_to_write_duplicates,
+    FileFormat, ReadPlan, Sink, WriteOptions, check_read_back, read_back_schema, refuse_to_write_duplicates,
 };
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{AUTO_COMPACT, EVOLVE, KEEP_NOT_NULL, MODE, OUTPUT_FORMAT, PARTITION_BY, TABLE_PROPERTY};
@@ -16,7 +14,7 @@ use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Location,
 
 use crate::database::{DatabaseTarget, shown};
 use crate::delta::{self, TableTarget};
-use crate::files::{format_of, unknown_format};
+use crate::files::unknown_format;
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::piped::StreamTarget;
 use crate::resolve::LocationKind;
@@ -108,7 +106,7 @@ impl Target {
     }
 
     /// The format of its files, where it has been said.
-    pub(crate) fn format(&self) -> Option<Format> {
+    pub(crate) fn format(&self) -> Option<&'static FileFormat> {
         match self {
             Self::Files(files) => files.format,
             Self::Stream(stream) => stream.format(),
@@ -140,7 +138,7 @@ impl Target {
             Self::Files(files) if files.is_folder => files.format.map(PlaceKind::Folder),
             Self::Files(files) => files.format.map(PlaceKind::File),
             Self::Stream(stream) => stream.format().map(PlaceKind::File),
-            Self::Table(_) => Some(PlaceKind::Table),
+            Self::Table(_) => Some(PlaceKind::Table(&DELTA)),
             Self::Database(_) => Some(PlaceKind::Database),
         }
     }
@@ -156,7 +154,7 @@ impl Target {
         match self {
             Self::Files(files) => {
                 read.format = files.format;
-                if matches!(files.format, Some(Format::Csv | Format::Tbl | Format::Jsonl)) {
+                if files.format.is_some_and(FileFormat::is_text) {
                     read.csv = options.write.csv.clone();
                     read.csv.schema = Some(print_schema(&read_back_schema(schema)));
                 }
@@ -178,7 +176,7 @@ impl Target {
     }
 
     /// Takes the format of what is read where nothing says another.
-    pub(crate) fn take_format(&mut self, format: Option<Format>) -> Result<()> {
+    pub(crate) fn take_format(&mut self, format: Option<&'static FileFormat>) -> Result<()> {
         match self {
             Self::Files(files) => files.take_format(format),
             Self::Stream(stream) => stream.take_format(format),
@@ -205,7 +203,7 @@ impl Target {
             Self::Files(files) if !files.is_folder => {
                 let mut output = files.output()?;
                 let deferred = output.defer();
-                Ok((file_sink(output, files.known_format()?, schema, &options.write, job)?, Some(deferred)))
+                Ok(((files.known_format()?.create)(output, schema, &options.write, job)?, Some(deferred)))
             }
             other => Ok((other.create(schema, options, job)?, None)),
         }
@@ -221,7 +219,7 @@ impl Target {
         match self {
             Self::Stream(stream) => {
                 let format = stream.format().ok_or_else(|| Error::internal("a stream of no format"))?;
-                file_sink(stream.output(job), format, schema, &options.write, job)
+                (format.create)(stream.output(job), schema, &options.write, job)
             }
             Self::Files(files) => files.create(schema, options, job),
             Self::Table(table) => table.create(&schema, options),
@@ -294,7 +292,7 @@ pub(crate) struct FileTarget {
     store: JobStore,
     path: Path,
     /// `None` where only what is copied can tell it.
-    format: Option<Format>,
+    format: Option<&'static FileFormat>,
     is_folder: bool,
     mode: WriteMode,
     /// As the user wrote it.
@@ -310,7 +308,7 @@ impl FileTarget {
             place.push('/');
         }
         let (store, path) = location.open(&options.read.storage, job)?;
-        let format = options.format.or_else(|| format_of(path.as_ref()));
+        let format = options.format.or_else(|| FileFormat::of_file_name(path.as_ref()));
         let on_disk = store.has_local_files().then(|| std::fs::metadata(format!("/{path}")).ok()).flatten();
         let is_folder =
             is_folder || target.ends_with('/') || path.is_root() || on_disk.as_ref().is_some_and(|m| m.is_dir());
@@ -322,12 +320,12 @@ impl FileTarget {
         Ok(target)
     }
 
-    fn known_format(&self) -> Result<Format> {
+    fn known_format(&self) -> Result<&'static FileFormat> {
         self.format.ok_or_else(|| unknown_format(&self.place))
     }
 
     /// Files of a folder are of the source's format where nothing says another.
-    fn take_format(&mut self, format: Option<Format>) -> Result<()> {
+    fn take_format(&mut self, format: Option<&'static FileFormat>) -> Result<()> {
         self.format = self.format.or(format);
         self.known_format().map(drop)
     }
@@ -385,7 +383,7 @@ impl FileTarget {
         if self.is_folder {
             return self.create_folder(schema, options, job);
         }
-        file_sink(self.output()?, self.known_format()?, schema, &options.write, job)
+        (self.known_format()?.create)(self.output()?, schema, &options.write, job)
     }
 
     /// The one file.
@@ -398,46 +396,8 @@ impl FileTarget {
 impl FileTarget {
     fn create_folder(&self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
         let (format, write, job) = (self.known_format()?, options.write.of_each_file(), job.clone());
-        let make: MakeSink = Box::new(move |output| file_sink(output, format, SchemaRef::clone(&schema), &write, &job));
-        let extension = extension(format, &options.write);
-        FolderSink::create(&self.store, &self.path, self.mode, extension, &options.write, make)
-    }
-}
-
-/// The sink of one file.
-pub(crate) fn file_sink(
-    output: Output,
-    format: Format,
-    schema: SchemaRef,
-    options: &WriteOptions,
-    job: &Job,
-) -> Result<Box<dyn Sink>> {
-    match format {
-        Format::Parquet => ParquetSink::create(output, schema, options, job),
-        Format::Orc => OrcSink::create(output, schema, options, job),
-        Format::Csv => CsvSink::create(output, schema, Dialect::Csv, options, job),
-        Format::Tbl => CsvSink::create(output, schema, Dialect::Tbl, options, job),
-        Format::Arrow => ArrowSink::create(output, &schema, options),
-        Format::Jsonl => JsonLinesSink::create(output, schema, options, job),
-    }
-}
-
-/// What the names of a folder's files end in.
-pub(crate) fn extension(format: Format, options: &WriteOptions) -> &'static str {
-    let codec = options.compression.map_or(Codec::None, |c| c.codec);
-    match (format, codec) {
-        (Format::Parquet, _) => "parquet",
-        (Format::Orc, _) => "orc",
-        (Format::Csv, Codec::Gzip) => "csv.gz",
-        (Format::Csv, Codec::Zstd) => "csv.zst",
-        (Format::Csv, _) => "csv",
-        (Format::Tbl, Codec::Gzip) => "tbl.gz",
-        (Format::Tbl, Codec::Zstd) => "tbl.zst",
-        (Format::Tbl, _) => "tbl",
-        (Format::Arrow, _) => "arrow",
-        (Format::Jsonl, Codec::Gzip) => "jsonl.gz",
-        (Format::Jsonl, Codec::Zstd) => "jsonl.zst",
-        (Format::Jsonl, _) => "jsonl",
+        let make: MakeSink = Box::new(move |output| (format.create)(output, SchemaRef::clone(&schema), &write, &job));
+        FolderSink::create(&self.store, &self.path, self.mode, &format.ending(&options.write), &options.write, make)
     }
 }
 

@@ -6,7 +6,7 @@ mod streams;
 
 use std::borrow::Cow;
 
-use lakerace_format::Format;
+use lakerace_format::FileFormat;
 use lakerace_io::{Error, Job, Result};
 use lakerace_tpch::{Spec, TpchSource};
 
@@ -33,9 +33,9 @@ pub(crate) fn refused_target(target: &str) -> Error {
 
 /// The name of a source whose rows go to files of a format: TBL files of `lineitem` have whole quantities, as dbgen writes
 /// them, unless the name says otherwise.
-pub(crate) fn for_files(source: &str, format: Option<Format>) -> Cow<'_, str> {
+pub(crate) fn for_files<'a>(source: &'a str, format: Option<&FileFormat>) -> Cow<'a, str> {
     match source.parse::<Spec>() {
-        Ok(spec) if format == Some(Format::Tbl) && !source.contains("quantity=") => {
+        Ok(spec) if format.is_some_and(|format| format.is_dbgen) && !source.contains("quantity=") => {
             Cow::Owned(Spec { whole_quantities: true, ..spec }.to_string())
         }
         _ => Cow::Borrowed(source),

@@ -14,8 +14,8 @@ use arrow::array::{
 use arrow::compute::{concat_batches, filter_record_batch};
 use arrow::datatypes::{DataType, Date32Type, Field, Int64Type};
 use lakerace::{
-    Batches, CopyOptions, Error, ErrorKind, FieldPaths, Format, Job, JobOptions, ReadOptions, Result, Scan, WriteMode,
-    WriteOptions, checksum, copy, parse_filter, schema, write,
+    Batches, CSV, CopyOptions, Error, ErrorKind, FieldPaths, Job, JobOptions, PARQUET, ReadOptions, Result, Scan,
+    WriteMode, WriteOptions, checksum, copy, parse_filter, schema, write,
 };
 use lakerace_format::Predicate;
 
@@ -365,7 +365,7 @@ fn errors_name_the_place_and_have_the_right_kind() {
     check("ROOT/empty", &plain, ErrorKind::NotFound, "ROOT/empty: the folder holds no data files");
     std::fs::write(folder.path().join("x.dat"), "a\n1\n").unwrap();
     check("ROOT/x.dat", &plain, ErrorKind::Usage, "ROOT/x.dat: the name does not say the format");
-    let csv = ReadOptions { format: Some(Format::Csv), ..ReadOptions::default() };
+    let csv = ReadOptions { format: Some(&CSV), ..ReadOptions::default() };
     assert_eq!(read(&format!("{root}/x.dat"), &csv).unwrap().num_rows(), 1);
     let columns = ReadOptions { columns: Some(vec!["prise".into()]), ..ReadOptions::default() };
     check("ROOT/t", &columns, ErrorKind::NotFound, "there is no column \"prise\" (did you mean \"price\"?)");
@@ -501,7 +501,7 @@ fn folders_are_written_whole() {
     let local = folder.path().join("out").to_str().unwrap().to_owned();
     for target in [format!("{local}/"), "memory://folder-target/out/".to_owned()] {
         let try_copy = |mode, format| {
-            let row_group_rows = (format == Some(Format::Parquet)).then_some(500);
+            let row_group_rows = (format == Some(&PARQUET)).then_some(500);
             let write = WriteOptions { row_group_rows, file_bytes: Some(1), ..WriteOptions::default() };
             let read = ReadOptions { batch_rows: Some(1000), ..ReadOptions::default() };
             copy(
@@ -511,19 +511,19 @@ fn folders_are_written_whole() {
                 &Job::default(),
             )
         };
-        let written = try_copy(WriteMode::Error, Some(Format::Parquet)).unwrap();
+        let written = try_copy(WriteMode::Error, Some(&PARQUET)).unwrap();
         assert_eq!((written.rows, written.files.len()), (3000, 3), "{:?}", written.files);
         assert_eq!(sum_of(&target), sum_of(&source));
-        assert_eq!(kind(try_copy(WriteMode::Error, Some(Format::Parquet))).0, ErrorKind::Conflict);
-        try_copy(WriteMode::Append, Some(Format::Parquet)).unwrap();
+        assert_eq!(kind(try_copy(WriteMode::Error, Some(&PARQUET))).0, ErrorKind::Conflict);
+        try_copy(WriteMode::Append, Some(&PARQUET)).unwrap();
         assert_eq!(sum_of(&target), sum_of(&source).wrapping_mul(2));
-        try_copy(WriteMode::Overwrite, Some(Format::Csv)).unwrap();
+        try_copy(WriteMode::Overwrite, Some(&CSV)).unwrap();
         let info = schema(&target, &ReadOptions::default(), &Job::default()).unwrap().info;
         // The Parquet files are gone.
         assert_eq!(info.format, "csv");
         assert_eq!(sum_of(&target), sum_of(&source));
         // Into the folder that is read.
-        let again = CopyOptions { mode: WriteMode::Overwrite, format: Some(Format::Csv), ..CopyOptions::default() };
+        let again = CopyOptions { mode: WriteMode::Overwrite, format: Some(&CSV), ..CopyOptions::default() };
         assert_eq!(kind(copy(&target, &target, &again, &Job::default())).0, ErrorKind::Usage);
         let again = CopyOptions { mode: WriteMode::Append, ..again };
         copy(&target, &target, &again, &Job::default()).unwrap();

@@ -5,14 +5,14 @@ use std::io::Read;
 use lakerace_io::option::INPUT_FORMAT;
 use lakerace_io::{Error, Result};
 
-use crate::Format;
+use crate::FileFormat;
 use crate::text::{BYTE_ORDER_MARK, FileCompression};
 
 /// What the first bytes of a file are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// A format of its own mark, or JSON lines.
-    Known(Format),
+    Known(&'static FileFormat),
     /// Text that is no JSON.
     Text,
     /// Nothing but blanks, or a packed block that is not whole: more bytes tell more.
@@ -22,7 +22,7 @@ pub enum Content {
     /// A packing that is not read here, by its name.
     Packed(&'static str),
     /// A format that is read from its end, in gzip or zstd.
-    PackedFile(Format),
+    PackedFile(&'static FileFormat),
     /// Bytes of no known format.
     Unknown,
 }
@@ -46,7 +46,7 @@ impl Content {
             compression => {
                 let (text, is_cut) = decompressed(front, compression);
                 match Self::of_plain(&text) {
-                    Self::Known(format @ (Format::Parquet | Format::Orc | Format::Arrow)) => Self::PackedFile(format),
+                    Self::Known(format) if !format.is_text() => Self::PackedFile(format),
                     // A frame may end within a mark.
                     Self::Text | Self::Unknown if is_cut && text.len() < LONGEST_MARK_BYTES => Self::Unclear,
                     other => other,
@@ -56,13 +56,8 @@ impl Content {
     }
 
     fn of_plain(front: &[u8]) -> Self {
-        match front {
-            [b'P', b'A', b'R', b'1', ..] => return Self::Known(Format::Parquet),
-            [b'O', b'R', b'C', ..] => return Self::Known(Format::Orc),
-            [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => {
-                return Self::Known(Format::Arrow);
-            }
-            _ => {}
+        if let Some(format) = FileFormat::of_front(front, false) {
+            return Self::Known(format);
         }
         if let [b'B', b'Z', b'h', b'1'..=b'9', b'1', b'A', b'Y', b'&', ..] = front {
             return Self::Packed("bzip2");
@@ -75,9 +70,12 @@ impl Content {
         while let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
             text = rest;
         }
-        match text.trim_ascii_start() {
+        let text = text.trim_ascii_start();
+        if let Some(format) = FileFormat::of_front(text, true) {
+            return Self::Known(format);
+        }
+        match text {
             [] => Self::Unclear,
-            [b'{', ..] => Self::Known(Format::Jsonl),
             [b'[', rest @ ..] => match rest.trim_ascii_start() {
                 [] => Self::Unclear,
                 [b'{' | b'[' | b']' | b'"' | b'-' | b'0'..=b'9', ..] => Self::JsonArray,
@@ -95,7 +93,7 @@ impl Content {
     ///
     /// # Errors
     /// `Invalid` for an empty file, `Unsupported` for JSON arrays and packings that are not read, `Usage` for unknown formats.
-    pub fn format(self, text: Option<Format>) -> Result<Format> {
+    pub fn format(self, text: Option<&'static FileFormat>) -> Result<&'static FileFormat> {
         let say_it = || format!("say the format by {INPUT_FORMAT}");
         match self {
             Self::Known(format) => Ok(format),
@@ -109,8 +107,7 @@ impl Content {
                 .advice("make each row a line, for example with: jq -c '.[]' FILE")),
             Self::Packed(name) => Err(Error::unsupported(format!("it is packed with {name}, which is not read"))
                 .advice("unpack it first, or pack it with gzip or zstd")),
-            Self::PackedFile(format) => {
-                let name = format.name();
+            Self::PackedFile(FileFormat { name, .. }) => {
                 Err(Error::unsupported(format!("it is a {name} file in gzip or zstd")).advice("unpack it first"))
             }
             Self::Unknown => Err(Error::usage("its content is of no known format").advice(say_it())),

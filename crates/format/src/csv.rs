@@ -42,7 +42,60 @@ mod sink;
 mod source;
 mod text;
 
+use std::sync::Arc;
+
+use lakerace_io::option::{
+    COMPRESSION, DELIMITER, ESCAPE, HEADER, INFER_ROWS, NO_HEADER, NULL_STRING, ON_BAD_ROW, OUTPUT_DELIMITER,
+    OUTPUT_NO_HEADER, OptionDefinition, QUOTE, SCHEMA,
+};
+
 pub use lines::CsvLines;
 pub use rules::Dialect;
 pub use sink::CsvSink;
 pub use source::CsvSource;
+
+use crate::FileFormat;
+
+/// Comma-separated values with a header.
+pub static CSV: FileFormat = FileFormat {
+    title: "CSV",
+    endings: &["csv"],
+    is_streamed: true,
+    text_check: Some(|schema, options| CsvSource::check_schema(schema, Dialect::Csv, options)),
+    options: OPTIONS,
+    ..FileFormat::new(
+        Dialect::Csv.name(),
+        |files, options, job| Ok(Arc::new(CsvSource::open_files(files, options.all, Dialect::Csv, options.csv, job)?)),
+        |output, schema, options, job| CsvSink::create(output, schema, Dialect::Csv, options, job),
+    )
+};
+
+/// TPC's `|`-terminated fields without a header.
+pub static TBL: FileFormat = FileFormat {
+    title: "TBL",
+    endings: &["tbl"],
+    is_streamed: true,
+    is_dbgen: true,
+    text_check: Some(|schema, options| CsvSource::check_schema(schema, Dialect::Tbl, options)),
+    options: OPTIONS,
+    ..FileFormat::new(
+        Dialect::Tbl.name(),
+        |files, options, job| Ok(Arc::new(CsvSource::open_files(files, options.all, Dialect::Tbl, options.csv, job)?)),
+        |output, schema, options, job| CsvSink::create(output, schema, Dialect::Tbl, options, job),
+    )
+};
+
+const OPTIONS: &[&OptionDefinition] = &[
+    &DELIMITER,
+    &QUOTE,
+    &ESCAPE,
+    &NULL_STRING,
+    &HEADER,
+    &NO_HEADER,
+    &SCHEMA,
+    &INFER_ROWS,
+    &ON_BAD_ROW,
+    &COMPRESSION,
+    &OUTPUT_DELIMITER,
+    &OUTPUT_NO_HEADER,
+];

@@ -11,6 +11,7 @@ mod source;
 mod texts;
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayData, ArrayRef, AsArray, Float16Array, Float32Array, Float64Array, PrimitiveArray, make_array,
@@ -20,14 +21,30 @@ use arrow::datatypes::{ArrowNumericType, DataType, Int32Type, Int64Type, SchemaR
 use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use lakerace_io::option::COLUMNS;
+use lakerace_io::option::{COLUMNS, COMPRESSION, INFER_ROWS, ON_BAD_ROW, SCHEMA};
 use lakerace_io::{Error, Job, Output, Result};
 
 pub use self::map_keys::refuse_keys_twice;
 pub use self::source::JsonLinesSource;
 pub use self::texts::values_of_json;
 use crate::text::{TextRows, TextSink};
-use crate::{Sink, WriteOptions, refuse_to_write_duplicates, with_instants_in_utc, with_plain_nulls};
+use crate::{FileFormat, Sink, WriteOptions, refuse_to_write_duplicates, with_instants_in_utc, with_plain_nulls};
+
+/// One JSON object a line.
+pub static JSON_LINES: FileFormat = FileFormat {
+    title: "JSON lines",
+    help: Some("One JSON object a line"),
+    endings: &["jsonl", "ndjson"],
+    marks: &[b"{"],
+    is_streamed: true,
+    text_check: Some(|schema, _| JsonLinesSource::check_schema(schema)),
+    options: &[&SCHEMA, &INFER_ROWS, &ON_BAD_ROW, &COMPRESSION],
+    ..FileFormat::new(
+        "jsonl",
+        |files, options, job| Ok(Arc::new(JsonLinesSource::open_files(files, options.all, options.csv, job)?)),
+        JsonLinesSink::create,
+    )
+};
 
 /// Rows as JSON lines.
 ///

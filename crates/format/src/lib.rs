@@ -11,11 +11,13 @@ mod deleted_rows;
 mod duplicates;
 mod exec;
 mod expr;
+mod file_format;
 mod file_notes;
 mod files;
 mod fixed_sizes;
 pub mod folder;
 mod foreign_arrays;
+mod format_registry;
 mod input;
 #[doc(hidden)]
 pub mod internals;
@@ -36,36 +38,39 @@ pub mod schema_text;
 mod sink;
 mod source;
 pub mod suggestions;
+mod table_format;
 mod table_schema;
 mod text;
 mod utc;
 mod variant;
 
-pub use arrow_ipc::{ArrowSink, ArrowSource};
+pub use arrow_ipc::{ARROW_IPC, ArrowSink, ArrowSource};
 pub use columns::requested_schema;
 pub use conform::FindBy;
 pub use content::{Content, PACKED_FRONT_BYTES};
+pub use csv::{CSV, TBL};
 pub use deleted_rows::DeletedRows;
 pub use duplicates::refuse_to_write_duplicates;
 pub use exec::is_large_row;
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
+pub use file_format::{CheckSchema, CreateFile, FileFormat, OpenFiles, OpenOptions};
 pub use fixed_sizes::warn_of_fixed_sizes;
 pub use foreign_arrays::{checked_batch, with_plain_nulls};
 pub use input::{Constants, InputFile};
-pub use json_lines::{JsonLines, JsonLinesSink, JsonLinesSource, refuse_keys_twice, values_of_json};
+pub use json_lines::{JSON_LINES, JsonLines, JsonLinesSink, JsonLinesSource, refuse_keys_twice, values_of_json};
 pub use lakerace_orc::prefetch;
 pub use nesting::{MAX_NESTING, check_nesting, nested_too_deep};
 pub use options::{
-    Codec, ColumnUnion, Compression, CsvOptions, Format, OnBadRow, OrcOptions, ParquetOptions, TimestampUnit,
-    WriteOptions,
+    Codec, ColumnUnion, Compression, CsvOptions, OnBadRow, OrcOptions, ParquetOptions, TimestampUnit, WriteOptions,
 };
-pub use orc::{OrcSink, OrcSource};
-pub use parquet::{Block, Keeps, ParquetSink, ParquetSource, Pool, RowGroup};
+pub use orc::{ORC, OrcSink, OrcSource};
+pub use parquet::{Block, Keeps, PARQUET, ParquetSink, ParquetSource, Pool, RowGroup};
 pub use plan::{FieldPaths, FilePlan, ReadPlan, ReadRequest, RowGroupsPlan, UnitPlan};
 pub use predicate::Predicate;
 pub use read_back::{check_read_back, read_back_schema};
 pub use schema_bytes::{decode_schema, encode_schema, schema_from_base64, schema_to_base64};
 pub use sink::{Narrowing, Sink, Written};
 pub use source::{Batches, Extremes, Source, SourceInfo};
+pub use table_format::TableFormat;
 pub use table_schema::TableSchema;
 pub use utc::with_instants_in_utc;

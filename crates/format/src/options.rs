@@ -7,53 +7,6 @@ use lakerace_io::option::Choice;
 use lakerace_io::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// A file format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Format {
-    /// Apache Parquet.
-    Parquet,
-    /// Apache ORC.
-    Orc,
-    /// Comma-separated values with a header.
-    Csv,
-    /// TPC's `|`-terminated fields without a header.
-    Tbl,
-    /// Arrow IPC, a stream or a file.
-    Arrow,
-    /// One JSON object a line.
-    Jsonl,
-}
-
-impl Format {
-    /// Every format.
-    pub const ALL: [Self; 6] = [Self::Parquet, Self::Orc, Self::Csv, Self::Tbl, Self::Arrow, Self::Jsonl];
-
-    /// The name by which options say it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Parquet => "parquet",
-            Self::Orc => "orc",
-            Self::Csv => "csv",
-            Self::Tbl => "tbl",
-            Self::Arrow => "arrow",
-            Self::Jsonl => "jsonl",
-        }
-    }
-}
-
-impl FromStr for Format {
-    type Err = Error;
-
-    /// A format by its name, in small or capital letters.
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|format| text.eq_ignore_ascii_case(format.name())).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::usage(format!("unknown format {text:?}")).advice(format!("choose one of {names}"))
-        })
-    }
-}
-
 /// What to do with a CSV row that does not fit the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

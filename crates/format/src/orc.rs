@@ -17,5 +17,25 @@ mod statistics;
 mod timestamps;
 mod unit;
 
+use std::sync::Arc;
+
+use lakerace_io::option::{BLOOM_FILTER, COMPRESSION, ROW_GROUP_BYTES, TIMESTAMP_UNIT, UNION_COLUMNS};
+
 pub use sink::OrcSink;
 pub use source::OrcSource;
+
+use crate::FileFormat;
+
+/// Apache ORC.
+pub static ORC: FileFormat = FileFormat {
+    title: "ORC",
+    endings: &["orc"],
+    marks: &[b"ORC"],
+    is_columnar: true,
+    options: &[&TIMESTAMP_UNIT, &UNION_COLUMNS, &COMPRESSION, &ROW_GROUP_BYTES, &BLOOM_FILTER],
+    ..FileFormat::new(
+        "orc",
+        |files, options, job| Ok(Arc::new(OrcSource::open_files(files, options.orc.clone(), options.union, job)?)),
+        OrcSink::create,
+    )
+};

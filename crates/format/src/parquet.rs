@@ -16,9 +16,29 @@ mod read;
 mod source;
 mod write;
 
+use std::sync::Arc;
+
+use lakerace_io::option::{BLOOM_FILTER, COMPRESSION, ROW_GROUP_BYTES, ROW_GROUP_ROWS, TIMESTAMP_UNIT, UNION_COLUMNS};
+
+use crate::FileFormat;
 pub(crate) use crate::panic_guard::guarded;
 pub use decode::block::{Block, Pool};
 pub(crate) use footer::schema::with_root_views;
 pub use read::row_group::{Keeps, RowGroup};
 pub use source::ParquetSource;
 pub use write::ParquetSink;
+
+/// Apache Parquet.
+pub static PARQUET: FileFormat = FileFormat {
+    title: "Parquet",
+    endings: &["parquet", "pq"],
+    marks: &[b"PAR1"],
+    is_columnar: true,
+    keeps_dictionaries: true,
+    options: &[&TIMESTAMP_UNIT, &UNION_COLUMNS, &COMPRESSION, &ROW_GROUP_ROWS, &ROW_GROUP_BYTES, &BLOOM_FILTER],
+    ..FileFormat::new(
+        "parquet",
+        |files, options, job| Ok(Arc::new(ParquetSource::open_files(files, options.parquet, options.union, job)?)),
+        ParquetSink::create,
+    )
+};

@@ -6,9 +6,8 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
 use lakerace_io::option::{COLUMNS, VERIFY};
 use lakerace_io::{Error, Result};
 
-use crate::csv::{CsvSource, Dialect};
 use crate::schema_text::{parse_schema, print_schema};
-use crate::{CsvOptions, Format, JsonLinesSource};
+use crate::{CsvOptions, FileFormat};
 
 /// The schema by which a file of text gives back rows of `schema`: a dictionary comes as its values, which is all that text
 /// has of it.
@@ -41,18 +40,10 @@ fn plain_type(data_type: &DataType) -> DataType {
 ///
 /// # Errors
 /// `Unsupported`, saying why not.
-pub fn check_read_back(format: Format, schema: &Schema, options: &CsvOptions) -> Result<()> {
-    let dialect = match format {
-        Format::Csv => Some(Dialect::Csv),
-        Format::Tbl => Some(Dialect::Tbl),
-        Format::Jsonl => None,
-        Format::Parquet | Format::Orc | Format::Arrow => return Ok(()),
-    };
+pub fn check_read_back(format: &FileFormat, schema: &Schema, options: &CsvOptions) -> Result<()> {
+    let Some(check_schema) = format.text_check else { return Ok(()) };
     let plain = read_back_schema(schema);
-    let checked = parse_schema(&print_schema(&plain)).and_then(|parsed| match dialect {
-        Some(dialect) => CsvSource::check_schema(&parsed, dialect, options),
-        None => JsonLinesSource::check_schema(&parsed),
-    });
+    let checked = parse_schema(&print_schema(&plain)).and_then(|parsed| check_schema(&parsed, options));
     checked.map_err(|error| {
         let place = error.place().map(|place| format!("{place}: ")).unwrap_or_default();
         Error::unsupported(format!("such a file could not be read back: {place}{}", error.message()))

@@ -2,8 +2,8 @@
 
 use lakerace::option::parse_choice;
 use lakerace::{
-    BatchRows, ColumnUnion, CompactOptions, Compression, CopyOptions, CsvOptions, DeleteOptions, Error, Evolve, Format,
-    Job, JobOptions, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, ParquetOptions,
+    BatchRows, ColumnUnion, CompactOptions, Compression, CopyOptions, CsvOptions, DeleteOptions, Error, Evolve, Job,
+    JobOptions, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, PARQUET, ParquetOptions,
     RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit, TpchFormat,
     TpchOptions, TpchScale, UpsertOptions, VacuumOptions, VerifyOptions, WriteMode, WriteOptions, parse_bytes,
     parse_duration,
@@ -277,7 +277,7 @@ impl<'py> Keywords<'py> {
             scale,
             tables,
             refresh: self.get("refresh")?,
-            format: self.parsed("format", tpch_format)?.unwrap_or(TpchFormat::Files(Format::Parquet)),
+            format: self.parsed("format", str::parse)?.unwrap_or(TpchFormat::Files(&PARQUET)),
             mode: self.parsed("mode", str::parse)?,
             parts: self.get("parts")?.unwrap_or(1),
             memory_bytes: self.positive_bytes("memory_limit")?,
@@ -375,13 +375,6 @@ impl<'py> Keywords<'py> {
     pub(crate) fn storage(&self) -> PyResult<StorageOptions> {
         let options: BTreeMap<String, String> = self.get("storage_options")?.unwrap_or_default();
         Ok(options.into_iter().map(|(k, v)| (k.to_ascii_lowercase(), v)).collect())
-    }
-}
-
-fn tpch_format(text: &str) -> Result<TpchFormat> {
-    match text {
-        "delta" => Ok(TpchFormat::Delta),
-        _ => text.parse().map(TpchFormat::Files).map_err(|e| e.advice("choose parquet, orc, csv, tbl or delta")),
     }
 }
 

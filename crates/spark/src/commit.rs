@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace::{
-    AppTransaction, Batches, CopyOptions, Error, Format, Job, NewTable, OnDuplicate, PartKeys, PendingFile,
+    AppTransaction, Batches, CopyOptions, Error, Job, NewTable, OnDuplicate, PARQUET, PartKeys, PendingFile,
     ReadOptions, Replaced, Result, RowOptions, RowStatement, RowStatementKind, Scan, SharedTable, SourceRows,
     UpsertOptions, UpsertPart, WriteMode, WriteOptions, Written, check_target, commit_files, commit_rows,
     commit_upsert, discard_files, remove_empty_table, remove_staged, remove_staged_file, staging_folder,
@@ -318,7 +318,7 @@ fn commit_staged(location: &str, settings: &Settings, schema: SchemaRef, staged:
 
 /// The rows of staged files, one behind the other.
 fn staged_rows(settings: &Settings, schema: &Schema, staged: Vec<String>, job: &Job) -> Result<Batches> {
-    let read = ReadOptions { storage: settings.storage(), format: Some(Format::Parquet), ..ReadOptions::default() };
+    let read = ReadOptions { storage: settings.storage(), format: Some(&PARQUET), ..ReadOptions::default() };
     // Files have their columns as views and the like: those of the first are the rows'.
     let schema = match staged.first() {
         None => Arc::new(schema.clone()),

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use lakerace::{
-    Batches, CopyOptions, Error, FileWriter, Format, Job, Result, RowOptions, StorageOptions, UpsertPart, panicked,
+    Batches, CopyOptions, Error, FileWriter, Job, PARQUET, Result, RowOptions, StorageOptions, UpsertPart, panicked,
     table_writer, upsert_part,
 };
 use serde_json::{Value, json};
@@ -129,7 +129,7 @@ impl Writer {
 
 impl Staged {
     fn begin(path: &str, schema: &SchemaRef, storage: &StorageOptions, job: &Job) -> Result<Self> {
-        let mut options = CopyOptions { format: Some(Format::Parquet), ..CopyOptions::default() };
+        let mut options = CopyOptions { format: Some(&PARQUET), ..CopyOptions::default() };
         options.read.storage = storage.clone();
         let (target, job) = (path.to_owned(), job.clone());
         let rows = Piped::begin(schema, move |rows| lakerace::write(rows, &target, &options, &job).map(drop))?;

@@ -40,5 +40,5 @@ pub use mode::Mode;
 pub use refresh::{MAX_STREAMS, OrderKey, Refresh, check_streams, stream_orders};
 pub use scale::Scale;
 pub use source::TpchSource;
-pub use spec::{Part, SCHEME, Spec};
+pub use spec::{FORMAT, Part, SCHEME, Spec};
 pub use table::Table;

@@ -14,7 +14,7 @@ use lakerace_io::{Error, Job, RequestPlan, Result};
 
 use crate::columns::{Piece, count_lines};
 use crate::refresh::order_key;
-use crate::{Mode, Spec, Table, baseline};
+use crate::{FORMAT, Mode, Spec, Table, baseline};
 
 /// Rows in a batch, where no other number is given.
 const BATCH_ROWS: usize = 65_536;
@@ -131,7 +131,7 @@ impl Source for TpchSource {
     fn info(&self) -> SourceInfo {
         let entities = self.entities();
         let units = (entities.end - entities.start).div_ceil(self.unit_entities());
-        SourceInfo { format: "tpch".to_owned(), rows: self.rows(), files: 0, bytes: 0, units: Some(units) }
+        SourceInfo { format: FORMAT.to_owned(), rows: self.rows(), files: 0, bytes: 0, units: Some(units) }
     }
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {

@@ -12,6 +12,9 @@ use crate::{Mode, Refresh, Scale, Table};
 /// What the names of generated tables begin with.
 pub const SCHEME: &str = "tpch:";
 
+/// The name that generated tables give as their format.
+pub const FORMAT: &str = "tpch";
+
 /// A table at a scale, or a part of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spec {

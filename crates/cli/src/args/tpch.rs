@@ -3,8 +3,8 @@
 use crate::args::StoreArgs;
 use crate::args::durability::DurabilityArgs;
 use crate::value::{self, CommaList};
-use clap::{Args, ValueEnum};
-use lakerace::{Compression, TpchMode, TpchScale};
+use clap::Args;
+use lakerace::{Compression, TpchFormat, TpchMode, TpchScale};
 
 /// Options of `tpch`.
 #[derive(Debug, Args)]
@@ -16,8 +16,8 @@ pub(crate) struct TpchArgs {
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: String,
     /// What tables become. Default: parquet.
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<TpchFileFormat>,
+    #[arg(long, value_parser = value::tpch_format(), value_name = "FORMAT")]
+    pub(crate) format: Option<TpchFormat>,
     /// Tables. Default: all eight.
     #[arg(long, value_name = "A,B")]
     pub(crate) tables: Option<CommaList>,
@@ -31,7 +31,7 @@ pub(crate) struct TpchArgs {
     #[arg(long, requires = "refresh", conflicts_with_all = ["tables", "overwrite", "parts", "file_bytes"])]
     pub(crate) apply: bool,
     /// How columns are made: baseline, zero-copy or true-zero-copy. Default: the fastest for the format, which is true-zero-copy
-    /// for parquet, and zero-copy for delta, orc, csv and tbl.
+    /// for parquet, and zero-copy for all others.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<TpchMode>,
     /// Replace files and tables that exist.
@@ -59,14 +59,4 @@ pub(crate) struct TpchArgs {
     pub(crate) durability: DurabilityArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-}
-
-/// `--format` of `tpch`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TpchFileFormat {
-    Parquet,
-    Orc,
-    Csv,
-    Tbl,
-    Delta,
 }

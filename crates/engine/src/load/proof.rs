@@ -183,7 +183,7 @@ impl Proof {
         let expected = self.before.and(taken);
         let scan = Scan::open(&self.target, &self.read, job)?;
         let samples = Arc::new(Samples::new(&scan.schema()));
-        let found = match scan.has_statistics() {
+        let found = match scan.is_columnar() {
             true => checksum(Arc::clone(&samples).note(scan.batches()?), job)?,
             false => scan.checksum()?,
         };
@@ -274,7 +274,7 @@ impl Proof {
 
     /// Reads what was found again, by filters: statistics have to lead to it.
     fn check_filters(&self, samples: &Samples, scan: &Scan) -> Result<()> {
-        if !scan.has_statistics() {
+        if !scan.is_columnar() {
             return Ok(());
         }
         samples.check(scan).map_err(|error| error.at(shown(&self.target)))

@@ -7,12 +7,14 @@
 
 use std::collections::HashSet;
 use std::io::Write;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use arrow::datatypes::SchemaRef;
-use lakerace_format::{Format, ReadRequest, Sink, Source, Written};
+use lakerace_delta::DELTA;
+use lakerace_format::{FileFormat, ReadRequest, Sink, Source, Written};
 use lakerace_io::address_space::memory_within;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{FILE_BYTES, MODE, Mention, OUTPUT, OVERWRITE, PARTS, TABLES, TPCH_FORMAT, mentions};
@@ -23,8 +25,9 @@ use lakerace_tpch::{MAX_STREAMS, Mode, Part, Scale, Spec, Table, TpchSource, che
 use serde::Serialize;
 
 use super::streams::StreamFile;
+use crate::files::listed;
 use crate::option_scope::{PlaceKind, check_write_scope};
-use crate::target::{Target, extension, file_sink};
+use crate::target::Target;
 use crate::{CopyOptions, WriteMode};
 
 /// Memory that a file under way takes at most, about: a row group that takes rows and one that is being encoded.
@@ -38,9 +41,28 @@ const MEMORY_BYTES: u64 = 1 << 30;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TpchFormat {
     /// Files of a format.
-    Files(Format),
+    Files(&'static FileFormat),
     /// Delta tables.
     Delta,
+}
+
+impl TpchFormat {
+    /// The names of all: those of file formats, then that of Delta tables.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        FileFormat::all().map(|format| format.name).chain([DELTA.name])
+    }
+}
+
+impl FromStr for TpchFormat {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text == DELTA.name {
+            return Ok(Self::Delta);
+        }
+        let advice = || format!("choose {}", listed(Self::names().map(str::to_owned), "or"));
+        text.parse().map(Self::Files).map_err(|error: Error| error.advice(advice()))
+    }
 }
 
 /// Where tables go.
@@ -246,7 +268,7 @@ impl Generation {
 
     fn spec(&self, table: Table, part: Part) -> Spec {
         // As dbgen writes it.
-        let whole_quantities = self.options.format == TpchFormat::Files(Format::Tbl);
+        let whole_quantities = matches!(self.options.format, TpchFormat::Files(format) if format.is_dbgen);
         let whole = Spec::new(table, self.options.scale);
         Spec { part, mode: self.mode(), whole_quantities, ..whole }
     }
@@ -293,9 +315,9 @@ impl Generation {
         for (place, file) in StreamFile::ALL.into_iter().enumerate() {
             for stream in 1..=self.options.refresh.unwrap_or_default() {
                 let name = match self.options.format {
-                    TpchFormat::Delta => format!("delta:{folder}/{}", file.name(stream, "")),
+                    TpchFormat::Delta => format!("{}{folder}/{}", DELTA.scheme, file.name(stream, "")),
                     TpchFormat::Files(format) => {
-                        format!("{folder}/{}", file.name(stream, extension(format, &self.options.copy.write)))
+                        format!("{folder}/{}", file.name(stream, &format.ending(&self.options.copy.write)))
                     }
                 };
                 let target = Target::resolve(&name, &self.options.copy_of(file.table()), &self.job)?;
@@ -310,10 +332,10 @@ impl Generation {
 
     fn name(&self, folder: &str, table: Table, part: Part) -> String {
         match self.options.format {
-            TpchFormat::Delta => format!("delta:{folder}/{table}"),
+            TpchFormat::Delta => format!("{}{folder}/{table}", DELTA.scheme),
             TpchFormat::Files(_) if self.options.copy.write.file_bytes.is_some() => format!("{folder}/{table}/"),
             TpchFormat::Files(format) => {
-                let ending = extension(format, &self.options.copy.write);
+                let ending = format.ending(&self.options.copy.write);
                 match part {
                     Part::WHOLE => format!("{folder}/{table}.{ending}"),
                     Part { number, .. } => format!("{folder}/{table}/{table}.{number}.{ending}"),
@@ -429,7 +451,7 @@ impl GeneratedTable {
 /// columns have no dictionaries, and their statistics look at texts once more.
 fn fastest(format: TpchFormat) -> Mode {
     match format {
-        TpchFormat::Files(Format::Parquet) => Mode::TrueZeroCopy,
+        TpchFormat::Files(format) if format.keeps_dictionaries => Mode::TrueZeroCopy,
         TpchFormat::Files(_) | TpchFormat::Delta => Mode::ZeroCopy,
     }
 }
@@ -507,9 +529,7 @@ fn create(
 ) -> Result<(Box<dyn Sink>, Option<Deferred>)> {
     match (target, options.format) {
         (FileTarget::Named(target), _) => target.create_deferred(schema, options, job),
-        (FileTarget::Stream(output), Some(format)) => {
-            Ok((file_sink(output, format, schema, &options.write, job)?, None))
-        }
+        (FileTarget::Stream(output), Some(format)) => Ok(((format.create)(output, schema, &options.write, job)?, None)),
         (FileTarget::Stream(_), None) => Err(Error::internal("a Delta table is no stream")),
     }
 }

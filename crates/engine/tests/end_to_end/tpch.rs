@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use lakerace::{
-    CopyOptions, ErrorKind, Format, Generation, Job, JobOptions, Result, TpchFormat, TpchMode, TpchOptions, TpchScale,
-    TpchTable, TpchTarget, WriteMode, WriteOptions, copy, schema,
+    CSV, CopyOptions, ErrorKind, Generation, Job, JobOptions, ORC, PARQUET, Result, TBL, TpchFormat, TpchMode,
+    TpchOptions, TpchScale, TpchTable, TpchTarget, WriteMode, WriteOptions, copy, schema,
 };
 
 use crate::{kind, options, sum_of};
@@ -71,9 +71,9 @@ fn names(folder: &Path) -> Vec<String> {
 fn all_tables_are_generated_at_once_in_every_format_and_mode() {
     let folder = tempfile::tempdir().unwrap();
     let formats = [
-        (TpchFormat::Files(Format::Parquet), ".parquet"),
-        (TpchFormat::Files(Format::Orc), ".orc"),
-        (TpchFormat::Files(Format::Csv), ".csv"),
+        (TpchFormat::Files(&PARQUET), ".parquet"),
+        (TpchFormat::Files(&ORC), ".orc"),
+        (TpchFormat::Files(&CSV), ".csv"),
         (TpchFormat::Delta, ""),
     ];
     for (number, (format, ending)) in formats.into_iter().enumerate() {
@@ -101,7 +101,7 @@ fn tables_are_cut_into_parts_and_old_parts_go() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("new/tables");
     let job = Job::new(JobOptions { threads: 3, ..JobOptions::default() });
-    let format = TpchFormat::Files(Format::Parquet);
+    let format = TpchFormat::Files(&PARQUET);
     let tables = vec![TpchTable::LineItem, TpchTable::Nation];
     let cut = |parts, mode| TpchOptions {
         parts,
@@ -138,7 +138,7 @@ fn tables_are_cut_into_parts_and_old_parts_go() {
 #[test]
 fn a_generation_that_fails_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let format = TpchFormat::Files(Format::Tbl);
+    let format = TpchFormat::Files(&TBL);
     std::fs::write(folder.path().join("part.tbl"), "mine").unwrap();
     let job = Job::default();
     let (found, text) = kind(generate(folder.path(), small(format), &job));
@@ -152,7 +152,7 @@ fn a_generation_that_fails_leaves_nothing() {
     assert_eq!(found, ErrorKind::Usage, "{text}");
     assert_eq!(names(folder.path()), ["part.tbl"]);
     // It is cancelled while files are under way.
-    let large = TpchOptions { scale: TpchScale::new(100.0).unwrap(), ..small(TpchFormat::Files(Format::Parquet)) };
+    let large = TpchOptions { scale: TpchScale::new(100.0).unwrap(), ..small(TpchFormat::Files(&PARQUET)) };
     let target = TpchTarget::Folder(folder.path().join("large").to_str().unwrap().to_owned());
     let generation = Generation::new(target, large, &job).unwrap();
     let tables = generation.tables();
@@ -213,8 +213,8 @@ fn tables_that_are_cancelled_are_whole_or_leave_no_folder() {
 fn options_that_do_not_fit_together_are_refused() {
     let job = Job::default();
     let delta = TpchOptions { parts: 2, ..small(TpchFormat::Delta) };
-    let streams = small(TpchFormat::Files(Format::Csv));
-    let none = TpchOptions { parts: 0, ..small(TpchFormat::Files(Format::Csv)) };
+    let streams = small(TpchFormat::Files(&CSV));
+    let none = TpchOptions { parts: 0, ..small(TpchFormat::Files(&CSV)) };
     let folder = || TpchTarget::Folder("x".to_owned());
     for (target, options) in
         [(folder(), delta), (TpchTarget::Stream(Box::new(std::io::sink())), streams), (folder(), none)]

@@ -82,7 +82,7 @@ impl Source for ArrowSource {
 
     fn info(&self) -> SourceInfo {
         let bytes = self.object.size_bytes.unwrap_or(0);
-        SourceInfo { format: "arrow".to_owned(), rows: None, files: 1, bytes, units: None }
+        SourceInfo { format: super::ARROW_IPC.name.to_owned(), rows: None, files: 1, bytes, units: None }
     }
 
     /// One unit, as only what stands before a batch tells where it is. Requests are made while it is read.

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use super::Content;
-use crate::Format;
+
+use crate::{ARROW_IPC, CSV, JSON_LINES, ORC, PARQUET};
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -21,8 +22,8 @@ fn everywhere(text: &[u8]) -> Vec<Vec<u8>> {
 #[test]
 fn text_is_told_by_its_content_however_it_is_packed() {
     let cases: [(&[u8], Content); 8] = [
-        (b"{\"id\":1}\n{\"id\":2}\n", Content::Known(Format::Jsonl)),
-        (b"{", Content::Known(Format::Jsonl)),
+        (b"{\"id\":1}\n{\"id\":2}\n", Content::Known(&JSON_LINES)),
+        (b"{", Content::Known(&JSON_LINES)),
         (b"[{\"id\":1},\n{\"id\":2}]\n", Content::JsonArray),
         (b"[\n  {\"id\":1}]", Content::JsonArray),
         (b"[]", Content::JsonArray),
@@ -42,7 +43,7 @@ fn text_with_several_byte_order_marks_is_told_by_what_follows() {
     for marks in 2..5 {
         let front = b"\xef\xbb\xbf".repeat(marks);
         let of = |text: &[u8]| Content::of(&[&front, text].concat());
-        assert_eq!(of(b"{\"id\":1}\n"), Content::Known(Format::Jsonl), "{marks}");
+        assert_eq!(of(b"{\"id\":1}\n"), Content::Known(&JSON_LINES), "{marks}");
         assert_eq!(of(b"[{\"id\":1}]"), Content::JsonArray, "{marks}");
         assert_eq!(of(b"id,name\n"), Content::Text, "{marks}");
         assert_eq!(of(b""), Content::Unclear, "{marks}");
@@ -52,10 +53,10 @@ fn text_with_several_byte_order_marks_is_told_by_what_follows() {
 #[test]
 fn files_and_packings_are_told_by_their_marks() {
     let cases: [(&[u8], Content); 9] = [
-        (b"PAR1...", Content::Known(Format::Parquet)),
-        (b"ORC...", Content::Known(Format::Orc)),
-        (b"ARROW1\0\0", Content::Known(Format::Arrow)),
-        (b"\xff\xff\xff\xff\x10\0\0\0", Content::Known(Format::Arrow)),
+        (b"PAR1...", Content::Known(&PARQUET)),
+        (b"ORC...", Content::Known(&ORC)),
+        (b"ARROW1\0\0", Content::Known(&ARROW_IPC)),
+        (b"\xff\xff\xff\xff\x10\0\0\0", Content::Known(&ARROW_IPC)),
         (b"\xfd7zXZ\0\0\x04", Content::Packed("xz")),
         (b"BZh91AY&SY", Content::Packed("bzip2")),
         (b"", Content::Unclear),
@@ -65,7 +66,7 @@ fn files_and_packings_are_told_by_their_marks() {
     for (bytes, content) in cases {
         assert_eq!(Content::of(bytes), content, "{bytes:?}");
     }
-    assert_eq!(Content::of(&gzip(b"PAR1...")), Content::PackedFile(Format::Parquet));
+    assert_eq!(Content::of(&gzip(b"PAR1...")), Content::PackedFile(&PARQUET));
     // A block that is cut short tells nothing yet.
     let packed = zstd::bulk::compress(&b"{\"id\":1}\n".repeat(1000), 3).unwrap();
     assert_eq!(Content::of(&packed[..8]), Content::Unclear);
@@ -76,11 +77,8 @@ fn marks_that_frames_of_zstd_cut_are_told_by_more_bytes() {
     let lines = b"{\"id\":1}\n".repeat(30_000);
     let marked = [b"\xef\xbb\xbf", &lines[..]].concat();
     let array = [b"[ ", &lines[..]].concat();
-    let texts = [
-        (&lines, Content::Known(Format::Jsonl)),
-        (&marked, Content::Known(Format::Jsonl)),
-        (&array, Content::JsonArray),
-    ];
+    let texts =
+        [(&lines, Content::Known(&JSON_LINES)), (&marked, Content::Known(&JSON_LINES)), (&array, Content::JsonArray)];
     for (text, content) in texts {
         for cut in 1..8 {
             let frames = [&text[..cut], &text[cut..]].map(|part| zstd::bulk::compress(part, 3).unwrap());
@@ -98,23 +96,23 @@ fn blanks_and_skipped_frames_in_front_of_packed_text_are_passed() {
     for front in [&b""[..], b"\xef\xbb\xbf"] {
         let text = [front, &blanks, b"{\"id\":1}\n"].concat();
         for packed in [gzip(&text), zstd::bulk::compress(&text, 3).unwrap()] {
-            assert_eq!(Content::of(&packed), Content::Known(Format::Jsonl));
+            assert_eq!(Content::of(&packed), Content::Known(&JSON_LINES));
         }
     }
     let skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 7, 7];
     let text = zstd::bulk::compress(b"{\"id\":1}\n", 3).unwrap();
-    assert_eq!(Content::of(&[&skipped[..], &text].concat()), Content::Known(Format::Jsonl));
+    assert_eq!(Content::of(&[&skipped[..], &text].concat()), Content::Known(&JSON_LINES));
 }
 
 #[test]
 fn what_is_no_rows_is_refused_with_advice() {
-    assert_eq!(Content::Text.format(Some(Format::Csv)).unwrap(), Format::Csv);
+    assert_eq!(Content::Text.format(Some(&CSV)).unwrap(), &CSV);
     for (content, word) in [
         (Content::Text, "`input_format`"),
         (Content::Unclear, "empty"),
         (Content::JsonArray, "jq -c"),
         (Content::Packed("xz"), "xz"),
-        (Content::PackedFile(Format::Orc), "orc"),
+        (Content::PackedFile(&ORC), "orc"),
         (Content::Unknown, "`input_format`"),
     ] {
         let error = content.format(None).unwrap_err();

@@ -16,7 +16,7 @@ pub enum Dialect {
 
 impl Dialect {
     /// The format's lower-case name.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
             Self::Tbl => "tbl",

@@ -175,7 +175,7 @@ impl Source for JsonLinesSource {
     fn info(&self) -> SourceInfo {
         let bytes = self.objects.iter().filter_map(|object| object.size_bytes).sum();
         let files = self.objects.len() as u64;
-        SourceInfo { format: "jsonl".to_owned(), rows: None, files, bytes, units: Some(files) }
+        SourceInfo { format: super::JSON_LINES.name.to_owned(), rows: None, files, bytes, units: Some(files) }
     }
 
     /// One unit a file: where a line begins can't be known without reading from the front.

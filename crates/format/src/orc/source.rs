@@ -133,7 +133,7 @@ impl Source for OrcSource {
     }
 
     fn info(&self) -> SourceInfo {
-        info("orc", &self.files)
+        info(super::ORC.name, &self.files)
     }
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {

@@ -144,7 +144,7 @@ impl Source for ParquetSource {
     }
 
     fn info(&self) -> SourceInfo {
-        info("parquet", &self.files)
+        info(super::PARQUET.name, &self.files)
     }
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {

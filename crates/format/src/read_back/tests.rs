@@ -7,7 +7,7 @@ use lakerace_io::ErrorKind;
 
 use super::{check_read_back, read_back_schema};
 use crate::schema_text::print_schema;
-use crate::{CsvOptions, Format};
+use crate::{CSV, CsvOptions, JSON_LINES, PARQUET, TBL};
 
 fn schema(name: &str, data_type: DataType) -> Schema {
     Schema::new(vec![Field::new(name, data_type, true)])
@@ -23,9 +23,9 @@ fn dictionaries_are_read_back_as_their_values() {
     for (given, expected) in [(dictionary(), "c utf8"), (list, "c list(utf8)")] {
         let given = schema("c", given);
         assert_eq!(print_schema(&read_back_schema(&given)), expected);
-        check_read_back(Format::Jsonl, &given, &CsvOptions::default()).unwrap();
+        check_read_back(&JSON_LINES, &given, &CsvOptions::default()).unwrap();
     }
-    check_read_back(Format::Csv, &schema("c", dictionary()), &CsvOptions::default()).unwrap();
+    check_read_back(&CSV, &schema("c", dictionary()), &CsvOptions::default()).unwrap();
 }
 
 #[test]
@@ -33,13 +33,13 @@ fn what_text_does_not_give_back_is_known_before() {
     let headless = CsvOptions { header: Some(false), ..CsvOptions::default() };
     let options = CsvOptions::default();
     let refused = [
-        (Format::Jsonl, schema("c", DataType::Decimal128(10, -2)), &options),
-        (Format::Csv, schema("c", DataType::Decimal128(10, -2)), &options),
-        (Format::Csv, schema("", DataType::Int64), &options),
-        (Format::Csv, schema("  ", DataType::Int64), &options),
-        (Format::Csv, schema("c", DataType::Duration(arrow::datatypes::TimeUnit::Second)), &options),
-        (Format::Jsonl, Schema::empty(), &options),
-        (Format::Csv, Schema::empty(), &options),
+        (&JSON_LINES, schema("c", DataType::Decimal128(10, -2)), &options),
+        (&CSV, schema("c", DataType::Decimal128(10, -2)), &options),
+        (&CSV, schema("", DataType::Int64), &options),
+        (&CSV, schema("  ", DataType::Int64), &options),
+        (&CSV, schema("c", DataType::Duration(arrow::datatypes::TimeUnit::Second)), &options),
+        (&JSON_LINES, Schema::empty(), &options),
+        (&CSV, Schema::empty(), &options),
     ];
     for (format, schema, options) in refused {
         let error = check_read_back(format, &schema, options).unwrap_err();
@@ -47,10 +47,10 @@ fn what_text_does_not_give_back_is_known_before() {
         assert!(error.to_string().contains("could not be read back: "), "{error}");
     }
     for (format, schema, options) in [
-        (Format::Parquet, schema("", DataType::Decimal128(10, -2)), &options),
-        (Format::Jsonl, schema("", DataType::Int64), &options),
-        (Format::Csv, schema("", DataType::Int64), &headless),
-        (Format::Tbl, schema("", DataType::Int64), &options),
+        (&PARQUET, schema("", DataType::Decimal128(10, -2)), &options),
+        (&JSON_LINES, schema("", DataType::Int64), &options),
+        (&CSV, schema("", DataType::Int64), &headless),
+        (&TBL, schema("", DataType::Int64), &options),
     ] {
         check_read_back(format, &schema, options).unwrap();
     }

@@ -1,0 +1,123 @@
+//! File formats as values. Each stands with its code; locations, pipes, options, the command's help and errors read it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use lakerace_io::option::OptionDefinition;
+use lakerace_io::{Job, Object, Output, Result};
+
+use crate::{ColumnUnion, CsvOptions, InputFile, OrcOptions, ParquetOptions, Sink, Source, WriteOptions};
+
+/// The options of a read, as files are opened by them.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenOptions<'a> {
+    /// All files of the table, those that are not read included: text has their columns, too. Empty: the files that are opened.
+    pub all: &'a [Object],
+    /// Options of text.
+    pub csv: &'a CsvOptions,
+    /// Options of Parquet.
+    pub parquet: ParquetOptions,
+    /// Options of ORC.
+    pub orc: &'a OrcOptions,
+    /// Of which files columns are put together.
+    pub union: ColumnUnion,
+}
+
+/// Opens files as one source.
+pub type OpenFiles = fn(Vec<InputFile>, &OpenOptions<'_>, &Job) -> Result<Arc<dyn Source>>;
+
+/// Begins a file for rows of a schema.
+pub type CreateFile = fn(Output, SchemaRef, &WriteOptions, &Job) -> Result<Box<dyn Sink>>;
+
+/// Says why a file of text with these columns could not be read back.
+pub type CheckSchema = fn(&Schema, &CsvOptions) -> Result<()>;
+
+/// A file format. [`Self::new`] has the defaults of one that nothing is known of:
+///
+/// ```
+/// # use lakerace_format::{CreateFile, FileFormat, OpenFiles};
+/// # fn example(open: OpenFiles, create: CreateFile) {
+/// let toy = FileFormat { endings: &["toy"], marks: &[b"TOY1"], ..FileFormat::new("toy", open, create) };
+/// # }
+/// ```
+pub struct FileFormat {
+    /// The name by which options and reports say it, in small letters.
+    pub name: &'static str,
+    /// The name in texts.
+    pub title: &'static str,
+    /// A remark for an option's help, where the name does not say it all.
+    pub help: Option<&'static str>,
+    /// Endings of names, in small letters and without a dot. New files of a folder have the first one.
+    pub endings: &'static [&'static str],
+    /// Bytes that files begin with, those of text after a byte order mark and blanks.
+    pub marks: &'static [&'static [u8]],
+    /// Whether a file is read from its front, as it comes through a pipe. Else it is read from its end.
+    pub is_streamed: bool,
+    /// Whether columns are stored apart, with statistics by which a filtered read leaves out rows.
+    pub is_columnar: bool,
+    /// Whether dictionaries are fastest written as they are, and not as their values.
+    pub keeps_dictionaries: bool,
+    /// Whether files are those of TPC's `dbgen`, which writes whole quantities.
+    pub is_dbgen: bool,
+    /// The check of a format of text. Text may be in gzip or zstd, is shown on terminals, and has no schema of its own: it is read
+    /// back by one that is given. `None`: files are binary, and hold their schema.
+    pub text_check: Option<CheckSchema>,
+    /// Options of reading and writing that apply to it.
+    pub options: &'static [&'static OptionDefinition],
+    /// Opens files as one source.
+    pub open: OpenFiles,
+    /// Begins a file.
+    pub create: CreateFile,
+}
+
+impl FileFormat {
+    /// A binary format that is read from its end, without options, endings or marks.
+    pub const fn new(name: &'static str, open: OpenFiles, create: CreateFile) -> Self {
+        Self {
+            name,
+            title: name,
+            help: None,
+            endings: &[],
+            marks: &[],
+            is_streamed: false,
+            is_columnar: false,
+            keeps_dictionaries: false,
+            is_dbgen: false,
+            text_check: None,
+            options: &[],
+            open,
+            create,
+        }
+    }
+
+    /// Whether files are text.
+    pub fn is_text(&self) -> bool {
+        self.text_check.is_some()
+    }
+
+    /// Whether an option of reading or writing applies to it.
+    pub fn takes(&self, option: &OptionDefinition) -> bool {
+        self.options.iter().any(|taken| taken.id == option.id)
+    }
+
+    /// Whether a file begins like one of this format.
+    pub(crate) fn has_mark(&self, front: &[u8]) -> bool {
+        self.marks.iter().any(|mark| front.starts_with(mark))
+    }
+}
+
+/// Names are unique.
+impl PartialEq for FileFormat {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for FileFormat {}
+
+impl fmt::Debug for FileFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

@@ -1,0 +1,98 @@
+//! The file formats that there are: those of this crate, and those that a program adds.
+
+use std::str::FromStr;
+use std::sync::{PoisonError, RwLock};
+
+use lakerace_io::{Error, Result};
+
+use crate::arrow_ipc::ARROW_IPC;
+use crate::csv::{CSV, TBL};
+use crate::json_lines::JSON_LINES;
+use crate::orc::ORC;
+use crate::parquet::PARQUET;
+use crate::{Codec, FileFormat, WriteOptions};
+
+/// The formats of this crate.
+const BUILT_IN: [&FileFormat; 6] = [&PARQUET, &ORC, &CSV, &TBL, &ARROW_IPC, &JSON_LINES];
+
+static ADDED: RwLock<Vec<&FileFormat>> = RwLock::new(Vec::new());
+
+/// Endings of compressed text, with the codecs that they stand for.
+const PACKED_ENDINGS: [(Codec, &str); 2] = [(Codec::Gzip, "gz"), (Codec::Zstd, "zst")];
+
+impl FileFormat {
+    /// Every format: those of this crate, then those that were added, in their order.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        let added = ADDED.read().unwrap_or_else(PoisonError::into_inner).clone();
+        BUILT_IN.into_iter().chain(added)
+    }
+
+    /// Adds a format for all jobs of the process: its names and endings are known from now on, and its files are told by their marks.
+    ///
+    /// # Errors
+    /// `Usage` for a name or an ending that another format has.
+    pub fn register(format: &'static Self) -> Result<()> {
+        let mut added = ADDED.write().unwrap_or_else(PoisonError::into_inner);
+        for known in BUILT_IN.iter().chain(added.iter()) {
+            if known.name == format.name {
+                return Err(Error::usage(format!("there is a file format {:?} already", format.name))
+                    .advice("register each format once, by a name of its own"));
+            }
+            if let Some(ending) = format.endings.iter().find(|ending| known.endings.contains(ending)) {
+                return Err(Error::usage(format!("the ending .{ending} is that of the file format {}", known.name))
+                    .at(format.name)
+                    .advice("give the format endings of its own"));
+            }
+        }
+        added.push(format);
+        Ok(())
+    }
+
+    /// The format of this name, in small letters.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        Self::all().find(|format| format.name == name)
+    }
+
+    /// The format that the name of a file says.
+    pub fn of_file_name(name: &str) -> Option<&'static Self> {
+        let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+        let (mut stem, mut ending) = name.rsplit_once('.')?;
+        let is_packed = PACKED_ENDINGS.iter().any(|(_, packed)| *packed == ending);
+        if is_packed {
+            (stem, ending) = stem.rsplit_once('.')?;
+        }
+        // A name of nothing but an ending is that of a hidden file.
+        let is_named = |format: &&Self| !stem.is_empty() && format.endings.contains(&ending);
+        Self::all().find(is_named).filter(|format| format.is_text() || !is_packed)
+    }
+
+    /// The format of a file, by its first bytes: that of text where they follow a byte order mark and blanks.
+    pub(crate) fn of_front(front: &[u8], is_text: bool) -> Option<&'static Self> {
+        Self::all().find(|format| format.is_text() == is_text && format.has_mark(front))
+    }
+
+    /// The ending of new files of a folder, without its first dot.
+    pub fn ending(&self, options: &WriteOptions) -> String {
+        let ending = self.endings.first().unwrap_or(&self.name);
+        let codec = options.compression.map(|compression| compression.codec).filter(|_| self.is_text());
+        match PACKED_ENDINGS.iter().find(|(packed, _)| Some(*packed) == codec) {
+            Some((_, packed)) => format!("{ending}.{packed}"),
+            None => (*ending).to_owned(),
+        }
+    }
+}
+
+impl FromStr for &'static FileFormat {
+    type Err = Error;
+
+    /// A format by its name, in small or capital letters.
+    fn from_str(text: &str) -> Result<Self> {
+        FileFormat::all().find(|format| text.eq_ignore_ascii_case(format.name)).ok_or_else(|| {
+            let names: Vec<&str> = FileFormat::all().map(|format| format.name).collect();
+            Error::usage(format!("unknown format {text:?}")).advice(format!("choose one of {}", names.join(", ")))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+#![allow(clippy::unwrap_used)]
+
+use lakerace_io::ErrorKind;
+
+use super::*;
+use crate::Compression;
+
+/// The name of the format that a file's name says.
+fn named(name: &str) -> &'static str {
+    FileFormat::of_file_name(name).map_or("", |format| format.name)
+}
+
+#[test]
+fn names_of_files_say_their_formats() {
+    let cases = [
+        ("a/b.parquet", "parquet"),
+        ("B.PQ", "parquet"),
+        ("a.orc", "orc"),
+        ("a.arrow", "arrow"),
+        ("a.arrows", "arrow"),
+        ("a.feather", "arrow"),
+        ("a.b.csv", "csv"),
+        ("a.csv.gz", "csv"),
+        ("a.tbl.ZST", "tbl"),
+        ("a.ndjson.gz", "jsonl"),
+        ("a.jsonl", "jsonl"),
+    ];
+    for (name, format) in cases {
+        assert_eq!(named(name), format, "{name}");
+    }
+    for name in
+        ["", "a", "csv", ".csv", "a/.csv", ".csv.gz", "a.gz", "a.parquet.gz", "a.orc.zst", "a.csv.bz2", "a.csv/b"]
+    {
+        assert_eq!(named(name), "", "{name}");
+    }
+}
+
+#[test]
+fn names_are_found_in_letters_of_any_case() {
+    assert_eq!("Parquet".parse::<&FileFormat>().unwrap(), &PARQUET);
+    assert_eq!(FileFormat::find("Parquet"), None);
+    let error = "json".parse::<&FileFormat>().unwrap_err();
+    assert_eq!(error.to_string(), "unknown format \"json\" (choose one of parquet, orc, csv, tbl, arrow, jsonl)");
+}
+
+#[test]
+fn new_files_have_the_first_ending_and_text_that_of_its_codec() {
+    let ending = |format: &FileFormat, codec: Option<Codec>| {
+        format.ending(&WriteOptions { compression: codec.map(Compression::new), ..WriteOptions::default() })
+    };
+    assert_eq!(ending(&CSV, None), "csv");
+    assert_eq!(ending(&CSV, Some(Codec::Gzip)), "csv.gz");
+    assert_eq!(ending(&JSON_LINES, Some(Codec::Zstd)), "jsonl.zst");
+    assert_eq!(ending(&PARQUET, Some(Codec::Zstd)), "parquet");
+    assert_eq!(ending(&ARROW_IPC, Some(Codec::Zstd)), "arrow");
+}
+
+#[test]
+fn names_and_endings_of_others_are_refused() {
+    static NAMED: FileFormat = FileFormat::new("csv", PARQUET.open, PARQUET.create);
+    static ENDING: FileFormat =
+        FileFormat { endings: &["pqx", "pq"], ..FileFormat::new("other", PARQUET.open, PARQUET.create) };
+    for (format, message) in
+        [(&NAMED, "there is a file format \"csv\" already"), (&ENDING, "the ending .pq is that of")]
+    {
+        let error = FileFormat::register(format).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(error.to_string().contains(message), "{error}");
+    }
+    assert_eq!(FileFormat::all().count(), BUILT_IN.len());
+}
