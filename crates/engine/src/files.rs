@@ -3,6 +3,7 @@
 use std::io::ErrorKind as Io;
 
 use lakerace_format::folder::{list, list_unless};
+use lakerace_format::suggestions::listed;
 use lakerace_format::{Content, FileFormat, PACKED_FRONT_BYTES};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{INPUT_FORMAT, OUTPUT_FORMAT};
@@ -130,15 +131,6 @@ pub(crate) fn unknown_format(place: &str) -> Error {
         endings(false),
         endings(true)
     ))
-}
-
-/// Names in a sentence: `a, b and c`.
-pub(crate) fn listed(names: impl IntoIterator<Item = String>, word: &str) -> String {
-    let mut names: Vec<String> = names.into_iter().collect();
-    match names.pop() {
-        Some(last) if !names.is_empty() => format!("{} {word} {last}", names.join(", ")),
-        last => last.unwrap_or_default(),
-    }
 }
 
 fn is_hidden(below: &str) -> bool {

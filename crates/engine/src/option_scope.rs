@@ -3,6 +3,7 @@
 use std::fmt;
 
 use lakerace_delta::DELTA;
+use lakerace_format::suggestions::listed;
 use lakerace_format::{ColumnUnion, FileFormat, OnBadRow, TableFormat, TimestampUnit, WriteOptions};
 use lakerace_io::option::{
     BLOOM_FILTER, COMPRESSION, DELIMITER, ESCAPE, FILE_BYTES, HEADER, INFER_ROWS, MEMORY_LIMIT, NO_HEADER, NULL_STRING,
@@ -12,7 +13,6 @@ use lakerace_io::option::{
 use lakerace_io::{Error, Result};
 
 use crate::ReadOptions;
-use crate::files::listed;
 
 /// A kind of place, as far as options go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

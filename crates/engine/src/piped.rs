@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use lakerace_format::suggestions::listed;
 use lakerace_format::{CSV, Content, FileFormat, PACKED_FRONT_BYTES};
 use lakerace_io::option::OUTPUT_FORMAT;
 use lakerace_io::{Error, Job, Output, Pipe, PipeWriter, Result};
 
 use crate::ReadOptions;
-use crate::files::{Files, listed};
+use crate::files::Files;
 
 /// Bytes at the front that tell a format.
 const FRONT_BYTES: usize = 512;

@@ -46,7 +46,7 @@ use std::sync::Arc;
 
 use lakerace_io::option::{
     COMPRESSION, DELIMITER, ESCAPE, HEADER, INFER_ROWS, NO_HEADER, NULL_STRING, ON_BAD_ROW, OUTPUT_DELIMITER,
-    OUTPUT_NO_HEADER, OptionDefinition, QUOTE, SCHEMA,
+    OUTPUT_NO_HEADER, QUOTE, SCHEMA,
 };
 
 pub use lines::CsvLines;
@@ -62,7 +62,20 @@ pub static CSV: FileFormat = FileFormat {
     endings: &["csv"],
     is_streamed: true,
     text_check: Some(|schema, options| CsvSource::check_schema(schema, Dialect::Csv, options)),
-    options: OPTIONS,
+    options: &[
+        &DELIMITER,
+        &QUOTE,
+        &ESCAPE,
+        &NULL_STRING,
+        &HEADER,
+        &NO_HEADER,
+        &SCHEMA,
+        &INFER_ROWS,
+        &ON_BAD_ROW,
+        &COMPRESSION,
+        &OUTPUT_DELIMITER,
+        &OUTPUT_NO_HEADER,
+    ],
     ..FileFormat::new(
         Dialect::Csv.name(),
         |files, options, job| Ok(Arc::new(CsvSource::open_files(files, options.all, Dialect::Csv, options.csv, job)?)),
@@ -72,30 +85,14 @@ pub static CSV: FileFormat = FileFormat {
 
 /// TPC's `|`-terminated fields without a header.
 pub static TBL: FileFormat = FileFormat {
+    name: Dialect::Tbl.name(),
     title: "TBL",
     endings: &["tbl"],
-    is_streamed: true,
     is_dbgen: true,
     text_check: Some(|schema, options| CsvSource::check_schema(schema, Dialect::Tbl, options)),
-    options: OPTIONS,
-    ..FileFormat::new(
-        Dialect::Tbl.name(),
-        |files, options, job| Ok(Arc::new(CsvSource::open_files(files, options.all, Dialect::Tbl, options.csv, job)?)),
-        |output, schema, options, job| CsvSink::create(output, schema, Dialect::Tbl, options, job),
-    )
+    open: |files, options, job| {
+        Ok(Arc::new(CsvSource::open_files(files, options.all, Dialect::Tbl, options.csv, job)?))
+    },
+    create: |output, schema, options, job| CsvSink::create(output, schema, Dialect::Tbl, options, job),
+    ..CSV
 };
-
-const OPTIONS: &[&OptionDefinition] = &[
-    &DELIMITER,
-    &QUOTE,
-    &ESCAPE,
-    &NULL_STRING,
-    &HEADER,
-    &NO_HEADER,
-    &SCHEMA,
-    &INFER_ROWS,
-    &ON_BAD_ROW,
-    &COMPRESSION,
-    &OUTPUT_DELIMITER,
-    &OUTPUT_NO_HEADER,
-];

@@ -1,4 +1,4 @@
-//! Finding the name that was probably meant.
+//! Names in messages: lists of them, and the one that was probably meant.
 
 use lakerace_io::Error;
 pub use lakerace_io::nearest::nearest;
@@ -14,6 +14,15 @@ pub fn column_not_found<'a>(name: &str, candidates: impl IntoIterator<Item = &'a
         names[10] = "…".to_owned();
     }
     if names.is_empty() { error } else { error.advice(format!("the columns are {}", names.join(", "))) }
+}
+
+/// Names in a sentence: `a, b and c`.
+pub fn listed(names: impl IntoIterator<Item = String>, word: &str) -> String {
+    let mut names: Vec<String> = names.into_iter().collect();
+    match names.pop() {
+        Some(last) if !names.is_empty() => format!("{} {word} {last}", names.join(", ")),
+        last => last.unwrap_or_default(),
+    }
 }
 
 #[cfg(test)]

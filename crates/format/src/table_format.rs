@@ -5,7 +5,7 @@ use lakerace_io::option::OptionDefinition;
 use crate::FileFormat;
 
 /// A table format: a folder of data files, with a log that says which of them are its rows.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct TableFormat {
     /// The name by which options and reports say it, in small letters.
     pub name: &'static str,
@@ -25,12 +25,3 @@ impl TableFormat {
         self.options.iter().any(|taken| taken.id == option.id)
     }
 }
-
-/// Names are unique.
-impl PartialEq for TableFormat {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for TableFormat {}

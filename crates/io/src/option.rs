@@ -76,7 +76,7 @@ pub enum SparkName {
 }
 
 /// An option as all doors know it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OptionDefinition {
     /// The name by which texts have it; of each option another one.
     pub id: &'static str,

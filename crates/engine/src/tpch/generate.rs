@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::DELTA;
+use lakerace_format::suggestions::listed;
 use lakerace_format::{FileFormat, ReadRequest, Sink, Source, Written};
 use lakerace_io::address_space::memory_within;
 use lakerace_io::object_store::path::Path;
@@ -25,7 +26,6 @@ use lakerace_tpch::{MAX_STREAMS, Mode, Part, Scale, Spec, Table, TpchSource, che
 use serde::Serialize;
 
 use super::streams::StreamFile;
-use crate::files::listed;
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::target::Target;
 use crate::{CopyOptions, WriteMode};

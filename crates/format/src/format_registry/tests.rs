@@ -69,3 +69,26 @@ fn names_and_endings_of_others_are_refused() {
     }
     assert_eq!(FileFormat::all().count(), BUILT_IN.len());
 }
+
+/// A page of the guide.
+fn guide(page: &str) -> String {
+    std::fs::read_to_string(format!("{}/../../docs/guide/{page}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+#[test]
+fn the_guide_names_each_format_and_its_endings() {
+    let line = |page: &str, front: &str| {
+        guide(page).lines().find(|line| line.starts_with(front)).unwrap_or_else(|| panic!("{page}: {front}")).to_owned()
+    };
+    let (locations, spark) = (line("locations.md", "| `a."), line("spark.md", "| `format` |"));
+    let (pipes, from_end) = (guide("pipes.md"), line("pipes.md", "| Parquet and ORC |"));
+    for format in FileFormat::all() {
+        for ending in format.endings {
+            assert!(locations.contains(&format!("`a.{ending}`")), ".{ending} is missing in locations.md");
+        }
+        assert!(spark.contains(&format!("`{}`", format.name)), "{} is missing in spark.md", format.name);
+        let rows = pipes.lines().filter(|line| line.starts_with("| ") && line.contains(format.title));
+        assert_eq!(rows.count(), 1, "{} in the table of pipes.md", format.title);
+        assert_eq!(from_end.contains(format.title), !format.is_streamed, "{}", format.title);
+    }
+}
