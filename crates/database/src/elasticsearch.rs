@@ -33,36 +33,31 @@ mod time;
 
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
-use lakerace_format::{Sink, Source};
-use lakerace_io::{Job, Result};
+use self::location::Location;
+use crate::{DatabaseClient, DatabaseSystem};
 
-use crate::{SinkOptions, SourceOptions, TargetState};
+/// Elasticsearch, and OpenSearch, which speaks the same protocol.
+pub static ELASTICSEARCH: DatabaseSystem = DatabaseSystem {
+    name: "elasticsearch",
+    schemes: &["elasticsearch", "elasticsearch+https"],
+    example: "an index (elasticsearch://…)",
+    has_stable_order: false,
+    has_transactions: false,
+    infers_types: false,
+    has_other_columns: false,
+    has_nan: false,
+};
 
-/// Opens the index that `location` names.
-pub(crate) fn open_source(location: &str, options: &SourceOptions, job: &Job) -> Result<Arc<dyn Source>> {
-    let location = location::Location::parse(location)?;
-    Ok(Arc::new(source::ElasticsearchSource::open(location, options, job)?))
-}
-
-/// Begins to write to the index that `location` names.
-pub(crate) fn open_sink(location: &str, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
-    let location = location::Location::parse(location)?;
-    deferred::open(location, schema, options, job)
-}
-
-/// A location without its password.
-pub(crate) fn shown(location: &str) -> Result<String> {
-    Ok(location::Location::parse(location)?.shown)
-}
-
-/// A location in one spelling, without credentials.
-pub(crate) fn canonical(location: &str) -> Result<String> {
-    Ok(location::Location::parse(location)?.canonical())
-}
-
-/// What the index that `location` names keeps for jobs that follow a source.
-pub(crate) fn open_state(location: &str, job: &Job) -> Result<Arc<dyn TargetState>> {
-    let location = Arc::new(location::Location::parse(location)?);
-    Ok(Arc::new(state::IndexState::new(client::Client::new(&location, job)?, job)))
-}
+pub(crate) static CLIENT: DatabaseClient = DatabaseClient {
+    system: &ELASTICSEARCH,
+    open_source: |location, options, job| {
+        Ok(Arc::new(source::ElasticsearchSource::open(Location::parse(location)?, options, job)?))
+    },
+    open_sink: |location, schema, options, job| deferred::open(Location::parse(location)?, schema, options, job),
+    shown: |location| Ok(Location::parse(location)?.shown),
+    canonical: |location| Ok(Location::parse(location)?.canonical()),
+    open_state: |location, job| {
+        let location = Arc::new(Location::parse(location)?);
+        Ok(Arc::new(state::IndexState::new(client::Client::new(&location, job)?, job)))
+    },
+};

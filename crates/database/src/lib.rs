@@ -1,6 +1,6 @@
 //! Databases as sources and sinks: MongoDB, Elasticsearch, OpenSearch and SQLite.
 //!
-//! A location names a system by its scheme ([`System::of`]). [`open_source`] gives the rows of a collection, an index or a
+//! A location names a system by its scheme ([`DatabaseSystem::of`]). [`open_source`] gives the rows of a collection, an index or a
 //! table; [`open_sink`] takes rows for one. Both are the traits of `lakerace-format`, so a copy joins them to any other.
 
 mod dead_letter;
@@ -17,65 +17,83 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_format::{Sink, Source};
-use lakerace_io::{Job, Result};
+use lakerace_io::{Error, Job, Result};
 
 pub use dead_letter::DeadLetters;
+pub use elasticsearch::ELASTICSEARCH;
 pub use lakerace_io::WriteMode;
+pub use mongodb::MONGODB;
 pub use options::{BatchRows, Fence, OnRejected, SinkOptions, SourceOptions};
+pub use sqlite::SQLITE;
 pub use state::TargetState;
-pub use system::System;
+pub(crate) use system::DatabaseClient;
+pub use system::DatabaseSystem;
+
+/// Every system.
+const SYSTEMS: [&DatabaseSystem; 3] = [&MONGODB, &ELASTICSEARCH, &SQLITE];
+
+/// The client of each system. They are apart, so that a program that names databases and never opens one is linked without clients.
+static CLIENTS: [&DatabaseClient; 3] = [&mongodb::CLIENT, &elasticsearch::CLIENT, &sqlite::CLIENT];
+
+impl DatabaseSystem {
+    /// Every system.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        SYSTEMS.into_iter()
+    }
+
+    /// The system that a location names, `None` where it names a file, a table or a store.
+    ///
+    /// ```
+    /// use lakerace_database::{DatabaseSystem, SQLITE};
+    /// assert_eq!(DatabaseSystem::of("sqlite:///a.db#t"), Some(&SQLITE));
+    /// assert_eq!(DatabaseSystem::of("a.parquet"), None);
+    /// ```
+    pub fn of(location: &str) -> Option<&'static Self> {
+        let (scheme, _) = location.split_once(':')?;
+        Self::all().find(|system| system.schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
+    }
+}
+
+fn client_of(system: &DatabaseSystem) -> Result<&'static DatabaseClient> {
+    let found = CLIENTS.into_iter().find(|client| client.system == system);
+    found.ok_or_else(|| Error::internal(format!("there is no client of {}", system.name)))
+}
 
 /// Opens the collection, index or table that `location` names.
-pub fn open_source(system: System, location: &str, options: &SourceOptions, job: &Job) -> Result<Arc<dyn Source>> {
-    match system {
-        System::MongoDb => mongodb::open_source(location, options, job),
-        System::Elasticsearch => elasticsearch::open_source(location, options, job),
-        System::Sqlite => sqlite::open_source(location, options, job),
-    }
+pub fn open_source(
+    system: &DatabaseSystem,
+    location: &str,
+    options: &SourceOptions,
+    job: &Job,
+) -> Result<Arc<dyn Source>> {
+    (client_of(system)?.open_source)(location, options, job)
 }
 
 /// Begins to write rows of `schema` to the collection, index or table that `location` names.
 pub fn open_sink(
-    system: System,
+    system: &DatabaseSystem,
     location: &str,
     schema: SchemaRef,
     options: &SinkOptions,
     job: &Job,
 ) -> Result<Box<dyn Sink>> {
-    match system {
-        System::MongoDb => mongodb::open_sink(location, schema, options, job),
-        System::Elasticsearch => elasticsearch::open_sink(location, schema, options, job),
-        System::Sqlite => sqlite::open_sink(location, schema, options, job),
-    }
+    (client_of(system)?.open_sink)(location, schema, options, job)
 }
 
 /// A location as messages show it, without what may be a password: the system's name where it can't be read.
-pub fn shown(system: System, location: &str) -> String {
-    let shown = match system {
-        System::MongoDb => mongodb::shown(location),
-        System::Elasticsearch => elasticsearch::shown(location),
-        System::Sqlite => sqlite::shown(location),
-    };
-    shown.unwrap_or_else(|_| system.name().to_owned())
+pub fn shown(system: &DatabaseSystem, location: &str) -> String {
+    client_of(system).and_then(|client| (client.shown)(location)).unwrap_or_else(|_| system.name.to_owned())
 }
 
 /// A location in one spelling, without credentials: equal for locations that give the same rows.
 ///
 /// # Errors
 /// `Usage` for a location that can't be read.
-pub fn canonical(system: System, location: &str) -> Result<String> {
-    match system {
-        System::MongoDb => mongodb::canonical(location),
-        System::Elasticsearch => elasticsearch::canonical(location),
-        System::Sqlite => sqlite::canonical(location),
-    }
+pub fn canonical(system: &DatabaseSystem, location: &str) -> Result<String> {
+    (client_of(system)?.canonical)(location)
 }
 
 /// What the collection, index or table that `location` names keeps. It need not exist.
-pub fn open_state(system: System, location: &str, job: &Job) -> Result<Arc<dyn TargetState>> {
-    match system {
-        System::MongoDb => mongodb::open_state(location, job),
-        System::Elasticsearch => elasticsearch::open_state(location, job),
-        System::Sqlite => sqlite::open_state(location, job),
-    }
+pub fn open_state(system: &DatabaseSystem, location: &str, job: &Job) -> Result<Arc<dyn TargetState>> {
+    (client_of(system)?.open_state)(location, job)
 }

@@ -25,37 +25,33 @@ mod target;
 
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
-use lakerace_format::{Sink, Source};
-use lakerace_io::{Job, Result};
+use self::connection::Connection;
+use self::location::MongoLocation;
+use crate::{DatabaseClient, DatabaseSystem};
 
-use crate::{SinkOptions, SourceOptions, TargetState};
+/// MongoDB.
+pub static MONGODB: DatabaseSystem = DatabaseSystem {
+    name: "mongodb",
+    schemes: &["mongodb", "mongodb+srv"],
+    example: "a collection (mongodb://…)",
+    has_stable_order: false,
+    has_transactions: false,
+    infers_types: true,
+    has_other_columns: false,
+    has_nan: true,
+};
 
-/// Opens the collection that `location` names. Without a schema that is given or kept, it reads all documents once.
-pub(crate) fn open_source(location: &str, options: &SourceOptions, job: &Job) -> Result<Arc<dyn Source>> {
-    source::open(location, options, job)
-}
-
-/// Begins to write rows of `schema` to the collection that `location` names.
-pub(crate) fn open_sink(location: &str, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
-    target::open(location, schema, options, job)
-}
-
-/// A location without its password.
-pub(crate) fn shown(location: &str) -> Result<String> {
-    Ok(location::MongoLocation::parse(location)?.to_string())
-}
-
-/// A location in one spelling, without credentials.
-pub(crate) fn canonical(location: &str) -> Result<String> {
-    Ok(location::MongoLocation::parse(location)?.canonical())
-}
-
-/// What the collection that `location` names keeps for jobs that follow a source.
-pub(crate) fn open_state(location: &str, job: &Job) -> Result<Arc<dyn TargetState>> {
-    let connection = connection::Connection::open(location::MongoLocation::parse(location)?, job)?;
-    Ok(Arc::new(state::CollectionState(connection)))
-}
+/// Without a schema that is given or kept, a source reads all documents once.
+pub(crate) static CLIENT: DatabaseClient = DatabaseClient {
+    system: &MONGODB,
+    open_source: source::open,
+    open_sink: target::open,
+    shown: |location| Ok(MongoLocation::parse(location)?.to_string()),
+    canonical: |location| Ok(MongoLocation::parse(location)?.canonical()),
+    open_state: |location, job| {
+        Ok(Arc::new(state::CollectionState(Connection::open(MongoLocation::parse(location)?, job)?)))
+    },
+};
 
 #[cfg(test)]
 mod tests;

@@ -28,33 +28,26 @@ mod times;
 
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
-use lakerace_format::{Sink, Source};
-use lakerace_io::{Job, Result};
+use self::location::Place;
+use crate::{DatabaseClient, DatabaseSystem};
 
-use crate::{SinkOptions, SourceOptions, TargetState};
+/// SQLite.
+pub static SQLITE: DatabaseSystem = DatabaseSystem {
+    name: "sqlite",
+    schemes: &["sqlite"],
+    example: "a table of SQLite (sqlite:…#table)",
+    has_stable_order: true,
+    has_transactions: true,
+    infers_types: true,
+    has_other_columns: true,
+    has_nan: false,
+};
 
-/// Opens the table or the query that `location` names.
-pub(crate) fn open_source(location: &str, options: &SourceOptions, job: &Job) -> Result<Arc<dyn Source>> {
-    Ok(Arc::new(source::SqliteSource::open(location, options, job)?))
-}
-
-/// Begins to write to the table that `location` names.
-pub(crate) fn open_sink(location: &str, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
-    sink::SqliteSink::create(location, &schema, options, job)
-}
-
-/// The file and the table that a location names.
-pub(crate) fn shown(location: &str) -> Result<String> {
-    Ok(location::Place::parse(location)?.shown())
-}
-
-/// A location in one spelling.
-pub(crate) fn canonical(location: &str) -> Result<String> {
-    Ok(location::Place::parse(location)?.canonical())
-}
-
-/// What the table that `location` names keeps for jobs that follow a source.
-pub(crate) fn open_state(location: &str, job: &Job) -> Result<Arc<dyn TargetState>> {
-    Ok(Arc::new(state::TableState::new(location, job)?))
-}
+pub(crate) static CLIENT: DatabaseClient = DatabaseClient {
+    system: &SQLITE,
+    open_source: |location, options, job| Ok(Arc::new(source::SqliteSource::open(location, options, job)?)),
+    open_sink: |location, schema, options, job| sink::SqliteSink::create(location, &schema, options, job),
+    shown: |location| Ok(Place::parse(location)?.shown()),
+    canonical: |location| Ok(Place::parse(location)?.canonical()),
+    open_state: |location, job| Ok(Arc::new(state::TableState::new(location, job)?)),
+};

@@ -1,40 +1,42 @@
-//! Which system a location names.
+//! Database systems as values: what each is called, and what it can do.
 
-/// A database system, named by the scheme of a location.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum System {
-    /// `mongodb:` and `mongodb+srv:`.
-    MongoDb,
-    /// `elasticsearch:` and `elasticsearch+https:`; OpenSearch speaks the same protocol.
-    Elasticsearch,
-    /// `sqlite:`.
-    Sqlite,
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use lakerace_format::{Sink, Source};
+use lakerace_io::{Job, Result};
+
+use crate::{SinkOptions, SourceOptions, TargetState};
+
+/// A database system, named by the scheme of a location. It stands with its code.
+#[derive(Debug, PartialEq, Eq)]
+pub struct DatabaseSystem {
+    /// The name that messages and reports give, in small letters.
+    pub name: &'static str,
+    /// Schemes of its locations, in small letters and without a colon.
+    pub schemes: &'static [&'static str],
+    /// A target in it with its location, for advice.
+    pub example: &'static str,
+    /// Whether equal reads give the same rows in the same order.
+    pub has_stable_order: bool,
+    /// Whether rows appear by the transaction of a checkpoint. Else each is there as soon as it is sent.
+    pub has_transactions: bool,
+    /// Whether types are found by reading rows. Else the system declares them.
+    pub infers_types: bool,
+    /// Whether a table has columns beyond those of a given schema.
+    pub has_other_columns: bool,
+    /// Whether it stores floats that are no numbers.
+    pub has_nan: bool,
 }
 
-impl System {
-    /// The system that a location names, `None` where it names a file, a table or a store.
-    ///
-    /// ```
-    /// use lakerace_database::System;
-    /// assert_eq!(System::of("sqlite:///a.db#t"), Some(System::Sqlite));
-    /// assert_eq!(System::of("a.parquet"), None);
-    /// ```
-    pub fn of(location: &str) -> Option<Self> {
-        let (scheme, _) = location.split_once(':')?;
-        match scheme.to_ascii_lowercase().as_str() {
-            "mongodb" | "mongodb+srv" => Some(Self::MongoDb),
-            "elasticsearch" | "elasticsearch+https" => Some(Self::Elasticsearch),
-            "sqlite" => Some(Self::Sqlite),
-            _ => None,
-        }
-    }
-
-    /// Its name, as messages and reports give it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::MongoDb => "mongodb",
-            Self::Elasticsearch => "elasticsearch",
-            Self::Sqlite => "sqlite",
-        }
-    }
+/// The functions that open what a location of a system names.
+pub(crate) struct DatabaseClient {
+    pub system: &'static DatabaseSystem,
+    pub open_source: fn(&str, &SourceOptions, &Job) -> Result<Arc<dyn Source>>,
+    pub open_sink: fn(&str, SchemaRef, &SinkOptions, &Job) -> Result<Box<dyn Sink>>,
+    /// The location without its password.
+    pub shown: fn(&str) -> Result<String>,
+    /// The location in one spelling, without credentials.
+    pub canonical: fn(&str) -> Result<String>,
+    pub open_state: fn(&str, &Job) -> Result<Arc<dyn TargetState>>,
 }

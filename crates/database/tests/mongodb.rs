@@ -13,7 +13,7 @@ use arrow::array::{
 use arrow::compute::{concat_batches, sort_to_indices, take_record_batch};
 use arrow::datatypes::{DataType, Field, Int32Type, Schema, i256};
 use bson::{Bson, Document, doc};
-use lakerace_database::{BatchRows, SinkOptions, SourceOptions, System, WriteMode, open_sink, open_source};
+use lakerace_database::{BatchRows, MONGODB, SinkOptions, SourceOptions, WriteMode, open_sink, open_source};
 use lakerace_format::{CompareOp, Expr, Literal, ReadRequest, Written};
 use lakerace_io::{ErrorKind, Job, JobOptions, Result, runtime};
 
@@ -75,7 +75,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn write(location: &str, batches: &[RecordBatch], options: &SinkOptions) -> Result<Written> {
-    let mut sink = open_sink(System::MongoDb, location, batches[0].schema(), options, &Job::default())?;
+    let mut sink = open_sink(&MONGODB, location, batches[0].schema(), options, &Job::default())?;
     for batch in batches {
         sink.write(batch.clone())?;
     }
@@ -83,7 +83,7 @@ fn write(location: &str, batches: &[RecordBatch], options: &SinkOptions) -> Resu
 }
 
 fn read_request(location: &str, options: &SourceOptions, request: &ReadRequest) -> Result<RecordBatch> {
-    let source = open_source(System::MongoDb, location, options, &Job::default())?;
+    let source = open_source(&MONGODB, location, options, &Job::default())?;
     let plan = source.plan(request)?;
     let batches = source.read(&plan)?.collect::<Result<Vec<_>>>()?;
     Ok(concat_batches(&plan.schema, &batches).unwrap())
@@ -270,7 +270,7 @@ fn a_load_goes_on_behind_what_was_acknowledged_and_doubles_nothing() {
             ..mode(write_mode)
         };
         let schema = long_rows(0..0).schema();
-        let mut sink = open_sink(System::MongoDb, &at, Arc::clone(&schema), &options, &Job::default()).unwrap();
+        let mut sink = open_sink(&MONGODB, &at, Arc::clone(&schema), &options, &Job::default()).unwrap();
         assert_eq!(sink.acknowledged_rows(), 0);
         sink.write(long_rows(0..100)).unwrap();
         sink.checkpoint().unwrap();
@@ -279,14 +279,14 @@ fn a_load_goes_on_behind_what_was_acknowledged_and_doubles_nothing() {
         drop(sink);
         assert!((101..700).contains(&server.count_of(&format!("loaded_{write_mode:?}"))));
         let options = SinkOptions { resume: true, ..options };
-        let mut sink = open_sink(System::MongoDb, &at, schema, &options, &Job::default()).unwrap();
+        let mut sink = open_sink(&MONGODB, &at, schema, &options, &Job::default()).unwrap();
         assert_eq!(sink.acknowledged_rows(), 100);
         sink.write(long_rows(100..1000)).unwrap();
         sink.checkpoint().unwrap();
         assert_eq!(sink.finish().unwrap().rows, 900);
         let rows = sorted(&read(&at).unwrap(), "id");
         assert_eq!(rows, long_rows(0..1000));
-        let finished = open_sink(System::MongoDb, &at, rows.schema(), &options, &Job::default()).unwrap();
+        let finished = open_sink(&MONGODB, &at, rows.schema(), &options, &Job::default()).unwrap();
         assert_eq!(finished.acknowledged_rows(), 1000);
         assert_eq!(finished.finish().unwrap().rows, 0);
     }
@@ -412,7 +412,7 @@ fn large_collections_are_read_in_parts_that_are_all_of_it() {
     // Each part is small enough for one batch.
     let options = SourceOptions { split_documents: Some(2000), ..SourceOptions::default() };
     let job = Job::new(JobOptions { threads: 4, ..JobOptions::default() });
-    let source = open_source(System::MongoDb, &server.at("large"), &options, &job).unwrap();
+    let source = open_source(&MONGODB, &server.at("large"), &options, &job).unwrap();
     let plan = source.plan(&ReadRequest::default()).unwrap();
     let batches = source.read(&plan).unwrap().collect::<Result<Vec<_>>>().unwrap();
     assert_eq!(batches.len(), 4);
@@ -451,6 +451,6 @@ fn a_server_that_is_not_there_is_told_without_credentials() {
     assert!(!format!("{error} {error:?}").contains("canary"), "{error:?}");
     assert!(error.to_string().starts_with("mongodb://127.0.0.1:9/a/b: "), "{error}");
     let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Int32, true)]));
-    let error = open_sink(System::MongoDb, at, schema, &SinkOptions::default(), &Job::default()).err().unwrap();
+    let error = open_sink(&MONGODB, at, schema, &SinkOptions::default(), &Job::default()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use lakerace_database::{OnRejected, SinkOptions, SourceOptions, System};
+use lakerace_database::{DatabaseSystem, OnRejected, SinkOptions, SourceOptions};
 #[cfg(feature = "databases")]
 use lakerace_database::{open_sink, open_source, shown as database_shown};
 use lakerace_format::schema_text::parse_schema;
@@ -21,15 +21,20 @@ use crate::{CopyOptions, ReadOptions};
 mod absent;
 
 /// The source that a location of a database names.
-pub(crate) fn open(system: System, location: &str, options: &ReadOptions, job: &Job) -> Result<Arc<dyn Source>> {
+pub(crate) fn open(
+    system: &'static DatabaseSystem,
+    location: &str,
+    options: &ReadOptions,
+    job: &Job,
+) -> Result<Arc<dyn Source>> {
     if options.at.is_some() {
         return Err(Error::unsupported("a version is asked for, and a database has none")
-            .at(system.name())
+            .at(system.name)
             .advice("leave it out; Delta tables have versions"));
     }
     if options.format.is_some() {
         return Err(Error::usage("a format is given, and a database has its own")
-            .at(system.name())
+            .at(system.name)
             .advice(format!("leave {INPUT_FORMAT} out")));
     }
     let schema = options.csv.schema.as_deref().map(parse_schema).transpose()?.map(Arc::new);
@@ -37,7 +42,12 @@ pub(crate) fn open(system: System, location: &str, options: &ReadOptions, job: &
 }
 
 /// Like [`open`], with types that are known before.
-pub(crate) fn open_known(system: System, location: &str, known: &KnownTypes, job: &Job) -> Result<Arc<dyn Source>> {
+pub(crate) fn open_known(
+    system: &'static DatabaseSystem,
+    location: &str,
+    known: &KnownTypes,
+    job: &Job,
+) -> Result<Arc<dyn Source>> {
     let KnownTypes { given, found } = known.clone();
     open_source(system, location, &SourceOptions { schema: given, known: found, ..SourceOptions::default() }, job)
 }
@@ -53,17 +63,17 @@ pub(crate) struct KnownTypes {
 
 /// A location as messages show it: that of a database may have a password.
 pub(crate) fn shown(location: &str) -> String {
-    System::of(location).map_or_else(|| location.to_owned(), |system| database_shown(system, location))
+    DatabaseSystem::of(location).map_or_else(|| location.to_owned(), |system| database_shown(system, location))
 }
 
 /// Whether a location gives the same rows in the same order again.
 pub(crate) fn has_stable_order(location: &str) -> bool {
-    !matches!(System::of(location), Some(System::MongoDb | System::Elasticsearch))
+    DatabaseSystem::of(location).is_none_or(|system| system.has_stable_order)
 }
 
 /// A database that a copy goes to.
 pub(crate) struct DatabaseTarget {
-    system: System,
+    system: &'static DatabaseSystem,
     location: String,
     load_name: Option<String>,
     on_rejected: OnRejected,
@@ -74,7 +84,7 @@ pub(crate) struct DatabaseTarget {
 
 impl DatabaseTarget {
     /// The collection, index or table that a location names.
-    pub(crate) fn new(system: System, location: &str) -> Self {
+    pub(crate) fn new(system: &'static DatabaseSystem, location: &str) -> Self {
         Self {
             system,
             location: location.to_owned(),
@@ -93,7 +103,7 @@ impl DatabaseTarget {
 
     /// Whether a row is there as soon as it is sent, and not with the next checkpoint.
     pub(crate) fn shows_rows_at_once(&self) -> bool {
-        self.system != System::Sqlite
+        !self.system.has_transactions
     }
 
     /// Names the load, and who hears of rejected rows.

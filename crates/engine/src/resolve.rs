@@ -1,6 +1,6 @@
 //! What a location's name says, for sources and targets alike. A new kind of location is one arm of [`LocationKind`].
 
-use lakerace_database::System;
+use lakerace_database::DatabaseSystem;
 use lakerace_delta::DELTA;
 use lakerace_io::Location;
 
@@ -15,7 +15,7 @@ pub(crate) enum LocationKind<'a> {
     /// `tpch:TABLE`, a generated table.
     Tpch,
     /// A collection, an index or a table of a database.
-    Database(System),
+    Database(&'static DatabaseSystem),
     /// A file or a folder, which may be a Delta table, or a pipe: what is there says which.
     Path,
 }
@@ -27,7 +27,7 @@ impl<'a> LocationKind<'a> {
             Self::Table { folder }
         } else if scheme(location, lakerace_tpch::SCHEME).is_some() {
             Self::Tpch
-        } else if let Some(system) = System::of(location) {
+        } else if let Some(system) = DatabaseSystem::of(location) {
             Self::Database(system)
         } else {
             Self::Path

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
-use lakerace_database::System;
+use lakerace_database::DatabaseSystem;
 use lakerace_delta::{Snapshot, SourceRows};
 use lakerace_format::{
     Batches, Expr, Extremes, FieldPaths, Predicate, ReadPlan, ReadRequest, Source, requested_schema,
@@ -122,7 +122,7 @@ impl Scan {
 
     /// Opens a database with types that are known before.
     pub(crate) fn open_known(
-        system: System,
+        system: &'static DatabaseSystem,
         location: &str,
         known: &KnownTypes,
         options: &ReadOptions,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use lakerace_database::{BatchRows, System, TargetState, open_state};
+use lakerace_database::{BatchRows, DatabaseSystem, TargetState, open_state};
 use lakerace_delta::DELTA;
 use lakerace_format::Written;
 use lakerace_io::option::{
@@ -67,7 +67,7 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
     let patience = lease::patience();
     let mut knows_types = true;
     loop {
-        let attempt = match System::of(target) {
+        let attempt = match DatabaseSystem::of(target) {
             Some(system) => unload.load_database(system, knows_types, patience)?,
             None => table::copy(&unload, knows_types)?,
         };
@@ -91,7 +91,7 @@ fn overtaken(target: &str) -> Error {
 
 impl Unload<'_> {
     /// Upserts the rows into a database.
-    fn load_database(&self, system: System, knows_types: bool, patience: Instant) -> Result<Attempt> {
+    fn load_database(&self, system: &'static DatabaseSystem, knows_types: bool, patience: Instant) -> Result<Attempt> {
         // The last word of a run that is cancelled goes there, too.
         let state = open_state(system, self.target, &self.job.uncancelled())?;
         let key = format!("since/{}", self.name);
@@ -120,7 +120,7 @@ impl Unload<'_> {
             return Ok(Attempt::Done(Written::default()));
         }
         let place = shown(self.target);
-        let place = (place.as_str(), system == System::Sqlite);
+        let place = (place.as_str(), system.has_transactions);
         let claim = Lease::claim(&state, &key, text.as_deref(), place, patience, self.job)?;
         let Claim::Held(lease) = claim else { return Ok(Attempt::Again) };
         self.load(incoming, &rewound, system, &key, &state, lease)
@@ -130,7 +130,7 @@ impl Unload<'_> {
         &self,
         incoming: Incoming,
         kept: &Kept,
-        system: System,
+        system: &'static DatabaseSystem,
         key: &str,
         state: &Arc<dyn TargetState>,
         lease: Lease,
@@ -173,7 +173,7 @@ impl Unload<'_> {
     fn filter(&self, mark: Option<&Mark>) -> Result<Option<String>> {
         let filter = &self.options.read.filter;
         let Some(mark) = mark else { return Ok(filter.clone()) };
-        let has_nan = !matches!(System::of(self.source), Some(System::Sqlite | System::Elasticsearch));
+        let has_nan = DatabaseSystem::of(self.source).is_none_or(|system| system.has_nan);
         let from = mark.condition(&self.since.column, self.since.overlap.as_deref(), has_nan)?;
         Ok(Some(filter.as_ref().map_or_else(|| from.clone(), |filter| format!("({filter}) AND {from}"))))
     }
@@ -205,7 +205,7 @@ fn check(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
     if options.load.resume {
         return refuse("it begins at the value that is kept with the target", format!("leave {RESUME} out"));
     }
-    if System::of(target).is_none() {
+    if DatabaseSystem::of(target).is_none() {
         check_table(options)?;
         return check_write_scope(&options.write, PlaceKind::Table(&DELTA), target);
     }

@@ -18,8 +18,9 @@ mod verify;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lakerace_database::{System, TargetState, open_state};
+use lakerace_database::{DatabaseSystem, TargetState, open_state};
 use lakerace_delta::{Snapshot, Table};
+use lakerace_format::suggestions::listed;
 use lakerace_io::option::{KEY, MODE};
 use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
 use serde::{Deserialize, Serialize};
@@ -87,7 +88,7 @@ struct State {
 struct Follower<'a> {
     table: Table,
     target: &'a str,
-    system: System,
+    system: &'static DatabaseSystem,
     state: Arc<dyn TargetState>,
     options: &'a SyncOptions,
     job: &'a Job,
@@ -150,11 +151,11 @@ const POLL: Duration = Duration::from_millis(50);
 
 impl<'a> Follower<'a> {
     fn new(table: &str, target: &'a str, options: &'a SyncOptions, job: &'a Job) -> Result<Self> {
-        let system = System::of(target).ok_or_else(|| {
-            Error::usage("it names no database").at(target).advice(
-                "name a collection (mongodb://…), an index (elasticsearch://…) or a table of SQLite (sqlite:…#table); \
-                 upsert keeps Delta tables",
-            )
+        let system = DatabaseSystem::of(target).ok_or_else(|| {
+            let examples = listed(DatabaseSystem::all().map(|system| system.example.to_owned()), "or");
+            Error::usage("it names no database")
+                .at(target)
+                .advice(format!("name {examples}; upsert keeps Delta tables"))
         })?;
         let table = open_table(table, &options.storage, job)?;
         // The last word of a run that is cancelled goes there, too.
@@ -194,7 +195,7 @@ impl<'a> Follower<'a> {
             return self.verified(&snapshot, done).map(Some);
         }
         let place = database::shown(self.target);
-        let place = (place.as_str(), self.system == System::Sqlite);
+        let place = (place.as_str(), self.system.has_transactions);
         let claim = Lease::claim(&self.state, STATE, text.as_deref(), place, patience, self.job)?;
         let Claim::Held(lease) = claim else { return Ok(None) };
         let done = Turn::new(self, lease).take(step, &snapshot, key)?;

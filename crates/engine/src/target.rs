@@ -68,7 +68,7 @@ impl Target {
             }
             LocationKind::Tpch => Err(tpch::refused_target(target)),
             LocationKind::Database(system) => {
-                refuse_table_options(system.name(), options)?;
+                refuse_table_options(system.name, options)?;
                 match options.format {
                     None => Ok(Self::Database(DatabaseTarget::new(system, target))),
                     Some(_) => {

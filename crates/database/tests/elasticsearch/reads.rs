@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Int64Type};
-use lakerace_database::{SourceOptions, System, WriteMode, open_source};
+use lakerace_database::{ELASTICSEARCH, SourceOptions, WriteMode, open_source};
 use lakerace_format::{CompareOp, Expr, Literal, ReadRequest};
 use lakerace_io::{ErrorKind, Job, JobOptions};
 use serde_json::json;
@@ -31,7 +31,7 @@ fn many_pages_and_slices_give_every_row_once() {
     load(&location, &all, &options(WriteMode::Error)).unwrap();
     for threads in [1, 4] {
         let job = Job::new(JobOptions { threads, ..JobOptions::default() });
-        let source = open_source(System::Elasticsearch, &location, &SourceOptions::default(), &job).unwrap();
+        let source = open_source(&ELASTICSEARCH, &location, &SourceOptions::default(), &job).unwrap();
         assert_eq!(source.info().rows, Some(45_000));
         let plan = source.plan(&ReadRequest { batch_rows: Some(777), ..ReadRequest::default() }).unwrap();
         let mut seen = vec![false; 45_000];
@@ -91,7 +91,7 @@ fn the_view_is_closed_at_the_end_and_when_a_read_is_given_up_or_fails() {
             false => Fault::None,
         });
         let endpoint = at(&proxy.endpoint, &location);
-        let source = open_source(System::Elasticsearch, &endpoint, &SourceOptions::default(), &Job::default()).unwrap();
+        let source = open_source(&ELASTICSEARCH, &endpoint, &SourceOptions::default(), &Job::default()).unwrap();
         let plan = source.plan(&ReadRequest::default()).unwrap();
         let taken = source.read(&plan).unwrap().take(takes).last().unwrap();
         let seen = proxy.seen.lock().unwrap();
@@ -159,6 +159,6 @@ fn documents_of_others_are_read_by_their_mapping_and_misfits_are_named() {
 #[ignore = "needs a server"]
 fn what_is_not_there_is_not_found() {
     let location = at(&endpoint(), &index("missing"));
-    let opened = open_source(System::Elasticsearch, &location, &SourceOptions::default(), &Job::default());
+    let opened = open_source(&ELASTICSEARCH, &location, &SourceOptions::default(), &Job::default());
     assert_eq!(opened.err().unwrap().kind(), ErrorKind::NotFound);
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::array::{ArrayRef, Int64Array, StringArray};
 use arrow::compute::{SortColumn, concat_batches, lexsort_to_indices, take_record_batch};
 use arrow::record_batch::RecordBatch;
-use lakerace_database::{SinkOptions, SourceOptions, System, WriteMode, open_sink, open_source};
+use lakerace_database::{ELASTICSEARCH, SinkOptions, SourceOptions, WriteMode, open_sink, open_source};
 use lakerace_format::{ReadRequest, Sink, Written};
 use lakerace_io::{Job, Result, runtime};
 use serde_json::Value;
@@ -64,7 +64,7 @@ pub fn keyed(mode: WriteMode, key: &[&str]) -> SinkOptions {
 
 /// Begins a load.
 pub fn sink(location: &str, batch: &RecordBatch, options: &SinkOptions) -> Result<Box<dyn Sink>> {
-    open_sink(System::Elasticsearch, location, batch.schema(), options, &Job::default())
+    open_sink(&ELASTICSEARCH, location, batch.schema(), options, &Job::default())
 }
 
 /// Loads a batch.
@@ -76,7 +76,7 @@ pub fn load(location: &str, batch: &RecordBatch, options: &SinkOptions) -> Resul
 
 /// Reads an index in the order of its first column.
 pub fn read(location: &str, request: &ReadRequest) -> Result<RecordBatch> {
-    let source = open_source(System::Elasticsearch, location, &SourceOptions::default(), &Job::default())?;
+    let source = open_source(&ELASTICSEARCH, location, &SourceOptions::default(), &Job::default())?;
     let plan = source.plan(request)?;
     let batches: Vec<RecordBatch> = source.read(&plan)?.collect::<Result<_>>()?;
     let all = concat_batches(&plan.schema, &batches).unwrap();

@@ -3,24 +3,33 @@
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use lakerace_database::{SinkOptions, SourceOptions, System};
+use lakerace_database::{DatabaseSystem, SinkOptions, SourceOptions};
 use lakerace_format::{Sink, Source};
 use lakerace_io::{Error, Job, Result};
 
-pub(super) fn open_source(system: System, _: &str, _: &SourceOptions, _: &Job) -> Result<Arc<dyn Source>> {
+pub(super) fn open_source(
+    system: &'static DatabaseSystem,
+    _: &str,
+    _: &SourceOptions,
+    _: &Job,
+) -> Result<Arc<dyn Source>> {
     Err(absent(system))
 }
 
-pub(super) fn open_sink(system: System, _: &str, _: SchemaRef, _: &SinkOptions, _: &Job) -> Result<Box<dyn Sink>> {
+pub(super) fn open_sink(
+    system: &'static DatabaseSystem,
+    _: &str,
+    _: SchemaRef,
+    _: &SinkOptions,
+    _: &Job,
+) -> Result<Box<dyn Sink>> {
     Err(absent(system))
 }
 
-pub(super) fn shown(system: System, _: &str) -> String {
-    system.name().to_owned()
+pub(super) fn shown(system: &'static DatabaseSystem, _: &str) -> String {
+    system.name.to_owned()
 }
 
-fn absent(system: System) -> Error {
-    Error::unsupported("this library has no databases")
-        .at(system.name())
-        .advice("copy the rows by the command lakerace")
+fn absent(system: &'static DatabaseSystem) -> Error {
+    Error::unsupported("this library has no databases").at(system.name).advice("copy the rows by the command lakerace")
 }

@@ -8,7 +8,7 @@ use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use lakerace_database::System;
+use lakerace_database::DatabaseSystem;
 use lakerace_format::Batches;
 use lakerace_format::schema_text::parse_schema;
 use lakerace_io::option::{COLUMNS, SINCE};
@@ -82,15 +82,15 @@ impl Unload<'_> {
     /// Begins to read from the kept value on.
     pub(super) fn incoming(&self, kept: &Kept, knows_types: bool, target: Option<&Target>) -> Result<Incoming> {
         let read = self.read(kept.mark.as_ref())?;
-        let declares_none = matches!(System::of(self.source), Some(System::MongoDb | System::Sqlite));
+        let declares_none = DatabaseSystem::of(self.source).is_some_and(|system| system.infers_types);
         let kept_types = Some(&kept.types).filter(|types| declares_none && knows_types && types.found.is_some());
         let mut given =
             read.csv.schema.as_deref().filter(|_| declares_none).map(parse_schema).transpose()?.map(Arc::new);
-        let (scan, knows_types) = match (kept_types, System::of(self.source)) {
+        let (scan, knows_types) = match (kept_types, DatabaseSystem::of(self.source)) {
             (Some(types), Some(system)) => {
                 given = match (given, types.given.clone()) {
                     // A table has its other columns all the same.
-                    (Some(now), Some(before)) if system == System::Sqlite => Some(with_fields(&now, &before)),
+                    (Some(now), Some(before)) if system.has_other_columns => Some(with_fields(&now, &before)),
                     (now, before) => now.or(before),
                 };
                 let types = KnownTypes { given: given.clone(), found: types.found.clone() };
@@ -114,7 +114,7 @@ impl Unload<'_> {
     }
 
     fn open(&self, read: &ReadOptions) -> Result<Scan> {
-        match System::of(self.target) {
+        match DatabaseSystem::of(self.target) {
             Some(_) => Scan::open(self.source, read, self.job),
             None => table::open_source(self, read),
         }
@@ -124,7 +124,7 @@ impl Unload<'_> {
     fn with_types_of_target(
         &self,
         scan: Scan,
-        system: System,
+        system: &'static DatabaseSystem,
         given: &Option<SchemaRef>,
         read: &ReadOptions,
         target: Option<&Target>,
