@@ -1,6 +1,6 @@
 //! `lakerace scan`.
 
-use lakerace::{Batches, Error, ReadOptions, Result, Scan};
+use lakerace::{Batches, Error, FileFormat, ReadOptions, Result, Scan};
 use serde_json::json;
 
 use crate::args::{RowFormat, ScanArgs, StoreArgs};
@@ -122,9 +122,11 @@ impl RowTarget<'_> {
             "jsonl" | "ndjson" => Ok(RowFormat::Jsonl),
             "arrow" | "feather" | "ipc" => Ok(RowFormat::Arrow),
             "txt" => Ok(RowFormat::Table),
-            "parquet" | "tbl" | "orc" => Err(Error::usage(format!("scan does not write .{ending} files"))
-                .at(target)
-                .advice("use `lakerace copy`, or say --format")),
+            _ if FileFormat::of_file_name(target).is_some() => {
+                Err(Error::usage(format!("scan does not write .{ending} files"))
+                    .at(target)
+                    .advice("use `lakerace copy`, or say --format"))
+            }
             _ => Err(Error::usage("the name of the file does not say its format").at(target).advice("say --format")),
         }
     }

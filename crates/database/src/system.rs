@@ -29,11 +29,14 @@ pub struct DatabaseSystem {
     pub has_nan: bool,
 }
 
+/// Begins to write rows of a schema to what a location names.
+pub(crate) type OpenSink = fn(&str, SchemaRef, &SinkOptions, &Job) -> Result<Box<dyn Sink>>;
+
 /// The functions that open what a location of a system names.
 pub(crate) struct DatabaseClient {
     pub system: &'static DatabaseSystem,
     pub open_source: fn(&str, &SourceOptions, &Job) -> Result<Arc<dyn Source>>,
-    pub open_sink: fn(&str, SchemaRef, &SinkOptions, &Job) -> Result<Box<dyn Sink>>,
+    pub open_sink: OpenSink,
     /// The location without its password.
     pub shown: fn(&str) -> Result<String>,
     /// The location in one spelling, without credentials.

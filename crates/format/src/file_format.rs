@@ -42,7 +42,7 @@ pub type CheckSchema = fn(&Schema, &CsvOptions) -> Result<()>;
 /// # }
 /// ```
 pub struct FileFormat {
-    /// The name by which options and reports say it, in small letters.
+    /// The name by which options and reports say it, in small letters. Its sources give it as [`SourceInfo::format`](crate::SourceInfo).
     pub name: &'static str,
     /// The name in texts.
     pub title: &'static str,

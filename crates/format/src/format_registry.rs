@@ -30,8 +30,14 @@ impl FileFormat {
     /// Adds a format for all jobs of the process: its names and endings are known from now on, and its files are told by their marks.
     ///
     /// # Errors
-    /// `Usage` for a name or an ending that another format has.
+    /// `Usage` for a name, an ending or a mark that another format has, and for an ending that no name could have.
     pub fn register(format: &'static Self) -> Result<()> {
+        let is_odd = |ending: &&&str| ending.contains(|c: char| c == '.' || c.is_uppercase());
+        if let Some(ending) = format.endings.iter().find(is_odd) {
+            return Err(Error::usage(format!("{ending:?} is no ending of a file's name"))
+                .at(format.name)
+                .advice("give endings in small letters and without a dot"));
+        }
         let mut added = ADDED.write().unwrap_or_else(PoisonError::into_inner);
         for known in BUILT_IN.iter().chain(added.iter()) {
             if known.name == format.name {
@@ -42,6 +48,11 @@ impl FileFormat {
                 return Err(Error::usage(format!("the ending .{ending} is that of the file format {}", known.name))
                     .at(format.name)
                     .advice("give the format endings of its own"));
+            }
+            if format.marks.iter().any(|mark| known.has_mark(mark) || known.marks.iter().any(|m| m.starts_with(mark))) {
+                return Err(Error::usage(format!("files of the file format {} begin with the same bytes", known.name))
+                    .at(format.name)
+                    .advice("give the format marks of its own, or none"));
             }
         }
         added.push(format);
