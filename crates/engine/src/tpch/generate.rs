@@ -314,11 +314,10 @@ impl Generation {
         let folder = without_slash(folder);
         for (place, file) in StreamFile::ALL.into_iter().enumerate() {
             for stream in 1..=self.options.refresh.unwrap_or_default() {
+                let name = |format| file.name(stream, format, &self.options.copy.write);
                 let name = match self.options.format {
-                    TpchFormat::Delta => format!("{}{folder}/{}", DELTA.scheme, file.name(stream, "")),
-                    TpchFormat::Files(format) => {
-                        format!("{folder}/{}", file.name(stream, &format.ending(&self.options.copy.write)))
-                    }
+                    TpchFormat::Delta => format!("{}{folder}/{}", DELTA.scheme, name(None)),
+                    TpchFormat::Files(format) => format!("{folder}/{}", name(Some(format))),
                 };
                 let target = Target::resolve(&name, &self.options.copy_of(file.table()), &self.job)?;
                 let spec = file.spec(self.spec(file.table(), Part::WHOLE), stream);

@@ -1,6 +1,6 @@
 //! The files of refresh streams: what is in them, and their names.
 
-use lakerace_format::ReadRequest;
+use lakerace_format::{FileFormat, ReadRequest, WriteOptions};
 use lakerace_tpch::{Refresh, Spec, Table};
 
 /// A kind of file that every stream has one of.
@@ -51,16 +51,17 @@ impl StreamFile {
 
     /// Its name, with the ending of its format, none for a table: `orders.u1.parquet`, `delete.1.parquet`, but dbgen's own
     /// for dbgen's own format: `orders.tbl.u1`, `delete.1`.
-    pub fn name(self, stream: u32, ending: &str) -> String {
-        let title = self.title();
-        match (ending.strip_prefix("tbl"), self) {
-            (Some(codec), Self::Deleted) => format!("{title}.{stream}{codec}"),
-            (Some(codec), _) => format!("{title}.tbl.u{stream}{codec}"),
-            (None, _) => {
-                let dot = if ending.is_empty() { "" } else { "." };
-                let letter = if self == Self::Deleted { "" } else { "u" };
-                format!("{title}.{letter}{stream}{dot}{ending}")
-            }
+    pub fn name(self, stream: u32, format: Option<&FileFormat>, options: &WriteOptions) -> String {
+        let (title, letter) = (self.title(), if self == Self::Deleted { "" } else { "u" });
+        let Some(format) = format else { return format!("{title}.{letter}{stream}") };
+        let ending = format.ending(options);
+        if !format.is_dbgen {
+            return format!("{title}.{letter}{stream}.{ending}");
+        }
+        let (own, codec) = ending.split_at(ending.find('.').unwrap_or(ending.len()));
+        match self {
+            Self::Deleted => format!("{title}.{stream}{codec}"),
+            Self::Orders | Self::Lines => format!("{title}.{own}.u{stream}{codec}"),
         }
     }
 }
