@@ -1,4 +1,4 @@
-"""Runs the Rust tests with what they need: an S3 server, a MongoDB server, Elasticsearch, and room for a small file system.
+"""Runs the Rust tests with what they need: servers of S3, Azure and Google, a MongoDB server, Elasticsearch, and room for a small file system.
 Arguments go to `cargo test`. With --workspace, dependencies are those of `make build`: see tests/profile.toml.
 LAKERACE_TEST_ELASTICSEARCH_SERVER chooses one of the servers of tests/servers/elastic.py.
 
@@ -19,7 +19,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "python"))
 sys.path.insert(0, str(Path(__file__).parent / "servers"))
 
+import azurite
 import elastic
+import google_storage
 import mongoserver
 import s3server
 import summary
@@ -36,6 +38,8 @@ def main(arguments: list[str]) -> int:
         tempfile.NamedTemporaryFile("r", prefix="lakerace-left-out-") as left_out,
         s3server.started() as server,
         mongoserver.started() as mongo,
+        azurite.started() as azure,
+        google_storage.started() as google,
         _elasticsearch(arguments) as elasticsearch,
     ):
         variables = {
@@ -45,6 +49,8 @@ def main(arguments: list[str]) -> int:
             "AWS_ACCESS_KEY_ID": server.access_key,
             "AWS_SECRET_ACCESS_KEY": server.secret_key,
             "AWS_REGION": "us-east-1",
+            "LAKERACE_TEST_AZURE": f"{azure.endpoint} {azure.container}",
+            "LAKERACE_TEST_GOOGLE_ENDPOINT": google.endpoint,
             mongoserver.VARIABLE: mongo.url,
             elastic.VARIABLE: elasticsearch,
         }

@@ -70,7 +70,7 @@ fn open_path(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: 
     refuse_version(location.as_str(), options)?;
     let format = files.format;
     match open_files(files, options, filter, job) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::NotFound && location.can_list() => {
             // The name of a file in an object store may be that of a folder: no request was spent to find out.
             match Files::of_folder(&location, options, Some(format), job)? {
                 Found::Files(files) => open_files(files, options, filter, job).map(Opened::files),

@@ -49,7 +49,11 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
         }
         Some(Err(e)) => return Err(Error::from(e).at(place)),
         // The name of a file is believed: asking the store would cost a request for each scan.
-        None => place.ends_with('/') || path.is_root() || FileFormat::of_file_name(path.as_ref()).is_none(),
+        None => {
+            place.ends_with('/')
+                || path.is_root()
+                || location.can_list() && FileFormat::of_file_name(path.as_ref()).is_none()
+        }
     };
     if !is_folder {
         return single(store.object(path), named).map(Found::Files);

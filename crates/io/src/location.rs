@@ -2,16 +2,18 @@
 
 use object_store::path::Path;
 
-use crate::option::STORAGE_OPTION;
 use crate::path::{STANDARD_STREAM, file_url, local_path, split_scheme};
 use crate::store;
+use crate::store::is_signed;
+use crate::store::kind::{StoreAddress, StoreKind};
 use crate::store::options::StorageOptions;
 use crate::{Error, Job, JobStore, Object, Result};
 
-/// A local path or URL of bytes: `/a/b.parquet`, `./x/`, `file:///a`, `s3://bucket/key`, `memory://name/key`.
+/// A local path or URL of bytes: `/a/b.parquet`, `./x/`, `file:///a`, `s3://bucket/key`, `gs://bucket/key`,
+/// `az://container/key`, `https://host/file`, `memory://name/key`.
 ///
-/// Keys of `s3://` and `memory://` are taken as they stand, as the AWS command does: `%` and `#` are
-/// characters of the key. A `file://` URL is percent-decoded; a plain path is not.
+/// Keys of object stores and of `memory://` are taken as they stand, as the AWS command does: `%` and `#` are characters of the key.
+/// URLs of `file://`, `http://` and `https://` are percent-decoded; a plain path is not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Location {
     text: String,
@@ -21,11 +23,11 @@ pub struct Location {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Target {
     Local(Path),
-    S3 { bucket: String, path: Path },
+    Remote { address: StoreAddress, path: Path },
     Memory { name: String, path: Path },
 }
 
-const KNOWN: &str = "known are local paths, file://, s3:// and memory://";
+const KNOWN: &str = "known are local paths, file://, s3://, gs://, az://, abfss://, https://, http:// and memory://";
 
 impl Location {
     /// Parses a path or URL. Unknown schemes are an error of kind `Usage` that lists the known ones.
@@ -42,17 +44,18 @@ impl Location {
             return Ok(Self { text: text.to_owned(), target: Target::Local(local_path(text, text)?) });
         };
         let shown = without_credentials(scheme, rest);
-        let target = match scheme.to_ascii_lowercase().as_str() {
-            "file" => Target::Local(file_url(rest, &shown)?),
-            "s3" | "s3a" => {
-                let (bucket, path) = bucket_and_key(rest, &shown)?;
-                Target::S3 { bucket, path }
-            }
-            "memory" => {
-                let (name, path) = bucket_and_key(rest, &shown)?;
+        let scheme = scheme.to_ascii_lowercase();
+        let target = match (scheme.as_str(), StoreKind::of_scheme(&scheme)) {
+            ("file", _) => Target::Local(file_url(rest, &shown)?),
+            ("memory", _) => {
+                let (name, path) = name_and_key(rest, &shown)?;
                 Target::Memory { name, path }
             }
-            _ => {
+            (scheme, Some(kind)) => {
+                let (address, path) = (kind.parse)(scheme, rest, &shown)?;
+                Target::Remote { address, path }
+            }
+            (scheme, None) => {
                 return Err(Error::usage(format!("unknown scheme {scheme:?}")).at(shown).advice(KNOWN));
             }
         };
@@ -69,7 +72,10 @@ impl Location {
     pub fn canonical(&self) -> String {
         match &self.target {
             Target::Local(path) => canonical_path(std::path::Path::new(&format!("/{path}"))).display().to_string(),
-            Target::S3 { bucket, path } => format!("s3://{bucket}/{path}"),
+            Target::Remote { address, path } => match &address.query {
+                Some(query) if address.kind.has_encoded_names => format!("{}{path}?{query}", address.url_prefix),
+                _ => format!("{}{path}", address.url_prefix),
+            },
             Target::Memory { name, path } => format!("memory://{name}/{path}"),
         }
     }
@@ -79,10 +85,20 @@ impl Location {
         options.check_names()?;
         let (store, path) = match &self.target {
             Target::Local(path) => (store::local(job), path),
-            Target::S3 { bucket, path } => (store::s3(bucket, options, job).map_err(|e| e.at(&self.text))?, path),
+            Target::Remote { address, path } => {
+                (store::remote(address, options, job).map_err(|e| e.at(&self.text))?, path)
+            }
             Target::Memory { name, path } => (store::memory(name, job), path),
         };
         Ok((store, path.clone()))
+    }
+
+    /// Whether the store lists what it holds: folders, patterns and tables need that.
+    pub fn can_list(&self) -> bool {
+        match &self.target {
+            Target::Remote { address, .. } => address.kind.can_list,
+            Target::Local(_) | Target::Memory { .. } => true,
+        }
     }
 
     /// The location as one object of unknown size. No request is sent.
@@ -106,45 +122,32 @@ pub fn canonical_path(path: &std::path::Path) -> std::path::PathBuf {
 
 /// The URL as errors show it: without what stands before the host, and without a query that may sign a request.
 fn without_credentials(scheme: &str, rest: &str) -> String {
-    let keeps_query = matches!(scheme.to_ascii_lowercase().as_str(), "file" | "s3" | "s3a" | "memory");
+    let kind = StoreKind::of_scheme(scheme);
+    let is_local = ["file", "memory"].iter().any(|known| known.eq_ignore_ascii_case(scheme));
+    // In names of objects, a question mark is a character like others.
+    let keeps_query = is_local || kind.is_some_and(|kind| !kind.has_encoded_names);
     let rest = match rest.find('?') {
         Some(at) if !keeps_query || is_signed(rest) => &rest[..at],
         _ => rest,
     };
     let host_end = rest.find('/').unwrap_or(rest.len());
     let host = &rest[..host_end];
-    match host.rfind('@') {
+    // The container of a file system of Azure stands there, which is no secret.
+    let is_container = kind.is_some_and(|kind| kind.name == "Azure") && !host.contains(':') && !is_local;
+    match host.rfind('@').filter(|_| !is_container) {
         Some(at) => format!("{scheme}://{}{}", &host[at + 1..], &rest[host_end..]),
         None => format!("{scheme}://{rest}"),
     }
 }
 
-/// Whether it has the query of a presigned URL, of version 4 or 2 of the signatures.
-fn is_signed(rest: &str) -> bool {
-    let query = rest.split_once('?').map_or("", |(_, query)| query);
-    query.split('&').any(|part| {
-        let name = part.split('=').next().unwrap_or_default().to_ascii_lowercase();
-        matches!(name.as_str(), "x-amz-signature" | "x-amz-credential" | "x-amz-security-token" | "signature")
-    })
-}
-
-fn bucket_and_key(rest: &str, shown: &str) -> Result<(String, Path)> {
-    if is_signed(rest) {
-        return Err(Error::usage("presigned URLs are not taken: they are for one request")
-            .at(shown)
-            .advice("write s3://bucket/key, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"));
-    }
-    let (host, key) = rest.split_once('/').unwrap_or((rest, ""));
-    if host.contains('@') {
-        return Err(Error::usage("credentials in a URL are not taken: they would end up in logs")
-            .at(shown)
-            .advice(format!("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass {STORAGE_OPTION}")));
-    }
-    if host.is_empty() {
-        return Err(Error::usage("the URL names no bucket").at(shown).advice("write s3://bucket/key"));
+/// The two parts of a URL of a store in memory.
+fn name_and_key(rest: &str, shown: &str) -> Result<(String, Path)> {
+    let (name, key) = rest.split_once('/').unwrap_or((rest, ""));
+    if name.is_empty() {
+        return Err(Error::usage("the URL names no store").at(shown).advice("write memory://name/key"));
     }
     let path = Path::parse(key).map_err(|e| Error::usage(format!("not a key: {e}")).at(shown))?;
-    Ok((host.to_owned(), path))
+    Ok((name.to_owned(), path))
 }
 
 #[cfg(test)]

@@ -109,6 +109,7 @@ impl Output {
         if path.is_root() {
             return Err(Error::usage("the target has no name").at(url).advice("name a file"));
         }
+        store.check_writable(path)?;
         let target = if store.has_local_files() {
             Target::Local(Box::new(LocalFile::create(store, path, if_exists).map_err(|e| e.at(&url))?))
         } else {

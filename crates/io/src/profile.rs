@@ -29,6 +29,8 @@ const CORE_HOUR_USD: f64 = 0.04;
 #[derive(Debug)]
 pub struct Observations {
     current: Mutex<Current>,
+    /// Seconds that this machine's clock is ahead of the server's.
+    clock_skew_seconds: Mutex<Option<i64>>,
 }
 
 #[derive(Debug)]
@@ -41,7 +43,8 @@ struct Current {
 impl Observations {
     /// Starts from typical values.
     pub fn new(start: PathProfile) -> Self {
-        Self { current: Mutex::new(Current { profile: start, latencies: 0, bandwidths: 0 }) }
+        let current = Mutex::new(Current { profile: start, latencies: 0, bandwidths: 0 });
+        Self { current, clock_skew_seconds: Mutex::default() }
     }
 
     /// A local solid-state disk, mostly read from the page cache. Requests are as long as what a core's own cache holds: longer
@@ -77,6 +80,16 @@ impl Observations {
     /// The path as observed so far.
     pub fn profile(&self) -> PathProfile {
         self.lock().profile
+    }
+
+    /// Seconds that this machine's clock is ahead of the server's, to the second; `None` before the first answer.
+    pub fn clock_skew_seconds(&self) -> Option<i64> {
+        *lock(&self.clock_skew_seconds)
+    }
+
+    /// Takes in the time of an answer, as its server tells it: seconds since 1970.
+    pub(crate) fn observe_clock(&self, server_seconds: i64) {
+        *lock(&self.clock_skew_seconds) = Some(chrono::Utc::now().timestamp() - server_seconds);
     }
 
     /// Takes in one answered request: the time to its first byte and its body's time and size.

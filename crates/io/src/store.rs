@@ -5,31 +5,34 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use lakerace_exec::lock;
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::memory::InMemory;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
-use self::error::no_credentials;
 use self::foreign_options::translate;
+use self::http::Spooling;
+use self::kind::{BuiltStore, RemoteStore, StoreAddress, StoreClient, StoreIdentity, StoreKind};
 use self::local::LocalStore;
+use self::object::StoreAccess;
+use self::settings::Settings;
 use self::wrap::{AttemptConnector, Metered, RetryPolicy, Retrying};
-use crate::option::STORAGE_OPTION;
 use crate::profile::Observations;
-use crate::{Error, Job, JobStore, Result, StorageOptions, StoreKind};
+use crate::{Job, JobStore, Result, StorageOptions};
 
-mod aws_profile;
+mod azure;
 pub(crate) mod credentials;
 pub(crate) mod error;
 mod foreign_options;
+mod google;
+mod http;
+pub(crate) mod kind;
 pub(crate) mod local;
 pub(crate) mod local_links;
 pub(crate) mod object;
 pub(crate) mod object_info;
 pub(crate) mod options;
+mod s3;
 mod settings;
 pub mod wrap;
-
-use self::settings::{Settings, protects_bodies};
 
 /// A store and what was observed on it.
 #[derive(Debug, Clone)]
@@ -49,6 +52,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Idle connections kept for reuse: as many as a scan has requests in flight.
 const IDLE_CONNECTIONS: usize = 64;
 
+pub(crate) use self::s3::is_signed;
+
 /// Files of this machine.
 pub(crate) fn local(job: &Job) -> JobStore {
     static OBSERVED: LazyLock<Arc<Observations>> =
@@ -57,7 +62,8 @@ pub(crate) fn local(job: &Job) -> JobStore {
     JobStore {
         store: Arc::new(store),
         url_prefix: "/".to_owned(),
-        kind: StoreKind::LocalFiles,
+        access: StoreAccess::LocalFiles,
+        remote: None,
         observed: Arc::clone(&OBSERVED),
         pipe: None,
         job: job.clone(),
@@ -75,98 +81,68 @@ pub(crate) fn memory(name: &str, job: &Job) -> JobStore {
     JobStore {
         store: Arc::new(Metered::operations(Arc::clone(&shared.store), Arc::clone(job.meter()))),
         url_prefix: format!("memory://{name}/"),
-        kind: StoreKind::Memory,
+        access: StoreAccess::Memory,
+        remote: None,
         observed: Arc::clone(&shared.observed),
         pipe: None,
         job: job.clone(),
     }
 }
 
-/// A bucket, by the environment's `AWS_*` variables and `options`, which win.
-pub(crate) fn s3(bucket: &str, options: &StorageOptions, job: &Job) -> Result<JobStore> {
-    /// A bucket and its settings.
-    type Key = (String, Settings);
-    static STORES: LazyLock<Mutex<HashMap<Key, Shared>>> = LazyLock::new(Mutex::default);
-    let settings = Settings::gather(options)?;
-    translate(&options.options)?.warnings.iter().for_each(|warning| job.warn(warning));
+/// A remote store, by the variables of the environment and by `options`, which win.
+pub(crate) fn remote(address: &StoreAddress, options: &StorageOptions, job: &Job) -> Result<JobStore> {
+    /// A bucket, a container or a server, and its settings.
+    type Key = (StoreAddress, Settings);
+    static STORES: LazyLock<Mutex<HashMap<Key, (Shared, StoreIdentity)>>> = LazyLock::new(Mutex::default);
+    let kind = address.kind;
+    let settings = Settings::gather(kind, options)?;
+    translate(kind, &options.options)?.warnings.iter().for_each(|warning| job.warn(warning));
     let retry_time = settings.retry_time().unwrap_or(RETRY_TIME);
-    let mut stores = lock(&STORES);
-    let key = (bucket.to_owned(), settings);
-    let shared = match stores.get(&key) {
-        Some(shared) => shared.clone(),
+    let key = (address.clone(), settings);
+    let known = lock(&STORES).get(&key).cloned();
+    let (shared, identity) = match known {
+        Some(known) => known,
         None => {
-            let made =
-                Shared { store: build_s3(bucket, &key.1)?, observed: Arc::new(Observations::new(Observations::s3())) };
-            stores.entry(key).or_insert(made).clone()
+            let observed = Arc::new(Observations::new(Observations::s3()));
+            let client = StoreClient::new(kind, retry_time, &observed);
+            let BuiltStore { store, identity } = (kind.build)(address, &key.1, client)?;
+            lock(&STORES).entry(key).or_insert((Shared { store, observed }, identity)).clone()
         }
     };
-    let metered = Metered::attempts(shared.store, Arc::clone(job.meter()));
+    let metered = Arc::new(Metered::attempts(shared.store, Arc::clone(job.meter())));
+    let store = match kind.can_write {
+        true => Retrying::new(metered, RetryPolicy::bodies_only(retry_time)),
+        // Its client repeats nothing, and a download may take as long as it takes.
+        false => Retrying::new(Arc::new(Spooling::new(metered)), RetryPolicy::downloads(retry_time)),
+    };
     Ok(JobStore {
-        store: Arc::new(Retrying::new(Arc::new(metered), RetryPolicy::bodies_only(retry_time))),
-        url_prefix: format!("s3://{bucket}/"),
-        kind: StoreKind::Remote,
+        store: Arc::new(store),
+        url_prefix: address.url_prefix.clone(),
+        access: StoreAccess::Remote,
+        remote: Some(Arc::new(RemoteStore { kind, identity })),
         observed: shared.observed,
         pipe: None,
         job: job.clone(),
     })
 }
 
-fn build_s3(bucket: &str, settings: &Settings) -> Result<Arc<dyn ObjectStore>> {
-    let value = |name: &str| settings.value(name);
-    let (endpoint, retry_time) = (settings.endpoint()?, settings.retry_time().unwrap_or(RETRY_TIME));
-    // Without an endpoint, it may be one of Amazon's machines, which tells its credentials.
-    let sources = [
-        "aws_access_key_id",
-        "aws_secret_access_key",
-        "aws_web_identity_token_file",
-        "aws_container_credentials_relative_uri",
-        "aws_container_credentials_full_uri",
-        "aws_metadata_endpoint",
-        "aws_skip_signature",
-    ];
-    if settings.credentials().is_none() && endpoint.is_some() && sources.iter().all(|name| value(name).is_none()) {
-        return Err(no_credentials());
-    }
-    let client = ClientOptions::new()
-        // A large, slow and healthy read must not be cut off: stalls are watched for instead.
-        .with_timeout_disabled()
-        .with_connect_timeout(CONNECT_TIMEOUT)
-        .with_pool_max_idle_per_host(IDLE_CONNECTIONS);
-    let mut builder = AmazonS3Builder::new()
-        .with_bucket_name(bucket)
-        .with_client_options(client)
-        .with_http_connector(AttemptConnector::new(retry_time))
-        .with_retry(RetryConfig {
+impl StoreClient {
+    fn new(kind: &'static StoreKind, retry_time: Duration, observed: &Arc<Observations>) -> Self {
+        let options = ClientOptions::new()
+            // A large, slow and healthy read must not be cut off: stalls are watched for instead.
+            .with_timeout_disabled()
+            .with_connect_timeout(CONNECT_TIMEOUT)
+            .with_pool_max_idle_per_host(IDLE_CONNECTIONS);
+        let retry = RetryConfig {
             backoff: BackoffConfig { max_backoff: LONGEST_BACKOFF, ..BackoffConfig::default() },
             max_retries: if retry_time.is_zero() { 0 } else { usize::MAX },
             retry_timeout: retry_time,
-        });
-    // Hashing a body for its signature costs both sides a pass over all bytes.
-    builder = builder.with_unsigned_payload(protects_bodies(endpoint.as_ref()));
-    for (key, value) in settings.all() {
-        builder = builder.with_config(key, value);
+        };
+        Self { options, retry, connector: AttemptConnector::new(kind, retry_time, observed) }
     }
-    if let Some(credentials) = settings.credentials() {
-        builder = builder.with_credentials(Arc::new(credentials.clone()));
-    }
-    let store = builder.build().map_err(|_| refused_setting(bucket, settings))?;
-    Ok(Arc::new(store))
-}
 
-/// The error that names the setting which no client can be made with. Its value is not shown: it may be a secret.
-fn refused_setting(bucket: &str, settings: &Settings) -> Error {
-    let is_refused = |key: AmazonS3ConfigKey, value: &str| {
-        let others = AmazonS3Builder::new().with_bucket_name(bucket).with_region("us-east-1").with_allow_http(true);
-        let others = others.with_access_key_id("any").with_secret_access_key("any");
-        let connector = AttemptConnector::new(Duration::ZERO);
-        others.with_http_connector(connector).with_config(key, value).build().is_err()
-    };
-    match settings.all().find(|(key, value)| is_refused(*key, value)) {
-        Some((key, _)) => Error::usage(format!("the value of the S3 setting {} is not valid", key.as_ref())),
-        None => Error::usage("the S3 settings contradict each other"),
+    /// The same once more: builders take it.
+    pub(crate) fn again(&self) -> Self {
+        Self { options: self.options.clone(), retry: self.retry.clone(), connector: self.connector.clone() }
     }
-    .advice(format!("check {STORAGE_OPTION} and the variables AWS_*"))
 }
-
-#[cfg(test)]
-mod tests;

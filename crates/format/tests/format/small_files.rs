@@ -10,7 +10,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::object_store::{ObjectStore, ObjectStoreExt};
 use lakerace_io::profile::Observations;
 use lakerace_io::wrap::Metered;
-use lakerace_io::{Job, JobStore, Object, StoreKind};
+use lakerace_io::{Job, JobStore, Object, StoreAccess};
 use lakerace_orc::write::WriterOptions;
 use parquet::arrow::ArrowWriter;
 
@@ -32,11 +32,11 @@ fn parquet_bytes(rows: &RecordBatch) -> Vec<u8> {
 }
 
 /// These files in memory, as a store of this kind that counts its requests.
-fn objects(files: &Arc<InMemory>, count: usize, kind: StoreKind) -> (Vec<Object>, Job) {
+fn objects(files: &Arc<InMemory>, count: usize, access: StoreAccess) -> (Vec<Object>, Job) {
     let job = job(2);
     let counted = Metered::operations(Arc::clone(files) as Arc<dyn ObjectStore>, Arc::clone(job.meter()));
     let store = JobStore::wrapping(Arc::new(counted), "test://", Observations::s3(), &job);
-    let store = JobStore { kind, ..store };
+    let store = JobStore { access, ..store };
     ((0..count).map(|n| store.object(Path::from(format!("{n:04}")))).collect(), job)
 }
 
@@ -56,7 +56,7 @@ fn gets(job: &Job) -> u64 {
 fn one_request_each(files: &Arc<InMemory>, open: Open) {
     let all: Vec<RecordBatch> = (0..20).map(|n| rows(n * 100, 100)).collect();
     let all = concat_batches(&all[0].schema(), &all).unwrap();
-    let (remote, job) = objects(files, 20, StoreKind::Remote);
+    let (remote, job) = objects(files, 20, StoreAccess::Remote);
     let source = open(remote, &job);
     for request in [ReadRequest::default(), filtered(greater("id", 1_499))] {
         let plan = source.plan(&request).unwrap();
@@ -73,7 +73,7 @@ fn one_request_each(files: &Arc<InMemory>, open: Open) {
 
 /// A plan may be run where its files are not known whole, and the other way round.
 fn plans_travel(files: &Arc<InMemory>, open: Open) {
-    let sources = [StoreKind::Remote, StoreKind::Memory].map(|kind| {
+    let sources = [StoreAccess::Remote, StoreAccess::Memory].map(|access| {
         let (objects, job) = objects(files, 20, kind);
         open(objects, &job)
     });
@@ -109,7 +109,7 @@ fn so_many_that_memory_would_run_out_are_asked_for_again() {
     let bytes = parquet_bytes(&rows(0, 3_100));
     assert!((52 << 10..64 << 10).contains(&bytes.len()), "{} bytes", bytes.len());
     let files = stored(std::iter::repeat_n(bytes.clone(), FILES));
-    let (remote, job) = objects(&files, FILES, StoreKind::Remote);
+    let (remote, job) = objects(&files, FILES, StoreAccess::Remote);
     let source = ParquetSource::open(remote, &job).unwrap();
     assert_eq!(gets(&job), FILES as u64);
     let plan = source.plan(&ReadRequest::default()).unwrap();
@@ -122,7 +122,7 @@ fn so_many_that_memory_would_run_out_are_asked_for_again() {
 #[test]
 fn larger_files_are_read_as_planned() {
     let files = stored([parquet_bytes(&rows(0, 100_000))]);
-    let (remote, job) = objects(&files, 1, StoreKind::Remote);
+    let (remote, job) = objects(&files, 1, StoreAccess::Remote);
     let source = ParquetSource::open(remote, &job).unwrap();
     let plan = source.plan(&ReadRequest::default()).unwrap();
     assert!(!plan.requests.requests.is_empty());

@@ -7,8 +7,8 @@ use bytes::{Bytes, BytesMut};
 use lakerace_exec::WatchedValue;
 use object_store::path::Path;
 use object_store::{
-    Attribute, Attributes, GetOptions, MultipartUpload, ObjectStore, PutMode, PutMultipartOptions, PutOptions,
-    PutPayload, UploadPart,
+    Attribute, Attributes, CopyMode, CopyOptions, GetOptions, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode,
+    PutMultipartOptions, PutOptions, PutPayload, UploadPart,
 };
 use tokio::task::AbortHandle;
 
@@ -33,13 +33,15 @@ const IN_FLIGHT_BYTES: usize = 128 << 20;
 /// Smaller writes are copied together, so that a part is not thousands of them.
 const SMALL_WRITE_BYTES: usize = 64 << 10;
 
-/// Names the metadata that tells by which upload an object was made.
-const UPLOAD_METADATA: Attribute = Attribute::Metadata(Cow::Borrowed("lakerace-upload"));
+/// Names the metadata that tells by which upload an object was made. Azure takes letters and digits alone.
+const UPLOAD_METADATA: Attribute = Attribute::Metadata(Cow::Borrowed("lakeraceupload"));
 
 #[derive(Debug)]
 pub(super) struct Upload {
     store: JobStore,
     path: Path,
+    /// Where parts become an object: another name than `path` where the store takes no condition when they do.
+    parts_path: Path,
     url: String,
     if_exists: IfExists,
     pending: Vec<Bytes>,
@@ -83,16 +85,20 @@ impl Upload {
         if if_exists == IfExists::Error && store.stat(path)?.is_some() {
             return Err(exists().at(store.url(path)));
         }
+        let token = format!("{:032x}", rand::random::<u128>());
+        let is_copied = if_exists.is_error() && store.copies_conditional_parts();
+        let parts_path = if is_copied { hidden_path(path, &token) } else { path.clone() };
         Ok(Self {
             store: store.clone(),
             path: path.clone(),
+            parts_path,
             url: store.url(path),
             if_exists,
             pending: Vec::new(),
             pending_bytes: 0,
             small: BytesMut::new(),
             multipart: None,
-            token: format!("{:032x}", rand::random::<u128>()),
+            token,
             parts: 0,
             sent_bytes: 0,
             tasks: Vec::new(),
@@ -164,11 +170,20 @@ impl Upload {
     fn complete(&self, multipart: Multipart) -> Result<()> {
         let (store, path, url, token) =
             (Arc::clone(&self.store.store), self.path.clone(), self.url.clone(), self.token.clone());
+        let hidden = (self.parts_path != self.path).then(|| self.parts_path.clone());
         let must_be_absent = self.if_exists.is_error();
         self.store.wait(async move {
             let mut multipart = multipart.lock().await;
-            let outcome =
-                if must_be_absent { if_absent(multipart.complete()).await } else { multipart.complete().await };
+            let mut outcome =
+                if must_be_absent { if_absent(multipart.complete()).await } else { multipart.complete().await }
+                    .map(drop);
+            if let Some(hidden) = &hidden {
+                if outcome.is_ok() {
+                    outcome = store.copy_opts(hidden, &path, CopyOptions::new().with_mode(CopyMode::Create)).await;
+                }
+                // What is left of it where this fails has a name that no listing of data shows.
+                let _ = store.delete(hidden).await;
+            }
             let Err(error) = outcome else { return Ok(()) };
             let refused = must_be_absent
                 && matches!(
@@ -218,7 +233,7 @@ impl Upload {
         let bytes = payload.content_length();
         let permit = self.in_flight.permit(bytes, &self.store.job, || self.check_parts())?;
         if self.multipart.is_none() {
-            let (store, path, url) = (Arc::clone(&self.store.store), self.path.clone(), self.url.clone());
+            let (store, path, url) = (Arc::clone(&self.store.store), self.parts_path.clone(), self.url.clone());
             let mut attributes = Attributes::new();
             attributes.insert(UPLOAD_METADATA, self.token.clone().into());
             let options = PutMultipartOptions { attributes, ..PutMultipartOptions::default() };
@@ -263,6 +278,12 @@ impl Upload {
         let is_over = |sending: &Sending| sending.check().map(|()| reached(sending));
         self.under_way.wait_until(&self.store.job, is_over).map(drop)
     }
+}
+
+/// A name in the same folder that readers of the folder pass over.
+fn hidden_path(path: &Path, token: &str) -> Path {
+    let name = format!(".lakerace-upload-{token}");
+    path.parent().map_or_else(|| Path::from(name.as_str()), |folder| folder.join(name.as_str()))
 }
 
 fn exists() -> Error {

@@ -9,6 +9,7 @@ use object_store::aws::AwsCredential;
 use crate::Result;
 
 /// What signs a request to S3.
+#[derive(Clone)]
 pub struct Credential {
     /// The access key's id.
     pub key_id: String,

@@ -2,6 +2,8 @@
 
 use object_store::Error as StoreError;
 
+use super::kind::{STORE_KINDS, StoreKind};
+use super::s3::S3;
 use super::wrap::Refused;
 use crate::nearest::nearest;
 use crate::option::{MODE, STORAGE_OPTION};
@@ -9,13 +11,14 @@ use crate::{ALLOW_FOREIGN_PATHS, Error, ErrorKind, RETRY_TIME_OPTION};
 
 /// The error of a request to `place` (a URL or path without credentials).
 pub fn store_error(error: StoreError, place: &str) -> Error {
+    let kind = StoreKind::of_url(place).unwrap_or(&S3);
     match error {
-        StoreError::NotFound { source, .. } => not_found(&chain_text(&*source)),
+        StoreError::NotFound { source, .. } => not_found(kind, &chain_text(&*source)),
         StoreError::AlreadyExists { .. } => Error::conflict("it exists already")
             .advice(format!("remove it, choose another name, or replace it by {}", MODE.to("overwrite"))),
         StoreError::Precondition { .. } | StoreError::NotModified { .. } => replaced(),
         StoreError::PermissionDenied { source, .. } | StoreError::Unauthenticated { source, .. } => {
-            denied(&chain_text(&*source))
+            denied(kind, &chain_text(&*source))
         }
         StoreError::NotSupported { source } => Error::unsupported(format!("the store can't do this: {source}")),
         StoreError::NotImplemented { operation, .. } => {
@@ -25,7 +28,7 @@ pub fn store_error(error: StoreError, place: &str) -> Error {
             .advice("rename the file without control characters"),
         StoreError::UnknownConfigurationKey { key, .. } => unknown_option(&key),
         StoreError::JoinError { source } => Error::internal(format!("an I/O task failed: {source}")),
-        StoreError::Generic { source, .. } => generic(source),
+        StoreError::Generic { source, .. } => generic(kind, source),
         other => Error::unavailable(one_line(&other.to_string())),
     }
     .at(place)
@@ -37,35 +40,23 @@ pub(crate) fn replaced() -> Error {
 }
 
 /// Nothing says who asks.
-pub(crate) fn no_credentials() -> Error {
-    Error::invalid("there are no credentials for S3")
-        .advice("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public bucket")
+pub(crate) fn no_credentials(kind: &StoreKind) -> Error {
+    Error::invalid(format!("there are no credentials for {}", kind.name)).advice(kind.advice.no_credentials)
 }
 
-/// Storage options that users give most.
-const COMMON_OPTIONS: [&str; 13] = [
-    "aws_access_key_id",
-    "aws_secret_access_key",
-    "aws_session_token",
-    "aws_region",
-    "aws_default_region",
-    "aws_endpoint_url",
-    "aws_allow_http",
-    "aws_skip_signature",
-    "aws_virtual_hosted_style_request",
-    "aws_request_payer",
-    "timeout",
-    RETRY_TIME_OPTION,
-    ALLOW_FOREIGN_PATHS,
-];
+/// Options that every store has.
+const COMMON_OPTIONS: [&str; 3] = ["timeout", RETRY_TIME_OPTION, ALLOW_FOREIGN_PATHS];
 
 /// A storage option that no store knows.
 pub(crate) fn unknown_option(key: &str) -> Error {
     let error = Error::usage(format!("unknown storage option {key:?}"));
-    match nearest(key, COMMON_OPTIONS) {
+    let known = || STORE_KINDS.iter().flat_map(|kind| kind.common_options.iter().copied()).chain(COMMON_OPTIONS);
+    match nearest(key, known()) {
         Some(near) => error.advice(format!("did you mean {near}?")),
-        None => error
-            .advice(format!("known are {} and others as the object_store crate names them", COMMON_OPTIONS.join(", "))),
+        None => {
+            let known = known().collect::<Vec<_>>().join(", ");
+            error.advice(format!("known are {known} and others as the object_store crate names them"))
+        }
     }
 }
 
@@ -103,33 +94,42 @@ pub(crate) fn is_range_not_satisfiable(error: &StoreError) -> bool {
     status_code(&chain_text(error)) == Some(416)
 }
 
-/// Where credentials are looked for last, on a machine of Amazon's.
-const INSTANCE_METADATA: &str = "169.254.169.254";
+/// Where credentials are looked for last, on a machine of a cloud's.
+const INSTANCE_METADATA: [&str; 2] = ["169.254.169.254", "metadata.google.internal"];
 
-fn not_found(text: &str) -> Error {
+fn not_found(kind: &StoreKind, text: &str) -> Error {
     match element(text, "Code") {
         // Some servers answer so with status 404.
-        Some(code) if is_denial(code) => denied(text),
-        Some("NoSuchBucket") => Error::not_found("the bucket does not exist")
-            .advice("check the name of the bucket, the region (AWS_REGION) and the endpoint (AWS_ENDPOINT_URL)"),
+        Some(code) if is_denial(code) => denied(kind, text),
+        Some("NoSuchBucket" | "ContainerNotFound") => {
+            Error::not_found(format!("the {} does not exist", kind.container)).advice(kind.advice.no_container)
+        }
         _ => Error::not_found("does not exist"),
     }
 }
 
 fn is_denial(code: &str) -> bool {
-    const DENIALS: [&str; 6] = [
+    const DENIALS: [&str; 13] = [
         "AccessDenied",
         "InvalidAccessKeyId",
         "SignatureDoesNotMatch",
         "ExpiredToken",
         "InvalidToken",
+        "RequestTimeTooSkewed",
+        // Azure
+        "AuthenticationFailed",
+        "AuthorizationFailure",
+        "AuthorizationPermissionMismatch",
+        "InvalidAuthenticationInfo",
+        "NoAuthenticationInformation",
+        "PublicAccessNotPermitted",
         // versitygw, with status 404
         "XAdminUserNotFound",
     ];
     DENIALS.contains(&code)
 }
 
-fn denied(text: &str) -> Error {
+fn denied(kind: &StoreKind, text: &str) -> Error {
     let code = element(text, "Code").unwrap_or("AccessDenied");
     let advice = match code {
         "InvalidAccessKeyId" | "InvalidTokenId" | "XAdminUserNotFound" => {
@@ -138,12 +138,12 @@ fn denied(text: &str) -> Error {
         "SignatureDoesNotMatch" => "check AWS_SECRET_ACCESS_KEY and AWS_REGION",
         "ExpiredToken" => "the session token has expired: get a new one",
         "RequestTimeTooSkewed" => "set this machine's clock",
-        _ => "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and what they may do with this bucket",
+        _ => kind.advice.denied,
     };
     Error::invalid(format!("the store denies access: {code}")).advice(advice)
 }
 
-fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
+fn generic(kind: &StoreKind, source: Box<dyn std::error::Error + Send + Sync>) -> Error {
     if let Some(error) = find_io_error(source.as_ref()) {
         if let Some(own) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
             return own.clone();
@@ -155,19 +155,19 @@ fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
         return error.clone();
     }
     if let Some(refused) = find::<Refused>(source.as_ref()) {
-        return refused_answer(refused);
+        return refused_answer(kind, refused);
     }
     let text = chain_text(source.as_ref());
-    if text.contains(INSTANCE_METADATA) {
-        return no_credentials();
+    if INSTANCE_METADATA.iter().any(|host| text.contains(host)) {
+        return no_credentials(kind);
     }
-    let kind = generic_kind(source.as_ref());
+    let error_kind = generic_kind(source.as_ref());
     match element(&text, "Code") {
-        Some("NoSuchBucket" | "NoSuchKey") => return not_found(&text),
-        Some(code) if is_denial(code) => return denied(&text),
+        Some("NoSuchBucket" | "NoSuchKey" | "ContainerNotFound" | "BlobNotFound") => return not_found(kind, &text),
+        Some(code) if is_denial(code) => return denied(kind, &text),
         Some(code) => {
             let message = element(&text, "Message").unwrap_or_default();
-            return Error::new(kind, format!("the store answered {code}: {}", one_line(message)));
+            return Error::new(error_kind, format!("the store answered {code}: {}", one_line(message)));
         }
         None => {}
     }
@@ -178,10 +178,10 @@ fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
         ));
     }
     let error = match status_code(&text) {
-        Some(status) => Error::new(kind, format!("the store answered status {status}")),
-        None => Error::new(kind, one_line(cause(&text))),
+        Some(status) => Error::new(error_kind, format!("the store answered status {status}")),
+        None => Error::new(error_kind, one_line(cause(&text))),
     };
-    if kind == ErrorKind::Unavailable {
+    if error_kind == ErrorKind::Unavailable {
         error.advice("check that the store is reachable, then run it again")
     } else {
         error
@@ -189,21 +189,24 @@ fn generic(source: Box<dyn std::error::Error + Send + Sync>) -> Error {
 }
 
 /// An answer that is neither success nor an error of the store.
-fn refused_answer(refused: &Refused) -> Error {
+fn refused_answer(kind: &StoreKind, refused: &Refused) -> Error {
     let error = Error::invalid(refused.to_string());
     match refused {
         Refused::Redirect { region: Some(region), .. } => {
             error.advice(format!("the bucket is in the region {region}: set AWS_REGION={region}"))
         }
-        Refused::Redirect { .. } => error.advice(
+        Refused::Redirect { .. } if *kind == S3 => error.advice(
             "set AWS_ENDPOINT_URL to the address of the store itself, and AWS_REGION to the region of the bucket",
         ),
-        Refused::NoAnswer { .. } => error.advice("check AWS_ENDPOINT_URL: what answers there is no S3 store"),
+        Refused::Redirect { .. } | Refused::NoAnswer { .. } => error.advice(kind.advice.no_store),
     }
 }
 
 /// 5xx, resets and time-outs are worth retrying; other 4xx are not.
 fn generic_kind(source: &(dyn std::error::Error + 'static)) -> ErrorKind {
+    if let Some(own) = find::<Error>(source) {
+        return own.kind();
+    }
     if find::<Refused>(source).is_some() {
         return ErrorKind::Invalid;
     }

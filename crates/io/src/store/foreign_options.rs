@@ -1,10 +1,9 @@
-//! Storage options of other tools: delta-rs, polars, s3fs and pyarrow. Scripts hand them on.
+//! Storage options of other tools: delta-rs, polars, fsspec and pyarrow. Scripts hand them on.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use object_store::aws::AmazonS3ConfigKey;
-
+use super::kind::StoreKind;
 use crate::option::{MAX_REQUESTS_IN_FLIGHT, MIN_SEEK_SIZE, RETRY_TIME};
 use crate::{Error, Result};
 
@@ -12,13 +11,15 @@ use crate::{Error, Result};
 pub const RETRY_TIME_OPTION: &str = "retry_time";
 
 /// The meaning of an option of another tool.
-enum ForeignOption {
+pub(crate) enum ForeignOption {
     /// Another name of an option of ours.
     Alias(&'static str),
     /// An option of ours whose value is made of this one. Where nothing is made, the value says what happens anyway.
     Converted(&'static str, fn(&str) -> Option<String>),
     /// The name of a profile in the configuration files of AWS.
     Profile,
+    /// A connection string of Azure.
+    Connection,
     /// It has no effect, for a reason.
     Unneeded(Cow<'static, str>),
     /// It would change who signs requests, and can't be followed.
@@ -27,22 +28,18 @@ enum ForeignOption {
 
 /// Storage options by the names of ours.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct TranslatedOptions {
+pub(crate) struct TranslatedOptions {
     /// The options, those of other tools under our names.
     pub options: BTreeMap<String, String>,
     /// The profile whose keys sign requests.
     pub profile: Option<String>,
+    /// The connection string that names an account and its key.
+    pub connection: Option<String>,
     /// What the user should know.
     pub warnings: Vec<String>,
 }
 
-const PUT_IF_ABSENT: &str = "a commit is a put-if-absent, which is safe with several writers and renames nothing";
-const NO_LOCK_TABLE: &str = "a commit is a put-if-absent and takes no lock in DynamoDB; writers that rely on the lock alone are not \
-                             kept apart from it";
 const CACHES: &str = "nothing is cached between jobs";
-const CREDENTIALS: &str = "keys that are given are used; those of the machine are asked for where none are given";
-const ROLES: &str = "roles are not assumed here; give the keys of the role as aws_access_key_id, aws_secret_access_key and \
-                     aws_session_token, such as `aws sts assume-role` prints them";
 
 fn retries() -> String {
     format!("failed requests are repeated with growing pauses for the time of {RETRY_TIME}, 60 s by default")
@@ -52,43 +49,14 @@ fn requests() -> String {
     format!("the requests of a read are planned; {MIN_SEEK_SIZE} and {MAX_REQUESTS_IN_FLIGHT} govern them")
 }
 
-/// The meaning of an option by its name in lower case; `None`: no tool that we know has it.
-fn meaning(name: &str) -> Option<ForeignOption> {
-    use ForeignOption::{Alias, Converted, Profile, Refused, Unneeded};
+/// The meaning of an option that other tools have for every store, by its name in lower case.
+fn common_option(name: &str) -> Option<ForeignOption> {
+    use ForeignOption::{Alias, Converted, Unneeded};
     Some(match name {
-        "key" | "username" | "access_key" => Alias("aws_access_key_id"),
-        "secret" | "password" | "secret_key" => Alias("aws_secret_access_key"),
-        "region_name" => Alias("aws_region"),
-        "endpoint_override" => Alias("aws_endpoint_url"),
-        "anon" | "anonymous" => Alias("aws_skip_signature"),
-        "requester_pays" => Alias("aws_request_payer"),
         "retry_timeout" => Alias(RETRY_TIME_OPTION),
         "retry_timeout_ms" => Converted(RETRY_TIME_OPTION, |value| Some(format!("{value}ms"))),
         "max_retries" | "retry_max_attempts" => {
             Converted(RETRY_TIME_OPTION, |value| (value.trim() == "0").then(|| "0s".to_owned()))
-        }
-        "use_ssl" => Converted("aws_allow_http", |value| is_false(value).then(|| "true".to_owned())),
-        "scheme" => Converted("aws_allow_http", |value| value.eq_ignore_ascii_case("http").then(|| "true".to_owned())),
-        "aws_s3_addressing_style" | "addressing_style" => {
-            Converted("aws_virtual_hosted_style_request", |value| match value.to_ascii_lowercase().as_str() {
-                "virtual" => Some("true".to_owned()),
-                "path" => Some("false".to_owned()),
-                _ => None,
-            })
-        }
-        "aws_s3_pool_idle_timeout_seconds" => Converted("pool_idle_timeout", |value| Some(format!("{value}s"))),
-        "aws_profile" | "profile" | "profile_name" => Profile,
-        "aws_s3_allow_unsafe_rename" | "allow_unsafe_rename" | "mount_allow_unsafe_rename" => {
-            Unneeded(PUT_IF_ABSENT.into())
-        }
-        "aws_s3_locking_provider" | "locking_provider" | "aws_endpoint_url_dynamodb" | "endpoint_url_dynamodb" => {
-            Unneeded(NO_LOCK_TABLE.into())
-        }
-        name if name.ends_with("_dynamodb")
-            || name.starts_with("delta_dynamo_")
-            || name == "dynamo_lock_table_name" =>
-        {
-            Unneeded(NO_LOCK_TABLE.into())
         }
         "aws_s3_get_internal_server_error_retries" | "retry_mode" => Unneeded(retries().into()),
         "retry_init_backoff_ms" | "retry_max_backoff_ms" | "retry_base_multiplier" => Unneeded(retries().into()),
@@ -105,38 +73,42 @@ fn meaning(name: &str) -> Option<ForeignOption> {
         | "max_paths"
         | "file_cache_ttl"
         | "version_aware" => Unneeded(CACHES.into()),
-        "aws_sts_pool_idle_timeout_seconds" | "aws_force_credential_load" | "aws_ec2_metadata_disabled" => {
-            Unneeded(CREDENTIALS.into())
-        }
         "asynchronous" => Unneeded("a job waits for its requests".into()),
-        "aws_s3_assume_role_arn" | "aws_s3_role_session_name" | "aws_iam_role_arn" | "aws_iam_role_session_name" => {
-            Refused(ROLES)
-        }
         _ => return None,
     })
 }
 
-fn is_false(value: &str) -> bool {
+pub(crate) fn is_false(value: &str) -> bool {
     matches!(value.to_ascii_lowercase().as_str(), "false" | "0" | "no" | "off")
 }
 
-/// Whether another tool has an option of this name.
-pub(super) fn is_foreign_option(name: &str) -> bool {
-    meaning(&name.to_ascii_lowercase()).is_some()
+/// Whether another tool has an option of this name for every store.
+pub(super) fn is_common_option(name: &str) -> bool {
+    common_option(name).is_some()
 }
 
-/// The setting of `object_store` that a name stands for.
-pub(super) fn config_key(name: &str) -> Option<AmazonS3ConfigKey> {
-    name.to_ascii_lowercase().parse().ok()
+/// Options of ours that every store has, those of other tools under our names.
+pub(super) fn translate_common(options: &BTreeMap<String, String>) -> Result<TranslatedOptions> {
+    translate_by(options, common_option, |one, other| one.eq_ignore_ascii_case(other))
+}
+
+/// Translates options for a kind of store. Those of ours win over those of others.
+pub(super) fn translate(kind: &StoreKind, options: &BTreeMap<String, String>) -> Result<TranslatedOptions> {
+    let meaning = |name: &str| (kind.foreign_option)(name).or_else(|| common_option(name));
+    translate_by(options, meaning, |one, other| is_same_option(kind, one, other))
 }
 
 /// Whether two names are of one option.
-fn is_same_option(one: &str, other: &str) -> bool {
-    one.eq_ignore_ascii_case(other) || (config_key(one).is_some() && config_key(one) == config_key(other))
+pub(super) fn is_same_option(kind: &StoreKind, one: &str, other: &str) -> bool {
+    let setting = |name: &str| (kind.setting)(&name.to_ascii_lowercase());
+    one.eq_ignore_ascii_case(other) || (setting(one).is_some() && setting(one) == setting(other))
 }
 
-/// Translates options. Those of ours win over those of others.
-pub(super) fn translate(options: &BTreeMap<String, String>) -> Result<TranslatedOptions> {
+fn translate_by(
+    options: &BTreeMap<String, String>,
+    meaning: impl Fn(&str) -> Option<ForeignOption>,
+    is_same: impl Fn(&str, &str) -> bool,
+) -> Result<TranslatedOptions> {
     let mut translated = TranslatedOptions::default();
     let mut converted = BTreeMap::new();
     for (name, value) in options {
@@ -149,6 +121,7 @@ pub(super) fn translate(options: &BTreeMap<String, String>) -> Result<Translated
                 None => {}
             },
             Some(ForeignOption::Profile) => translated.profile = Some(value.clone()),
+            Some(ForeignOption::Connection) => translated.connection = Some(value.clone()),
             Some(ForeignOption::Unneeded(reason)) => translated.warn(name, &reason),
             Some(ForeignOption::Refused(advice)) => {
                 return Err(Error::unsupported(format!("the storage option {name} is not followed")).advice(advice));
@@ -156,7 +129,7 @@ pub(super) fn translate(options: &BTreeMap<String, String>) -> Result<Translated
         }
     }
     for (own, value) in converted {
-        let is_given = translated.options.keys().any(|name| is_same_option(name, own));
+        let is_given = translated.options.keys().any(|name| is_same(name, own));
         if !is_given {
             translated.options.insert(own.to_owned(), value);
         }
@@ -174,6 +147,3 @@ impl TranslatedOptions {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

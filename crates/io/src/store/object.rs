@@ -8,8 +8,10 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::error::{is_not_partial, is_range_behind_end, is_range_not_satisfiable, replaced, store_error};
+use super::kind::{ConditionalParts, RemoteStore, StoreKind};
 use super::local::{open_file, orphaned_files};
 use super::object_info::ObjectInfo;
 use crate::fetch::buffers::{Buffer, collect_body};
@@ -20,6 +22,10 @@ use crate::profile::Stopwatch;
 use crate::read_permit::ReadPermit;
 use crate::{Error, Job, PathProfile, Pipe, RequestKind, Result};
 
+/// Characters of a name that a URL has encoded.
+const URL_PATH: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`').add(b'{').add(b'}');
+
 /// A store as a job uses it: wrapped by retries and the job's meter.
 #[derive(Debug, Clone)]
 pub struct JobStore {
@@ -28,7 +34,9 @@ pub struct JobStore {
     /// What to put in front of an object's path to make the URL that a user knows: `s3://bucket/` or `/`.
     pub url_prefix: String,
     /// How its objects are reached.
-    pub kind: StoreKind,
+    pub access: StoreAccess,
+    /// What it is, where it is a remote store that a URL names.
+    pub remote: Option<Arc<RemoteStore>>,
     /// Latencies and bandwidths seen so far on this store, by every job of the process.
     pub observed: Arc<crate::profile::Observations>,
     /// The pipe whose bytes these are, instead of the store's or spooled to a file of this machine; it gives its name.
@@ -39,7 +47,7 @@ pub struct JobStore {
 
 /// How the objects of a store are reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StoreKind {
+pub enum StoreAccess {
     /// `/` and an object's path is a file of this machine, which is opened without the store.
     LocalFiles,
     /// The store answers at once, on the thread that asks it.
@@ -77,12 +85,12 @@ pub struct Tail {
 impl JobStore {
     /// Whether objects are read by blocking calls on the thread that needs them.
     pub const fn is_local(&self) -> bool {
-        !matches!(self.kind, StoreKind::Remote)
+        !matches!(self.access, StoreAccess::Remote)
     }
 
     /// Whether objects are files of this machine.
     pub const fn has_local_files(&self) -> bool {
-        matches!(self.kind, StoreKind::LocalFiles)
+        matches!(self.access, StoreAccess::LocalFiles)
     }
 
     /// A store of the caller's own, or one wrapped anew: its requests go over the I/O runtime as those of a remote
@@ -91,7 +99,8 @@ impl JobStore {
         Self {
             store,
             url_prefix: url_prefix.to_owned(),
-            kind: StoreKind::Remote,
+            access: StoreAccess::Remote,
+            remote: None,
             observed: Arc::new(crate::profile::Observations::new(start)),
             pipe: None,
             job: job.clone(),
@@ -107,8 +116,29 @@ impl JobStore {
     pub fn url(&self, path: &Path) -> String {
         match &self.pipe {
             Some(pipe) => pipe.name().to_owned(),
+            None if self.kind().is_some_and(|kind| kind.has_encoded_names) => {
+                format!("{}{}", self.url_prefix, utf8_percent_encode(path.as_ref(), URL_PATH))
+            }
             None => format!("{}{path}", self.url_prefix),
         }
+    }
+
+    /// What kind of store it is, where it is a remote one that a URL names.
+    pub fn kind(&self) -> Option<&'static StoreKind> {
+        self.remote.as_ref().map(|remote| remote.kind)
+    }
+
+    /// Refuses writes to a store that takes none.
+    pub(crate) fn check_writable(&self, path: &Path) -> Result<()> {
+        match self.kind().filter(|kind| !kind.can_write) {
+            Some(kind) => Err(kind.read_only(&self.url(path))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether an object of several parts that must not replace one is made under another name, and copied.
+    pub(crate) fn copies_conditional_parts(&self) -> bool {
+        self.kind().is_some_and(|kind| kind.conditional_parts == ConditionalParts::OnCopy)
     }
 
     /// The object at `path`, of unknown size. No request is sent.
@@ -168,6 +198,7 @@ impl JobStore {
 
     /// Like [`Self::delete`], of a file of this machine that is one of several: [`Job::sync_folders`] has the disk forget their names.
     pub fn delete_in_group(&self, path: &Path) -> Result<()> {
+        self.check_writable(path)?;
         let (store, path, url) = (Arc::clone(&self.store), path.clone(), self.url(path));
         self.wait(async move { store.delete(&path).await.map_err(|e| store_error(e, &url)) })
     }

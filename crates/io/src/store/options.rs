@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use super::credentials::Credentials;
 pub use super::foreign_options::RETRY_TIME_OPTION;
-use super::foreign_options::translate;
+use super::foreign_options::translate_common;
 use crate::option::RETRY_TIME;
 use crate::{Error, Result};
 
-/// Settings of a store by name: the `AWS_*` variables of the environment, overridden by `--storage-option k=v`.
+/// Settings of stores by name. They win over the variables of the environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StorageOptions {
-    /// Lower-case keys as `object_store` names them (`aws_access_key_id`, `aws_endpoint_url`, `aws_allow_http`, …).
+    /// Lower-case keys as `object_store` names them (`aws_access_key_id`, `google_base_url`, `azure_storage_account_name`, …).
     pub options: BTreeMap<String, String>,
     /// Who hands out the store's credentials. Keys among the options are not used then.
     pub credentials: Option<Credentials>,
@@ -30,7 +30,7 @@ impl StorageOptions {
     /// # Errors
     /// `Usage` where it is not a time.
     pub fn retry_time(&self) -> Result<Option<Duration>> {
-        let options = translate(&self.options)?.options;
+        let options = translate_common(&self.options)?.options;
         let found = options.iter().find(|(name, _)| name.eq_ignore_ascii_case(RETRY_TIME_OPTION));
         let wrong = |e| Error::usage(format!("{RETRY_TIME}: {e}")).advice("write a time such as 60s, 5m or 0s");
         found.map(|(_, text)| humantime::parse_duration(text).map_err(wrong)).transpose()

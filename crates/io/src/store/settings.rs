@@ -1,76 +1,94 @@
-//! What a user says of an S3 store: variables of the environment and storage options, checked before anything is sent.
+//! What a user says of a store: variables of the environment and storage options, checked before anything is sent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use object_store::aws::AmazonS3ConfigKey;
 use url::{Host, Url};
 
-use super::aws_profile::profile_settings;
 use super::credentials::Credentials;
 use super::error::unknown_option;
-use super::foreign_options::{config_key, is_foreign_option, translate};
+use super::foreign_options::{is_common_option, is_same_option, translate};
+use super::kind::{STORE_KINDS, StoreKind};
 use crate::option::STORAGE_OPTION;
 use crate::{ALLOW_FOREIGN_PATHS, Error, RETRY_TIME_OPTION, Result, StorageOptions};
 
 /// Settings by the names of `object_store`. Those of the options win over the environment's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Settings {
-    settings: BTreeMap<String, String>,
+    kind: &'static StoreKind,
+    values: BTreeMap<String, String>,
+    /// The names of those that options give.
+    options: BTreeSet<String>,
     credentials: Option<Credentials>,
+    /// Where the credentials come from, where that is none of the settings.
+    source: Option<String>,
     retry_time: Option<Duration>,
 }
 
-/// Settings that are addresses.
-const ADDRESSES: [AmazonS3ConfigKey; 3] =
-    [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint, AmazonS3ConfigKey::MetadataEndpoint];
+/// Settings on their way: a kind of store adds its defaults between those of the environment and those of the options.
+#[derive(Debug)]
+pub(crate) struct SettingsDraft {
+    settings: Settings,
+}
 
 impl Settings {
     /// The settings of this process and of one store.
     ///
     /// An option that no store knows, a value that no request can carry, and an address that is none are errors of kind
     /// `Usage`. They name the setting, and do not show its value: it may be a secret.
-    pub(crate) fn gather(options: &StorageOptions) -> Result<Self> {
-        let translated = translate(&options.options)?;
-        let mut settings = BTreeMap::new();
+    pub(crate) fn gather(kind: &'static StoreKind, options: &StorageOptions) -> Result<Self> {
+        let translated = translate(kind, &options.options)?;
+        let settings = Self {
+            kind,
+            values: BTreeMap::new(),
+            options: BTreeSet::new(),
+            credentials: options.credentials.clone(),
+            source: None,
+            retry_time: options.retry_time()?,
+        };
+        let mut draft = SettingsDraft { settings };
         for (name, value) in std::env::vars_os() {
-            let Some(name) = name.to_str().filter(|name| name.starts_with("AWS_")) else { continue };
-            // Variables that only other tools know (AWS_PROFILE, AWS_PAGER, …) are not for us.
-            let Some(key) = config_key(name) else { continue };
+            let Some(name) = name.to_str().filter(|name| (kind.is_variable)(name)) else { continue };
+            // Variables that only other tools know (AWS_PAGER, …) are not for us.
+            let Some(setting) = setting_of(kind, name) else { continue };
             // What an option replaces is not looked at.
-            if translated.options.keys().any(|option| config_key(option) == Some(key)) {
+            if translated.options.keys().any(|option| setting_of(kind, option).as_ref() == Some(&setting)) {
                 continue;
             }
             let value = value.to_str().ok_or_else(|| Error::usage(format!("the variable {name} is not UTF-8")))?;
-            check(name, key, value)?;
-            settings.insert(key.as_ref().to_owned(), value.to_owned());
+            draft.set(name, &setting, value)?;
         }
-        let mut keys = translated.options.keys().filter_map(|name| config_key(name));
-        if translated.profile.is_some() || keys.any(|key| key == AmazonS3ConfigKey::AccessKeyId) {
-            // A token of the environment belongs to the environment's keys.
-            settings.remove(AmazonS3ConfigKey::Token.as_ref());
-        }
-        if let Some(profile) = &translated.profile {
-            for (name, value) in profile_settings(profile)? {
-                let key = config_key(name).ok_or_else(|| unknown_option(name))?;
-                check(&format!("{name} of the profile {profile:?}"), key, &value)?;
-                settings.insert(key.as_ref().to_owned(), value);
-            }
-        }
+        (kind.defaults)(&mut draft, &translated)?;
         for (name, value) in &translated.options {
             if is_own_option(name) {
                 continue;
             }
-            let key = config_key(name).ok_or_else(|| unknown_option(name))?;
-            check(&format!("the storage option {name}"), key, value)?;
-            settings.insert(key.as_ref().to_owned(), value.clone());
+            match setting_of(kind, name) {
+                Some(setting) => {
+                    draft.set(&format!("the storage option {name}"), &setting, value)?;
+                    draft.settings.options.insert(setting);
+                }
+                // The other side of a copy may be of another kind.
+                None if is_known_option(name) => {}
+                None => return Err(unknown_option(name)),
+            }
         }
-        Ok(Self { settings, credentials: options.credentials.clone(), retry_time: options.retry_time()? })
+        Ok(draft.settings)
     }
 
     /// A setting by any of its names.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
-        self.settings.get(config_key(name)?.as_ref()).map(String::as_str)
+        self.values.get(&setting_of(self.kind, name)?).map(String::as_str)
+    }
+
+    /// Whether a setting is given and true.
+    pub(crate) fn is_true(&self, name: &str) -> bool {
+        self.value(name).is_some_and(is_true)
+    }
+
+    /// Whether an option gives a setting.
+    pub(crate) fn is_option(&self, name: &str) -> bool {
+        setting_of(self.kind, name).is_some_and(|setting| self.options.contains(&setting))
     }
 
     /// Who hands out credentials, if it is none of the settings.
@@ -78,30 +96,99 @@ impl Settings {
         self.credentials.as_ref()
     }
 
+    /// Where the credentials come from, where a profile says it.
+    pub(crate) fn source(&self) -> Option<&str> {
+        self.source.as_deref()
+    }
+
     /// The time within which failed requests are repeated, where an option says it.
     pub(crate) fn retry_time(&self) -> Option<Duration> {
         self.retry_time
     }
 
-    /// All settings but the bucket: the URL names that, and AWS_BUCKET must not override it.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (AmazonS3ConfigKey, &str)> {
-        let known = self.settings.iter().filter_map(|(name, value)| Some((config_key(name)?, value.as_str())));
-        known.filter(|(key, _)| *key != AmazonS3ConfigKey::Bucket)
+    /// All settings by their names.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Where the store is, if it is none of Amazon's.
-    pub(crate) fn endpoint(&self) -> Result<Option<Url>> {
-        let text = self.value("aws_endpoint_url_s3").or(self.value("aws_endpoint_url"));
-        let Some(text) = text else { return Ok(None) };
-        let endpoint = address("AWS_ENDPOINT_URL", text)?;
-        let allows_http = self.value("aws_allow_http").is_some_and(is_true);
-        if endpoint.scheme() == "http" && !allows_http {
+    /// The server that a setting names, where it is not the provider's own. Plain http needs leave by another setting.
+    pub(crate) fn endpoint(&self, name: &str, allow_http: &str) -> Result<Option<Url>> {
+        let Some(text) = self.value(name) else { return Ok(None) };
+        let endpoint = address(name, text)?;
+        if endpoint.scheme() == "http" && !self.is_true(allow_http) {
             return Err(Error::usage("the endpoint is plain http, which is not allowed by default").advice(format!(
-                "set AWS_ALLOW_HTTP=true or {}, or use an https endpoint",
-                STORAGE_OPTION.to("aws_allow_http=true")
+                "set {}=true or {}, or use an https endpoint",
+                allow_http.to_ascii_uppercase(),
+                STORAGE_OPTION.to(format!("{allow_http}=true"))
             )));
         }
         Ok(Some(endpoint))
+    }
+}
+
+impl SettingsDraft {
+    /// A variable of the environment that is no setting of `object_store`; `None` where it is empty.
+    pub(crate) fn variable(&self, name: &str) -> Result<Option<String>> {
+        match std::env::var(name) {
+            Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
+            Err(std::env::VarError::NotPresent) => Ok(None),
+            Err(std::env::VarError::NotUnicode(_)) => Err(Error::usage(format!("the variable {name} is not UTF-8"))),
+        }
+    }
+
+    /// A setting by any of its names.
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
+        self.settings.value(name)
+    }
+
+    /// Whether two names are of one setting.
+    pub(crate) fn is_same(&self, one: &str, other: &str) -> bool {
+        is_same_option(self.settings.kind, one, other)
+    }
+
+    /// Whether somebody hands out credentials.
+    pub(crate) fn has_credentials(&self) -> bool {
+        self.settings.credentials.is_some()
+    }
+
+    /// Sets a value, which `says` says.
+    pub(crate) fn set(&mut self, says: &str, name: &str, value: &str) -> Result<()> {
+        let setting = setting_of(self.settings.kind, name).ok_or_else(|| unknown_option(name))?;
+        check(says, value)?;
+        if self.settings.kind.addresses.contains(&setting.as_str()) {
+            address(says, value)?;
+        }
+        self.settings.values.insert(setting, value.to_owned());
+        Ok(())
+    }
+
+    /// Sets a value, which `says` says, where nothing else gives it.
+    pub(crate) fn check_default(&mut self, says: &str, name: &str, value: &str) -> Result<()> {
+        if self.value(name).is_some() { Ok(()) } else { self.set(says, name, value) }
+    }
+
+    /// Sets a value of ours where nothing else gives it.
+    pub(crate) fn set_default(&mut self, name: &str, value: &str) {
+        if let Some(setting) = setting_of(self.settings.kind, name) {
+            self.settings.values.entry(setting).or_insert_with(|| value.to_owned());
+        }
+    }
+
+    /// Takes a value away.
+    pub(crate) fn remove(&mut self, name: &str) {
+        if let Some(setting) = setting_of(self.settings.kind, name) {
+            self.settings.values.remove(&setting);
+        }
+    }
+
+    /// Has a provider hand out credentials.
+    pub(crate) fn set_credentials(&mut self, credentials: Credentials) {
+        self.settings.credentials = Some(credentials);
+    }
+
+    /// Notes where the credentials come from.
+    pub(crate) fn set_source(&mut self, source: String) {
+        self.settings.source = Some(source);
     }
 }
 
@@ -112,6 +199,9 @@ impl StorageOptions {
     /// `Usage`, with the nearest known name.
     pub fn check_names(&self) -> Result<()> {
         self.retry_time()?;
+        for kind in STORE_KINDS {
+            translate(kind, &self.options)?;
+        }
         match self.options.keys().find(|name| !is_known_option(name)) {
             None => Ok(()),
             Some(name) => Err(unknown_option(name)),
@@ -119,9 +209,15 @@ impl StorageOptions {
     }
 }
 
+/// The setting of a kind of store that a name stands for, in letters of any case.
+fn setting_of(kind: &StoreKind, name: &str) -> Option<String> {
+    (kind.setting)(&name.to_ascii_lowercase())
+}
+
 /// Whether a store or a table knows a storage option.
 fn is_known_option(name: &str) -> bool {
-    is_own_option(name) || config_key(name).is_some() || is_foreign_option(name)
+    let lower = name.to_ascii_lowercase();
+    is_own_option(name) || is_common_option(&lower) || STORE_KINDS.iter().any(|kind| kind.knows_option(&lower))
 }
 
 /// Whether it is an option of ours, which `object_store` does not know.
@@ -133,7 +229,7 @@ fn is_true(value: &str) -> bool {
     matches!(value.to_ascii_lowercase().as_str(), "true" | "1" | "yes" | "on" | "y")
 }
 
-fn check(name: &str, key: AmazonS3ConfigKey, value: &str) -> Result<()> {
+fn check(name: &str, value: &str) -> Result<()> {
     // They go into headers, where a line break would begin another one.
     if let Some(at) = value.bytes().position(|byte| !(b' '..=b'~').contains(&byte)) {
         let what = match value.as_bytes().get(at) {
@@ -143,9 +239,6 @@ fn check(name: &str, key: AmazonS3ConfigKey, value: &str) -> Result<()> {
         };
         return Err(Error::usage(format!("{name} has {what}, as character {}", at + 1))
             .advice("set it anew: a file that it was read from may end its lines differently"));
-    }
-    if ADDRESSES.contains(&key) {
-        address(name, value)?;
     }
     Ok(())
 }
@@ -185,6 +278,22 @@ pub(crate) fn protects_bodies(endpoint: Option<&Url>) -> bool {
         None => false,
     };
     endpoint.scheme() == "https" || is_here
+}
+
+/// The error of settings that no client can be made with, which names the one that is refused. Its value is not shown: it may be a
+/// secret. `is_refused` tries one alone.
+pub(crate) fn refused_setting(
+    kind: &StoreKind,
+    settings: &Settings,
+    error: object_store::Error,
+    is_refused: impl Fn(&str, &str) -> bool,
+) -> Error {
+    match settings.all().find(|(name, value)| is_refused(name, value)) {
+        Some((name, _)) => Error::usage(format!("the value of the {} setting {name} is not valid", kind.name)),
+        None => Error::usage(format!("the {} settings contradict each other", kind.name)),
+    }
+    .advice(format!("check {STORAGE_OPTION} and the variables of the environment"))
+    .caused_by(error)
 }
 
 #[cfg(test)]

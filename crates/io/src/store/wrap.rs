@@ -22,12 +22,16 @@ pub(crate) use self::attempt::AttemptConnector;
 pub(crate) use self::conditional::if_absent;
 pub use self::failing::{Failing, FailingOptions, Operation};
 pub use self::metered::Metered;
-pub(crate) use self::no_redirect::Refused;
+pub(crate) use self::no_redirect::{NoRedirectConnector, Refused};
 pub use self::retrying::{RetryPolicy, Retrying};
 pub use self::throttled::{ThrottleOptions, Throttled};
 
 /// Reads ranges by a wrapper's own `get_opts`, close ones together: the wrapped store's `get_ranges` would go past it.
-async fn ranges_by_get(store: &impl ObjectStore, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+pub(crate) async fn ranges_by_get(
+    store: &impl ObjectStore,
+    location: &Path,
+    ranges: &[Range<u64>],
+) -> Result<Vec<Bytes>> {
     let read = |range: Range<u64>| async move {
         let options = GetOptions { range: Some(range.into()), ..GetOptions::default() };
         store.get_opts(location, options).await?.bytes().await

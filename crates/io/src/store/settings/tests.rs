@@ -3,11 +3,12 @@
 use url::Url;
 
 use super::{Settings, protects_bodies};
+use crate::store::s3::S3;
 use crate::{ErrorKind, Result, StorageOptions};
 
 fn settings(name: &str, value: &str) -> Result<Settings> {
     let options = [(name.to_owned(), value.to_owned()), ("aws_allow_http".to_owned(), "true".to_owned())];
-    Settings::gather(&StorageOptions::from_iter(options))
+    Settings::gather(&S3, &StorageOptions::from_iter(options))
 }
 
 #[test]
@@ -52,7 +53,7 @@ fn addresses_that_are_none_are_named_and_not_shown() {
     }
     for value in ["http://host:9000", "https://s3.example.org/", "HTTP://[::1]:9000", "http://10.0.0.7/below"] {
         let settings = settings("endpoint", value).unwrap();
-        assert!(settings.endpoint().unwrap().is_some(), "{value}");
+        assert!(settings.endpoint("aws_endpoint", "aws_allow_http").unwrap().is_some(), "{value}");
     }
 }
 

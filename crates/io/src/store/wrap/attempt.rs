@@ -14,6 +14,9 @@ use object_store::{ClientOptions, Result};
 
 use super::conditional::ConditionalConnector;
 use super::retrying::{STALL, upload_time};
+use crate::profile::Observations;
+use crate::store::azure::AzureSigner;
+use crate::store::kind::StoreKind;
 
 /// Attempts to reach a store that has never answered: its address is probably wrong.
 const FIRST_CONTACT_ATTEMPTS: u32 = 6;
@@ -22,11 +25,12 @@ const FIRST_CONTACT_ATTEMPTS: u32 = 6;
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// Makes HTTP clients whose attempts are bounded.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct AttemptConnector {
     inner: ConditionalConnector,
     retry_time: Duration,
     contact: Arc<Contact>,
+    observed: Arc<Observations>,
 }
 
 /// The servers of one store, as far as they have been reached.
@@ -38,8 +42,14 @@ struct Contact {
 
 impl AttemptConnector {
     /// Clients of one store. `retry_time` is the time within which attempts are repeated; no wait is longer.
-    pub(crate) fn new(retry_time: Duration) -> Self {
-        Self { inner: ConditionalConnector::default(), retry_time, contact: Arc::default() }
+    pub(crate) fn new(kind: &'static StoreKind, retry_time: Duration, observed: &Arc<Observations>) -> Self {
+        let observed = Arc::clone(observed);
+        Self { inner: ConditionalConnector::new(kind), retry_time, contact: Arc::default(), observed }
+    }
+
+    /// Has conditional requests signed again.
+    pub(crate) fn set_signer(&mut self, signer: AzureSigner) {
+        self.inner.set_signer(signer);
     }
 }
 
@@ -49,6 +59,7 @@ impl HttpConnector for AttemptConnector {
             inner: self.inner.connect(options)?,
             longest_wait: LONGEST_WAIT.min(self.retry_time),
             contact: Arc::clone(&self.contact),
+            observed: Arc::clone(&self.observed),
         };
         Ok(HttpClient::new(client))
     }
@@ -59,6 +70,7 @@ struct AttemptClient {
     inner: HttpClient,
     longest_wait: Duration,
     contact: Arc<Contact>,
+    observed: Arc<Observations>,
 }
 
 #[async_trait]
@@ -73,6 +85,11 @@ impl HttpService for AttemptClient {
         match outcome {
             Ok(response) => {
                 self.contact.has_answered.store(true, Ordering::Relaxed);
+                if let Some(date) = response.headers().get("date").and_then(|value| value.to_str().ok())
+                    && let Ok(date) = chrono::DateTime::parse_from_rfc2822(date)
+                {
+                    self.observed.observe_clock(date.timestamp());
+                }
                 if let Some(wait) = retry_after(&response) {
                     tokio::time::sleep(wait.min(self.longest_wait)).await;
                 }
@@ -94,10 +111,13 @@ impl AttemptClient {
     }
 }
 
+/// Headers that name what an object is a copy of: of S3, of Google and of Azure.
+const COPY_SOURCES: [&str; 3] = ["x-amz-copy-source", "x-goog-copy-source", "x-ms-copy-source"];
+
 /// The time that an attempt may take until the answer begins. `None` where the server works meanwhile: copies of objects, and
 /// the end of multipart uploads.
 fn time_limit(request: &HttpRequest) -> Option<Duration> {
-    if request.method().as_str() == "POST" || request.headers().contains_key("x-amz-copy-source") {
+    if request.method().as_str() == "POST" || COPY_SOURCES.iter().any(|name| request.headers().contains_key(*name)) {
         return None;
     }
     Some(STALL + upload_time(request.body().content_length()))

@@ -17,6 +17,7 @@ use object_store::{
 };
 
 use super::no_redirect::NoRedirectConnector;
+use crate::store::kind::StoreKind;
 use crate::{Meter, RequestKind};
 
 tokio::task_local! {
@@ -224,55 +225,37 @@ impl MultipartUpload for MeteredUpload {
 }
 
 /// Makes HTTP clients that count each request they send for the job on whose behalf it goes out.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct CountingConnector {
     inner: NoRedirectConnector,
+    kind: &'static StoreKind,
+}
+
+impl CountingConnector {
+    pub(crate) fn new(kind: &'static StoreKind) -> Self {
+        Self { inner: NoRedirectConnector::new(!kind.can_write), kind }
+    }
 }
 
 impl HttpConnector for CountingConnector {
     fn connect(&self, options: &ClientOptions) -> Result<HttpClient> {
-        Ok(HttpClient::new(CountingClient { inner: self.inner.connect(options)? }))
+        Ok(HttpClient::new(CountingClient { inner: self.inner.connect(options)?, kind: self.kind }))
     }
 }
 
 #[derive(Debug)]
 struct CountingClient {
     inner: HttpClient,
+    kind: &'static StoreKind,
 }
 
 #[async_trait]
 impl HttpService for CountingClient {
     async fn call(&self, request: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
-        if let Some(kind) = kind_of(&request) {
+        if let Some(kind) = (self.kind.bill)(&request) {
             // Requests without a payer (credentials fetched in the background) are nobody's.
             let _ = PAYER.try_with(|meter| meter.bill(kind, 1));
         }
         self.inner.execute(request).await
     }
-}
-
-/// How S3 bills a request. `None`: it is not one to a bucket.
-fn kind_of(request: &HttpRequest) -> Option<RequestKind> {
-    let query = request.uri().query().unwrap_or_default();
-    // Every signed request to S3 carries this header; requests for credentials do not.
-    let to_bucket =
-        request.headers().contains_key("x-amz-content-sha256") || !is_credentials_path(request.uri().path());
-    if !to_bucket {
-        return None;
-    }
-    match request.method().as_str() {
-        "GET" if query.contains("list-type=") => Some(RequestKind::List),
-        "GET" => Some(RequestKind::Get),
-        "HEAD" => Some(RequestKind::Head),
-        "PUT" => Some(RequestKind::Put),
-        "POST" if query.starts_with("delete") => Some(RequestKind::Delete),
-        "POST" => Some(RequestKind::Put),
-        "DELETE" => Some(RequestKind::Delete),
-        _ => None,
-    }
-}
-
-/// Instance metadata, container credentials and STS.
-fn is_credentials_path(path: &str) -> bool {
-    path.starts_with("/latest/") || path.starts_with("/v2/credentials") || path == "/"
 }

@@ -22,30 +22,45 @@ use reqwest::tls::Certificate;
 use reqwest::{NoProxy, Proxy};
 
 /// Makes clients that follow no redirect.
-#[derive(Debug, Default)]
-pub(crate) struct NoRedirectConnector;
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NoRedirectConnector {
+    /// Redirects are answers, which the caller follows or refuses.
+    answers_redirects: bool,
+}
+
+impl NoRedirectConnector {
+    /// Clients of a store. Where `answers_redirects` is true, a redirect is an answer and no error.
+    pub(crate) fn new(answers_redirects: bool) -> Self {
+        Self { answers_redirects }
+    }
+}
 
 impl HttpConnector for NoRedirectConnector {
     fn connect(&self, options: &ClientOptions) -> Result<HttpClient> {
-        Ok(HttpClient::new(NoRedirectClient { inner: HttpClient::new(client(options)?) }))
+        Ok(HttpClient::new(NoRedirectClient {
+            inner: HttpClient::new(client(options)?),
+            answers_redirects: self.answers_redirects,
+        }))
     }
 }
 
 #[derive(Debug)]
 struct NoRedirectClient {
     inner: HttpClient,
+    answers_redirects: bool,
 }
 
 #[async_trait]
 impl HttpService for NoRedirectClient {
     async fn call(&self, request: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
         let method = request.method().clone();
+        let is_azure = request.headers().contains_key("x-ms-version");
         let response = self.inner.execute(request).await.map_err(broken_off)?;
         let status = response.status();
-        if status.is_redirection() && status.as_u16() != NOT_MODIFIED {
+        if status.is_redirection() && status.as_u16() != NOT_MODIFIED && !self.answers_redirects {
             return Err(refuse(Refused::redirect(&response)));
         }
-        if status.is_success() && !is_answer(method.as_str(), status.as_u16()) {
+        if status.is_success() && !is_answer(method.as_str(), status.as_u16(), is_azure) {
             return Err(refuse(Refused::NoAnswer { method: method.to_string(), status: status.as_u16() }));
         }
         Ok(response)
@@ -70,11 +85,12 @@ fn broken_off(error: HttpError) -> HttpError {
 const NOT_MODIFIED: u16 = 304;
 
 /// Whether a store that has done what it was asked for answers so.
-fn is_answer(method: &str, status: u16) -> bool {
+fn is_answer(method: &str, status: u16, is_azure: bool) -> bool {
     match method {
         "GET" | "HEAD" => matches!(status, 200 | 206),
         "DELETE" => matches!(status, 200 | 202 | 204),
-        _ => matches!(status, 200 | 201),
+        // Azure has begun to copy an object, or answers for each of several.
+        _ => matches!(status, 200 | 201) || status == 202 && is_azure,
     }
 }
 

@@ -36,6 +36,9 @@ pub struct RetryPolicy {
     pub repeated_below: Duration,
 }
 
+/// The time that the download of a file may take.
+const LONGEST_DOWNLOAD: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The time without progress after which a request is given up.
 pub(super) const STALL: Duration = Duration::from_secs(20);
 
@@ -56,6 +59,12 @@ impl RetryPolicy {
     /// For a store that repeats failed requests itself, for `retry_time`: bodies and listings that break off remain.
     pub fn bodies_only(retry_time: Duration) -> Self {
         Self { repeat_requests: false, retries: 3, repeated_below: retry_time, ..Self::default() }
+    }
+
+    /// For a server of files whose client repeats nothing, and which may send a whole file before the range that was asked for.
+    pub(crate) fn downloads(retry_time: Duration) -> Self {
+        let retries = if retry_time.is_zero() { 0 } else { 5 };
+        Self { retries, repeated_below: LONGEST_DOWNLOAD, ..Self::default() }
     }
 
     /// The time that a request may take with all repetitions below.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
-use crate::{Error, Job};
+use crate::{Error, Job, Location};
 
 /// Answers one PUT, and gives what its header says of the body's hash.
 fn hash_of_one_put(more: &[(&str, &str)]) -> String {
@@ -33,7 +33,7 @@ fn hash_of_one_put(more: &[(&str, &str)]) -> String {
     ];
     let settings = settings.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let options = settings.collect();
-    let store = super::s3("bucket", &options, &Job::default()).unwrap();
+    let (store, _) = Location::parse("s3://bucket/name").unwrap().open(&options, &Job::default()).unwrap();
     let (put, path) = (Arc::clone(&store.store), Path::from("name"));
     store.wait(async move { put.put(&path, "the body".into()).await.map_err(Error::unexpected) }).unwrap();
     server.join().unwrap()
@@ -55,7 +55,7 @@ fn a_setting_that_cannot_be_used_is_named_without_its_value() {
             [("aws_endpoint_url", "http://127.0.0.1:9"), ("aws_allow_http", "true"), ("aws_access_key_id", "me")];
         let options = options.into_iter().chain([("aws_secret_access_key", "mine"), (name, "hunter2")]);
         let options = options.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let error = super::s3("bucket", &options, &Job::default()).err().unwrap();
+        let error = Location::parse("s3://bucket/name").unwrap().open(&options, &Job::default()).err().unwrap();
         assert_eq!(error.kind(), crate::ErrorKind::Usage, "{name}: {error}");
         assert!(error.to_string().contains(name), "{name}: {error}");
         assert!(!error.to_string().contains("hunter2"), "{name}: {error}");

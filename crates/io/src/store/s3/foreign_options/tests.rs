@@ -1,6 +1,8 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{is_foreign_option, translate};
+use super::super::S3;
+use super::foreign_option;
+use crate::store::foreign_options::translate;
 use crate::{ErrorKind, StorageOptions};
 
 fn options(pairs: &[(&str, &str)]) -> StorageOptions {
@@ -26,7 +28,7 @@ fn options_of_other_tools_become_ours() {
         (&[("key", "a"), ("access_key_id", "b")], &[("access_key_id", "b")]),
     ];
     for (given, expected) in cases {
-        let translated = translate(&options(given).options).unwrap();
+        let translated = translate(&S3, &options(given).options).unwrap();
         assert_eq!(translated.options, options(expected).options, "{given:?}");
         assert_eq!(translated.warnings, Vec::<String>::new(), "{given:?}");
     }
@@ -44,7 +46,7 @@ fn options_without_effect_are_one_warning_a_reason() {
         ("max_retries", "5"),
         ("backoff_config.base", "2"),
     ];
-    let translated = translate(&options(&given).options).unwrap();
+    let translated = translate(&S3, &options(&given).options).unwrap();
     assert!(translated.options.is_empty(), "{translated:?}");
     assert_eq!(translated.warnings.len(), 3, "{translated:?}");
     let with = |part: &str| translated.warnings.iter().filter(|warning| warning.contains(part)).count();
@@ -57,7 +59,7 @@ fn options_without_effect_are_one_warning_a_reason() {
 #[test]
 fn options_that_no_tool_has_are_refused_with_the_nearest_name() {
     for name in ["aws_s3_allow_unsafe_renam", "retry_tme", "aws_acess_key_id", "ky"] {
-        assert!(!is_foreign_option(name), "{name}");
+        assert!(foreign_option(name).is_none(), "{name}");
         assert_eq!(options(&[(name, "x")]).check_names().unwrap_err().kind(), ErrorKind::Usage, "{name}");
     }
     let error = options(&[("retry_tme", "x")]).check_names().unwrap_err().to_string();

@@ -1,0 +1,225 @@
+//! Azure Blob Storage and Data Lake Storage.
+
+use std::sync::Arc;
+
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::client::HttpRequest;
+use object_store::path::Path;
+
+pub(crate) use self::signer::AzureSigner;
+use self::suffix::SuffixByHead;
+use super::foreign_options::{ForeignOption, TranslatedOptions};
+use super::kind::{
+    BuiltStore, ConditionalParts, StoreAddress, StoreAdvice, StoreClient, StoreIdentity, StoreKind, container_and_key,
+};
+use super::settings::{Settings, SettingsDraft, refused_setting};
+use crate::{Error, RequestKind, Result};
+
+mod signer;
+mod suffix;
+
+/// Containers of Azure, by the interface of blobs.
+pub(crate) static AZURE: StoreKind = StoreKind {
+    name: "Azure",
+    schemes: &["az", "abfss", "abfs", "azure", "adl"],
+    example: "az://container/key or abfss://container@account.dfs.core.windows.net/key",
+    can_list: true,
+    can_write: true,
+    can_put_if_absent: true,
+    conditional_parts: ConditionalParts::OnCompletion,
+    has_encoded_names: false,
+    container: "container",
+    common_options: &[
+        "azure_storage_account_name",
+        "azure_storage_account_key",
+        "azure_storage_sas_token",
+        "azure_storage_client_id",
+        "azure_storage_client_secret",
+        "azure_storage_tenant_id",
+        "azure_storage_endpoint",
+        "azure_use_azure_cli",
+        "azure_skip_signature",
+        "azure_allow_http",
+        "connection_string",
+    ],
+    addresses: &["azure_storage_endpoint", "azure_msi_endpoint", "azure_storage_authority_host"],
+    advice: StoreAdvice {
+        no_credentials: "set AZURE_STORAGE_ACCOUNT_NAME with AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, set \
+                         AZURE_USE_AZURE_CLI=true after `az login`, or set AZURE_SKIP_SIGNATURE=true for a public container",
+        denied: "check AZURE_STORAGE_ACCOUNT_NAME and its key, token or principal, and what they may do with this container",
+        no_container: "check the names of the account and of the container",
+        no_store: "check AZURE_STORAGE_ENDPOINT: what answers there is no Azure store",
+    },
+    is_variable: |name| name.starts_with("AZURE_") || matches!(name, "IDENTITY_ENDPOINT" | "MSI_ENDPOINT"),
+    setting: |name| name.parse::<AzureConfigKey>().ok().map(|key| key.as_ref().to_owned()),
+    foreign_option,
+    defaults,
+    parse,
+    bill,
+    build,
+};
+
+/// Options of adlfs and pyarrow.
+fn foreign_option(name: &str) -> Option<ForeignOption> {
+    use ForeignOption::{Alias, Connection, Converted, Unneeded};
+    Some(match name {
+        "anon" | "anonymous" => Alias("azure_skip_signature"),
+        "blob_storage_endpoint" | "endpoint_url" | "account_host" => Alias("azure_storage_endpoint"),
+        "connection_string" | "azure_storage_connection_string" => Connection,
+        "blob_storage_scheme" => {
+            Converted("azure_allow_http", |value| value.eq_ignore_ascii_case("http").then(|| "true".to_owned()))
+        }
+        "azure_storage_account" | "storage_account" => Alias("azure_storage_account_name"),
+        "blob_cache_timeout" | "block_size" | "socket_timeout" | "max_concurrency" => {
+            Unneeded("the requests of a read are planned, and nothing is cached between jobs".into())
+        }
+        _ => return None,
+    })
+}
+
+/// What a connection string says, of the option or of the variable that Azure's own tools read.
+fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -> Result<()> {
+    if let Some(account) = draft.variable("AZURE_STORAGE_ACCOUNT")? {
+        draft.set_default("azure_storage_account_name", &account);
+    }
+    let (given, says) = match &options.connection {
+        Some(text) => (text.clone(), "the storage option connection_string"),
+        None => match draft.variable("AZURE_STORAGE_CONNECTION_STRING")? {
+            Some(text) => (text, "AZURE_STORAGE_CONNECTION_STRING"),
+            None => return Ok(()),
+        },
+    };
+    let mut endpoint = None;
+    for part in given.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+        let (name, value) = part.split_once('=').ok_or_else(|| {
+            Error::usage(format!("{says} has a part without a value"))
+                .advice("copy it whole, as the portal of Azure shows it: AccountName=…;AccountKey=…;…")
+        })?;
+        match name.trim().to_ascii_lowercase().as_str() {
+            "accountname" => draft.set(says, "azure_storage_account_name", value)?,
+            "accountkey" => draft.set(says, "azure_storage_account_key", value)?,
+            "sharedaccesssignature" => draft.set(says, "azure_storage_sas_key", value)?,
+            "blobendpoint" => endpoint = Some(value.to_owned()),
+            "usedevelopmentstorage" if value.eq_ignore_ascii_case("true") => {
+                draft.set(says, "azure_storage_use_emulator", "true")?;
+            }
+            // Endpoints of queues and tables, and the scheme.
+            _ => {}
+        }
+    }
+    if let Some(endpoint) = endpoint {
+        if endpoint.starts_with("http://") {
+            draft.set_default("azure_allow_http", "true");
+        }
+        draft.set(says, "azure_storage_endpoint", &endpoint)?;
+    }
+    Ok(())
+}
+
+/// `az://container/key`, or `abfss://container@account.dfs.core.windows.net/key`. Keys are taken as they stand.
+fn parse(scheme: &str, rest: &str, shown: &str) -> Result<(StoreAddress, Path)> {
+    let (front, key) = rest.split_once('/').unwrap_or((rest, ""));
+    let is_file_system = matches!(scheme, "abfs" | "abfss" | "adl");
+    let (container, host) = match front.split_once('@') {
+        Some((container, host)) if is_file_system && !container.contains(':') => (container, Some(host)),
+        _ => (front, None),
+    };
+    let (container, path) = container_and_key(&AZURE, &format!("{container}/{key}"), shown)?;
+    let Some(host) = host else {
+        let url_prefix = format!("az://{container}/");
+        return Ok((StoreAddress { kind: &AZURE, url_prefix, container, account: None, query: None }, path));
+    };
+    let account = host.split_once('.').map(|(account, _)| account).filter(|account| !account.is_empty());
+    let Some(account) = account else {
+        return Err(Error::usage(format!("{host:?} names no account of Azure"))
+            .at(shown)
+            .advice("write abfss://container@account.dfs.core.windows.net/key"));
+    };
+    let url_prefix = format!("{scheme}://{container}@{host}/");
+    let account = Some(account.to_owned());
+    Ok((StoreAddress { kind: &AZURE, url_prefix, container, account, query: None }, path))
+}
+
+fn bill(request: &HttpRequest) -> Option<RequestKind> {
+    let path = request.uri().path();
+    // Every request to the store says the version of its interface; those for tokens do not.
+    if !request.headers().contains_key("x-ms-version") || path.ends_with("/token") {
+        return None;
+    }
+    let query = request.uri().query().unwrap_or_default();
+    Some(match request.method().as_str() {
+        "GET" if query.contains("comp=list") => RequestKind::List,
+        "GET" => RequestKind::Get,
+        "HEAD" => RequestKind::Head,
+        "POST" if query.contains("comp=batch") => RequestKind::Delete,
+        "PUT" | "POST" => RequestKind::Put,
+        "DELETE" => RequestKind::Delete,
+        _ => return None,
+    })
+}
+
+fn builder(container: &str, client: StoreClient) -> MicrosoftAzureBuilder {
+    MicrosoftAzureBuilder::new()
+        .with_client_options(client.options)
+        .with_http_connector(client.connector)
+        .with_retry(client.retry)
+        .with_container_name(container)
+}
+
+fn build(address: &StoreAddress, settings: &Settings, mut client: StoreClient) -> Result<BuiltStore> {
+    let endpoint = settings.endpoint("azure_storage_endpoint", "azure_allow_http")?;
+    let is_emulator = settings.is_true("azure_storage_use_emulator");
+    let account = address.account.as_deref().or_else(|| settings.value("azure_storage_account_name"));
+    if account.is_none() && !is_emulator {
+        return Err(Error::invalid("no account of Azure is named")
+            .advice("set AZURE_STORAGE_ACCOUNT_NAME, or write abfss://container@account.dfs.core.windows.net/key"));
+    }
+    if let (Some(account), Some(key)) = (account, settings.value("azure_storage_account_key")) {
+        client.connector.set_signer(AzureSigner::new(account, key)?);
+    }
+    let again = client.again();
+    let mut builder = builder(&address.container, client);
+    for (name, value) in settings.all() {
+        let Ok(key) = name.parse::<AzureConfigKey>() else { continue };
+        if !matches!(key, AzureConfigKey::ContainerName | AzureConfigKey::AccountName) {
+            builder = builder.with_config(key, value);
+        }
+    }
+    if let Some(account) = account {
+        builder = builder.with_account(account);
+    }
+    let store = builder.build().map_err(|error| {
+        let is_refused = |name: &str, value: &str| {
+            let Ok(key) = name.parse::<AzureConfigKey>() else { return false };
+            let plain = self::builder(&address.container, again.again()).with_account("any");
+            plain.with_config(key, value).build().is_err()
+        };
+        refused_setting(&AZURE, settings, error, is_refused)
+    })?;
+    let identity = StoreIdentity {
+        credentials: credentials(settings, is_emulator),
+        region: None,
+        endpoint: endpoint.map(|url| url.to_string()),
+    };
+    Ok(BuiltStore { store: Arc::new(SuffixByHead::new(Arc::new(store))), identity })
+}
+
+/// Where the credentials come from, in the order in which `object_store` looks for them.
+fn credentials(settings: &Settings, is_emulator: bool) -> String {
+    let given = |names: &[&str]| names.iter().all(|name| settings.value(name).is_some());
+    let principal = ["azure_storage_client_id", "azure_storage_tenant_id"];
+    let has = |more: &str| given(&principal) && given(&[more]);
+    match () {
+        () if settings.is_true("azure_skip_signature") => {
+            "none: requests are not signed (azure_skip_signature)".to_owned()
+        }
+        () if given(&["azure_storage_token"]) => "the token azure_storage_token".to_owned(),
+        () if given(&["azure_storage_account_key"]) => "the key of the account (azure_storage_account_key)".to_owned(),
+        () if has("azure_federated_token_file") => "workload identity (azure_federated_token_file)".to_owned(),
+        () if has("azure_storage_client_secret") => "a service principal (azure_storage_client_id)".to_owned(),
+        () if given(&["azure_storage_sas_key"]) => "a shared access signature (azure_storage_sas_token)".to_owned(),
+        () if settings.is_true("azure_use_azure_cli") => "the login of the Azure command line".to_owned(),
+        () if is_emulator => "the emulator's own key".to_owned(),
+        () => "the managed identity of a machine of Azure's".to_owned(),
+    }
+}

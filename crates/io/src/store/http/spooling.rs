@@ -1,0 +1,228 @@
+//! Files of servers without ranges: read once into a file of this machine, and served from there.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, StreamExt};
+use lakerace_exec::lock;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error as StoreError, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+};
+
+use super::files::{WholeFile, expected, ours};
+use crate::Error;
+use crate::store::error::is_transient;
+
+/// Time without a byte after which a download has broken off.
+const STALL: Duration = Duration::from_secs(20);
+
+/// Downloads of a file that breaks off each time.
+const ATTEMPTS: usize = 4;
+
+/// Bytes that are read from the file at once.
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// Wraps a store of which some files come whole whatever range is asked for. Such a file is downloaded once for one job.
+#[derive(Debug)]
+pub(crate) struct Spooling {
+    inner: Arc<dyn ObjectStore>,
+    files: Mutex<HashMap<Path, Arc<tokio::sync::Mutex<FileState>>>>,
+}
+
+/// What the first answer has told of a file.
+#[derive(Debug, Default)]
+enum FileState {
+    #[default]
+    Unknown,
+    Ranges,
+    Spooled(Arc<SpooledFile>),
+}
+
+/// A file that was downloaded. It has no name: it goes with the job.
+#[derive(Debug)]
+struct SpooledFile {
+    file: File,
+    meta: ObjectMeta,
+}
+
+impl Spooling {
+    pub(crate) fn new(inner: Arc<dyn ObjectStore>) -> Self {
+        Self { inner, files: Mutex::default() }
+    }
+
+    /// What is known of a file. Whoever asks while the first answer is on its way waits for it.
+    fn state(&self, location: &Path) -> Arc<tokio::sync::Mutex<FileState>> {
+        Arc::clone(lock(&self.files).entry(location.clone()).or_default())
+    }
+}
+
+impl SpooledFile {
+    /// Writes a body down, from its beginning again where it breaks off.
+    async fn download(inner: &Arc<dyn ObjectStore>, first: GetResult, options: &GetOptions) -> Result<Self> {
+        let location = first.meta.location.clone();
+        let mut answer = first;
+        for attempt in 1.. {
+            match Self::write_down(answer).await {
+                Err(error) if attempt < ATTEMPTS && is_transient(&error) => {
+                    answer = inner.get_opts(&location, options.clone()).await?;
+                }
+                done => return done,
+            }
+        }
+        Err(ours(Error::internal("no attempt was made")))
+    }
+
+    async fn write_down(answer: GetResult) -> Result<Self> {
+        let stated = answer.extensions.get::<WholeFile>().and_then(|whole| whole.size_bytes);
+        let mut meta = answer.meta.clone();
+        let mut body = answer.into_stream();
+        let mut file = tempfile::tempfile().map_err(io)?;
+        let mut size_bytes = 0;
+        while let Some(chunk) = tokio::time::timeout(STALL, body.next()).await.map_err(|_| stalled())? {
+            let chunk = chunk?;
+            size_bytes += chunk.len() as u64;
+            let written =
+                tokio::task::spawn_blocking(move || std::io::Write::write_all(&mut file, &chunk).map(|()| file));
+            file = written.await?.map_err(io)?;
+        }
+        if let Some(stated) = stated.filter(|stated| *stated != size_bytes) {
+            let text = format!("the server announced {stated} bytes and sent {size_bytes}");
+            return Err(ours(Error::unavailable(text).advice("run it again")));
+        }
+        meta.size = size_bytes;
+        Ok(Self { file, meta })
+    }
+
+    fn answer(self: &Arc<Self>, options: &GetOptions) -> Result<GetResult> {
+        if options.if_match.is_some() && options.if_match != self.meta.e_tag {
+            let path = self.meta.location.to_string();
+            return Err(StoreError::Precondition { path, source: "the file has another tag".into() });
+        }
+        let range = options.range.as_ref().map_or(0..self.meta.size, |range| expected(range, self.meta.size));
+        if range.start >= range.end && self.meta.size > 0 {
+            let text = "the range lies behind the end, status code: 416";
+            return Err(StoreError::Generic { store: "HTTP", source: text.into() });
+        }
+        Ok(GetResult {
+            payload: GetResultPayload::Stream(self.read(range.clone())),
+            meta: self.meta.clone(),
+            range,
+            attributes: object_store::Attributes::default(),
+            extensions: http::Extensions::default(),
+        })
+    }
+
+    fn read(self: &Arc<Self>, range: Range<u64>) -> BoxStream<'static, Result<Bytes>> {
+        let spooled = Arc::clone(self);
+        stream::unfold(range.start, move |at| {
+            let (spooled, end) = (Arc::clone(&spooled), range.end);
+            async move {
+                if at >= end {
+                    return None;
+                }
+                let len = CHUNK_BYTES.min(end - at);
+                let read = tokio::task::spawn_blocking(move || {
+                    let mut bytes = vec![0; len as usize];
+                    spooled.file.read_exact_at(&mut bytes, at).map(|()| Bytes::from(bytes))
+                });
+                let bytes = match read.await {
+                    Ok(read) => read.map_err(io),
+                    Err(error) => Err(StoreError::from(error)),
+                };
+                Some((bytes, at + len))
+            }
+        })
+        .boxed()
+    }
+}
+
+fn io(error: std::io::Error) -> StoreError {
+    ours(Error::from(error).at("the temporary file of a download"))
+}
+
+fn stalled() -> StoreError {
+    ours(Error::unavailable(format!("no byte came for {} s", STALL.as_secs())))
+}
+
+impl fmt::Display for Spooling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Spooling({})", self.inner)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Spooling {
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let state = self.state(location);
+        let mut state = state.lock().await;
+        match &*state {
+            FileState::Spooled(spooled) => return spooled.answer(&options),
+            FileState::Ranges => {
+                drop(state);
+                return self.inner.get_opts(location, options).await;
+            }
+            FileState::Unknown => {}
+        }
+        if options.head || options.range.is_none() {
+            drop(state);
+            let mut found = self.inner.get_opts(location, options).await?;
+            // A size that was found by a range has a body.
+            found.extensions.remove::<WholeFile>();
+            return Ok(found);
+        }
+        let answer = self.inner.get_opts(location, options.clone()).await?;
+        if answer.extensions.get::<WholeFile>().is_none() {
+            *state = FileState::Ranges;
+            return Ok(answer);
+        }
+        let spooled = Arc::new(SpooledFile::download(&self.inner, answer, &options).await?);
+        let found = spooled.answer(&options);
+        *state = FileState::Spooled(spooled);
+        found
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        crate::store::wrap::ranges_by_get(self, location, ranges).await
+    }
+
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        self.inner.put_opts(location, payload, opts).await
+    }
+
+    async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, opts).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list_with_offset(prefix, offset)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        self.inner.rename_opts(from, to, options).await
+    }
+}

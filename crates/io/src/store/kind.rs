@@ -1,0 +1,208 @@
+//! Kinds of remote stores. Each is one value beside its code, and one line of [`STORE_KINDS`].
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use object_store::client::HttpRequest;
+use object_store::path::Path;
+use object_store::{ClientOptions, ObjectStore, RetryConfig};
+
+use super::foreign_options::{ForeignOption, TranslatedOptions};
+use super::settings::{Settings, SettingsDraft};
+use super::wrap::AttemptConnector;
+use super::{azure, google, http, s3};
+use crate::option::STORAGE_OPTION;
+use crate::{Error, RequestKind, Result};
+
+/// All kinds of remote stores.
+pub(crate) static STORE_KINDS: [&StoreKind; 4] = [&s3::S3, &google::GOOGLE, &azure::AZURE, &http::HTTP];
+
+/// What a kind of store is called and can do, and how one is reached.
+pub struct StoreKind {
+    /// Its name in messages.
+    pub name: &'static str,
+    /// Schemes of its URLs, in lower case. The first one is its own.
+    pub schemes: &'static [&'static str],
+    /// A URL of an object, for advice.
+    pub example: &'static str,
+    /// It lists what it holds.
+    pub can_list: bool,
+    /// It takes and removes objects.
+    pub can_write: bool,
+    /// It makes an object only where nothing has its name: Delta tables and locks need that.
+    pub can_put_if_absent: bool,
+    /// How an object of several parts is made where nothing has its name.
+    pub(crate) conditional_parts: ConditionalParts,
+    /// Names of a URL are percent-encoded.
+    pub(crate) has_encoded_names: bool,
+    /// What it calls the first part of its URLs.
+    pub(crate) container: &'static str,
+    /// Storage options that users give most.
+    pub(crate) common_options: &'static [&'static str],
+    /// Settings that are addresses of servers.
+    pub(crate) addresses: &'static [&'static str],
+    /// What users can do about errors.
+    pub(crate) advice: StoreAdvice,
+    /// Whether a variable of the environment may be a setting.
+    pub(crate) is_variable: fn(&str) -> bool,
+    /// The name of a setting by any of its names in lower case.
+    pub(crate) setting: fn(&str) -> Option<String>,
+    /// The meaning of an option that other tools have, by its name in lower case.
+    pub(crate) foreign_option: fn(&str) -> Option<ForeignOption>,
+    /// Settings that neither options nor variables of its own give.
+    pub(crate) defaults: fn(&mut SettingsDraft, &TranslatedOptions) -> Result<()>,
+    /// The address and the path of a URL: its scheme in lower case, what follows it, and the URL as it may be shown.
+    pub(crate) parse: fn(&str, &str, &str) -> Result<(StoreAddress, Path)>,
+    /// How a request is billed; `None` where it is none to the store.
+    pub(crate) bill: fn(&HttpRequest) -> Option<RequestKind>,
+    /// Makes a client.
+    pub(crate) build: fn(&StoreAddress, &Settings, StoreClient) -> Result<BuiltStore>,
+}
+
+/// How an object of several parts is made on the condition that nothing has its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConditionalParts {
+    /// The request that completes it takes the condition.
+    OnCompletion,
+    /// It is completed under a hidden name, and copied under the condition.
+    OnCopy,
+}
+
+/// Advice of errors.
+pub(crate) struct StoreAdvice {
+    /// Nothing says who asks.
+    pub no_credentials: &'static str,
+    /// The store denies access.
+    pub denied: &'static str,
+    /// The bucket or container does not exist.
+    pub no_container: &'static str,
+    /// Something else than the store answers.
+    pub no_store: &'static str,
+}
+
+/// What stores are built with.
+pub(crate) struct StoreClient {
+    pub options: ClientOptions,
+    pub retry: RetryConfig,
+    pub connector: AttemptConnector,
+}
+
+/// A client of a store, and what `lakerace check` tells of it.
+pub(crate) struct BuiltStore {
+    pub store: Arc<dyn ObjectStore>,
+    pub identity: StoreIdentity,
+}
+
+/// Who asks a store, and where it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoreIdentity {
+    /// Where the credentials come from, in words. It has no secret.
+    pub credentials: String,
+    /// The region of the bucket, and where that was found.
+    pub region: Option<String>,
+    /// The server, where it is not the provider's own.
+    pub endpoint: Option<String>,
+}
+
+/// A remote store as a job uses it.
+#[derive(Debug, Clone)]
+pub struct RemoteStore {
+    /// Its kind.
+    pub kind: &'static StoreKind,
+    /// Who asks it, and where it is.
+    pub identity: StoreIdentity,
+}
+
+/// A bucket, a container or a server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct StoreAddress {
+    pub kind: &'static StoreKind,
+    /// What comes before an object's path in its URL: `s3://bucket/`.
+    pub url_prefix: String,
+    /// The bucket, the container or the server.
+    pub container: String,
+    /// The account that the URL names.
+    pub account: Option<String>,
+    /// The query of the URL, which may be a secret.
+    pub query: Option<String>,
+}
+
+impl StoreKind {
+    /// The kind of store that has this scheme, in letters of any case.
+    pub(crate) fn of_scheme(scheme: &str) -> Option<&'static Self> {
+        STORE_KINDS.into_iter().find(|kind| kind.schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
+    }
+
+    /// The kind of store that a URL is of.
+    pub(crate) fn of_url(url: &str) -> Option<&'static Self> {
+        Self::of_scheme(url.split_once("://")?.0)
+    }
+
+    /// Whether an option is one of its settings, or of other tools for the same store.
+    pub(crate) fn knows_option(&self, name: &str) -> bool {
+        (self.setting)(name).is_some() || (self.foreign_option)(name).is_some()
+    }
+
+    /// The error of a write to a store that takes none.
+    pub(crate) fn read_only(&self, url: &str) -> Error {
+        Error::unsupported(format!("{} locations are read only", self.name))
+            .at(url)
+            .advice("write to a local path or to an object store")
+    }
+
+    /// The error of a listing of a store that has none.
+    pub(crate) fn no_listing(&self, url: &str) -> Error {
+        Error::unsupported(
+            "an HTTP server has no listings that can be relied on, so folders, patterns and tables can't be read",
+        )
+        .at(url)
+        .advice("name one file, with an ending that says its format")
+    }
+
+    /// A bucket and a key of a URL such as `s3://bucket/key`. Keys are taken as they stand: `%` and `#` are characters of the key.
+    pub(crate) fn bucket_and_key(&'static self, rest: &str, shown: &str) -> Result<(StoreAddress, Path)> {
+        let (container, path) = container_and_key(self, rest, shown)?;
+        let url_prefix = format!("{}://{container}/", self.schemes[0]);
+        Ok((StoreAddress { kind: self, url_prefix, container, account: None, query: None }, path))
+    }
+}
+
+/// The two parts of a URL without its scheme.
+pub(crate) fn container_and_key(kind: &StoreKind, rest: &str, shown: &str) -> Result<(String, Path)> {
+    let (container, key) = rest.split_once('/').unwrap_or((rest, ""));
+    if container.contains('@') {
+        return Err(Error::usage("credentials in a URL are not taken: they would end up in logs")
+            .at(shown)
+            .advice(format!("{}, or pass {STORAGE_OPTION}", kind.advice.no_credentials)));
+    }
+    if container.is_empty() {
+        let message = format!("the URL names no {}", kind.container);
+        return Err(Error::usage(message).at(shown).advice(format!("write {}", kind.example)));
+    }
+    let path = Path::parse(key).map_err(|e| Error::usage(format!("not a key: {e}")).at(shown))?;
+    Ok((container.to_owned(), path))
+}
+
+impl fmt::Debug for StoreKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StoreKind").field(&self.name).finish()
+    }
+}
+
+impl PartialEq for StoreKind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for StoreKind {}
+
+impl Hash for StoreKind {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests;

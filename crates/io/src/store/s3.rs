@@ -1,0 +1,159 @@
+//! Amazon S3 and stores that speak its interface.
+
+use std::sync::Arc;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::client::HttpRequest;
+use object_store::path::Path;
+
+use super::kind::{BuiltStore, ConditionalParts, StoreAddress, StoreAdvice, StoreClient, StoreIdentity, StoreKind};
+use super::settings::{Settings, protects_bodies, refused_setting};
+use crate::{Error, RequestKind, Result};
+
+mod chain;
+mod expiring;
+mod foreign_options;
+mod process;
+mod profile;
+mod region;
+mod sso;
+
+/// Buckets of S3.
+pub(crate) static S3: StoreKind = StoreKind {
+    name: "S3",
+    schemes: &["s3", "s3a"],
+    example: "s3://bucket/key",
+    can_list: true,
+    can_write: true,
+    can_put_if_absent: true,
+    conditional_parts: ConditionalParts::OnCompletion,
+    has_encoded_names: false,
+    container: "bucket",
+    common_options: &[
+        "aws_access_key_id",
+        "aws_secret_access_key",
+        "aws_session_token",
+        "aws_region",
+        "aws_default_region",
+        "aws_endpoint_url",
+        "aws_allow_http",
+        "aws_profile",
+        "aws_skip_signature",
+        "aws_virtual_hosted_style_request",
+        "aws_request_payer",
+    ],
+    addresses: &["aws_endpoint_url_s3", "aws_endpoint", "aws_metadata_endpoint"],
+    advice: StoreAdvice {
+        no_credentials: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or AWS_SKIP_SIGNATURE=true for a public bucket",
+        denied: "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and what they may do with this bucket",
+        no_container: "check the name of the bucket, the region (AWS_REGION) and the endpoint (AWS_ENDPOINT_URL)",
+        no_store: "check AWS_ENDPOINT_URL: what answers there is no S3 store",
+    },
+    is_variable: |name| name.starts_with("AWS_"),
+    setting: |name| config_key(name).map(|key| key.as_ref().to_owned()),
+    foreign_option: foreign_options::foreign_option,
+    defaults: chain::defaults,
+    parse,
+    bill,
+    build,
+};
+
+/// The setting of `object_store` that a name stands for.
+fn config_key(name: &str) -> Option<AmazonS3ConfigKey> {
+    name.to_ascii_lowercase().parse().ok()
+}
+
+fn parse(_: &str, rest: &str, shown: &str) -> Result<(StoreAddress, Path)> {
+    if is_signed(rest) {
+        return Err(Error::usage("presigned URLs are not taken: they are for one request")
+            .at(shown)
+            .advice("write s3://bucket/key, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"));
+    }
+    S3.bucket_and_key(rest, shown)
+}
+
+/// Whether it has the query of a presigned URL, of version 4 or 2 of the signatures.
+pub(crate) fn is_signed(rest: &str) -> bool {
+    let query = rest.split_once('?').map_or("", |(_, query)| query);
+    query.split('&').any(|part| {
+        let name = part.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        matches!(name.as_str(), "x-amz-signature" | "x-amz-credential" | "x-amz-security-token" | "signature")
+    })
+}
+
+/// How S3 bills a request.
+fn bill(request: &HttpRequest) -> Option<RequestKind> {
+    let query = request.uri().query().unwrap_or_default();
+    // Every signed request to S3 carries this header; requests for credentials do not.
+    let to_bucket =
+        request.headers().contains_key("x-amz-content-sha256") || !is_credentials_path(request.uri().path());
+    if !to_bucket {
+        return None;
+    }
+    match request.method().as_str() {
+        "GET" if query.contains("list-type=") => Some(RequestKind::List),
+        "GET" => Some(RequestKind::Get),
+        "HEAD" => Some(RequestKind::Head),
+        "PUT" => Some(RequestKind::Put),
+        "POST" if query.starts_with("delete") => Some(RequestKind::Delete),
+        "POST" => Some(RequestKind::Put),
+        "DELETE" => Some(RequestKind::Delete),
+        _ => None,
+    }
+}
+
+/// Instance metadata, container credentials and STS.
+fn is_credentials_path(path: &str) -> bool {
+    path.starts_with("/latest/") || path.starts_with("/v2/credentials") || path == "/"
+}
+
+fn builder(bucket: &str, client: StoreClient) -> AmazonS3Builder {
+    AmazonS3Builder::new()
+        .with_bucket_name(bucket)
+        .with_client_options(client.options)
+        .with_http_connector(client.connector)
+        .with_retry(client.retry)
+}
+
+fn build(address: &StoreAddress, settings: &Settings, client: StoreClient) -> Result<BuiltStore> {
+    let bucket = address.container.as_str();
+    let endpoint = match settings.value("aws_endpoint_url_s3") {
+        Some(_) => settings.endpoint("aws_endpoint_url_s3", "aws_allow_http")?,
+        None => settings.endpoint("aws_endpoint", "aws_allow_http")?,
+    };
+    let source = chain::credentials(settings, endpoint.is_some())?;
+    let region = region::find(bucket, settings, endpoint.is_some(), &client)?;
+    let again = client.again();
+    // Hashing a body for its signature costs both sides a pass over all bytes.
+    let mut builder = builder(bucket, client).with_unsigned_payload(protects_bodies(endpoint.as_ref()));
+    if let Some(region) = &region {
+        builder = builder.with_region(&region.name);
+    }
+    for (name, value) in settings.all() {
+        // The URL names the bucket: AWS_BUCKET must not override it.
+        if let Some(key) = config_key(name).filter(|key| *key != AmazonS3ConfigKey::Bucket) {
+            builder = builder.with_config(key, value);
+        }
+    }
+    if let Some(credentials) = settings.credentials() {
+        builder = builder.with_credentials(Arc::new(credentials.clone()));
+    }
+    let store = builder.build().map_err(|error| {
+        let is_refused = |name: &str, value: &str| {
+            let Some(key) = config_key(name) else { return false };
+            let plain = self::builder(bucket, again.again()).with_region("us-east-1").with_allow_http(true);
+            let plain = plain.with_access_key_id("any").with_secret_access_key("any");
+            plain.with_config(key, value).build().is_err()
+        };
+        refused_setting(&S3, settings, error, is_refused)
+    })?;
+    let identity = StoreIdentity {
+        credentials: source,
+        region: region.map(|region| region.to_string()),
+        endpoint: endpoint.map(|url| url.to_string()),
+    };
+    Ok(BuiltStore { store: Arc::new(store), identity })
+}
+
+#[cfg(test)]
+mod tests;

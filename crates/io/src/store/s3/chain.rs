@@ -1,0 +1,102 @@
+//! Where the credentials of S3 come from: the order of Amazon's own tools.
+
+use crate::store::error::no_credentials;
+use crate::store::foreign_options::TranslatedOptions;
+use crate::store::settings::{Settings, SettingsDraft};
+use crate::{Error, Result};
+
+use super::S3;
+use super::profile::{self, ProfileCredentials};
+
+/// Settings that say who asks, besides keys.
+const OTHER_SOURCES: [&str; 5] = [
+    "aws_web_identity_token_file",
+    "aws_container_credentials_relative_uri",
+    "aws_container_credentials_full_uri",
+    "aws_metadata_endpoint",
+    "aws_skip_signature",
+];
+
+/// The profile of a user who names none.
+const DEFAULT_PROFILE: &str = "default";
+
+/// Takes keys, region and endpoint from a profile, where options and variables leave them open. A profile that an option names
+/// comes before the variables.
+pub(super) fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -> Result<()> {
+    let named = match &options.profile {
+        Some(name) => Some(name.clone()),
+        None => draft.variable("AWS_PROFILE")?.or(draft.variable("AWS_DEFAULT_PROFILE")?),
+    };
+    let gives_key = options.options.keys().any(|name| draft.is_same(name, "aws_access_key_id"));
+    if options.profile.is_some() || gives_key {
+        // A token of the environment belongs to the environment's keys.
+        draft.remove("aws_session_token");
+    }
+    let is_known = draft.has_credentials()
+        || gives_key
+        || draft.value("aws_access_key_id").is_some()
+        || OTHER_SOURCES.iter().any(|name| draft.value(name).is_some());
+    let wants_keys = options.profile.is_some() && !gives_key || !is_known;
+    let name = named.as_deref().unwrap_or(DEFAULT_PROFILE);
+    let Some(profile) = profile::read(name, named.is_some())? else { return Ok(()) };
+    for (setting, value) in profile.settings() {
+        let says = format!("{setting} of the profile {name:?}");
+        let is_region_known = setting == "aws_region" && draft.value("aws_default_region").is_some();
+        match options.profile.is_some() {
+            false if is_region_known => {}
+            true => draft.set(&says, setting, value)?,
+            false => draft.check_default(&says, setting, value)?,
+        }
+    }
+    if !wants_keys {
+        return Ok(());
+    }
+    match profile.credentials(named.is_some())? {
+        ProfileCredentials::Absent => {}
+        ProfileCredentials::Settings { settings, source } => {
+            for (setting, value) in settings {
+                draft.set(&format!("{setting} of the profile {name:?}"), setting, &value)?;
+            }
+            draft.set_source(source);
+        }
+        ProfileCredentials::Provider { credentials, source } => {
+            for key in ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"] {
+                draft.remove(key);
+            }
+            draft.set_credentials(credentials);
+            draft.set_source(source);
+        }
+    }
+    Ok(())
+}
+
+/// Where the credentials come from, in words; an error where nothing says who asks of a store that is none of Amazon's.
+pub(super) fn credentials(settings: &Settings, has_endpoint: bool) -> Result<String> {
+    let given = |name: &str| settings.value(name).is_some();
+    Ok(match () {
+        () if settings.is_true("aws_skip_signature") => "none: requests are not signed (aws_skip_signature)".to_owned(),
+        () if settings.source().is_some() => settings.source().unwrap_or_default().to_owned(),
+        () if settings.credentials().is_some() => "the caller's own provider".to_owned(),
+        () if given("aws_access_key_id") || given("aws_secret_access_key") => {
+            let from = if settings.is_option("aws_access_key_id") { "a storage option" } else { "the environment" };
+            format!("the key aws_access_key_id of {from}")
+        }
+        () if given("aws_web_identity_token_file") && given("aws_role_arn") => {
+            "web identity (aws_web_identity_token_file)".to_owned()
+        }
+        () if given("aws_container_credentials_relative_uri") || given("aws_container_credentials_full_uri") => {
+            "the container's credentials".to_owned()
+        }
+        // Without an endpoint, it may be one of Amazon's machines, which tells its credentials.
+        () if !has_endpoint || OTHER_SOURCES.iter().any(|name| given(name)) => {
+            "the metadata of a machine of Amazon's".to_owned()
+        }
+        () => return Err(no_credentials(&S3)),
+    })
+}
+
+/// The error of a profile that names a role to be assumed.
+pub(super) fn role_refused(profile: &str) -> Error {
+    Error::unsupported(format!("the profile {profile:?} assumes a role, which is not done here"))
+        .advice(format!("run: eval \"$(aws configure export-credentials --profile {profile} --format env)\""))
+}
