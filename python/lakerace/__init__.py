@@ -13,7 +13,7 @@ Errors are :class:`Error` with a subclass for each thing that the caller can do 
 from typing import TYPE_CHECKING, Any
 
 import lakerace._library  # noqa: F401 (before all that needs the native module)  # isort: skip
-from lakerace._api import Checksum, CopyResult, Requests, checksum, copy, scan, schema
+from lakerace._api import Checksum, CopyResult, Requests, check, checksum, copy, scan, schema
 from lakerace._errors import (
     ConflictError,
     CorruptDataError,
@@ -75,6 +75,7 @@ __all__ = [
     "Verified",
     "Version",
     "__version__",
+    "check",
     "checksum",
     "copy",
     "files",

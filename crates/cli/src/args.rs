@@ -38,7 +38,7 @@ pub(crate) use self::table::{AlterArgs, ChangesArgs, CompactArgs, HistoryArgs, R
 #[command(after_help = "\
 Exit codes: 0 done, 1 internal error, 2 usage, 3 not found, 4 invalid input, 5 corrupt data, 6 unsupported,
 7 conflict, 8 unavailable (worth retrying), 130 interrupted or terminated.
-S3 is configured by the usual AWS_* variables (AWS_ENDPOINT_URL and AWS_ALLOW_HTTP included) or --storage-option.")]
+Stores are configured by the usual AWS_*, GOOGLE_* and AZURE_* variables or --storage-option; `lakerace check URL` tries one out.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -102,6 +102,8 @@ pub(crate) enum Command {
     Sync(Box<SyncArgs>),
     /// Print columns, types, rows, files and bytes.
     Schema(Box<SchemaArgs>),
+    /// Try out a location: which credentials, region and clock, what they allow, how fast the store is, and what to set.
+    Check(Box<CheckArgs>),
     /// Generate the tables of TPC-H, all of them at once, as files or Delta tables.
     Tpch(Box<TpchArgs>),
     /// The small-file store: names and contents by the million in one file.
@@ -280,6 +282,15 @@ pub(crate) struct SchemaArgs {
     pub(crate) union_columns: bool,
     #[command(flatten)]
     pub(crate) csv: CsvArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// What to try: a path or URL of a file, a folder or a Delta table. In a folder, a hidden file of 4 MiB is written, read and removed.
+    #[arg(value_name = "URL")]
+    pub(crate) location: String,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

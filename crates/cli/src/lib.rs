@@ -3,6 +3,7 @@
 pub mod allocator;
 mod args;
 mod bench;
+mod check;
 mod copy;
 mod demo;
 mod failure;
@@ -126,6 +127,7 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
             tpch::run(&args, &Session::start_copy(cli.global, &args.store).with_durability(args.durability.durability))
         }
         Command::Schema(args) => schema::run(&args, &Session::start(cli.global, &args.store)),
+        Command::Check(args) => return check::run(&args, &Session::start(cli.global, &args.store)),
         Command::Demo(args) => demo::run(&args, &Session::start(cli.global, &args.store)),
         Command::Completions(args) => shell::completions(&args, &cli.global),
         Command::Man(args) => shell::man(&args, &cli.global),

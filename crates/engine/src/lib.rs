@@ -14,6 +14,7 @@
 //! # Ok::<(), lakerace::Error>(())
 //! ```
 
+mod check;
 mod checksum;
 mod copy;
 mod csv_types;
@@ -45,6 +46,7 @@ mod target;
 mod tpch;
 mod upsert;
 
+pub use check::check;
 pub use checksum::{Checksum, checksum};
 pub use copy::{check_target, copy, write};
 pub use distributed::{
@@ -71,7 +73,8 @@ pub use lakerace_io::option;
 pub use lakerace_io::panics::panicked;
 pub use lakerace_io::{
     Counts, Credential, CredentialSource, Credentials, DurabilityLevel, Error, ErrorKind, FileIo, Job, JobOptions,
-    MinSeekSize, Prices, RangeOptions, Requests, Result, StorageOptions, WriteMode, parse_bytes,
+    LocationCheck, MinSeekSize, Prices, RangeOptions, Requests, Result, RightCheck, RightOutcome, StorageOptions,
+    WriteMode, parse_bytes,
 };
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
 pub use maintain::{

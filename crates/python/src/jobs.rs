@@ -257,6 +257,18 @@ pub(crate) fn schema(py: Python<'_>, location: String, options: Bound<'_, PyDict
     convert::to_python(py, &schema)
 }
 
+/// What can be done at a location; gives a dict.
+#[pyfunction]
+pub(crate) fn check(py: Python<'_>, location: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let keywords = Keywords::new(options);
+    let storage = keywords.storage()?;
+    let job = keywords.job(RangeOptions::default())?;
+    let payer = job.clone();
+    let found = interrupt::run(py, &job, move || lakerace::check(&location, &storage, &payer))?;
+    warn(py, &job)?;
+    convert::to_python(py, &found)
+}
+
 /// Rows and checksum of an object with `__arrow_c_stream__`.
 #[pyfunction]
 pub(crate) fn checksum(

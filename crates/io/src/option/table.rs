@@ -4,7 +4,7 @@ use super::ValueKind::{Bytes, Choice, Flag, Names, Number, Off, Pairs, Text, Tim
 use super::{OptionDefinition, SparkName};
 
 /// All commands, each of which opens a store.
-const EVERY_JOB: &str = "copy scan upsert delete alter compact vacuum verify history restore changes sync schema tpch demo files-put \
+const EVERY_JOB: &str = "copy scan upsert delete alter compact vacuum verify history restore changes sync schema check tpch demo files-put \
                          files-get files-ls files-rm files-mv files-import files-export files-stat files-verify files-compact files-mount";
 /// Commands that read a location.
 const READ: &str = "copy scan upsert";

@@ -1,0 +1,325 @@
+//! What can be done at a location, tried out: who asks, where the store is, what it allows, and how fast it answers.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{Error as StoreError, GetOptions, GetRange, ObjectStore, PutMode, PutOptions};
+use serde::Serialize;
+
+use crate::store::error::store_error;
+use crate::{Error, ErrorKind, Job, JobStore, Location, Result, StorageOptions};
+
+/// Bytes that are written and read to measure bandwidth.
+const PROBE_BYTES: usize = 4 << 20;
+
+/// Requests whose fastest answer tells the latency.
+const LATENCY_REQUESTS: usize = 5;
+
+/// From this difference of clocks on, Amazon refuses requests.
+const MOST_SKEW_SECONDS: i64 = 15 * 60;
+
+/// A difference of clocks that is worth a word: certificates and tokens depend on the time, too.
+const WORTH_TELLING_SECONDS: i64 = 60;
+
+/// What a check of a location has found.
+#[derive(Debug, Clone, Serialize)]
+pub struct LocationCheck {
+    /// The location, without credentials.
+    pub location: String,
+    /// The kind of store: `S3`, `Azure`, `local files` and so on.
+    pub store: String,
+    /// Where the credentials come from; `None` where the store takes none.
+    pub credentials: Option<String>,
+    /// The region of the bucket, and where that was found.
+    pub region: Option<String>,
+    /// The server, where it is not the provider's own.
+    pub endpoint: Option<String>,
+    /// Seconds that this machine's clock is ahead of the server's.
+    pub clock_skew_seconds: Option<i64>,
+    /// What the store allows: `list`, `read`, `write`, `put_if_absent` and `delete`.
+    pub rights: Vec<RightCheck>,
+    /// Milliseconds to the fastest of a few answers.
+    pub latency_ms: Option<f64>,
+    /// Bytes a second that one request writes.
+    pub write_bytes_per_second: Option<f64>,
+    /// Bytes a second that one request reads.
+    pub read_bytes_per_second: Option<f64>,
+    /// What to set or to do.
+    pub advice: Vec<String>,
+}
+
+/// One thing that was tried.
+#[derive(Debug, Clone, Serialize)]
+pub struct RightCheck {
+    /// What was tried.
+    pub right: &'static str,
+    /// How it went.
+    pub outcome: RightOutcome,
+    /// The error, where there was one.
+    pub message: Option<String>,
+    #[serde(skip)]
+    error: Option<Error>,
+}
+
+/// How a trial went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RightOutcome {
+    /// It is allowed.
+    Allowed,
+    /// The store denies it.
+    Denied,
+    /// The store can't do it.
+    Unsupported,
+    /// It failed for another reason.
+    Failed,
+    /// It was not tried: something that it needs is not allowed.
+    NotTried,
+}
+
+impl LocationCheck {
+    /// The first error, where nothing at all is allowed.
+    pub fn failure(&self) -> Option<&Error> {
+        let works = self.rights.iter().any(|right| right.outcome == RightOutcome::Allowed);
+        if works { None } else { self.rights.iter().find_map(|right| right.error.as_ref()) }
+    }
+}
+
+/// Tries out what can be done at a location. Objects of a folder, and those next to one, are tried with a hidden object of 4 MiB,
+/// which is removed again.
+///
+/// # Errors
+/// Only where the location can't be opened: what the store refuses is part of what was found.
+pub fn check_location(location: &str, options: &StorageOptions, job: &Job) -> Result<LocationCheck> {
+    let parsed = Location::parse(location)?;
+    let (store, path) = parsed.open(options, job)?;
+    let remote = store.remote.clone();
+    let identity = remote.as_ref().map(|remote| &remote.identity);
+    let mut check = LocationCheck {
+        location: parsed.as_str().to_owned(),
+        store: match &remote {
+            Some(remote) => remote.kind.name.to_owned(),
+            None if store.has_local_files() => "local files".to_owned(),
+            None => "memory".to_owned(),
+        },
+        credentials: identity.map(|identity| identity.credentials.clone()),
+        region: identity.and_then(|identity| identity.region.clone()),
+        endpoint: identity.and_then(|identity| identity.endpoint.clone()),
+        clock_skew_seconds: None,
+        rights: Vec::new(),
+        latency_ms: None,
+        write_bytes_per_second: None,
+        read_bytes_per_second: None,
+        advice: Vec::new(),
+    };
+    let is_folder = location.ends_with('/') || path.is_root();
+    Trial { store, path, is_folder, check: &mut check }.run()?;
+    check.add_advice(remote.as_ref().is_some_and(|remote| remote.kind.can_put_if_absent));
+    Ok(check)
+}
+
+/// A check under way.
+struct Trial<'a> {
+    store: JobStore,
+    path: Path,
+    is_folder: bool,
+    check: &'a mut LocationCheck,
+}
+
+impl Trial<'_> {
+    fn run(mut self) -> Result<()> {
+        let object = self.object()?;
+        let folder = match (&object, self.is_folder) {
+            (Some(object), false) => object.parent().unwrap_or_default(),
+            _ => self.path.clone(),
+        };
+        let listed = self.list(&folder)?;
+        let probe = folder.join(format!(".lakerace-check-{:016x}", rand::random::<u64>()).as_str());
+        let is_written = self.write(&probe)?;
+        // What was written is read; else what the location names, or what a listing has found.
+        let readable = is_written.then(|| probe.clone()).or(object).or(listed);
+        self.read(readable.as_ref())?;
+        self.put_if_absent(&probe, is_written)?;
+        self.delete(&probe, is_written)?;
+        self.check.clock_skew_seconds = self.store.observed.clock_skew_seconds();
+        Ok(())
+    }
+
+    /// The object that the location names, where it is none that ends in a slash. A store that denies the look has none to tell.
+    fn object(&self) -> Result<Option<Path>> {
+        if self.is_folder {
+            return Ok(None);
+        }
+        let path = self.path.clone();
+        match outcome(self.store.stat(&path))? {
+            Ok(found) => Ok(found.map(|_| path)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Lists, and gives the first object that it finds.
+    fn list(&mut self, folder: &Path) -> Result<Option<Path>> {
+        let (store, prefix, url) = (Arc::clone(&self.store.store), folder.clone(), self.store.url(folder));
+        let listed = outcome(self.store.wait(async move {
+            let mut names = store.list(Some(&prefix)).take(1);
+            names.try_next().await.map_err(|e| store_error(e, &url))
+        }))?;
+        match listed {
+            Ok(first) => {
+                self.note("list", Ok(()));
+                Ok(first.map(|info| info.location))
+            }
+            Err(error) => {
+                self.note("list", Err(error));
+                Ok(None)
+            }
+        }
+    }
+
+    fn write(&mut self, probe: &Path) -> Result<bool> {
+        if let Err(error) = self.store.check_writable(probe) {
+            self.note("write", Err(error));
+            return Ok(false);
+        }
+        let begun = Instant::now();
+        let written = self.put(probe, PROBE_BYTES, PutMode::Overwrite)?.map_err(|e| store_error(e, &self.store.url(probe)));
+        let is_written = written.is_ok();
+        if is_written {
+            self.check.write_bytes_per_second = Some(PROBE_BYTES as f64 / begun.elapsed().as_secs_f64());
+        }
+        self.note("write", written);
+        Ok(is_written)
+    }
+
+    fn read(&mut self, object: Option<&Path>) -> Result<()> {
+        let Some(path) = object else {
+            self.skip("read", "there is no object to be read");
+            return Ok(());
+        };
+        let mut fastest = f64::INFINITY;
+        for _ in 0..LATENCY_REQUESTS {
+            let begun = Instant::now();
+            match outcome(self.store.stat(path))? {
+                Ok(_) => fastest = fastest.min(begun.elapsed().as_secs_f64() * 1000.0),
+                Err(_) => break,
+            }
+        }
+        self.check.latency_ms = fastest.is_finite().then_some(fastest);
+        let begun = Instant::now();
+        let (store, at, url) = (Arc::clone(&self.store.store), path.clone(), self.store.url(path));
+        let read = outcome(self.store.wait(async move {
+            let range = Some(GetRange::Bounded(0..PROBE_BYTES as u64));
+            let answer = store.get_opts(&at, GetOptions { range, ..GetOptions::default() }).await;
+            let bytes = async { answer?.bytes().await }.await;
+            bytes.map(|bytes| bytes.len()).map_err(|e| store_error(e, &url))
+        }))?;
+        if let Ok(bytes) = &read {
+            self.check.read_bytes_per_second = Some(*bytes as f64 / begun.elapsed().as_secs_f64());
+        }
+        self.note("read", read.map(drop));
+        Ok(())
+    }
+
+    /// Puts an object whose name is taken, which must fail.
+    fn put_if_absent(&mut self, probe: &Path, is_written: bool) -> Result<()> {
+        if !is_written {
+            self.skip("put_if_absent", "nothing could be written");
+            return Ok(());
+        }
+        let url = self.store.url(probe);
+        let tried = match self.put(probe, 1, PutMode::Create)? {
+            Err(StoreError::AlreadyExists { .. } | StoreError::Precondition { .. }) => Ok(()),
+            Err(error) => Err(store_error(error, &url)),
+            Ok(()) => Err(Error::unsupported("the store replaces an object although the request forbids it")
+                .at(url)
+                .advice("let one job at a time write to a Delta table there")),
+        };
+        self.note("put_if_absent", tried);
+        Ok(())
+    }
+
+    fn delete(&mut self, probe: &Path, is_written: bool) -> Result<()> {
+        if !is_written {
+            self.skip("delete", "nothing could be written");
+            return Ok(());
+        }
+        let removed = outcome(self.store.delete(probe))?;
+        let removed = removed.map_err(|error| match error.advice_text() {
+            Some(_) => error,
+            None => error.advice(format!("remove {} by hand", self.store.url(probe))),
+        });
+        self.note("delete", removed);
+        Ok(())
+    }
+
+    /// Puts an object of so many bytes; only the cancellation of the job is an outer error.
+    fn put(&self, path: &Path, bytes: usize, mode: PutMode) -> Result<object_store::Result<()>> {
+        let (store, path) = (Arc::clone(&self.store.store), path.clone());
+        // No store packs it.
+        let mut state = 1_u64;
+        let mut noise = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        };
+        let payload = Bytes::from((0..bytes).map(|_| noise()).collect::<Vec<u8>>());
+        self.store.wait(async move {
+            let options = PutOptions { mode, ..PutOptions::default() };
+            Ok(store.put_opts(&path, payload.into(), options).await.map(drop))
+        })
+    }
+
+    fn note(&mut self, right: &'static str, tried: Result<()>) {
+        let outcome = match tried.as_ref().map_err(Error::kind) {
+            Ok(()) => RightOutcome::Allowed,
+            Err(ErrorKind::Unsupported) => RightOutcome::Unsupported,
+            Err(ErrorKind::Invalid) => RightOutcome::Denied,
+            Err(_) => RightOutcome::Failed,
+        };
+        let error = tried.err();
+        let message = error.as_ref().map(|error| error.message().to_owned());
+        self.check.rights.push(RightCheck { right, outcome, message, error });
+    }
+
+    fn skip(&mut self, right: &'static str, reason: &str) {
+        let message = Some(reason.to_owned());
+        self.check.rights.push(RightCheck { right, outcome: RightOutcome::NotTried, message, error: None });
+    }
+}
+
+/// The outcome of a request; the cancellation of the job is an outer error.
+fn outcome<T>(tried: Result<T>) -> Result<Result<T>> {
+    match tried {
+        Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
+        tried => Ok(tried),
+    }
+}
+
+impl LocationCheck {
+    fn add_advice(&mut self, should_put_if_absent: bool) {
+        let mut advice = Vec::new();
+        if let Some(seconds) = self.clock_skew_seconds.filter(|seconds| seconds.abs() >= WORTH_TELLING_SECONDS) {
+            let (size, side) = (seconds.abs(), if seconds > 0 { "ahead of" } else { "behind" });
+            let refused = if size >= MOST_SKEW_SECONDS { ", and requests are refused for it" } else { "" };
+            advice.push(format!("set this machine's clock: it is {size} s {side} the server's{refused}"));
+        }
+        let is_wanted = |right: &&RightCheck| {
+            right.outcome != RightOutcome::Unsupported || right.right == "put_if_absent" && should_put_if_absent
+        };
+        let of_errors = self.rights.iter().filter(is_wanted).filter_map(|right| right.error.as_ref()?.advice_text());
+        advice.extend(of_errors.map(str::to_owned));
+        if let Some(region) = self.region.as_ref().and_then(|region| region.strip_suffix(" (asked of Amazon)")) {
+            advice.push(format!("set AWS_REGION={region}: each process asks for it otherwise"));
+        }
+        for text in advice {
+            if !self.advice.contains(&text) {
+                self.advice.push(text);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+"""Azure, Google Cloud Storage and HTTP: the same rows as on disk, judged by other clients, Delta tables, and their ways to fail."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import threading
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import azurite
+import google_storage
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import ok, people, run
+from deltalake import DeltaTable
+
+import lakerace as lr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+@dataclass
+class Cloud:
+    """A store, and what other clients need to reach it."""
+
+    #: The URL of a key.
+    url: Callable[[str], str]
+    #: Storage options that reach the server.
+    options: dict[str, str]
+    #: The bytes of a key, through another client.
+    read: Callable[[str], bytes]
+    #: An option with which the store denies access.
+    denied: tuple[str, str]
+    #: What names where it is.
+    endpoint: str
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The options as variables of the environment."""
+        return {name.upper(): value for name, value in self.options.items()}
+
+
+def _google_read(server: google_storage.GoogleStorage, key: str) -> bytes:
+    """The bytes of an object by the raw interface."""
+    quoted = urllib.request.quote(f"/{google_storage.BUCKET}/{key}")
+    request = urllib.request.Request(
+        server.endpoint + quoted, headers={"Authorization": f"Bearer {google_storage.TOKEN}"}
+    )
+    with urllib.request.urlopen(request) as answer:
+        data: bytes = answer.read()
+    return data
+
+
+@pytest.fixture(scope="module")
+def azure() -> Iterator[Cloud]:
+    """Azurite."""
+    with azurite.started() as server:
+        denied = ("azure_storage_account_key", "bm8=")
+        yield Cloud(server.url, server.options, server.read, denied, "azure_storage_endpoint")
+
+
+@pytest.fixture(scope="module")
+def google() -> Iterator[Cloud]:
+    """The stand-in for Google Cloud Storage."""
+    with google_storage.started() as server:
+        denied = ("google_bearer_token", google_storage.DENIED_TOKEN)
+        yield Cloud(server.url, server.options, lambda key: _google_read(server, key), denied, "google_base_url")
+
+
+@pytest.fixture(params=["azure", "google"])
+def cloud(request: pytest.FixtureRequest) -> Cloud:
+    """Each of them."""
+    found: Cloud = request.getfixturevalue(request.param)
+    return found
+
+
+def test_there_and_back(cloud: Cloud, parquet: Path, tmp_path: Path) -> None:
+    expected = ok("scan", parquet, "--checksum").out
+    for name in ("people.parquet", "a b%+ü#?.csv", "people.orc"):
+        report = ok("copy", parquet, cloud.url(f"there/{name}"), "--json", env=cloud.env).json
+        assert report["files"] == [cloud.url(f"there/{name}")]
+        assert report["requests"]["put"] == 1
+        assert ok("scan", cloud.url(f"there/{name}"), "--checksum", env=cloud.env).out == expected
+        (tmp_path / name).write_bytes(cloud.read(f"there/{name}"))
+        assert ok("scan", tmp_path / name, "--checksum").out == expected
+    assert ok("scan", cloud.url("there/*.parquet"), "--count", env=cloud.env).out.strip() == "1000"
+    again = run("copy", parquet, cloud.url("there/people.parquet"), "--json", env=cloud.env)
+    assert again.error["kind"] == "conflict"
+
+
+def test_delta_tables(cloud: Cloud, parquet: Path) -> None:
+    place = cloud.url("tables/people")
+    lr.copy(parquet, f"delta:{place}", storage_options=cloud.options)
+    table = lr.Table(place, key="id", storage_options=cloud.options)
+    changes = pa.table({"id": pa.array([0, 5000], pa.int64()), "name": ["new", "newer"], "score": [1.0, 2.0]})
+    table.upsert(changes, enable_deletion_vectors=True)
+    found = lr.scan(place, storage_options=cloud.options).to_arrow().sort_by("id")
+    rows = people().slice(1).to_pylist()
+    assert found.to_pylist() == [changes.slice(0, 1).to_pylist()[0], *rows, changes.slice(1).to_pylist()[0]]
+    # The version before the deletion vectors, which delta-rs reads by a client of its own.
+    other = DeltaTable(place, version=0, storage_options=cloud.options)
+    assert pa.table(other.to_pyarrow_table()).sort_by("id").to_pylist() == people().to_pylist()
+    log = cloud.read("tables/people/_delta_log/00000000000000000001.json").decode()
+    assert any("commitInfo" in json.loads(line) for line in log.splitlines())
+    assert ok("verify", place, env=cloud.env).code == 0
+
+
+def test_commits_that_race_replace_none(cloud: Cloud, parquet: Path) -> None:
+    place = cloud.url("tables/race")
+    lr.copy(parquet, f"delta:{place}", storage_options=cloud.options)
+    failures: list[BaseException] = []
+
+    def append(number: int) -> None:
+        rows = pa.table({"id": pa.array([10_000 + number], pa.int64()), "name": ["x"], "score": [0.5]})
+        try:
+            lr.copy(rows, f"delta:{place}", mode="append", storage_options=cloud.options)
+        except lr.Error as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=append, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert lr.scan(place, storage_options=cloud.options).count() == 1006
+    assert [entry.version for entry in lr.Table(place, storage_options=cloud.options).history()] == list(range(6, -1, -1))
+
+
+def test_errors_and_exit_codes(cloud: Cloud) -> None:
+    missing = run("scan", cloud.url("no/such.parquet"), "--count", "--json", env=cloud.env)
+    assert (missing.code, missing.error["kind"]) == (3, "not_found")
+    name, value = cloud.denied
+    denied = run("scan", cloud.url("x.parquet"), "--count", "--json", env={**cloud.env, name.upper(): value})
+    assert (denied.code, denied.error["kind"]) == (4, "invalid_input")
+    assert value not in denied.out
+    gone = {**cloud.env, cloud.endpoint.upper(): "http://127.0.0.1:1"}
+    unavailable = run("scan", cloud.url("x.parquet"), "--count", "--json", "--retry-time", "1s", env=gone)
+    assert (unavailable.code, unavailable.error["kind"]) == (8, "unavailable")
+    wrong = run("scan", cloud.url("x.parquet"), "--storage-option", f"{cloud.endpoint}x=secret", "--json", env=cloud.env)
+    assert wrong.code == 2
+    assert cloud.endpoint in str(wrong.error)
+    assert "secret" not in wrong.out
+
+
+def test_check_tells_what_is_allowed(cloud: Cloud) -> None:
+    found = ok("check", cloud.url("checked/"), "--json", env=cloud.env).json
+    allowed = {right["right"]: right["outcome"] for right in found["rights"]}
+    assert allowed == dict.fromkeys(["list", "write", "read", "put_if_absent", "delete"], "allowed")
+    assert abs(found["clock_skew_seconds"]) <= 30
+    assert found["latency_ms"] > 0
+    assert found["advice"] == []
+    assert cloud.options[cloud.denied[0]] not in json.dumps(found)
+    name, value = cloud.denied
+    denied = run("check", cloud.url("checked/"), "--json", env={**cloud.env, name.upper(): value})
+    assert denied.code == 4
+    assert {right["outcome"] for right in denied.json["rights"]} <= {"denied", "not_tried"}
+    assert denied.json["advice"] != []
+
+
+class Files(http.server.SimpleHTTPRequestHandler):
+    """Files of a folder, as Python serves them: whole."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The address of a server of a folder."""
+    handler = type("Handler", (Files,), {"__init__": lambda self, *args: Files.__init__(self, *args, directory=str(folder))})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_files_of_http_servers(tmp_path: Path) -> None:
+    folder = tmp_path / "served"
+    folder.mkdir()
+    pq.write_table(people(), folder / "a b%ü.parquet")
+    (folder / "people.csv").write_text("id,name\n1,a\n2,b\n")
+    (folder / "endless").write_text("id,name\n1,a\n2,b\n")
+    with serving(folder) as address:
+        url = f"{address}/{urllib.request.quote('a b%ü.parquet')}"
+        scan = lr.scan(url)
+        assert scan.to_arrow().to_pylist() == people().to_pylist()
+        # The server takes no ranges: the file comes once.
+        assert scan.report()["requests"]["get"] == 1
+        assert ok("scan", f"{address}/people.csv?token=secret", "--count").out.strip() == "2"
+        assert lr.scan(f"{address}/endless", format="csv").count() == 2
+        place = f"delta:{tmp_path / 'table'}"
+        lr.copy(url, place)
+        assert DeltaTable(str(tmp_path / "table")).to_pyarrow_table().num_rows == 1000
+        for arguments, code in [
+            (("scan", f"{address}/nothing.parquet"), 3),
+            (("scan", f"{address}/"), 6),
+            (("scan", f"{address}/*.parquet"), 6),
+            (("scan", f"delta:{address}/table"), 6),
+            (("copy", url, f"{address}/target.parquet"), 6),
+            (("scan", f"http://me:secret@127.0.0.1/x.parquet"), 2),
+        ]:
+            done = run(*arguments, "--json")
+            assert done.code == code, done.out
+            assert done.error["advice"]
+            assert "secret" not in done.out + done.err
+        found = lr.check(url)
+        outcomes = {right["right"]: right["outcome"] for right in found["rights"]}
+        assert (outcomes["read"], outcomes["write"], outcomes["list"]) == ("allowed", "unsupported", "unsupported")
+
+
+def test_check_of_a_folder(tmp_path: Path) -> None:
+    text = ok("check", f"{tmp_path}/").out
+    assert "put if absent  yes" in text
+    assert os.listdir(tmp_path) == []
+    assert run("check", "sqlite:x.db#t", "--json").code == 6
