@@ -185,7 +185,8 @@ impl Trial<'_> {
             return Ok(false);
         }
         let begun = Instant::now();
-        let written = self.put(probe, PROBE_BYTES, PutMode::Overwrite)?.map_err(|e| store_error(e, &self.store.url(probe)));
+        let written =
+            self.put(probe, PROBE_BYTES, PutMode::Overwrite)?.map_err(|e| store_error(e, &self.store.url(probe)));
         let is_written = written.is_ok();
         if is_written {
             self.check.write_bytes_per_second = Some(PROBE_BYTES as f64 / begun.elapsed().as_secs_f64());

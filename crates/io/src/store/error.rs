@@ -165,6 +165,10 @@ fn generic(kind: &StoreKind, source: Box<dyn std::error::Error + Send + Sync>) -
     match element(&text, "Code") {
         Some("NoSuchBucket" | "NoSuchKey" | "ContainerNotFound" | "BlobNotFound") => return not_found(kind, &text),
         Some(code) if is_denial(code) => return denied(kind, &text),
+        // Azure drops the parts of an upload where an object gets its name meanwhile.
+        Some("InvalidBlockList") => {
+            return Error::conflict("another writer has put an object of this name meanwhile").advice("run it again");
+        }
         Some(code) => {
             let message = element(&text, "Message").unwrap_or_default();
             return Error::new(error_kind, format!("the store answered {code}: {}", one_line(message)));

@@ -98,7 +98,7 @@ fn objects_of_several_parts_replace_nothing_that_must_stay() {
         let mut output = Output::create(&late.store, &late.path, IfExists::Error).unwrap();
         output.write(large.clone().into()).unwrap();
         output.prepare().unwrap();
-        write(&late, b"first", IfExists::Error).unwrap();
+        write(&late, b"first", IfExists::Replace).unwrap();
         assert_eq!(output.finish().unwrap_err().kind(), ErrorKind::Conflict, "{}", cloud.folder);
         assert_eq!(late.read_tail(100).unwrap().bytes, "first");
         let folder = late.path.parent().unwrap();

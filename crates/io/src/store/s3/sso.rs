@@ -77,8 +77,11 @@ impl SsoSource {
             at(error)
         })?;
         let RoleCredentials { access_key_id, secret_access_key, session_token, expiration } = answer.role_credentials;
-        let credential =
-            Credential { key_id: access_key_id, secret_key: secret_access_key, token: Some(session_token).filter(|token| !token.is_empty()) };
+        let credential = Credential {
+            key_id: access_key_id,
+            secret_key: secret_access_key,
+            token: Some(session_token).filter(|token| !token.is_empty()),
+        };
         Ok((credential, Some(UNIX_EPOCH + Duration::from_millis(expiration))))
     }
 
