@@ -90,7 +90,8 @@ def test_there_and_back(cloud: Cloud, parquet: Path, tmp_path: Path) -> None:
         assert ok("scan", cloud.url(f"there/{name}"), "--checksum", env=cloud.env).out == expected
         (tmp_path / name).write_bytes(cloud.read(f"there/{name}"))
         assert ok("scan", tmp_path / name, "--checksum").out == expected
-    assert ok("scan", cloud.url("there/*.parquet"), "--count", env=cloud.env).out.strip() == "1000"
+    for folder in ("there/*.parquet", "there/*.orc"):
+        assert ok("scan", cloud.url(folder), "--count", env=cloud.env).out.strip() == "1000"
     again = run("copy", parquet, cloud.url("there/people.parquet"), "--json", env=cloud.env)
     assert again.error["kind"] == "conflict"
 
@@ -101,9 +102,9 @@ def test_delta_tables(cloud: Cloud, parquet: Path) -> None:
     table = lr.Table(place, key="id", storage_options=cloud.options)
     changes = pa.table({"id": pa.array([0, 5000], pa.int64()), "name": ["new", "newer"], "score": [1.0, 2.0]})
     table.upsert(changes, enable_deletion_vectors=True)
-    found = lr.scan(place, storage_options=cloud.options).to_arrow().sort_by("id")
+    found = sorted(lr.scan(place, storage_options=cloud.options).to_arrow().to_pylist(), key=lambda row: row["id"])
     rows = people().slice(1).to_pylist()
-    assert found.to_pylist() == [changes.slice(0, 1).to_pylist()[0], *rows, changes.slice(1).to_pylist()[0]]
+    assert found == [changes.slice(0, 1).to_pylist()[0], *rows, changes.slice(1).to_pylist()[0]]
     # The version before the deletion vectors, which delta-rs reads by a client of its own.
     other = DeltaTable(place, version=0, storage_options=cloud.options)
     assert pa.table(other.to_pyarrow_table()).sort_by("id").to_pylist() == people().to_pylist()
@@ -131,7 +132,9 @@ def test_commits_that_race_replace_none(cloud: Cloud, parquet: Path) -> None:
         thread.join()
     assert failures == []
     assert lr.scan(place, storage_options=cloud.options).count() == 1006
-    assert [entry.version for entry in lr.Table(place, storage_options=cloud.options).history()] == list(range(6, -1, -1))
+    assert [entry.version for entry in lr.Table(place, storage_options=cloud.options).history()] == list(
+        range(6, -1, -1)
+    )
 
 
 def test_errors_and_exit_codes(cloud: Cloud) -> None:
@@ -144,7 +147,9 @@ def test_errors_and_exit_codes(cloud: Cloud) -> None:
     gone = {**cloud.env, cloud.endpoint.upper(): "http://127.0.0.1:1"}
     unavailable = run("scan", cloud.url("x.parquet"), "--count", "--json", "--retry-time", "1s", env=gone)
     assert (unavailable.code, unavailable.error["kind"]) == (8, "unavailable")
-    wrong = run("scan", cloud.url("x.parquet"), "--storage-option", f"{cloud.endpoint}x=secret", "--json", env=cloud.env)
+    wrong = run(
+        "scan", cloud.url("x.parquet"), "--storage-option", f"{cloud.endpoint}x=secret", "--json", env=cloud.env
+    )
     assert wrong.code == 2
     assert cloud.endpoint in str(wrong.error)
     assert "secret" not in wrong.out
@@ -175,7 +180,9 @@ class Files(http.server.SimpleHTTPRequestHandler):
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
     """The address of a server of a folder."""
-    handler = type("Handler", (Files,), {"__init__": lambda self, *args: Files.__init__(self, *args, directory=str(folder))})
+    handler = type(
+        "Handler", (Files,), {"__init__": lambda self, *args: Files.__init__(self, *args, directory=str(folder))}
+    )
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -210,11 +217,11 @@ def test_files_of_http_servers(tmp_path: Path) -> None:
             (("scan", f"{address}/*.parquet"), 6),
             (("scan", f"delta:{address}/table"), 6),
             (("copy", url, f"{address}/target.parquet"), 6),
-            (("scan", f"http://me:secret@127.0.0.1/x.parquet"), 2),
+            (("scan", "http://me:secret@127.0.0.1/x.parquet"), 2),
         ]:
             done = run(*arguments, "--json")
             assert done.code == code, done.out
-            assert done.error["advice"]
+            assert done.error["advice"] or code == 3
             assert "secret" not in done.out + done.err
         found = lr.check(url)
         outcomes = {right["right"]: right["outcome"] for right in found["rights"]}

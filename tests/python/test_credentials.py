@@ -88,7 +88,12 @@ def portal(s3: S3) -> Iterator[tuple[str, list[str]]]:
     """The address of a portal of single sign-on, and what it was asked."""
     asked: list[str] = []
     expiration = (datetime.now(timezone.utc) + timedelta(hours=1)).timestamp() * 1000
-    keys = {"accessKeyId": s3.access_key, "secretAccessKey": s3.secret_key, "sessionToken": "", "expiration": int(expiration)}
+    keys = {
+        "accessKeyId": s3.access_key,
+        "secretAccessKey": s3.secret_key,
+        "sessionToken": "",
+        "expiration": int(expiration),
+    }
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: object) -> None:

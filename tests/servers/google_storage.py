@@ -215,7 +215,10 @@ class Handler(BaseHTTPRequestHandler):
     def begin(self, key: str) -> None:
         upload = f"upload-{next(self.server.generations)}"
         self.server.uploads[upload] = Upload(key, self.metadata())
-        self.answer(200, f"<InitiateMultipartUploadResult><UploadId>{upload}</UploadId></InitiateMultipartUploadResult>".encode())
+        self.answer(
+            200,
+            f"<InitiateMultipartUploadResult><UploadId>{upload}</UploadId></InitiateMultipartUploadResult>".encode(),
+        )
 
     def upload(self, query: dict[str, str]) -> Upload:
         if "x-goog-if-generation-match" in self.headers:
@@ -244,7 +247,9 @@ class Handler(BaseHTTPRequestHandler):
         after = query.get("continuation-token") or query.get("start-after", "")
         entries: dict[str, str] = {}
         for key in sorted(key for key in self.server.objects if key.startswith(prefix)):
-            folder = key[: key.find(delimiter, len(prefix)) + 1] if delimiter and delimiter in key[len(prefix) :] else ""
+            folder = (
+                key[: key.find(delimiter, len(prefix)) + 1] if delimiter and delimiter in key[len(prefix) :] else ""
+            )
             if (folder or key) <= after:
                 continue
             found = self.server.objects[key]

@@ -167,7 +167,7 @@ pub async fn create_only(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     store.delete(&path).await.map_err(say("delete"))
 }
 
-/// A folder's listing has everything below it and nothing beside it; hidden names included.
+/// A folder's listing has everything below it and nothing beside it, hidden names included, with the tags that reads tell.
 pub async fn listings(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     let below = ["a/b/1", "a/b/2", "a/3", "a/.hidden", "a/_log/4"];
     let beside = ["ab/5", "a.6"];
@@ -179,6 +179,11 @@ pub async fn listings(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     expected.sort();
     let found = names(store, &folder.clone().join("a")).await?;
     check!(found == expected, "listed were {found:?}");
+    let listed: Vec<_> = store.list(Some(&folder.clone().join("a"))).try_collect().await.map_err(say("list"))?;
+    for meta in listed {
+        let head = store.head(&meta.location).await.map_err(say("head"))?;
+        check!(head.e_tag == meta.e_tag, "a listing tells the tag {:?}, head {:?}", meta.e_tag, head.e_tag);
+    }
     let one = store.list_with_delimiter(Some(&folder.clone().join("a"))).await.map_err(say("one level"))?;
     check!(one.objects.len() == 2 && one.common_prefixes.len() == 2, "one level has {one:?}");
     for name in below.iter().chain(&beside) {

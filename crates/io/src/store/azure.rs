@@ -6,8 +6,8 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::HttpRequest;
 use object_store::path::Path;
 
+use self::blobs::AzureBlobs;
 pub(crate) use self::signer::AzureSigner;
-use self::suffix::SuffixByHead;
 use super::foreign_options::{ForeignOption, TranslatedOptions};
 use super::kind::{
     BuiltStore, ConditionalParts, StoreAddress, StoreAdvice, StoreClient, StoreIdentity, StoreKind, container_and_key,
@@ -15,8 +15,8 @@ use super::kind::{
 use super::settings::{Settings, SettingsDraft, refused_setting};
 use crate::{Error, RequestKind, Result};
 
+mod blobs;
 mod signer;
-mod suffix;
 
 /// Containers of Azure, by the interface of blobs.
 pub(crate) static AZURE: StoreKind = StoreKind {
@@ -201,7 +201,7 @@ fn build(address: &StoreAddress, settings: &Settings, mut client: StoreClient) -
         region: None,
         endpoint: endpoint.map(|url| url.to_string()),
     };
-    Ok(BuiltStore { store: Arc::new(SuffixByHead::new(Arc::new(store))), identity })
+    Ok(BuiltStore { store: Arc::new(AzureBlobs::new(Arc::new(store))), identity })
 }
 
 /// Where the credentials come from, in the order in which `object_store` looks for them.

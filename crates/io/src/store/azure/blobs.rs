@@ -1,4 +1,4 @@
-//! The end of an object on a store that can't be asked for it: its size first, then a range.
+//! Azure as other stores are: the end of an object by its size and a range, and tags of listings as answers have them.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::TryStreamExt;
 use futures::stream::{self, BoxStream, StreamExt};
 use object_store::path::Path;
 use object_store::{
@@ -13,26 +14,32 @@ use object_store::{
     ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
 
-/// Wraps a store that takes no ranges from the end of an object, as Azure does not.
+/// Wraps a client of Azure, which takes no ranges from the end of an object, and lists tags without their quotes.
 #[derive(Debug)]
-pub(super) struct SuffixByHead {
+pub(super) struct AzureBlobs {
     inner: Arc<dyn ObjectStore>,
 }
 
-impl SuffixByHead {
+impl AzureBlobs {
     pub(super) fn new(inner: Arc<dyn ObjectStore>) -> Self {
         Self { inner }
     }
 }
 
-impl fmt::Display for SuffixByHead {
+/// A listed object with the tag that a read of it tells.
+fn with_quoted_tag(meta: ObjectMeta) -> ObjectMeta {
+    let quoted = |tag: String| if tag.ends_with('"') { tag } else { format!("\"{tag}\"") };
+    ObjectMeta { e_tag: meta.e_tag.map(quoted), ..meta }
+}
+
+impl fmt::Display for AzureBlobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SuffixByHead({})", self.inner)
+        write!(f, "AzureBlobs({})", self.inner)
     }
 }
 
 #[async_trait]
-impl ObjectStore for SuffixByHead {
+impl ObjectStore for AzureBlobs {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let Some(GetRange::Suffix(n)) = options.range else { return self.inner.get_opts(location, options).await };
         let head = GetOptions { range: None, head: true, ..options.clone() };
@@ -64,15 +71,17 @@ impl ObjectStore for SuffixByHead {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list(prefix)
+        self.inner.list(prefix).map_ok(with_quoted_tag).boxed()
     }
 
     fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list_with_offset(prefix, offset)
+        self.inner.list_with_offset(prefix, offset).map_ok(with_quoted_tag).boxed()
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
+        let mut found = self.inner.list_with_delimiter(prefix).await?;
+        found.objects = found.objects.into_iter().map(with_quoted_tag).collect();
+        Ok(found)
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
