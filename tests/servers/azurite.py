@@ -76,6 +76,12 @@ class Azurite:
             data: bytes = stream.read()
         return data
 
+    def keys(self, prefix: str) -> list[str]:
+        """The keys below a folder, which ends in a slash, through the other client."""
+        selector = fs.FileSelector(f"{self.container}/{prefix}", recursive=True, allow_not_found=True)
+        found = [info.path for info in self.pyarrow.get_file_info(selector) if info.type == fs.FileType.File]
+        return sorted(path.removeprefix(f"{self.container}/") for path in found)
+
 
 def install() -> Path:
     """The program, which npm brings on first use."""
