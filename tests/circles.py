@@ -23,6 +23,28 @@ NATURAL: list[tuple[str, frozenset[str], str]] = [
         "a job has its pipes and the folders that it has to sync, and who waits for a pipe or syncs looks at the job",
     ),
     (
+        "io",
+        frozenset(
+            f"store/{name}"
+            for name in [
+                "azure",
+                "error",
+                "foreign_options",
+                "google",
+                "http",
+                "kind",
+                "options",
+                "s3",
+                "settings",
+                "wrap/attempt",
+                "wrap/conditional",
+                "wrap/metered",
+                "wrap/retrying",
+            ]
+        ),
+        "a kind of store names the functions that read its settings and build its client, and settings, errors and clients look at the kind",
+    ),
+    (
         "delta",
         frozenset({"snapshot", "table"}),
         "a table opens its versions, and a version knows its table, as in the kernel",

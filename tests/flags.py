@@ -18,7 +18,10 @@ COMMAND = "cli"
 
 #: Commands of other programs, with their flags.
 OTHERS = (
-    "aws configure export-credentials --profile {name} --format env",
+    "aws configure export-credentials --profile {profile} --format env",
+    "aws configure --profile {name}",
+    "aws configure sso --profile {}",
+    "aws sso login --profile {}",
     "tar --format=gnu, or without --sparse",
     "--device /dev/fuse --cap-add SYS_ADMIN",
     "--cap-add SYS_ADMIN",

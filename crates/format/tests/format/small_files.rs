@@ -74,7 +74,7 @@ fn one_request_each(files: &Arc<InMemory>, open: Open) {
 /// A plan may be run where its files are not known whole, and the other way round.
 fn plans_travel(files: &Arc<InMemory>, open: Open) {
     let sources = [StoreAccess::Remote, StoreAccess::Memory].map(|access| {
-        let (objects, job) = objects(files, 20, kind);
+        let (objects, job) = objects(files, 20, access);
         open(objects, &job)
     });
     for (here, there) in [(0, 1), (1, 0)] {

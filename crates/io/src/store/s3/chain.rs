@@ -1,9 +1,9 @@
 //! Where the credentials of S3 come from: the order of Amazon's own tools.
 
+use crate::Result;
 use crate::store::error::no_credentials;
 use crate::store::foreign_options::TranslatedOptions;
 use crate::store::settings::{Settings, SettingsDraft};
-use crate::{Error, Result};
 
 use super::S3;
 use super::profile::{self, ProfileCredentials};
@@ -93,10 +93,4 @@ pub(super) fn credentials(settings: &Settings, has_endpoint: bool) -> Result<Str
         }
         () => return Err(no_credentials(&S3)),
     })
-}
-
-/// The error of a profile that names a role to be assumed.
-pub(super) fn role_refused(profile: &str) -> Error {
-    Error::unsupported(format!("the profile {profile:?} assumes a role, which is not done here"))
-        .advice(format!("run: eval \"$(aws configure export-credentials --profile {profile} --format env)\""))
 }

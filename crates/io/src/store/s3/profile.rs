@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::chain::role_refused;
 use super::sso::{SsoSource, SsoToken};
 use crate::store::credentials::Credentials;
 use crate::store::s3::process::ProcessSource;
@@ -151,6 +150,12 @@ impl Profile {
             role: value("sso_role_name")?,
         })
     }
+}
+
+/// The error of a profile that names a role to be assumed.
+fn role_refused(profile: &str) -> Error {
+    Error::unsupported(format!("the profile {profile:?} assumes a role, which is not done here"))
+        .advice(format!("run: eval \"$(aws configure export-credentials --profile {profile} --format env)\""))
 }
 
 /// The path of a file, by a variable or in the user's folder.
