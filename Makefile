@@ -62,6 +62,7 @@ lint-python: build
 
 # The tests start and stop their own S3 server: versitygw where `make versitygw` has built it,
 # else the SeaweedFS that the lock file brings. LAKERACE_TEST_S3_ENDPOINT names another one.
+# Azurite is fetched by npm on first use, and needs Node 18; a server of Google Cloud Storage is in tests/servers.
 # Elasticsearch is fetched on first use, and needs a JDK 17; LAKERACE_TEST_ELASTICSEARCH names another one.
 test-rust: build
 	$(BIN)/python tests/rust.py --workspace --quiet

@@ -30,7 +30,8 @@ impl HttpService for Answers {
 
 fn client(answers: &[Option<(u16, &'static str)>], longest_wait: Duration) -> AttemptClient {
     let inner = HttpClient::new(Answers(Mutex::new(answers.to_vec())));
-    AttemptClient { inner, longest_wait, contact: Arc::default() }
+    let observed = Arc::new(Observations::new(Observations::s3()));
+    AttemptClient { inner, longest_wait, contact: Arc::default(), observed }
 }
 
 fn request(method: &str) -> HttpRequest {
