@@ -115,7 +115,7 @@ pub struct RemoteStore {
 }
 
 /// A bucket, a container or a server.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct StoreAddress {
     pub kind: &'static StoreKind,
     /// What comes before an object's path in its URL: `s3://bucket/`.
@@ -182,6 +182,12 @@ pub(crate) fn container_and_key(kind: &StoreKind, rest: &str, shown: &str) -> Re
     }
     let path = Path::parse(key).map_err(|e| Error::usage(format!("not a key: {e}")).at(shown))?;
     Ok((container.to_owned(), path))
+}
+
+impl fmt::Debug for StoreAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StoreAddress").field(&self.url_prefix).finish()
+    }
 }
 
 impl fmt::Debug for StoreKind {
