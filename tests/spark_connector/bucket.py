@@ -17,6 +17,8 @@ class Bucket:
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
         self.endpoint = ""
+        #: Each answer to a GET of an object: its key, and how many bytes it had.
+        self.sent: list[tuple[str, int]] = []
         #: Called with the verb, the key, the access key's id and the token of a request; whether it may be answered.
         self.before: Callable[[str, str, str, str], bool] = lambda verb, key, identity, token: True
 
@@ -56,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
         elif self.command == "PUT":
             self.put(key, body)
         elif key in self.bucket.objects:
-            self.get(self.bucket.objects[key])
+            self.get(key, self.bucket.objects[key])
         else:
             self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
 
@@ -69,15 +71,17 @@ class Handler(BaseHTTPRequestHandler):
         self.bucket.objects[key] = body
         self.answer(200, ETag=tag(body))
 
-    def get(self, data: bytes) -> None:
+    def get(self, key: str, data: bytes) -> None:
         headers = {"ETag": tag(data), "Last_Modified": "Thu, 01 Jan 2026 00:00:00 GMT"}
         asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
         if not asked:
+            self.bucket.sent.append((key, len(data)))
             self.answer(200, data, **headers)
             return
         first, last = asked.groups()
         begin = int(first) if first else max(0, len(data) - int(last))
         end = min(int(last) + 1, len(data)) if first and last else len(data)
+        self.bucket.sent.append((key, end - begin))
         self.answer(206, data[begin:end], **headers, Content_Range=f"bytes {begin}-{end - 1}/{len(data)}")
 
     def list(self, query: dict[str, str]) -> None:

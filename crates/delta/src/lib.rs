@@ -30,6 +30,7 @@ mod source;
 mod spill;
 mod table;
 mod table_format;
+mod table_scan;
 mod upsert;
 mod verify;
 mod version_spec;
@@ -45,14 +46,12 @@ pub use maintain::{
     CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, compact_behind,
     history, restore, vacuum,
 };
-pub use row_ids::{
-    FILE_COLUMN, POSITION_COLUMN, RowFile, RowStatement, RowStatementKind, commit_rows, read_with_ids, row_files,
-    schema_with_ids,
-};
+pub use row_ids::{FILE_COLUMN, POSITION_COLUMN, RowStatement, RowStatementKind, commit_rows};
 pub use snapshot::{KEY_PROPERTY, Snapshot};
 pub use source::DeltaSource;
 pub use table::Table;
 pub use table_format::DELTA;
+pub use table_scan::{ScanFile, ScannedVersion, TableScan, TableTask, read_table_task};
 pub use upsert::{
     MergeOperator, OnDuplicate, PartKeys, PlannedFile, SourceRows, UpsertOptions, UpsertPart, UpsertPlan,
     commit_upsert, delete_keys, explain as explain_upsert, files_per_key, is_divisible, upsert, upsert_part,

@@ -133,6 +133,16 @@ impl Snapshot {
         self.files.get().ok_or_else(|| Error::internal(format!("the files of version {version} are gone")))
     }
 
+    /// How many files it has.
+    pub fn file_count(&self) -> Result<usize> {
+        Ok(self.files()?.files.len())
+    }
+
+    /// Its rows, where the log knows them.
+    pub fn known_rows(&self) -> Result<Option<u64>> {
+        Ok(self.files()?.files.iter().map(TableFile::visible_rows).sum())
+    }
+
     /// Its rows. The footers of files are read where the log does not say how many rows they have.
     pub fn row_count(&self) -> Result<u64> {
         let files: Vec<&TableFile> = self.files()?.files.iter().collect();

@@ -6,15 +6,17 @@ use std::sync::{Arc, Mutex};
 use arrow::datatypes::SchemaRef;
 use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use lakerace_format::{
-    Batches, Extremes, FilePlan, ParquetSource, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
+    Batches, Extremes, FilePlan, InputFile, ParquetSource, Predicate, ReadPlan, ReadRequest, Source, SourceInfo,
+    TableSchema, UnitPlan,
 };
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, PathProfile, Result, Wanted};
 
+use crate::deletion_vector;
 use crate::snapshot::changed_rows::{self, ChangedRows};
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
-use crate::{DELTA, Snapshot};
+use crate::{DELTA, Snapshot, Table};
 
 /// A version of a table. Which files a plan needs is known from the log; only those are opened, and only their deletion
 /// vectors read.
@@ -117,35 +119,50 @@ impl DeltaSource {
         let files = self.snapshot.files()?.files.iter().filter(|file| wanted.contains(file.object.url().as_str()));
         Ok((self.open_files(&files.collect::<Vec<_>>())?, plan))
     }
+}
 
-    /// Which files a request needs, and why it does not need the others.
-    fn prune(&self, request: &ReadRequest) -> Result<(Vec<&TableFile>, Vec<FilePlan>)> {
-        let predicate = request.filter.as_ref().map(|filter| Predicate::bind(filter, self.snapshot.schema()));
-        let predicate = predicate.transpose()?;
-        let (mut kept, mut pruned) = (Vec::new(), Vec::new());
-        let mut left = request.limit.unwrap_or(u64::MAX);
-        for file in &self.snapshot.files()?.files {
-            if self.only.as_ref().is_some_and(|only| !only.contains_key(&file.object.url())) {
-                continue;
-            }
-            let reason = match &predicate {
-                _ if left == 0 => Some("limit: enough rows before it".to_owned()),
-                None => None,
-                Some(predicate) => excluded(predicate, file, &self.snapshot),
-            };
-            match reason {
-                Some(reason) => pruned.push(pruned_plan(file, reason)),
-                None => {
-                    kept.push(file);
-                    // Of a file whose vector has changed, any number of rows are read.
-                    if predicate.is_none() && self.only.is_none() {
-                        left -= left.min(file.visible_rows().unwrap_or(0));
-                    }
+/// Which files of a version a request needs, and why it does not need the others; of those alone in `only`, where it is given.
+pub(crate) fn prune<'a>(
+    snapshot: &'a Snapshot,
+    only: Option<&HashMap<String, ChangedRows>>,
+    request: &ReadRequest,
+) -> Result<(Vec<&'a TableFile>, Vec<FilePlan>)> {
+    let predicate = request.filter.as_ref().map(|filter| Predicate::bind(filter, snapshot.schema()));
+    let predicate = predicate.transpose()?;
+    let (mut kept, mut pruned) = (Vec::new(), Vec::new());
+    let mut left = request.limit.unwrap_or(u64::MAX);
+    for file in &snapshot.files()?.files {
+        if only.is_some_and(|only| !only.contains_key(&file.object.url())) {
+            continue;
+        }
+        let reason = match &predicate {
+            _ if left == 0 => Some("limit: enough rows before it".to_owned()),
+            None => None,
+            Some(predicate) => excluded(predicate, file, snapshot),
+        };
+        match reason {
+            Some(reason) => pruned.push(pruned_plan(file, reason)),
+            None => {
+                kept.push(file);
+                // Of a file whose vector has changed, any number of rows are read.
+                if predicate.is_none() && only.is_none() {
+                    left -= left.min(file.visible_rows().unwrap_or(0));
                 }
             }
         }
-        Ok((kept, pruned))
     }
+    Ok((kept, pruned))
+}
+
+/// Opens files of a table without the rows that their deletion vectors hide.
+pub(crate) fn open_parquet(table: &Table, columns: &Arc<TableSchema>, files: &[&TableFile]) -> Result<ParquetSource> {
+    let hidden = deletion_vector::load(table, files)?;
+    let inputs = files.iter().zip(hidden).map(|(file, hidden)| InputFile {
+        object: file.object.clone(),
+        constants: file.constants.clone(),
+        hidden,
+    });
+    ParquetSource::open_table(inputs.collect(), columns, table.job())
 }
 
 fn of_kind(
@@ -190,7 +207,7 @@ impl Source for DeltaSource {
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
         let version = self.snapshot.version();
         let request = ReadRequest { version: Some(version), ..request.clone() };
-        let (kept, pruned) = self.prune(&request)?;
+        let (kept, pruned) = prune(&self.snapshot, self.only.as_ref(), &request)?;
         let mut plan = self.open_files(&kept)?.source.plan(&request)?;
         plan.files.extend(pruned);
         Ok(plan)

@@ -2,15 +2,13 @@
 //! commit of them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
-    AppTransaction, Changed, DeltaSink, Evolve, FILE_COLUMN, FileWriter, POSITION_COLUMN, PartKeys, PendingFile,
-    Replaced, RowFile, RowStatement, Snapshot, SourceRows, Table, TableWrite, UpsertOptions as RowOptions, UpsertPart,
-    VersionSpec, WriteMode,
+    AppTransaction, Changed, DeltaSink, Evolve, FileWriter, PartKeys, PendingFile, Replaced, RowStatement, Snapshot,
+    SourceRows, Table, TableWrite, UpsertOptions as RowOptions, UpsertPart, WriteMode,
 };
-use lakerace_format::{Batches, ReadRequest, WriteOptions, Written};
+use lakerace_format::{WriteOptions, Written};
 use lakerace_io::{Error, ErrorKind, IfExists, Job, Location, Output, Result, StorageOptions};
 
 use crate::delta::{LOG, is_table, named, open_table};
@@ -85,7 +83,7 @@ impl SharedTable {
 
     /// Whether a range of keys is in a small part of the table's files: parts of an upsert that have ranges look into few files each.
     pub fn has_key_ranges(&self, key: &[String]) -> Result<bool> {
-        let files = lakerace_delta::row_files(&self.snapshot)?.len();
+        let files = self.snapshot.file_count()?;
         if files < LEAST_FILES {
             return Ok(false);
         }
@@ -134,7 +132,7 @@ pub fn remove_empty_table(name: &str, storage: &StorageOptions, job: &Job) -> Re
     let location = Location::parse(named(name).unwrap_or(name))?;
     let (store, path) = location.open(storage, job)?;
     let snapshot = Table::at(&location, storage, job)?.snapshot(None)?;
-    if snapshot.version() != 0 || !lakerace_delta::row_files(&snapshot)?.is_empty() {
+    if snapshot.version() != 0 || snapshot.file_count()? > 0 {
         return Ok(false);
     }
     let log = path.clone().join(LOG);
@@ -235,31 +233,6 @@ pub fn commit_rows(
 /// Removes files that are not to be the table's.
 pub fn discard_files(name: &str, files: Vec<PendingFile>, storage: &StorageOptions, job: &Job) -> Result<()> {
     lakerace_delta::discard_files(&open_table(name, storage, job)?, files)
-}
-
-/// The files of a version.
-pub fn row_files(name: &str, version: u64, storage: &StorageOptions, job: &Job) -> Result<Vec<RowFile>> {
-    lakerace_delta::row_files(&open_table(name, storage, job)?.snapshot(Some(VersionSpec::Version(version)))?)
-}
-
-/// The rows of some files of a plan's version, by its columns and filter, with the columns `_file` and `_pos` behind them.
-pub fn read_with_ids(
-    name: &str,
-    plan: &ReadRequest,
-    files: &[String],
-    storage: &StorageOptions,
-    job: &Job,
-) -> Result<Batches> {
-    let snapshot = open_table(name, storage, job)?.snapshot(plan.version.map(VersionSpec::Version))?;
-    let columns = plan.columns.clone().unwrap_or_default();
-    lakerace_delta::read_with_ids(&snapshot, files, &columns, plan.filter.as_ref())
-}
-
-/// The schema of a plan's rows with the columns `_file` and `_pos` behind them.
-pub fn schema_with_ids(schema: &SchemaRef) -> SchemaRef {
-    let ids = [(FILE_COLUMN, DataType::Utf8), (POSITION_COLUMN, DataType::Int64)];
-    let ids = ids.map(|(name, data_type)| Arc::new(Field::new(name, data_type, false)));
-    Arc::new(Schema::new(schema.fields().iter().cloned().chain(ids).collect::<Vec<_>>()))
 }
 
 /// A folder beside a target for files that stay until its write ends: nobody else writes there, and no reader of the target sees it.

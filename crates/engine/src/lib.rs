@@ -42,6 +42,7 @@ mod scan;
 mod schema;
 mod since;
 mod sync;
+mod table_scan;
 mod target;
 mod tpch;
 mod upsert;
@@ -50,8 +51,8 @@ pub use check::check;
 pub use checksum::{Checksum, checksum};
 pub use copy::{check_target, copy, write};
 pub use distributed::{
-    NewTable, SharedTable, commit_files, commit_rows, commit_upsert, discard_files, read_with_ids, remove_empty_table,
-    remove_staged, remove_staged_file, row_files, schema_with_ids, staging_folder, table_writer, upsert_part,
+    NewTable, SharedTable, commit_files, commit_rows, commit_upsert, discard_files, remove_empty_table,
+    remove_staged, remove_staged_file, staging_folder, table_writer, upsert_part,
 };
 pub use explain::{Alternative, Explain};
 pub use files_store::open_files;
@@ -59,9 +60,9 @@ pub use filter::parse_filter;
 pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
     AlterOptions, Altered, AppTransaction, Changed, Compacted, DeleteOptions, Evolve, FileWriter, Finding,
-    HistoryEntry, MergeOperator, OnDuplicate, PartKeys, PendingFile, Replaced, Restored, RowFile, RowStatement,
-    RowStatementKind, SourceRows, UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed,
-    Verified, VerifyOptions,
+    HistoryEntry, MergeOperator, OnDuplicate, PartKeys, PendingFile, Replaced, Restored, RowStatement,
+    RowStatementKind, ScanFile, ScannedVersion, SourceRows, TableScan, TableTask, UpsertOptions as RowOptions,
+    UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified, VerifyOptions,
 };
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::{
@@ -85,6 +86,7 @@ pub use report::{Clock, Report};
 pub use scan::Scan;
 pub use schema::{ColumnReport, SchemaReport, TableReport, schema};
 pub use sync::{SyncOptions, Synced, follow, sync};
+pub use table_scan::{OpenVersion, read_table_task};
 pub use tpch::{
     AppliedStream, AppliedTable, ApplyOptions, GeneratedTable, Generation, StreamOutcome, TableProgress, TpchFormat,
     TpchOptions, TpchTarget, apply as apply_refresh,

@@ -18,6 +18,7 @@ use crate::filter::parse_filter;
 use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::options::ReadOptions;
 use crate::rebatch::rebatch;
+use crate::table_scan::OpenVersion;
 
 /// A source with a plan.
 pub struct Scan {
@@ -30,7 +31,7 @@ pub struct Scan {
 }
 
 /// Sources make batches of their own size and have them sliced, where more rows than this are asked for.
-const SOURCE_BATCH_ROWS: usize = 64 << 10;
+pub(crate) const SOURCE_BATCH_ROWS: usize = 64 << 10;
 /// Rows of a batch for a consumer that takes row by row: its columns stay in the cache while they are gone through.
 const SMALL_BATCH_ROWS: usize = 4096;
 
@@ -51,6 +52,11 @@ impl Scan {
         let limit = if opened.version.is_some() { Some(0) } else { options.limit };
         let options = ReadOptions { limit, ..options.clone() };
         Self::plan_opened(location, opened, &options, (filter, FieldPaths::new()), None, job)
+    }
+
+    /// The version of the Delta table that is read; `None` of other sources.
+    pub fn open_version(&self) -> Option<OpenVersion> {
+        self.version.clone().map(OpenVersion::new)
     }
 
     /// All rows that there are, whether they are read or not, where metadata that are open tell.

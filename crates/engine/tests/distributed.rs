@@ -7,9 +7,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use lakerace::{
-    AppTransaction, ErrorKind, Job, NewTable, PendingFile, ReadOptions, ReadRequest, Replaced, RowStatement,
-    RowStatementKind, Scan, SharedTable, StorageOptions, WriteOptions, commit_files, commit_rows, discard_files,
-    read_with_ids, row_files, table_writer,
+    AppTransaction, ErrorKind, FieldPaths, Job, NewTable, PendingFile, ReadOptions, Replaced, RowStatement,
+    RowStatementKind, Scan, SharedTable, StorageOptions, TableTask, WriteOptions, commit_files, commit_rows,
+    discard_files, read_table_task, table_writer,
 };
 
 fn batch(ids: impl IntoIterator<Item = i64>) -> RecordBatch {
@@ -61,12 +61,19 @@ impl Place {
 
     /// The rows of a version for which a filter is true, with their ids.
     fn with_ids(&self, version: u64, filter: &str) -> Vec<(i64, String, u64)> {
-        let files = row_files(&self.name, version, &self.storage, &self.job).unwrap();
-        let names: Vec<String> = files.into_iter().map(|file| file.name).collect();
-        let filter = Some(lakerace::parse_filter(filter).unwrap());
-        let request =
-            ReadRequest { columns: Some(vec!["id".into()]), filter, version: Some(version), ..ReadRequest::default() };
-        let batches = read_with_ids(&self.name, &request, &names, &self.storage, &self.job).unwrap();
+        let read = ReadOptions {
+            at: Some(version.to_string()),
+            columns: Some(vec!["id".into()]),
+            filter: Some(filter.to_owned()),
+            ..ReadOptions::default()
+        };
+        let open = Scan::describe(&self.name, &read, &self.job).unwrap().open_version().unwrap();
+        let scan = open.plan(&read, FieldPaths::new(), true).unwrap();
+        // As it comes to another process.
+        let copied = |task: &TableTask| serde_json::from_str(&serde_json::to_string(task).unwrap()).unwrap();
+        let tasks: Vec<TableTask> = scan.tasks(1).iter().map(copied).collect();
+        let read = |task| read_table_task(&self.name, &scan.version, task, &read, &self.job).unwrap();
+        let batches = tasks.iter().flat_map(read);
         let rows = batches.map(Result::unwrap).flat_map(|batch| {
             let (ids, files) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1).as_string::<i32>());
             let positions = batch.column(2).as_primitive::<Int64Type>();

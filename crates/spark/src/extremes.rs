@@ -1,7 +1,7 @@
 //! The least and the greatest values of columns, where metadata tell them, as Spark's own values.
 
-use arrow::datatypes::{DataType, TimeUnit, i256};
-use lakerace::{Result, Scan, Value};
+use arrow::datatypes::{DataType, Schema, TimeUnit, i256};
+use lakerace::{Extremes, Result, Value};
 
 use crate::call::{UNIT, UNIT_OF_NAMES};
 
@@ -11,11 +11,14 @@ const DAY_MICROS: i64 = 86_400_000_000;
 
 /// A record for each column of a list of names: the least and the greatest value as whole numbers, two empty parts where no row has a value,
 /// and an empty record where metadata do not tell.
-pub(crate) fn records(scan: &Scan, names: &str) -> Result<Vec<String>> {
-    let schema = scan.schema();
+pub(crate) fn records(
+    schema: &Schema,
+    names: &str,
+    extremes: impl Fn(&str) -> Result<Option<Extremes>>,
+) -> Result<Vec<String>> {
     let mut records = Vec::new();
     for name in names.split(UNIT_OF_NAMES) {
-        let record = match (schema.field_with_name(name), scan.extremes(name)?) {
+        let record = match (schema.field_with_name(name), extremes(name)?) {
             (Ok(field), Some(extremes)) => {
                 let text = |value: Option<Value>| match value {
                     None => Some(String::new()),

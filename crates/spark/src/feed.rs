@@ -69,6 +69,8 @@ impl Feed {
             String::new(),
             String::new(),
             format!("changes of versions {} to {to}", self.from),
+            String::new(),
+            String::new(),
         ];
         if settings.get("query.tasks").is_some() {
             let read = ReadOptions { at: Some(to.to_string()), limit: Some(0), storage, ..ReadOptions::default() };

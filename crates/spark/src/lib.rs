@@ -11,11 +11,13 @@ mod credentials;
 mod extremes;
 mod feed;
 mod fit;
+mod open_versions;
 mod plan;
 mod reader;
 mod rows;
 mod settings;
 mod spark_type;
+mod table_plan;
 mod writer;
 
 use jni::EnvUnowned;

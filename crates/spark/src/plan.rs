@@ -1,17 +1,15 @@
 //! Planning a read in the driver.
 
-use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-use lakerace::{Error, FieldPaths, FilePlan, ReadPlan, ReadRequest, Result, Scan, row_files, schema_with_ids};
-use serde::{Deserialize, Serialize};
+use lakerace::{Error, FieldPaths, ReadOptions, ReadPlan, Result, Scan};
 
 use crate::call::{RECORD, STEP, UNIT_OF_NAMES};
-use crate::extremes;
 use crate::feed::Feed;
 use crate::fit::fitted_schema;
 use crate::settings::Settings;
-use crate::spark_type::{filtering, spark_schema, spark_schema_of_table};
+use crate::spark_type::{filtering, spark_schema};
+use crate::{extremes, open_versions, table_plan};
 
 /// Bytes that a task has at least: opening a file costs about as much.
 const LEAST_TASK_BYTES: u64 = 4 << 20;
@@ -22,25 +20,61 @@ const MOST_TASK_BYTES: RangeInclusive<u64> = 128 << 20..=512 << 20;
 const TASKS_PER_CORE: u64 = 3;
 /// The same of a core that is alone: there is no other one to wait for it.
 const MOST_TASK_BYTES_ALONE: u64 = 1 << 30;
-const MOST_TASKS: u64 = 100_000;
+pub(crate) const MOST_TASKS: u64 = 100_000;
 
 /// Plans a read and parts it into tasks by bytes, about as many as Spark would make of files.
 ///
 /// The records: the schema as Spark's JSON, how each column can be filtered, the version (empty where there is none), bytes and
-/// rows (empty where they are not known), the plan in words, and then one for each task, which is its plan, or one for each column of
-/// which the extremes are asked for. Options that ask for none of it have the location described, and no data file of a table is opened.
+/// rows (empty where they are not known), the plan in words, the columns that a table is partitioned by, what the tasks of a table share
+/// (empty for files), and then one for each task, which is its plan, or one for each column of which the extremes are asked for. A table is
+/// planned by its log: no data file is opened.
 pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
     let settings = Settings::parse(options)?;
     if let Some(feed) = Feed::of(&settings)? {
         return Ok(feed.plan(location, &settings)?.join(&RECORD.to_string()));
     }
+    let read = query(&settings)?;
+    let records = match open_versions::known(location, &settings) {
+        Some(version) => table_plan::records(&version, &settings, &read)?,
+        None => opened(location, &settings, &read)?,
+    };
+    Ok(records.join(&RECORD.to_string()))
+}
+
+/// The records of a location that this call opens.
+fn opened(location: &str, settings: &Settings, read: &ReadOptions) -> Result<Vec<String>> {
+    let job = settings.job_of_driver()?;
+    let scan = match settings.asks() && settings.get("at").is_none() {
+        // Files have no versions.
+        true => Scan::open_for_fields(location, read, fields(settings), &job)?,
+        false => Scan::describe(location, read, &job)?,
+    };
+    if let Some(version) = scan.open_version() {
+        open_versions::keep(location, settings, &version)?;
+        return table_plan::records(&version, settings, read);
+    }
+    let mut records = described(&scan)?;
+    if settings.get("query.ids").is_some() {
+        return Err(Error::unsupported("rows of files have no ids: only those of Delta tables have").at(location));
+    }
+    if let Some(names) = settings.get("query.extremes") {
+        let is_whole = scan.plan().request.filter.is_none() && scan.plan().request.limit.is_none();
+        let extremes = |column: &str| if is_whole { scan.extremes(column) } else { Ok(None) };
+        records.extend(extremes::records(&scan.schema(), names, extremes)?);
+    } else if settings.get("query.tasks").is_some() {
+        records.extend(tasks(scan.plan(), settings)?);
+    }
+    Ok(records)
+}
+
+/// What a query reads, as the engine's options.
+fn query(settings: &Settings) -> Result<ReadOptions> {
     let with_ids = settings.get("query.ids").is_some();
     let mut read = settings.read()?;
     if settings.get("columns").is_some() {
         read.columns = Some(settings.names("columns"));
     }
-    let extreme_of = settings.get("query.extremes");
-    if let Some(columns) = settings.get("query.columns").or(extreme_of) {
+    if let Some(columns) = settings.get("query.columns").or(settings.get("query.extremes")) {
         let is_read = |name: &&str| !(name.is_empty() || with_ids && IDS.contains(name));
         read.columns = Some(columns.split(UNIT_OF_NAMES).filter(is_read).map(str::to_owned).collect());
     }
@@ -51,29 +85,16 @@ pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
         });
     }
     read.limit = settings.get("query.limit").and_then(|limit| limit.parse().ok());
-    // Rows with their ids are read with all fields.
-    let fields = settings.get("query.fields").filter(|_| !with_ids).map(field_paths).unwrap_or_default();
-    let job = settings.job_of_driver()?;
-    if !settings.asks() {
-        let scan = Scan::describe(location, &read, &job)?;
-        let is_table = scan.plan().request.version.is_some();
-        let rows = if is_table { scan.total_rows() } else { scan.plan().rows_at_most() };
-        return Ok(described(&scan, rows)?.join(&RECORD.to_string()));
-    }
-    let scan = Scan::open_for_fields(location, &read, fields, &job)?;
-    let mut records = described(&scan, scan.plan().rows_at_most())?;
-    if let Some(names) = extreme_of {
-        records.extend(extremes::records(&scan, names)?);
-    } else if with_ids {
-        records.extend(row_tasks(location, scan.plan(), &settings)?);
-    } else if settings.get("query.tasks").is_some() {
-        records.extend(tasks(scan.plan(), &settings)?);
-    }
-    Ok(records.join(&RECORD.to_string()))
+    Ok(read)
 }
 
 /// The columns that say which row it is.
 const IDS: [&str; 2] = ["_file", "_pos"];
+
+/// The fields that a query uses.
+pub(crate) fn fields(settings: &Settings) -> FieldPaths {
+    settings.get("query.fields").map(field_paths).unwrap_or_default()
+}
 
 /// The fields that a query uses of columns of which it does not use all: a path for each, which begins with the column.
 fn field_paths(text: &str) -> FieldPaths {
@@ -88,23 +109,24 @@ fn field_paths(text: &str) -> FieldPaths {
     fields
 }
 
-/// The records that say what is known of a scan with so many rows.
-fn described(scan: &Scan, rows: Option<u64>) -> Result<Vec<String>> {
+/// The records that say what is known of a scan of files.
+fn described(scan: &Scan) -> Result<Vec<String>> {
     let plan = scan.plan();
-    let fitted = fitted_schema(&plan.schema);
-    let schema = match scan.table_schema_text() {
-        Some(text) => spark_schema_of_table(&fitted, text)?,
-        None => spark_schema(&fitted)?,
-    };
-    let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     Ok(vec![
-        schema.to_string(),
+        spark_schema(&fitted_schema(&plan.schema))?.to_string(),
         filtering(&plan.schema),
         number(plan.request.version),
         kept_bytes(plan).to_string(),
-        number(rows),
+        number(plan.rows_at_most()),
         summary(plan),
+        String::new(),
+        String::new(),
     ])
+}
+
+/// A number that may not be known, as a record.
+pub(crate) fn number(number: Option<u64>) -> String {
+    number.map(|number| number.to_string()).unwrap_or_default()
 }
 
 /// Bytes of the units that are read.
@@ -127,47 +149,8 @@ fn summary(plan: &ReadPlan) -> String {
     )
 }
 
-/// A task that reads rows with their ids.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct RowTask {
-    /// The names of its files in the log.
-    pub files: Vec<String>,
-    /// What is read of them. It has no files of its own.
-    pub plan: ReadPlan,
-}
-
-/// The tasks of a read with ids, as JSON: some files each, of those that the filter does not exclude.
-fn row_tasks(location: &str, plan: &ReadPlan, settings: &Settings) -> Result<Vec<String>> {
-    let version = plan
-        .request
-        .version
-        .ok_or_else(|| Error::unsupported("rows of files have no ids: only those of Delta tables have").at(location))?;
-    let columns = plan.schema.fields().iter().map(|field| field.name().clone()).collect();
-    let request = ReadRequest { columns: Some(columns), ..plan.request.clone() };
-    let is_read = |file: &&FilePlan| file.units.iter().any(|unit| unit.pruned.is_none());
-    let read: HashSet<&str> = plan.files.iter().filter(is_read).map(|file| file.url.as_str()).collect();
-    let mut files = row_files(location, version, &settings.storage(), &settings.job()?)?;
-    files.retain(|file| read.contains(file.url.as_str()));
-    let plan = ReadPlan { request, schema: schema_with_ids(&plan.schema), files: Vec::new(), ..plan.clone() };
-    let each = task_bytes(files.iter().map(|file| file.size_bytes).sum(), settings)?;
-    let (mut tasks, mut bytes) = (Vec::<Vec<String>>::new(), u64::MAX);
-    for file in files {
-        if bytes.saturating_add(file.size_bytes) > each {
-            tasks.push(Vec::new());
-            bytes = 0;
-        }
-        bytes += file.size_bytes;
-        if let Some(task) = tasks.last_mut() {
-            task.push(file.name);
-        }
-    }
-    let text = |files| serde_json::to_string(&RowTask { files, plan: plan.clone() });
-    let texts = tasks.into_iter().map(text).collect::<Result<Vec<_>, _>>();
-    texts.map_err(Error::unexpected)
-}
-
 /// The bytes of a task.
-fn task_bytes(bytes: u64, settings: &Settings) -> Result<u64> {
+pub(crate) fn task_bytes(bytes: u64, settings: &Settings) -> Result<u64> {
     let cores = settings.positive("query.tasks")?.unwrap_or(1) as u64;
     let most = settings.positive("max_task_bytes")?.map_or_else(|| most_task_bytes(bytes, cores), |most| most as u64);
     Ok(bytes.div_ceil(cores).max(LEAST_TASK_BYTES.min(most)).min(most).max(1))

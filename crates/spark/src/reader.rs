@@ -7,12 +7,13 @@ use std::time::Duration;
 use arrow::array::{Array, RecordBatch, StructArray};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use lakerace::{Error, ErrorKind, Job, ReadOptions, ReadPlan, Result, Scan, panicked, read_with_ids};
+use lakerace::{
+    Error, ErrorKind, Job, ReadOptions, ReadPlan, Result, Scan, ScannedVersion, TableTask, panicked, read_table_task,
+};
 
 use crate::counters::{Alive, BATCHES, READERS, THREADS};
 use crate::feed::{self, Feed, FeedTask};
 use crate::fit::{fit, fitted_schema};
-use crate::plan::RowTask;
 use crate::settings::Settings;
 
 /// What `next` gives where no batch has come yet, and behind the last one.
@@ -33,21 +34,25 @@ impl Reader {
         let settings = Settings::parse(options)?;
         let (read, job) = (settings.read()?, settings.job()?);
         let broken = |e: serde_json::Error| Error::internal(format!("not a plan of this version: {e}"));
-        let (plan, rows) = match settings.get("query.ids") {
+        let (schema, rows) = match settings.get("task.version") {
             _ if Feed::of(&settings)?.is_some() => {
                 let FeedTask { from, to, plan } = serde_json::from_str(part).map_err(broken)?;
-                (plan, Rows::Changes(from, to))
+                (SchemaRef::clone(&plan.schema), TaskRows::Changes(from, to, plan.schema))
             }
-            None => (serde_json::from_str::<ReadPlan>(part).map_err(broken)?, Rows::Planned),
-            Some(_) => {
-                let RowTask { files, plan } = serde_json::from_str(part).map_err(broken)?;
-                (plan, Rows::WithIds(files))
+            None => {
+                let plan = serde_json::from_str::<ReadPlan>(part).map_err(broken)?;
+                (SchemaRef::clone(&plan.schema), TaskRows::Files(Box::new(plan)))
+            }
+            Some(version) => {
+                let version: ScannedVersion = serde_json::from_str(version).map_err(broken)?;
+                let task: TableTask = serde_json::from_str(part).map_err(broken)?;
+                (version.schema_of(&task)?, TaskRows::Table(version, Box::new(task)))
             }
         };
-        let fitted = fitted_schema(&plan.schema);
+        let fitted = fitted_schema(&schema);
         let schema = Box::new(foreign_schema(&fitted)?);
         let (sender, batches) = sync_channel(1);
-        let work = Work { location, read, plan, rows, fitted, job: job.clone(), sender, _alive: Alive::new(&THREADS) };
+        let work = Work { location, read, rows, fitted, job: job.clone(), sender, _alive: Alive::new(&THREADS) };
         std::thread::Builder::new().name("lakerace-spark".to_owned()).spawn(move || work.run())?;
         Ok(Self { batches, schema, job, _alive: Alive::new(&READERS) })
     }
@@ -105,21 +110,20 @@ impl Reader {
 }
 
 /// Which rows are read.
-enum Rows {
-    /// Those of the plan.
-    Planned,
-    /// Those of some files of a table, with their ids.
-    WithIds(Vec<String>),
-    /// The changes from one version to another.
-    Changes(u64, u64),
+enum TaskRows {
+    /// Those of a plan of files.
+    Files(Box<ReadPlan>),
+    /// Those of a part of a table's scan.
+    Table(ScannedVersion, Box<TableTask>),
+    /// The changes from one version to another, with these columns.
+    Changes(u64, u64, SchemaRef),
 }
 
 /// What the reader's thread does.
 struct Work {
     location: String,
     read: ReadOptions,
-    plan: ReadPlan,
-    rows: Rows,
+    rows: TaskRows,
     fitted: SchemaRef,
     job: Job,
     sender: SyncSender<Result<RecordBatch>>,
@@ -128,13 +132,13 @@ struct Work {
 
 impl Work {
     fn run(self) {
-        let Self { location, read, plan, rows, fitted, job, sender, _alive } = self;
+        let Self { location, read, rows, fitted, job, sender, _alive } = self;
         let work = || -> Result<()> {
             let batches: Box<dyn Iterator<Item = Result<RecordBatch>>> = match rows {
-                Rows::Planned => Box::new(Scan::with_plan(&location, &read, plan, &job)?.batches()?),
-                Rows::WithIds(files) => Box::new(read_with_ids(&location, &plan.request, &files, &read.storage, &job)?),
-                Rows::Changes(from, to) => {
-                    Box::new(feed::read(&location, (from, to), &plan.schema, &read.storage, &job)?)
+                TaskRows::Files(plan) => Box::new(Scan::with_plan(&location, &read, *plan, &job)?.batches()?),
+                TaskRows::Table(version, task) => Box::new(read_table_task(&location, &version, &task, &read, &job)?),
+                TaskRows::Changes(from, to, schema) => {
+                    Box::new(feed::read(&location, (from, to), &schema, &read.storage, &job)?)
                 }
             };
             for batch in batches {

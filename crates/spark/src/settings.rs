@@ -97,6 +97,13 @@ impl Settings {
         storage
     }
 
+    /// The settings of stores, which decide what a location is, as a text.
+    pub(crate) fn opening(&self) -> String {
+        let is_of_store = |name: &String| name.starts_with(STORAGE) || name.starts_with(HADOOP);
+        let settings = self.0.iter().filter(|(name, _)| is_of_store(name));
+        settings.fold(String::new(), |all, (name, value)| all + &format!("{RECORD}{name}{UNIT}{value}"))
+    }
+
     /// A job. A task of Spark's has one core, so it has one thread unless `threads` says more.
     pub(crate) fn job(&self) -> Result<Job> {
         let ranges = RangeOptions {

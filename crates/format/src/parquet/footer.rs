@@ -421,6 +421,14 @@ fn check_chunk(group: &RowGroupMetaData, column: &ColumnChunkMetaData, size: u64
 }
 
 impl FileMeta {
+    /// Whether the byte in the middle of a row group is in a range, by what the footer states.
+    pub fn has_midpoint_in(&self, row_group: usize, range: &Range<u64>) -> bool {
+        let group = self.metadata().row_group(row_group);
+        let start = group.columns().first().and_then(|column| chunk_range(column).ok()).map_or(0, |chunk| chunk.start);
+        let length: u64 = group.columns().iter().map(|column| column.compressed_size().max(0) as u64).sum();
+        range.contains(&start.saturating_add(length / 2))
+    }
+
     /// The bytes of a column chunk, dictionary included.
     pub fn chunk_range(&self, row_group: usize, leaf: usize) -> Result<Range<u64>> {
         let column = self.metadata().row_group(row_group).column(leaf);

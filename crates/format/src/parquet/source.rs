@@ -1,5 +1,6 @@
 //! Parquet files of one schema as a source.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::datatypes::{FieldRef, SchemaRef};
@@ -48,6 +49,43 @@ impl ParquetSource {
     pub fn open_table(files: Vec<InputFile>, table: &Arc<TableSchema>, job: &Job) -> Result<Self> {
         let files = open_all(files, |file, tail_bytes| open(file, TypesBy::Table(table), tail_bytes))?;
         Ok(Self { files, schema: Arc::clone(table.schema()), job: job.clone() })
+    }
+
+    /// Like [`Source::plan`], of those row groups alone whose midpoint is in the range of bytes that their file has here: ranges that part
+    /// a file give each of its row groups to one of them. No ranges: all row groups.
+    pub fn plan_ranges(&self, request: &ReadRequest, ranges: &[Range<u64>]) -> Result<ReadPlan> {
+        let columns = Columns::resolve(&self.schema, request)?;
+        let fields = columns.fields(&self.schema);
+        let pruner = Pruner::new(&self.schema, &self.job);
+        let mut left = request.limit.unwrap_or(u64::MAX);
+        let mut files = Vec::with_capacity(self.files.len());
+        let mut kept_units = Vec::new();
+        for (number, file) in self.files.iter().enumerate() {
+            let number = u32::try_from(number).map_err(|_| Error::unsupported("more than 4 billion files"))?;
+            let mut units = Vec::with_capacity(file.metadata().num_row_groups());
+            for row_group in 0..file.metadata().num_row_groups() {
+                self.job.check()?;
+                if !ranges.get(files.len()).is_none_or(|range| file.has_midpoint_in(row_group, range)) {
+                    units.push(elsewhere(row_group));
+                    continue;
+                }
+                let whole = Unit::whole(file, number, row_group);
+                let (plan, kept) = self.plan_unit(&pruner, &whole, &columns, left)?;
+                if let Some(kept) = kept {
+                    if columns.predicate.is_none() {
+                        left -= left.min(kept.visible_count());
+                    }
+                    kept_units.push((files.len(), units.len(), kept));
+                }
+                units.push(plan);
+            }
+            files.push(file_plan(file.as_ref(), units));
+        }
+        let (requests, wanted) = self.requests(kept_units.iter().map(|(_, _, unit)| unit), &fields)?;
+        for ((file, unit, _), bytes) in kept_units.iter().zip(wanted) {
+            files[*file].units[*unit].wanted_bytes = bytes;
+        }
+        Ok(ReadPlan { request: request.clone(), schema: columns.schema, files, requests })
     }
 
     fn plan_unit(
@@ -123,7 +161,12 @@ impl ParquetSource {
     }
 
     /// The row groups that a plan keeps, as this process knows them.
-    fn units_of_plan(&self, plan: &ReadPlan, files: &[Arc<FileMeta>], columns: &Columns) -> Result<Vec<Unit>> {
+    pub(super) fn units_of_plan(
+        &self,
+        plan: &ReadPlan,
+        files: &[Arc<FileMeta>],
+        columns: &Columns,
+    ) -> Result<Vec<Unit>> {
         let pruner = Pruner::new(&self.schema, &self.job);
         let mut units = Vec::new();
         for kept in kept_units(plan, files) {
@@ -138,6 +181,12 @@ impl ParquetSource {
     }
 }
 
+/// The plan of a row group that another part of its file's readers reads.
+fn elsewhere(row_group: usize) -> UnitPlan {
+    let pruned = Some("it is in another range of the file".to_owned());
+    UnitPlan { index: row_group, pruned, ..UnitPlan::default() }
+}
+
 impl Source for ParquetSource {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
@@ -148,34 +197,7 @@ impl Source for ParquetSource {
     }
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
-        let columns = Columns::resolve(&self.schema, request)?;
-        let fields = columns.fields(&self.schema);
-        let pruner = Pruner::new(&self.schema, &self.job);
-        let mut left = request.limit.unwrap_or(u64::MAX);
-        let mut files = Vec::with_capacity(self.files.len());
-        let mut kept_units = Vec::new();
-        for (number, file) in self.files.iter().enumerate() {
-            let number = u32::try_from(number).map_err(|_| Error::unsupported("more than 4 billion files"))?;
-            let mut units = Vec::with_capacity(file.metadata().num_row_groups());
-            for row_group in 0..file.metadata().num_row_groups() {
-                self.job.check()?;
-                let whole = Unit::whole(file, number, row_group);
-                let (plan, kept) = self.plan_unit(&pruner, &whole, &columns, left)?;
-                if let Some(kept) = kept {
-                    if columns.predicate.is_none() {
-                        left -= left.min(kept.visible_count());
-                    }
-                    kept_units.push((files.len(), units.len(), kept));
-                }
-                units.push(plan);
-            }
-            files.push(file_plan(file.as_ref(), units));
-        }
-        let (requests, wanted) = self.requests(kept_units.iter().map(|(_, _, unit)| unit), &fields)?;
-        for ((file, unit, _), bytes) in kept_units.iter().zip(wanted) {
-            files[*file].units[*unit].wanted_bytes = bytes;
-        }
-        Ok(ReadPlan { request: request.clone(), schema: columns.schema, files, requests })
+        self.plan_ranges(request, &[])
     }
 
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {

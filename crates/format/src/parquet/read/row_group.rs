@@ -11,9 +11,10 @@ use super::prune::{Pruner, intersect};
 use super::unit::Unit;
 use crate::columns::Columns;
 use crate::exec::{BATCH_BYTES, is_large_row};
+use crate::files::files_of_plan;
 use crate::parquet::source::ParquetSource;
 use crate::predicate::{ColumnRef, ColumnStatistics};
-use crate::{Batches, ReadRequest};
+use crate::{Batches, ReadPlan, ReadRequest};
 
 /// Rows of a batch at least, as each has buffers of its own, unless they are large, and at most.
 const LEAST_BATCH_ROWS: usize = 64;
@@ -57,6 +58,20 @@ impl ParquetSource {
             }));
         }
         groups
+    }
+
+    /// The row groups of a plan of this source, without the pages that the plan's filter excludes.
+    pub fn kept_row_groups(&self, plan: &ReadPlan) -> Result<Vec<RowGroup>> {
+        let columns = Columns::resolve(&self.schema, &plan.request)?;
+        let files = files_of_plan(plan, &self.files)?;
+        let units = self.units_of_plan(plan, &files, &columns)?.into_iter();
+        // The plan names the files in the order of the source. A row group is read as one of a single file.
+        let group = |unit: Unit| RowGroup {
+            file: unit.file_number as usize,
+            index: unit.row_group,
+            unit: Unit { file_number: 0, ..unit },
+        };
+        Ok(units.map(group).collect())
     }
 
     /// Asks what the footer says of the values in a row group.
@@ -107,9 +122,18 @@ impl ParquetSource {
         group: &RowGroup,
         columns: &[String],
     ) -> Result<impl Iterator<Item = Result<(u64, RecordBatch)>> + Send + use<>> {
+        self.read_row_group_fields(group, &request(columns))
+    }
+
+    /// Like [`Self::read_row_group`], with the columns and fields of a request; its filter and its limit are the caller's.
+    pub fn read_row_group_fields(
+        &self,
+        group: &RowGroup,
+        request: &ReadRequest,
+    ) -> Result<impl Iterator<Item = Result<(u64, RecordBatch)>> + Send + use<>> {
         let known = self.files.get(group.file).filter(|file| Arc::ptr_eq(file, &group.unit.file));
         let file = known.ok_or_else(|| Error::internal("a row group of another source"))?;
-        let request = request(columns);
+        let request = ReadRequest { filter: None, limit: None, ..request.clone() };
         let resolved = Columns::resolve(&self.schema, &request)?;
         let files = [Arc::clone(file)];
         let batches = self.read_units(&request, resolved, &files, vec![group.unit.clone()], None)?;

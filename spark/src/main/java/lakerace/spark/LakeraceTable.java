@@ -159,7 +159,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   @Override
   public Transform[] partitioning() {
     if (partitions == null) {
-      partitions = plan == null || plan.version.isEmpty() ? new String[0] : Target.of(location, options).partitions;
+      partitions = plan == null ? new String[0] : plan.partitions;
     }
     Transform[] transforms = new Transform[partitions.length];
     for (int at = 0; at < transforms.length; at++) {

@@ -12,7 +12,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** What the engine says of a read: its schema, its size and its tasks. */
 final class Plan {
-  private static final int HEAD = 6;
+  private static final int HEAD = 8;
 
   final StructType schema;
   /** Columns whose comparisons mean the same to the engine and to Spark. */
@@ -22,6 +22,10 @@ final class Plan {
   final OptionalLong bytes;
   final OptionalLong rows;
   final String summary;
+  /** The columns that a table's files are divided by. */
+  final String[] partitions;
+  /** What the tasks of a table share; empty for files. */
+  final String shared;
   final List<String> tasks;
 
   private Plan(String[] records) {
@@ -35,6 +39,8 @@ final class Plan {
     this.bytes = number(records[3]);
     this.rows = number(records[4]);
     this.summary = records[5];
+    this.partitions = records[6].isEmpty() ? new String[0] : records[6].split(String.valueOf(Native.UNIT));
+    this.shared = records[7];
     this.tasks = Arrays.asList(records).subList(HEAD, records.length);
   }
 
@@ -46,7 +52,7 @@ final class Plan {
     }
   }
 
-  /** The number of all rows, for which footers are read. */
+  /** The number of all rows, for which footers are read where no log knows it. */
   static OptionalLong rows(String location, Map<String, String> options) {
     Map<String, String> query = new HashMap<>(options);
     query.put("query.rows", "true");

@@ -144,6 +144,10 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return new ScanReaders(location, new HashMap<>(options), schema);
+    HashMap<String, String> shared = new HashMap<>(options);
+    if (!plan.shared.isEmpty()) {
+      shared.put("task.version", plan.shared);
+    }
+    return new ScanReaders(location, shared, schema);
   }
 }

@@ -1,0 +1,98 @@
+//! Scans of Delta tables in parts: a driver plans by the log alone, and its workers read without the log.
+
+use arrow::datatypes::SchemaRef;
+use lakerace_delta::{DeltaSource, ScannedVersion, Snapshot, TableScan, TableTask};
+use lakerace_format::{Batches, Extremes, FieldPaths, ReadRequest, Source};
+use lakerace_io::{Job, Result};
+
+use crate::ReadOptions;
+use crate::delta::open_table;
+use crate::filter::parse_filter;
+use crate::rebatch::rebatch;
+use crate::scan::SOURCE_BATCH_ROWS;
+
+/// A version of a Delta table, opened. Cheap to clone: all clones read its log once.
+#[derive(Clone)]
+pub struct OpenVersion {
+    snapshot: Snapshot,
+}
+
+impl OpenVersion {
+    pub(crate) fn new(snapshot: Snapshot) -> Self {
+        Self { snapshot }
+    }
+
+    /// Its number.
+    pub fn version(&self) -> u64 {
+        self.snapshot.version()
+    }
+
+    /// Its columns.
+    pub fn schema(&self) -> &SchemaRef {
+        self.snapshot.schema()
+    }
+
+    /// The schema as the log has it: JSON in which fields have metadata, such as comments.
+    pub fn schema_text(&self) -> &str {
+        self.snapshot.schema_text()
+    }
+
+    /// The columns that its files are divided by.
+    pub fn partition_columns(&self) -> Vec<String> {
+        self.snapshot.partition_columns()
+    }
+
+    /// How many files it has.
+    pub fn file_count(&self) -> Result<usize> {
+        self.snapshot.file_count()
+    }
+
+    /// Its rows, where the log knows them.
+    pub fn known_rows(&self) -> Result<Option<u64>> {
+        self.snapshot.known_rows()
+    }
+
+    /// Its rows. The footers of files are read where the log does not say how many rows they have.
+    pub fn row_count(&self) -> Result<u64> {
+        self.snapshot.row_count()
+    }
+
+    /// Plans a scan by columns, filter, limit and batch size of the options. No data file is opened. `with_ids` asks for the
+    /// columns `_file` and `_pos` after the others; of `fields` see [`ReadRequest`].
+    ///
+    /// # Errors
+    /// `NotFound` for a column that does not exist; `Usage` and `Invalid` for a filter that is none, or does not fit the columns.
+    pub fn plan(&self, options: &ReadOptions, fields: FieldPaths, with_ids: bool) -> Result<TableScan> {
+        let request = ReadRequest {
+            columns: options.columns.clone(),
+            fields,
+            filter: options.filter.as_deref().map(parse_filter).transpose()?,
+            limit: options.limit,
+            batch_rows: options.batch_rows,
+            version: None,
+        };
+        TableScan::new(&self.snapshot, &request, with_ids)
+    }
+
+    /// The least and the greatest value of a column, where metadata tell them exactly. The footers of files are read.
+    pub fn extremes(&self, column: &str) -> Result<Option<Extremes>> {
+        DeltaSource::open(self.snapshot.clone())?.extremes(column)
+    }
+}
+
+/// Reads a task of a scan that [`OpenVersion::plan`] has planned, perhaps in another process. No log is read.
+pub fn read_table_task(
+    name: &str,
+    version: &ScannedVersion,
+    task: &TableTask,
+    options: &ReadOptions,
+    job: &Job,
+) -> Result<Batches> {
+    let table = open_table(name, &options.storage, job)?;
+    let Some(rows) = task.request.batch_rows else {
+        return lakerace_delta::read_table_task(&table, version, task);
+    };
+    let mut sliced = task.clone();
+    sliced.request.batch_rows = Some(rows.min(SOURCE_BATCH_ROWS));
+    Ok(rebatch(lakerace_delta::read_table_task(&table, version, &sliced)?, rows))
+}

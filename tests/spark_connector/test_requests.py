@@ -1,0 +1,152 @@
+"""Requests of queries and statements: the log tells all that a plan needs, and rows are read by the tasks that want them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pytest
+from bucket import Bucket, serving
+from conftest import plan
+from pyspark.sql import SparkSession
+
+import lakerace as lr
+
+PARTITIONS, ROWS = 10, 100_000
+NAME = "counted.`s3://bucket/t`"
+#: LIST, `_last_checkpoint` and the entries of a table of two versions.
+OPENING_READS = 4
+
+
+@dataclass
+class Counted:
+    """A table in a bucket, and what is asked of it."""
+
+    spark: SparkSession
+    bucket: Bucket
+    #: Verbs and keys of requests.
+    requests: list[tuple[str, str]]
+
+    def during(self, work: Callable[[], object]) -> tuple[int, list[tuple[str, int]]]:
+        """The requests of the log, and the data files that are read with the bytes that come of them, while this runs."""
+        first, sent = len(self.requests), len(self.bucket.sent)
+        work()
+        requests = self.requests[first:]
+        log = [key for verb, key in requests if verb in ("GET", "HEAD") and (not key or "_delta_log" in key)]
+        data = [(key, length) for key, length in self.bucket.sent[sent:] if key.endswith(".parquet")]
+        heads = [key for verb, key in requests if verb == "HEAD" and key.endswith(".parquet")]
+        return len(log), data + [(key, 0) for key in heads]
+
+    def sql(self, statement: str) -> tuple[int, list[tuple[str, int]]]:
+        return self.during(lambda: self.spark.sql(statement).collect())
+
+    def size(self, folder: str) -> int:
+        """The bytes of the data files in a folder."""
+        return sum(len(data) for key, data in self.bucket.objects.items() if folder in key)
+
+
+@pytest.fixture
+def counted(spark: SparkSession) -> Iterator[Counted]:
+    requests: list[tuple[str, str]] = []
+
+    def before(verb: str, key: str, identity: str, token: str) -> bool:
+        requests.append((verb, key))
+        return True
+
+    with serving() as bucket:
+        place = {
+            "aws_endpoint_url": bucket.endpoint,
+            "aws_allow_http": "true",
+            "aws_access_key_id": "key",
+            "aws_secret_access_key": "secret",
+        }
+        ids = range(ROWS)
+        rows = pa.table(
+            {
+                "id": pa.array(ids, pa.int64()),
+                "p": pa.array([at * PARTITIONS // ROWS for at in ids], pa.int32()),
+                "text": [hashlib.sha1(b"%d" % at).hexdigest() for at in ids],
+            }
+        )
+        lr.copy(rows, "delta:s3://bucket/t", partition_by=["p"], row_group_rows=500, storage_options=place)
+        spark.conf.set("spark.sql.catalog.counted", "lakerace.spark.LakeraceCatalog")
+        for name, value in place.items():
+            spark.conf.set(f"spark.sql.catalog.counted.storage.{name}", value)
+        bucket.before = before
+        yield Counted(spark, bucket, requests)
+        # A catalog keeps the settings that it was made with.
+        spark._jsparkSession.sessionState().catalogManager().reset()
+        for name in place:
+            spark.conf.unset(f"spark.sql.catalog.counted.storage.{name}")
+        spark.conf.unset("spark.sql.catalog.counted")
+
+
+def test_plans_open_no_data_file(counted: Counted) -> None:
+    spark = counted.spark
+    frame = spark.table(NAME)
+    queries: dict[str, Callable[[], object]] = {
+        "schema": lambda: spark.table(NAME).schema,
+        "DESCRIBE": spark.sql(f"DESCRIBE TABLE EXTENDED {NAME}").collect,
+        "count": lambda: spark.table(NAME).count(),
+        "plan": lambda: plan(spark.table(NAME).where("p = 1 AND id > 5")),
+        "partitions": lambda: spark.table(NAME).select("id").rdd.getNumPartitions(),
+    }
+    for name, query in queries.items():
+        log, data = counted.during(query)
+        assert (name, data) == (name, [])
+        assert log <= OPENING_READS, name
+    assert frame.count() == ROWS
+    # The frame's table is open.
+    assert counted.during(lambda: frame.where("p = 3").selectExpr("sum(id)").collect())[0] == 0
+
+
+def test_queries_read_the_log_once_and_files_in_tasks(counted: Counted) -> None:
+    log, data = counted.sql(f"SELECT sum(id) FROM {NAME} WHERE p IN (3, 4)")
+    assert log <= OPENING_READS
+    assert {key.split("/")[1] for key, _ in data} == {"p=3", "p=4"}
+    found = counted.spark.sql(f"SELECT sum(id) FROM {NAME} WHERE p IN (3, 4)").collect()[0][0]
+    assert found == sum(range(3 * ROWS // PARTITIONS, 5 * ROWS // PARTITIONS))
+
+
+def test_an_insert_reads_no_data_file(counted: Counted) -> None:
+    first = len(counted.requests)
+    _, data = counted.sql(f"INSERT INTO {NAME} VALUES (-1, 0, 'new')")
+    assert data == []
+    puts = [key for verb, key in counted.requests[first:] if verb == "PUT"]
+    assert [key.split("/")[1] for key in puts] == ["p=0", "_delta_log"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "changed"),
+    [
+        (f"UPDATE {NAME} SET text = 'new' WHERE p = 7 AND id = 70321", 1),
+        (f"DELETE FROM {NAME} WHERE p = 7 AND id BETWEEN 70321 AND 70323", 3),
+        (
+            f"MERGE INTO {NAME} AS t USING (SELECT /*+ BROADCAST */ 7 AS p, id FROM range(70000, 80000) WHERE id < 70005) AS s"
+            " ON t.p = 7 AND t.id = s.id WHEN MATCHED THEN UPDATE SET text = 'new'",
+            5,
+        ),
+    ],
+)
+def test_changes_read_the_row_groups_of_their_rows(counted: Counted, statement: str, changed: int) -> None:
+    spark = counted.spark
+    partition = counted.size("/p=7/")
+    _, data = counted.sql(statement)
+    assert {key.split("/")[1] for key, _ in data} == {"p=7"}
+    # The first request for a footer is of 64 KiB.
+    read = sum(length for _, length in data)
+    assert 0 < read < partition / 2
+    removed = 0 if "UPDATE" in statement else changed
+    counts = spark.sql(f"SELECT count(*), count_if(text = 'new') FROM {NAME} WHERE id >= 0").collect()[0]
+    assert tuple(counts) == (ROWS - removed, changed - removed)
+
+
+def test_positions_are_read_of_the_row_groups_that_a_filter_leaves(counted: Counted) -> None:
+    partition = counted.size("/p=7/")
+    statement = f"SELECT _pos, id FROM {NAME} WHERE id = 70321"
+    _, data = counted.sql(statement)
+    assert {key.split("/")[1] for key, _ in data} == {"p=7"}
+    assert sum(length for _, length in data) < partition / 2
+    assert [tuple(row) for row in counted.spark.sql(statement).collect()] == [(321, 70321)]
