@@ -19,7 +19,7 @@ use crate::table::{Table, terminal_width};
 use crate::value::CommaList;
 
 pub(crate) fn alter(args: &AlterArgs, session: &Session) -> Result<()> {
-    let mut options = AlterOptions { set: Default::default(), unset: args.unset.clone() };
+    let mut options = AlterOptions { unset: args.unset.clone(), ..AlterOptions::default() };
     for (name, value) in &args.set {
         if options.set.insert(name.clone(), value.clone()).is_some_and(|before| before != *value) {
             return Err(Error::usage(format!("--set gives the property {name} two values")));

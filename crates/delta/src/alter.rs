@@ -1,11 +1,14 @@
-//! Changing the properties of a table that exists.
+//! Changing the properties and columns of a table that exists.
 //!
-//! One entry of the log has the new properties and, where they demand more of readers or writers than the table does, the protocol
+//! One entry of the log has the new properties and columns and, where they demand more of readers or writers than the table does, the protocol
 //! with the features that they need. No file of the table changes.
+
+mod columns;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::Field;
 use delta_kernel::table_configuration::TableConfiguration;
 use delta_kernel::table_features::TableFeature;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
@@ -14,6 +17,7 @@ use lakerace_io::option::{SET, TABLE_PROPERTY, UNSET};
 use lakerace_io::{Error, Result};
 use serde_json::json;
 
+use self::columns::altered_columns;
 use crate::changes::FEED_COLUMNS;
 use crate::commit::{Changes, Commit, CommitAction, WriteBase, metadata_action};
 use crate::properties::{COLUMN_MAPPING, FEATURE, check_columns, check_property};
@@ -28,6 +32,16 @@ pub struct AlterOptions {
     pub set: BTreeMap<String, String>,
     /// Properties that go.
     pub unset: Vec<String>,
+    /// Columns that come after the others, null in the rows that are there. Their metadata, such as a comment, is kept.
+    pub add_columns: Vec<Field>,
+    /// Comments of columns, by the names of these; an empty one goes.
+    pub comments: BTreeMap<String, String>,
+}
+
+impl AlterOptions {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What was changed.
@@ -51,7 +65,7 @@ const OF_NEW_TABLES: [&str; 6] = [
     "delta.enableIcebergCompatV3",
 ];
 
-/// Sets and unsets properties of a table, and upgrades its protocol where they demand it.
+/// Sets and unsets properties of a table, and upgrades its protocol where they demand it; adds columns and comments.
 ///
 /// Errors: `Usage` for a property that does not exist and for a malformed value; `NotFound` for a column that the table lacks and for
 /// a property to be unset that it does not have; `Unsupported` for a property that only new tables get, or that lakerace does not
@@ -62,14 +76,14 @@ const OF_NEW_TABLES: [&str; 6] = [
 /// # let table: lakerace_delta::Table = unimplemented!();
 /// use lakerace_delta::{AlterOptions, alter};
 /// let set = [("delta.enableChangeDataFeed".to_owned(), "true".to_owned())].into();
-/// let altered = alter(&table, &AlterOptions { set, unset: Vec::new() })?;
+/// let altered = alter(&table, &AlterOptions { set, ..AlterOptions::default() })?;
 /// println!("{:?}", altered.features_added);
 /// # Ok(())
 /// # }
 /// ```
 pub fn alter(table: &Table, options: &AlterOptions) -> Result<Altered> {
     let named = |error: Error| error.at(table.place());
-    if options.set.is_empty() && options.unset.is_empty() {
+    if options.is_empty() {
         let advice = format!("give {} or {}", SET.to("NAME=VALUE"), UNSET.to("NAME"));
         return Err(named(Error::usage("there is nothing to change").advice(advice)));
     }
@@ -141,8 +155,21 @@ impl Alter {
 
 impl CommitAction for Alter {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
-        let name = if self.options.set.is_empty() { "UNSET TBLPROPERTIES" } else { "SET TBLPROPERTIES" };
+        let options = &self.options;
+        let name = match (options.add_columns.is_empty(), options.comments.is_empty(), options.set.is_empty()) {
+            (false, ..) => "ADD COLUMNS",
+            (true, false, _) => "CHANGE COLUMN",
+            (true, true, false) => "SET TBLPROPERTIES",
+            (true, true, true) => "UNSET TBLPROPERTIES",
+        };
         let mut parameters = Vec::new();
+        if !options.add_columns.is_empty() {
+            let names: Vec<&str> = options.add_columns.iter().map(|field| field.name().as_str()).collect();
+            parameters.push(("columns", json!(names).to_string()));
+        }
+        if !options.comments.is_empty() {
+            parameters.push(("comments", json!(options.comments).to_string()));
+        }
         if !self.options.set.is_empty() {
             parameters.push(("properties", json!(self.options.set).to_string()));
         }
@@ -161,8 +188,10 @@ impl CommitAction for Alter {
     }
 
     fn stage(&mut self, snapshot: &Snapshot, _update: &mut Transaction<UpdateTable>) -> Result<bool> {
-        let changes =
-            Changes { schema: None, properties: self.properties(snapshot)?, removed: self.removed(snapshot)? };
+        let columns = altered_columns(snapshot, &self.options.add_columns, &self.options.comments)?;
+        let mut properties = self.properties(snapshot)?;
+        properties.extend(columns.properties);
+        let changes = Changes { schema: columns.schema, properties, removed: self.removed(snapshot)? };
         let configuration = snapshot.kernel().table_configuration();
         let features = wanted(&self.options.set)?;
         let added = adds(configuration.protocol(), &features);
@@ -175,7 +204,7 @@ impl CommitAction for Alter {
         if !added.is_empty() {
             self.more.push(protocol_action(snapshot.table(), &protocol)?);
         }
-        if !changes.properties.is_empty() || !changes.removed.is_empty() {
+        if changes.schema.is_some() || !changes.properties.is_empty() || !changes.removed.is_empty() {
             self.more.push(metadata_action(snapshot.table(), configuration.metadata(), &changes)?);
         }
         Ok(!self.more.is_empty())

@@ -170,7 +170,7 @@ pub(crate) fn alter(
     options: Bound<'_, PyDict>,
 ) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);
-    let changes = AlterOptions { set, unset };
+    let changes = AlterOptions { set, unset, ..AlterOptions::default() };
     let work = move |storage: &StorageOptions, job: &Job| lakerace::alter(&table, &changes, storage, job);
     run(py, &keywords, work, |made| {
         let lakerace::Altered { version, properties, features_added } = made;

@@ -1,8 +1,9 @@
 //! Properties of tables that exist, and the protocols that they demand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use arrow::datatypes::{DataType, Field};
 use lakerace_delta::{AlterOptions, Altered, Table, alter};
 use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::{ErrorKind, Result};
@@ -14,11 +15,11 @@ const PLAIN: (&str, &str) = ("delta.enableDeletionVectors", "false");
 
 fn set(table: &Table, name: &str, value: &str) -> Result<Altered> {
     let set = BTreeMap::from([(name.to_owned(), value.to_owned())]);
-    alter(table, &AlterOptions { set, unset: Vec::new() })
+    alter(table, &AlterOptions { set, ..AlterOptions::default() })
 }
 
 fn unset(table: &Table, name: &str) -> Result<Altered> {
-    alter(table, &AlterOptions { set: BTreeMap::new(), unset: vec![name.to_owned()] })
+    alter(table, &AlterOptions { unset: vec![name.to_owned()], ..AlterOptions::default() })
 }
 
 fn action(inner: &Arc<InMemory>, version: u64, name: &str) -> Option<Value> {
@@ -49,6 +50,36 @@ fn a_property_is_set_and_unset() {
     assert!(!altered.properties.contains_key("delta.checkpointInterval"));
     assert_eq!(action(&inner, 2, "commitInfo").unwrap()["operation"], "UNSET TBLPROPERTIES");
     assert_eq!(read(&table), rows(0..10, "base").into_iter().collect());
+}
+
+#[test]
+fn columns_and_comments_are_added() {
+    let inner = Arc::new(InMemory::new());
+    let table = a_table(&inner);
+    let noted = |name: &str, data_type| {
+        let metadata = HashMap::from([("comment".to_owned(), format!("{name} is new"))]);
+        Field::new(name, data_type, true).with_metadata(metadata)
+    };
+    let add_columns = vec![noted("price", DataType::Decimal128(10, 2)), noted("words", DataType::Utf8)];
+    let comments: BTreeMap<String, String> = [("words".to_owned(), "some".to_owned())].into();
+    let options = AlterOptions { add_columns, comments, ..AlterOptions::default() };
+    assert_eq!(alter(&table, &options).unwrap().version, Some(1));
+    let schema = action(&inner, 1, "metaData").unwrap()["schemaString"].as_str().unwrap().to_owned();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let fields = schema["fields"].as_array().unwrap();
+    let found: Vec<_> = fields.iter().rev().take(2).map(|field| (&field["name"], &field["metadata"])).collect();
+    let expected = [("words", "some"), ("price", "price is new")];
+    let expected = expected.map(|(name, comment)| (json!(name), json!({ "comment": comment })));
+    assert_eq!(found, expected.iter().map(|(name, metadata)| (name, metadata)).collect::<Vec<_>>());
+
+    let again = alter(&table, &options).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::Usage, "{again}");
+    let unknown = AlterOptions { comments: [("wordz".to_owned(), "x".to_owned())].into(), ..AlterOptions::default() };
+    let unknown = alter(&table, &unknown).unwrap_err();
+    assert_eq!(unknown.kind(), ErrorKind::NotFound);
+    assert!(unknown.to_string().contains("wordz"), "{unknown}");
+    let same = AlterOptions { comments: [("words".to_owned(), "some".to_owned())].into(), ..AlterOptions::default() };
+    assert_eq!(alter(&table, &same).unwrap().version, None, "it is so already");
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn keep(table: &Table, name: &str, fence: &CommitFence, kept: &Kept) -> Result<O
         if !fence.matches(&table.snapshot(None)?)? {
             return Ok(None);
         }
-        match alter(table, &AlterOptions { set: set.clone(), unset: Vec::new() }) {
+        match alter(table, &AlterOptions { set: set.clone(), ..AlterOptions::default() }) {
             // Another writer has changed some property at this moment.
             Err(error) if error.kind() == ErrorKind::Conflict => {}
             outcome => return outcome.map(|altered| altered.version),
