@@ -18,6 +18,7 @@ mod not_null;
 mod pending;
 pub(crate) mod published;
 mod replace;
+mod replace_where;
 mod split;
 mod statistics;
 mod strict;

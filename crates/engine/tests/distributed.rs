@@ -203,4 +203,17 @@ fn an_overwrite_replaces_the_partitions_of_its_files() {
     assert_eq!(place.ids(), [1, 2, 3]);
     assert_eq!(place.commit(table.version, Vec::new(), Replaced::Partitions), None);
     assert_eq!(place.ids(), [1, 2, 3]);
+    let only = |text: &str| Replaced::Where { filter: lakerace::parse_filter(text).unwrap(), text: text.to_owned() };
+    let last = place.commit(table.version, write([3, 3]), only("part > 2")).unwrap();
+    assert_eq!(place.ids(), [1, 2, 3, 3]);
+    for (text, kind) in [("part = 2", ErrorKind::Invalid), ("id = 3", ErrorKind::Unsupported)] {
+        let (storage, job) = (&place.storage, &place.job);
+        let refused = commit_files(&place.name, table.version, write([3, 4]), only(text), None, storage, job);
+        assert_eq!(refused.unwrap_err().kind(), kind, "{text}");
+    }
+    // Without rows, by the version that the statement has read.
+    assert_eq!(place.commit(table.version, Vec::new(), only("part < 3")), None);
+    assert_eq!(place.commit(last, Vec::new(), only("part < 3")), Some(last + 1));
+    assert_eq!(place.ids(), [3, 3]);
+    assert_eq!(place.commit(last + 1, Vec::new(), only("part < 3")), None);
 }

@@ -17,6 +17,7 @@ use super::files::DataFiles;
 use super::memory::within_memory;
 use super::published::{AddedFile, Published};
 use super::replace::{Replaced, ReplacedPartitions};
+use super::replace_where::ReplacedWhere;
 use crate::commit::{Commit, CommitAction, LoadRows, WriteBase};
 use crate::protocol::check_defaults;
 use crate::{Snapshot, Table, VersionSpec};
@@ -156,7 +157,7 @@ pub fn commit_files(
     let removes_none = match replaced {
         Replaced::Nothing => true,
         Replaced::Partitions => !base.partition_columns().is_empty(),
-        Replaced::Table => false,
+        Replaced::Where { .. } | Replaced::Table => false,
     };
     if removes_none && transaction.is_none() && published.rows() == 0 {
         return Ok(None);
@@ -166,6 +167,10 @@ pub fn commit_files(
         Replaced::Nothing => commit(table, base, WriteMode::Append, load, published),
         Replaced::Partitions if !base.partition_columns().is_empty() => {
             let partitions = ReplacedPartitions::of(&base, published.files())?;
+            commit(table, base, partitions, load, published)
+        }
+        Replaced::Where { filter, text } => {
+            let partitions = ReplacedWhere::new(&base, filter, text, published.files())?;
             commit(table, base, partitions, load, published)
         }
         Replaced::Partitions | Replaced::Table => commit(table, base, WriteMode::Overwrite, load, published),

@@ -1,10 +1,11 @@
-//! What files that other processes wrote replace: nothing, the whole table, or the rows of the partitions that they belong to.
+//! What files that other processes wrote replace: nothing, the whole table, or the rows of some partitions.
 
 use std::collections::{HashMap, HashSet};
 
 use arrow::array::{Array, AsArray, MapArray, RecordBatch};
 use delta_kernel::schema::{DataType, PrimitiveType};
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
+use lakerace_format::Expr;
 use lakerace_io::{Error, Result, WriteMode};
 
 use super::AddedFile;
@@ -14,12 +15,19 @@ use crate::commit::scan_rows::{chosen, scan_rows};
 use crate::kernel::error::from_kernel;
 
 /// The rows that new files take the place of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Replaced {
     /// None: the files are added.
     Nothing,
     /// Those of the partitions that the files belong to. Of a table without partitions, all of them.
     Partitions,
+    /// Those of the partitions for which a filter of partition columns is true, to which the files have to belong.
+    Where {
+        /// The filter.
+        filter: Expr,
+        /// The same as SQL, for the log.
+        text: String,
+    },
     /// All of them.
     Table,
 }
