@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import re
 import threading
 import urllib.parse
@@ -49,9 +50,11 @@ class Handler(BaseHTTPRequestHandler):
         elif self.command == "GET" and not key:
             self.list(dict(urllib.parse.parse_qsl(query)))
         elif self.command == "POST":
-            for name in re.findall(r"<Key>(.*?)</Key>", body.decode()):
-                self.bucket.objects.pop(name, None)
-            self.answer(200, b"<DeleteResult></DeleteResult>")
+            names = re.findall(r"<Key>(.*?)</Key>", body.decode())
+            for name in names:
+                self.bucket.objects.pop(html.unescape(name), None)
+            deleted = "".join(f"<Deleted><Key>{name}</Key></Deleted>" for name in names)
+            self.answer(200, f"<DeleteResult>{deleted}</DeleteResult>".encode())
         elif self.command == "DELETE":
             self.bucket.objects.pop(key, None)
             self.answer(204)

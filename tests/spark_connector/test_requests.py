@@ -68,18 +68,22 @@ def counted(spark: SparkSession) -> Iterator[Counted]:
                 "id": pa.array(ids, pa.int64()),
                 "p": pa.array([at * PARTITIONS // ROWS for at in ids], pa.int32()),
                 "text": [hashlib.sha1(b"%d" % at).hexdigest() for at in ids],
+                "s": [{"n": at, "words": hashlib.sha1(b"s%d" % at).hexdigest()} for at in ids],
             }
         )
         lr.copy(rows, "delta:s3://bucket/t", partition_by=["p"], row_group_rows=500, storage_options=place)
         spark.conf.set("spark.sql.catalog.counted", "lakerace.spark.LakeraceCatalog")
-        for name, value in place.items():
-            spark.conf.set(f"spark.sql.catalog.counted.storage.{name}", value)
+        settings = {f"storage.{name}": value for name, value in place.items()} | {"warehouse": "s3://bucket"}
+        # Small gaps between what is wanted are not read through.
+        settings["min_seek_size"] = "0"
+        for name, value in settings.items():
+            spark.conf.set(f"spark.sql.catalog.counted.{name}", value)
         bucket.before = before
         yield Counted(spark, bucket, requests)
         # A catalog keeps the settings that it was made with.
         spark._jsparkSession.sessionState().catalogManager().reset()
-        for name in place:
-            spark.conf.unset(f"spark.sql.catalog.counted.storage.{name}")
+        for name in settings:
+            spark.conf.unset(f"spark.sql.catalog.counted.{name}")
         spark.conf.unset("spark.sql.catalog.counted")
 
 
@@ -112,7 +116,7 @@ def test_queries_read_the_log_once_and_files_in_tasks(counted: Counted) -> None:
 
 def test_an_insert_reads_no_data_file(counted: Counted) -> None:
     first = len(counted.requests)
-    _, data = counted.sql(f"INSERT INTO {NAME} VALUES (-1, 0, 'new')")
+    _, data = counted.sql(f"INSERT INTO {NAME} VALUES (-1, 0, 'new', NULL)")
     assert data == []
     puts = [key for verb, key in counted.requests[first:] if verb == "PUT"]
     assert [key.split("/")[1] for key in puts] == ["p=0", "_delta_log"]
@@ -124,8 +128,9 @@ def test_an_insert_reads_no_data_file(counted: Counted) -> None:
         (f"UPDATE {NAME} SET text = 'new' WHERE p = 7 AND id = 70321", 1),
         (f"DELETE FROM {NAME} WHERE p = 7 AND id BETWEEN 70321 AND 70323", 3),
         (
-            f"MERGE INTO {NAME} AS t USING (SELECT /*+ BROADCAST */ 7 AS p, id FROM range(70000, 80000) WHERE id < 70005) AS s"
-            " ON t.p = 7 AND t.id = s.id WHEN MATCHED THEN UPDATE SET text = 'new'",
+            # Spark numbers the rows of the target, and lets nothing that it learns of the source past that.
+            f"MERGE INTO {NAME} AS t USING (SELECT id FROM range(70000, 70005)) AS s"
+            " ON t.p = 7 AND t.id BETWEEN 70000 AND 70004 AND t.id = s.id WHEN MATCHED THEN UPDATE SET text = 'new'",
             5,
         ),
     ],
@@ -150,3 +155,30 @@ def test_positions_are_read_of_the_row_groups_that_a_filter_leaves(counted: Coun
     assert {key.split("/")[1] for key, _ in data} == {"p=7"}
     assert sum(length for _, length in data) < partition / 2
     assert [tuple(row) for row in counted.spark.sql(statement).collect()] == [(321, 70321)]
+
+
+def test_fields_of_rows_with_their_positions_are_pruned(counted: Counted) -> None:
+    partition = counted.size("/p=7/")
+    for statement in (
+        f"SELECT max(_pos), sum(s.n) FROM {NAME} WHERE p = 7",
+        f"SELECT max(_pos), sum(s.n) FROM {NAME} WHERE p = 7 AND id < 80000",
+    ):
+        _, data = counted.sql(statement)
+        assert sum(length for _, length in data) < partition / 2
+        found = counted.spark.sql(statement).collect()[0]
+        assert tuple(found) == (9999, sum(range(70_000, 80_000)))
+
+
+def test_a_table_is_dropped_with_its_log_first(counted: Counted) -> None:
+    bucket, had_log = counted.bucket, []
+
+    def before(verb: str, key: str, identity: str, token: str) -> bool:
+        if verb == "POST":
+            had_log.append(any("_delta_log" in key for key in bucket.objects))
+        return True
+
+    bucket.objects["other/file"] = b"x"
+    bucket.before = before
+    counted.spark.sql("DROP TABLE counted.t")
+    assert set(bucket.objects) == {"other/file"}
+    assert had_log == [True, False]

@@ -2,6 +2,7 @@
 //! commit of them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
@@ -9,6 +10,7 @@ use lakerace_delta::{
     SourceRows, Table, TableWrite, UpsertOptions as RowOptions, UpsertPart, WriteMode,
 };
 use lakerace_format::{WriteOptions, Written};
+use lakerace_io::object_store::path::Path as ObjectPath;
 use lakerace_io::{Error, ErrorKind, IfExists, Job, Location, Output, Result, StorageOptions};
 
 use crate::delta::{LOG, is_table, named, open_table};
@@ -154,6 +156,40 @@ pub fn remove_empty_table(name: &str, storage: &StorageOptions, job: &Job) -> Re
         // What is not empty stays.
         let _ = std::fs::remove_dir(format!("/{log}")).and_then(|()| std::fs::remove_dir(format!("/{path}")));
     }
+    Ok(true)
+}
+
+/// Removes a table with all files of its folder: first those of its log. Says whether there was one. On this machine the folder gets
+/// another name before, so that no reader finds a part of the table.
+///
+/// # Errors
+/// `Unsupported` where another table is in the folder, which would go, too.
+pub fn drop_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<bool> {
+    let location = Location::parse(named(name).unwrap_or(name))?;
+    let (store, path) = location.open(storage, job)?;
+    if !is_table(&store, &path)? {
+        return Ok(false);
+    }
+    let own = path.clone().join(LOG);
+    let files = store.list(&path)?;
+    let is_log = |path: &ObjectPath| path.parts().any(|part| part.as_ref() == LOG);
+    let other = files.iter().find(|file| is_log(&file.path) && !file.path.prefix_matches(&own));
+    if let Some(other) = other {
+        return Err(Error::unsupported(format!("the folder of the table has another table in it ({})", other.path))
+            .at(name)
+            .advice("drop that one before, or move it"));
+    }
+    if store.has_local_files() {
+        let folder = format!("/{path}");
+        let moment = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let dropped = format!("{folder}{STAGED}{}-{}.tmp", std::process::id(), moment.as_nanos());
+        std::fs::rename(&folder, &dropped).map_err(|e| Error::from(e).at(name))?;
+        std::fs::remove_dir_all(&dropped).map_err(|e| Error::from(e).at(dropped.as_str()))?;
+        return Ok(true);
+    }
+    let (log, data): (Vec<_>, Vec<_>) = files.into_iter().map(|file| file.path).partition(|path| is_log(path));
+    store.delete_all(log)?;
+    store.delete_all(data)?;
     Ok(true)
 }
 

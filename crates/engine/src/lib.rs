@@ -51,7 +51,7 @@ pub use check::check;
 pub use checksum::{Checksum, checksum};
 pub use copy::{check_target, copy, write};
 pub use distributed::{
-    NewTable, SharedTable, commit_files, commit_rows, commit_upsert, discard_files, remove_empty_table,
+    NewTable, SharedTable, commit_files, commit_rows, commit_upsert, discard_files, drop_table, remove_empty_table,
     remove_staged, remove_staged_file, staging_folder, table_writer, upsert_part,
 };
 pub use explain::{Alternative, Explain};

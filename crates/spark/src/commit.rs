@@ -69,21 +69,25 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
     let settings = Settings::parse(options)?;
     let described: SchemaRef = Arc::new(arrow_schema_of_table(schema)?);
     let transaction = transaction(&settings)?;
-    if let Some(version) =
-        divisible_version(location, &settings, &Arc::new(arrow_schema(schema)?))?.filter(|_| transaction.is_none())
+    let (storage, job) = (settings.storage(), settings.job()?);
+    let found = SharedTable::find(location, &storage, &job)?;
+    if let Some(table) = found.as_ref().filter(|_| transaction.is_none() && settings.get("key").is_some())
+        && table.is_divisible(&Arc::new(arrow_schema(schema)?), &row_options(&settings)?)?
     {
-        return Ok(format!("write.version{UNIT}{version}{RECORD}write.upsert{UNIT}true"));
+        return Ok(format!("write.version{UNIT}{}{RECORD}write.upsert{UNIT}true", table.version));
     }
-    if is_staged(location, &settings)? {
+    if is_staged(location, &settings, found.is_some()) {
         if transaction.is_some() {
             return Err(Error::unsupported("an upsert, and a write of files, have no transaction")
                 .at(location)
                 .advice("leave txnAppId and txnVersion out: an upsert of the same rows gives the same table"));
         }
-        if replaced(&settings) == Replaced::Partitions {
+        if !matches!(replaced(&settings)?, Replaced::Nothing | Replaced::Table) {
             return Err(Error::unsupported("only a Delta table has partitions to overwrite")
                 .at(location)
-                .advice("set spark.sql.sources.partitionOverwriteMode to static, and all files are replaced"));
+                .advice(
+                    "set spark.sql.sources.partitionOverwriteMode to static and leave replaceWhere out, and all files are replaced",
+                ));
         }
         check_files(location, &settings)?;
         let id = settings.get("write.id").ok_or_else(|| Error::internal("a write without an id"))?;
@@ -94,8 +98,10 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
         properties: settings.properties(),
         keep_not_null: settings.get("write.keeps_not_null").is_some(),
     };
-    let (storage, job) = (settings.storage(), settings.job()?);
-    let table = SharedTable::find_or_make(location, &described, &new, &storage, &job)?;
+    let table = match found {
+        Some(table) => table,
+        None => SharedTable::find_or_make(location, &described, &new, &storage, &job)?,
+    };
     if !new.partition_by.is_empty() && new.partition_by != table.partition_by {
         let known = match table.partition_by.as_slice() {
             [] => "has no partitions".to_owned(),
@@ -106,15 +112,6 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
             .advice("leave option(\"partition_by\", ...) out"));
     }
     Ok(format!("write.version{UNIT}{}", table.version))
-}
-
-/// The version of a table that the tasks of an upsert can do their parts for, each by itself.
-fn divisible_version(location: &str, settings: &Settings, rows: &SchemaRef) -> Result<Option<u64>> {
-    if settings.get("key").is_none() {
-        return Ok(None);
-    }
-    let Some(table) = SharedTable::find(location, &settings.storage(), &settings.job()?)? else { return Ok(None) };
-    Ok(table.is_divisible(rows, &row_options(settings)?)?.then_some(table.version))
 }
 
 /// How rows are upserted.
@@ -132,14 +129,9 @@ pub(crate) fn row_options(settings: &Settings) -> Result<RowOptions> {
 }
 
 /// Whether the driver writes what tasks have staged: it upserts, or the target is files.
-fn is_staged(location: &str, settings: &Settings) -> Result<bool> {
-    if settings.get("key").is_some() {
-        return Ok(true);
-    }
-    if location.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("delta:")) {
-        return Ok(false);
-    }
-    Ok(SharedTable::find(location, &settings.storage(), &settings.job()?)?.is_none())
+fn is_staged(location: &str, settings: &Settings, is_table: bool) -> bool {
+    let names_table = location.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("delta:"));
+    settings.get("key").is_some() || !(names_table || is_table)
 }
 
 /// An error where nobody says what kind of files to write, or where files can't be what the options say.
@@ -172,7 +164,7 @@ fn copy_options(settings: &Settings) -> Result<CopyOptions> {
         read: ReadOptions { storage: settings.storage(), ..ReadOptions::default() },
         write: WriteOptions { spark_timestamps: true, ..write_options(settings)? },
         format: settings.parsed("format", str::parse)?,
-        mode: if replaced(settings) == Replaced::Nothing { WriteMode::Append } else { WriteMode::Overwrite },
+        mode: if replaced(settings)? == Replaced::Nothing { WriteMode::Append } else { WriteMode::Overwrite },
         ..CopyOptions::default()
     })
 }
@@ -241,7 +233,7 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
         return Ok(made(changed.written.version));
     }
     let transaction = transaction(&settings)?;
-    let (files, replaced) = (told.files, replaced(&settings));
+    let (files, replaced) = (told.files, replaced(&settings)?);
     let written = commit_files(location, version, files, replaced, transaction.as_ref(), &storage, &job)?;
     Ok(made(written.and_then(|written| written.version)))
 }
@@ -267,12 +259,16 @@ fn part_keys(settings: &Settings) -> PartKeys {
 }
 
 /// The rows that a write replaces.
-fn replaced(settings: &Settings) -> Replaced {
-    match settings.get("write.replaces") {
+fn replaced(settings: &Settings) -> Result<Replaced> {
+    Ok(match settings.get("write.replaces") {
         None => Replaced::Nothing,
         Some("partitions") => Replaced::Partitions,
+        Some("where") => {
+            let text = settings.get("write.where").unwrap_or_default();
+            Replaced::Where { filter: lakerace::parse_filter(text)?, text: text.to_owned() }
+        }
         Some(_) => Replaced::Table,
-    }
+    })
 }
 
 fn made(version: Option<u64>) -> String {

@@ -17,6 +17,7 @@ mod reader;
 mod rows;
 mod settings;
 mod spark_type;
+mod statements;
 mod table_plan;
 mod writer;
 
@@ -262,4 +263,33 @@ pub extern "system" fn Java_lakerace_spark_Native_discard<'local>(
         let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
         commit::discard(&location, &options, &read_text(env, &messages)?)
     });
+}
+
+/// Changes the columns, comments and properties of a table; gives the version that it has made.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_alter<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    location: JByteArray<'local>,
+    options: JByteArray<'local>,
+    changes: JByteArray<'local>,
+) -> JByteArray<'local> {
+    call(&mut env, |env| {
+        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
+        text(env, &statements::alter(&location, &options, &read_text(env, &changes)?)?)
+    })
+}
+
+/// Removes a table with its files: 1 where there was one, else 0.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_drop<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    location: JByteArray<'local>,
+    options: JByteArray<'local>,
+) -> jint {
+    call(&mut env, |env| {
+        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
+        statements::drop_table(&location, &options).map(jint::from)
+    })
 }

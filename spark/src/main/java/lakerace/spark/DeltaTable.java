@@ -1,17 +1,20 @@
 package lakerace.spark;
 
+import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
+import org.apache.spark.sql.connector.catalog.TruncatableTable;
 import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /** A version of a Delta table, whose rows have ids: the file that they are in, and their number in it. */
-final class DeltaTable extends LakeraceTable implements SupportsRowLevelOperations, SupportsMetadataColumns {
+final class DeltaTable extends LakeraceTable implements SupportsRowLevelOperations, SupportsMetadataColumns, TruncatableTable {
   static final String FILE = "_file";
   static final String POSITION = "_pos";
 
@@ -44,6 +47,16 @@ final class DeltaTable extends LakeraceTable implements SupportsRowLevelOperatio
   @Override
   public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
     return () -> new RowChanges(this, info.command());
+  }
+
+  /** Of {@code TRUNCATE TABLE}. */
+  @Override
+  public boolean truncateTable() {
+    Map<String, String> all = new HashMap<>(options);
+    all.put("write.version", all.remove("at"));
+    all.put("write.replaces", "table");
+    new DriverCommit(location, all, schema()).commit(new WriterCommitMessage[0]);
+    return true;
   }
 
   private static final class Id implements MetadataColumn {

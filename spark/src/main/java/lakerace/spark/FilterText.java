@@ -85,6 +85,9 @@ final class FilterText {
       case "<>":
         return negated(compared(left, "=", right));
       case "<=>":
+        if (right instanceof Literal && ((Literal<?>) right).value() == null) {
+          return isNull(left, " IS NULL");
+        }
         return joined(isNull(left, " IS NOT NULL"), " AND ", compared(left, "=", right));
       default:
         return null;

@@ -2,6 +2,7 @@ package lakerace.spark;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -54,11 +55,15 @@ public final class LakeraceCatalog implements StagingTableCatalog {
   }
 
   private String location(Identifier table) {
-    String last = table.name();
-    if (last.contains("/") || last.startsWith("tpch:")) {
-      return Locations.plain(last);
+    if (isLocation(table)) {
+      return Locations.plain(table.name());
     }
-    return Locations.plain(folder(table.namespace())) + "/" + last;
+    return Locations.plain(folder(table.namespace())) + "/" + table.name();
+  }
+
+  /** Whether a table has its location as its name. */
+  private static boolean isLocation(Identifier table) {
+    return table.name().contains("/") || table.name().startsWith("tpch:");
   }
 
   private String folder(String[] namespace) {
@@ -253,34 +258,36 @@ public final class LakeraceCatalog implements StagingTableCatalog {
   }
 
   @Override
-  public Table alterTable(Identifier table, TableChange... changes) {
-    throw LakeraceException.unsupported(Locations.shown(location(table)) + ": lakerace does not alter tables in Spark: " + advice(table, changes)).forAnalysis();
-  }
-
-  /** How else a table is changed so. */
-  private String advice(Identifier table, TableChange... changes) {
-    List<String> arguments = new ArrayList<>();
-    Set<String> others = new TreeSet<>();
-    for (TableChange change : changes) {
-      if (change instanceof TableChange.SetProperty) {
-        TableChange.SetProperty set = (TableChange.SetProperty) change;
-        arguments.add("--set '" + set.property() + "=" + set.value() + "'");
-      } else if (change instanceof TableChange.RemoveProperty) {
-        arguments.add("--unset '" + ((TableChange.RemoveProperty) change).property() + "'");
-      } else if (change instanceof TableChange.AddColumn) {
-        others.add("`lakerace copy` and `lakerace upsert` with --evolve add add the columns that their rows have");
-      } else if (change instanceof TableChange.UpdateColumnType) {
-        others.add("`lakerace copy` and `lakerace upsert` with --evolve widen make numbers as wide as those of their rows");
-      } else {
-        others.add("lakerace has no command for it (" + change.getClass().getSimpleName() + "): delta-spark has");
+  public Table alterTable(Identifier table, TableChange... changes) throws NoSuchTableException {
+    String location = location(table);
+    Map<String, String> named = new TableChanges(location, changes).named();
+    Map<String, String> all = Locations.resolved(location, options);
+    try {
+      byte[] version = Native.alter(Native.bytes(location), Native.options(all), Native.options(named));
+      String made = new String(version, StandardCharsets.UTF_8);
+      if (!made.isEmpty()) {
+        FreshVersions.note(location, Long.parseLong(made));
+        CachedFrames.refresh(location);
       }
+    } catch (NativeException error) {
+      throw LakeraceException.<RuntimeException>rethrown(error.forSpark().forAnalysis());
     }
-    return others.isEmpty() ? "run `lakerace alter " + Locations.shown(location(table)) + " " + String.join(" ", arguments) + "`" : String.join("; ", others);
+    return load(table, null);
   }
 
+  /** Removes a table below the warehouse, with its files. */
   @Override
   public boolean dropTable(Identifier table) {
-    throw LakeraceException.unsupported("lakerace does not drop tables in Spark; remove the folder " + location(table)).forAnalysis();
+    String location = location(table);
+    if (isLocation(table)) {
+      throw LakeraceException.unsupported(Locations.shown(location) + ": DROP TABLE removes tables that have a name below the warehouse of the catalog "
+          + name + ": remove the folder of this one").forAnalysis();
+    }
+    try {
+      return Native.drop(Native.bytes(location), Native.options(Locations.resolved(location, options))) == 1;
+    } catch (NativeException error) {
+      throw LakeraceException.<RuntimeException>rethrown(error.forSpark().forAnalysis());
+    }
   }
 
   @Override

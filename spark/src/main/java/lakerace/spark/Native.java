@@ -80,6 +80,10 @@ final class Native {
 
   static native void discard(byte[] location, byte[] options, byte[] messages);
 
+  static native byte[] alter(byte[] location, byte[] options, byte[] changes);
+
+  static native int drop(byte[] location, byte[] options);
+
   static native long live(int what);
 
   /** A text as it crosses the boundary. */

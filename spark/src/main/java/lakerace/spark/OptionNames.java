@@ -10,7 +10,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class OptionNames {
   private static final List<String> KNOWN = Arrays.asList(
       "versionAsOf", "version", "timestampAsOf", "timestamp", "columns", "where", "format", "key", "sequence", "distribution", "partition_by",
-      "compression", "row_group_rows", "file_bytes", "bloom_filter", "partitionOverwriteMode", "readChangeFeed", "startingVersion",
+      "compression", "row_group_rows", "file_bytes", "bloom_filter", "partitionOverwriteMode", "replaceWhere", "readChangeFeed", "startingVersion",
       "endingVersion", "txnAppId", "txnVersion", "header", "delimiter", "quote", "escape", "null_string", "csv_schema", "infer_rows", "threads",
       "batch_rows", "max_task_bytes", "min_seek_size", "max_requests_in_flight", "durability");
 

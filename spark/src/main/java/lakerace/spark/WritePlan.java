@@ -12,21 +12,24 @@ import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.SortDirection;
 import org.apache.spark.sql.connector.expressions.SortOrder;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
 import org.apache.spark.sql.connector.write.SupportsDynamicOverwrite;
-import org.apache.spark.sql.connector.write.SupportsTruncate;
+import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.types.StructType;
 
 /** A write: its tasks write files, and the driver makes one commit of them. */
-final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamicOverwrite, RequiresDistributionAndOrdering, BatchWrite {
+final class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOverwrite, RequiresDistributionAndOrdering, BatchWrite {
   private static final String OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode";
+  /** Names the rows that an overwrite replaces, as a filter. */
+  private static final String REPLACE_WHERE = "replacewhere";
 
   private final String location;
   private final Map<String, String> options;
@@ -84,7 +87,34 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamic
 
   @Override
   public WriteBuilder truncate() {
+    if (options.containsKey(REPLACE_WHERE)) {
+      if ("dynamic".equalsIgnoreCase(options.get("partitionoverwritemode"))) {
+        throw LakeraceException.usage("option \"replaceWhere\" says which rows are replaced, and so does option \"partitionOverwriteMode\": leave one out");
+      }
+      return overwriteWhere(options.get(REPLACE_WHERE));
+    }
     return overwrite(choosesMode && isDynamic() ? "partitions" : "table");
+  }
+
+  /** Of {@code INSERT OVERWRITE ... PARTITION (p = 1)} and {@code writeTo(...).overwrite(condition)}. */
+  @Override
+  public WriteBuilder overwrite(Predicate[] predicates) {
+    FilterText text = new FilterText(Plan.of(location, options));
+    List<String> conditions = new ArrayList<>();
+    for (Predicate predicate : predicates) {
+      String condition = text.of(predicate);
+      if (condition == null) {
+        throw LakeraceException.unsupported(Locations.shown(location) + ": rows are replaced by comparisons of partition columns with values, not by "
+            + predicate.describe() + ": DELETE the rows and INSERT others").forAnalysis();
+      }
+      conditions.add(condition);
+    }
+    return overwriteWhere(String.join(" AND ", conditions));
+  }
+
+  private WriteBuilder overwriteWhere(String condition) {
+    options.put("write.where", condition);
+    return overwrite("where");
   }
 
   @Override
@@ -111,6 +141,9 @@ final class WritePlan implements WriteBuilder, SupportsTruncate, SupportsDynamic
 
   @Override
   public Write build() {
+    if (options.containsKey(REPLACE_WHERE) && !options.containsKey("write.where")) {
+      throw LakeraceException.usage("option \"replaceWhere\" says which rows an overwrite replaces: use mode(\"overwrite\"), or leave it out");
+    }
     return this;
   }
 

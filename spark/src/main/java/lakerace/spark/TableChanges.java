@@ -1,0 +1,85 @@
+package lakerace.spark;
+
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.types.StructType;
+
+/** What {@code ALTER TABLE} and {@code COMMENT ON} change, as the engine takes it. */
+final class TableChanges {
+  /** Spark's properties of a table that are no properties in its log. */
+  private static final String[] OF_SPARK = {"provider", "owner", "location", "external", "is_managed_location"};
+
+  private final String location;
+  private final Map<String, String> changes = new TreeMap<>();
+  private StructType added = new StructType();
+
+  TableChanges(String location, TableChange... all) {
+    this.location = location;
+    for (TableChange change : all) {
+      take(change);
+    }
+    if (added.length() > 0) {
+      changes.put("add_columns", CharVarcharUtils.replaceCharVarcharWithStringInSchema(added).json());
+    }
+  }
+
+  /** The changes by their names: {@code set.PROPERTY}, {@code unset.PROPERTY}, {@code comment.COLUMN} and {@code add_columns}, a schema. */
+  Map<String, String> named() {
+    return changes;
+  }
+
+  private void take(TableChange change) {
+    if (change instanceof TableChange.SetProperty) {
+      TableChange.SetProperty set = (TableChange.SetProperty) change;
+      checkProperty(set.property());
+      changes.put("set." + set.property(), set.value());
+    } else if (change instanceof TableChange.RemoveProperty) {
+      changes.put("unset." + ((TableChange.RemoveProperty) change).property(), "");
+    } else if (change instanceof TableChange.AddColumn) {
+      add((TableChange.AddColumn) change);
+    } else if (change instanceof TableChange.UpdateColumnComment) {
+      TableChange.UpdateColumnComment comment = (TableChange.UpdateColumnComment) change;
+      changes.put("comment." + column(comment.fieldNames()), comment.newComment());
+    } else if (change instanceof TableChange.UpdateColumnType) {
+      throw refused("`lakerace copy` and `lakerace upsert` with --evolve widen make numbers as wide as those of their rows");
+    } else {
+      throw refused("lakerace has no command for it (" + change.getClass().getSimpleName() + "): delta-spark has");
+    }
+  }
+
+  private void add(TableChange.AddColumn add) {
+    String name = column(add.fieldNames());
+    if (add.position() != null) {
+      throw refused("the new column \"" + name + "\" comes after the others: leave FIRST or AFTER out");
+    }
+    if (!add.isNullable()) {
+      throw refused("the rows of the table have no value of the new column \"" + name + "\": leave NOT NULL out");
+    }
+    if (add.defaultValue() != null) {
+      throw refused("the new column \"" + name + "\" is null in the rows of the table: leave DEFAULT out");
+    }
+    added = add.comment() == null ? added.add(name, add.dataType(), true) : added.add(name, add.dataType(), true, add.comment());
+  }
+
+  /** The column of a change; a field of one is an error. */
+  private String column(String[] names) {
+    if (names.length != 1) {
+      throw refused("columns are changed, not their fields: \"" + String.join(".", names) + "\" is one");
+    }
+    return names[0];
+  }
+
+  private void checkProperty(String property) {
+    for (String own : OF_SPARK) {
+      if (own.equals(property)) {
+        throw refused("\"" + property + "\" is no property of a Delta table: a table of this catalog is where its name says");
+      }
+    }
+  }
+
+  private RuntimeException refused(String reason) {
+    return LakeraceException.unsupported(Locations.shown(location) + ": " + reason).forAnalysis();
+  }
+}
