@@ -29,7 +29,7 @@ def test_names_that_are_not_known(spark: SparkSession, tmp_path: Path) -> None:
 
     # Each of these rows would be there twice, and an overwrite of some rows would replace them all.
     refused(lambda: write("append", "keys", "id"), '"keys": "key" is the nearest one')
-    refused(lambda: write("overwrite", "replaceWhere", "id = 1"), '"replaceWhere": it has version')
+    refused(lambda: write("overwrite", "mergeSchema", "true"), '"mergeSchema": it has version')
     refused(
         lambda: spark.read.format("lakerace").option("versionsAsOf", 0).load(table), '"versionAsOf" is the nearest one'
     )

@@ -55,7 +55,7 @@ def test_truncate(spark: SparkSession, shop: str, tmp_path: Path) -> None:
     before = spark.table(shop)
     spark.sql(f"TRUNCATE TABLE {shop}")
     assert (rows(spark, shop), before.count()) == ([], 0)
-    assert last_entry(tmp_path / "t")["operation"] == "WRITE"
+    assert last_entry(tmp_path / "t")["operation"] == "DELETE"
     assert len(spark.sql(f"SELECT * FROM {shop} VERSION AS OF 1").collect()) == len(ROWS)
 
 

@@ -22,6 +22,7 @@ mod replace_where;
 mod split;
 mod statistics;
 mod strict;
+mod truncate;
 mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +45,7 @@ pub(crate) use self::published::{AddedFile, Published};
 pub use self::replace::Replaced;
 pub(crate) use self::split::{other_rows, write_split};
 pub(crate) use self::statistics::log_text;
+pub use self::truncate::truncate;
 use crate::commit::{Commit, CommitAction, LoadRows, WriteBase, tracks_rows};
 use crate::properties::{SINCE, check_properties};
 use crate::protocol::{VECTORS_ON_DEMAND, check_defaults};

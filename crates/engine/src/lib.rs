@@ -79,7 +79,8 @@ pub use lakerace_io::{
 };
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
 pub use maintain::{
-    CompactOptions, alter, change_ranges, changes, compact, history, layout, parse_duration, restore, vacuum, verify,
+    CompactOptions, alter, change_ranges, changes, compact, history, layout, parse_duration, restore, truncate, vacuum,
+    verify,
 };
 pub use options::{CopyOptions, LoadOptions, ReadOptions, Since};
 pub use report::{Clock, Report};

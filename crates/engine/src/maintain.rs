@@ -102,6 +102,11 @@ pub fn alter(table: &str, options: &AlterOptions, storage: &StorageOptions, job:
     lakerace_delta::alter(&open_table(table, storage, job)?, options)
 }
 
+/// Removes all rows of a Delta table of which `version` is known, and says which version that has made; `None` where there were none.
+pub fn truncate(table: &str, version: u64, storage: &StorageOptions, job: &Job) -> Result<Option<u64>> {
+    lakerace_delta::truncate(&open_table(table, storage, job)?, version)
+}
+
 /// The order of rows that these columns ask for; naming both is an error.
 pub fn layout(sort_by: Vec<String>, zorder: Vec<String>) -> Result<Layout> {
     match (sort_by.is_empty(), zorder.is_empty()) {

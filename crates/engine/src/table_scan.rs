@@ -1,5 +1,7 @@
 //! Scans of Delta tables in parts: a driver plans by the log alone, and its workers read without the log.
 
+use std::collections::BTreeMap;
+
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{DeltaSource, ScannedVersion, Snapshot, TableScan, TableTask};
 use lakerace_format::{Batches, Extremes, FieldPaths, ReadRequest, Source};
@@ -40,6 +42,11 @@ impl OpenVersion {
     /// The columns that its files are divided by.
     pub fn partition_columns(&self) -> Vec<String> {
         self.snapshot.partition_columns()
+    }
+
+    /// Its properties.
+    pub fn properties(&self) -> BTreeMap<String, String> {
+        self.snapshot.properties()
     }
 
     /// How many files it has.

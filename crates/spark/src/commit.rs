@@ -222,6 +222,9 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
     let (storage, job) = (settings.storage(), settings.job_of_driver()?);
     let version = settings.get("write.version").and_then(|version| version.parse().ok());
     let version: u64 = version.ok_or_else(|| Error::internal("a write without a version"))?;
+    if settings.get("write.truncates").is_some() {
+        return Ok(made(lakerace::truncate(location, version, &storage, &job)?));
+    }
     if settings.get("write.rows").is_some() {
         let statement = row_statement(&settings)?;
         let changed = commit_rows(location, version, told.files, told.hidden, &statement, &storage, &job)?;

@@ -71,6 +71,7 @@ impl Feed {
             format!("changes of versions {} to {to}", self.from),
             String::new(),
             String::new(),
+            String::new(),
         ];
         if settings.get("query.tasks").is_some() {
             let read = ReadOptions { at: Some(to.to_string()), limit: Some(0), storage, ..ReadOptions::default() };

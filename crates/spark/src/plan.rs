@@ -25,8 +25,8 @@ pub(crate) const MOST_TASKS: u64 = 100_000;
 /// Plans a read and parts it into tasks by bytes, about as many as Spark would make of files.
 ///
 /// The records: the schema as Spark's JSON, how each column can be filtered, the version (empty where there is none), bytes and
-/// rows (empty where they are not known), the plan in words, the columns that a table is partitioned by, what the tasks of a table share
-/// (empty for files), and then one for each task, which is its plan, or one for each column of which the extremes are asked for. A table is
+/// rows (empty where they are not known), the plan in words, the columns that a table is partitioned by, its properties, what the tasks of a
+/// table share (all three are empty for files), and then one for each task, which is its plan, or one for each column of which the extremes are asked for. A table is
 /// planned by its log: no data file is opened.
 pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
     let settings = Settings::parse(options)?;
@@ -119,6 +119,7 @@ fn described(scan: &Scan) -> Result<Vec<String>> {
         kept_bytes(plan).to_string(),
         number(plan.rows_at_most()),
         summary(plan),
+        String::new(),
         String::new(),
         String::new(),
     ])

@@ -37,6 +37,7 @@ pub(crate) fn records(version: &OpenVersion, settings: &Settings, read: &ReadOpt
 fn described(version: &OpenVersion, scan: &TableScan, rows: Option<u64>) -> Result<Vec<String>> {
     let columns = scan.schema.fields().iter().filter(|field| version.schema().index_of(field.name()).is_ok());
     let schema = Schema::new(columns.cloned().collect::<Vec<_>>());
+    let properties: Vec<String> = version.properties().into_iter().flat_map(<[String; 2]>::from).collect();
     Ok(vec![
         spark_schema_of_table(&fitted_schema(&schema), version.schema_text())?.to_string(),
         filtering(&schema),
@@ -45,6 +46,7 @@ fn described(version: &OpenVersion, scan: &TableScan, rows: Option<u64>) -> Resu
         number(rows),
         format!("files {} of {}, bytes {}", scan.files.len(), scan.all_files, scan.bytes()),
         version.partition_columns().join(&UNIT.to_string()),
+        properties.join(&UNIT.to_string()),
         serde_json::to_string(&scan.version).map_err(Error::unexpected)?,
     ])
 }

@@ -18,9 +18,6 @@ final class DeltaTable extends LakeraceTable implements SupportsRowLevelOperatio
   static final String FILE = "_file";
   static final String POSITION = "_pos";
 
-  /** Null until someone asks: queries do not. */
-  private Map<String, String> properties;
-
   DeltaTable(String location, Map<String, String> options, StructType schema, Plan plan) {
     super(location, options, schema, plan);
   }
@@ -28,10 +25,7 @@ final class DeltaTable extends LakeraceTable implements SupportsRowLevelOperatio
   /** Those of the log, for statements that show them. */
   @Override
   public Map<String, String> properties() {
-    if (properties == null) {
-      properties = Target.of(location, options).properties;
-    }
-    return properties;
+    return loggedProperties();
   }
 
   /** Whether a column is a part of the ids. */
@@ -49,12 +43,12 @@ final class DeltaTable extends LakeraceTable implements SupportsRowLevelOperatio
     return () -> new RowChanges(this, info.command());
   }
 
-  /** Of {@code TRUNCATE TABLE}. */
+  /** Of {@code TRUNCATE TABLE}, and of {@code DELETE} without a condition. */
   @Override
   public boolean truncateTable() {
     Map<String, String> all = new HashMap<>(options);
     all.put("write.version", all.remove("at"));
-    all.put("write.replaces", "table");
+    all.put("write.truncates", "true");
     new DriverCommit(location, all, schema()).commit(new WriterCommitMessage[0]);
     return true;
   }

@@ -169,6 +169,11 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     return transforms;
   }
 
+  /** The properties that the log of a table has. */
+  final Map<String, String> loggedProperties() {
+    return plan == null ? Target.of(location, options).properties : plan.properties;
+  }
+
   /** The version that a query reads: what was analysed, and what this process has written since. Null for files. */
   private String version() {
     String known = options.get("at");

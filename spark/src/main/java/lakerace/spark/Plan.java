@@ -6,13 +6,14 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.TreeMap;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** What the engine says of a read: its schema, its size and its tasks. */
 final class Plan {
-  private static final int HEAD = 8;
+  private static final int HEAD = 9;
 
   final StructType schema;
   /** Columns whose comparisons mean the same to the engine and to Spark. */
@@ -24,6 +25,8 @@ final class Plan {
   final String summary;
   /** The columns that a table's files are divided by. */
   final String[] partitions;
+  /** The properties of a table. */
+  final Map<String, String> properties;
   /** What the tasks of a table share; empty for files. */
   final String shared;
   final List<String> tasks;
@@ -40,8 +43,19 @@ final class Plan {
     this.rows = number(records[4]);
     this.summary = records[5];
     this.partitions = records[6].isEmpty() ? new String[0] : records[6].split(String.valueOf(Native.UNIT));
-    this.shared = records[7];
+    this.properties = properties(records[7]);
+    this.shared = records[8];
     this.tasks = Arrays.asList(records).subList(HEAD, records.length);
+  }
+
+  /** Properties by their names, from names and values one after the other. */
+  static Map<String, String> properties(String record) {
+    Map<String, String> properties = new TreeMap<>();
+    String[] named = record.isEmpty() ? new String[0] : record.split(String.valueOf(Native.UNIT), -1);
+    for (int at = 0; at + 1 < named.length; at += 2) {
+      properties.put(named[at], named[at + 1]);
+    }
+    return properties;
   }
 
   static Plan of(String location, Map<String, String> options) {

@@ -2,7 +2,6 @@ package lakerace.spark;
 
 import java.util.HashMap;
 import java.util.Map;
-import java.util.TreeMap;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
@@ -15,7 +14,7 @@ final class Target {
   /** The columns that its files are divided by. */
   final String[] partitions;
   /** Its properties. */
-  final Map<String, String> properties = new TreeMap<>();
+  final Map<String, String> properties;
   /** How rows come to tasks: {@code none}, {@code hash} or {@code ranges}. */
   final String distribution;
 
@@ -25,10 +24,7 @@ final class Target {
     this.version = isTable ? records[2] : null;
     this.schema = isTable ? (StructType) DataType.fromJson(records[3]) : null;
     this.partitions = isTable && !records[5].isEmpty() ? records[5].split(String.valueOf(Native.UNIT)) : new String[0];
-    String[] named = isTable && !records[6].isEmpty() ? records[6].split(String.valueOf(Native.UNIT), -1) : new String[0];
-    for (int at = 0; at + 1 < named.length; at += 2) {
-      properties.put(named[at], named[at + 1]);
-    }
+    this.properties = Plan.properties(isTable ? records[6] : "");
   }
 
   static Target of(String location, Map<String, String> options) {

@@ -1,0 +1,39 @@
+//! Removing all rows of a table.
+
+use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
+use lakerace_io::{Result, WriteMode};
+
+use crate::commit::scan_rows::{chosen, scan_rows};
+use crate::commit::{Commit, CommitAction, WriteBase};
+use crate::{Snapshot, Table, VersionSpec};
+
+/// Removes all rows of a table, those that other writers have added after `version` included: its files leave the log, and none is
+/// read. Gives the version that was made; `None` where there were no files.
+pub fn truncate(table: &Table, version: u64) -> Result<Option<u64>> {
+    let base = table.snapshot(Some(VersionSpec::Version(version)))?;
+    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(base)), Truncation)?;
+    commit.run(&[]).map_err(|(error, _)| error.at(table.place()))
+}
+
+struct Truncation;
+
+impl CommitAction for Truncation {
+    fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
+        (UpdateTableOperation::Delete, Vec::new())
+    }
+
+    fn check(&self, snapshot: &Snapshot) -> Result<()> {
+        WriteMode::Overwrite.check(snapshot)
+    }
+
+    fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
+        let mut has_files = false;
+        for batch in scan_rows(snapshot)? {
+            if let Some(files) = chosen(&batch, vec![true; batch.num_rows()])? {
+                update.remove_files(files);
+                has_files = true;
+            }
+        }
+        Ok(has_files)
+    }
+}
