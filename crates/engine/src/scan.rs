@@ -17,7 +17,7 @@ use crate::explain::Explain;
 use crate::filter::parse_filter;
 use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::options::ReadOptions;
-use crate::rebatch::rebatch;
+use crate::rebatch::{SOURCE_BATCH_ROWS, rebatch};
 use crate::table_scan::OpenVersion;
 
 /// A source with a plan.
@@ -30,8 +30,6 @@ pub struct Scan {
     job: Job,
 }
 
-/// Sources make batches of their own size and have them sliced, where more rows than this are asked for.
-pub(crate) const SOURCE_BATCH_ROWS: usize = 64 << 10;
 /// Rows of a batch for a consumer that takes row by row: its columns stay in the cache while they are gone through.
 const SMALL_BATCH_ROWS: usize = 4096;
 

@@ -10,8 +10,7 @@ use lakerace_io::{Job, Result};
 use crate::ReadOptions;
 use crate::delta::open_table;
 use crate::filter::parse_filter;
-use crate::rebatch::rebatch;
-use crate::scan::SOURCE_BATCH_ROWS;
+use crate::rebatch::{SOURCE_BATCH_ROWS, rebatch};
 
 /// A version of a Delta table, opened. Cheap to clone: all clones read its log once.
 #[derive(Clone)]

@@ -13,6 +13,7 @@ mod feed;
 mod fit;
 mod open_versions;
 mod plan;
+mod plan_parts;
 mod reader;
 mod rows;
 mod settings;

@@ -6,7 +6,7 @@ use lakerace::{Error, OpenVersion, ReadOptions, Result, TableScan};
 use crate::call::UNIT;
 use crate::extremes;
 use crate::fit::fitted_schema;
-use crate::plan::{MOST_TASKS, fields, number, task_bytes};
+use crate::plan_parts::{MOST_TASKS, fields, number, task_bytes};
 use crate::settings::Settings;
 use crate::spark_type::{filtering, spark_schema_of_table};
 
