@@ -4,6 +4,7 @@ mod durability;
 mod examples;
 mod files;
 mod load;
+mod shell;
 mod sync;
 mod table;
 pub(crate) mod tpch;
@@ -24,10 +25,10 @@ pub(crate) use self::files::{
     PutArgs, PutEncoding, RmArgs,
 };
 pub(crate) use self::load::LoadArgs;
+pub(crate) use self::shell::{CompletionsArgs, ManArgs};
 pub(crate) use self::sync::SyncArgs;
 use self::tpch::TpchArgs;
 use crate::proxy::ProxyArgs;
-use crate::shell::{CompletionsArgs, ManArgs};
 use crate::value::{self, CommaList, Threads};
 
 pub(crate) use self::table::{AlterArgs, ChangesArgs, CompactArgs, HistoryArgs, RestoreArgs, VacuumArgs, VerifyArgs};

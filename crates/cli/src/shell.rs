@@ -2,48 +2,13 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 use lakerace::{Error, Result};
 
-use crate::args::{Global, command_line};
+use crate::args::{CompletionsArgs, Global, ManArgs, command_line};
 use crate::stdout::Stdout;
-
-/// Arguments of `completions`.
-#[derive(Debug, Args)]
-pub(crate) struct CompletionsArgs {
-    /// The shell that completes.
-    #[arg(value_name = "SHELL")]
-    shell: CompletingShell,
-}
-
-/// Shells with completions.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum CompletingShell {
-    Bash,
-    Zsh,
-    Fish,
-}
-
-impl From<CompletingShell> for Shell {
-    fn from(shell: CompletingShell) -> Self {
-        match shell {
-            CompletingShell::Bash => Self::Bash,
-            CompletingShell::Zsh => Self::Zsh,
-            CompletingShell::Fish => Self::Fish,
-        }
-    }
-}
-
-/// Arguments of `man`.
-#[derive(Debug, Args)]
-pub(crate) struct ManArgs {
-    /// The folder that gets lakerace.1 and a page of each command. Pages that are there are replaced.
-    #[arg(value_name = "FOLDER")]
-    folder: PathBuf,
-}
 
 /// Prints the script that a shell completes by.
 pub(crate) fn completions(args: &CompletionsArgs, global: &Global) -> Result<()> {

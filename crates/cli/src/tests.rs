@@ -23,7 +23,8 @@ fn exit_codes_name_what_to_do() {
 
 #[test]
 fn a_storage_option_that_is_none_is_not_repeated() {
-    let mut error = Cli::try_parse_from(["lakerace", "scan", "x", "--storage-option", "topsecret"]).unwrap_err();
+    let mut error =
+        Cli::parse_arguments(&["lakerace", "scan", "x", "--storage-option", "topsecret"].map(Into::into)).unwrap_err();
     hide_secrets(&mut error);
     let text = error.render().to_string();
     assert!(text.contains("--storage-option") && !text.contains("topsecret"), "{text}");

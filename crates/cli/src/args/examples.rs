@@ -35,7 +35,7 @@ const EXAMPLES: [(&str, &[&str]); 18] = [
     ("changes", &["lakerace changes lake/orders --from 1"]),
     ("history", &["lakerace history lake/orders --limit 5"]),
     ("restore", &["lakerace restore lake/orders --at 1"]),
-    ("compact", &["lakerace compact lake/orders --sort-by day"]),
+    ("compact", &["lakerace compact lake/orders --sort-by price"]),
     ("vacuum", &["lakerace vacuum lake/orders --dry-run"]),
     ("verify", &["lakerace verify lake/orders --deep"]),
     ("sync", &["lakerace sync lake/orders sqlite:copy.db#orders --key order_id"]),
