@@ -47,7 +47,6 @@ use arrow::array::RecordBatch;
 use delta_kernel::transaction::UpdateTableOperation;
 use lakerace_format::{Batches, WriteOptions};
 use lakerace_io::address_space::memory_within;
-use lakerace_io::option::MEMORY_LIMIT;
 use lakerace_io::threads::spawn_or_run;
 use lakerace_io::{Error, ErrorKind, Result};
 use roaring::RoaringTreemap;
@@ -69,7 +68,7 @@ use self::sorted_chunk::Chunk;
 use crate::commit::{Commit, CommitFence, WriteBase, latest};
 use crate::deletion_vector::commit::{Changed, Depends, DvCommit, Removal, change};
 use crate::snapshot::files::TableFile;
-use crate::write::{DataFiles, Evolve, Published, within_memory};
+use crate::write::{DataFiles, Evolve, Published, check_memory, within_memory};
 use crate::{Snapshot, Table, VersionSpec, deletion_vector};
 
 /// How to upsert.
@@ -124,8 +123,6 @@ const SLICE_ROWS: usize = 65_536;
 const RUNS_IN_MEMORY: u64 = 8;
 /// Fewer runs, by the bytes that they are read from, are sorted at once.
 const LEAST_RUNS: u64 = 2;
-/// Memory that there must be for each column, and twice for the rest.
-const LEAST_COLUMN_BYTES: u64 = 16 << 10;
 /// How often rows are made again because another writer has changed what they were made from.
 const REMAKES: u32 = 100;
 
@@ -170,7 +167,7 @@ fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ups
         UpsertKind::Delete => RowMapping::of_delete(&snapshot, rows.schema(), options),
     };
     let shape = shape.map_err(named)?;
-    check_memory(options, shape.written.fields().len()).map_err(named)?;
+    check_memory(options.memory_bytes, shape.written.fields().len()).map_err(named)?;
     let first = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
     match first.keys_ahead(&rows)? {
         Some(ahead) if ahead.rows == 0 => return Ok(Changed::default()),
@@ -194,17 +191,6 @@ fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ups
     }
     Err(named(Error::conflict(format!("other writers have changed the same rows {REMAKES} times")))
         .advice("run it again when they are done"))
-}
-
-/// An error where memory is less than some rows, and a buffer for each of so many columns, take.
-fn check_memory(options: &UpsertOptions, columns: usize) -> Result<()> {
-    let least = LEAST_COLUMN_BYTES * (columns as u64 + 2);
-    if options.memory_bytes >= least {
-        return Ok(());
-    }
-    let (limit, plural) = (options.memory_bytes, if columns == 1 { "" } else { "s" });
-    Err(Error::usage(format!("a memory limit of {limit} bytes is too small for rows of {columns} column{plural}"))
-        .advice(format!("allow {least} bytes or more ({MEMORY_LIMIT})")))
 }
 
 /// One attempt from one version.

@@ -38,7 +38,7 @@ pub use self::evolve::{Evolve, may_widen};
 pub(crate) use self::evolve::{Evolved, evolve};
 pub use self::existing_table::check_existing;
 pub(crate) use self::files::DataFiles;
-pub(crate) use self::memory::{streamed_within_memory, within_memory};
+pub(crate) use self::memory::{check_memory, streamed_within_memory, within_memory};
 pub use self::pending::{AppTransaction, FileWriter, PendingFile, commit_files, discard_files, has_transaction};
 pub(crate) use self::pending::{counts, hand_over, published};
 pub(crate) use self::published::{AddedFile, Published};
@@ -223,7 +223,10 @@ impl Part {
         let targets = commit.targets(&state).map_err(named)?;
         let by_key = ByKey::new(schema, &key, table.job().options().threads, write.options.memory_bytes);
         let options = match write.options.memory_bytes.filter(|_| by_key.is_some()) {
-            Some(bytes) => within_memory(&write.options, bytes, schema.fields().len()),
+            Some(bytes) => {
+                check_memory(bytes, schema.fields().len()).map_err(named)?;
+                within_memory(&write.options, bytes, schema.fields().len())
+            }
             None => write.options.clone(),
         };
         let files = DataFiles::new(table, schema, &targets, state, &options).map_err(named)?;

@@ -34,7 +34,9 @@ use crate::commit::outcome::Outcome;
 use crate::commit::scan_rows::scan_rows;
 use crate::commit::{Commit, CommitAction, Targets, WriteBase, selected};
 use crate::snapshot::files::TableFile;
-use crate::write::{AddedFile, DataFiles, Published, check_row_tracking, other_rows, streamed_within_memory};
+use crate::write::{
+    AddedFile, DataFiles, Published, check_memory, check_row_tracking, other_rows, streamed_within_memory,
+};
 use crate::{Snapshot, Table, deletion_vector};
 
 /// The order of rows in new files.
@@ -130,6 +132,7 @@ pub fn compact_behind(table: &Table, options: &CompactOptions) -> Result<Compact
 
 fn compact_from(first: Snapshot, options: &CompactOptions) -> Result<Compacted> {
     let table = first.table().clone();
+    check_memory(options.memory_bytes, first.schema().fields().len()).map_err(|error| error.at(table.place()))?;
     // Files that come meanwhile are left to the next compaction: this one has an end.
     let known: HashSet<String> = first.files()?.files.iter().map(|file| file.path.clone()).collect();
     let (mut done, mut fruitless, mut snapshot) = (Compacted::default(), 0, first);

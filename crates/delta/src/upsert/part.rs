@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::key_partitions::{KnownKeys, SourceKeys, Windows, join};
 use super::row_mapping::{self, RowMapping};
-use super::{OnDuplicate, SourceRows, Upsert, UpsertKind, UpsertOptions, check_memory};
+use super::{OnDuplicate, SourceRows, Upsert, UpsertKind, UpsertOptions};
 use crate::commit::{Commit, WriteBase};
 use crate::deletion_vector::commit::{Changed, Depends, DvCommit, Removal, change};
 use crate::key::KeyColumns;
@@ -24,7 +24,7 @@ use crate::probe::Probe;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::partitions::Partitions;
 use crate::snapshot::statistics::FileStatistics;
-use crate::write::{AddedFile, PendingFile, Published, hand_over, published};
+use crate::write::{AddedFile, PendingFile, Published, check_memory, hand_over, published};
 use crate::{Snapshot, Table, VersionSpec};
 
 /// What a process has done of an upsert. Its files are visible in the table's folder, and no part of the table yet.
@@ -79,7 +79,7 @@ pub fn upsert_part(
     let named = |error: Error| error.at(table.place());
     let (snapshot, rows) = (table.snapshot(Some(VersionSpec::Version(version)))?, rows.into());
     let shape = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
-    check_memory(options, shape.written.fields().len()).map_err(named)?;
+    check_memory(options.memory_bytes, shape.written.fields().len()).map_err(named)?;
     let upsert = of_part(&snapshot, &shape, options);
     if !upsert.is_divisible() {
         return Err(named(Error::unsupported("the rows depend on those of the table: one process must upsert them")));

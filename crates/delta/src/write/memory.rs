@@ -1,10 +1,28 @@
 //! What files under way may take of a limit of memory.
 
 use lakerace_format::WriteOptions;
+use lakerace_io::option::MEMORY_LIMIT;
+use lakerace_io::{Error, Result};
+
+/// Memory that there must be for each column, and twice for the rest.
+const LEAST_COLUMN_BYTES: u64 = 16 << 10;
 
 /// Bytes of a column in a row group at least, and of all columns together, where memory is little.
 const LEAST_CHUNK_BYTES: u64 = 64 << 10;
 const LEAST_ROW_GROUP_BYTES: u64 = 16 << 20;
+
+/// An error where a memory limit is less than some rows, and a buffer for each of so many columns, take.
+pub(crate) fn check_memory(memory_bytes: u64, columns: usize) -> Result<()> {
+    let least = LEAST_COLUMN_BYTES * (columns as u64 + 2);
+    if memory_bytes >= least {
+        return Ok(());
+    }
+    let plural = if columns == 1 { "" } else { "s" };
+    Err(Error::usage(format!(
+        "a memory limit of {memory_bytes} bytes is too small for rows of {columns} column{plural}"
+    ))
+    .advice(format!("allow {least} bytes or more ({MEMORY_LIMIT})")))
+}
 
 /// How files of so many columns are written within a limit of memory: with row groups of which two fit into a quarter of it, or,
 /// unless options ask for larger ones, into a twelfth: what is encoded sooner is written sooner, and its memory is used again.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::by_key::ByKey;
 use super::files::DataFiles;
-use super::memory::within_memory;
+use super::memory::{check_memory, within_memory};
 use super::published::{AddedFile, Published};
 use super::replace::{Replaced, ReplacedPartitions};
 use super::replace_where::ReplacedWhere;
@@ -94,7 +94,10 @@ impl FileWriter {
         let targets = commit.targets(&state).map_err(named)?;
         let by_key = ByKey::new(schema, &key, table.job().options().threads, options.memory_bytes);
         let options = match options.memory_bytes.filter(|_| by_key.is_some()) {
-            Some(bytes) => within_memory(options, bytes, schema.fields().len()),
+            Some(bytes) => {
+                check_memory(bytes, schema.fields().len()).map_err(named)?;
+                within_memory(options, bytes, schema.fields().len())
+            }
             None => options.clone(),
         };
         let files = DataFiles::new(table, schema, &targets, state, &options).map_err(named)?;

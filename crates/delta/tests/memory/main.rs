@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
-use lakerace_delta::{DeltaSink, Evolve, Table, TableWrite, UpsertOptions, WriteMode, delete_keys, upsert};
+use lakerace_delta::{
+    CompactOptions, DeltaSink, Evolve, Table, TableWrite, UpsertOptions, WriteMode, compact, delete_keys, upsert,
+};
 use lakerace_format::{Batches, WriteOptions};
 use lakerace_io::internals::find_page_cache_slow;
 use lakerace_io::{ErrorKind, Job, JobOptions, Location, StorageOptions};
@@ -169,4 +172,28 @@ fn a_limit_that_is_too_small_is_refused_with_the_least_one() {
         assert!(error.to_string().contains("180224"), "{error}");
     }
     assert_eq!(upsert(&table, batches(1000, 8, true), &with(180_224)).unwrap().written.rows, 1000);
+}
+
+#[test]
+fn copies_and_compactions_refuse_such_limits_too() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let table = table_of(&folder, batches(BATCH_ROWS, 8, false), &[("lakerace.primaryKey", "id")]);
+    let error = compact(&table, &CompactOptions { memory_bytes: 1, ..CompactOptions::default() }).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(error.to_string().contains("180224"), "{error}");
+    let rows = batches(BATCH_ROWS, 8, true);
+    let write = TableWrite {
+        mode: WriteMode::Append,
+        partition_by: Vec::new(),
+        properties: BTreeMap::new(),
+        evolve: Evolve::default(),
+        keep_not_null: false,
+        options: WriteOptions { memory_bytes: Some(1), ..WriteOptions::default() },
+        load_name: None,
+        resumes: false,
+    };
+    let error = DeltaSink::create(&table, rows.schema(), &write).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(error.to_string().contains("180224"), "{error}");
 }

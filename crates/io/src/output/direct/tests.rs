@@ -71,7 +71,8 @@ fn a_file_that_can_not_be_written_is_an_error() {
 #[test]
 fn a_buffer_is_no_larger_than_its_writer_may_take() {
     // A buffer that others have left may have twice the bytes.
-    for (most_bytes, expected) in [(0, 4096), (5000, 8192), (576 << 10, 2 * (576 << 10)), (64 << 20, 2 * BUFFER_BYTES)] {
+    for (most_bytes, expected) in [(0, 4096), (5000, 8192), (576 << 10, 2 * (576 << 10)), (64 << 20, 2 * BUFFER_BYTES)]
+    {
         let (file, all) = (file(0), bytes(2 * BUFFER_BYTES + 9));
         let mut past = Past::begin(0, most_bytes).unwrap();
         assert!(past.buffer.memory().1 <= expected, "{most_bytes}: {}", past.buffer.memory().1);
