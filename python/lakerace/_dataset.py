@@ -50,7 +50,9 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
         if not isinstance(columns, list):
             return None
         # An expression does not tell its columns, but their names stand in it.
-        shown = "" if filter is None else str(filter)
+        shown = "" if filter is None else _shown(filter)
+        if shown is None:
+            return None
         wanted = [name for name in self._schema.names if name in columns or name in shown]
         return wanted if set(columns) <= set(wanted) else None
 
@@ -117,6 +119,9 @@ _NAIVE_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?")
 #: Decimals of so many digits are told apart as floats, too.
 _FLOAT_DIGITS = 15
 
+#: Characters of a value in a list that pyarrow shows whole: of more than 100 it leaves some out, and says so in their place.
+WHOLE_CHARACTERS = 80
+_OMITTED = "chars omitted)"
 _OPERATORS = {"==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -135,10 +140,18 @@ def filter_text(expression: pyarrow.dataset.Expression, schema: pyarrow.Schema) 
     if not all(PLAIN_NAME.fullmatch(name) for name in schema.names):
         # An expression shows names as they are: some would read as something else.
         return None
+    shown = _shown(expression)
     try:
-        tokens = _Tokens(str(expression), schema)
-        return tokens.whole()
+        return None if shown is None else _Tokens(shown, schema).whole()
     except UnknownPart:
+        return None
+
+
+def _shown(expression: pyarrow.dataset.Expression) -> str | None:
+    """The text of an expression; `None` where pyarrow cuts a long value of a list within a character."""
+    try:
+        return str(expression)
+    except UnicodeDecodeError:
         return None
 
 
@@ -243,7 +256,10 @@ class _Tokens:
         kind, text = self._next()
         if kind != "set":
             raise UnknownPart
-        found = [_TOKEN.fullmatch(line.strip().removesuffix(",")) for line in text.strip().splitlines()]
+        lines = [line.strip().removesuffix(",") for line in text.strip().splitlines()]
+        if any(len(line) > WHOLE_CHARACTERS or _OMITTED in line for line in lines):
+            raise UnknownPart
+        found = [_TOKEN.fullmatch(line) for line in lines]
         if not found or any(value is None or value.lastgroup not in {"text", "value"} for value in found):
             raise UnknownPart
         return ", ".join(

@@ -182,6 +182,21 @@ def test_dataset_filters(path: Path, expression: ds.Expression, is_pushed: bool)
     assert data.count_rows(filter=expression) == wanted.num_rows
 
 
+@pytest.mark.parametrize(
+    "value", ["a" * 81, "a" * 99, "b" * 300, "é" * 70, "日" * 100, "\U0010ffff" * 90, "(... 1 chars omitted)"]
+)
+def test_lists_of_long_texts(tmp_path: Path, value: str) -> None:
+    """pyarrow shows a list with its long values cut, and says nothing else of them."""
+    table = pa.table({"t": [value, value[:-1], "x", None]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    data = lr.scan(tmp_path / "a.parquet").to_dataset()
+    for expression in (ds.field("t").isin([value]), ds.field("t").isin([value, "x"]), ~ds.field("t").isin([value])):
+        assert data.to_table(filter=expression).to_pydict() == ds.dataset(table).to_table(filter=expression).to_pydict()
+        assert data.count_rows(filter=expression) == ds.dataset(table).count_rows(filter=expression)
+    found = duckdb.execute("SELECT count(*) FROM data WHERE t IN (?, 'none')", [value]).fetchall()
+    assert found == [(1,)]
+
+
 def test_dataset(path: Path) -> None:
     scan = lr.scan(path)
     data = scan.to_dataset()
