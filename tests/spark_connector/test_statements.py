@@ -22,7 +22,9 @@ def shop(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
     """The name of a table `t` in a catalog whose warehouse is `tmp_path`."""
     spark.conf.set("spark.sql.catalog.shop", "lakerace.spark.LakeraceCatalog")
     spark.conf.set("spark.sql.catalog.shop.warehouse", str(tmp_path))
-    spark.sql("CREATE TABLE shop.t (id BIGINT, p INT, text STRING) PARTITIONED BY (p) TBLPROPERTIES ('owner.team' = 'a')")
+    spark.sql(
+        "CREATE TABLE shop.t (id BIGINT, p INT, text STRING) PARTITIONED BY (p) TBLPROPERTIES ('owner.team' = 'a')"
+    )
     spark.createDataFrame(ROWS, "id bigint, p int, text string").writeTo("shop.t").append()
     yield "shop.t"
     # A catalog keeps the settings that it was made with.
@@ -78,7 +80,9 @@ def test_drop(spark: SparkSession, shop: str, tmp_path: Path) -> None:
 
 def test_add_columns(spark: SparkSession, shop: str, tmp_path: Path) -> None:
     before = spark.table(shop)
-    spark.sql(f"ALTER TABLE {shop} ADD COLUMNS (price DECIMAL(10, 2) COMMENT 'in euro', tags ARRAY<STRING>, code VARCHAR(3))")
+    spark.sql(
+        f"ALTER TABLE {shop} ADD COLUMNS (price DECIMAL(10, 2) COMMENT 'in euro', tags ARRAY<STRING>, code VARCHAR(3))"
+    )
     assert last_entry(tmp_path / "t")["operation"] == "ADD COLUMNS"
     assert rows(spark, shop) == [(*row, None, None, None) for row in ROWS]
     assert before.count() == len(ROWS)
@@ -86,14 +90,18 @@ def test_add_columns(spark: SparkSession, shop: str, tmp_path: Path) -> None:
     assert spark.sql(f"SELECT price, tags, code FROM {shop} WHERE id = 100").collect()[0][:] == (1.5, ["a"], "abc")
     comments = {row.col_name: row.comment for row in spark.sql(f"DESCRIBE TABLE {shop}").collect()}
     assert comments["price"] == "in euro"
-    with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH|length"):
+    with pytest.raises(Exception, match=r"EXCEED_LIMIT_LENGTH|length"):
         spark.sql(f"INSERT INTO {shop} VALUES (101, 1, 'new', 1.5, array('a'), 'abcd')").collect()
     refused(spark, f"ALTER TABLE {shop} ADD COLUMN (price INT)", "already exists|price")
     refused(spark, f"ALTER TABLE {shop} ADD COLUMN (z INT NOT NULL)", "leave NOT NULL out")
     refused(spark, f"ALTER TABLE {shop} ADD COLUMN (z INT FIRST)", "leave FIRST or AFTER out")
     refused(spark, f"ALTER TABLE {shop} DROP COLUMN text", "DeleteColumn")
     refused(spark, f"ALTER TABLE {shop} RENAME COLUMN text TO words", "RenameColumn")
-    refused(spark, f"ALTER TABLE {shop} ALTER COLUMN id TYPE DECIMAL(20, 0)", "--evolve widen|cannot be cast|NOT_SUPPORTED_CHANGE_COLUMN")
+    refused(
+        spark,
+        f"ALTER TABLE {shop} ALTER COLUMN id TYPE DECIMAL(20, 0)",
+        "--evolve widen|cannot be cast|NOT_SUPPORTED_CHANGE_COLUMN",
+    )
 
 
 def test_properties_and_comments(spark: SparkSession, shop: str, tmp_path: Path) -> None:

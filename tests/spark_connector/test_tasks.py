@@ -32,7 +32,9 @@ COLUMNS = ["id", "word", *PARTITIONS]
 def model() -> list[dict[str, Any]]:
     """The rows of the table, those that are deleted included."""
     values = {name: [values[n // 10 % len(values)] for n in range(ROWS)] for name, (_, values) in PARTITIONS.items()}
-    return [{"id": n, "word": f"word {n * 7919 % 10_007}"} | {name: values[name][n] for name in values} for n in range(ROWS)]
+    return [
+        {"id": n, "word": f"word {n * 7919 % 10_007}"} | {name: values[name][n] for name in values} for n in range(ROWS)
+    ]
 
 
 @pytest.mark.parametrize("mapping", ["none", "name"])
@@ -49,7 +51,7 @@ def test_tasks_have_each_row_once(spark: SparkSession, tmp_path: Path, mapping: 
     lr.Table(table).delete("id % 50 = 7 OR id BETWEEN 1000 AND 1200")
     expected = [row for row in rows if row["id"] % 50 != 7 and not 1000 <= row["id"] <= 1200]
     frame = spark.read.format("lakerace").option("max_task_bytes", TASK_BYTES).load(str(table))
-    files = len({key for key in map(tuple, ([row[name] for name in PARTITIONS] for row in rows))})
+    files = len({tuple(row[name] for name in PARTITIONS) for row in rows})
     assert frame.rdd.getNumPartitions() > files > 1
     found = sorted((row.asDict() for row in frame.select(*COLUMNS).collect()), key=lambda row: row["id"])
     assert found == expected
@@ -60,5 +62,7 @@ def test_tasks_have_each_row_once(spark: SparkSession, tmp_path: Path, mapping: 
     assert sorted(row.id for row in places) == [
         row["id"] for row in expected if row["word"] != "word 5" and row["id"] < 2000
     ]
-    stored = {name: pq.read_table(table / unquote(name), partitioning=None)[0] for name in {row._file for row in places}}
+    stored = {
+        name: pq.read_table(table / unquote(name), partitioning=None)[0] for name in {row._file for row in places}
+    }
     assert all(stored[row._file][row._pos].as_py() == row.id for row in places)
