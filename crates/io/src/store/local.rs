@@ -235,7 +235,7 @@ impl ObjectStore for LocalStore {
         for entry in read_folder(&root)? {
             match entry? {
                 Entry::Folder(path) => listed.common_prefixes.push(location_of(&path)?),
-                Entry::Link(_) => {}
+                Entry::Link(_) | Entry::DeadLink(_) => {}
                 Entry::File(meta) => listed.objects.push(meta),
             }
         }
@@ -338,7 +338,7 @@ impl Iterator for Walk {
                     for entry in entries {
                         match entry {
                             Ok(Entry::Folder(path)) => self.folders.push(path),
-                            Ok(Entry::Link(_)) => {}
+                            Ok(Entry::Link(_) | Entry::DeadLink(_)) => {}
                             Ok(Entry::File(meta)) => self.files.push(Ok(meta)),
                             Err(e) => self.files.push(Err(e)),
                         }
@@ -354,6 +354,8 @@ pub(crate) enum Entry {
     Folder(PathBuf),
     /// A symbolic link to a folder.
     Link(PathBuf),
+    /// A symbolic link that leads nowhere, with the properties of the link itself.
+    DeadLink(ObjectMeta),
     File(ObjectMeta),
 }
 
@@ -369,8 +371,12 @@ fn read_entry(entry: DirEntry) -> Result<Option<Entry>> {
     }
     let metadata = match std::fs::metadata(&path) {
         Ok(metadata) => metadata,
-        // Removed meanwhile, or a link to nothing.
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let is_link = |link: &std::fs::Metadata| link.file_type().is_symlink();
+            // Else the file was removed meanwhile.
+            let Some(link) = std::fs::symlink_metadata(&path).ok().filter(is_link) else { return Ok(None) };
+            return Ok(Some(Entry::DeadLink(object_meta(&link, location_of(&path)?))));
+        }
         Err(e) => return Err(io_error(e, &path)),
     };
     if metadata.is_dir() {

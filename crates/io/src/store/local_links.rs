@@ -132,8 +132,13 @@ impl<S: Fn(&Path) -> bool> LinkedWalk<'_, S> {
                 match entry.map_err(named)? {
                     Entry::Folder(path) => folders.push(path),
                     Entry::Link(path) => self.links.push(path),
-                    Entry::File(meta) if (self.stop)(&meta.location) => return Ok(false),
-                    Entry::File(meta) => self.found.push(meta.into()),
+                    // Whoever reads a link that leads nowhere is told of it.
+                    Entry::File(meta) | Entry::DeadLink(meta) => {
+                        if (self.stop)(&meta.location) {
+                            return Ok(false);
+                        }
+                        self.found.push(meta.into());
+                    }
                 }
             }
         }
