@@ -1,14 +1,21 @@
 //! Azure and Google Cloud Storage, on the servers that `make test-rust` starts: the conformance suite, uploads of several parts that
 //! must not replace, and what errors say.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use lakerace_io::conformance::check_all;
 use lakerace_io::{ErrorKind, IfExists, Job, Location, Object, Output, StorageOptions};
 
 /// Bytes of an object of three parts.
 const SEVERAL_PARTS: usize = 20 << 20;
 
+/// One test at a time works on a server: both are small programs, and each test sends many requests side by side.
+static AZURE: Mutex<()> = Mutex::new(());
+static GOOGLE: Mutex<()> = Mutex::new(());
+
 /// A store that a test writes to.
 struct Cloud {
+    _alone: MutexGuard<'static, ()>,
     /// The URL of a folder of the test's own.
     folder: String,
     options: Vec<(&'static str, String)>,
@@ -22,6 +29,7 @@ fn azure() -> Cloud {
     // The key of every Azurite, which Microsoft has published.
     let key = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
     Cloud {
+        _alone: AZURE.lock().unwrap_or_else(PoisonError::into_inner),
         folder: format!("az://{container}/test-{:016x}", rand::random::<u64>()),
         options: vec![
             ("azure_storage_account_name", "devstoreaccount1".to_owned()),
@@ -36,6 +44,7 @@ fn azure() -> Cloud {
 fn google() -> Cloud {
     let endpoint = std::env::var("LAKERACE_TEST_GOOGLE_ENDPOINT").expect("make test-rust starts a server");
     Cloud {
+        _alone: GOOGLE.lock().unwrap_or_else(PoisonError::into_inner),
         folder: format!("gs://lakerace-test/test-{:016x}", rand::random::<u64>()),
         options: vec![
             ("google_base_url", endpoint),
