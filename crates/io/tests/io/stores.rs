@@ -13,7 +13,7 @@ use lakerace_io::wrap::{
 };
 use lakerace_io::{
     ErrorKind, Fetcher, IfExists, Job, JobStore, Location, Meter, MinSeekSize, Output, RangeOptions, StorageOptions,
-    Wanted, plan_requests,
+    Wanted, plan_requests, runtime,
 };
 use tokio::time::Instant;
 
@@ -61,11 +61,12 @@ async fn every_store_conforms() {
     }
 }
 
-#[tokio::test]
+#[test]
 #[ignore = "needs an S3 server: make test-rust"]
-async fn s3_conforms() {
+fn s3_conforms() {
     let (store, folder) = s3();
-    check_all(store.as_ref(), &folder.join("plain")).await.unwrap();
+    // A connection is a task of the runtime that opened it, and later tests use it again.
+    runtime().unwrap().block_on(check_all(store.as_ref(), &folder.join("plain"))).unwrap();
 }
 
 #[tokio::test]
@@ -76,12 +77,12 @@ async fn every_wrapper_conforms() {
     }
 }
 
-#[tokio::test]
+#[test]
 #[ignore = "needs an S3 server: make test-rust"]
-async fn every_wrapper_of_s3_conforms() {
+fn every_wrapper_of_s3_conforms() {
     let (store, folder) = s3();
     // A server may end a connection that was kept open: that is no fault of a wrapper.
-    wrappers_conform(Arc::new(Retrying::new(store, quick())), folder).await;
+    runtime().unwrap().block_on(wrappers_conform(Arc::new(Retrying::new(store, quick())), folder));
 }
 
 async fn wrappers_conform(store: Arc<dyn ObjectStore>, folder: Path) {
