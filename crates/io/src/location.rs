@@ -133,7 +133,8 @@ fn without_credentials(scheme: &str, rest: &str) -> String {
     let host_end = rest.find('/').unwrap_or(rest.len());
     let host = &rest[..host_end];
     // The container of a file system of Azure stands there, which is no secret.
-    let is_container = kind.is_some_and(|kind| kind.name == "Azure") && !host.contains(':') && !is_local;
+    let is_container = !host.contains(':')
+        && kind.is_some_and(|kind| kind.container_schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme)));
     match host.rfind('@').filter(|_| !is_container) {
         Some(at) => format!("{scheme}://{}{}", &host[at + 1..], &rest[host_end..]),
         None => format!("{scheme}://{rest}"),

@@ -52,7 +52,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Idle connections kept for reuse: as many as a scan has requests in flight.
 const IDLE_CONNECTIONS: usize = 64;
 
-pub(crate) use self::s3::is_signed;
+pub(crate) use self::kind::is_signed;
 
 /// Files of this machine.
 pub(crate) fn local(job: &Job) -> JobStore {

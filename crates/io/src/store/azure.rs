@@ -22,6 +22,7 @@ mod signer;
 pub(crate) static AZURE: StoreKind = StoreKind {
     name: "Azure",
     schemes: &["az", "abfss", "abfs", "azure", "adl"],
+    container_schemes: &["abfss", "abfs", "adl"],
     example: "az://container/key or abfss://container@account.dfs.core.windows.net/key",
     can_list: true,
     can_write: true,
@@ -41,6 +42,15 @@ pub(crate) static AZURE: StoreKind = StoreKind {
         "azure_skip_signature",
         "azure_allow_http",
         "connection_string",
+    ],
+    identity_settings: &[
+        "azure_storage_account_key",
+        "azure_storage_sas_key",
+        "azure_storage_token",
+        "azure_storage_client_secret",
+        "azure_federated_token_file",
+        "azure_use_azure_cli",
+        "azure_skip_signature",
     ],
     addresses: &["azure_storage_endpoint", "azure_msi_endpoint", "azure_storage_authority_host"],
     advice: StoreAdvice {
@@ -89,7 +99,7 @@ fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -> Result<()
             None => return Ok(()),
         },
     };
-    let mut endpoint = None;
+    let (mut endpoint, mut suffix) = (None, None);
     for part in given.split(';').map(str::trim).filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').ok_or_else(|| {
             Error::usage(format!("{says} has a part without a value"))
@@ -100,12 +110,18 @@ fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -> Result<()
             "accountkey" => draft.set(says, "azure_storage_account_key", value)?,
             "sharedaccesssignature" => draft.set(says, "azure_storage_sas_key", value)?,
             "blobendpoint" => endpoint = Some(value.to_owned()),
+            "endpointsuffix" => suffix = Some(value),
             "usedevelopmentstorage" if value.eq_ignore_ascii_case("true") => {
                 draft.set(says, "azure_storage_use_emulator", "true")?;
             }
             // Endpoints of queues and tables, and the scheme.
             _ => {}
         }
+    }
+    if let (None, Some(suffix), Some(account)) = (&endpoint, suffix, draft.value("azure_storage_account_name"))
+        && suffix != PUBLIC_SUFFIX
+    {
+        endpoint = Some(format!("https://{account}.blob.{suffix}"));
     }
     if let Some(endpoint) = endpoint {
         if endpoint.starts_with("http://") {
@@ -119,7 +135,7 @@ fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -> Result<()
 /// `az://container/key`, or `abfss://container@account.dfs.core.windows.net/key`. Keys are taken as they stand.
 fn parse(scheme: &str, rest: &str, shown: &str) -> Result<(StoreAddress, Path)> {
     let (front, key) = rest.split_once('/').unwrap_or((rest, ""));
-    let is_file_system = matches!(scheme, "abfs" | "abfss" | "adl");
+    let is_file_system = AZURE.container_schemes.contains(&scheme);
     let (container, host) = match front.split_once('@') {
         Some((container, host)) if is_file_system && !container.contains(':') => (container, Some(host)),
         _ => (front, None),
@@ -127,23 +143,40 @@ fn parse(scheme: &str, rest: &str, shown: &str) -> Result<(StoreAddress, Path)> 
     let (container, path) = container_and_key(&AZURE, &format!("{container}/{key}"), shown)?;
     let Some(host) = host else {
         let url_prefix = format!("az://{container}/");
-        return Ok((StoreAddress { kind: &AZURE, url_prefix, container, account: None, query: None }, path));
+        let (account, account_endpoint) = (None, None);
+        return Ok((
+            StoreAddress { kind: &AZURE, url_prefix, container, account, account_endpoint, query: None },
+            path,
+        ));
     };
-    let account = host.split_once('.').map(|(account, _)| account).filter(|account| !account.is_empty());
-    let Some(account) = account else {
-        return Err(Error::usage(format!("{host:?} names no account of Azure"))
+    let Some((account, suffix)) = account_and_suffix(host) else {
+        return Err(Error::usage(format!("{host:?} is no account of a cloud of Azure's"))
             .at(shown)
-            .advice("write abfss://container@account.dfs.core.windows.net/key"));
+            .advice("write abfss://container@account.dfs.core.windows.net/key, or az://container/key and AZURE_STORAGE_ENDPOINT"));
     };
     let url_prefix = format!("{scheme}://{container}@{host}/");
+    let account_endpoint = (suffix != PUBLIC_SUFFIX).then(|| format!("https://{account}.blob.{suffix}"));
     let account = Some(account.to_owned());
-    Ok((StoreAddress { kind: &AZURE, url_prefix, container, account, query: None }, path))
+    Ok((StoreAddress { kind: &AZURE, url_prefix, container, account, account_endpoint, query: None }, path))
+}
+
+/// What follows the account and `blob.` in the names of hosts of Azure's public cloud.
+const PUBLIC_SUFFIX: &str = "core.windows.net";
+
+/// Those of all clouds: public, of China, of the government of the United States, and of Fabric. Credentials go to no other host
+/// that a URL names.
+const SUFFIXES: [&str; 4] = [PUBLIC_SUFFIX, "core.chinacloudapi.cn", "core.usgovcloudapi.net", "fabric.microsoft.com"];
+
+/// The account and the cloud of a host such as `account.dfs.core.windows.net`.
+fn account_and_suffix(host: &str) -> Option<(&str, &str)> {
+    let (account, rest) = host.split_once('.').filter(|(account, _)| !account.is_empty())?;
+    let suffix = rest.strip_prefix("dfs.").or_else(|| rest.strip_prefix("blob."))?;
+    SUFFIXES.contains(&suffix).then_some((account, suffix))
 }
 
 fn bill(request: &HttpRequest) -> Option<RequestKind> {
-    let path = request.uri().path();
     // Every request to the store says the version of its interface; those for tokens do not.
-    if !request.headers().contains_key("x-ms-version") || path.ends_with("/token") {
+    if !request.headers().contains_key("x-ms-version") {
         return None;
     }
     let query = request.uri().query().unwrap_or_default();
@@ -157,6 +190,11 @@ fn bill(request: &HttpRequest) -> Option<RequestKind> {
         _ => return None,
     })
 }
+
+/// Account and key of every emulator, which Microsoft has published:
+/// <https://learn.microsoft.com/azure/storage/common/storage-connect-azurite>.
+const EMULATOR_ACCOUNT: &str = "devstoreaccount1";
+const EMULATOR_KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 fn builder(container: &str, client: StoreClient) -> MicrosoftAzureBuilder {
     MicrosoftAzureBuilder::new()
@@ -174,7 +212,8 @@ fn build(address: &StoreAddress, settings: &Settings, mut client: StoreClient) -
         return Err(Error::invalid("no account of Azure is named")
             .advice("set AZURE_STORAGE_ACCOUNT_NAME, or write abfss://container@account.dfs.core.windows.net/key"));
     }
-    if let (Some(account), Some(key)) = (account, settings.value("azure_storage_account_key")) {
+    let key = settings.value("azure_storage_account_key").or(is_emulator.then_some(EMULATOR_KEY));
+    if let (Some(account), Some(key)) = (account.or(is_emulator.then_some(EMULATOR_ACCOUNT)), key) {
         client.connector.set_signer(AzureSigner::new(account, key)?);
     }
     let again = client.again();
@@ -188,6 +227,10 @@ fn build(address: &StoreAddress, settings: &Settings, mut client: StoreClient) -
     if let Some(account) = account {
         builder = builder.with_account(account);
     }
+    let of_account = address.account_endpoint.as_ref().filter(|_| endpoint.is_none());
+    if let Some(of_account) = of_account {
+        builder = builder.with_endpoint(of_account.clone());
+    }
     let store = builder.build().map_err(|error| {
         let is_refused = |name: &str, value: &str| {
             let Ok(key) = name.parse::<AzureConfigKey>() else { return false };
@@ -199,7 +242,7 @@ fn build(address: &StoreAddress, settings: &Settings, mut client: StoreClient) -
     let identity = StoreIdentity {
         credentials: credentials(settings, is_emulator),
         region: None,
-        endpoint: endpoint.map(|url| url.to_string()),
+        endpoint: endpoint.map(|url| url.to_string()).or(of_account.cloned()),
     };
     Ok(BuiltStore { store: Arc::new(AzureBlobs::new(Arc::new(store))), identity })
 }

@@ -14,6 +14,7 @@ use crate::{RequestKind, Result};
 pub(crate) static GOOGLE: StoreKind = StoreKind {
     name: "Google Cloud Storage",
     schemes: &["gs", "gcs"],
+    container_schemes: &[],
     example: "gs://bucket/key",
     can_list: true,
     can_write: true,
@@ -30,6 +31,13 @@ pub(crate) static GOOGLE: StoreKind = StoreKind {
         "google_base_url",
         "google_skip_signature",
         "google_allow_http",
+    ],
+    identity_settings: &[
+        "google_service_account",
+        "google_service_account_key",
+        "google_application_credentials",
+        "google_bearer_token",
+        "google_skip_signature",
     ],
     addresses: &["google_base_url"],
     advice: StoreAdvice {
@@ -67,12 +75,17 @@ fn foreign_option(name: &str) -> Option<ForeignOption> {
 }
 
 /// The emulator that the tools of Google go to, without credentials.
-fn defaults(draft: &mut SettingsDraft, _: &TranslatedOptions) -> Result<()> {
+fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -> Result<()> {
+    if options.options.keys().any(|name| draft.is_same(name, "google_base_url")) {
+        return Ok(());
+    }
     let Some(host) = draft.variable("STORAGE_EMULATOR_HOST")? else { return Ok(()) };
     let address = if host.contains("://") { host } else { format!("http://{host}") };
     if draft.value("google_base_url").is_none() {
         draft.set_default("google_allow_http", "true");
-        draft.set_default("google_skip_signature", "true");
+        if !GOOGLE.is_identity_given(options) {
+            draft.set_default("google_skip_signature", "true");
+        }
         draft.set("STORAGE_EMULATOR_HOST", "google_base_url", &address)?;
     }
     Ok(())

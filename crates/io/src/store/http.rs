@@ -24,6 +24,7 @@ mod spooling;
 pub(crate) static HTTP: StoreKind = StoreKind {
     name: "HTTP",
     schemes: &["https", "http"],
+    container_schemes: &[],
     example: "https://host/folder/file.parquet",
     can_list: false,
     can_write: false,
@@ -40,6 +41,7 @@ pub(crate) static HTTP: StoreKind = StoreKind {
         "proxy_url",
         "user_agent",
     ],
+    identity_settings: &[],
     addresses: &["proxy_url"],
     advice: StoreAdvice {
         no_credentials: "pass the storage option http_bearer_token, or http_user and http_password",
@@ -99,6 +101,7 @@ fn parse(scheme: &str, rest: &str, shown: &str) -> Result<(StoreAddress, Path)> 
         url_prefix: format!("{}/", url.origin().ascii_serialization()),
         container: host.to_owned(),
         account: None,
+        account_endpoint: None,
         query: url.query().map(str::to_owned),
     };
     Ok((address, path))

@@ -24,6 +24,8 @@ pub struct StoreKind {
     pub name: &'static str,
     /// Schemes of its URLs, in lower case. The first one is its own.
     pub schemes: &'static [&'static str],
+    /// Those of its schemes whose URLs have the container before an `@`, where others would have a secret.
+    pub(crate) container_schemes: &'static [&'static str],
     /// A URL of an object, for advice.
     pub example: &'static str,
     /// It lists what it holds.
@@ -40,6 +42,8 @@ pub struct StoreKind {
     pub(crate) container: &'static str,
     /// Storage options that users give most.
     pub(crate) common_options: &'static [&'static str],
+    /// Settings each of which says who asks. Where an option gives one of them, those of the environment count for nothing.
+    pub(crate) identity_settings: &'static [&'static str],
     /// Settings that are addresses of servers.
     pub(crate) addresses: &'static [&'static str],
     /// What users can do about errors.
@@ -124,6 +128,8 @@ pub(crate) struct StoreAddress {
     pub container: String,
     /// The account that the URL names.
     pub account: Option<String>,
+    /// The server of the account that the URL names, where it is none of the provider's usual ones.
+    pub account_endpoint: Option<String>,
     /// The query of the URL, which may be a secret.
     pub query: Option<String>,
 }
@@ -142,6 +148,17 @@ impl StoreKind {
     /// Whether an option is one of its settings, or of other tools for the same store.
     pub(crate) fn knows_option(&self, name: &str) -> bool {
         (self.setting)(name).is_some() || (self.foreign_option)(name).is_some()
+    }
+
+    /// Whether options say who asks.
+    pub(crate) fn is_identity_given(&self, options: &TranslatedOptions) -> bool {
+        options.connection.is_some() || options.options.keys().any(|name| self.is_identity(name))
+    }
+
+    /// Whether a setting, by any of its names, says who asks.
+    pub(crate) fn is_identity(&self, name: &str) -> bool {
+        let setting = (self.setting)(&name.to_ascii_lowercase());
+        setting.is_some() && self.identity_settings.iter().any(|known| (self.setting)(known) == setting)
     }
 
     /// The error of a write to a store that takes none.
@@ -164,12 +181,20 @@ impl StoreKind {
     pub(crate) fn bucket_and_key(&'static self, rest: &str, shown: &str) -> Result<(StoreAddress, Path)> {
         let (container, path) = container_and_key(self, rest, shown)?;
         let url_prefix = format!("{}://{container}/", self.schemes[0]);
-        Ok((StoreAddress { kind: self, url_prefix, container, account: None, query: None }, path))
+        Ok((
+            StoreAddress { kind: self, url_prefix, container, account: None, account_endpoint: None, query: None },
+            path,
+        ))
     }
 }
 
 /// The two parts of a URL without its scheme.
 pub(crate) fn container_and_key(kind: &StoreKind, rest: &str, shown: &str) -> Result<(String, Path)> {
+    if is_signed(rest) {
+        return Err(Error::usage("presigned URLs are not taken: they are for one request")
+            .at(shown)
+            .advice(format!("write {}; {}", kind.example, kind.advice.no_credentials)));
+    }
     let (container, key) = rest.split_once('/').unwrap_or((rest, ""));
     if container.contains('@') {
         return Err(Error::usage("credentials in a URL are not taken: they would end up in logs")
@@ -182,6 +207,24 @@ pub(crate) fn container_and_key(kind: &StoreKind, rest: &str, shown: &str) -> Re
     }
     let path = Path::parse(key).map_err(|e| Error::usage(format!("not a key: {e}")).at(shown))?;
     Ok((container.to_owned(), path))
+}
+
+/// Whether it has the query of a presigned URL: of Amazon (versions 4 and 2 of its signatures), Google or Azure.
+pub(crate) fn is_signed(rest: &str) -> bool {
+    const SIGNATURES: [&str; 7] = [
+        "x-amz-signature",
+        "x-amz-credential",
+        "x-amz-security-token",
+        "signature",
+        "x-goog-signature",
+        "x-goog-credential",
+        "sig",
+    ];
+    let query = rest.split_once('?').map_or("", |(_, query)| query);
+    query.split('&').any(|part| {
+        let name = part.split('=').next().unwrap_or_default();
+        SIGNATURES.iter().any(|known| name.eq_ignore_ascii_case(known))
+    })
 }
 
 impl fmt::Debug for StoreAddress {

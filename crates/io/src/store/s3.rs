@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::client::HttpRequest;
-use object_store::path::Path;
 
 use super::kind::{BuiltStore, ConditionalParts, StoreAddress, StoreAdvice, StoreClient, StoreIdentity, StoreKind};
 use super::settings::{Settings, protects_bodies, refused_setting};
-use crate::{Error, RequestKind, Result};
+use crate::{RequestKind, Result};
 
 mod chain;
 mod expiring;
@@ -22,6 +21,7 @@ mod sso;
 pub(crate) static S3: StoreKind = StoreKind {
     name: "S3",
     schemes: &["s3", "s3a"],
+    container_schemes: &[],
     example: "s3://bucket/key",
     can_list: true,
     can_write: true,
@@ -42,6 +42,8 @@ pub(crate) static S3: StoreKind = StoreKind {
         "aws_virtual_hosted_style_request",
         "aws_request_payer",
     ],
+    // Its own order of sources knows which of them belong together.
+    identity_settings: &[],
     addresses: &["aws_endpoint_url_s3", "aws_endpoint", "aws_metadata_endpoint"],
     advice: StoreAdvice {
         no_credentials: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or AWS_SKIP_SIGNATURE=true for a public bucket",
@@ -53,7 +55,7 @@ pub(crate) static S3: StoreKind = StoreKind {
     setting: |name| config_key(name).map(|key| key.as_ref().to_owned()),
     foreign_option: foreign_options::foreign_option,
     defaults: chain::defaults,
-    parse,
+    parse: |_, rest, shown| S3.bucket_and_key(rest, shown),
     bill,
     build,
 };
@@ -61,24 +63,6 @@ pub(crate) static S3: StoreKind = StoreKind {
 /// The setting of `object_store` that a name stands for.
 fn config_key(name: &str) -> Option<AmazonS3ConfigKey> {
     name.to_ascii_lowercase().parse().ok()
-}
-
-fn parse(_: &str, rest: &str, shown: &str) -> Result<(StoreAddress, Path)> {
-    if is_signed(rest) {
-        return Err(Error::usage("presigned URLs are not taken: they are for one request")
-            .at(shown)
-            .advice("write s3://bucket/key, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"));
-    }
-    S3.bucket_and_key(rest, shown)
-}
-
-/// Whether it has the query of a presigned URL, of version 4 or 2 of the signatures.
-pub(crate) fn is_signed(rest: &str) -> bool {
-    let query = rest.split_once('?').map_or("", |(_, query)| query);
-    query.split('&').any(|part| {
-        let name = part.split('=').next().unwrap_or_default().to_ascii_lowercase();
-        matches!(name.as_str(), "x-amz-signature" | "x-amz-credential" | "x-amz-security-token" | "signature")
-    })
 }
 
 /// How S3 bills a request.

@@ -1,6 +1,7 @@
 //! What a user says of a store: variables of the environment and storage options, checked before anything is sent.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
 use url::{Host, Url};
@@ -13,7 +14,7 @@ use crate::option::STORAGE_OPTION;
 use crate::{ALLOW_FOREIGN_PATHS, Error, RETRY_TIME_OPTION, Result, StorageOptions};
 
 /// Settings by the names of `object_store`. Those of the options win over the environment's.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Settings {
     kind: &'static StoreKind,
     values: BTreeMap<String, String>,
@@ -47,11 +48,15 @@ impl Settings {
             retry_time: options.retry_time()?,
         };
         let mut draft = SettingsDraft { settings };
+        let is_identity_given = kind.is_identity_given(&translated);
         for (name, value) in std::env::vars_os() {
             let Some(name) = name.to_str().filter(|name| (kind.is_variable)(name)) else { continue };
             // Variables that only other tools know (AWS_PAGER, …) are not for us.
             let Some(setting) = setting_of(kind, name) else { continue };
-            // What an option replaces is not looked at.
+            // What an option replaces is not looked at, nor another way to say who asks.
+            if is_identity_given && kind.is_identity(name) {
+                continue;
+            }
             if translated.options.keys().any(|option| setting_of(kind, option).as_ref() == Some(&setting)) {
                 continue;
             }
@@ -123,6 +128,13 @@ impl Settings {
             )));
         }
         Ok(Some(endpoint))
+    }
+}
+
+/// The names alone: values may be secrets.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings").field("kind", &self.kind).field("names", &self.values.keys()).finish()
     }
 }
 

@@ -12,7 +12,7 @@ use object_store::client::{
 };
 use object_store::{ClientOptions, Result};
 
-use super::conditional::ConditionalConnector;
+use super::conditional::{ConditionalConnector, completes_upload};
 use super::retrying::{STALL, upload_time};
 use crate::profile::Observations;
 use crate::store::azure::AzureSigner;
@@ -117,7 +117,8 @@ const COPY_SOURCES: [&str; 3] = ["x-amz-copy-source", "x-goog-copy-source", "x-m
 /// The time that an attempt may take until the answer begins. `None` where the server works meanwhile: copies of objects, and
 /// the end of multipart uploads.
 fn time_limit(request: &HttpRequest) -> Option<Duration> {
-    if request.method().as_str() == "POST" || COPY_SOURCES.iter().any(|name| request.headers().contains_key(*name)) {
+    let is_copy = COPY_SOURCES.iter().any(|name| request.headers().contains_key(*name));
+    if is_copy || request.method().as_str() == "POST" || completes_upload(request) {
         return None;
     }
     Some(STALL + upload_time(request.body().content_length()))

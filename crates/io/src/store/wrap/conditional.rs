@@ -72,7 +72,7 @@ impl HttpService for ConditionalClient {
 }
 
 /// Whether a request makes one object of parts: a POST to S3, and a PUT of a list of blocks to Azure.
-fn completes_upload(request: &HttpRequest) -> bool {
+pub(super) fn completes_upload(request: &HttpRequest) -> bool {
     let has = |beginning: &str| {
         let query = request.uri().query();
         query.is_some_and(|query| query.split('&').any(|part| part.starts_with(beginning)))
