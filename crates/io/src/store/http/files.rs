@@ -24,7 +24,6 @@ use crate::Error;
 const MOST_REDIRECTS: usize = 10;
 
 /// Files of one server.
-#[derive(Debug)]
 pub(super) struct HttpFiles {
     client: HttpClient,
     /// The server, with the query that all requests carry.
@@ -246,6 +245,13 @@ fn generic(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Store
 /// An error of ours on its way through `object_store`.
 pub(super) fn ours(error: Error) -> StoreError {
     generic(error)
+}
+
+/// Without the query and the authorization, which may be secrets.
+impl fmt::Debug for HttpFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for HttpFiles {
