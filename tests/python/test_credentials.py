@@ -179,3 +179,66 @@ def test_what_is_wrong_is_said(s3: S3, home: Path) -> None:
 def test_requests_without_signature(s3: S3, home: Path) -> None:
     found = run("check", s3.url("chain/"), "--json", env=environment(home, AWS_SKIP_SIGNATURE="true"))
     assert found.json["credentials"] == "none: requests are not signed (aws_skip_signature)"
+
+
+def test_keys_need_no_file_that_can_not_be_read(s3: S3, home: Path) -> None:
+    keys = {"AWS_ACCESS_KEY_ID": s3.access_key, "AWS_SECRET_ACCESS_KEY": s3.secret_key}
+    env = {
+        **keys,
+        "HOME": "/dev/null",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ENDPOINT_URL": s3.endpoint,
+        "AWS_REGION": "us-east-1",
+    }
+    assert ok("scan", s3.url("chain/x.csv"), "--count", env=env).out.strip() == "2"
+    (home / ".aws" / "config").write_bytes(b"[default]\nregion = \xff\n")
+    assert ok("scan", s3.url("chain/x.csv"), "--count", env={**env, "HOME": str(home)}).out.strip() == "2"
+    named = run("scan", s3.url("chain/x.csv"), "--json", env={**env, "HOME": str(home), "AWS_PROFILE": "keys"})
+    assert str(home / ".aws" / "config") in named.error["place"]
+
+
+@pytest.mark.parametrize(
+    ("url", "variables", "options", "source"),
+    [
+        (
+            "az://c/x",
+            {"AZURE_STORAGE_ACCOUNT_KEY": "a2V5"},
+            {"azure_storage_account_name": "a", "azure_storage_sas_token": "sv=1&sig=x"},
+            "a shared access signature (azure_storage_sas_token)",
+        ),
+        (
+            "gs://b/x",
+            {"GOOGLE_SERVICE_ACCOUNT": "/nowhere.json"},
+            {"google_bearer_token": "t"},
+            "the token google_bearer_token",
+        ),
+        (
+            "gs://b/x",
+            {"STORAGE_EMULATOR_HOST": "127.0.0.1:1"},
+            {"google_bearer_token": "t"},
+            "the token google_bearer_token",
+        ),
+        (
+            "gs://b/x",
+            {"STORAGE_EMULATOR_HOST": "127.0.0.1:1"},
+            {},
+            "none: requests are not signed (google_skip_signature)",
+        ),
+    ],
+)
+def test_options_that_say_who_asks_win(
+    tmp_path: Path, url: str, variables: dict[str, str], options: dict[str, str], source: str
+) -> None:
+    """No server is there: only who would ask it is told."""
+    nowhere = {
+        "retry_time": "0s",
+        "azure_storage_endpoint": "http://127.0.0.1:1/a",
+        "azure_allow_http": "true",
+        "google_allow_http": "true",
+    }
+    if "STORAGE_EMULATOR_HOST" not in variables:
+        nowhere["google_base_url"] = "http://127.0.0.1:1"
+    given = [f"--storage-option={name}={value}" for name, value in (nowhere | options).items()]
+    found = run("check", url, "--json", *given, env={"HOME": str(tmp_path), **variables})
+    assert found.json["credentials"] == source, found.err
+    assert found.code == 8

@@ -51,7 +51,14 @@ pub(super) fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -
     if !wants_keys {
         return Ok(());
     }
-    match profile.credentials(named.is_some())? {
+    let found = profile.credentials(named.is_some())?;
+    if !matches!(found, ProfileCredentials::Absent) {
+        // Keys of the environment would come before those of the profile.
+        for key in ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"] {
+            draft.remove(key);
+        }
+    }
+    match found {
         ProfileCredentials::Absent => {}
         ProfileCredentials::Settings { settings, source } => {
             for (setting, value) in settings {
@@ -60,9 +67,6 @@ pub(super) fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -
             draft.set_source(source);
         }
         ProfileCredentials::Provider { credentials, source } => {
-            for key in ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"] {
-                draft.remove(key);
-            }
             draft.set_credentials(credentials);
             draft.set_source(source);
         }

@@ -43,7 +43,7 @@ pub(super) enum ProfileCredentials {
 pub(super) fn read(name: &str, must_exist: bool) -> Result<Option<Profile>> {
     let files = [file("AWS_CONFIG_FILE", "config"), file("AWS_SHARED_CREDENTIALS_FILE", "credentials")];
     let files = files.into_iter().flatten().collect::<Vec<PathBuf>>();
-    let found = Profile::of_files(name, &files)?;
+    let found = Profile::of_files(name, &files, must_exist)?;
     if found.is_none() && must_exist {
         return Err(missing(name, &files));
     }
@@ -58,11 +58,11 @@ fn missing(name: &str, files: &[PathBuf]) -> Error {
 }
 
 impl Profile {
-    fn of_files(name: &str, files: &[PathBuf]) -> Result<Option<Self>> {
+    fn of_files(name: &str, files: &[PathBuf], must_exist: bool) -> Result<Option<Self>> {
         let (mut entries, mut sessions) = (BTreeMap::new(), BTreeMap::<String, BTreeMap<_, _>>::new());
         let mut exists = false;
         for path in files {
-            let Some(text) = read_text(path)? else { continue };
+            let Some(text) = read_text(path, must_exist)? else { continue };
             for (section, found) in sections(&text) {
                 let found = found.into_iter().map(|(key, value)| (key.to_ascii_lowercase(), value.to_owned()));
                 if let Some(session) = section.strip_prefix("sso-session ") {
@@ -164,11 +164,11 @@ fn file(variable: &str, name: &str) -> Option<PathBuf> {
     given.or_else(|| std::env::home_dir().map(|home| home.join(".aws").join(name)))
 }
 
-/// The text of a file; `None` where there is none.
-fn read_text(path: &Path) -> Result<Option<String>> {
+/// The text of a file; `None` where there is none. A profile that nobody names may lie where it can't be read.
+fn read_text(path: &Path, is_named: bool) -> Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if !is_named || error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::from(error).at(path.display())),
     }
 }
