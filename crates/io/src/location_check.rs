@@ -116,7 +116,7 @@ pub fn check_location(location: &str, options: &StorageOptions, job: &Job) -> Re
         advice: Vec::new(),
     };
     let is_folder = location.ends_with('/') || path.is_root();
-    Trial { store, path, is_folder, check: &mut check }.run()?;
+    Trial { store, path, is_folder, is_removed: false, check: &mut check }.run()?;
     check.add_advice(remote.as_ref().is_some_and(|remote| remote.kind.can_put_if_absent));
     Ok(check)
 }
@@ -126,6 +126,8 @@ struct Trial<'a> {
     store: JobStore,
     path: Path,
     is_folder: bool,
+    /// Nothing of what was written can be left.
+    is_removed: bool,
     check: &'a mut LocationCheck,
 }
 
@@ -138,14 +140,22 @@ impl Trial<'_> {
         };
         let listed = self.list(&folder)?;
         let probe = folder.join(format!(".lakerace-check-{:016x}", rand::random::<u64>()).as_str());
-        let is_written = self.write(&probe)?;
-        // What was written is read; else what the location names, or what a listing has found.
-        let readable = is_written.then(|| probe.clone()).or(object).or(listed);
-        self.read(readable.as_ref())?;
-        self.put_if_absent(&probe, is_written)?;
-        self.delete(&probe, is_written)?;
+        let tried = self.try_with(&probe, object.or(listed));
+        if !self.is_removed {
+            // Of a write that failed or was cancelled, the object may be there all the same.
+            self.store.delete_best_effort(vec![probe]);
+        }
         self.check.clock_skew_seconds = self.store.observed.clock_skew_seconds();
-        Ok(())
+        tried
+    }
+
+    /// Writes, reads and removes an object; reads another one where nothing can be written.
+    fn try_with(&mut self, probe: &Path, other: Option<Path>) -> Result<()> {
+        let is_written = self.write(probe)?;
+        let readable = is_written.then(|| probe.clone()).or(other);
+        self.read(readable.as_ref())?;
+        self.put_if_absent(probe, is_written)?;
+        self.delete(probe, is_written)
     }
 
     /// The object that the location names, where it is none that ends in a slash. A store that denies the look has none to tell.
@@ -181,6 +191,7 @@ impl Trial<'_> {
 
     fn write(&mut self, probe: &Path) -> Result<bool> {
         if let Err(error) = self.store.check_writable(probe) {
+            self.is_removed = true;
             self.note("write", Err(error));
             return Ok(false);
         }
@@ -248,6 +259,7 @@ impl Trial<'_> {
             return Ok(());
         }
         let removed = outcome(self.store.delete(probe))?;
+        self.is_removed = removed.is_ok();
         let removed = removed.map_err(|error| match error.advice_text() {
             Some(_) => error,
             None => error.advice(format!("remove {} by hand", self.store.url(probe))),

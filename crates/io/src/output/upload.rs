@@ -178,6 +178,10 @@ impl Upload {
                 if must_be_absent { if_absent(multipart.complete()).await } else { multipart.complete().await }
                     .map(drop);
             if let Some(hidden) = &hidden {
+                // The answer may have been lost after the object was made.
+                if outcome.as_ref().is_err_and(is_transient) && is_made_by(&store, hidden, &token).await {
+                    outcome = Ok(());
+                }
                 if outcome.is_ok() {
                     outcome = store.copy_opts(hidden, &path, CopyOptions::new().with_mode(CopyMode::Create)).await;
                 }
@@ -300,9 +304,13 @@ impl Drop for Upload {
             task.abort();
         }
         let Some(multipart) = self.multipart.take() else { return };
-        // The parts must not be billed for ever.
+        let hidden = (self.parts_path != self.path).then(|| (Arc::clone(&self.store.store), self.parts_path.clone()));
+        // Neither the parts nor what they have become under a hidden name must be billed for ever.
         block_with_grace(async move {
             let _ = multipart.lock().await.abort().await;
+            if let Some((store, hidden)) = hidden {
+                let _ = store.delete(&hidden).await;
+            }
         });
     }
 }
