@@ -20,18 +20,15 @@ use object_store::{
 
 use super::files::{WholeFile, expected, ours};
 use crate::Error;
-use crate::store::error::is_transient;
 
 /// Time without a byte after which a download has broken off.
 const STALL: Duration = Duration::from_secs(20);
 
-/// Downloads of a file that breaks off each time.
-const ATTEMPTS: usize = 4;
-
 /// Bytes that are read from the file at once.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// Wraps a store of which some files come whole whatever range is asked for. Such a file is downloaded once for one job.
+/// Wraps a store of which some files come whole whatever range is asked for. Such a file is downloaded once for a store that was
+/// opened. A download that breaks off fails the request, and who repeats that downloads it again.
 #[derive(Debug)]
 pub(crate) struct Spooling {
     inner: Arc<dyn ObjectStore>,
@@ -66,26 +63,12 @@ impl Spooling {
 }
 
 impl SpooledFile {
-    /// Writes a body down, from its beginning again where it breaks off.
-    async fn download(inner: &Arc<dyn ObjectStore>, first: GetResult, options: &GetOptions) -> Result<Self> {
-        let location = first.meta.location.clone();
-        let mut answer = first;
-        for attempt in 1.. {
-            match Self::write_down(answer).await {
-                Err(error) if attempt < ATTEMPTS && is_transient(&error) => {
-                    answer = inner.get_opts(&location, options.clone()).await?;
-                }
-                done => return done,
-            }
-        }
-        Err(ours(Error::internal("no attempt was made")))
-    }
-
+    /// Writes a body down.
     async fn write_down(answer: GetResult) -> Result<Self> {
         let stated = answer.extensions.get::<WholeFile>().and_then(|whole| whole.size_bytes);
         let mut meta = answer.meta.clone();
         let mut body = answer.into_stream();
-        let mut file = tempfile::tempfile().map_err(io)?;
+        let mut file = tokio::task::spawn_blocking(crate::private_file).await?.map_err(ours)?;
         let mut size_bytes = 0;
         while let Some(chunk) = tokio::time::timeout(STALL, body.next()).await.map_err(|_| stalled())? {
             let chunk = chunk?;
@@ -146,7 +129,8 @@ impl SpooledFile {
 }
 
 fn io(error: std::io::Error) -> StoreError {
-    ours(Error::from(error).at("the temporary file of a download"))
+    let place = format!("the temporary file of a download in {}", std::env::temp_dir().display());
+    ours(Error::from(error).at(place).advice("set TMPDIR to a larger disk, or download the file first"))
 }
 
 fn stalled() -> StoreError {
@@ -184,7 +168,7 @@ impl ObjectStore for Spooling {
             *state = FileState::Ranges;
             return Ok(answer);
         }
-        let spooled = Arc::new(SpooledFile::download(&self.inner, answer, &options).await?);
+        let spooled = Arc::new(SpooledFile::write_down(answer).await?);
         let found = spooled.answer(&options);
         *state = FileState::Spooled(spooled);
         found
