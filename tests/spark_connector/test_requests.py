@@ -92,7 +92,7 @@ def test_plans_open_no_data_file(counted: Counted) -> None:
     frame = spark.table(NAME)
     queries: dict[str, Callable[[], object]] = {
         "schema": lambda: spark.table(NAME).schema,
-        "DESCRIBE": spark.sql(f"DESCRIBE TABLE EXTENDED {NAME}").collect,
+        "DESCRIBE": lambda: spark.sql(f"DESCRIBE TABLE EXTENDED {NAME}").collect(),
         "count": lambda: spark.table(NAME).count(),
         "plan": lambda: plan(spark.table(NAME).where("p = 1 AND id > 5")),
         # Its frame is made while requests are counted.

@@ -32,6 +32,8 @@ pub struct AlterOptions {
     pub set: BTreeMap<String, String>,
     /// Properties that go.
     pub unset: Vec<String>,
+    /// A property that goes and is not there is no error.
+    pub ignores_missing: bool,
     /// Columns that come after the others, null in the rows that are there. Their metadata, such as a comment, is kept.
     pub add_columns: Vec<Field>,
     /// Comments of columns, by the names of these; an empty one goes.
@@ -131,10 +133,13 @@ impl Alter {
 
     /// The properties to be unset.
     fn removed(&self, snapshot: &Snapshot) -> Result<BTreeSet<String>> {
-        let known = snapshot.properties();
+        let (known, mut removed) = (snapshot.properties(), BTreeSet::new());
         for name in &self.options.unset {
             let named = |error: Error| error.at(UNSET.to(name.to_string()));
             let Some(value) = known.get(name) else {
+                if self.options.ignores_missing {
+                    continue;
+                }
                 let error = named(Error::not_found("the table has no such property"));
                 return Err(match nearest(name, known.keys().map(String::as_str)) {
                     Some(near) => error.advice(format!("did you mean {near}?")),
@@ -148,8 +153,9 @@ impl Alter {
             {
                 return Err(named(of_new_tables(name)));
             }
+            removed.insert(name.clone());
         }
-        Ok(self.options.unset.iter().cloned().collect())
+        Ok(removed)
     }
 }
 

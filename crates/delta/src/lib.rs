@@ -59,6 +59,6 @@ pub use upsert::{
 pub use verify::{Finding, Subject, Verified, VerifyOptions, verify};
 pub use version_spec::VersionSpec;
 pub use write::{
-    AppTransaction, DeltaSink, Evolve, FileWriter, PendingFile, Replaced, TableWrite, check_existing, commit_files,
-    discard_files, has_transaction, may_widen, truncate,
+    AppTransaction, DeltaSink, Evolve, FileWriter, PendingFile, Replaced, TableWrite, check_existing, check_replaced,
+    commit_files, discard_files, has_transaction, may_widen, truncate,
 };

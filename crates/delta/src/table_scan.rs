@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 use delta_kernel::schema::StructType;
 use delta_kernel::table_features::ColumnMappingMode;
-use lakerace_format::{Batches, ParquetSource, Predicate, ReadRequest, Source};
+use lakerace_format::{Batches, Predicate, ReadRequest, Source};
 use lakerace_io::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
@@ -76,8 +76,7 @@ impl TableScan {
         request.columns.get_or_insert_with(all);
         let (kept, _) = prune(snapshot, None, &request)?;
         let version = ScannedVersion::of(snapshot);
-        let job = snapshot.table().job();
-        let read = ParquetSource::open_table(Vec::new(), snapshot.table_schema(), job)?.plan(&request)?.schema;
+        let read = lakerace_format::requested_schema(snapshot.schema(), &request)?;
         Ok(Self {
             schema: if with_ids { schema_with_ids(&read) } else { Arc::clone(&read) },
             all_files: snapshot.files()?.files.len(),

@@ -43,6 +43,7 @@ pub use self::pending::{AppTransaction, FileWriter, PendingFile, commit_files, d
 pub(crate) use self::pending::{counts, hand_over, published};
 pub(crate) use self::published::{AddedFile, Published};
 pub use self::replace::Replaced;
+pub use self::replace_where::check_replaced;
 pub(crate) use self::split::{other_rows, write_split};
 pub(crate) use self::statistics::log_text;
 pub use self::truncate::truncate;

@@ -2,14 +2,13 @@
 //! commit of them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
     AppTransaction, Changed, DeltaSink, Evolve, FileWriter, PartKeys, PendingFile, Replaced, RowStatement, Snapshot,
     SourceRows, Table, TableWrite, UpsertOptions as RowOptions, UpsertPart, WriteMode,
 };
-use lakerace_format::{WriteOptions, Written};
+use lakerace_format::{Expr, WriteOptions, Written};
 use lakerace_io::object_store::path::Path as ObjectPath;
 use lakerace_io::{Error, ErrorKind, IfExists, Job, Location, Output, Result, StorageOptions};
 
@@ -76,6 +75,14 @@ impl SharedTable {
     /// Its properties.
     pub fn properties(&self) -> BTreeMap<String, String> {
         self.snapshot.properties()
+    }
+
+    /// Checks that a filter of an overwrite names partition columns alone.
+    ///
+    /// # Errors
+    /// Those of [`lakerace_delta::check_replaced`].
+    pub fn check_replaced(&self, filter: &Expr) -> Result<()> {
+        lakerace_delta::check_replaced(&self.snapshot, filter)
     }
 
     /// Whether an upsert of rows of this schema can be done in parts, by several processes.
@@ -160,10 +167,10 @@ pub fn remove_empty_table(name: &str, storage: &StorageOptions, job: &Job) -> Re
 }
 
 /// Removes a table with all files of its folder: first those of its log. Says whether there was one. On this machine the folder gets
-/// another name before, so that no reader finds a part of the table.
+/// a hidden name before, so that no reader finds a part of the table.
 ///
 /// # Errors
-/// `Unsupported` where another table is in the folder, which would go, too.
+/// `Unsupported` where another table is in the folder, which would go, too; `Conflict` where another writer commits meanwhile.
 pub fn drop_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<bool> {
     let location = Location::parse(named(name).unwrap_or(name))?;
     let (store, path) = location.open(storage, job)?;
@@ -181,16 +188,26 @@ pub fn drop_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<boo
     }
     if store.has_local_files() {
         let folder = format!("/{path}");
-        let moment = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let dropped = format!("{folder}{STAGED}{}-{}.tmp", std::process::id(), moment.as_nanos());
+        let table = path.filename().unwrap_or_default();
+        let hidden = format!(".{table}{STAGED}{:016x}.tmp", rand::random::<u64>());
+        let dropped = std::path::Path::new(&folder).with_file_name(hidden);
         std::fs::rename(&folder, &dropped).map_err(|e| Error::from(e).at(name))?;
-        std::fs::remove_dir_all(&dropped).map_err(|e| Error::from(e).at(dropped.as_str()))?;
-        return Ok(true);
+        std::fs::remove_dir_all(&dropped).map_err(|e| {
+            Error::from(e).at(dropped.display()).advice("the table is dropped: remove this folder, which has its files")
+        })?;
+        return if is_table(&store, &path)? { Err(written_meanwhile(name)) } else { Ok(true) };
     }
     let (log, data): (Vec<_>, Vec<_>) = files.into_iter().map(|file| file.path).partition(|path| is_log(path));
     store.delete_all(log)?;
+    if !store.list(&own)?.is_empty() {
+        return Err(written_meanwhile(name));
+    }
     store.delete_all(data)?;
     Ok(true)
+}
+
+fn written_meanwhile(name: &str) -> Error {
+    Error::conflict("another writer has committed to the table while it was dropped").at(name).advice("drop it again")
 }
 
 /// Whether a file has a name that this library gives to those of tables: `part-NUMBER-HEX.parquet`.

@@ -102,6 +102,9 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
         Some(table) => table,
         None => SharedTable::find_or_make(location, &described, &new, &storage, &job)?,
     };
+    if let Replaced::Where { filter, .. } = replaced(&settings)? {
+        table.check_replaced(&filter)?;
+    }
     if !new.partition_by.is_empty() && new.partition_by != table.partition_by {
         let known = match table.partition_by.as_slice() {
             [] => "has no partitions".to_owned(),

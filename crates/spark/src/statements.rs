@@ -19,7 +19,8 @@ pub(crate) fn alter(location: &str, options: &str, changes: &str) -> Result<Stri
 fn alter_options(changes: &str) -> Result<AlterOptions> {
     let named: BTreeMap<String, String> =
         serde_json::from_str(changes).map_err(|e| Error::internal(format!("changes that are no JSON: {e}")))?;
-    let mut options = AlterOptions::default();
+    // Spark's catalogs take a property away that is not there: it has looked itself where that is an error.
+    let mut options = AlterOptions { ignores_missing: true, ..AlterOptions::default() };
     for (name, value) in named {
         match name.split_once('.') {
             Some(("set", property)) => drop(options.set.insert(property.to_owned(), value)),

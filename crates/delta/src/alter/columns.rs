@@ -12,6 +12,7 @@ use crate::commit::Changes;
 use crate::log::exact_numbers::ExactNumbers;
 use crate::write::Evolve;
 use crate::write::evolve::evolve;
+use crate::write::evolve::fields::metadata_of_field;
 
 /// The metadata of a field that is its comment.
 const COMMENT: &str = "comment";
@@ -29,7 +30,9 @@ pub(super) fn altered_columns(
     for field in added {
         let named = |error: Error| error.at(format!("column {:?}", field.name()));
         if known.field_with_name(field.name()).is_ok() {
-            return Err(named(Error::usage("the table has this column already")));
+            return Err(
+                named(Error::usage("the table has this column already")).advice("leave it out, or choose another name")
+            );
         }
         if !field.is_nullable() {
             let advice = "leave NOT NULL out: the rows of the table have no value of it";
@@ -81,8 +84,5 @@ fn metadata_of<'a>(schema: &'a mut Value, column: &str) -> Result<&'a mut serde_
             None => error.advice(format!("it has {}", names.join(", "))),
         });
     };
-    let field = fields.get_mut(at).and_then(Value::as_object_mut);
-    let field = field.ok_or_else(|| Error::corrupt("a field of the table's schema is none"))?;
-    let metadata = field.entry("metadata").or_insert_with(|| json!({})).as_object_mut();
-    metadata.ok_or_else(|| Error::corrupt("a field's metadata is none"))
+    metadata_of_field(&mut fields[at])
 }

@@ -20,7 +20,7 @@ use crate::commit::metadata::Changes;
 use crate::log::exact_numbers::ExactNumbers;
 use crate::snapshot::columns::TableColumns;
 
-mod fields;
+pub(crate) mod fields;
 
 pub(crate) use fields::wider;
 

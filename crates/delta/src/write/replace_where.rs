@@ -58,10 +58,10 @@ impl CommitAction for ReplacedWhere {
     fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
         let condition = PartitionCondition::new(snapshot, &self.filter)?;
         let mut names = HashSet::new();
+        // A condition without columns is as true of files of a table without partitions.
+        let none = Constants::new([]);
         for file in &snapshot.files()?.files {
-            if let Some(values) = &file.constants
-                && condition.holds(values)?
-            {
+            if condition.holds(file.constants.as_deref().unwrap_or(&none))? {
                 names.insert(file.path.as_str());
             }
         }
@@ -72,6 +72,14 @@ impl CommitAction for ReplacedWhere {
         }
         Ok(self.has_files || !names.is_empty())
     }
+}
+
+/// Checks that partition columns alone decide a filter, before files are written that replace what it is true of.
+///
+/// # Errors
+/// `Unsupported` for a filter of other columns, `Invalid` for one that does not fit them.
+pub fn check_replaced(snapshot: &Snapshot, filter: &Expr) -> Result<()> {
+    PartitionCondition::new(snapshot, filter).map(drop)
 }
 
 /// A filter that partition columns alone decide.

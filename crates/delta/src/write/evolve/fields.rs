@@ -58,9 +58,7 @@ impl<'a> Evolving<'a> {
                 Error::unsupported("widening a column of the table's key or partitions").advice("cast the rows")
             );
         }
-        let field = field.as_object_mut().ok_or_else(|| Error::corrupt("a field of the table's schema is none"))?;
-        let metadata = field.entry("metadata").or_insert_with(|| json!({}));
-        let metadata = metadata.as_object_mut().ok_or_else(|| Error::corrupt("a field's metadata is none"))?;
+        let metadata = metadata_of_field(field)?;
         let noted = metadata.entry(TYPE_CHANGES).or_insert_with(|| json!([]));
         let noted = noted.as_array_mut().ok_or_else(|| Error::corrupt("a field's type changes are no list"))?;
         noted.extend(changes);
@@ -252,4 +250,11 @@ fn assign_below(data_type: &mut Value, highest: &mut i64) -> Result<()> {
         data_type.get_mut(name).map_or(Ok(()), |below| assign_below(below, highest))?;
     }
     Ok(())
+}
+
+/// The metadata of a field in a schema of the log, which are made where there are none.
+pub(crate) fn metadata_of_field(field: &mut Value) -> Result<&mut serde_json::Map<String, Value>> {
+    let field = field.as_object_mut().ok_or_else(|| Error::corrupt("a field of the table's schema is none"))?;
+    let metadata = field.entry("metadata").or_insert_with(|| json!({}));
+    metadata.as_object_mut().ok_or_else(|| Error::corrupt("a field's metadata is none"))
 }

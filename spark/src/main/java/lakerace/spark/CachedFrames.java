@@ -35,6 +35,20 @@ final class CachedFrames {
     }
   }
 
+  /** Has Spark forget those that read a location, of which nothing is left. */
+  static void forget(String location) {
+    try {
+      SparkSession session = SparkSession.active();
+      Object manager = call(call(session, "sharedState"), "cacheManager");
+      for (LogicalPlan plan : readersOf(FreshVersions.place(location), manager)) {
+        uncache(manager, session, plan);
+      }
+    } catch (ReflectiveOperationException | RuntimeException | LinkageError error) {
+      LoggerFactory.getLogger(CachedFrames.class).warn(
+          "{}: frames of it that are cached still have its rows: use unpersist()", Locations.shown(location), error);
+    }
+  }
+
   /** The plans of what is cached that read at a place, be it in a subquery. */
   private static List<LogicalPlan> readersOf(String place, Object manager) throws ReflectiveOperationException {
     List<LogicalPlan> found = new ArrayList<>();
@@ -86,6 +100,19 @@ final class CachedFrames {
       }
     }
     throw new NoSuchMethodException("recacheByPlan");
+  }
+
+  /** With what depends on it. The arguments are a session, a plan, and one or two flags, as the version of Spark has it. */
+  private static void uncache(Object manager, SparkSession session, LogicalPlan plan) throws ReflectiveOperationException {
+    for (Method method : manager.getClass().getMethods()) {
+      Class<?>[] types = method.getParameterTypes();
+      if (method.getName().equals("uncacheQuery") && types.length >= 3 && types[1].equals(LogicalPlan.class)) {
+        Object[] arguments = types.length == 3 ? new Object[] {session, plan, true} : new Object[] {session, plan, true, false};
+        method.invoke(manager, arguments);
+        return;
+      }
+    }
+    throw new NoSuchMethodException("uncacheQuery");
   }
 
   private static Object call(Object object, String name) throws ReflectiveOperationException {

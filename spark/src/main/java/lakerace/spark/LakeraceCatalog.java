@@ -35,7 +35,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  */
 public final class LakeraceCatalog implements StagingTableCatalog {
   /** Properties that Spark gives to each table, for itself. */
-  private static final Set<String> OF_SPARK =
+  static final Set<String> OF_SPARK =
       new HashSet<>(Arrays.asList(PROP_PROVIDER, PROP_OWNER, PROP_LOCATION, PROP_EXTERNAL, PROP_IS_MANAGED_LOCATION));
 
   private String name;
@@ -247,7 +247,8 @@ public final class LakeraceCatalog implements StagingTableCatalog {
         return new Identifier[0];
       }
       for (FileStatus entry : files.listStatus(folder)) {
-        if (entry.isDirectory() && files.exists(new Path(entry.getPath(), "_delta_log"))) {
+        boolean isHidden = entry.getPath().getName().startsWith(".") || entry.getPath().getName().startsWith("_");
+        if (!isHidden && entry.isDirectory() && files.exists(new Path(entry.getPath(), "_delta_log"))) {
           found.add(Identifier.of(namespace, entry.getPath().getName()));
         }
       }
@@ -284,7 +285,9 @@ public final class LakeraceCatalog implements StagingTableCatalog {
           + name + ": remove the folder of this one").forAnalysis();
     }
     try {
-      return Native.drop(Native.bytes(location), Native.options(Locations.resolved(location, options))) == 1;
+      boolean wasThere = Native.drop(Native.bytes(location), Native.options(Locations.resolved(location, options))) == 1;
+      CachedFrames.forget(location);
+      return wasThere;
     } catch (NativeException error) {
       throw LakeraceException.<RuntimeException>rethrown(error.forSpark().forAnalysis());
     }

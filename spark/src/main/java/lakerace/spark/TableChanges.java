@@ -8,9 +8,6 @@ import org.apache.spark.sql.types.StructType;
 
 /** What {@code ALTER TABLE} and {@code COMMENT ON} change, as the engine takes it. */
 final class TableChanges {
-  /** Spark's properties of a table that are no properties in its log. */
-  private static final String[] OF_SPARK = {"provider", "owner", "location", "external", "is_managed_location"};
-
   private final String location;
   private final Map<String, String> changes = new TreeMap<>();
   private StructType added = new StructType();
@@ -72,10 +69,8 @@ final class TableChanges {
   }
 
   private void checkProperty(String property) {
-    for (String own : OF_SPARK) {
-      if (own.equals(property)) {
-        throw refused("\"" + property + "\" is no property of a Delta table: a table of this catalog is where its name says");
-      }
+    if (LakeraceCatalog.OF_SPARK.contains(property)) {
+      throw refused("\"" + property + "\" is no property of a Delta table: a table of this catalog is where its name says");
     }
   }
 

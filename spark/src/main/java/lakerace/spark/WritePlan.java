@@ -99,6 +99,9 @@ final class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDyna
   /** Of {@code INSERT OVERWRITE ... PARTITION (p = 1)} and {@code writeTo(...).overwrite(condition)}. */
   @Override
   public WriteBuilder overwrite(Predicate[] predicates) {
+    if (options.containsKey(REPLACE_WHERE)) {
+      throw LakeraceException.usage("option \"replaceWhere\" and the condition of the overwrite both say which rows are replaced: leave one of them out");
+    }
     FilterText text = new FilterText(Plan.of(location, options));
     List<String> conditions = new ArrayList<>();
     for (Predicate predicate : predicates) {
