@@ -28,13 +28,13 @@ from lakerace._errors import (
 from lakerace._lakerace import __version__
 from lakerace._scan import PUBLIC_SETTINGS, Explain, Scan
 from lakerace._sync import SyncResult, sync
-from lakerace._table import (
+from lakerace._table import Table
+from lakerace._table_results import (
     Altered,
     Changed,
     Compacted,
     Finding,
     Restored,
-    Table,
     UpsertPlan,
     Vacuumed,
     Verified,

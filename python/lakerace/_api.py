@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import polars
 
-    from lakerace._table import Compacted
+    from lakerace._table_results import Compacted
 
     class ArrowStream(Protocol):
         """Anything that gives an Arrow stream: tables and frames of pyarrow, polars, pandas, duckdb, a scan."""

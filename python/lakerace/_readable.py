@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import duckdb
+    import pandas
+    import polars
     import pyarrow
 
+    from lakerace._dataset import ScanDataset
     from lakerace._scan import Scan
 
 #: Rows that a notebook shows.
@@ -22,11 +25,12 @@ SHOWN_CHARACTERS = 100
 
 
 class ReadableRows:
-    """Rows that are read anew by each call."""
+    """Rows of a scan, which each call reads again. A table's scan is of its last version."""
 
     __slots__ = ()
 
     def _scanned(self) -> Scan:
+        """The scan that gives the rows. `Scan` itself implements what others hand to it."""
         raise NotImplementedError
 
     @property
@@ -53,6 +57,34 @@ class ReadableRows:
             raise UsageError(f"rows={rows}: not a number of rows")
         return self._scanned()._limited(rows)
 
+    def to_arrow(self) -> pyarrow.Table:
+        """All rows as a `pyarrow.Table` (needs pyarrow)."""
+        return self._scanned().to_arrow()
+
+    def to_polars(self) -> polars.DataFrame:
+        """All rows as a `polars.DataFrame` (needs polars)."""
+        return self._scanned().to_polars()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All rows as a `pandas.DataFrame` (needs pyarrow and pandas)."""
+        return self._scanned().to_pandas()
+
+    def lazy(self) -> polars.LazyFrame:
+        """The rows as a `polars.LazyFrame`, which reads what a query needs: see :meth:`Scan.lazy`."""
+        return self._scanned().lazy()
+
+    def to_dataset(self) -> ScanDataset:
+        """The rows as a `pyarrow.dataset.Dataset`, by which engines ask for columns and filters: see :meth:`Scan.to_dataset`."""
+        return self._scanned().to_dataset()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as an `arrow_array_stream` capsule: see :meth:`Scan.__arrow_c_stream__`."""
+        return self._scanned().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The columns and types as an `arrow_schema` capsule."""
+        return self._scanned().__arrow_c_schema__()
+
     def to_reader(self) -> pyarrow.RecordBatchReader:
         """The rows as a `pyarrow.RecordBatchReader` (needs pyarrow), which is read once and batch by batch."""
         return needed("pyarrow").RecordBatchReader.from_stream(self._scanned())
@@ -73,27 +105,35 @@ class ReadableRows:
 
         scan = self._scanned()
         # One row more tells whether there are more.
-        rows = list(self.head(SHOWN_ROWS + 1).rows())
+        shown = self.head(SHOWN_ROWS + 1).to_arrow()
+        rows = list(zip(*(_texts(column) for column in shown.columns), strict=True))
         schema = scan.schema
         names = "".join(
             f"<th>{escape(name)}<br><small>{escape(str(schema.field(at).type))}</small></th>"
             for at, name in enumerate(schema.names)
         )
         lines = "".join(
-            "<tr>" + "".join(f"<td>{escape(_shown(value))}</td>" for value in row) + "</tr>"
-            for row in rows[:SHOWN_ROWS]
+            "<tr>" + "".join(f"<td>{escape(value)}</td>" for value in row) + "</tr>" for row in rows[:SHOWN_ROWS]
         )
-        more = (
-            f"the first {SHOWN_ROWS} rows"
-            if len(rows) > SHOWN_ROWS
-            else f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
-        )
+        more = f"the first {SHOWN_ROWS} rows" if len(rows) > SHOWN_ROWS else _counted(len(rows), "row")
         return (
             f"<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
-            f"<small>{escape(scan.location)}: {more}, {len(schema.names)} columns</small>"
+            f"<small>{escape(scan.location)}: {more}, {_counted(len(schema.names), 'column')}</small>"
         )
 
 
-def _shown(value: object) -> str:
-    text = "null" if value is None else str(value)
+def _texts(column: pyarrow.ChunkedArray) -> list[str]:
+    """Values as texts. Times of more digits than Python's have are those of Arrow."""
+    try:
+        values = column.to_pylist()
+    except ValueError:
+        values = column.cast("string").to_pylist()
+    return [_shortened("null" if value is None else str(value)) for value in values]
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -193,7 +193,8 @@ class Scan(ReadableRows):
     def lazy(self) -> polars.LazyFrame:
         """The rows as a `polars.LazyFrame` (needs polars and pyarrow). Nothing is read before it is collected: then lakerace reads the
         columns that the query needs, and leaves out what its filter rules out."""
-        needed("polars"), needed("pyarrow")
+        needed("polars")
+        needed("pyarrow")
         from lakerace._lazy import lazy
 
         return lazy(self)

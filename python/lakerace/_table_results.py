@@ -1,0 +1,232 @@
+"""The outcomes of a Delta table's jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lakerace._api import Requests
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from lakerace._api import FileIo
+
+
+class Changed(NamedTuple):
+    """What an upsert or a delete did and what it cost."""
+
+    #: Rows written, or deleted.
+    rows: int
+    #: The version that was made; `None` where there was nothing to do.
+    version: int | None
+    #: Rows of the table that were replaced or deleted.
+    rows_hidden: int
+    #: New files.
+    files_added: int
+    #: Files without a row left.
+    files_removed: int
+    #: Files that were written anew without rows, of a table without deletion vectors.
+    files_rewritten: int
+    #: Bytes of these files as they were.
+    bytes_replaced: int
+    #: Bytes of the files that took their place.
+    bytes_rewritten: int
+    #: Files whose key columns, or those of the condition, were read.
+    files_probed: int
+    #: Files that got a new deletion vector.
+    vectors: int
+    #: Parts that the rows were written in, one after the other in the order of keys; 1 where they fit into memory.
+    windows: int
+    #: Bytes received from stores.
+    bytes_read: int
+    #: Bytes sent to stores.
+    bytes_written: int
+    #: Those of them that went past the kernel's page cache.
+    bytes_past_cache: int
+    #: Requests by kind.
+    requests: Requests
+    #: From start to end.
+    wall_seconds: float
+    #: User and system time of this process.
+    cpu_seconds: float
+    #: The most memory that this process had resident, in its whole life.
+    peak_rss_bytes: int
+    #: What the requests cost, in US dollars; nothing on local disks.
+    cost_usd: float
+    #: How files of this machine were written: as asked for, or `"sync"` where the kernel refused. `None`: none were.
+    io: FileIo | None = None
+    #: What compacting behind it did and cost, where that was asked for and there was something to do.
+    compacted: Compacted | None = None
+    #: Rows of the source that did not fit, and were left out or given nulls as `on_bad_row` says.
+    bad_rows: int = 0
+
+
+class Compacted(NamedTuple):
+    """What a compaction did and what it cost."""
+
+    #: Rows written anew.
+    rows: int
+    #: The last version that was made; `None` where there was nothing to do.
+    version: int | None
+    #: Versions that were made.
+    commits: int
+    #: New files.
+    files_added: int
+    #: Files that they stand for.
+    files_removed: int
+    #: Bytes of the new files.
+    file_bytes: int
+    #: Bytes of the files that they stand for.
+    file_bytes_removed: int
+    #: Deleted rows that went with the old files.
+    rows_dropped: int
+    #: Groups of files that other writers kept changing meanwhile, and that were left as they are.
+    given_up: int
+    #: Bytes received from stores.
+    bytes_read: int
+    #: Bytes sent to stores.
+    bytes_written: int
+    #: Those of them that went past the kernel's page cache.
+    bytes_past_cache: int
+    #: Requests by kind.
+    requests: Requests
+    #: From start to end.
+    wall_seconds: float
+    #: User and system time of this process.
+    cpu_seconds: float
+    #: The most memory that this process had resident, in its whole life.
+    peak_rss_bytes: int
+    #: What the requests cost, in US dollars; nothing on local disks.
+    cost_usd: float
+    #: Rows of a source that did not fit: none, as tables are read.
+    bad_rows: int = 0
+
+
+class Vacuumed(NamedTuple):
+    """What a vacuum removed, or would remove."""
+
+    #: The version whose files stayed.
+    version: int
+    #: The files, by path or URL.
+    files: list[str]
+    #: Their bytes.
+    file_bytes_removed: int
+    #: Files that stayed: the last version's, those that earlier ones need, and young ones.
+    kept: int
+
+
+class Finding(NamedTuple):
+    """One damage that a verification found."""
+
+    #: The damaged part: `entry`, `checkpoint`, `last_checkpoint`, `checksum`, `file`, `vector`, `statistics` or `key`.
+    subject: str
+    #: The file, and the place in it.
+    place: str
+    #: The damage.
+    problem: str
+    #: The next step.
+    advice: str
+    #: The repair that was done; `None`: the damage is still there.
+    repaired: str | None
+
+
+class Verified(NamedTuple):
+    """The outcome of a verification."""
+
+    #: The version whose files were checked; `None` where no version can be read.
+    version: int | None
+    #: Whether no damage is left.
+    sound: bool
+    #: Entries of the log that were read.
+    entries: int
+    #: Checkpoints that were held against them.
+    checkpoints: int
+    #: Data files of the version.
+    files: int
+    #: Deletion vectors of the version.
+    vectors: int
+    #: Rows of the version, deleted ones left out.
+    verified_rows: int
+    #: The columns whose values were looked for in several rows; empty where keys were not checked.
+    key: list[str]
+    #: Files in the table's folder that no version names.
+    orphan_files: int
+    #: Their bytes.
+    orphan_bytes: int
+    #: The damage, repaired or not.
+    findings: list[Finding]
+    #: Whether keys were looked for in several rows.
+    keys_checked: bool
+    #: Parts that were not checked, and copies of entries that were not used.
+    notes: list[str]
+
+
+class Altered(NamedTuple):
+    """What became of a table's properties."""
+
+    #: The version that was made; `None` where the table was so already.
+    version: int | None
+    #: All properties that the table has now.
+    properties: dict[str, str]
+    #: Features that its protocol has got: readers and writers have to know them.
+    features_added: list[str]
+
+
+class Restored(NamedTuple):
+    """What was restored."""
+
+    #: The version that was made; `None` where the table is as it was then.
+    version: int | None
+    #: The version that it is like.
+    restored_version: int
+    #: Files that came back, or got back their deletion vector.
+    files_added: int
+    #: Files that went.
+    files_removed: int
+
+
+class Version(NamedTuple):
+    """A version of a table, as the log tells of it."""
+
+    #: Its number.
+    version: int
+    #: When it was made: what a time in place of a version is held against.
+    timestamp: datetime
+    #: What made it, such as `WRITE` or `MERGE`, where the writer says so.
+    operation: str | None
+    #: How.
+    parameters: dict[str, str]
+    #: The writer's own figures.
+    metrics: dict[str, str]
+    #: The writer.
+    engine: str | None
+    #: Files that it added.
+    files_added: int
+    #: Files that it removed.
+    files_removed: int
+    #: Files that got another deletion vector.
+    vectors: int
+    #: Bytes of the files that it added.
+    bytes_added: int
+    #: Bytes of the files that it removed, as far as it says so.
+    bytes_removed: int
+
+
+class UpsertPlan:
+    """What an upsert would do. `str()` of it is for people, :meth:`to_dict` for programs."""
+
+    __slots__ = ("_plan", "_text")
+
+    def __init__(self, text: str, plan: dict[str, Any]) -> None:
+        self._text = text
+        self._plan = plan
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as dicts, lists, strings and numbers: files kept and pruned and why, row groups, bytes of keys to
+        read, requests, rows to be written, files to be rewritten."""
+        return self._plan
