@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use clap_complete::Shell;
 use lakerace::{Error, Result};
 
 use crate::args::{CompletionsArgs, Global, ManArgs, command_line};
@@ -16,7 +15,7 @@ pub(crate) fn completions(args: &CompletionsArgs, global: &Global) -> Result<()>
         return Err(Error::usage("a script for a shell is no JSON").advice("leave --json out"));
     }
     let mut script = Vec::new();
-    clap_complete::generate(Shell::from(args.shell), &mut command_line(), "lakerace", &mut script);
+    clap_complete::generate(args.shell, &mut command_line(), "lakerace", &mut script);
     let mut out = Stdout::lock();
     out.write_all(&script)?;
     Ok(out.flush()?)

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use clap_complete::Shell;
 
 /// Arguments of `completions`.
@@ -10,25 +10,7 @@ use clap_complete::Shell;
 pub(crate) struct CompletionsArgs {
     /// The shell that completes.
     #[arg(value_name = "SHELL")]
-    pub(crate) shell: CompletingShell,
-}
-
-/// Shells with completions.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum CompletingShell {
-    Bash,
-    Zsh,
-    Fish,
-}
-
-impl From<CompletingShell> for Shell {
-    fn from(shell: CompletingShell) -> Self {
-        match shell {
-            CompletingShell::Bash => Self::Bash,
-            CompletingShell::Zsh => Self::Zsh,
-            CompletingShell::Fish => Self::Fish,
-        }
-    }
+    pub(crate) shell: Shell,
 }
 
 /// Arguments of `man`.
