@@ -1,14 +1,11 @@
 //! What merging upserts, upserts with a change data feed, compactions and copies by key take of memory.
 
-use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-use lakerace_delta::{
-    CompactOptions, DeltaSink, Evolve, Layout, MergeOperator, TableWrite, UpsertOptions, WriteMode, compact, upsert,
-};
+use lakerace_delta::{CompactOptions, DeltaSink, Layout, MergeOperator, UpsertOptions, WriteMode, compact, upsert};
 use lakerace_format::WriteOptions;
 
-use crate::{ALONE, batches, copy, most, peak, table_of};
+use crate::{ALONE, batches, copy, most, peak, table_of, table_write};
 
 /// Texts of a row, and rows.
 const SIZES: [(usize, i64); 4] = [(1, 20_000), (8, 10_000), (8, 60_000), (40, 4000)];
@@ -94,16 +91,8 @@ fn copies_by_key_keep_the_limit() {
             let folder = tempfile::tempdir().unwrap();
             let key = [("lakerace.primaryKey", "id")];
             let table = table_of(&folder, batches(1000, texts, true), &key);
-            let write = TableWrite {
-                mode: WriteMode::Append,
-                partition_by: Vec::new(),
-                properties: BTreeMap::new(),
-                evolve: Evolve::default(),
-                keep_not_null: false,
-                load_name: None,
-                resumes: false,
-                options: WriteOptions { memory_bytes: Some(limit), ..WriteOptions::default() },
-            };
+            let options = WriteOptions { memory_bytes: Some(limit), ..WriteOptions::default() };
+            let write = table_write(WriteMode::Append, options);
             let put = peak(|| {
                 let source = batches(rows, texts, true);
                 let mut sink = DeltaSink::create(&table, source.schema(), &write).unwrap();

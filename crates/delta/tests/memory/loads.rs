@@ -1,6 +1,5 @@
 //! What a load into a table on a slow store takes of memory, however many rows there are.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use lakerace_delta::{DeltaSink, Evolve, Table, TableWrite, WriteMode};
+use lakerace_delta::{DeltaSink, Table, WriteMode};
 use lakerace_format::WriteOptions;
 use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::object_store::path::Path;
@@ -20,7 +19,7 @@ use lakerace_io::profile::Observations;
 use lakerace_io::{Job, JobOptions, JobStore};
 use tokio::sync::Mutex;
 
-use crate::{ALONE, peak};
+use crate::{ALONE, peak, table_write};
 
 const COLUMNS: usize = 8;
 const BATCH_ROWS: usize = 8192;
@@ -113,20 +112,12 @@ fn load(batches: usize) -> usize {
     let store = Arc::new(Forgetful { log: InMemory::new(), line: Arc::default() });
     let store = JobStore::wrapping(store, "test://", Observations::local_disk(), &job);
     let table = Table::on(&store, &Path::from("table")).unwrap();
-    let write = TableWrite {
-        mode: WriteMode::Error,
-        partition_by: Vec::new(),
-        properties: BTreeMap::new(),
-        evolve: Evolve::default(),
-        keep_not_null: false,
-        options: WriteOptions {
-            row_group_bytes: Some(ROW_GROUP_BYTES as u64),
-            file_bytes: Some(FILE_BYTES),
-            ..WriteOptions::default()
-        },
-        load_name: None,
-        resumes: false,
+    let options = WriteOptions {
+        row_group_bytes: Some(ROW_GROUP_BYTES as u64),
+        file_bytes: Some(FILE_BYTES),
+        ..WriteOptions::default()
     };
+    let write = table_write(WriteMode::Error, options);
     peak(|| {
         let mut sink = DeltaSink::create(&table, &batch(0).schema(), &write).unwrap();
         (0..batches).for_each(|number| sink.write(batch(number * BATCH_ROWS)).unwrap());

@@ -107,19 +107,25 @@ fn table_of(folder: &tempfile::TempDir, rows: Batches, properties: &[(&str, &str
 /// Writes rows into a table, with properties where it is new.
 fn copy(table: &Table, rows: Batches, mode: WriteMode, properties: &[(&str, &str)]) {
     let properties = properties.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let write = TableWrite {
-        mode,
-        partition_by: Vec::new(),
-        properties,
-        evolve: Evolve::default(),
-        keep_not_null: false,
-        options: WriteOptions { row_group_bytes: Some(ROW_GROUP_BYTES as u64), ..WriteOptions::default() },
-        load_name: None,
-        resumes: false,
-    };
+    let options = WriteOptions { row_group_bytes: Some(ROW_GROUP_BYTES as u64), ..WriteOptions::default() };
+    let write = TableWrite { properties, ..table_write(mode, options) };
     let mut sink = DeltaSink::create(table, rows.schema(), &write).unwrap();
     rows.for_each(|batch| sink.write(batch.unwrap()).unwrap());
     sink.finish().unwrap();
+}
+
+/// A write without further options.
+fn table_write(mode: WriteMode, options: WriteOptions) -> TableWrite {
+    TableWrite {
+        mode,
+        partition_by: Vec::new(),
+        properties: BTreeMap::new(),
+        evolve: Evolve::default(),
+        keep_not_null: false,
+        options,
+        load_name: None,
+        resumes: false,
+    }
 }
 
 /// The most that may be taken of rows of so many texts.
@@ -183,16 +189,7 @@ fn copies_and_compactions_refuse_such_limits_too() {
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert!(error.to_string().contains("180224"), "{error}");
     let rows = batches(BATCH_ROWS, 8, true);
-    let write = TableWrite {
-        mode: WriteMode::Append,
-        partition_by: Vec::new(),
-        properties: BTreeMap::new(),
-        evolve: Evolve::default(),
-        keep_not_null: false,
-        options: WriteOptions { memory_bytes: Some(1), ..WriteOptions::default() },
-        load_name: None,
-        resumes: false,
-    };
+    let write = table_write(WriteMode::Append, WriteOptions { memory_bytes: Some(1), ..WriteOptions::default() });
     let error = DeltaSink::create(&table, rows.schema(), &write).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert!(error.to_string().contains("180224"), "{error}");
