@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 #: Requests of the end of a load that are tried, one after the other.
 STEPS = 9
 
+#: Commands that MongoDB's driver sends by itself. Their number depends on time: a client that is closed does not wait long for
+#: the end of its sessions.
+DRIVER_COMMANDS = (b"hello", b"isMaster", b"ping", b"endSessions")
+
 
 class Fuse:
     """Counts requests, and kills a process when one of them was carried out."""
@@ -108,8 +112,8 @@ def carry(client: socket.socket, server: socket.socket, fuse: Fuse) -> None:
     """Carries requests and answers of a connection, in turn."""
     with client, server:
         while request := message(client):
-            is_own = b"hello" in request[:200] or b"isMaster" in request[:200] or b"ping" in request[:60]
-            is_last = not is_own and fuse.take()
+            is_of_driver = any(command in request[:200] for command in DRIVER_COMMANDS)
+            is_last = not is_of_driver and fuse.take()
             server.sendall(request)
             answer = message(server)
             if is_last:
