@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
 import threading
 import urllib.request
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import azurite
 import google_storage
@@ -18,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import ok, people, run
 from deltalake import DeltaTable
+from http_server import serving_folder
 
 import lakerace as lr
 
@@ -183,37 +182,13 @@ def test_check_tells_what_is_allowed(cloud: Cloud) -> None:
     assert denied.json["advice"] != []
 
 
-class Files(http.server.SimpleHTTPRequestHandler):
-    """Files of a folder, as Python serves them: whole."""
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing."""
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """The address of a server of a folder."""
-    handler = type(
-        "Handler", (Files,), {"__init__": lambda self, *args: Files.__init__(self, *args, directory=str(folder))}
-    )
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
 def test_files_of_http_servers(tmp_path: Path) -> None:
     folder = tmp_path / "served"
     folder.mkdir()
     pq.write_table(people(), folder / "a b%ü.parquet")
     (folder / "people.csv").write_text("id,name\n1,a\n2,b\n")
     (folder / "endless").write_text("id,name\n1,a\n2,b\n")
-    with serving(folder) as address:
+    with serving_folder(folder) as address:
         url = f"{address}/{urllib.request.quote('a b%ü.parquet')}"
         scan = lr.scan(url)
         assert scan.to_arrow().to_pylist() == people().to_pylist()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import json
-import threading
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 import pytest
 from conftest import ok, run
+from http_server import QuietHandler, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,28 +94,15 @@ def portal(s3: S3) -> Iterator[tuple[str, list[str]]]:
         "expiration": int(expiration),
     }
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            """Says nothing."""
-
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             asked.append(self.path)
             is_known = self.headers["x-amz-sso_bearer_token"] == "the-token"
             body = json.dumps({"roleCredentials": keys}).encode() if is_known else b"{}"
-            self.send_response(200 if is_known else 401)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.send(200 if is_known else 401, body)
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Handler) as address:
+        yield address, asked
 
 
 @pytest.mark.parametrize(

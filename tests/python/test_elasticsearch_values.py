@@ -7,10 +7,8 @@ import datetime as dt
 import decimal
 import gzip
 import json
-import threading
 import urllib.error
 import urllib.request
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import elastic
@@ -18,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import ok, run
+from http_server import QuietHandler, serving
 
 import lakerace as lr
 
@@ -336,22 +335,13 @@ BOMB = gzip.compress(bytes(300 << 20), 1)
 
 @pytest.mark.parametrize("status", [200, 500])
 def test_an_answer_that_unpacks_to_too_much_is_an_error(status: int) -> None:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
-            self.send_response(status)
-            self.send_header("content-encoding", "gzip")
-            self.send_header("content-length", str(len(BOMB)))
-            self.end_headers()
             with contextlib.suppress(OSError):
-                self.wfile.write(BOMB)
+                self.send(status, BOMB, {"Content-Encoding": "gzip"})
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as bombs:
-        threading.Thread(target=bombs.serve_forever, daemon=True).start()
-        done = run("scan", f"elasticsearch://127.0.0.1:{bombs.server_port}/bomb?gzip=true", "--json")
-        bombs.shutdown()
+    with serving(Handler) as bombs:
+        done = run("scan", f"{bombs.replace('http', 'elasticsearch')}/bomb?gzip=true", "--json")
     assert done.code == 8, done.err
     assert ("more than" in done.err) == (status == 200)
     assert "panicked" not in done.err

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 from conftest import run
+from http_server import QuietHandler, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,7 +39,7 @@ def bucket(objects: Mapping[str, bytes], empty: str | None) -> Iterator[dict[str
     """The variables of a server with these objects; the second one is given without a byte, where that is how."""
     names = sorted(objects)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -50,37 +49,22 @@ def bucket(objects: Mapping[str, bytes], empty: str | None) -> Iterator[dict[str
             data = objects[name]
             headers = {"ETag": '"tag"', "Last-Modified": "Wed, 21 Oct 2015 07:28:00 GMT"}
             first, last = 0, len(data) - 1
-            if (asked := self.headers.get("Range")) is not None:
-                low, high = asked.removeprefix("bytes=").split("-")
-                first = int(low) if low else max(0, len(data) - int(high))
-                last = min(last, int(high)) if low and high else last
+            if (asked := self.asked_range(len(data))) is not None:
+                first, last = asked[0], asked[1] - 1
             if empty is not None and name == names[1]:
                 status, more, _ = EMPTY[empty]
                 more = {key: value.format(last=last, size=len(data)) for key, value in more.items()}
-                return self.send(status, b"", **headers, **more)
+                return self.send(status, b"", {**headers, **more})
             headers["Content-Range"] = f"bytes {first}-{last}/{len(data)}"
-            return self.send(206, data[first : last + 1], **headers)
+            return self.send(206, data[first : last + 1], headers)
 
-        def send(self, status: int, body: bytes, **headers: str) -> None:
-            self.send_response(status)
-            for key, value in headers.items():
-                self.send_header(key, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serving(Handler) as endpoint:
         yield {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}",
+            "AWS_ENDPOINT_URL": endpoint,
             "AWS_ALLOW_HTTP": "true",
             "AWS_ACCESS_KEY_ID": "key",
             "AWS_SECRET_ACCESS_KEY": "secret",
         }
-        server.shutdown()
 
 
 def listing(objects: Mapping[str, bytes]) -> bytes:

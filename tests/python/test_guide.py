@@ -7,15 +7,14 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import guide_pages
 import pytest
 from conftest import TIMEOUT_SECONDS
 from guide_pages import PAGES, ROOT
+from http_server import serving_folder
 from pyarrow import fs
 
 import lakerace as lr
@@ -54,15 +53,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def web(place: Path) -> Iterator[str]:
     """The address of the working directory over HTTP."""
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_: Any) -> None:
-            """Says nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serving_folder(place) as address:
+        yield address
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import json
 import subprocess
 import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
 from conftest import command, ok
 from deltalake import DeltaTable
+from http_server import QuietHandler, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,10 +54,10 @@ class Source:
 
 
 @contextmanager
-def serving(source: Source, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def serving_rows(source: Source, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of the rows: an object of S3."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
 
         def answer(self) -> None:
@@ -65,34 +65,19 @@ def serving(source: Source, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
                 return self.send(200, b"<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>")
             text = source.take()
             tag = {"ETag": f'"{hashlib.sha256(text).hexdigest()}"', "Last-Modified": "Wed, 21 Oct 2015 07:28:00 GMT"}
-            if (asked := self.headers.get("Range")) is None:
-                return self.send(200, text, **tag)
-            low, high = asked.removeprefix("bytes=").split("-")
-            first = int(low) if low else max(0, len(text) - int(high))
-            end = min(len(text), int(high) + 1) if low and high else len(text)
-            return self.send(206, text[first:end], **tag, **{"Content-Range": f"bytes {first}-{end - 1}/{len(text)}"})
-
-        def send(self, status: int, body: bytes, **headers: str) -> None:
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body)
+            if (asked := self.asked_range(len(text))) is None:
+                return self.send(200, text, tag)
+            first, end = asked
+            return self.send(206, text[first:end], {**tag, "Content-Range": f"bytes {first}-{end - 1}/{len(text)}"})
 
         do_GET = do_HEAD = answer
 
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+    with serving(Handler) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
         monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
         yield "s3://bucket/rows.jsonl"
-        server.shutdown()
 
 
 def requests_of_a_run(source: Source, place: str, folder: Path, first: dict[int, tuple[int, str]] | None) -> int:
@@ -115,7 +100,7 @@ def test_rows_that_were_read_earlier_do_not_replace_later_ones(
     first = {key: (key, "first") for key in range(5)}
     older = {**first, 3: (10, "older"), 7: (11, "first")}
     newer = {**first, 3: (12, "newer"), 7: (11, "first"), 8: (13, "first")}
-    with serving(source, monkeypatch) as place:
+    with serving_rows(source, monkeypatch) as place:
         source.put(older)
         requests = requests_of_a_run(source, place, tmp_path, first if is_known else None)
         if is_known:

@@ -13,13 +13,13 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import command, empty_place
+from http_server import QuietHandler, serving
 
 import lakerace as lr
 
@@ -61,7 +61,7 @@ class Fuse:
 def http_proxy(server: str, fuse: Fuse) -> Iterator[str]:
     """A way to a server of Elasticsearch."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
 
         def answer(self) -> None:
@@ -78,22 +78,12 @@ def http_proxy(server: str, fuse: Fuse) -> Iterator[str]:
                 fuse.burn()
                 self.close_connection = True
                 return
-            self.send_response(status)
-            self.send_header("content-length", str(len(text)))
-            self.send_header("content-type", "application/json")
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(text)
+            self.send(status, text, {"Content-Type": "application/json"})
 
         do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = answer
 
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as proxy:
-        threading.Thread(target=proxy.serve_forever, daemon=True).start()
-        yield f"127.0.0.1:{proxy.server_port}"
-        proxy.shutdown()
+    with serving(Handler) as address:
+        yield address.removeprefix("http://")
 
 
 def message(connection: socket.socket) -> bytes:

@@ -7,11 +7,9 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import command, ok, people, run
 from deltalake import DeltaTable, write_deltalake
+from http_server import QuietHandler, serving
 
 import lakerace as lr
 
@@ -229,35 +228,15 @@ def test_a_body_that_stands_still_is_asked_for_again(s3: S3, large: str) -> None
 
 
 @contextmanager
-def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    """A server of the test's own; its address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-@contextmanager
 def answering(status: int, body: str) -> Iterator[str]:
     """A server that answers every request alike."""
 
-    class Answer(BaseHTTPRequestHandler):
+    class Answer(QuietHandler):
         def answer(self) -> None:
-            data = b"" if self.command == "HEAD" else body.encode()
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            self.send(status, b"" if self.command == "HEAD" else body.encode())
 
         do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
 
     with serving(Answer) as endpoint:
         yield endpoint
@@ -298,17 +277,12 @@ def uploads_meet_another_object() -> Iterator[tuple[str, list[tuple[str, str | N
     """A server on which somebody else's object appears while an upload is under way, and what it was asked."""
     asked: list[tuple[str, str | None]] = []
 
-    class Bucket(BaseHTTPRequestHandler):
+    class Bucket(QuietHandler):
         protocol_version = "HTTP/1.1"
 
         def answer(self, status: int, body: str = "", **headers: str) -> None:
-            data = body.encode()
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(data))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(data)
+            self.send(status, body.encode(), headers)
 
         def do_HEAD(self) -> None:
             self.answer(404)
@@ -335,9 +309,6 @@ def uploads_meet_another_object() -> Iterator[tuple[str, list[tuple[str, str | N
         def do_DELETE(self) -> None:
             asked.append(("abort", None))
             self.answer(204)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
 
     with serving(Bucket) as endpoint:
         yield endpoint, asked

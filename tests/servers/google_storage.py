@@ -13,18 +13,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import re
 import sys
 import threading
 import time
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
+
+from http_server import QuietHandler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,14 +98,11 @@ class Refused(Exception):
         self.status, self.code = status, code
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(QuietHandler):
     """Requests of one connection."""
 
     protocol_version = "HTTP/1.1"
     server: GoogleStorage
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
 
     def serve(self) -> None:
         """Answers a request."""
@@ -188,12 +186,10 @@ class Handler(BaseHTTPRequestHandler):
             **found.metadata,
         }
         size = len(found.data)
-        if not (asked := re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))):
+        if not (asked := self.asked_range(size)):
             self.answer(200, found.data, headers)
             return
-        first, last = asked.groups()
-        start = int(first) if first else max(0, size - int(last))
-        end = min(int(last) + 1, size) if first and last else size
+        start, end = asked
         if start >= size:
             raise Refused(416, "InvalidRange")
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
