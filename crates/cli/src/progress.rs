@@ -14,8 +14,8 @@ use crate::human;
 /// How often the line is drawn anew.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Positions of the bar.
-const STEPS: u64 = 1000;
+/// Positions of the bar: one a percent, as a share of 99.9 % would be shown rounded, as 100 %.
+const STEPS: u64 = 100;
 
 /// A line that moves until this is dropped, and is gone then.
 pub(crate) struct Progress {
