@@ -1,4 +1,4 @@
-"""`lakerace bench list|run|report|overview`."""
+"""`lakerace bench list|run|campaign|report|overview`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from lakerace_bench import cases, data, machine, overview, report, samples, termination
+from lakerace_bench import campaign, campaign_page, cases, data, machine, overview, report, samples, termination
 from lakerace_bench.contestant import Contestant, ManifestError, discover
 from lakerace_bench.entrant import entrants, readers
 from lakerace_bench.process import cpus_for
@@ -64,15 +64,36 @@ def _run(options: argparse.Namespace) -> int:
     chosen = cases.select(options.names, threads, inputs)
     contestants = _contestants(options.only)
     folder = (options.data or data.directory()).absolute()
-    benches = dict.fromkeys(case.bench for case in chosen)
     path = _samples_path(options.out, options.names, options.quick)
-    run = samples.Run(
+    run = _circumstances(options.names, threads, options.rounds, inputs, chosen, contestants)
+    # Contestants that stay are stopped while others run, and servers of the bench know nothing of its end: both end with it.
+    termination.raises()
+    with samples.create(path, run, {str(folder): f"${data.VARIABLE}"}) as writer:
+        race = Race(chosen, contestants, options.rounds, writer, folder)
+        taken = race.go()
+    print(path)
+    for made in report.write([path], path.parent, path.stem):
+        print(made)
+    return _code(taken)
+
+
+def _circumstances(
+    names: Sequence[str],
+    threads: Sequence[int],
+    rounds: int,
+    inputs: cases.Inputs,
+    chosen: list[cases.Case],
+    contestants: list[Contestant],
+) -> samples.Run:
+    """The first line of a file of samples."""
+    benches = dict.fromkeys(case.bench for case in chosen)
+    return samples.Run(
         date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         machine=machine.describe(),
         options={
-            "names": options.names,
-            "threads": threads,
-            "rounds": options.rounds,
+            "names": list(names),
+            "threads": list(threads),
+            "rounds": rounds,
             "rows": inputs.table.rows,
             "row_group_rows": inputs.table.row_group_rows,
             "codec": cases.CODEC,
@@ -84,14 +105,37 @@ def _run(options: argparse.Namespace) -> int:
             for one in (*(readers(contestants) if bench in cases.UPSERTING else ()), *entrants(contestants, bench))
         },
     )
-    # Contestants that stay are stopped while others run, and servers of the bench know nothing of its end: both end with it.
-    termination.raises()
-    with samples.create(path, run, {str(folder): f"${data.VARIABLE}"}) as writer:
-        race = Race(chosen, contestants, options.rounds, writer, folder)
-        taken = race.go()
-    print(path)
-    for made in report.write([path], path.parent, path.stem):
-        print(made)
+
+
+def _campaign(options: argparse.Namespace) -> int:
+    asked = campaign.load(options.letter)
+    out = options.out or _results_folder(None) / f"campaign-{asked.letter.lower()}"
+    folder = (options.data or data.directory()).absolute()
+    contestants = _contestants(options.only)
+
+    def describe(step: campaign.CampaignStep, chosen: list[cases.Case], inputs: cases.Inputs) -> samples.Run:
+        return _circumstances(step.names, step.threads, step.rounds, inputs, chosen, contestants)
+
+    def tell(text: str) -> None:
+        print(text, file=sys.stderr)
+
+    run = campaign.CampaignRun(
+        asked, contestants, out, folder, options.quick, describe, {str(folder): f"${data.VARIABLE}"}, tell
+    )
+    taken: list[samples.Sample] = []
+    if not options.page_only:
+        termination.raises()
+        taken = run.go()
+    files = [*run.paths(), *options.samples]
+    if not files:
+        raise ValueError(f"no samples of campaign {asked.letter} in {out}: run it without --page-only first")
+    quick = "-quick" if options.quick else ""
+    print(campaign_page.write(asked, files, out / f"campaign-{asked.letter.lower()}{quick}.md"))
+    return _code(taken)
+
+
+def _code(taken: list[samples.Sample]) -> int:
+    """The exit code of a run; wrong work is named on stderr."""
     wrong = sorted({f"{s.case} {s.contestant}: {s.why}" for s in taken if s.verdict == samples.WRONG})
     for line in wrong:
         print(f"WRONG {line}", file=sys.stderr)
@@ -172,7 +216,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="lakerace bench", description="Races lakerace against other tools and checks that all did the same work."
     )
-    verbs = parser.add_subparsers(required=True, metavar="list|run|report|overview")
+    verbs = parser.add_subparsers(required=True, metavar="list|run|campaign|report|overview")
 
     listing = verbs.add_parser("list", help="shows benches, cases and contestants")
     listing.set_defaults(run=_list)
@@ -188,6 +232,29 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--out", type=Path, metavar="DIR", help="where samples and reports go (default docs/results)")
     run.add_argument("--data", type=Path, metavar="DIR", help="where tables are kept (default LAKERACE_BENCH_DATA)")
     run.set_defaults(run=_run)
+
+    repeating = verbs.add_parser("campaign", help="repeats the measurements of a write-up; goes on where it was ended")
+    repeating.add_argument("letter", metavar="LETTER", type=str.upper, help=f"one of {', '.join(campaign.letters())}")
+    repeating.add_argument("--quick", action="store_true", help="small inputs, one round: a smoke test, not a result")
+    repeating.add_argument("--only", metavar="A,B", help="only these contestants, or settings of them")
+    repeating.add_argument(
+        "--page-only", action="store_true", help="runs nothing: makes the page from samples that exist"
+    )
+    repeating.add_argument(
+        "--samples",
+        type=Path,
+        nargs="*",
+        default=[],
+        metavar="FILE",
+        help="samples of other runs that the page shows, too",
+    )
+    repeating.add_argument(
+        "--out", type=Path, metavar="DIR", help="for samples and page (default docs/results/campaign-LETTER)"
+    )
+    repeating.add_argument(
+        "--data", type=Path, metavar="DIR", help="where tables are kept (default LAKERACE_BENCH_DATA)"
+    )
+    repeating.set_defaults(run=_campaign)
 
     reporting = verbs.add_parser("report", help="makes Markdown, HTML and PNG from samples")
     reporting.add_argument("files", nargs="*", type=Path, metavar="FILE", help="samples (default: the newest)")

@@ -21,9 +21,9 @@ def render(report: Document, figures: dict[str, str]) -> str:
             f"Below 1, {report.who} needs less. Ratios are taken pair by pair, round by round: the median of them.",
             "",
         ]
-        lines += [*_table(report.verdicts), ""]
+        lines += [*table(report.verdicts), ""]
     if report.goals is not None:
-        lines += [f"## {report.goals.title}", "", f"{report.goals.about}.", "", *_table(report.goals.table), ""]
+        lines += [f"## {report.goals.title}", "", f"{report.goals.about}.", "", *table(report.goals.table), ""]
     if "ratios" in figures:
         lines += [f"![Ratios against every peer]({figures['ratios']})", ""]
     for panel in report.panels:
@@ -31,20 +31,21 @@ def render(report: Document, figures: dict[str, str]) -> str:
         if panel.key in figures:
             lines += [f"![{panel.title}]({figures[panel.key]})", ""]
         for section in panel.sections:
-            lines += [f"### {section.title}", "", f"{section.about}.", "", *_table(section.table), ""]
+            lines += [f"### {section.title}", "", f"{section.about}.", "", *table(section.table), ""]
         lines += ["### All of it", ""] if panel.sections else []
-        lines += [*_table(panel.table), ""]
+        lines += [*table(panel.table), ""]
     lines += ["## Machine", ""]
     lines += [f"- {name}: {_escape(value)}" for name, value in report.machine]
-    lines += ["", "## Contestants", "", *_table(report.contestants), ""]
+    lines += ["", "## Contestants", "", *table(report.contestants), ""]
     lines += ["How this is measured, and what it cannot tell: [docs/bench.md](../../bench.md).", ""]
     return "\n".join(lines)
 
 
-def _table(table: Table) -> list[str]:
-    rules = [":--" if at < table.numbers_from else "--:" for at in range(len(table.headings))]
-    lines = [_line(table.headings), _line(rules)]
-    for row in table.rows:
+def table(content: Table) -> list[str]:
+    """A table's lines."""
+    rules = [":--" if at < content.numbers_from else "--:" for at in range(len(content.headings))]
+    lines = [_line(content.headings), _line(rules)]
+    for row in content.rows:
         cells = [_escape(cell) for cell in row.cells]
         lines.append(_line([f"**{cell}**" if cell and row.kind != "peer" else cell for cell in cells]))
     return lines

@@ -106,6 +106,10 @@ class Writer:
         kept = {k: v for k, v in asdict(sample).items() if v is not None and v != {}}
         self._line({"record": "sample"} | kept)
 
+    def finish(self, case: str, seconds: float) -> None:
+        """Writes the line that says that a case has ended, and how long it took."""
+        self._line({"record": "finished", "case": case, "seconds": round(seconds, 3)})
+
     def begin(self, run: Run) -> None:
         """Writes the first line."""
         self._line({"record": "run"} | asdict(run))
@@ -144,10 +148,16 @@ def read(path: Path) -> tuple[Run, list[Sample]]:
             kind = record.pop("record")
             if kind == "run":
                 run = Run(**record)
-            else:
+            elif kind != "finished":
                 samples.append(Sample(**record))
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{path}, line {number}: not a bench sample: {error}") from error
     if run is None or run.format != FORMAT:
         raise ValueError(f"{path}: no run of format {FORMAT} in it")
     return run, samples
+
+
+def finished(path: Path) -> dict[str, float]:
+    """The cases of a file that have ended, and the seconds that each took. A file of a single run tells none."""
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    return {record["case"]: record["seconds"] for record in records if record["record"] == "finished"}
