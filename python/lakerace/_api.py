@@ -344,7 +344,7 @@ def check(location: Location, *, storage_options: Mapping[str, str] | None = Non
     """What can be done at a location, tried out. In a folder, a hidden file of 4 MiB is written, read and removed.
 
     Returns:
-        `store`, `credentials` (where they come from), `region`, `endpoint`, `clock_skew_seconds`, `rights` (a list of `right`,
+        `store`, `credentials` (where they come from), `region`, `region_source` (`settings` or `amazon`), `endpoint`, `clock_skew_seconds`, `rights` (a list of `right`,
         `outcome` and `message`: `list`, `write`, `read`, `put_if_absent` and `delete`; the outcome is `allowed`, `denied`,
         `unsupported`, `failed` or `not_tried`), `latency_ms`, `write_bytes_per_second`, `read_bytes_per_second` and `advice`.
     """

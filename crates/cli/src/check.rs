@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use lakerace::{Error, LocationCheck, Result, RightOutcome};
+use lakerace::{Error, LocationCheck, RegionSource, Result, RightOutcome};
 
 use crate::args::CheckArgs;
 use crate::session::{Session, storage_options};
@@ -26,7 +26,11 @@ fn print(check: &LocationCheck) -> Result<()> {
     };
     line("location", &check.location)?;
     line("store", &check.store)?;
-    let named = [("credentials", &check.credentials), ("region", &check.region), ("endpoint", &check.endpoint)];
+    let region = check.region.as_ref().map(|region| match check.region_source {
+        Some(RegionSource::Amazon) => format!("{region} (asked of Amazon)"),
+        Some(RegionSource::Settings) | None => region.clone(),
+    });
+    let named = [("credentials", &check.credentials), ("region", &region), ("endpoint", &check.endpoint)];
     for (name, value) in named {
         if let Some(value) = value {
             line(name, value)?;

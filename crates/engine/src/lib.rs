@@ -74,8 +74,8 @@ pub use lakerace_io::option;
 pub use lakerace_io::panics::panicked;
 pub use lakerace_io::{
     Counts, Credential, CredentialSource, Credentials, DurabilityLevel, Error, ErrorKind, FileIo, Job, JobOptions,
-    LocationCheck, MinSeekSize, Prices, RangeOptions, Requests, Result, RightCheck, RightOutcome, StorageOptions,
-    WriteMode, parse_bytes,
+    LocationCheck, MinSeekSize, Prices, RangeOptions, RegionSource, Requests, Result, RightCheck, RightOutcome,
+    StorageOptions, WriteMode, parse_bytes,
 };
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
 pub use maintain::{

@@ -62,7 +62,7 @@ pub use private_file::{private_file, release};
 pub use runtime::runtime;
 pub use store::credentials::{Credential, CredentialSource, Credentials};
 pub use store::error::store_error;
-pub use store::kind::{RemoteStore, StoreIdentity, StoreKind};
+pub use store::kind::{RegionSource, RemoteStore, StoreIdentity, StoreKind, StoreRegion};
 pub use store::local_links::FileIds;
 pub use store::object::{JobStore, Object, StoreAccess, Tail};
 pub use store::object_info::ObjectInfo;

@@ -10,7 +10,7 @@ use object_store::{Error as StoreError, GetOptions, GetRange, ObjectStore, PutMo
 use serde::Serialize;
 
 use crate::store::error::store_error;
-use crate::{Error, ErrorKind, Job, JobStore, Location, Result, StorageOptions};
+use crate::{Error, ErrorKind, Job, JobStore, Location, RegionSource, Result, StorageOptions};
 
 /// Bytes that are written and read to measure bandwidth.
 const PROBE_BYTES: usize = 4 << 20;
@@ -33,8 +33,10 @@ pub struct LocationCheck {
     pub store: String,
     /// Where the credentials come from; `None` where the store takes none.
     pub credentials: Option<String>,
-    /// The region of the bucket, and where that was found.
+    /// The region of the bucket.
     pub region: Option<String>,
+    /// The source of that region.
+    pub region_source: Option<RegionSource>,
     /// The server, where it is not the provider's own.
     pub endpoint: Option<String>,
     /// Seconds that this machine's clock is ahead of the server's.
@@ -98,6 +100,7 @@ pub fn check_location(location: &str, options: &StorageOptions, job: &Job) -> Re
     let (store, path) = parsed.open(options, job)?;
     let remote = store.remote.clone();
     let identity = remote.as_ref().map(|remote| &remote.identity);
+    let region = identity.and_then(|identity| identity.region.as_ref());
     let mut check = LocationCheck {
         location: parsed.as_str().to_owned(),
         store: match &remote {
@@ -106,7 +109,8 @@ pub fn check_location(location: &str, options: &StorageOptions, job: &Job) -> Re
             None => "memory".to_owned(),
         },
         credentials: identity.map(|identity| identity.credentials.clone()),
-        region: identity.and_then(|identity| identity.region.clone()),
+        region: region.map(|region| region.name.clone()),
+        region_source: region.map(|region| region.source),
         endpoint: identity.and_then(|identity| identity.endpoint.clone()),
         clock_skew_seconds: None,
         rights: Vec::new(),
@@ -323,7 +327,7 @@ impl LocationCheck {
         };
         let of_errors = self.rights.iter().filter(is_wanted).filter_map(|right| right.error.as_ref()?.advice_text());
         advice.extend(of_errors.map(str::to_owned));
-        if let Some(region) = self.region.as_ref().and_then(|region| region.strip_suffix(" (asked of Amazon)")) {
+        if let (Some(region), Some(RegionSource::Amazon)) = (&self.region, self.region_source) {
             advice.push(format!("set AWS_REGION={region}: each process asks for it otherwise"));
         }
         for text in advice {

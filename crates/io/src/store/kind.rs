@@ -7,6 +7,7 @@ use std::sync::Arc;
 use object_store::client::HttpRequest;
 use object_store::path::Path;
 use object_store::{ClientOptions, ObjectStore, RetryConfig};
+use serde::Serialize;
 
 use super::foreign_options::{ForeignOption, TranslatedOptions};
 use super::settings::{Settings, SettingsDraft};
@@ -103,10 +104,29 @@ pub(crate) struct BuiltStore {
 pub struct StoreIdentity {
     /// Where the credentials come from, in words. It has no secret.
     pub credentials: String,
-    /// The region of the bucket, and where that was found.
-    pub region: Option<String>,
+    /// The region of the bucket.
+    pub region: Option<StoreRegion>,
     /// The server, where it is not the provider's own.
     pub endpoint: Option<String>,
+}
+
+/// The region of a bucket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreRegion {
+    /// Its name: `eu-central-1`.
+    pub name: String,
+    /// The source of the name.
+    pub source: RegionSource,
+}
+
+/// The source of the name of a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RegionSource {
+    /// Storage options, variables of the environment or a profile.
+    Settings,
+    /// Amazon, which tells it to anyone who asks.
+    Amazon,
 }
 
 /// A remote store as a job uses it.

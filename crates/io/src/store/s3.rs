@@ -131,11 +131,7 @@ fn build(address: &StoreAddress, settings: &Settings, client: StoreClient) -> Re
         };
         refused_setting(&S3, settings, error, is_refused)
     })?;
-    let identity = StoreIdentity {
-        credentials: source,
-        region: region.map(|region| region.to_string()),
-        endpoint: endpoint.map(|url| url.to_string()),
-    };
+    let identity = StoreIdentity { credentials: source, region, endpoint: endpoint.map(|url| url.to_string()) };
     Ok(BuiltStore { store: Arc::new(store), identity })
 }
 

@@ -1,27 +1,16 @@
 //! The region of a bucket, where nothing says it: Amazon tells it to anyone who asks.
 
-use std::fmt;
 use std::time::Duration;
 
+use object_store::ClientOptions;
+use object_store::aws::AmazonS3ConfigKey;
 use object_store::client::{HttpConnector, HttpRequest, HttpRequestBody};
 
-use super::StoreClient;
+use super::{StoreClient, config_key};
 use crate::Result;
+use crate::store::kind::{RegionSource, StoreRegion};
 use crate::store::settings::Settings;
-use crate::store::wrap::Refused;
-
-/// A region, and where it was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BucketRegion {
-    pub name: String,
-    source: &'static str,
-}
-
-impl fmt::Display for BucketRegion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.name, self.source)
-    }
-}
+use crate::store::wrap::{Refused, bucket_region};
 
 /// Time for the one question.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,10 +22,10 @@ pub(super) fn find(
     settings: &Settings,
     has_endpoint: bool,
     client: &StoreClient,
-) -> Result<Option<BucketRegion>> {
+) -> Result<Option<StoreRegion>> {
     for name in ["aws_region", "aws_default_region"] {
         if let Some(region) = settings.value(name) {
-            return Ok(Some(BucketRegion { name: region.to_owned(), source: "by settings" }));
+            return Ok(Some(StoreRegion { name: region.to_owned(), source: RegionSource::Settings }));
         }
     }
     if has_endpoint {
@@ -47,13 +36,20 @@ pub(super) fn find(
         true => format!("https://s3.amazonaws.com/{bucket}"),
         false => format!("https://{bucket}.s3.amazonaws.com/"),
     };
-    ask(&url, client)
+    // The client's own settings, such as a proxy, hold for this question, too.
+    let mut options = client.options.clone();
+    for (name, value) in settings.all() {
+        if let Some(AmazonS3ConfigKey::Client(key)) = config_key(name) {
+            options = options.with_config(key, value);
+        }
+    }
+    ask(&url, client, &options)
 }
 
 /// Asks a server for the region of the bucket that a URL names.
-fn ask(url: &str, client: &StoreClient) -> Result<Option<BucketRegion>> {
+fn ask(url: &str, client: &StoreClient, options: &ClientOptions) -> Result<Option<StoreRegion>> {
     let Ok(uri) = url.parse() else { return Ok(None) };
-    let Ok(connected) = client.again().connector.connect(&client.options) else { return Ok(None) };
+    let Ok(connected) = client.again().connector.connect(options) else { return Ok(None) };
     let mut request = HttpRequest::new(HttpRequestBody::empty());
     *request.method_mut() = http::Method::HEAD;
     *request.uri_mut() = uri;
@@ -62,16 +58,14 @@ fn ask(url: &str, client: &StoreClient) -> Result<Option<BucketRegion>> {
     crate::runtime()?.spawn(async move {
         let answer = tokio::time::timeout(PATIENCE, connected.execute(request)).await;
         let region = match answer {
-            Ok(Ok(answer)) => {
-                answer.headers().get("x-amz-bucket-region").and_then(|v| v.to_str().ok()).map(str::to_owned)
-            }
+            Ok(Ok(answer)) => bucket_region(answer.headers()),
             Ok(Err(error)) => redirected(&error),
             Err(_) => None,
         };
         let _ = sender.send(region);
     });
     let found = receiver.recv_timeout(PATIENCE + Duration::from_secs(1)).ok().flatten();
-    Ok(found.map(|name| BucketRegion { name, source: "asked of Amazon" }))
+    Ok(found.map(|name| StoreRegion { name, source: RegionSource::Amazon }))
 }
 
 /// The region that a redirect names.

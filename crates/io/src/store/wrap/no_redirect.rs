@@ -128,12 +128,18 @@ impl Refused {
             status: response.status().as_u16(),
             // Its path and query may carry what signs a request.
             to: to.map(|url| url.origin().ascii_serialization()),
-            region: header("x-amz-bucket-region").filter(|region| is_region(region)).map(str::to_owned),
+            region: bucket_region(response.headers()),
         }
     }
 }
 
-/// What a region may look like: it goes into an error that a terminal shows.
+/// The region that an answer of Amazon names.
+pub(crate) fn bucket_region(headers: &http::HeaderMap) -> Option<String> {
+    let region = headers.get("x-amz-bucket-region")?.to_str().ok()?;
+    is_region(region).then(|| region.to_owned())
+}
+
+/// The form of a region's name: it goes into an error that a terminal shows.
 fn is_region(text: &str) -> bool {
     !text.is_empty() && text.len() < 40 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }

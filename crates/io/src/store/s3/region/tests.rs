@@ -26,7 +26,7 @@ fn region_of(answer: &'static str) -> Option<String> {
     let observed = Arc::new(Observations::new(Observations::s3()));
     let mut client = StoreClient::new(&S3, Duration::ZERO, &observed);
     client.options = client.options.with_allow_http(true);
-    let found = ask(&url, &client).unwrap().map(|region| region.name);
+    let found = ask(&url, &client, &client.options).unwrap().map(|region| region.name);
     let head = server.join().unwrap();
     assert!(head.starts_with("HEAD /bucket ") && !head.to_lowercase().contains("authorization"), "{head}");
     found
@@ -39,4 +39,6 @@ fn a_bucket_tells_its_region_to_anyone() {
         assert_eq!(region_of(answer).as_deref(), Some("eu-central-1"), "{status}");
     }
     assert_eq!(region_of("404 Not Found\r\n"), None);
+    // It is shown on a terminal, and becomes part of a host's name.
+    assert_eq!(region_of("200 OK\r\nx-amz-bucket-region: evil.host/\r\n"), None);
 }
