@@ -49,11 +49,12 @@ lint-rust:
 	RUSTDOCFLAGS=-Dwarnings cargo doc $(TESTED) --no-deps --quiet
 	tests/portable/check
 
-# Licences, versions that stand side by side, manifests; files that use one another.
+# Licences, versions that stand side by side, manifests; files that use one another; words.
 lint-crates: $(STAMP)
 	$(BIN)/python tests/crates.py
 	$(BIN)/python tests/circles.py
 	$(BIN)/python tests/flags.py
+	$(BIN)/python tests/vocabulary.py
 
 lint-python: build
 	$(BIN)/ruff check .
