@@ -129,6 +129,7 @@ ERRORS = {
     '{"a": {"b": [1, "x"]}}\n': '"a.b[]" has no type',
     '{"a": 9007199254740993}\n{"a": 0.5}\n': "that no float holds exactly",
     '{"a": 1e400}\n': "beyond all types",
+    '{"a": 0.12345678901234567890}\n': "numbers with more digits than a float keeps",
     '{"a": 1\n}\n': "jq -c",
     "\n": "--schema",
 }
@@ -151,6 +152,8 @@ def test_errors_name_line_and_column(tmp_path: Path, text: str) -> None:
         ('{"a": 1}', '{"a": 9223372036854775808}', "column 7"),
         ('{"a": 1.5}', '{"a": 9007199254740993}', "column 7"),
         ('{"a": 1.5}', '{"a": 1e-400}', "column 7"),
+        ('{"a": 1.5}', '{"a": 12345678901234567.89}', "column 7"),
+        ('{"a": [{"b": 1.5}]}', '{"a": [{"b": 0.12345678901234567890}]}', "column 13"),
         ('{"a": "x"}', '{"a": 1}', "column 7"),
         ('{"a": null}', '{"a": 1}', "column 7"),
         ('{"a": true}', '{"a": "true"}', "column 7"),

@@ -73,4 +73,5 @@ pub use sink::{Narrowing, Sink, Written};
 pub use source::{Batches, Extremes, Source, SourceInfo};
 pub use table_format::TableFormat;
 pub use table_schema::TableSchema;
+pub use text::keeps_digits;
 pub use utc::with_instants_in_utc;

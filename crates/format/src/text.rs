@@ -3,6 +3,7 @@
 mod block_reader;
 mod byte_order_mark;
 mod file_compression;
+mod float_digits;
 mod front;
 mod gzip_members;
 pub(crate) mod infer;
@@ -16,6 +17,7 @@ use lakerace_io::Job;
 pub(crate) use block_reader::{BlockReader, RawBlock, fetch_block, read_block, text_requests};
 pub(crate) use byte_order_mark::{BYTE_ORDER_MARK, without_byte_order_mark};
 pub(crate) use file_compression::FileCompression;
+pub use float_digits::keeps_digits;
 pub(crate) use front::{MAX_SAMPLE_BYTES, read_front};
 pub(crate) use range_reader::RangeReader;
 pub(crate) use sink::{TextRows, TextSink};

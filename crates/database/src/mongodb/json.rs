@@ -2,6 +2,7 @@
 
 use bson::{Bson, Document};
 use lakerace_format::json::{Json, Kind};
+use lakerace_format::keeps_digits;
 use lakerace_io::Result;
 
 use super::elements::{ARRAY, DOCUMENT, Elements, Value, damaged};
@@ -65,7 +66,7 @@ const TYPES: [&str; 17] = [
     "$undefined",
 ];
 
-/// Reads a value; `None` where the text is no extended JSON, or has an integer beyond those of 64 bits: a double would round it.
+/// Reads a value; `None` where the text is no extended JSON, or has a number of which a double would lose digits.
 pub(super) fn parse(text: &str) -> Option<Bson> {
     let mut json = Json::new(text.as_bytes());
     let value = read(&mut json, 0)?;
@@ -113,5 +114,6 @@ fn number(text: &str) -> Option<Bson> {
         return Some(i32::try_from(integer).map_or(Bson::Int64(integer), Bson::Int32));
     }
     let has_fraction = text.contains(['.', 'e', 'E']);
-    text.parse::<f64>().ok().filter(|float| has_fraction && float.is_finite()).map(Bson::Double)
+    let float: f64 = text.parse().ok().filter(|float: &f64| has_fraction && float.is_finite())?;
+    keeps_digits(text.trim_start_matches('-').as_bytes(), float.abs()).then_some(Bson::Double(float))
 }

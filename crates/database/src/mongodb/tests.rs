@@ -85,6 +85,9 @@ fn numbers_of_extended_json_are_exact_or_refused() {
     assert_eq!(parse("[1, 1.5]"), Some(bson::Bson::Array(vec![1.into(), 1.5.into()])));
     assert_eq!(parse("9223372036854775808"), None);
     assert_eq!(parse("123456789012345678901234567890"), None);
+    assert_eq!(parse("12345678901234567.89"), None);
+    assert_eq!(parse("[{\"a\":-0.12345678901234567890}]"), None);
+    assert_eq!(parse("-0.1000"), Some((-0.1).into()));
     let pipeline = doc! { "$match": { "n": { "$gt": 4_611_686_018_427_387_905_i64 } } };
     assert_eq!(parse(r#"{"$match":{"n":{"$gt":4611686018427387905}}}"#), Some(pipeline.into()));
     assert_eq!(parse(&"[".repeat(100_000)), None);

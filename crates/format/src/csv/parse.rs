@@ -186,12 +186,16 @@ impl Block<'_> {
         let type_name = print_type(field.data_type());
         let error = match badness {
             Badness::Value if self.parser.origins.get(column) == Some(&TypeOrigin::Inferred) => {
-                let looks = match text.field(start, end) {
-                    FieldText::Text(field) => infer::type_of(&field),
-                    FieldText::Null | FieldText::Bad(_) => DataType::Utf8View,
+                let found = text.field(start, end);
+                let (looks, loses_digits) = match &found {
+                    FieldText::Text(field) => (infer::type_of(field), infer::loses_digits(field.trim_ascii())),
+                    FieldText::Null | FieldText::Bad(_) => (DataType::Utf8View, false),
                 };
-                let message =
-                    format!("{shown} is not a value of type {type_name}, which was inferred from the first rows");
+                let problem = match field.data_type() {
+                    DataType::Float64 if loses_digits => "has more digits than a value of type",
+                    _ => "is not a value of type",
+                };
+                let message = format!("{shown} {problem} {type_name}, which was inferred from the first rows");
                 Error::invalid(message).advice(inferred_advice(field.name(), field.data_type(), &looks))
             }
             Badness::Value => Error::invalid(format!("{shown} is not a value of type {type_name}"))

@@ -11,6 +11,7 @@ use lakerace_io::option::{COLUMNS, SCHEMA};
 use super::fault::{Fault, shown};
 use crate::json::{Json, Kind};
 use crate::schema_text::print_type;
+use crate::text::infer;
 
 pub(super) use nested::{Object, Others};
 
@@ -110,8 +111,8 @@ impl Place {
         // Blanks stand in front of it.
         let kind = rest.kind();
         let at = rest.position();
-        let value = match kind.and_then(|_| rest.skip()) {
-            Ok(value) => shown(value),
+        let (written, value) = match kind.and_then(|_| rest.skip()) {
+            Ok(value) => (value, shown(value)),
             Err(error) => return Fault::Json(error),
         };
         let data_type = print_type(&self.data_type);
@@ -120,7 +121,12 @@ impl Place {
             Origin::Expected => ", which the table has",
             Origin::Inferred => ", which was inferred from the first rows",
         };
-        let message = format!("{:?}: {value} is not a value of type {data_type}{from}", self.path);
+        let is_float = self.data_type == DataType::Float64 && self.origin == Origin::Inferred;
+        let problem = match is_float && infer::loses_digits(written) {
+            true => "has more digits than a value of type",
+            false => "is not a value of type",
+        };
+        let message = format!("{:?}: {value} {problem} {data_type}{from}", self.path);
         let top = self.path.split(['.', '[']).next().unwrap_or_default();
         let advice =
             format!("give {top:?} a type that holds all of its values by {SCHEMA}, or leave it out by {COLUMNS}");

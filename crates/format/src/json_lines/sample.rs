@@ -9,7 +9,7 @@ use lakerace_io::{Error, Object, Result};
 
 use super::column::Origin;
 use super::fault::{no_json, no_object};
-use super::shape::{Line, Mixed, Shape};
+use super::shape::{Line, Mixed, NEAR_FLOATS, Shape};
 use crate::json::{Json, Kind};
 use crate::text::{read_front, without_byte_order_mark};
 use crate::{Constants, CsvOptions, OnBadRow};
@@ -157,6 +157,12 @@ fn several_kinds(objects: &[Object], name: &str, mixed: &Mixed) -> Error {
     let url = |file: usize| objects.get(file).map_or_else(String::new, Object::url);
     let place = |(kind, (file, line)): &(&str, Line)| format!("{kind} ({}, line {line})", url(*file));
     let kinds: Vec<String> = mixed.kinds.iter().map(place).collect();
+    let has_nearest = mixed.path == name && mixed.kinds.iter().all(|(kind, _)| NEAR_FLOATS.contains(kind));
+    let nearest = match has_nearest {
+        true => ", decimals as far as they have the digits, or float64 for the nearest floats",
+        false => "",
+    };
+    let as_text = SCHEMA.to(format!("{name} utf8"));
     Error::invalid(format!("{:?} has no type that holds all of its values: {}", mixed.path, kinds.join(", ")))
-        .advice(format!("give a type that does, such as {}: JSON as it is written", SCHEMA.to(format!("{name} utf8"))))
+        .advice(format!("give a type that does, such as {as_text}: JSON as it is written{nearest}"))
 }

@@ -24,6 +24,8 @@ pub(super) struct Shape {
     /// An integer that no float holds exactly.
     wide: Option<Line>,
     float: Option<Line>,
+    /// A number with more digits than a float keeps.
+    precise: Option<Line>,
     /// A number that no type holds.
     beyond: Option<Line>,
     text: Option<Line>,
@@ -98,11 +100,12 @@ impl Shape {
         let is_float = value::float64(bytes, 0, bytes.len()).is_some_and(|float| infer::is_float(bytes, float));
         // The sign of zero is a float's.
         if bytes == b"-0" || !digits.iter().all(u8::is_ascii_digit) {
-            if is_float {
-                self.float.get_or_insert(line)
-            } else {
-                self.beyond.get_or_insert(line)
+            let kind = match is_float {
+                true => &mut self.float,
+                false if infer::loses_digits(bytes) => &mut self.precise,
+                false => &mut self.beyond,
             };
+            kind.get_or_insert(line);
             return;
         }
         self.has_negative |= digits.len() < bytes.len();
@@ -171,6 +174,7 @@ impl Shape {
             (INTEGERS, self.integer),
             (WIDE, self.wide.filter(|_| has_floats)),
             (FLOATS, self.float),
+            (PRECISE, self.precise),
             (BEYOND, self.beyond),
             (TEXTS, self.text),
             (LISTS, list),
@@ -184,7 +188,11 @@ const BOOLEANS: &str = "booleans";
 const INTEGERS: &str = "integers";
 const WIDE: &str = "integers that no float holds exactly";
 const FLOATS: &str = "floats";
+const PRECISE: &str = "numbers with more digits than a float keeps";
 const BEYOND: &str = "numbers beyond all types";
 const TEXTS: &str = "texts";
 const LISTS: &str = "lists";
 const OBJECTS: &str = "objects";
+
+/// Kinds that a column of given floats takes: of numbers with a point, the nearest ones.
+pub(super) const NEAR_FLOATS: [&str; 3] = [INTEGERS, FLOATS, PRECISE];

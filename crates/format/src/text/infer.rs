@@ -4,7 +4,8 @@
 //! int64, float64, date32 (`YYYY-MM-DD`), timestamp (to microseconds, or nanoseconds where they are written; UTC where
 //! all values have an offset), else text. A column without any value is text. Kept as text, so that nothing is lost:
 //! numbers with a leading zero or plus (`007`, `+49`), whole numbers beside floats or beyond 64 bits that a double does not
-//! hold exactly, and numbers that a double has only infinity or zero for. Blanks around values other than text don't matter.
+//! hold exactly, and numbers with more digits than a double keeps (see [`keeps_digits`]). Blanks around values other than text
+//! don't matter.
 //!
 //! A value after the sample that would have led to another type is a bad row: see [`is_integer`] and its like.
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, TimeUnit};
 
+use super::float_digits::keeps_digits;
 use super::value;
 
 /// The type of a column's values so far.
@@ -105,13 +107,8 @@ fn number_kind(field: &[u8]) -> Option<InferredType> {
     // What is written as a whole number should come back as the same one.
     let is_whole = unsigned.iter().all(u8::is_ascii_digit);
     let is_exact = || format!("{:.0}", parsed.abs()).as_bytes() == unsigned;
-    let is_lost = (is_whole && !is_exact()) || (parsed == 0.0 && !is_zero(unsigned));
-    (!is_lost).then_some(float)
-}
-
-/// Whether no digit before an exponent is more than zero.
-fn is_zero(unsigned: &[u8]) -> bool {
-    unsigned.iter().take_while(|byte| !matches!(byte, b'e' | b'E')).all(|byte| matches!(byte, b'0' | b'.'))
+    let is_kept = if is_whole { is_exact() } else { keeps_digits(unsigned, parsed.abs()) };
+    is_kept.then_some(float)
 }
 
 /// Whether a text that parses as an integer is one in an inferred column, too.
@@ -127,21 +124,45 @@ pub(crate) fn is_integer(field: &[u8]) -> bool {
 /// Whether a text that parses as this float is one in an inferred column, too.
 #[inline(always)]
 pub(crate) fn is_float(field: &[u8], parsed: f64) -> bool {
+    // Whole numbers of fewer digits are exact, and a point is no digit.
+    let is_kept = |unsigned: &[u8]| {
+        unsigned.len() < 16
+            || (unsigned.contains(&b'.') && (unsigned.len() == 16 || keeps_digits(unsigned, parsed.abs())))
+    };
+    (parsed.is_normal() && is_plain_number(field, is_kept)) || is_float_at_all(field)
+}
+
+/// Whether a number of JSON that parses as this float is one in a column whose type was given: whole numbers are exact, of
+/// others the float is the nearest one.
+#[inline(always)]
+pub(crate) fn is_nearest_float(field: &[u8], parsed: f64) -> bool {
+    let is_whole = |unsigned: &[u8]| unsigned.iter().all(u8::is_ascii_digit);
+    let is_exact = |unsigned: &[u8]| unsigned.len() < 16 || !is_whole(unsigned);
+    (parsed.is_finite() && parsed != 0.0 && is_plain_number(field, is_exact)) || is_float_at_all(field)
+}
+
+/// Whether a field is written like a number, and `is_kept` is true of it without its sign.
+#[inline(always)]
+fn is_plain_number(field: &[u8], is_kept: impl Fn(&[u8]) -> bool) -> bool {
     let unsigned = if field.first() == Some(&b'-') { &field[1..] } else { field };
     let is_plain = match unsigned {
         [b'0', next, ..] => !next.is_ascii_digit(),
         [first, ..] => first.is_ascii_digit() || *first == b'.',
         [] => false,
     };
-    // Whole numbers of fewer digits are exact.
-    let is_exact = field.len() < 16 || field.contains(&b'.');
-    (is_plain && is_exact && parsed.is_finite() && parsed != 0.0) || is_float_at_all(field)
+    is_plain && is_kept(unsigned)
 }
 
 #[cold]
 #[inline(never)]
 fn is_float_at_all(field: &[u8]) -> bool {
     number_kind(field).is_some_and(|kind| !kind.wide_integer)
+}
+
+/// Whether a text is a number of which a float keeps not all digits.
+pub(crate) fn loses_digits(field: &[u8]) -> bool {
+    let is_number = |parsed: &f64| field.iter().any(u8::is_ascii_digit) && is_nearest_float(field, *parsed);
+    value::float64(field, 0, field.len()).is_some_and(|parsed| is_number(&parsed) && !is_float(field, parsed))
 }
 
 /// Whether a text that parses as a boolean is one in an inferred column, too: `t` and `1` are not.

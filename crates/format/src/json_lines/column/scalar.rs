@@ -87,6 +87,9 @@ pub(super) fn column(place: &Place) -> Result<Box<dyn Column>> {
             let (wide, single) = (float(t)?, fast_float2::parse::<f32, _>(t).ok()?);
             (single.is_finite() == wide.is_finite() && (!is_whole(t) || f64::from(single) == wide)).then_some(single)
         }),
+        DataType::Float64 if is_inferred => numbers!(Float64Type, |t: &[u8]| {
+            value::float64(t, 0, t.len()).filter(|parsed| infer::is_float(t, *parsed))
+        }),
         DataType::Float64 => numbers!(Float64Type, |t: &[u8]| float(t)),
         DataType::Decimal32(p, s) => decimal!(Decimal32Type, *p, *s),
         DataType::Decimal64(p, s) => decimal!(Decimal64Type, *p, *s),
@@ -127,9 +130,9 @@ pub(super) fn column(place: &Place) -> Result<Box<dyn Column>> {
     })
 }
 
-/// A double, where a number is one: whole numbers exactly, others the nearest one.
+/// A double of a type that was given: whole numbers exactly, others the nearest one.
 fn float(text: &[u8]) -> Option<f64> {
-    value::float64(text, 0, text.len()).filter(|parsed| infer::is_float(text, *parsed))
+    value::float64(text, 0, text.len()).filter(|parsed| infer::is_nearest_float(text, *parsed))
 }
 
 fn is_whole(text: &[u8]) -> bool {
