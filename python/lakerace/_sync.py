@@ -45,6 +45,8 @@ class SyncResult(NamedTuple):
     deleted: int
     #: The checksum of the rows, where the target was read and has those of the version (`verify`).
     checksum: str | None = None
+    #: The number of these rows.
+    rows_verified: int | None = None
     #: Rows of a source that did not fit: none, as tables are read.
     bad_rows: int = 0
 

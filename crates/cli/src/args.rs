@@ -143,7 +143,7 @@ pub(crate) struct CopyArgs {
     #[arg(long, value_parser = value::choice::<WriteMode>(), default_value = WriteMode::default().choice_name())]
     pub(crate) mode: WriteMode,
     /// Copy the first N rows only.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value::number)]
     pub(crate) limit: Option<u64>,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
@@ -168,7 +168,7 @@ pub(crate) struct ScanArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<String>,
     /// Read the first N rows only.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value::number)]
     pub(crate) limit: Option<u64>,
     /// Print the number of rows instead of the rows; from metadata alone where that is exact.
     #[arg(long, conflicts_with_all = ["explain", "format", "output"])]
@@ -299,10 +299,10 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Rows of the generated CSV.
-    #[arg(long, value_name = "N", default_value_t = 2_000_000)]
+    #[arg(long, value_name = "N", value_parser = value::number, default_value_t = 2_000_000)]
     pub(crate) rows: u64,
     /// Seed of the generated rows: the same seed gives the same rows.
-    #[arg(long, value_name = "N", default_value_t = 42)]
+    #[arg(long, value_name = "N", value_parser = value::number, default_value_t = 42)]
     pub(crate) seed: u64,
     /// A folder on S3 to copy to as well, such as s3://bucket/demo/. Default: LAKERACE_DEMO_S3, where it is set.
     #[arg(long, value_name = "URL")]

@@ -38,11 +38,18 @@ pub(crate) fn run(args: &SyncArgs, session: &Session) -> Result<()> {
 /// What a run has done, in words.
 fn told(run: &Synced) -> String {
     let rows = human::plural(run.upserted, "row");
-    match run.from_version {
+    let verified = match (&run.checksum, run.rows_verified) {
+        (Some(checksum), Some(rows)) => {
+            format!("; verified: table and target have {} with checksum {checksum}", human::plural(rows, "row"))
+        }
+        _ => String::new(),
+    };
+    let brought = match run.from_version {
         None => format!("version {} is loaded: {rows}", run.version),
         Some(from) if from == run.version => format!("version {from} is there already"),
         Some(from) => {
             format!("from version {from} to {}: {rows} inserted or replaced, {} removed", run.version, run.deleted)
         }
-    }
+    };
+    brought + &verified
 }

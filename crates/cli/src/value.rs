@@ -108,6 +108,11 @@ impl FromStr for Threads {
     }
 }
 
+/// A whole number, 0 included.
+pub(crate) fn number(text: &str) -> Result<u64> {
+    text.parse().map_err(|_| Error::usage(format!("{text:?} is not a whole number from 0 on")))
+}
+
 /// A whole number above 0.
 pub(crate) fn positive(text: &str) -> Result<usize> {
     match text.parse() {

@@ -9,6 +9,7 @@
 
 mod entries;
 mod pieces;
+mod refusals;
 mod rows;
 
 use std::ops::RangeInclusive;
@@ -122,14 +123,14 @@ impl ChangeFeed {
             return Err(named(Error::not_found(message)));
         }
         let range = from..=to.unwrap_or(latest.version());
-        Self::of_versions(table, range, &latest).map_err(named)
+        Self::of_versions(table, range, &latest).map_err(|error| named(refusals::not_kept(table, from, error)))
     }
 
     fn of_versions(table: &Table, range: RangeInclusive<u64>, latest: &Snapshot) -> Result<Self> {
         let engine = table.engine();
         let versions = pieces::pieces(engine, range.clone())?;
         let end_of = |piece: &RangeInclusive<u64>| -> Result<SnapshotRef> {
-            check_feed(engine, piece)?;
+            check_feed(engine, piece, latest.version())?;
             match *piece.end() {
                 end if end == latest.version() => Ok(Arc::clone(latest.kernel())),
                 end => guarded(|| KernelSnapshot::builder_for(ROOT).at_version(end).build(engine)),
@@ -178,10 +179,18 @@ impl ChangeFeed {
 }
 
 /// An error where the kernel can't read a feed of the first and the last of these versions.
-fn check_feed(engine: &TableEngine, versions: &RangeInclusive<u64>) -> Result<()> {
+fn check_feed(engine: &TableEngine, versions: &RangeInclusive<u64>, latest: u64) -> Result<()> {
     let root = Url::parse(ROOT).map_err(Error::unexpected)?;
     let (from, to) = (*versions.start(), *versions.end());
-    let feed = guarded(|| TableChanges::try_new(root, engine as &dyn Engine, from, Some(to)))?;
+    let mut without = None;
+    let feed = guarded(|| {
+        TableChanges::try_new(root, engine as &dyn Engine, from, Some(to))
+            .inspect_err(|error| without = refusals::version_without_feed(error))
+    });
+    let feed = match without {
+        Some(version) => return Err(refusals::no_feed(engine, version, latest)),
+        None => feed?,
+    };
     guarded(|| feed.into_scan_builder().build()).map(drop)
 }
 

@@ -156,7 +156,9 @@ impl Snapshot {
         if error.kind() != ErrorKind::NotFound {
             return error;
         }
-        Error::corrupt(format!("{error}, and the table needs it"))
+        // Its advice is none for a table.
+        let place = error.place().map(|place| format!("{place}: ")).unwrap_or_default();
+        Error::corrupt(format!("{place}{}, and the table needs it", error.message()))
             .at(format!("{}: version {}", self.table.place(), self.version()))
             .advice("restore the file, or an earlier version of the table by `lakerace restore` (Table.restore)")
     }

@@ -62,6 +62,9 @@ pub struct Synced {
     /// The checksum of the rows, where the target was read and has those of the version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checksum: Option<String>,
+    /// The number of these rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_verified: Option<u64>,
 }
 
 /// The name of the state in the target: one table is followed.
@@ -133,6 +136,7 @@ pub fn follow(
                 upserted: all.upserted + run.upserted,
                 deleted: all.deleted + run.deleted,
                 checksum: run.checksum,
+                rows_verified: run.rows_verified,
                 ..all
             },
         });
@@ -254,7 +258,7 @@ impl<'a> Follower<'a> {
                 .at(database::shown(self.target))
                 .advice(format!("another program has written to it; load the table anew by {}", MODE.to("overwrite")))
         })?;
-        Ok(Synced { checksum: Some(checksum), ..done })
+        Ok(Synced { checksum: Some(checksum.to_string()), rows_verified: Some(checksum.rows), ..done })
     }
 
     fn key(&self, snapshot: &Snapshot) -> Result<Vec<String>> {

@@ -249,7 +249,9 @@ impl From<std::io::Error> for Error {
         use std::io::ErrorKind as Io;
         let kind = match error.kind() {
             Io::NotFound => ErrorKind::NotFound,
-            Io::PermissionDenied | Io::IsADirectory | Io::NotADirectory | Io::InvalidInput => ErrorKind::Invalid,
+            Io::PermissionDenied | Io::ReadOnlyFilesystem | Io::IsADirectory | Io::NotADirectory | Io::InvalidInput => {
+                ErrorKind::Invalid
+            }
             Io::AlreadyExists => ErrorKind::Conflict,
             Io::UnexpectedEof | Io::InvalidData => ErrorKind::Corrupt,
             Io::Unsupported => ErrorKind::Unsupported,
@@ -258,11 +260,13 @@ impl From<std::io::Error> for Error {
         };
         let full = error.kind() == Io::StorageFull || error.kind() == Io::QuotaExceeded;
         let denied = error.kind() == Io::PermissionDenied;
+        let read_only = error.kind() == Io::ReadOnlyFilesystem;
         let lacks_descriptors = matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
         let made = Self::new(kind, error.to_string()).caused_by(error);
         match () {
             () if full => made.advice("free some space or choose another target, then run it again"),
             () if lacks_descriptors => made.advice("raise the limit of open files (ulimit -n)"),
+            () if read_only => made.advice("have it mounted for writing, or name another place"),
             () if denied => made.advice("have its permissions changed, or name another place"),
             () => made,
         }

@@ -14,7 +14,7 @@ pub(crate) struct AlterArgs {
     pub(crate) table: String,
     /// Set this property; may be repeated. The table's protocol gets what the property demands, such as deletion vectors for
     /// delta.enableDeletionVectors=true. `delta.feature.NAME=supported` adds a feature alone.
-    #[arg(long, value_name = "K=V", value_parser = value::property, action = ArgAction::Append, required_unless_present = "unset")]
+    #[arg(long, value_name = "K=V", value_parser = value::property, action = ArgAction::Append)]
     pub(crate) set: Vec<(String, String)>,
     /// Remove this property; may be repeated. Features stay in the protocol.
     #[arg(long, value_name = "K", action = ArgAction::Append)]
@@ -123,10 +123,10 @@ pub(crate) struct ChangesArgs {
     #[arg(value_name = "TABLE")]
     pub(crate) table: String,
     /// The first version.
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = value::number)]
     pub(crate) from: u64,
     /// The last version. Default: the table's.
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = value::number)]
     pub(crate) to: Option<u64>,
     /// How rows are written. Default: what the ending of FILE says (.csv, .jsonl, .arrow), else an aligned table.
     #[arg(long, value_enum)]

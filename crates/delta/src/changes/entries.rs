@@ -109,7 +109,8 @@ impl Entries {
         entry.added.retain(Action::changes_data);
         entry.removed.retain(Action::changes_data);
         if version.is_within && entry.has_settings {
-            check_feed(self.table.engine(), &(version.number..=version.number))?;
+            let last = self.versions.back().map_or(version.number, |last| last.number);
+            check_feed(self.table.engine(), &(version.number..=version.number), last)?;
         }
         let stored = self.moments.as_ref().map(|moments| moments.get(&version.number).copied().unwrap_or(0));
         let own = entry.info.and_then(|info| info.in_commit_timestamp);

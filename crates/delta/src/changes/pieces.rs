@@ -3,6 +3,7 @@
 //! Columns are matched by the names that they have in files, which a renamed column keeps and a column that was dropped and added
 //! again does not. A column that a piece lacks is null in its rows.
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -33,8 +34,11 @@ struct Line {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Metadata {
+pub(super) struct Metadata {
     schema_string: String,
+    /// The table's properties.
+    #[serde(default)]
+    pub configuration: HashMap<String, String>,
 }
 
 /// The versions of a range that have the same schema, piece by piece.
@@ -116,8 +120,13 @@ fn narrower_part<'a>(before: &'a KernelType, after: &'a KernelType) -> Option<(&
 
 /// The schema that an entry gives to the table; `None` where it gives none. The kernel reads the same entries, and they are fetched once.
 fn new_schema(storage: &dyn StorageHandler, version: u64) -> Result<Option<StructType>> {
-    let name = format!("{LOG}/{version:020}.json");
-    let url = Url::parse(ROOT).and_then(|root| root.join(&name)).map_err(Error::unexpected)?;
+    let Some(metadata) = new_metadata(storage, version)? else { return Ok(None) };
+    serde_json::from_str(&metadata.schema_string).map(Some).map_err(|e| unreadable(&e, version))
+}
+
+/// The metadata that an entry gives to the table; `None` where it gives none.
+pub(super) fn new_metadata(storage: &dyn StorageHandler, version: u64) -> Result<Option<Metadata>> {
+    let url = Url::parse(ROOT).and_then(|root| root.join(&entry_name(version))).map_err(Error::unexpected)?;
     let read = guarded(|| storage.read_files(vec![(url, None)])?.collect::<Result<Vec<_>, _>>());
     let entry = match read {
         Ok(entry) => entry.concat(),
@@ -125,14 +134,21 @@ fn new_schema(storage: &dyn StorageHandler, version: u64) -> Result<Option<Struc
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let corrupt = |e: serde_json::Error| Error::corrupt(format!("its metadata can't be read: {e}")).at(name.clone());
     let may_have = |line: &&[u8]| line.windows(KEY.len()).any(|part| part == KEY);
     for line in entry.split(|byte| *byte == b'\n').filter(may_have) {
-        if let Some(metadata) = serde_json::from_slice::<Line>(line).map_err(corrupt)?.metadata {
-            return serde_json::from_str(&metadata.schema_string).map(Some).map_err(corrupt);
+        if let Some(metadata) = serde_json::from_slice::<Line>(line).map_err(|e| unreadable(&e, version))?.metadata {
+            return Ok(Some(metadata));
         }
     }
     Ok(None)
+}
+
+fn entry_name(version: u64) -> String {
+    format!("{LOG}/{version:020}.json")
+}
+
+fn unreadable(error: &serde_json::Error, version: u64) -> Error {
+    Error::corrupt(format!("its metadata can't be read: {error}")).at(entry_name(version))
 }
 
 /// What a line with a schema has in it.

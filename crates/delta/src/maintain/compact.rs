@@ -13,6 +13,7 @@
 mod bins;
 mod copy;
 mod moved;
+mod presence;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -120,8 +121,20 @@ const COMMIT_BYTES: u64 = 4 << 30;
 const FRUITLESS_AT_MOST: u32 = 3;
 
 /// Writes small files, and those with many hidden rows, anew.
+///
+/// # Errors
+/// `Corrupt` for a file of the table that is gone or has another size than the log says, although it would stay as it is; others as
+/// those of a read and of a commit.
 pub fn compact(table: &Table, options: &CompactOptions) -> Result<Compacted> {
-    compact_from(table.snapshot(None)?, options)
+    let first = table.snapshot(None)?;
+    let rules = Rules::new(&first, options).map_err(|error| error.at(table.place()))?;
+    let files = &first.files()?.files;
+    // Those that are written anew are opened anyway.
+    let bins = rules.bins(files, |_| true);
+    let opened: HashSet<&str> = bins.iter().flat_map(|bin| &bin.files).map(|file| file.path.as_str()).collect();
+    let stays = |file: &&TableFile| rules.is_meant(file) && !opened.contains(file.path.as_str());
+    presence::check(&first, &files.iter().filter(stays).collect::<Vec<_>>())?;
+    compact_from(first, options)
 }
 
 /// Like [`compact`], behind a write through the same [`Table`]: of the version that it has made, which costs no request to open. What

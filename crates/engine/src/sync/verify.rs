@@ -8,8 +8,8 @@ use super::Follower;
 use crate::delta::named;
 use crate::{Checksum, ReadOptions, Scan};
 
-/// The checksum of the rows, or how they differ.
-pub(super) fn verify(follower: &Follower<'_>, snapshot: &Snapshot) -> Result<std::result::Result<String, String>> {
+/// The number of the rows and their checksum, or how they differ.
+pub(super) fn verify(follower: &Follower<'_>, snapshot: &Snapshot) -> Result<std::result::Result<Checksum, String>> {
     if follower.options.load.allow_narrowing {
         return Err(Error::usage("values that may lose something on their way can't be compared")
             .at(VERIFY)
@@ -32,7 +32,7 @@ pub(super) fn verify(follower: &Follower<'_>, snapshot: &Snapshot) -> Result<std
     let wanted = of_table(follower, snapshot, None, columns.clone())?.checksum()?;
     let read = ReadOptions { columns: Some(columns), ..ReadOptions::default() };
     let found = Scan::open(follower.target, &read, follower.job)?.checksum()?;
-    Ok(if found == wanted { Ok(wanted.to_string()) } else { Err(differs(found, wanted)) })
+    Ok(if found == wanted { Ok(wanted) } else { Err(differs(found, wanted)) })
 }
 
 fn differs(found: Checksum, wanted: Checksum) -> String {

@@ -165,8 +165,12 @@ pub(crate) fn open(file: InputFile, types: TypesBy<'_>, opening: &Opening) -> Re
 
 fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &Opening) -> Result<FileMeta> {
     let InputFile { mut object, constants, hidden } = file;
+    let stated_bytes = object.size_bytes;
     let tail = opening.read_tail(&mut object)?;
     let size_bytes = object.size_bytes.unwrap_or(tail.len() as u64);
+    if let (TypesBy::Table(_), Some(stated_bytes)) = (types, stated_bytes) {
+        check_size(stated_bytes, size_bytes)?;
+    }
     let length = footer_length(&tail, size_bytes)?;
     let needed = length + TRAILER_BYTES;
     let footer = footer_bytes(&object, &tail, size_bytes, length)?;
@@ -219,6 +223,18 @@ fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &Opening)
     };
     keep_indexes(&file, &tail, opening);
     Ok(file)
+}
+
+/// A file of a table has the size that its log states: another one has been put in its place, or it is cut short.
+fn check_size(stated_bytes: u64, size_bytes: u64) -> Result<()> {
+    // Some writers state no size, as 0: no Parquet file is empty.
+    if stated_bytes == size_bytes || stated_bytes == 0 {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("it has {size_bytes} bytes, and the log says {stated_bytes}")).advice(
+        "the file was replaced or cut short: restore it from a backup, or an earlier version of the table by \
+         `lakerace restore` (Table.restore)",
+    ))
 }
 
 fn total_rows(metadata: &ParquetMetaData) -> u64 {

@@ -45,7 +45,7 @@ impl ParquetSource {
     }
 
     /// Opens files of a table, which knows their columns: names, types, and what to find them by. Constants win over
-    /// columns of the files.
+    /// columns of the files. A file whose object has a size by now has that size, or is an error of kind `Corrupt`.
     pub fn open_table(files: Vec<InputFile>, table: &Arc<TableSchema>, job: &Job) -> Result<Self> {
         let files = open_all(files, |file, tail_bytes| open(file, TypesBy::Table(table), tail_bytes))?;
         Ok(Self { files, schema: Arc::clone(table.schema()), job: job.clone() })

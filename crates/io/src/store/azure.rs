@@ -58,6 +58,7 @@ pub(crate) static AZURE: StoreKind = StoreKind {
                          AZURE_USE_AZURE_CLI=true after `az login`, or set AZURE_SKIP_SIGNATURE=true for a public container",
         denied: "check AZURE_STORAGE_ACCOUNT_NAME and its key, token or principal, and what they may do with this container",
         no_container: "check the names of the account and of the container",
+        no_object: "check its name, in which upper and lower case differ, and the name of the container",
         no_store: "check AZURE_STORAGE_ENDPOINT: what answers there is no Azure store",
     },
     is_variable: |name| name.starts_with("AZURE_") || matches!(name, "IDENTITY_ENDPOINT" | "MSI_ENDPOINT"),

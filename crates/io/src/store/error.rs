@@ -13,6 +13,8 @@ use crate::{ALLOW_FOREIGN_PATHS, Error, ErrorKind, RETRY_TIME_OPTION};
 pub fn store_error(error: StoreError, place: &str) -> Error {
     let kind = StoreKind::of_url(place).unwrap_or(&S3);
     match error {
+        // What a file of this machine needs, its name says.
+        StoreError::NotFound { .. } if StoreKind::of_url(place).is_none() => Error::not_found("does not exist"),
         StoreError::NotFound { source, .. } => not_found(kind, &chain_text(&*source)),
         StoreError::AlreadyExists { .. } => Error::conflict("it exists already")
             .advice(format!("remove it, choose another name, or replace it by {}", MODE.to("overwrite"))),
@@ -104,7 +106,7 @@ fn not_found(kind: &StoreKind, text: &str) -> Error {
         Some("NoSuchBucket" | "ContainerNotFound") => {
             Error::not_found(format!("the {} does not exist", kind.container)).advice(kind.advice.no_container)
         }
-        _ => Error::not_found("does not exist"),
+        _ => Error::not_found("does not exist").advice(kind.advice.no_object),
     }
 }
 

@@ -45,6 +45,7 @@ pub(crate) static GOOGLE: StoreKind = StoreKind {
                          application-default login`, or set GOOGLE_SKIP_SIGNATURE=true for a public bucket",
         denied: "check the credentials (GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_SERVICE_ACCOUNT), and what they may do with this bucket",
         no_container: "check the name of the bucket and the address of the store (GOOGLE_BASE_URL)",
+        no_object: "check its name, in which upper and lower case differ, and the name of the bucket",
         no_store: "check GOOGLE_BASE_URL: what answers there is no Google Cloud Storage",
     },
     is_variable: |name| name.starts_with("GOOGLE_") || name == "SERVICE_ACCOUNT",

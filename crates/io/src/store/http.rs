@@ -47,6 +47,7 @@ pub(crate) static HTTP: StoreKind = StoreKind {
         no_credentials: "pass the storage option http_bearer_token, or http_user and http_password",
         denied: "check the URL, and pass the storage option http_bearer_token, or http_user and http_password, where the server asks who you are",
         no_container: "check the URL",
+        no_object: "check the URL",
         no_store: "check the URL: what answers there serves no files",
     },
     is_variable: |_| false,

@@ -82,6 +82,8 @@ pub(crate) struct StoreAdvice {
     pub denied: &'static str,
     /// The bucket or container does not exist.
     pub no_container: &'static str,
+    /// The object does not exist.
+    pub no_object: &'static str,
     /// Something else than the store answers.
     pub no_store: &'static str,
 }

@@ -168,7 +168,8 @@ fn errors_say_what_to_do() {
     let job = Job::default();
     let missing = object(&proxy, &job, "missing").read_tail(10).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound, "{missing}");
-    assert!(missing.to_string().ends_with("missing: does not exist"), "{missing}");
+    let said = missing.to_string();
+    assert!(said.contains("missing: does not exist (check its name") && said.contains("bucket"), "{said}");
     let at = |text: &str, options: StorageOptions| Location::parse(text).unwrap().object(&options, &job).unwrap();
     let bucket_ = at("s3://no-such-bucket-here/x", options(&proxy));
     for error in [

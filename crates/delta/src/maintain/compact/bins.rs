@@ -97,7 +97,8 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn is_meant(&self, file: &TableFile) -> bool {
+    /// Whether a file is in the partitions that are looked at.
+    pub fn is_meant(&self, file: &TableFile) -> bool {
         let Some(condition) = &self.condition else { return true };
         let Some(constants) = &file.constants else { return true };
         // What can't be evaluated leaves nothing out.

@@ -1,0 +1,69 @@
+//! Errors for versions whose changes can't be read.
+
+use delta_kernel::{Engine, KernelError};
+use lakerace_io::option::{ALTER, FROM, SET};
+use lakerace_io::{Error, ErrorKind};
+
+use super::pieces::new_metadata;
+use crate::Table;
+use crate::kernel::engine::TableEngine;
+use crate::log::files::{LogFileKind, checkpoints};
+
+/// The property that gives a table a change data feed.
+const PROPERTY: &str = "delta.enableChangeDataFeed";
+/// Entries that are looked into for the version that sets the property.
+const ENTRIES_AT_MOST: u64 = 1000;
+
+/// The version of which the kernel says that it has no change feed.
+pub(super) fn version_without_feed(error: &KernelError) -> Option<u64> {
+    match error {
+        KernelError::Backtraced { source, .. } => version_without_feed(source),
+        KernelError::ChangeDataFeedUnsupported(version) => Some(*version),
+        _ => None,
+    }
+}
+
+/// The error for a version without a change feed. It names the version from which on there is one.
+pub(super) fn no_feed(engine: &TableEngine, version: u64, latest: u64) -> Error {
+    let message = format!("version {version} has no change feed: the property {PROPERTY} is not set in it");
+    let set = ALTER.with([SET.to(format!("{PROPERTY}=true"))]);
+    Error::unsupported(message).advice(match first_with_feed(engine, version, latest) {
+        Some(first) => format!("version {first} sets it: read the changes from there ({})", FROM.to(first.to_string())),
+        None => format!("set it by {set}: later versions then have a change feed, and earlier ones stay without"),
+    })
+}
+
+/// The version after one without a feed from which on all versions have one.
+fn first_with_feed(engine: &TableEngine, without: u64, latest: u64) -> Option<u64> {
+    let storage = engine.storage_handler();
+    let mut first = None;
+    for version in without + 1..=latest.min(without.saturating_add(ENTRIES_AT_MOST)) {
+        let metadata = new_metadata(storage.as_ref(), version).ok()?;
+        let Some(metadata) = metadata else { continue };
+        first = match metadata.configuration.get(PROPERTY).is_some_and(|value| value == "true") {
+            true => first.or(Some(version)),
+            false => None,
+        };
+    }
+    first
+}
+
+/// The error for versions before the oldest one that is left; others stay.
+pub(super) fn not_kept(table: &Table, from: u64, error: Error) -> Error {
+    if error.kind() != ErrorKind::NotFound {
+        return error;
+    }
+    let Ok(files) = table.list_log() else { return error };
+    let has_first = files.iter().any(|file| file.version == 0 && file.kind == LogFileKind::Entry);
+    let oldest = if has_first { Some(0) } else { checkpoints(&files).first().copied() };
+    match oldest {
+        Some(oldest) if from < oldest => {
+            let message = format!("version {from} is not kept any more: the oldest one that is left is {oldest}");
+            Error::not_found(message).advice(format!(
+                "read the changes from there ({}), or all rows of a version by a scan",
+                FROM.to(oldest.to_string())
+            ))
+        }
+        _ => error,
+    }
+}
