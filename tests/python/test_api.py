@@ -88,14 +88,16 @@ def test_tasks_run_in_another_process(parquet: Path, tmp_path: Path) -> None:
     assert sum(counts) == 1000
 
 
-def test_settings_that_are_no_secrets_stay_in_pickles(parquet: Path) -> None:
+def test_settings_that_are_no_secrets_stay_in_pickles(parquet: Path, tmp_path: Path) -> None:
+    lr.copy(parquet, f"delta:{tmp_path / 'table'}")
     settings = {
+        "allow_foreign_paths": "true",
         "AWS_REGION": "eu-1",
         "aws_endpoint_url": "https://me:secret@host",
         "token": "secret",
         "allow_http": "true",
     }
-    scan = lr.scan(parquet, storage_options=settings, pickle_credentials=False)
+    scan = lr.scan(tmp_path / "table", storage_options=settings, pickle_credentials=False)
     data = pickle.dumps(scan)
     assert b"secret" not in data
     assert b"eu-1" in data

@@ -13,6 +13,7 @@ mod interrupt;
 mod limits;
 mod maintain;
 mod orders;
+mod places;
 mod progress;
 mod proxy;
 mod refresh;
@@ -84,6 +85,7 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
 
 fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
     limits::check(&cli.command)?;
+    places::check(&cli.command)?;
     match cli.command {
         Command::Copy(args) => copy::run(
             &args,

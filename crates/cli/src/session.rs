@@ -103,7 +103,7 @@ impl Drop for Session {
 }
 
 /// The limits of a job.
-fn job_options(args: &StoreArgs, defaults: RangeOptions) -> JobOptions {
+pub(crate) fn job_options(args: &StoreArgs, defaults: RangeOptions) -> JobOptions {
     let default = JobOptions { ranges: defaults, ..JobOptions::default() };
     let ranges = RangeOptions {
         min_seek_size: args.min_seek_size.unwrap_or(default.ranges.min_seek_size),

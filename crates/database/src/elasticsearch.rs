@@ -46,6 +46,7 @@ pub static ELASTICSEARCH: DatabaseSystem = DatabaseSystem {
     infers_types: false,
     has_other_columns: false,
     has_nan: false,
+    is_local_file: false,
 };
 
 pub(crate) static CLIENT: DatabaseClient = DatabaseClient {

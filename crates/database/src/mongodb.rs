@@ -39,6 +39,7 @@ pub static MONGODB: DatabaseSystem = DatabaseSystem {
     infers_types: true,
     has_other_columns: false,
     has_nan: true,
+    is_local_file: false,
 };
 
 /// Without a schema that is given or kept, a source reads all documents once.

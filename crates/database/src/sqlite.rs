@@ -41,6 +41,7 @@ pub static SQLITE: DatabaseSystem = DatabaseSystem {
     infers_types: true,
     has_other_columns: true,
     has_nan: false,
+    is_local_file: true,
 };
 
 pub(crate) static CLIENT: DatabaseClient = DatabaseClient {

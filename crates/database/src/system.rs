@@ -27,6 +27,8 @@ pub struct DatabaseSystem {
     pub has_other_columns: bool,
     /// Whether it stores floats that are no numbers.
     pub has_nan: bool,
+    /// Whether it is a file of this machine.
+    pub is_local_file: bool,
 }
 
 /// Begins to write rows of a schema to what a location names.

@@ -34,18 +34,23 @@ const MEMORY_BYTES: u64 = 256 << 20;
 ///
 /// `job` pays for its requests.
 pub fn open_files(location: &str, options: Options, job: &Job) -> Result<Store> {
-    let base = match location.get(..SCHEME.len()).filter(|start| start.eq_ignore_ascii_case(SCHEME)) {
-        Some(_) => &location[SCHEME.len()..],
-        None if location.contains("://") && !location.starts_with("sqlite:") && !location.starts_with("dir:") => {
-            location
-        }
-        None => return Store::open(location, options),
-    };
+    let Some(base) = packs_folder(location) else { return Store::open(location, options) };
     let base = base.trim_end_matches('/');
     let place = Location::parse(&format!("{base}/"))?.open(&options.storage, job)?;
     let index = Location::parse(&format!("{base}/index"))?;
     let index = DeltaIndex { location: index, storage: options.storage.clone(), job: job.clone() };
     Store::on_packs(place, location, Box::new(index), &options)
+}
+
+/// The folder of a store of packs; `None` where the location is of another kind of store.
+pub(crate) fn packs_folder(location: &str) -> Option<&str> {
+    match location.get(..SCHEME.len()).filter(|start| start.eq_ignore_ascii_case(SCHEME)) {
+        Some(_) => Some(&location[SCHEME.len()..]),
+        None => {
+            let is_url = location.contains("://") && !location.starts_with("sqlite:") && !location.starts_with("dir:");
+            is_url.then_some(location)
+        }
+    }
 }
 
 /// The index as a Delta table.

@@ -34,6 +34,7 @@ mod maintain;
 mod option_scope;
 mod options;
 mod piped;
+mod place_scope;
 mod read_ahead;
 mod rebatch;
 mod report;
@@ -83,6 +84,7 @@ pub use maintain::{
     verify,
 };
 pub use options::{CopyOptions, LoadOptions, ReadOptions, Since};
+pub use place_scope::JobPlaces;
 pub use report::{Clock, Report};
 pub use scan::Scan;
 pub use schema::{ColumnReport, SchemaReport, TableReport, schema};

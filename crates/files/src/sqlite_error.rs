@@ -39,6 +39,10 @@ fn classify(code: c_int, extended: c_int, text: String) -> Error {
             .advice("open it for reading only (read_only), or give write access to the store and its folder"),
         ffi::SQLITE_PERM | ffi::SQLITE_CANTOPEN | ffi::SQLITE_AUTH => Error::invalid(text),
         ffi::SQLITE_IOERR if extended == ffi::SQLITE_IOERR_CORRUPTFS => Error::corrupt(text),
+        ffi::SQLITE_IOERR if is_of_writes(extended) => Error::unavailable(text).advice(
+            "the file, or the index of its log (-shm), can't grow: free some space on its disk, or raise the limit of file sizes \
+             (ulimit -f)",
+        ),
         ffi::SQLITE_IOERR | ffi::SQLITE_NOMEM | ffi::SQLITE_PROTOCOL | ffi::SQLITE_INTERRUPT => {
             Error::unavailable(text)
         }
@@ -48,4 +52,9 @@ fn classify(code: c_int, extended: c_int, text: String) -> Error {
         ffi::SQLITE_ERROR => Error::corrupt(text),
         _ => Error::internal(format!("SQLite: {text} ({extended})")),
     }
+}
+
+/// Whether a file could not be made longer, or its bytes not be written. A full disk is mostly told by another code.
+fn is_of_writes(extended: c_int) -> bool {
+    matches!(extended, ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_TRUNCATE | ffi::SQLITE_IOERR_SHMSIZE)
 }

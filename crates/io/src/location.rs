@@ -101,6 +101,22 @@ impl Location {
         }
     }
 
+    /// The kind of the remote store; `None` of this machine and of stores in memory.
+    pub fn store_kind(&self) -> Option<&'static StoreKind> {
+        match &self.target {
+            Target::Remote { address, .. } => Some(address.kind),
+            Target::Local(_) | Target::Memory { .. } => None,
+        }
+    }
+
+    /// The path on this machine; `None` of other stores.
+    pub fn local_path(&self) -> Option<std::path::PathBuf> {
+        match &self.target {
+            Target::Local(path) => Some(std::path::PathBuf::from(format!("/{path}"))),
+            Target::Remote { .. } | Target::Memory { .. } => None,
+        }
+    }
+
     /// The location as one object of unknown size. No request is sent.
     pub fn object(&self, options: &StorageOptions, job: &Job) -> Result<Object> {
         let (store, path) = self.open(options, job)?;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-use lakerace::{DurabilityLevel, Error, Job, JobOptions, Result};
+use lakerace::{DurabilityLevel, Error, Job, JobOptions, JobPlaces, Result};
 use lakerace_files::{Archive, ArchiveKind, Child, IfExists, Key, Options, PutOptions, Store};
 use lakerace_io::option::Door;
 use lakerace_io::wait::{lock, read_lock, write_lock};
@@ -143,6 +143,8 @@ impl FileStore {
             storage: storage_options.unwrap_or_default().into_iter().collect(),
             cache_folder: None,
         };
+        let places = JobPlaces::default().small_files(&location, !read_only);
+        raise(py, places.check(&options.storage, &JobOptions::default()))?;
         let store =
             raise(py, py.detach(|| lakerace::open_files(&location, options, &Job::new(JobOptions::default()))))?;
         warn(py, &store)?;

@@ -1,6 +1,8 @@
 //! The jobs that are functions: copy, schema, checksum.
 
-use lakerace::{Batches, Clock, CopyOptions, FileIo, Job, Prices, RangeOptions, SourceRows, UpsertOptions, Written};
+use lakerace::{
+    Batches, Clock, CopyOptions, FileIo, Job, JobPlaces, Prices, RangeOptions, SourceRows, UpsertOptions, Written,
+};
 use lakerace_io::option::Door;
 use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning};
 use pyo3::prelude::*;
@@ -38,14 +40,22 @@ pub(crate) fn copy(
     let clock = Clock::start();
     let keywords = Keywords::new(options);
     let options: CopyOptions = keywords.copy()?;
+    let places = places_of_source(source).writes(&target);
+    // A target is read back to be verified, and to find the state of an incremental copy.
+    let reads_back = options.load.verify || options.load.since.is_some();
+    let places = if reads_back { places.reads(&target) } else { places };
+    let dead_letter = options.load.dead_letter.as_deref().map(std::path::Path::to_string_lossy);
+    let places = dead_letter.into_iter().fold(places, |places, file| places.writes(&file));
     let (written, job) = if let Ok(location) = source.extract::<String>() {
         let job = keywords.job(RangeOptions::for_copy())?;
+        keywords.check_places(&places, job.options())?;
         let to_cancel = job.clone();
         let payer = job.clone();
         let written = interrupt::run(py, &to_cancel, move || lakerace::copy(&location, &target, &options, &payer))?;
         (written, job)
     } else {
         let (batches, job) = rows_of_stream(py, source, &keywords)?;
+        keywords.check_places(&places, job.options())?;
         let payer = job.clone();
         let written: Written = interrupt::run(py, &job, move || lakerace::write(batches, &target, &options, &payer))?;
         (written, job)
@@ -76,6 +86,7 @@ pub(crate) fn sync(py: Python<'_>, table: String, target: String, options: Bound
     let keywords = Keywords::new(options);
     let (options, interval) = keywords.sync()?;
     let job = keywords.job(RangeOptions::for_copy())?;
+    keywords.check_places(&JobPlaces::default().reads_table(&table).writes(&target), job.options())?;
     let payer = job.clone();
     let synced = interrupt::run(py, &job, move || match interval {
         None => lakerace::sync(&table, &target, &options, &payer),
@@ -200,18 +211,32 @@ fn rows_of(
     keywords: &Keywords<'_>,
     options: &UpsertOptions,
 ) -> PyResult<(SourceRows, Job)> {
+    let places = places_of_source(source).changes_table(table);
     if let Ok(location) = source.extract::<String>() {
         let job = keywords.job(RangeOptions::for_copy())?;
+        keywords.check_places(&places, job.options())?;
         let (payer, table, options) = (job.clone(), table.to_owned(), options.clone());
         let open = move || lakerace::read_for_table(&table, &location, &options, &payer);
         return Ok((interrupt::run(py, &job, open)?, job));
     }
-    match source.cast::<Scan>() {
+    let (rows, job) = match source.cast::<Scan>() {
         Ok(scan) => {
             let (rows, job) = scan.get().source_rows(py)?;
-            Ok((rows, keywords.job_of_scan(&job)?))
+            (rows, keywords.job_of_scan(&job)?)
         }
-        Err(_) => Ok((import(source)?.into(), keywords.job(RangeOptions::for_copy())?)),
+        Err(_) => (import(source)?.into(), keywords.job(RangeOptions::for_copy())?),
+    };
+    keywords.check_places(&places, job.options())?;
+    Ok((rows, job))
+}
+
+/// The place of a source; rows in memory have none.
+fn places_of_source(source: &Bound<'_, PyAny>) -> JobPlaces {
+    let places = JobPlaces::default();
+    match (source.extract::<String>(), source.cast::<Scan>()) {
+        (Ok(location), _) => places.reads(&location),
+        (Err(_), Ok(scan)) => places.reads(scan.get().location()),
+        (Err(_), Err(_)) => places,
     }
 }
 
@@ -239,6 +264,7 @@ pub(crate) fn delete(
     let storage = keywords.read()?.storage;
     let options = keywords.delete()?;
     let job = keywords.job(RangeOptions::default())?;
+    keywords.check_places(&JobPlaces::default().changes_table(&table), job.options())?;
     let payer = job.clone();
     let delete = move || lakerace::delete(&table, &condition, &options, &storage, &payer);
     let changed = interrupt::run(py, &job, delete)?;
@@ -252,6 +278,7 @@ pub(crate) fn schema(py: Python<'_>, location: String, options: Bound<'_, PyDict
     let keywords = Keywords::new(options);
     let options = keywords.read()?;
     let job = keywords.job(RangeOptions::default())?;
+    keywords.check_places(&JobPlaces::default().reads(&location), job.options())?;
     let payer = job.clone();
     let schema = interrupt::run(py, &job, move || lakerace::schema(&location, &options, &payer))?;
     convert::to_python(py, &schema)
@@ -263,6 +290,7 @@ pub(crate) fn check(py: Python<'_>, location: String, options: Bound<'_, PyDict>
     let keywords = Keywords::new(options);
     let storage = keywords.storage()?;
     let job = keywords.job(RangeOptions::default())?;
+    keywords.check_places(&JobPlaces::default().reads(&location).writes(&location), job.options())?;
     let payer = job.clone();
     let found = interrupt::run(py, &job, move || lakerace::check(&location, &storage, &payer))?;
     warn(py, &job)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lakerace::{
-    AlterOptions, Clock, CompactOptions, Finding, Job, Prices, RangeOptions, Report, Result, StorageOptions,
+    AlterOptions, Clock, CompactOptions, Finding, Job, JobPlaces, Prices, RangeOptions, Report, Result, StorageOptions,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -28,12 +28,14 @@ struct Billed<T> {
 fn run<T: Send + 'static, S: Serialize>(
     py: Python<'_>,
     keywords: &Keywords<'_>,
+    places: &JobPlaces,
     work: impl FnOnce(&StorageOptions, &Job) -> Result<T> + Send + 'static,
     tell: impl FnOnce(T) -> (S, u64),
 ) -> PyResult<Py<PyAny>> {
     let clock = Clock::start();
     let storage = keywords.storage()?;
     let job = keywords.job(RangeOptions::for_copy())?;
+    keywords.check_places(places, job.options())?;
     let payer = job.clone();
     let (made, rows) = tell(interrupt::run(py, &job, move || work(&storage, &payer))?);
     warn(py, &job)?;
@@ -57,8 +59,9 @@ struct Compacted {
 pub(crate) fn compact(py: Python<'_>, table: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);
     let options: CompactOptions = keywords.compact()?;
+    let places = JobPlaces::default().changes_table(&table);
     let work = move |storage: &StorageOptions, job: &Job| lakerace::compact(&table, &options, storage, job);
-    run(py, &keywords, work, |made| {
+    run(py, &keywords, &places, work, |made| {
         let told = Compacted {
             version: made.version,
             commits: made.commits,
@@ -86,8 +89,9 @@ struct Vacuumed {
 pub(crate) fn vacuum(py: Python<'_>, table: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);
     let options = keywords.vacuum()?;
+    let places = JobPlaces::default().changes_table(&table);
     let work = move |storage: &StorageOptions, job: &Job| lakerace::vacuum(&table, &options, storage, job);
-    run(py, &keywords, work, |made| {
+    run(py, &keywords, &places, work, |made| {
         let told =
             Vacuumed { version: made.version, files: made.files, file_bytes_removed: made.bytes, kept: made.kept };
         (told, 0)
@@ -116,8 +120,9 @@ struct Verified {
 pub(crate) fn verify(py: Python<'_>, table: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);
     let options = keywords.verify()?;
+    let places = JobPlaces::default().changes_table(&table);
     let work = move |storage: &StorageOptions, job: &Job| lakerace::verify(&table, &options, storage, job);
-    run(py, &keywords, work, |made| {
+    run(py, &keywords, &places, work, |made| {
         let told = Verified {
             version: made.version,
             sound: made.is_sound(),
@@ -148,6 +153,7 @@ pub(crate) fn history(
     let keywords = Keywords::new(options);
     let storage = keywords.storage()?;
     let job = keywords.job(RangeOptions::default())?;
+    keywords.check_places(&JobPlaces::default().reads_table(&table), job.options())?;
     let payer = job.clone();
     let told = interrupt::run(py, &job, move || lakerace::history(&table, limit, &storage, &payer))?;
     convert::to_python(py, &told)
@@ -171,8 +177,9 @@ pub(crate) fn alter(
 ) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);
     let changes = AlterOptions { set, unset, ..AlterOptions::default() };
+    let places = JobPlaces::default().changes_table(&table);
     let work = move |storage: &StorageOptions, job: &Job| lakerace::alter(&table, &changes, storage, job);
-    run(py, &keywords, work, |made| {
+    run(py, &keywords, &places, work, |made| {
         let lakerace::Altered { version, properties, features_added } = made;
         (Altered { version, properties, features_added }, 0)
     })
@@ -190,8 +197,9 @@ struct Restored {
 #[pyfunction]
 pub(crate) fn restore(py: Python<'_>, table: String, at: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);
+    let places = JobPlaces::default().changes_table(&table);
     let work = move |storage: &StorageOptions, job: &Job| lakerace::restore(&table, &at, storage, job);
-    run(py, &keywords, work, |made| {
+    run(py, &keywords, &places, work, |made| {
         let told = Restored {
             version: made.version,
             restored_version: made.restored,
@@ -214,6 +222,7 @@ pub(crate) fn changes(
     let keywords = Keywords::new(options);
     let storage = keywords.storage()?;
     let job = keywords.job(RangeOptions::default())?;
+    keywords.check_places(&JobPlaces::default().reads_table(&table), job.options())?;
     let payer = job.clone();
     let batches = interrupt::run(py, &job, move || lakerace::changes(&table, from, to, &storage, &payer))?;
     Ok(Stream::new(batches, job))

@@ -3,10 +3,10 @@
 use lakerace::option::parse_choice;
 use lakerace::{
     BatchRows, ColumnUnion, CompactOptions, Compression, CopyOptions, CsvOptions, DeleteOptions, Error, Evolve, Job,
-    JobOptions, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, PARQUET, ParquetOptions,
-    RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit, TpchFormat,
-    TpchOptions, TpchScale, UpsertOptions, VacuumOptions, VerifyOptions, WriteMode, WriteOptions, parse_bytes,
-    parse_duration,
+    JobOptions, JobPlaces, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, PARQUET,
+    ParquetOptions, RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit,
+    TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions, VerifyOptions, WriteMode, WriteOptions,
+    parse_bytes, parse_duration,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -118,6 +118,11 @@ impl<'py> Keywords<'py> {
         let durability = self.parsed("durability", str::parse)?.unwrap_or_default();
         let threads = self.positive("threads")?.unwrap_or(default.threads);
         Ok(Job::new(JobOptions { threads, ranges, file_io, durability }))
+    }
+
+    /// Raises the error of options that apply to no place of a job.
+    pub(crate) fn check_places(&self, places: &JobPlaces, job: &JobOptions) -> PyResult<()> {
+        places.check(&self.storage()?, job).map_err(|e| errors::raised(self.0.py(), &e))
     }
 
     /// The job of a scan whose rows are written, with the threads and the way of writing files that these keywords name.

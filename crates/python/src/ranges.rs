@@ -1,6 +1,6 @@
 //! Byte ranges of one object, through the planner and the fetcher of every scan.
 
-use lakerace::{Error, Job, RangeOptions};
+use lakerace::{Error, Job, JobPlaces, RangeOptions};
 use lakerace_io::{Fetcher, Location, Object, PathProfile, RequestPlan, Wanted, plan_requests};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -31,6 +31,7 @@ impl Ranges {
         let keywords = Keywords::new(options);
         let job = keywords.job(RangeOptions::default())?;
         let storage = keywords.storage()?;
+        keywords.check_places(&JobPlaces::default().reads(&location), job.options())?;
         let opened = Location::parse(&location).and_then(|parsed| parsed.object(&storage, &job));
         Ok(Self { object: opened.map_err(|e| errors::raised(py, &e))?, job })
     }

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use arrow::datatypes::SchemaRef;
 use arrow::ffi::FFI_ArrowSchema;
-use lakerace::{Clock, Error, ErrorKind, Job, Prices, RangeOptions, ReadOptions, ReadPlan};
+use lakerace::{
+    Clock, Error, ErrorKind, FileIo, Job, JobOptions, JobPlaces, Prices, RangeOptions, ReadOptions, ReadPlan,
+};
 use lakerace_io::wait::lock;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -35,6 +37,11 @@ struct Open {
 }
 
 impl Scan {
+    /// As the user wrote it.
+    pub(crate) fn location(&self) -> &str {
+        &self.location
+    }
+
     /// The opened scan, opened again if its job was cancelled.
     fn opened(&self, py: Python<'_>) -> PyResult<Open> {
         let open = lock(&self.open).clone();
@@ -92,6 +99,9 @@ impl Scan {
         let options = keywords.read()?;
         let job = keywords.job(RangeOptions::default())?;
         let limits = job.options().clone();
+        // The way of writing files is for those who write the rows of the scan.
+        let of_reads = JobOptions { file_io: FileIo::default(), ..limits.clone() };
+        keywords.check_places(&JobPlaces::default().reads(&location), &of_reads)?;
         let open = Open::new(py, &location, &options, part.as_deref(), job)?;
         let schema = open.scan.schema();
         Ok(Self { location, options, limits, part, schema, open: Mutex::new(open) })

@@ -1,6 +1,8 @@
 //! Tables of TPC-H.
 
-use lakerace::{Clock, Error, FileIo, GeneratedTable, Generation, Prices, RangeOptions, TpchMode, TpchTarget};
+use lakerace::{
+    Clock, Error, FileIo, GeneratedTable, Generation, JobPlaces, Prices, RangeOptions, TpchMode, TpchTarget,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
@@ -31,6 +33,7 @@ pub(crate) fn tpch(py: Python<'_>, target: String, options: Bound<'_, PyDict>) -
         let error = Error::usage("tables go to a folder").advice("call the command for standard output");
         return Err(errors::raised(py, &error.at(target)));
     }
+    keywords.check_places(&JobPlaces::default().writes(&target), job.options())?;
     let payer = job.clone();
     let (tables, mode) = interrupt::run(py, &job, move || {
         let generation = Generation::new(TpchTarget::Folder(target), options, &payer)?;

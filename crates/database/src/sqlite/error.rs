@@ -24,7 +24,8 @@ fn of_code(code: Option<ErrorCode>) -> (ErrorKind, &'static str, &'static str) {
         Some(ErrorCode::DiskFull) => (ErrorKind::Unavailable, "the disk is full", "make room, then load again"),
         Some(ErrorCode::OutOfMemory) => (ErrorKind::Unavailable, "SQLite has no memory", ""),
         Some(ErrorCode::SystemIoFailure | ErrorCode::FileLockingProtocolFailed) => {
-            (ErrorKind::Unavailable, "the database file can't be read or written", "")
+            let advice = "look for an error of its disk, free some space, or raise the limit of file sizes (ulimit -f)";
+            (ErrorKind::Unavailable, "the database file can't be read or written", advice)
         }
         Some(ErrorCode::DatabaseCorrupt) => {
             (ErrorKind::Corrupt, "the database is damaged", "restore it, or save what is left by sqlite3 FILE .recover")

@@ -83,7 +83,12 @@ impl Staged {
     }
 
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).map_err(|e| Error::from(e).at(shown(&self.hidden.name)))
+        self.file.write_all(bytes).map_err(|e| self.failed(e.into()))
+    }
+
+    /// An error with the store and the name of the file.
+    fn failed(&self, error: Error) -> Error {
+        error.at(shown(&self.hidden.name)).at(&self.hidden.home.0.location)
     }
 
     /// Gives the file its time, and makes its content durable.
@@ -94,7 +99,7 @@ impl Staged {
             rustix::fs::futimens(&self.file, &Timestamps { last_access: time, last_modification: time })
                 .map_err(|e| root.failed(e, &self.hidden.name))?;
         }
-        root.syncs.sync_file(&self.file).map_err(|e| e.at(shown(&self.hidden.name)))
+        root.syncs.sync_file(&self.file).map_err(|e| self.failed(e))
     }
 
     pub(super) fn publish(&mut self) -> Result<()> {
@@ -123,7 +128,7 @@ impl Write for Staged {
                 Ok(0) => break,
                 Ok(read) => done += read,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::from(error).at(shown(&self.hidden.name))),
+                Err(error) => return Err(self.failed(error.into())),
             }
         }
         Ok(done)

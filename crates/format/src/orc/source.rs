@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::datatypes::{FieldRef, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, SchemaRef};
+use lakerace_io::option::TIMESTAMP_UNIT;
 use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 use lakerace_orc::read::ReaderClock;
 
@@ -19,7 +20,10 @@ use crate::columns::Columns;
 use crate::exec::{BatchPlan, ScanTask, batch_rows, run, steps_ahead};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
 use crate::schema_merge::merge;
-use crate::{Batches, ColumnUnion, Expr, InputFile, OrcOptions, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
+use crate::{
+    Batches, ColumnUnion, Expr, InputFile, OrcOptions, ReadPlan, ReadRequest, Source, SourceInfo, TimestampUnit,
+    UnitPlan,
+};
 
 /// ORC files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and `int`
 /// widens to `bigint`, `float` to `double`.
@@ -50,6 +54,12 @@ impl OrcSource {
         let mut files = open_all(files, |file, opening| open(file, opening, clock.as_ref()))?;
         settle(&mut files, options.timestamp_unit)?;
         let schema = merge(&files, union)?;
+        let has_times =
+            || schema.flattened_fields().iter().any(|field| matches!(field.data_type(), DataType::Timestamp(..)));
+        // The Spark connector sets a unit for all files, and a zone with it.
+        if options.timestamp_unit != TimestampUnit::Auto && options.timestamp_zone.is_none() && !has_times() {
+            job.warn(&format!("{TIMESTAMP_UNIT} changes nothing: the files have no timestamps"));
+        }
         Ok(Self { files, schema, options, job: job.clone() })
     }
 

@@ -335,7 +335,8 @@ fn arrow_metadata(
     ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new().with_schema(viewed))
 }
 
-fn has_int96(metadata: &ParquetMetaData) -> bool {
+/// Whether a column has timestamps of 96 bits.
+pub(super) fn has_int96(metadata: &ParquetMetaData) -> bool {
     let stored = metadata.file_metadata().schema_descr();
     (0..stored.num_columns()).any(|leaf| is_int96(stored, leaf))
 }

@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::datatypes::{FieldRef, SchemaRef};
+use lakerace_io::option::TIMESTAMP_UNIT;
 use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 
-use super::footer::{FileMeta, TypesBy, open};
+use super::footer::{FileMeta, TypesBy, has_int96, open};
 use super::read::RowGroups;
 use super::read::extremes::extremes;
 use super::read::planning::{default_step_rows, row_bytes, want};
@@ -18,7 +19,8 @@ use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, ope
 use crate::schema_merge::merge;
 use crate::source::Extremes;
 use crate::{
-    Batches, ColumnUnion, InputFile, ParquetOptions, ReadPlan, ReadRequest, Source, SourceInfo, TableSchema, UnitPlan,
+    Batches, ColumnUnion, InputFile, ParquetOptions, ReadPlan, ReadRequest, Source, SourceInfo, TableSchema,
+    TimestampUnit, UnitPlan,
 };
 
 /// Parquet files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and
@@ -40,6 +42,9 @@ impl ParquetSource {
     /// Like [`Self::open`], of files some of whose columns are constants.
     pub fn open_files(files: Vec<InputFile>, options: ParquetOptions, union: ColumnUnion, job: &Job) -> Result<Self> {
         let files = open_all(files, |file, tail_bytes| open(file, TypesBy::File(options), tail_bytes))?;
+        if options.timestamp_unit != TimestampUnit::Auto && !files.iter().any(|file| has_int96(file.metadata())) {
+            job.warn(&format!("{TIMESTAMP_UNIT} changes nothing: the files have no timestamps of 96 bits, and others have a unit of their own"));
+        }
         let schema = merge(&files, union)?;
         Ok(Self { files, schema, job: job.clone() })
     }

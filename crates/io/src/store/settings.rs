@@ -221,6 +221,20 @@ impl StorageOptions {
     }
 }
 
+impl StorageOptions {
+    /// An option that none of these stores reads, and the kinds of stores that do. Options that are no store's settings are not
+    /// among them.
+    pub fn unread_option(&self, kinds: &[&'static StoreKind]) -> Option<(&str, Vec<&'static StoreKind>)> {
+        self.options.keys().filter(|name| !is_own_option(name)).find_map(|name| {
+            let lower = name.to_ascii_lowercase();
+            let is_common = is_common_option(&lower);
+            let reads = |kind: &&'static StoreKind| is_common || kind.knows_option(&lower);
+            let is_read = kinds.iter().any(reads);
+            (!is_read).then(|| (name.as_str(), STORE_KINDS.into_iter().filter(reads).collect()))
+        })
+    }
+}
+
 /// The setting of a kind of store that a name stands for, in letters of any case.
 fn setting_of(kind: &StoreKind, name: &str) -> Option<String> {
     (kind.setting)(&name.to_ascii_lowercase())
