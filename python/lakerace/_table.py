@@ -337,26 +337,61 @@ class Table(ReadableRows):
     def alter(
         self,
         *,
+        add_columns: str | Sequence[str] | None = None,
+        rename: Mapping[str, str] | None = None,
+        drop: str | Sequence[str] | None = None,
+        types: Mapping[str, str] | None = None,
+        comments: Mapping[str, str] | None = None,
+        constraints: Mapping[str, str] | None = None,
         set: Mapping[str, str] | None = None,
         unset: str | Sequence[str] | None = None,
+        dry_run: bool = False,
         durability: JobDurability | None = None,
     ) -> Altered:
-        """Sets and unsets properties. The table's protocol gets the features that they demand.
+        """Changes columns, properties and constraints. All changes of a call are one version, and no data file is written.
+
+        The table's protocol gets the features that the changes demand: column mapping with the first rename or drop, type widening
+        with the first wider type. Readers and writers have to know them from then on; `dry_run` tells which ones.
 
         Args:
+            add_columns: Columns that come after the others, such as `"note text, price decimal(10,2)"`. Rows that are there have
+                null in them.
+            rename: Columns and their new names.
+            drop: Columns that go. Files keep their values until they are written again.
+            types: Columns and their wider types, such as `{"count": "bigint"}`.
+            comments: Columns, as they are named after the other changes, and their comments; an empty one goes.
+            constraints: Names and conditions that are true of every row, such as `{"positive": "price > 0"}`. Null is not true. The
+                rows that are there are checked first, and those of later writes as they come. Remove one by
+                `unset="delta.constraints.positive"`.
             set: Properties and their values, such as `{"delta.enableChangeDataFeed": "true"}` or
                 `{"lakerace.primaryKey": "id"}`. `delta.feature.NAME` with the value `supported` adds a feature alone.
             unset: Properties that go. Features stay in the protocol.
+            dry_run: Change nothing: the result has the features that the table would get, and no version.
             durability: Durability of files of this machine, as for :func:`lakerace.copy`.
 
         Raises:
             ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
-            NotFoundError: A key names a column that the table lacks, or it has no property that is to be unset.
-            UnsupportedError: Only new tables get the property, or lakerace does not follow it.
-            UsageError: There is no such property, or its value is malformed.
+            InvalidInputError: A row of the table violates a new constraint.
+            NotFoundError: The table lacks a column, or the property that is to be unset.
+            UnsupportedError: Only new tables get the property, a column is in use by key, partitions or a constraint, a type is not
+                wider, or lakerace does not follow the change.
+            UsageError: There is no such property, its value is malformed, or a new column's name is taken.
+
+        Example:
+            `lr.Table("lake/orders").alter(rename={"price": "amount"}, add_columns="note text")`
         """
-        options = self._writing(durability)
-        made = _lakerace.alter(self._location, dict(set or {}), _names(unset) or [], options)
+        changes = {
+            "set": dict(set or {}),
+            "unset": _names(unset) or [],
+            "add_columns": _names(add_columns) or [],
+            "rename": dict(rename or {}),
+            "drop": _names(drop) or [],
+            "types": dict(types or {}),
+            "comments": dict(comments or {}),
+            "constraints": dict(constraints or {}),
+            "dry_run": dry_run,
+        }
+        made = _lakerace.alter(self._location, changes, self._writing(durability))
         return Altered(**{name: made[name] for name in Altered._fields})
 
     def restore(self, at: int | str | datetime, *, durability: JobDurability | None = None) -> Restored:

@@ -162,9 +162,9 @@ class Verified(NamedTuple):
 
 
 class Altered(NamedTuple):
-    """What became of a table's properties."""
+    """What became of a table's columns, properties and constraints."""
 
-    #: The version that was made; `None` where the table was so already.
+    #: The version that was made; `None` where the table was so already, or nothing was to be changed.
     version: int | None
     #: All properties that the table has now.
     properties: dict[str, str]

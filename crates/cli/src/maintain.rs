@@ -1,5 +1,6 @@
 //! `lakerace alter`, `compact`, `vacuum`, `history`, `restore` and `changes`.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -19,26 +20,62 @@ use crate::table::{Table, terminal_width};
 use crate::value::CommaList;
 
 pub(crate) fn alter(args: &AlterArgs, session: &Session) -> Result<()> {
-    let mut options = AlterOptions { unset: args.unset.clone(), ..AlterOptions::default() };
-    for (name, value) in &args.set {
-        if options.set.insert(name.clone(), value.clone()).is_some_and(|before| before != *value) {
-            return Err(Error::usage(format!("--set gives the property {name} two values")));
+    let options = alter_options(args)?;
+    let storage = storage_options(&args.store);
+    let asks_more =
+        !options.rename_columns.is_empty() || !options.drop_columns.is_empty() || !options.column_types.is_empty();
+    if asks_more && !args.dry_run {
+        // Who reads the table has to know it: it is told before it is done.
+        let dry = AlterOptions { constraints: BTreeMap::new(), dry_run: true, ..options.clone() };
+        let added = lakerace::alter(&args.table, &dry, &storage, &session.job)?.features_added;
+        if !added.is_empty() {
+            session.note(&format!("readers and writers of the table will have to know: {}", added.join(", ")));
         }
     }
-    let altered = lakerace::alter(&args.table, &options, &storage_options(&args.store), &session.job)?;
+    let altered = lakerace::alter(&args.table, &options, &storage, &session.job)?;
     session.note(&match (altered.version, altered.features_added.as_slice()) {
+        (_, []) if args.dry_run => "readers and writers would have to know no more than now".to_owned(),
+        (_, added) if args.dry_run => format!("readers and writers would have to know: {}", added.join(", ")),
         (None, _) => "the table is so already".to_owned(),
-        (Some(version), []) => format!("version {version} has the properties"),
+        (Some(version), []) => format!("version {version} has the changes"),
         (Some(version), added) => {
-            format!("version {version} has the properties; its readers and writers have to know: {}", added.join(", "))
+            format!("version {version} has the changes; its readers and writers have to know: {}", added.join(", "))
         }
     });
     let more = json!({
         "version": altered.version,
         "properties": altered.properties,
         "features_added": altered.features_added,
+        "dry_run": args.dry_run,
     });
     session.done_without_rows("altered", more)
+}
+
+fn alter_options(args: &AlterArgs) -> Result<AlterOptions> {
+    let mut options = AlterOptions { unset: args.unset.clone(), dry_run: args.dry_run, ..AlterOptions::default() };
+    for text in &args.add_column {
+        options.add_columns.extend(lakerace::parse_new_columns(text)?);
+    }
+    options.set = pairs(&args.set, "--set", "property")?;
+    options.rename_columns = pairs(&args.rename, "--rename", "column")?;
+    options.comments = pairs(&args.comments, "--comment", "column")?;
+    options.constraints = pairs(&args.constraints, "--constraint", "constraint")?;
+    options.drop_columns = args.drop.iter().flat_map(|list| list.0.clone()).collect();
+    for (column, text) in pairs(&args.types, "--type", "column")? {
+        options.column_types.insert(column, lakerace::parse_type(&text)?);
+    }
+    Ok(options)
+}
+
+/// Names with their values. One that is given twice with two values is an error.
+fn pairs(given: &[(String, String)], flag: &str, what: &str) -> Result<BTreeMap<String, String>> {
+    let mut pairs = BTreeMap::new();
+    for (name, value) in given {
+        if pairs.insert(name.clone(), value.clone()).is_some_and(|before| before != *value) {
+            return Err(Error::usage(format!("{flag} gives the {what} {name} two values")));
+        }
+    }
+    Ok(pairs)
 }
 
 pub(crate) fn compact(args: &CompactArgs, session: &Session) -> Result<()> {

@@ -1,25 +1,28 @@
-//! Changing the properties and columns of a table that exists.
+//! Changing the columns, properties and constraints of a table that exists.
 //!
 //! One entry of the log has the new properties and columns and, where they demand more of readers or writers than the table does, the protocol
 //! with the features that they need. No file of the table changes.
 
 mod columns;
+mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::Field;
+use arrow::datatypes::{DataType, Field};
 use delta_kernel::table_configuration::TableConfiguration;
 use delta_kernel::table_features::TableFeature;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
+use lakerace_format::schema_text::print_type;
 use lakerace_format::suggestions::nearest;
-use lakerace_io::option::{SET, TABLE_PROPERTY, UNSET};
+use lakerace_io::option::{CONSTRAINT as CONSTRAINT_OPTION, RENAME, SET, TABLE_PROPERTY, UNSET};
 use lakerace_io::{Error, Result};
 use serde_json::json;
 
-use self::columns::altered_columns;
+use self::columns::{AlteredColumns, altered_columns};
 use crate::changes::FEED_COLUMNS;
 use crate::commit::{Changes, Commit, CommitAction, WriteBase, metadata_action};
+use crate::constraint::{CONSTRAINT, TableConstraint};
 use crate::properties::{COLUMN_MAPPING, FEATURE, check_columns, check_property};
 use crate::protocol::DELETION_VECTORS;
 use crate::protocol::{adds, configured, protocol_action, with_features};
@@ -36,13 +39,23 @@ pub struct AlterOptions {
     pub ignores_missing: bool,
     /// Columns that come after the others, null in the rows that are there. Their metadata, such as a comment, is kept.
     pub add_columns: Vec<Field>,
-    /// Comments of columns, by the names of these; an empty one goes.
+    /// Comments of columns, by the names of these; an empty one goes. They name columns as they are after all other changes.
     pub comments: BTreeMap<String, String>,
+    /// Columns and their new names. Files keep the old ones: the table's columns are mapped from then on.
+    pub rename_columns: BTreeMap<String, String>,
+    /// Columns that go. Files keep them, and no one reads them there.
+    pub drop_columns: Vec<String>,
+    /// Columns and their wider types. Files keep the narrower ones, and readers widen them.
+    pub column_types: BTreeMap<String, DataType>,
+    /// Constraints by name: conditions that are true of all rows, those that the table has included.
+    pub constraints: BTreeMap<String, String>,
+    /// Nothing is written: [`Altered`] says what the table would get.
+    pub dry_run: bool,
 }
 
 impl AlterOptions {
     fn is_empty(&self) -> bool {
-        *self == Self::default()
+        *self == Self { dry_run: self.dry_run, ignores_missing: self.ignores_missing, ..Self::default() }
     }
 }
 
@@ -67,9 +80,12 @@ const OF_NEW_TABLES: [&str; 6] = [
     "delta.enableIcebergCompatV3",
 ];
 
-/// Sets and unsets properties of a table, and upgrades its protocol where they demand it; adds columns and comments.
+/// Sets and unsets properties of a table, and upgrades its protocol where they demand it; adds, renames, drops and widens columns;
+/// adds comments and constraints. All of it is one version.
 ///
-/// Errors: `Usage` for a property that does not exist and for a malformed value; `NotFound` for a column that the table lacks and for
+/// The first rename or drop maps the columns (`delta.columnMapping.mode=name`): readers have to know that.
+///
+/// Errors: `Invalid` where a row of the table violates a constraint; `Usage` for a property that does not exist and for a malformed value; `NotFound` for a column that the table lacks and for
 /// a property to be unset that it does not have; `Unsupported` for a property that only new tables get, or that lakerace does not
 /// follow; `Conflict` where another writer changes schema, properties or protocol meanwhile.
 ///
@@ -86,7 +102,7 @@ const OF_NEW_TABLES: [&str; 6] = [
 pub fn alter(table: &Table, options: &AlterOptions) -> Result<Altered> {
     let named = |error: Error| error.at(table.place());
     if options.is_empty() {
-        let advice = format!("give {} or {}", SET.to("NAME=VALUE"), UNSET.to("NAME"));
+        let advice = format!("say what is to change, such as {} or {}", SET.to("NAME=VALUE"), RENAME.to("OLD=NEW"));
         return Err(named(Error::usage("there is nothing to change").advice(advice)));
     }
     if let Some(name) = options.unset.iter().find(|name| options.set.contains_key(*name)) {
@@ -131,6 +147,40 @@ impl Alter {
         Ok(changed)
     }
 
+    /// The properties that are new constraints, of which all rows of a version are true.
+    fn constraints(&self, snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
+        let (known, mut added) = (snapshot.properties(), BTreeMap::new());
+        for (name, text) in &self.options.constraints {
+            let named = |error: Error| error.at(CONSTRAINT_OPTION.to(format!("{name}={text}")));
+            if name.is_empty() || name.contains(char::is_whitespace) {
+                return Err(named(Error::usage("a constraint has a name without blanks")));
+            }
+            if !self.options.rename_columns.is_empty() || !self.options.drop_columns.is_empty() {
+                return Err(named(
+                    Error::usage("a constraint is added together with other names of columns")
+                        .advice("change the columns first, then add it"),
+                ));
+            }
+            let property = format!("{CONSTRAINT}{name}");
+            match known.iter().find(|(known, _)| known.eq_ignore_ascii_case(&property)) {
+                Some((_, same)) if same == text => continue,
+                Some((property, other)) => {
+                    return Err(named(
+                        Error::usage(format!("the table has a constraint of this name: {other}")).advice(format!(
+                            "choose another name, or remove that one first: {}",
+                            UNSET.to(property.clone())
+                        )),
+                    ));
+                }
+                None => {}
+            }
+            let constraint = TableConstraint::parse(snapshot.table(), name, text).map_err(named)?;
+            constraint.check_version(snapshot).map_err(named)?;
+            added.insert(property, text.clone());
+        }
+        Ok(added)
+    }
+
     /// The properties to be unset.
     fn removed(&self, snapshot: &Snapshot) -> Result<BTreeSet<String>> {
         let (known, mut removed) = (snapshot.properties(), BTreeSet::new());
@@ -162,26 +212,23 @@ impl Alter {
 impl CommitAction for Alter {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
         let options = &self.options;
-        let name = match (options.add_columns.is_empty(), options.comments.is_empty(), options.set.is_empty()) {
-            (false, ..) => "ADD COLUMNS",
-            (true, false, _) => "CHANGE COLUMN",
-            (true, true, false) => "SET TBLPROPERTIES",
-            (true, true, true) => "UNSET TBLPROPERTIES",
-        };
-        let mut parameters = Vec::new();
-        if !options.add_columns.is_empty() {
-            let names: Vec<&str> = options.add_columns.iter().map(|field| field.name().as_str()).collect();
-            parameters.push(("columns", json!(names).to_string()));
-        }
-        if !options.comments.is_empty() {
-            parameters.push(("comments", json!(options.comments).to_string()));
-        }
-        if !self.options.set.is_empty() {
-            parameters.push(("properties", json!(self.options.set).to_string()));
-        }
-        if !self.options.unset.is_empty() {
-            parameters.push(("unset", json!(self.options.unset).to_string()));
-        }
+        let names: Vec<&str> = options.add_columns.iter().map(|field| field.name().as_str()).collect();
+        let types: BTreeMap<&String, String> =
+            options.column_types.iter().map(|(name, data_type)| (name, print_type(data_type))).collect();
+        // The first of these is the name of the operation, as Spark calls it.
+        let parts: [(&str, &'static str, bool, String); 8] = [
+            ("ADD COLUMNS", "columns", names.is_empty(), json!(names).to_string()),
+            ("RENAME COLUMN", "renamed", options.rename_columns.is_empty(), json!(options.rename_columns).to_string()),
+            ("DROP COLUMNS", "dropped", options.drop_columns.is_empty(), json!(options.drop_columns).to_string()),
+            ("CHANGE COLUMN", "types", types.is_empty(), json!(types).to_string()),
+            ("CHANGE COLUMN", "comments", options.comments.is_empty(), json!(options.comments).to_string()),
+            ("ADD CONSTRAINT", "constraints", options.constraints.is_empty(), json!(options.constraints).to_string()),
+            ("SET TBLPROPERTIES", "properties", options.set.is_empty(), json!(options.set).to_string()),
+            ("UNSET TBLPROPERTIES", "unset", options.unset.is_empty(), json!(options.unset).to_string()),
+        ];
+        let given = || parts.iter().filter(|(_, _, is_empty, _)| !is_empty);
+        let name = given().next().map_or("UNSET TBLPROPERTIES", |(name, ..)| *name);
+        let parameters = given().map(|(_, parameter, _, value)| (*parameter, value.clone())).collect();
         (UpdateTableOperation::Custom(name.to_owned()), parameters)
     }
 
@@ -194,12 +241,18 @@ impl CommitAction for Alter {
     }
 
     fn stage(&mut self, snapshot: &Snapshot, _update: &mut Transaction<UpdateTable>) -> Result<bool> {
-        let columns = altered_columns(snapshot, &self.options.add_columns, &self.options.comments)?;
+        let AlteredColumns { changes: columns, mut features } = altered_columns(snapshot, &self.options)?;
         let mut properties = self.properties(snapshot)?;
-        properties.extend(columns.properties);
-        let changes = Changes { schema: columns.schema, properties, removed: self.removed(snapshot)? };
+        properties.extend(columns.properties.clone());
+        let constraints = self.constraints(snapshot)?;
+        if !constraints.is_empty() {
+            features.push(TableFeature::CheckConstraints);
+        }
+        properties.extend(constraints);
+        let changes = Changes { properties, removed: self.removed(snapshot)?, ..columns };
         let configuration = snapshot.kernel().table_configuration();
-        let features = wanted(&self.options.set)?;
+        features.extend(wanted(&self.options.set)?);
+        features.dedup();
         let added = adds(configuration.protocol(), &features);
         check_together(snapshot, configuration, &changes, &added)?;
         let protocol = with_features(configuration.protocol(), &added)?;
@@ -212,6 +265,9 @@ impl CommitAction for Alter {
         }
         if changes.schema.is_some() || !changes.properties.is_empty() || !changes.removed.is_empty() {
             self.more.push(metadata_action(snapshot.table(), configuration.metadata(), &changes)?);
+        }
+        if self.options.dry_run {
+            self.more.clear();
         }
         Ok(!self.more.is_empty())
     }

@@ -35,6 +35,7 @@ pub(crate) use self::file_actions::{added, change_file};
 pub(crate) use self::metadata::{Changes, metadata_action};
 pub(crate) use self::scan_rows::{for_vectors, named, selected};
 use crate::commit::outcome::Outcome;
+use crate::constraint::RowChecks;
 use crate::kernel::error::{from_kernel, guarded};
 use crate::log::cleanup;
 use crate::log::completeness::{ACTION_COUNT, check_entry};
@@ -231,6 +232,14 @@ impl<S: CommitAction> Commit<S> {
                 let has_vectors = properties.get(DELETION_VECTORS).is_some_and(|value| value == "true");
                 Ok(Targets { has_vectors, ..new_targets(schema, partition_by, state)? })
             }
+        }
+    }
+
+    /// The table's constraints for rows of this schema; `None` where it has none.
+    pub fn row_checks(&self, source: &Schema, targets: &Targets) -> Result<Option<RowChecks>> {
+        match &self.base {
+            WriteBase::Existing(snapshot) => RowChecks::new(snapshot, source, targets),
+            WriteBase::New { .. } => Ok(None),
         }
     }
 

@@ -8,9 +8,10 @@ use arrow::datatypes::{DataType, Fields, Schema};
 use delta_kernel::expressions::ColumnName;
 use delta_kernel::table_features::TableFeature;
 use lakerace_format::suggestions::{column_not_found, nearest};
-use lakerace_io::option::TABLE_PROPERTY;
+use lakerace_io::option::{ALTER, CONSTRAINT as CONSTRAINT_OPTION, TABLE_PROPERTY};
 use lakerace_io::{Error, Result};
 
+use crate::constraint::CONSTRAINT;
 use crate::key::KeyColumns;
 use crate::protocol::VECTORS_ON_DEMAND;
 use crate::snapshot::{KEY_PROPERTY, key_names};
@@ -40,8 +41,6 @@ enum Kind {
 pub(crate) const COLUMN_MAPPING: &str = "delta.columnMapping.mode";
 /// What the name of a property begins with that lists a feature.
 pub(crate) const FEATURE: &str = "delta.feature.";
-/// What the name of a constraint begins with.
-const CONSTRAINT: &str = "delta.constraints.";
 /// What names begin with that keep how far incremental unloads have come.
 pub(crate) const SINCE: &str = "lakerace.since.";
 /// What names begin with that Delta and lakerace keep for themselves.
@@ -112,8 +111,9 @@ pub(crate) fn check_property(name: &str, value: &str) -> Result<()> {
         return check_feature(feature, value);
     }
     if name.starts_with(CONSTRAINT) {
-        return Err(Error::unsupported("lakerace does not check constraints, and makes none")
-            .advice("add it with an engine that checks them"));
+        let constraint = CONSTRAINT_OPTION.to(format!("{}=CONDITION", name.trim_start_matches(CONSTRAINT)));
+        return Err(Error::unsupported("a constraint is checked against the rows before a table gets it")
+            .advice(format!("add it to a table that is there: {}", ALTER.with([constraint]))));
     }
     if name.starts_with(SINCE) {
         return Ok(());

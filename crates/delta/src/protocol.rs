@@ -19,6 +19,7 @@ use lakerace_io::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::commit::Changes;
+use crate::constraint::{CONSTRAINT, constraints};
 use crate::kernel::error::guarded;
 
 use crate::{Snapshot, Table};
@@ -37,7 +38,8 @@ const LEGACY: [(TableFeature, i32); 7] = [
     (TableFeature::IdentityColumns, 6),
 ];
 /// Those of the features that lakerace adds that readers have to know, too.
-const OF_READERS: [TableFeature; 5] = [
+const OF_READERS: [TableFeature; 6] = [
+    TableFeature::ColumnMapping,
     TableFeature::DeletionVectors,
     TableFeature::TimestampWithoutTimezone,
     TableFeature::TypeWidening,
@@ -47,8 +49,6 @@ const OF_READERS: [TableFeature; 5] = [
 /// The versions from which a protocol lists its features.
 const LISTING_READER: i32 = 3;
 const LISTING_WRITER: i32 = 7;
-/// A property whose name begins so is a constraint.
-const CONSTRAINT: &str = "delta.constraints.";
 /// The metadata of a column that has the value of rows without it.
 const DEFAULT: &str = "CURRENT_DEFAULT";
 
@@ -97,7 +97,7 @@ pub(crate) fn writable(snapshot: &Snapshot, upgrades: bool) -> Result<Writable> 
     let kernel = snapshot.kernel();
     let configuration = kernel.table_configuration();
     let protocol = configuration.protocol();
-    let unused = unused(configuration)?;
+    let unused = unused(snapshot)?;
     if unused.is_empty() && !upgrades {
         return Ok(Writable { kernel: Arc::clone(kernel), is_view: false });
     }
@@ -105,6 +105,7 @@ pub(crate) fn writable(snapshot: &Snapshot, upgrades: bool) -> Result<Writable> 
         true => (with_vectors(protocol)?, with_property(configuration.metadata())),
         false => (protocol.clone(), configuration.metadata().clone()),
     };
+    let metadata = without_constraints(&metadata);
     let (readers, mut writers) = features(&protocol);
     writers.retain(|feature| !unused.contains(feature));
     let readers = (protocol.min_reader_version() == LISTING_READER).then_some(readers);
@@ -170,8 +171,9 @@ pub(crate) fn check_defaults(snapshot: &Snapshot, source: &Schema) -> Result<()>
     }
 }
 
-/// The features that the table allows, the kernel refuses or has questions about, and nothing uses.
-fn unused(configuration: &TableConfiguration) -> Result<Vec<TableFeature>> {
+/// The features that the table allows, the kernel refuses or has questions about, and nothing uses that lakerace does not honour.
+fn unused(snapshot: &Snapshot) -> Result<Vec<TableFeature>> {
+    let configuration = snapshot.kernel().table_configuration();
     let (_, writers) = features(configuration.protocol());
     let known = |feature: &&TableFeature| -> bool {
         matches!(
@@ -188,11 +190,9 @@ fn unused(configuration: &TableConfiguration) -> Result<Vec<TableFeature>> {
     if unused.is_empty() && !has_invariants {
         return Ok(unused);
     }
-    let constraint = |name: &&String| name.starts_with(CONSTRAINT);
+    // Constraints are checked where rows are written.
+    constraints(snapshot)?;
     let properties = configuration.metadata().configuration();
-    if let Some(name) = properties.keys().find(constraint) {
-        return Err(refused(&format!("the constraint {name}"), "checkConstraints"));
-    }
     let text = configuration.metadata().schema_string();
     for (mark, what, feature) in [
         ("delta.generationExpression", "a generated column", "generatedColumns"),
@@ -278,7 +278,9 @@ pub(crate) fn with_features(protocol: &Protocol, added: &[TableFeature]) -> Resu
     }
     let old_reader = protocol.min_reader_version();
     let is_old = |feature: &TableFeature| *feature == TableFeature::ColumnMapping;
-    if old_reader < LISTING_READER && readers.iter().all(is_old) {
+    // Readers of version 2 map columns, those of version 1 know nothing.
+    let is_told_by_version = readers.is_empty() || (old_reader >= 2 && readers.iter().all(is_old));
+    if old_reader < LISTING_READER && is_told_by_version {
         let none: Option<Vec<TableFeature>> = None;
         return guarded(|| Protocol::try_new(old_reader, LISTING_WRITER, none, Some(writers)));
     }
@@ -302,7 +304,13 @@ pub(crate) fn configured(
     guarded(|| TableConfiguration::try_new(metadata, protocol.clone(), root, configuration.version()))
 }
 
-/// The metadata with other properties.
+/// The metadata without constraints, which the kernel takes for a use of their feature.
+fn without_constraints(metadata: &Metadata) -> Metadata {
+    let removed = metadata.configuration().keys().filter(|name| name.starts_with(CONSTRAINT)).cloned().collect();
+    with_changes(metadata, &Changes { removed, ..Changes::default() })
+}
+
+/// The metadata with these changes.
 fn with_changes(metadata: &Metadata, changes: &Changes) -> Metadata {
     let mut configuration: HashMap<String, String> = metadata.configuration().clone();
     configuration.extend(changes.properties.clone());
@@ -313,8 +321,8 @@ fn with_changes(metadata: &Metadata, changes: &Changes) -> Metadata {
         metadata.description().map(str::to_owned),
         metadata.format_provider().to_owned(),
         metadata.format_options().clone(),
-        metadata.schema_string().clone(),
-        metadata.partition_columns().to_vec(),
+        changes.schema.as_ref().unwrap_or(metadata.schema_string()).clone(),
+        changes.partition_columns.clone().unwrap_or_else(|| metadata.partition_columns().to_vec()),
         metadata.created_time(),
         configuration,
     )

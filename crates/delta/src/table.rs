@@ -8,6 +8,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Job, JobStore, Location, Object, Result, StorageOptions};
 
+use crate::constraint::ConditionParser;
 use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
 use crate::log::distrust::Distrust;
@@ -26,6 +27,8 @@ struct Inner {
     paths: Arc<Paths>,
     engine: TableEngine,
     job: Job,
+    /// Parses the table's constraints.
+    condition_parser: Option<ConditionParser>,
     /// The version that the last write through it has made.
     made: Mutex<Option<SnapshotRef>>,
 }
@@ -47,11 +50,32 @@ impl Table {
         let job = store.job.clone();
         let paths = Arc::new(Paths { store, root, place, storage: storage.clone() });
         let engine = TableEngine::new(&paths)?;
-        Ok(Self { inner: Arc::new(Inner { paths, engine, job, made: Mutex::default() }) })
+        let inner = Inner { paths, engine, job, condition_parser: None, made: Mutex::default() };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The same table with a parser of its constraints, which are SQL. Without one, a table with constraints can't be written to.
+    /// Nothing has been read of it yet.
+    pub fn with_condition_parser(&self, parser: ConditionParser) -> Result<Self> {
+        let Paths { store, root, place, storage } = self.inner.paths.as_ref();
+        let mut table = Self::named(store.clone(), root.clone(), place.clone(), storage)?;
+        match Arc::get_mut(&mut table.inner) {
+            Some(inner) => inner.condition_parser = Some(parser),
+            None => return Err(Error::internal("a new table is in use")),
+        }
+        Ok(table)
+    }
+
+    /// Parses conditions that are SQL.
+    pub(crate) fn condition_parser(&self) -> Option<ConditionParser> {
+        self.inner.condition_parser
     }
 
     /// The same table, of which nothing has been read yet.
     pub(crate) fn fresh(&self) -> Result<Self> {
+        if let Some(parser) = self.inner.condition_parser {
+            return self.with_condition_parser(parser);
+        }
         let Paths { store, root, place, storage } = self.inner.paths.as_ref();
         Self::named(store.clone(), root.clone(), place.clone(), storage)
     }

@@ -312,6 +312,7 @@ impl Upsert<'_> {
         let changes = || ChangeFiles::new(self.table, schema, &targets, state.clone(), &options);
         let changes = self.feeds().then(changes).transpose().map_err(named)?;
         let rows = DataFiles::new(self.table, schema, &targets, state, &options).map_err(named)?;
+        let rows = rows.checked_by(commit.row_checks(schema, &targets).map_err(named)?);
         Ok(New { rows, changes, is_one_window })
     }
 

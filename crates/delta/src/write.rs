@@ -13,7 +13,7 @@ pub(crate) mod files;
 pub(crate) mod fit;
 mod foreign_files;
 mod memory;
-mod new_table;
+pub(crate) mod new_table;
 mod not_null;
 mod pending;
 pub(crate) mod published;
@@ -23,7 +23,7 @@ mod split;
 mod statistics;
 mod strict;
 mod truncate;
-mod types;
+pub(crate) mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -231,6 +231,7 @@ impl Part {
             None => write.options.clone(),
         };
         let files = DataFiles::new(table, schema, &targets, state, &options).map_err(named)?;
+        let files = files.checked_by(commit.row_checks(schema, &targets).map_err(named)?);
         Ok(Self { files, by_key, commit, made_nullable, only_adds })
     }
 

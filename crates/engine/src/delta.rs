@@ -7,6 +7,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::option::INPUT_FORMAT;
 use lakerace_io::{Error, Job, JobStore, Location, Result, StorageOptions};
 
+use crate::filter::parse_filter;
 use crate::resolve::LocationKind;
 use crate::{CopyOptions, ReadOptions};
 
@@ -34,7 +35,12 @@ pub(crate) fn is_local_table(store: &JobStore, path: &Path) -> bool {
 
 /// The table of a name, with or without `delta:` in front. Sends no request.
 pub(crate) fn open_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<Table> {
-    Table::at(&Location::parse(named(name).unwrap_or(name))?, storage, job)
+    table_at(&Location::parse(named(name).unwrap_or(name))?, storage, job)
+}
+
+/// The table in a folder, whose constraints are filters. Sends no request.
+pub(crate) fn table_at(location: &Location, storage: &StorageOptions, job: &Job) -> Result<Table> {
+    Table::at(location, storage, job)?.with_condition_parser(parse_filter)
 }
 
 /// The version that a read is for, opened.
@@ -49,7 +55,7 @@ pub(crate) fn open(location: &Location, options: &ReadOptions, job: &Job) -> Res
 
 fn snapshot(location: &Location, options: &ReadOptions, job: &Job) -> Result<Snapshot> {
     let at = options.at.as_deref().map(str::parse::<VersionSpec>).transpose()?;
-    Table::at(location, &options.storage, job)?.snapshot(at)
+    table_at(location, &options.storage, job)?.snapshot(at)
 }
 
 /// Whether a folder is a Delta table. One LIST where it is not on this machine.
@@ -72,7 +78,7 @@ impl TableTarget {
         if options.format.is_some_and(|format| format != DELTA.files) {
             return Err(Error::usage("the files of a Delta table are Parquet files").at(location.as_str()));
         }
-        Ok(Self { table: Table::at(location, &options.read.storage, job)?, load_name: None })
+        Ok(Self { table: table_at(location, &options.read.storage, job)?, load_name: None })
     }
 
     /// Names the load, where its rows are counted.

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, HashMap};
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
     AppTransaction, Changed, DeltaSink, Evolve, FileWriter, PartKeys, PendingFile, Replaced, RowStatement, Snapshot,
-    SourceRows, Table, TableWrite, UpsertOptions as RowOptions, UpsertPart, WriteMode,
+    SourceRows, TableWrite, UpsertOptions as RowOptions, UpsertPart, WriteMode,
 };
 use lakerace_format::{Expr, WriteOptions, Written};
 use lakerace_io::object_store::path::Path as ObjectPath;
 use lakerace_io::{Error, ErrorKind, IfExists, Job, Location, Output, Result, StorageOptions};
 
-use crate::delta::{LOG, is_table, named, open_table};
+use crate::delta::{LOG, is_table, named, open_table, table_at};
 
 /// What stands in the names of folders that hold files for a while.
 const STAGED: &str = ".lakerace-";
@@ -54,7 +54,7 @@ impl SharedTable {
         if !is_table(&store, &path)? {
             return Ok(None);
         }
-        let snapshot = match Table::at(&location, storage, job)?.snapshot(None) {
+        let snapshot = match table_at(&location, storage, job)?.snapshot(None) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             other => other?,
         };
@@ -140,7 +140,7 @@ impl SharedTable {
 pub fn remove_empty_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<bool> {
     let location = Location::parse(named(name).unwrap_or(name))?;
     let (store, path) = location.open(storage, job)?;
-    let snapshot = Table::at(&location, storage, job)?.snapshot(None)?;
+    let snapshot = table_at(&location, storage, job)?.snapshot(None)?;
     if snapshot.version() != 0 || snapshot.file_count()? > 0 {
         return Ok(false);
     }

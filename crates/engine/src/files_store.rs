@@ -13,6 +13,7 @@ use lakerace_files::{Changed, EachName, Entry, Index, IndexVersion, Options, Seg
 use lakerace_format::{Batches, ReadRequest, Source};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
 
+use crate::delta::table_at;
 use crate::{CompactOptions, parse_filter};
 
 /// What stands before a location to say that a store of packs is there.
@@ -86,7 +87,7 @@ impl DeltaIndex {
     }
 
     fn table(&self) -> Result<Table> {
-        Table::at(&self.location, &self.storage, &self.job)
+        table_at(&self.location, &self.storage, &self.job)
     }
 
     /// Runs `run` on a table that may be absent: it is told first that there is one. While another writer makes the table, looks at

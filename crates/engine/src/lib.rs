@@ -66,6 +66,7 @@ pub use lakerace_delta::{
     UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified, VerifyOptions,
 };
 pub use lakerace_format::predicate::Value;
+pub use lakerace_format::schema_text::parse_type;
 pub use lakerace_format::{
     ARROW_IPC, Batches, CSV, Codec, ColumnUnion, Compression, CreateFile, CsvOptions, Expr, Extremes, FieldPaths,
     FileFormat, FilePlan, JSON_LINES, ORC, OnBadRow, OpenFiles, OpenOptions, OrcOptions, PARQUET, ParquetOptions,
@@ -80,8 +81,8 @@ pub use lakerace_io::{
 };
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
 pub use maintain::{
-    CompactOptions, alter, change_ranges, changes, compact, history, layout, parse_duration, restore, truncate, vacuum,
-    verify,
+    CompactOptions, alter, change_ranges, changes, compact, history, layout, parse_duration, parse_new_columns,
+    restore, truncate, vacuum, verify,
 };
 pub use options::{CopyOptions, LoadOptions, ReadOptions, Since};
 pub use place_scope::JobPlaces;

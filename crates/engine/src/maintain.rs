@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Field, SchemaRef};
 use lakerace_delta::{
     AlterOptions, Altered, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, Verified, VerifyOptions,
     VersionSpec,
 };
 use lakerace_format::Batches;
-use lakerace_io::option::{SORT_BY, ZORDER};
+use lakerace_format::schema_text::parse_schema;
+use lakerace_io::option::{ADD_COLUMN, SORT_BY, ZORDER};
 use lakerace_io::{Error, Job, Result, StorageOptions};
 
 use crate::delta::open_table;
@@ -97,9 +98,15 @@ pub fn restore(table: &str, at: &str, storage: &StorageOptions, job: &Job) -> Re
     lakerace_delta::restore(&open_table(table, storage, job)?, at)
 }
 
-/// Sets and unsets properties of a Delta table; its protocol gets the features that they demand.
+/// Changes the columns, properties and constraints of a Delta table; its protocol gets the features that they demand.
 pub fn alter(table: &str, options: &AlterOptions, storage: &StorageOptions, job: &Job) -> Result<Altered> {
     lakerace_delta::alter(&open_table(table, storage, job)?, options)
+}
+
+/// New columns of a table as users write them: `x int, "full name" text`.
+pub fn parse_new_columns(text: &str) -> Result<Vec<Field>> {
+    let schema = parse_schema(text).map_err(|error| error.at(ADD_COLUMN.to(text)))?;
+    Ok(schema.fields().iter().map(|field| Field::clone(field)).collect())
 }
 
 /// Removes all rows of a Delta table of which `version` is known, and says which version that has made; `None` where there were none.

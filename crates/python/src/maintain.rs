@@ -166,19 +166,54 @@ struct Altered {
     features_added: Vec<String>,
 }
 
-/// Sets and unsets properties of a table; gives a dict.
+/// Changes of a table, as a dict has them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct TableChanges {
+    set: BTreeMap<String, String>,
+    unset: Vec<String>,
+    add_columns: Vec<String>,
+    rename: BTreeMap<String, String>,
+    drop: Vec<String>,
+    types: BTreeMap<String, String>,
+    comments: BTreeMap<String, String>,
+    constraints: BTreeMap<String, String>,
+    dry_run: bool,
+}
+
+impl TableChanges {
+    fn options(self) -> lakerace::Result<AlterOptions> {
+        let mut options = AlterOptions {
+            set: self.set,
+            unset: self.unset,
+            rename_columns: self.rename,
+            drop_columns: self.drop,
+            comments: self.comments,
+            constraints: self.constraints,
+            dry_run: self.dry_run,
+            ..AlterOptions::default()
+        };
+        for text in &self.add_columns {
+            options.add_columns.extend(lakerace::parse_new_columns(text)?);
+        }
+        for (column, text) in self.types {
+            options.column_types.insert(column, lakerace::parse_type(&text)?);
+        }
+        Ok(options)
+    }
+}
+
+/// Changes the columns, properties and constraints of a table; gives a dict.
 #[pyfunction]
 pub(crate) fn alter(
     py: Python<'_>,
     table: String,
-    set: BTreeMap<String, String>,
-    unset: Vec<String>,
+    changes: TableChanges,
     options: Bound<'_, PyDict>,
 ) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);
-    let changes = AlterOptions { set, unset, ..AlterOptions::default() };
     let places = JobPlaces::default().changes_table(&table);
-    let work = move |storage: &StorageOptions, job: &Job| lakerace::alter(&table, &changes, storage, job);
+    let work = move |storage: &StorageOptions, job: &Job| lakerace::alter(&table, &changes.options()?, storage, job);
     run(py, &keywords, &places, work, |made| {
         let lakerace::Altered { version, properties, features_added } = made;
         (Altered { version, properties, features_added }, 0)

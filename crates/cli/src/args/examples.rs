@@ -31,7 +31,13 @@ const EXAMPLES: [(&str, &[&str]); 18] = [
         ],
     ),
     ("delete", &["lakerace delete lake/orders --where \"price < 0\""]),
-    ("alter", &["lakerace alter lake/orders --set delta.enableChangeDataFeed=true"]),
+    (
+        "alter",
+        &[
+            "lakerace alter lake/orders --set delta.enableChangeDataFeed=true",
+            "lakerace alter lake/orders --add-column \"note text\" --constraint known=\"order_id > 0\"",
+        ],
+    ),
     ("changes", &["lakerace changes lake/orders --from 1"]),
     ("history", &["lakerace history lake/orders --limit 5"]),
     ("restore", &["lakerace restore lake/orders --at 1"]),

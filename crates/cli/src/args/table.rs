@@ -12,6 +12,26 @@ pub(crate) struct AlterArgs {
     /// The folder of the table.
     #[arg(value_name = "TABLE")]
     pub(crate) table: String,
+    /// Add this column, such as "price decimal(10,2)"; may be repeated. Rows that are there have null in it.
+    #[arg(long, value_name = "NAME TYPE", action = ArgAction::Append)]
+    pub(crate) add_column: Vec<String>,
+    /// Give a column another name; may be repeated. No file is written again: the first rename or drop maps the table's columns, and
+    /// readers and writers have to know column mapping from then on.
+    #[arg(long, value_name = "OLD=NEW", value_parser = value::property, action = ArgAction::Append)]
+    pub(crate) rename: Vec<(String, String)>,
+    /// Drop these columns. Files keep their values until they are written again.
+    #[arg(long, value_name = "A,B", action = ArgAction::Append)]
+    pub(crate) drop: Vec<CommaList>,
+    /// Give a column a wider type, such as price=bigint; may be repeated. Readers and writers have to know type widening from then on.
+    #[arg(long = "type", value_name = "COLUMN=TYPE", value_parser = value::property, action = ArgAction::Append)]
+    pub(crate) types: Vec<(String, String)>,
+    /// Give a column a comment; an empty one removes it. May be repeated.
+    #[arg(long = "comment", value_name = "COLUMN=TEXT", value_parser = value::property, action = ArgAction::Append)]
+    pub(crate) comments: Vec<(String, String)>,
+    /// Add a condition that is true of every row, such as positive="price > 0"; may be repeated. The rows that are there are checked
+    /// first. Remove it by --unset delta.constraints.NAME.
+    #[arg(long = "constraint", value_name = "NAME=EXPR", value_parser = value::property, action = ArgAction::Append)]
+    pub(crate) constraints: Vec<(String, String)>,
     /// Set this property; may be repeated. The table's protocol gets what the property demands, such as deletion vectors for
     /// delta.enableDeletionVectors=true. `delta.feature.NAME=supported` adds a feature alone.
     #[arg(long, value_name = "K=V", value_parser = value::property, action = ArgAction::Append)]
@@ -19,6 +39,9 @@ pub(crate) struct AlterArgs {
     /// Remove this property; may be repeated. Features stay in the protocol.
     #[arg(long, value_name = "K", action = ArgAction::Append)]
     pub(crate) unset: Vec<String>,
+    /// Print what readers and writers would have to know, and change nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) durability: DurabilityArgs,
     #[command(flatten)]

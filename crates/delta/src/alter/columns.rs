@@ -1,88 +1,219 @@
-//! New columns of a table that exists, and comments of its columns.
+//! The columns of a table that exists, as they become others.
 
 use std::collections::BTreeMap;
 
-use arrow::datatypes::{Field, Schema};
-use lakerace_format::suggestions::nearest;
+use arrow::datatypes::{DataType, Field, Schema};
+use delta_kernel::table_features::{ColumnMappingMode, TableFeature};
+use lakerace_format::schema_text::print_type;
+use lakerace_io::option::{ADD_COLUMN, RENAME, TYPE};
 use lakerace_io::{Error, Result};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::AlterOptions;
+use super::names::Names;
 use crate::Snapshot;
 use crate::commit::Changes;
+use crate::constraint::named_fields;
 use crate::log::exact_numbers::ExactNumbers;
+use crate::properties::COLUMN_MAPPING;
 use crate::write::Evolve;
-use crate::write::evolve::evolve;
-use crate::write::evolve::fields::metadata_of_field;
+use crate::write::evolve::MAX_COLUMN_ID;
+use crate::write::evolve::fields::{COLUMN_ID, Evolving, PHYSICAL_NAME, json_field, metadata_of_field};
+use crate::write::new_table::check_name;
+use crate::write::types::table_types;
 
 /// The metadata of a field that is its comment.
 const COMMENT: &str = "comment";
+/// The property that lets types become wider.
+const TYPE_WIDENING: &str = "delta.enableTypeWidening";
 
-/// The schema of a version with more columns and other comments, and the properties that go with it; no schema where it is so already.
-pub(super) fn altered_columns(
-    snapshot: &Snapshot,
-    added: &[Field],
-    comments: &BTreeMap<String, String>,
-) -> Result<Changes> {
-    if added.is_empty() && comments.is_empty() {
-        return Ok(Changes::default());
-    }
-    let known = snapshot.schema();
-    for field in added {
-        let named = |error: Error| error.at(format!("column {:?}", field.name()));
-        if known.field_with_name(field.name()).is_ok() {
-            return Err(
-                named(Error::usage("the table has this column already")).advice("leave it out, or choose another name")
-            );
-        }
-        if !field.is_nullable() {
-            let advice = "leave NOT NULL out: the rows of the table have no value of it";
-            return Err(named(Error::unsupported("a new column that is never null").advice(advice)));
-        }
-    }
-    let allowed = Evolve { add: true, widen: false };
-    let mut changes = match evolve(snapshot, &Schema::new(added.to_vec()), allowed, &[])? {
-        Some(evolved) => evolved.changes,
-        None => Changes::default(),
-    };
-    let before = changes.schema.as_deref().unwrap_or(snapshot.schema_text());
-    let after = with_metadata(before, added, comments)?;
-    let is_other = after != snapshot.schema_text();
-    changes.schema = is_other.then_some(after);
-    Ok(changes)
+/// Columns that have changed, with what the table has to get for them.
+#[derive(Default)]
+pub(super) struct AlteredColumns {
+    /// The schema and the properties that go with it; no schema where it is so already.
+    pub changes: Changes,
+    /// Features that readers and writers have to know.
+    pub features: Vec<TableFeature>,
 }
 
-/// A schema of the log with the metadata of new columns, and with comments.
-fn with_metadata(text: &str, added: &[Field], comments: &BTreeMap<String, String>) -> Result<String> {
-    let mut schema =
-        ExactNumbers::parse(text).map_err(|e| Error::corrupt(format!("the table's schema can't be read: {e}")))?;
-    for field in added {
-        let metadata = metadata_of(&mut schema.tree, field.name())?;
-        for (name, value) in field.metadata() {
-            metadata.insert(name.clone(), json!(value));
-        }
+/// The columns of a version with these changes: types, drops, renames, new ones, comments, in this order.
+pub(super) fn altered_columns(snapshot: &Snapshot, options: &AlterOptions) -> Result<AlteredColumns> {
+    let AlterOptions { add_columns, comments, rename_columns, drop_columns, column_types, .. } = options;
+    let renames = !rename_columns.is_empty() || !drop_columns.is_empty();
+    if add_columns.is_empty() && comments.is_empty() && column_types.is_empty() && !renames {
+        return Ok(AlteredColumns::default());
     }
+    let mut schema = ExactNumbers::parse(snapshot.schema_text())
+        .map_err(|e| Error::corrupt(format!("the table's schema can't be read: {e}")))?;
+    let fields = schema.tree.get_mut("fields").and_then(Value::as_array_mut);
+    let fields = fields.ok_or_else(|| Error::corrupt("the table's schema has no fields"))?;
+    let mut altered = AlteredColumns::default();
+    let allowed = Evolve { add: true, widen: true };
+    let mut evolving = Evolving::new(snapshot, allowed)?;
+    let is_mapped = snapshot.kernel().table_configuration().column_mapping_mode() != ColumnMappingMode::None;
+    if renames && !is_mapped {
+        evolving.highest = Some(map_columns(fields)?);
+        altered.changes.properties.insert(COLUMN_MAPPING.to_owned(), "name".to_owned());
+        altered.features.push(TableFeature::ColumnMapping);
+    }
+    widen(snapshot, fields, column_types, &mut evolving, &mut altered)?;
+    let mut names = Names::new(snapshot)?;
+    names.drop_columns(fields, drop_columns)?;
+    names.rename(fields, rename_columns)?;
+    names.finish(&mut altered.changes);
+    add(fields, add_columns, &mut evolving)?;
     for (column, comment) in comments {
-        let metadata = metadata_of(&mut schema.tree, column)?;
+        let metadata = metadata_of(fields, column)?;
         match comment.is_empty() {
             true => metadata.remove(COMMENT),
             false => metadata.insert(COMMENT.to_owned(), json!(comment)),
         };
     }
-    Ok(schema.text())
+    if let Some(highest) = evolving.highest {
+        let known = snapshot.properties().get(MAX_COLUMN_ID).cloned();
+        if known != Some(highest.to_string()) {
+            altered.changes.properties.insert(MAX_COLUMN_ID.to_owned(), highest.to_string());
+        }
+    }
+    let after = schema.text();
+    let (before, now): (Value, Value) = (parsed(snapshot.schema_text())?, parsed(&after)?);
+    altered.changes.schema = (before != now).then_some(after);
+    Ok(altered)
+}
+
+fn parsed(text: &str) -> Result<Value> {
+    serde_json::from_str(text).map_err(|e| Error::corrupt(format!("the table's schema can't be read: {e}")))
+}
+
+/// Gives fields their ids, and the names that files have them by: their own. Says which id is the highest.
+fn map_columns(fields: &mut [Value]) -> Result<i64> {
+    let mut highest = 0;
+    for field in fields {
+        map_field(field, &mut highest)?;
+    }
+    Ok(highest)
+}
+
+fn map_field(field: &mut Value, highest: &mut i64) -> Result<()> {
+    let name = name_of(field);
+    *highest += 1;
+    let metadata = metadata_of_field(field)?;
+    metadata.insert(COLUMN_ID.to_owned(), json!(*highest));
+    metadata.insert(PHYSICAL_NAME.to_owned(), json!(name));
+    field.get_mut("type").map_or(Ok(()), |data_type| map_below(data_type, highest))
+}
+
+fn map_below(data_type: &mut Value, highest: &mut i64) -> Result<()> {
+    let Some(data_type) = data_type.as_object_mut() else { return Ok(()) };
+    if let Some(fields) = data_type.get_mut("fields").and_then(Value::as_array_mut) {
+        fields.iter_mut().try_for_each(|field| map_field(field, highest))?;
+    }
+    for name in ["elementType", "keyType", "valueType"] {
+        data_type.get_mut(name).map_or(Ok(()), |below| map_below(below, highest))?;
+    }
+    Ok(())
+}
+
+/// Gives columns wider types.
+fn widen(
+    snapshot: &Snapshot,
+    fields: &mut [Value],
+    types: &BTreeMap<String, DataType>,
+    evolving: &mut Evolving<'_>,
+    altered: &mut AlteredColumns,
+) -> Result<()> {
+    let mut widens = false;
+    for (name, wanted) in types {
+        let named = |error: Error| error.at(TYPE.to(format!("{name}={}", print_type(wanted))));
+        let at = position(fields, name).map_err(named)?;
+        let known = snapshot.columns().logical().field(at);
+        let before = fields[at].get("type").cloned().unwrap_or_default();
+        let wanted_json = json_field("x", &table_types(&one_column(wanted), None)?.field(0).data_type().clone())?;
+        if before == wanted_json["type"] {
+            continue;
+        }
+        let is_fixed = snapshot.partition_columns().contains(name) || snapshot.key().contains(name);
+        let was_allowed = std::mem::replace(&mut evolving.allows_widening, true);
+        evolving.field(&mut fields[at], known, wanted, is_fixed).map_err(named)?;
+        evolving.allows_widening = was_allowed;
+        if fields[at].get("type") != Some(&wanted_json["type"]) {
+            let advice = "a type becomes one that holds all of its values: int a bigint, float a double, a decimal one with more \
+                          digits before and after the point; for others, copy the table to a new one";
+            let message = format!("a column of type {} can't get this type", print_type(known.data_type()));
+            return Err(named(Error::unsupported(message).advice(advice)));
+        }
+        widens = true;
+    }
+    if widens && !evolving.allows_widening {
+        altered.changes.properties.insert(TYPE_WIDENING.to_owned(), "true".to_owned());
+        altered.features.push(TableFeature::TypeWidening);
+    }
+    Ok(())
+}
+
+fn one_column(data_type: &DataType) -> Schema {
+    Schema::new(vec![Field::new("x", data_type.clone(), true)])
+}
+
+/// Adds columns behind the others, with their metadata.
+fn add(fields: &mut Vec<Value>, added: &[Field], evolving: &mut Evolving<'_>) -> Result<()> {
+    table_types(&Schema::new(added.to_vec()), None)?;
+    for field in added {
+        let named = |error: Error| error.at(ADD_COLUMN.to(field.name().clone()));
+        if position(fields, field.name()).is_ok() {
+            return Err(named(Error::usage(format!("the table has a column {:?} already", field.name())))
+                .advice("leave it out, or choose another name"));
+        }
+        if !field.is_nullable() {
+            let advice = "leave NOT NULL out: the rows of the table have no value of it";
+            return Err(named(Error::unsupported("a new column that is never null").advice(advice)));
+        }
+        let beside = named_fields(fields.iter().map(name_of));
+        let mut json = evolving.added(field, &beside).map_err(named)?;
+        let metadata = metadata_of_field(&mut json)?;
+        for (name, value) in field.metadata() {
+            metadata.insert(name.clone(), json!(value));
+        }
+        fields.push(json);
+    }
+    Ok(())
+}
+
+/// The name of a field of the log's schema.
+pub(super) fn name_of(field: &Value) -> String {
+    field["name"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The place of a column in the log's schema.
+pub(super) fn position(fields: &[Value], column: &str) -> Result<usize> {
+    fields.iter().position(|field| name_of(field) == column).ok_or_else(|| {
+        let names: Vec<String> = fields.iter().map(name_of).collect();
+        let error = Error::not_found(format!("the table has no column {column:?}"));
+        match lakerace_format::suggestions::nearest(column, names.iter().map(String::as_str)) {
+            Some(near) => error.advice(format!("did you mean {near}?")),
+            None => error.advice(format!("it has {}", names.join(", "))),
+        }
+    })
+}
+
+/// Gives a column of the log's schema another name.
+pub(super) fn set_name(fields: &mut [Value], at: usize, name: &str) -> Result<()> {
+    let names = fields.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, field)| name_of(field));
+    for other in names {
+        if other.eq_ignore_ascii_case(name) {
+            return Err(Error::usage(format!("the table has a column {other:?} already"))
+                .at(RENAME.to(format!("{}={name}", name_of(&fields[at]))))
+                .advice("choose another name; names of a Delta table have no case"));
+        }
+    }
+    check_name(&Field::new(name, DataType::Null, true), true)?;
+    let field = fields[at].as_object_mut().ok_or_else(|| Error::corrupt("a field of the table's schema is none"))?;
+    field.insert("name".to_owned(), json!(name));
+    Ok(())
 }
 
 /// The metadata of a column in a schema of the log.
-fn metadata_of<'a>(schema: &'a mut Value, column: &str) -> Result<&'a mut serde_json::Map<String, Value>> {
-    let fields = schema.get_mut("fields").and_then(Value::as_array_mut);
-    let fields = fields.ok_or_else(|| Error::corrupt("the table's schema has no fields"))?;
-    let name = |field: &Value| field["name"].as_str().unwrap_or_default().to_owned();
-    let Some(at) = fields.iter().position(|field| name(field) == column) else {
-        let names: Vec<String> = fields.iter().map(name).collect();
-        let error = Error::not_found(format!("the table has no column {column:?}"));
-        return Err(match nearest(column, names.iter().map(String::as_str)) {
-            Some(near) => error.advice(format!("did you mean {near}?")),
-            None => error.advice(format!("it has {}", names.join(", "))),
-        });
-    };
+fn metadata_of<'a>(fields: &'a mut [Value], column: &str) -> Result<&'a mut Map<String, Value>> {
+    let at = position(fields, column)?;
     metadata_of_field(&mut fields[at])
 }

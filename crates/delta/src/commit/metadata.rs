@@ -21,6 +21,8 @@ pub(crate) struct Changes {
     pub properties: BTreeMap<String, String>,
     /// Properties that go.
     pub removed: BTreeSet<String>,
+    /// The columns that files are divided by, where their names change.
+    pub partition_columns: Option<Vec<String>>,
 }
 
 /// An action that gives a table this metadata, changed so.
@@ -34,7 +36,7 @@ pub(crate) fn metadata_action(table: &Table, metadata: &Metadata, changes: &Chan
         "description": metadata.description(),
         "format": { "provider": metadata.format_provider(), "options": metadata.format_options() },
         "schemaString": changes.schema.as_ref().unwrap_or(metadata.schema_string()),
-        "partitionColumns": metadata.partition_columns(),
+        "partitionColumns": changes.partition_columns.as_deref().unwrap_or(metadata.partition_columns()),
         "createdTime": metadata.created_time(),
         "configuration": configuration,
     }});

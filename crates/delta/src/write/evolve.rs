@@ -58,7 +58,7 @@ impl Evolved {
 }
 
 /// The highest id that a column has.
-const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
+pub(crate) const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 
 /// True where rows of a type may widen a column of a table. Columns of the partitions and of the key, by default the table's own, may
 /// not.

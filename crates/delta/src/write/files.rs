@@ -26,6 +26,7 @@ use super::published::{AddedFile, Published};
 use super::statistics::Statistics;
 use crate::Table;
 use crate::commit::Targets;
+use crate::constraint::RowChecks;
 use crate::kernel::error::from_kernel;
 use crate::paths::{CHANGE_FILE, CHANGE_FOLDER, DATA_FILE, file_name};
 
@@ -59,6 +60,8 @@ pub(crate) struct DataFiles {
     number: usize,
     random: u128,
     is_of_changes: bool,
+    /// The table's constraints, where rows are new.
+    checks: Option<RowChecks>,
 }
 
 /// The partition columns of batches.
@@ -114,7 +117,14 @@ impl DataFiles {
             number: 0,
             random: rand::random(),
             is_of_changes: false,
+            checks: None,
         })
+    }
+
+    /// Checks the rows by constraints. Rows that a table has already are written again without.
+    pub fn checked_by(mut self, checks: Option<RowChecks>) -> Self {
+        self.checks = checks;
+        self
     }
 
     /// For change files in place of data files: the log knows no statistics of them.
@@ -135,6 +145,9 @@ impl DataFiles {
     fn write_rows(&mut self, batch: &RecordBatch) -> Result<()> {
         if batch.num_rows() == 0 {
             return Ok(());
+        }
+        if let Some(checks) = &self.checks {
+            checks.check(batch)?;
         }
         let rows = self.fit.fit(batch)?;
         let Some(partitions) = &self.partitions else {

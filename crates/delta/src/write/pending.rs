@@ -101,6 +101,7 @@ impl FileWriter {
             None => options.clone(),
         };
         let files = DataFiles::new(table, schema, &targets, state, &options).map_err(named)?;
+        let files = files.checked_by(commit.row_checks(schema, &targets).map_err(named)?);
         Ok(Self { files, by_key })
     }
 

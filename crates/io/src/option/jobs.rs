@@ -13,7 +13,7 @@ pub struct JobDefinition {
     pub python: &'static str,
 }
 
-/// Sets and unsets properties of a table.
+/// Changes the columns, properties and constraints of a table.
 pub static ALTER: JobDefinition = JobDefinition { name: "alter", arguments: "TABLE", python: "Table.alter" };
 /// Merges small files of a table.
 pub static COMPACT: JobDefinition = JobDefinition { name: "compact", arguments: "TABLE", python: "Table.compact" };

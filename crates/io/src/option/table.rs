@@ -169,6 +169,18 @@ options! {
     SET = new("set", Pairs, "alter");
     /// A property to be removed.
     UNSET = new("unset", Names, "alter");
+    /// A column to be added: its name and its type.
+    ADD_COLUMN = new("add_column", Text, "alter").keyword("add_columns");
+    /// A column's new name.
+    RENAME = new("rename", Pairs, "alter");
+    /// A column to be dropped.
+    DROP = new("drop", Names, "alter");
+    /// A column's wider type.
+    TYPE = new("type", Pairs, "alter").keyword("types");
+    /// A column's comment.
+    COMMENT = new("comment", Pairs, "alter").keyword("comments");
+    /// A condition that every row of a table is to fulfil.
+    CONSTRAINT = new("constraint", Pairs, "alter").keyword("constraints");
     /// The size of new files.
     TARGET_SIZE = new("target_size", Bytes, "compact");
     /// Columns that rows are sorted by.
@@ -179,8 +191,8 @@ options! {
     AUTO = new("auto", Flag, "compact");
     /// How long removed files stay.
     RETAIN = new("retain", Time, "vacuum");
-    /// Print what would be removed.
-    DRY_RUN = new("dry_run", Flag, "vacuum");
+    /// Tell what would be done, and do nothing.
+    DRY_RUN = new("dry_run", Flag, "alter vacuum");
     /// Accept a retention below the table's own.
     ALLOW_SHORT_RETENTION = new("allow_short_retention", Flag, "vacuum");
     /// Read all values.

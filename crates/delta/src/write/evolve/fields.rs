@@ -15,15 +15,17 @@ use crate::write::strict::{pair, refuse_duplicates};
 use crate::write::types::table_type;
 
 /// The metadata of a field that has its id, and its name in files.
-const COLUMN_ID: &str = "delta.columnMapping.id";
-const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
+pub(crate) const COLUMN_ID: &str = "delta.columnMapping.id";
+pub(crate) const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
 /// The metadata of a field that has the types it had before.
 const TYPE_CHANGES: &str = "delta.typeChanges";
 
 /// A schema on its way from a table's to one that takes a source.
-pub(super) struct Evolving<'a> {
+pub(crate) struct Evolving<'a> {
     snapshot: &'a Snapshot,
     allowed: Evolve,
+    /// Whether the table allows types to be widened.
+    pub allows_widening: bool,
     /// The highest id of a column, where the table maps its columns.
     pub highest: Option<i64>,
     /// Whether anything is new.
@@ -39,7 +41,8 @@ impl<'a> Evolving<'a> {
             let id = text.and_then(|id| id.parse::<i64>().ok());
             highest = Some(id.ok_or_else(|| Error::corrupt(format!("the table lacks {MAX_COLUMN_ID}")))?);
         }
-        Ok(Self { snapshot, allowed, highest, has_changed: false })
+        let allows_widening = allows_widening(snapshot);
+        Ok(Self { snapshot, allowed, allows_widening, highest, has_changed: false })
     }
 
     /// A field that the table has: its type becomes one that holds the source's, too. That of a fixed one, of the key or of
@@ -158,7 +161,7 @@ impl<'a> Evolving<'a> {
     }
 
     fn check_widening(&self) -> Result<()> {
-        if allows_widening(self.snapshot) {
+        if self.allows_widening {
             return Ok(());
         }
         Err(Error::unsupported("the table does not allow its types to be widened (delta.enableTypeWidening)")
@@ -167,7 +170,7 @@ impl<'a> Evolving<'a> {
 }
 
 /// True of a table whose columns may get wider types.
-pub(super) fn allows_widening(snapshot: &Snapshot) -> bool {
+pub(crate) fn allows_widening(snapshot: &Snapshot) -> bool {
     let configuration = snapshot.kernel().table_configuration();
     let features = [TableFeature::TypeWidening, TableFeature::TypeWideningPreview];
     features.iter().any(|feature| configuration.is_feature_enabled(feature))
@@ -226,7 +229,7 @@ fn check_added(snapshot: &Snapshot, data_type: &DataType) -> Result<()> {
 }
 
 /// A nullable field as schemas in the log have it.
-pub(super) fn json_field(name: &str, data_type: &DataType) -> Result<Value> {
+pub(crate) fn json_field(name: &str, data_type: &DataType) -> Result<Value> {
     let field = Field::new(name, data_type.clone(), true);
     let kernel: StructField = (&field).try_into_kernel().map_err(|e| Error::from_source(ErrorKind::Unsupported, e))?;
     serde_json::to_value(kernel).map_err(Error::unexpected)

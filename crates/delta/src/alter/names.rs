@@ -1,0 +1,163 @@
+//! Columns that get other names or go, and what else of a table names them.
+
+use std::collections::BTreeMap;
+
+use delta_kernel::expressions::ColumnName;
+use lakerace_io::option::{DROP, RENAME, SET, UNSET};
+use lakerace_io::{Error, Result};
+use serde_json::Value;
+
+use super::columns::{name_of, position, set_name};
+use crate::Snapshot;
+use crate::changes::FEED_COLUMNS;
+use crate::commit::Changes;
+use crate::constraint::{CONSTRAINT, constraints};
+use crate::snapshot::KEY_PROPERTY;
+use crate::write::evolve::fields::PHYSICAL_NAME;
+
+/// The property that names the columns with statistics.
+const STATISTICS_COLUMNS: &str = "delta.dataSkippingStatsColumns";
+
+/// The parts of a table that name its columns.
+pub(super) struct Names<'a> {
+    snapshot: &'a Snapshot,
+    partition_columns: Vec<String>,
+    key: Vec<String>,
+    statistics: Option<Vec<ColumnName>>,
+    /// Names in files of the columns that the table is clustered by.
+    clustering: Vec<String>,
+    /// The columns of constraints, with their names.
+    constrained: Vec<(String, String)>,
+    has_changed: bool,
+}
+
+impl<'a> Names<'a> {
+    pub fn new(snapshot: &'a Snapshot) -> Result<Self> {
+        let statistics = snapshot.properties().get(STATISTICS_COLUMNS).cloned();
+        let statistics = statistics.map(|list| ColumnName::parse_column_name_list(list).unwrap_or_default());
+        let mut constrained = Vec::new();
+        for constraint in constraints(snapshot)? {
+            let columns = constraint.columns(snapshot.schema())?;
+            constrained.extend(columns.into_iter().map(|column| (column, constraint.name().to_owned())));
+        }
+        Ok(Self {
+            snapshot,
+            partition_columns: snapshot.partition_columns(),
+            key: snapshot.key(),
+            statistics,
+            clustering: Vec::new(),
+            constrained,
+            has_changed: false,
+        })
+    }
+
+    /// Takes columns out of a schema of the log.
+    pub fn drop_columns(&mut self, fields: &mut Vec<Value>, columns: &[String]) -> Result<()> {
+        if columns.is_empty() {
+            return Ok(());
+        }
+        let physical = self
+            .snapshot
+            .table()
+            .kernel(|engine| self.snapshot.kernel().get_physical_clustering_columns(engine))?
+            .unwrap_or_default();
+        self.clustering = physical.iter().filter_map(|column| column.path().first().cloned()).collect();
+        for column in columns {
+            let named = |error: Error| error.at(DROP.to(column.clone()));
+            let at = position(fields, column).map_err(named)?;
+            self.check_drop(column, &fields[at]).map_err(named)?;
+            fields.remove(at);
+            if let Some(statistics) = &mut self.statistics {
+                statistics.retain(|known| known.path().first() != Some(column));
+            }
+        }
+        if fields.iter().all(|field| self.partition_columns.contains(&name_of(field))) {
+            return Err(Error::unsupported("dropping all columns but those that divide the files")
+                .at(DROP.to(columns.join(",")))
+                .advice("keep one"));
+        }
+        self.has_changed = true;
+        Ok(())
+    }
+
+    fn check_drop(&self, column: &String, field: &Value) -> Result<()> {
+        let refuse = |what: String, advice: String| Err(Error::unsupported(what).advice(advice));
+        if self.partition_columns.contains(column) {
+            let advice = "copy the table to a new one that is divided by other columns".to_owned();
+            return refuse("the files of the table are divided by the column".to_owned(), advice);
+        }
+        if self.key.contains(column) {
+            let advice = format!("give the table another key first: {}", SET.to(format!("{KEY_PROPERTY}=…")));
+            return refuse(format!("the column is of the table's key ({KEY_PROPERTY})"), advice);
+        }
+        let stored = field["metadata"][PHYSICAL_NAME].as_str().unwrap_or(column);
+        if self.clustering.iter().any(|known| known == stored) {
+            let advice = "cluster the table by other columns first, with an engine that does".to_owned();
+            return refuse("the table is clustered by the column".to_owned(), advice);
+        }
+        self.check_constraints(column)
+    }
+
+    fn check_constraints(&self, column: &String) -> Result<()> {
+        match self.constrained.iter().find(|(known, _)| known == column) {
+            None => Ok(()),
+            Some((_, constraint)) => Err(Error::unsupported(format!("the constraint {constraint} uses the column"))
+                .advice(format!("remove it first: {}", UNSET.to(format!("{CONSTRAINT}{constraint}"))))),
+        }
+    }
+
+    /// Gives columns of a schema of the log their new names. Two may change places.
+    pub fn rename(&mut self, fields: &mut [Value], renames: &BTreeMap<String, String>) -> Result<()> {
+        let mut places = Vec::new();
+        for (old, new) in renames {
+            let named = |error: Error| error.at(RENAME.to(format!("{old}={new}")));
+            places.push((position(fields, old).map_err(named)?, new));
+            self.check_constraints(old).map_err(named)?;
+            if self.snapshot.has_change_feed() && FEED_COLUMNS.contains(&new.as_str()) {
+                let message = format!("a table with a change data feed can't have a column {new:?}");
+                return Err(named(Error::unsupported(message).advice("choose another name")));
+            }
+            if new.contains(',') && self.key.contains(old) {
+                let message = "a column of the key has no comma in its name";
+                return Err(named(Error::unsupported(message).advice("choose another name")));
+            }
+        }
+        // Names that no column can have, so that two may change places.
+        for (number, (at, _)) in places.iter().enumerate() {
+            fields[*at]["name"] = Value::String(format!("\0{number}"));
+        }
+        for (at, new) in places {
+            set_name(fields, at, new)?;
+        }
+        let renamed = |name: &String| renames.get(name).unwrap_or(name).clone();
+        self.partition_columns = self.partition_columns.iter().map(renamed).collect();
+        self.key = self.key.iter().map(renamed).collect();
+        for column in self.statistics.iter_mut().flatten() {
+            if let [first, rest @ ..] = column.path() {
+                let path = std::iter::once(renamed(first)).chain(rest.iter().cloned());
+                *column = ColumnName::new(path.collect::<Vec<_>>());
+            }
+        }
+        self.has_changed |= !renames.is_empty();
+        Ok(())
+    }
+
+    /// Adds what has changed beside the schema.
+    pub fn finish(self, changes: &mut Changes) {
+        if !self.has_changed {
+            return;
+        }
+        if self.partition_columns != self.snapshot.partition_columns() {
+            changes.partition_columns = Some(self.partition_columns);
+        }
+        if self.key != self.snapshot.key() {
+            changes.properties.insert(KEY_PROPERTY.to_owned(), self.key.join(","));
+        }
+        if let Some(statistics) = self.statistics {
+            let text = statistics.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+            if self.snapshot.properties().get(STATISTICS_COLUMNS) != Some(&text) {
+                changes.properties.insert(STATISTICS_COLUMNS.to_owned(), text);
+            }
+        }
+    }
+}
