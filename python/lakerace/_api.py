@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from lakerace import _lakerace
+from lakerace._filter import with_parameters
 from lakerace._scan import Scan
 from lakerace._sources import is_file, native_source, stored_file
 
@@ -102,6 +103,7 @@ def scan(
     *,
     columns: Sequence[str] | None = None,
     where: str | None = None,
+    params: Sequence[object] | None = None,
     limit: int | None = None,
     at: int | str | datetime | None = None,
     batch_rows: int | Literal["all"] | None = None,
@@ -133,6 +135,7 @@ def scan(
             read once, as named pipes are.
         columns: Names in the order wanted; all by default.
         where: A SQL expression over the columns; rows stay where it is true.
+        params: The values of each `?` in `where`, in order: numbers, texts, bytes, dates, times, booleans or `None`.
         limit: At most this many rows, the first ones.
         at: A version of a Delta table, by its number or by a time; the last one by default. Times without an offset
             are in UTC.
@@ -187,6 +190,7 @@ def copy(
     overlap: int | float | str | None = None,
     columns: Sequence[str] | None = None,
     where: str | None = None,
+    params: Sequence[object] | None = None,
     limit: int | None = None,
     at: int | str | datetime | None = None,
     batch_rows: int | Literal["all"] | None = None,
@@ -383,6 +387,8 @@ _READ_OPTIONS = (
 def _options(arguments: dict[str, Any], *positional: str) -> dict[str, object]:
     """The keyword arguments of a call, as the native half takes them."""
     options = {name: value for name, value in arguments.items() if value is not None and name not in positional}
+    if "params" in options:
+        options["where"] = with_parameters(options.get("where"), options.pop("params"))
     if options.get("batch_rows") == "all":
         options["batch_rows"] = _ALL_ROWS
     for name in ("columns", "bloom_filter", "null_strings"):

@@ -7,6 +7,13 @@ rows that come.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from numbers import Integral, Real
+
+from lakerace import _lakerace
+from lakerace._errors import UsageError
 
 #: Names that a filter names without doubt: of others a dot may be a struct's field.
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -26,3 +33,39 @@ def quoted(name: str) -> str:
 def text(value: str) -> str:
     """A text in a filter."""
     return "'" + value.replace("'", "''") + "'"
+
+
+def with_parameters(where: str | None, params: Sequence[object] | None) -> str | None:
+    """A filter with its parameters in the places of `?`, as constants."""
+    if params is None:
+        return where
+    if where is None:
+        raise UsageError("params: there is no filter for them", advice="give where, too")
+    if isinstance(params, (str, bytes)):
+        raise UsageError("params is a list of values, not one text", advice=f"write [{params!r}]")
+    return _lakerace.with_parameters(where, [_parameter(value) for value in params])
+
+
+def _parameter(value: object) -> tuple[str, str]:
+    """A parameter's type and its text."""
+    if value is None:
+        return "null", ""
+    if isinstance(value, bool):
+        return "boolean", "true" if value else "false"
+    if isinstance(value, Integral):
+        return "number", str(int(value))
+    if isinstance(value, Decimal):
+        return "number", str(value)
+    if isinstance(value, Real):
+        return "number", repr(float(value))
+    if isinstance(value, str):
+        return "text", value
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return "binary", bytes(value).decode("latin-1")
+    if isinstance(value, datetime):
+        return "timestamp", value.isoformat(sep=" ")
+    if isinstance(value, date):
+        return "date", value.isoformat()
+    if isinstance(value, time):
+        return "text", value.isoformat()
+    raise UsageError(f"params: a filter has no value of the type {type(value).__name__}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lakerace import _lakerace
 from lakerace._api import Requests, scan, schema
 from lakerace._errors import Error
+from lakerace._filter import with_parameters
 from lakerace._readable import ReadableRows
 from lakerace._scan import Scan
 from lakerace._sources import native_source
@@ -151,18 +152,24 @@ class Table(ReadableRows):
         return UpsertPlan(*_lakerace.explain_upsert(self._location, native_source(source), options))
 
     def delete(
-        self, where: str, *, enable_deletion_vectors: bool = False, durability: JobDurability | None = None
+        self,
+        where: str,
+        *,
+        params: Sequence[object] | None = None,
+        enable_deletion_vectors: bool = False,
+        durability: JobDurability | None = None,
     ) -> Changed:
         """Deletes the rows for which a SQL expression is true. Files are rewritten only where the table has no deletion
         vectors; tables that lakerace made get them, and others by `enable_deletion_vectors`.
 
         Args:
             where: The SQL expression.
+            params: The values of each `?` in it, as for :func:`lakerace.scan`.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
             durability: Durability of files of this machine, as for :func:`lakerace.copy`.
         """
         options = {"enable_deletion_vectors": enable_deletion_vectors, **self._writing(durability)}
-        return _changed(_lakerace.delete(self._location, where, options))
+        return _changed(_lakerace.delete(self._location, with_parameters(where, params) or "", options))
 
     def delete_keys(
         self,
@@ -206,6 +213,7 @@ class Table(ReadableRows):
         sort_by: str | Sequence[str] | None = None,
         zorder: str | Sequence[str] | None = None,
         where: str | None = None,
+        params: Sequence[object] | None = None,
         memory_limit: int | str | None = None,
         auto: bool = False,
         compression: str | None = None,
@@ -222,6 +230,7 @@ class Table(ReadableRows):
             sort_by: Sort the rows of each partition by these columns; all of its files are written anew.
             zorder: Put them along a curve through these columns instead: filters on any of them skip files.
             where: A SQL expression over partition columns: only these partitions.
+            params: The values of each `?` in it, as for :func:`lakerace.scan`.
             memory_limit: Bytes of rows that are sorted in memory, 512 MiB by default; more go to the local disk.
             auto: Leave small files alone where there are fewer than 50. Those of 16 MiB and more are written anew when
                 more than half of their rows are hidden, and those that hide most as soon as all of them hide more than
@@ -239,7 +248,7 @@ class Table(ReadableRows):
             "target_size": target_size,
             "sort_by": _names(sort_by),
             "zorder": _names(zorder),
-            "where": where,
+            "where": with_parameters(where, params),
             "memory_limit": memory_limit,
             "auto": auto,
             "compression": compression,

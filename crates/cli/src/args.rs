@@ -3,6 +3,7 @@
 mod durability;
 mod examples;
 mod files;
+mod filter;
 mod load;
 mod shell;
 mod sync;
@@ -24,6 +25,7 @@ pub(crate) use self::files::{
     ExportArgs, FileStatArgs, FilesArgs, FilesCommand, FilesStore, GetArgs, ImportArgs, LsArgs, MountArgs, MvArgs,
     PutArgs, PutEncoding, RmArgs,
 };
+use self::filter::FilterArgs;
 pub(crate) use self::load::LoadArgs;
 pub(crate) use self::shell::{CompletionsArgs, ManArgs};
 pub(crate) use self::sync::SyncArgs;
@@ -85,7 +87,7 @@ pub(crate) enum Command {
     Upsert(Box<UpsertArgs>),
     /// Delete rows of a Delta table, without rewriting files.
     Delete(Box<DeleteArgs>),
-    /// Set and unset properties of a Delta table.
+    /// Change the columns, properties and constraints of a Delta table.
     Alter(Box<AlterArgs>),
     /// Make few files of a Delta table's many small ones, and drop deleted rows; its rows stay the same.
     Compact(Box<CompactArgs>),
@@ -240,9 +242,8 @@ pub(crate) struct DeleteArgs {
     /// The folder of the table.
     #[arg(value_name = "TABLE")]
     pub(crate) table: String,
-    /// The rows for which this SQL expression is true.
-    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
-    pub(crate) filter: Option<String>,
+    #[command(flatten)]
+    pub(crate) condition: FilterArgs,
     /// The rows that have the key of a row in this file, folder, glob or Delta table, or in `-` (standard input).
     #[arg(long, value_name = "SRC")]
     pub(crate) keys: Option<String>,
@@ -332,9 +333,8 @@ pub(crate) struct ReadArgs {
     /// Columns, in this order. Default: all.
     #[arg(long, value_name = "A,B")]
     pub(crate) columns: Option<CommaList>,
-    /// Only rows for which this SQL expression is true.
-    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
-    pub(crate) filter: Option<String>,
+    #[command(flatten)]
+    pub(crate) condition: FilterArgs,
     /// Read this version of a Delta table. Default: the last one.
     #[arg(long, value_name = "VERSION|TIMESTAMP")]
     pub(crate) at: Option<String>,

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
     }
     let options = CopyOptions {
         // Rows of a batch are those of a checkpoint, here.
-        read: ReadOptions { batch_rows: None, limit: args.limit, ..read_options(&args.input) },
+        read: ReadOptions { batch_rows: None, limit: args.limit, ..read_options(&args.input)? },
         write: write_options(&args.write),
         format: args.write.output_format,
         mode: args.mode,

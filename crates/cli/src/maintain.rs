@@ -81,7 +81,7 @@ fn pairs(given: &[(String, String)], flag: &str, what: &str) -> Result<BTreeMap<
 pub(crate) fn compact(args: &CompactArgs, session: &Session) -> Result<()> {
     let names = |list: &Option<CommaList>| list.as_ref().map(|list| list.0.clone()).unwrap_or_default();
     let mut options = if args.auto { CompactOptions::auto() } else { CompactOptions::default() };
-    options.filter = args.filter.clone();
+    options.filter = args.condition.condition()?;
     let rules = &mut options.rules;
     rules.layout = lakerace::layout(names(&args.sort_by), names(&args.zorder))?;
     rules.target_bytes = args.target_size.unwrap_or(rules.target_bytes);

@@ -12,7 +12,7 @@ pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
     let target = RowTarget { format: args.format, output: args.output.as_deref() };
     // What is wrong with it shows before anything is read.
     target.format()?;
-    let options = ReadOptions { limit: args.limit, ..read_options(&args.input) };
+    let options = ReadOptions { limit: args.limit, ..read_options(&args.input)? };
     let scan = Scan::open(&args.source, &options, &session.job)?;
     if args.explain {
         return explain(&scan, session);
@@ -99,7 +99,7 @@ impl RowTarget<'_> {
     }
 
     /// The file that rows go to; `None`: stdout.
-    fn file(&self) -> Option<&str> {
+    pub(crate) fn file(&self) -> Option<&str> {
         self.output.filter(|target| *target != "-")
     }
 

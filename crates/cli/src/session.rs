@@ -117,10 +117,10 @@ pub(crate) fn job_options(args: &StoreArgs, defaults: RangeOptions) -> JobOption
 }
 
 /// What to read, without a limit.
-pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> ReadOptions {
-    ReadOptions {
+pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> Result<ReadOptions> {
+    Ok(ReadOptions {
         columns: read.columns.as_ref().map(|list| list.0.clone()),
-        filter: read.filter.clone(),
+        filter: read.condition.condition()?,
         at: read.at.clone(),
         batch_rows: read.batch_rows.map(|rows| match rows {
             BatchRows::AtMost(n) => n,
@@ -133,7 +133,7 @@ pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> ReadOp
         column_union: column_union(read.union_columns),
         storage: storage_options(store),
         ..ReadOptions::default()
-    }
+    })
 }
 
 /// Of which files columns are put together.

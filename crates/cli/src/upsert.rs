@@ -20,7 +20,7 @@ pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
         ..row_options(args.key.as_ref(), args.memory_limit)
     };
     let options = UpsertOptions {
-        read: read_options(&args.input),
+        read: read_options(&args.input)?,
         rows,
         partition_by: args.partition_by.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         table_properties: args.table_property.iter().cloned().collect(),
@@ -55,7 +55,7 @@ pub(crate) fn delete(args: &DeleteArgs, session: &Session) -> Result<()> {
     let storage = storage_options(&args.store);
     let changed = {
         let _progress = session.progress();
-        match (&args.keys, &args.filter) {
+        match (&args.keys, args.condition.condition()?) {
             (Some(keys), _) => {
                 let format = args.input_format;
                 let read = ReadOptions { format, csv: csv_options(&args.csv), storage, ..ReadOptions::default() };

@@ -2,9 +2,12 @@
 
 use std::fmt;
 
-use lakerace_format::{FilePlan, ReadPlan, UnitPlan};
+use arrow::datatypes::Schema;
+use lakerace_format::{FilePlan, Predicate, ReadPlan, UnitPlan};
 use lakerace_io::{MinSeekSize, PathProfile, RangeOptions, RequestPlan, Wanted, plan_requests};
 use serde::Serialize;
+
+use crate::filter::{parse_filter, parts as filter_parts};
 
 /// A plan in words, with its price under the chosen and the alternative settings. `Display` is for people,
 /// `Serialize` for `--json`.
@@ -14,6 +17,8 @@ pub struct Explain {
     pub plan: ReadPlan,
     /// The filter as it was written.
     pub filter: Option<String>,
+    /// The parts of the filter, joined by AND, that no statistics can decide: they are worked out row by row.
+    pub row_filters: Vec<String>,
     /// What the path to the files costs, as observed so far.
     pub path: Option<PathProfile>,
     /// The requests under other settings of `min_seek_size`, the chosen one among them.
@@ -64,8 +69,17 @@ impl Explain {
                 alternatives.push(Alternative::new(setting, false, &plan_requests(wanted, &options, profile)));
             }
         }
-        Self { plan, filter, path: wanted.map(|(_, profile)| profile), alternatives }
+        Self { plan, filter, row_filters: Vec::new(), path: wanted.map(|(_, profile)| profile), alternatives }
     }
+}
+
+/// The parts of a filter that no statistics of columns of this schema can decide.
+pub(crate) fn row_filters(filter: &str, schema: &Schema) -> Vec<String> {
+    let is_decided = |part: &String| {
+        let predicate = parse_filter(part).and_then(|part| Predicate::bind(&part, schema));
+        predicate.is_ok_and(|predicate| !predicate.decided_by().is_empty())
+    };
+    filter_parts(filter).into_iter().filter(|part| !is_decided(part)).collect()
 }
 
 impl Alternative {
@@ -101,6 +115,9 @@ impl Explain {
         }
         if let Some(filter) = &self.filter {
             writeln!(f, "where     {filter}")?;
+        }
+        if !self.row_filters.is_empty() {
+            writeln!(f, "by row    {}", self.row_filters.join(" AND "))?;
         }
         if let Some(limit) = request.limit {
             writeln!(f, "limit     {}", count(limit))?;

@@ -2,25 +2,33 @@
 //!
 //! The language is SQL's boolean expressions over the columns of one source: comparisons (`=` or `==`, `<>` or `!=`,
 //! `<`, `<=`, `>`, `>=`), `AND`, `OR`, `NOT`, `IN`, `BETWEEN`, `IS [NOT] NULL|TRUE|FALSE|UNKNOWN`, `[NOT] LIKE|ILIKE …
-//! [ESCAPE …]`, arithmetic, parentheses, and the constants `'text'`, `12`, `1.5`, `1e3`, `TRUE`, `NULL`, `X'00FF'`,
+//! [ESCAPE …]`, `CASE`, `CAST(a AS type)`, `INTERVAL '…'`, functions such as `lower(a)`, arithmetic, parentheses, and the constants `'text'`, `12`, `1.5`, `1e3`, `TRUE`, `NULL`, `X'00FF'`,
 //! `DATE '…'`, `TIMESTAMP '…'`, `TIME '…'`. Names such as `user` and `current_date` are columns, not functions. `"any name"` or `` `any name` `` is a column, as is `a.b` for a struct's field.
 //! What the operators mean is said in [`lakerace_format::predicate`].
 
+mod functions;
+mod parameters;
+
 use lakerace_format::predicate::time::{parse_date, parse_time, parse_timestamp};
-use lakerace_format::{ArithmeticOp, CompareOp, Expr, Literal};
-use lakerace_io::option::WHERE;
+use lakerace_format::{ArithmeticOp, CompareOp, Expr, Literal, ScalarFunction};
+use lakerace_io::option::{PARAM, WHERE};
 use lakerace_io::{Error, Result};
 use sqlparser::ast::{
-    BinaryOperator, DataType, Expr as Sql, Function, FunctionArguments, ObjectName, ObjectNamePart, Spanned,
-    UnaryOperator, Value,
+    AccessExpr, BinaryOperator, DataType, Expr as Sql, Function, FunctionArguments, ObjectName, ObjectNamePart,
+    Spanned, UnaryOperator, Value,
 };
 use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
+pub use parameters::{FilterParameter, with_parameters};
+
 /// A filter longer than this is a mistake: a list this long is better joined with.
 const MAX_BYTES: usize = 1 << 20;
+
+/// A filter longer than this is told as a whole.
+const SPLIT_BYTES: usize = 4096;
 
 /// Parentheses and the like may be nested this deep.
 const MAX_DEPTH: usize = 100;
@@ -42,6 +50,22 @@ pub fn parse_filter(text: &str) -> Result<Expr> {
         thread.join().unwrap_or_else(|_| Err(Error::internal("the SQL parser failed")))
     })
     .map_err(|e| e.at("filter"))
+}
+
+/// The parts of a filter that are joined by AND, as they are written; the whole one where it can't be parsed.
+pub(crate) fn parts(text: &str) -> Vec<String> {
+    // Only short texts: the parser recurses on this thread.
+    if text.len() > SPLIT_BYTES {
+        return vec![text.to_owned()];
+    }
+    let dialect = GenericDialect {};
+    let parsed = Parser::new(&dialect).try_with_sql(text).and_then(|mut parser| parser.parse_expr());
+    match parsed {
+        Ok(Sql::BinaryOp { left, op: BinaryOperator::And, right }) => {
+            chain(*left, &BinaryOperator::And, *right).iter().map(ToString::to_string).collect()
+        }
+        _ => vec![text.to_owned()],
+    }
 }
 
 fn parse(text: &str) -> Result<Expr> {
@@ -141,6 +165,11 @@ fn convert(sql: Sql, depth: usize) -> Result<Expr> {
         Sql::CompoundIdentifier(names) => {
             Ok(Expr::Column(names.into_iter().map(|n| n.value).collect::<Vec<_>>().join(".")))
         }
+        // `user.name`, whose first part is a function of SQL.
+        Sql::CompoundFieldAccess { root, access_chain } => match path(&root, &access_chain) {
+            Some(name) => Ok(Expr::Column(name)),
+            None => Err(unsupported("[…]", at)),
+        },
         // `user`, `current_date` and the like: functions of SQL that are called without parentheses, and of no filter.
         Sql::Function(Function { name: ObjectName(mut parts), args: FunctionArguments::None, .. })
             if parts.len() == 1 && parts[0].as_ident().is_some() =>
@@ -149,6 +178,10 @@ fn convert(sql: Sql, depth: usize) -> Result<Expr> {
                 Some(ObjectNamePart::Identifier(name)) => Ok(Expr::Column(name.value)),
                 _ => Err(Error::internal("a function without a name")),
             }
+        }
+        Sql::Value(value) if parameters::is_place(&value.value) => {
+            let error = Error::usage("a place for a value has none").at(position(at));
+            Err(error.advice(format!("give the value of each ? in order ({PARAM})")))
         }
         Sql::Value(value) => literal(value.value, at).map(Expr::Literal),
         Sql::TypedString(typed) => typed_literal(&typed.data_type, typed.value.value, at).map(Expr::Literal),
@@ -180,8 +213,26 @@ fn convert(sql: Sql, depth: usize) -> Result<Expr> {
             let like = like(inner(expr)?, *pattern, escape_char, true)?;
             Ok(if negated { not(like) } else { like })
         }
-        other => Err(unsupported(&construct(&other), at)),
+        other => functions::computed(other, depth, at),
     }
+}
+
+/// The name of a column and of the fields that lead from it; `None` of other accesses.
+fn path(root: &Sql, access_chain: &[AccessExpr]) -> Option<String> {
+    let mut name = match root {
+        Sql::Identifier(name) => name.value.clone(),
+        Sql::Function(Function { name: ObjectName(parts), args: FunctionArguments::None, .. }) => {
+            let [ObjectNamePart::Identifier(name)] = parts.as_slice() else { return None };
+            name.value.clone()
+        }
+        _ => return None,
+    };
+    for access in access_chain {
+        let AccessExpr::Dot(Sql::Identifier(field)) = access else { return None };
+        name.push('.');
+        name.push_str(&field.value);
+    }
+    Some(name)
 }
 
 fn not(expr: Expr) -> Expr {
@@ -261,6 +312,10 @@ fn binary(left: Box<Sql>, op: BinaryOperator, right: Box<Sql>, depth: usize) -> 
         BinaryOperator::Modulo => Some(A::Modulo),
         _ => None,
     };
+    if op == BinaryOperator::StringConcat {
+        let sides = [convert(*left, depth + 1)?, convert(*right, depth + 1)?];
+        return Ok(functions::call(ScalarFunction::Concat, sides.into()));
+    }
     if compare.is_none() && arithmetic.is_none() {
         return Err(unsupported(&format!("the operator {op}"), left.span().start));
     }

@@ -57,7 +57,7 @@ pub use distributed::{
 };
 pub use explain::{Alternative, Explain};
 pub use files_store::open_files;
-pub use filter::parse_filter;
+pub use filter::{FilterParameter, parse_filter, with_parameters};
 pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
     AlterOptions, Altered, AppTransaction, Changed, Compacted, DeleteOptions, Evolve, FileWriter, Finding,

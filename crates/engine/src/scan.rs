@@ -14,6 +14,7 @@ use crate::checksum::{Checksum, checksum};
 use crate::database::{self, KnownTypes};
 use crate::dataset::{self, Opened};
 use crate::explain::Explain;
+use crate::explain::row_filters;
 use crate::filter::parse_filter;
 use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::options::ReadOptions;
@@ -171,7 +172,9 @@ impl Scan {
     /// The plan in words, and its price under other settings. Sends no request.
     pub fn explain(&self) -> Explain {
         let wanted = self.source.wanted(&self.plan).unwrap_or_default();
-        Explain::new(self.plan.clone(), self.filter.clone(), wanted, &self.job.options().ranges)
+        let explain = Explain::new(self.plan.clone(), self.filter.clone(), wanted, &self.job.options().ranges);
+        let row_filters = self.filter.as_deref().map(|filter| row_filters(filter, &self.source.schema()));
+        Explain { row_filters: row_filters.unwrap_or_default(), ..explain }
     }
 
     /// The least and the greatest value of a column, where metadata tell them exactly and there is neither a filter nor a limit.

@@ -55,6 +55,59 @@ pub enum Expr {
         /// ILIKE.
         case_insensitive: bool,
     },
+    /// A function of values.
+    Call {
+        /// Which.
+        function: ScalarFunction,
+        /// Its arguments, in order.
+        arguments: Vec<Expr>,
+    },
+    /// A value as another type.
+    Cast {
+        /// The value.
+        expr: Box<Expr>,
+        /// The type, as [`crate::schema_text`] writes it.
+        data_type: String,
+        /// A value that does not fit becomes null, where it else is an error.
+        is_lenient: bool,
+    },
+    /// The value of the first branch whose condition is true; null where there is none.
+    Case {
+        /// Conditions and values.
+        branches: Vec<(Expr, Expr)>,
+        /// The value where no condition is true.
+        otherwise: Option<Box<Expr>>,
+    },
+}
+
+/// A function of values. All are null where an argument is null, but for [`ScalarFunction::Coalesce`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ScalarFunction {
+    /// The first argument that is not null.
+    Coalesce,
+    /// Text in lower case.
+    Lower,
+    /// Text in upper case.
+    Upper,
+    /// Characters of a text from a place on, the first one being 1; a third argument says how many. A negative place counts from the
+    /// end.
+    Substr,
+    /// The number of characters of a text.
+    Length,
+    /// Text without blanks, or without the characters of the second argument, at both ends.
+    Trim,
+    /// The same at the start alone.
+    TrimStart,
+    /// The same at the end alone.
+    TrimEnd,
+    /// Texts one after the other.
+    Concat,
+    /// The start of the unit of time that an instant is in: `date_trunc('month', t)`. In UTC.
+    DateTrunc,
+    /// A part of a date or time: `date_part('year', t)`. In UTC.
+    DatePart,
+    /// True of a text in which a regular expression is found; a third argument has flags, `i` for letters without case.
+    RegexpLike,
 }
 
 /// A comparison operator.
@@ -104,6 +157,15 @@ pub enum Literal {
     Binary(Vec<u8>),
     /// DATE '2024-02-29': days since 1970-01-01.
     Date(i32),
+    /// INTERVAL '…': a span of time in calendar months, days and nanoseconds, which are added one after the other.
+    Interval {
+        /// Months.
+        months: i32,
+        /// Days.
+        days: i32,
+        /// Nanoseconds.
+        nanoseconds: i64,
+    },
     /// TIMESTAMP '…': nanoseconds since 1970-01-01 00:00:00 (UTC where an offset was given).
     Timestamp {
         /// Nanoseconds.

@@ -52,7 +52,7 @@ pub use csv::{CSV, TBL};
 pub use deleted_rows::DeletedRows;
 pub use duplicates::refuse_to_write_duplicates;
 pub use exec::is_large_row;
-pub use expr::{ArithmeticOp, CompareOp, Expr, Literal};
+pub use expr::{ArithmeticOp, CompareOp, Expr, Literal, ScalarFunction};
 pub use file_format::{CheckSchema, CreateFile, FileFormat, OpenFiles, OpenOptions};
 pub use fixed_sizes::warn_of_fixed_sizes;
 pub use foreign_arrays::{checked_batch, with_plain_nulls};

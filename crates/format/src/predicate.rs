@@ -13,10 +13,16 @@
 //! - Text literals become dates, times or timestamps beside such columns. A timestamp without an offset is taken as UTC
 //!   beside a column with a time zone; a date is its midnight.
 //! - `/` always gives a 64-bit float (`5 / 2` is 2.5); `/` and `%` by zero give null; integer overflow is an error.
+//! - A function is null where an argument is, but for `coalesce`. Upper and lower case are those of Unicode. `length` and `substr` count
+//!   characters. `date_trunc` and `date_part` know UTC alone, whatever the zone of a column. A number that is cast to an integer is cut
+//!   towards zero. An interval that is added to a date gives a timestamp.
+//! - A text literal beside a column of numbers is the number that it writes.
 //! - Column names are matched exactly; `a.b` is the column of that name, or else field `b` of the struct `a`.
 
 mod arithmetic;
 mod bind;
+mod call;
+mod date_trunc;
 pub(crate) mod decimal;
 mod evaluate;
 mod kernels;
@@ -29,13 +35,13 @@ mod value;
 
 use std::sync::Arc;
 
-use arrow::array::BooleanArray;
+use arrow::array::{ArrayRef, BooleanArray};
 use arrow::datatypes::{DataType, Schema};
 use arrow::record_batch::RecordBatch;
 use lakerace_io::Result;
 
 pub(crate) use self::bind::find_column;
-use self::node::Node;
+use self::node::{Node, Scalar};
 pub use self::prune::{Bounds, ColumnStatistics};
 pub use self::value::{Value, array_of};
 use crate::Expr;
@@ -46,6 +52,41 @@ pub struct Predicate {
     node: Node,
     columns: Vec<Arc<ColumnRef>>,
     roots: Vec<usize>,
+}
+
+/// A value for each row: an expression bound to a schema.
+#[derive(Debug, Clone)]
+pub struct RowValue {
+    scalar: Scalar,
+    data_type: DataType,
+    roots: Vec<usize>,
+}
+
+impl RowValue {
+    /// Checks `expr` against `schema`, as [`Predicate::bind`] does.
+    pub fn bind(expr: &Expr, schema: &Schema) -> Result<Self> {
+        let (scalar, data_type) = bind::bind_value(expr, schema)?;
+        let mut roots = Vec::new();
+        scalar.visit_columns(&mut |column| roots.push(column.root));
+        roots.sort_unstable();
+        roots.dedup();
+        Ok(Self { scalar, data_type, roots })
+    }
+
+    /// The type of its values.
+    pub fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    /// The indices of the top-level columns that it needs, ascending, in the schema that it was bound to.
+    pub fn columns(&self) -> &[usize] {
+        &self.roots
+    }
+
+    /// Its values in a batch, which has the columns of [`Self::columns`] by name.
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+        evaluate::values(&self.scalar, batch)
+    }
 }
 
 /// A column, or a field of a struct column, that a filter uses.

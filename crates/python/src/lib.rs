@@ -6,6 +6,7 @@ mod convert;
 mod definitions;
 mod errors;
 mod files;
+mod filter;
 mod foreign_stream;
 mod interrupt;
 mod jobs;
@@ -61,6 +62,7 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stream::Stream>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(definitions::option_definitions, module)?)?;
+    module.add_function(wrap_pyfunction!(filter::with_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::copy, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::sync, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::upsert, module)?)?;

@@ -152,7 +152,7 @@ impl<'py> Keywords<'py> {
             columns: self.texts("columns")?,
             filter: self.get("where")?,
             limit: self.get("limit")?,
-            at: self.at()?,
+            at: self.at("at")?,
             batch_rows: self.positive("batch_rows")?,
             format: self.parsed("format", str::parse)?,
             csv: CsvOptions {
@@ -173,8 +173,8 @@ impl<'py> Keywords<'py> {
     }
 
     /// A version by its number or by a timestamp; the engine parses the text.
-    fn at(&self) -> PyResult<Option<String>> {
-        let Some(at) = self.get::<Bound<'py, PyAny>>("at")? else { return Ok(None) };
+    fn at(&self, name: &str) -> PyResult<Option<String>> {
+        let Some(at) = self.get::<Bound<'py, PyAny>>(name)? else { return Ok(None) };
         if at.hasattr("isoformat")? {
             at.call_method0("isoformat")?.extract().map(Some)
         } else {

@@ -35,7 +35,7 @@ const EXAMPLES: [(&str, &[&str]); 18] = [
         "alter",
         &[
             "lakerace alter lake/orders --set delta.enableChangeDataFeed=true",
-            "lakerace alter lake/orders --add-column \"note text\" --constraint known=\"order_id > 0\"",
+            "lakerace alter lake/orders --add-column \"note text\" --constraint known=\"order_id >= 0\"",
         ],
     ),
     ("changes", &["lakerace changes lake/orders --from 1"]),

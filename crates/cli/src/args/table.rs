@@ -4,6 +4,7 @@ use clap::{ArgAction, Args};
 use lakerace::Compression;
 
 use super::durability::{DurabilityArgs, OutputDurabilityArgs};
+use super::filter::FilterArgs;
 use super::{RowFormat, StoreArgs};
 use crate::value::{self, CommaList};
 
@@ -62,9 +63,8 @@ pub(crate) struct CompactArgs {
     /// Put the rows of each partition along a curve through these columns: filters on any of them skip files.
     #[arg(long, value_name = "A,B")]
     pub(crate) zorder: Option<CommaList>,
-    /// Only partitions for which this SQL expression is true.
-    #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
-    pub(crate) filter: Option<String>,
+    #[command(flatten)]
+    pub(crate) condition: FilterArgs,
     /// Memory for rows that are sorted; more go to the local disk. Default: 512 MiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,

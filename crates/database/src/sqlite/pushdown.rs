@@ -67,7 +67,7 @@ fn exact(filter: &Expr, columns: &[Typed], parameters: &mut Vec<Value>) -> Optio
             let parts = parts.filter(|parts| !parts.is_empty())?;
             Some(format!("({})", parts.join(" OR ")))
         }
-        Expr::Column(_) | Expr::Literal(_) | Expr::Arithmetic { .. } | Expr::Not(_) | Expr::Like { .. } => None,
+        _ => None,
     }
 }
 

@@ -6,7 +6,7 @@ use arrow::array::types::*;
 use arrow::array::*;
 use arrow::compute::kernels::numeric;
 use arrow::compute::{CastOptions, cast, cast_with_options, nullif};
-use arrow::datatypes::{DataType, i256};
+use arrow::datatypes::{DataType, TimeUnit, i256};
 use lakerace_io::{Error, Result};
 
 use super::kernels::{internal, kernel};
@@ -22,6 +22,8 @@ pub(super) fn arithmetic(op: ArithmeticOp, left: &Operand, right: &Operand) -> R
     let array = if l == &DataType::Null || r == &DataType::Null {
         let rows = if left.is_scalar { right.array.len() } else { left.array.len() };
         new_null_array(&DataType::Null, rows)
+    } else if is_interval(l) || is_interval(r) {
+        with_interval(op, left, right)?
     } else if l == &DataType::Date32 || r == &DataType::Date32 {
         days(op, left, right)?
     } else if op == ArithmeticOp::Divide || l.is_floating() || r.is_floating() {
@@ -65,7 +67,7 @@ fn bytes(operand: &Operand) -> Result<Operand> {
     }
 }
 
-fn converted(operand: &Operand, to: &DataType) -> Result<Operand> {
+pub(super) fn converted(operand: &Operand, to: &DataType) -> Result<Operand> {
     if operand.array.data_type() == to {
         return Ok(operand.clone());
     }
@@ -125,6 +127,25 @@ fn days(op: ArithmeticOp, left: &Operand, right: &Operand) -> Result<ArrayRef> {
     }
     let sum = converted(&Operand { array: sum, is_scalar: false }, &DataType::Int32)?;
     internal(cast(&sum.array, &DataType::Date32))
+}
+
+/// Whether values are spans of time.
+pub(super) fn is_interval(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Interval(_))
+}
+
+/// A span of time added to or taken from an instant. A date becomes a timestamp.
+fn with_interval(op: ArithmeticOp, left: &Operand, right: &Operand) -> Result<ArrayRef> {
+    let (instant, interval) = if is_interval(left.array.data_type()) { (right, left) } else { (left, right) };
+    let unit = match instant.array.data_type() {
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => TimeUnit::Nanosecond,
+        _ => TimeUnit::Microsecond,
+    };
+    let zone = match instant.array.data_type() {
+        DataType::Timestamp(_, zone) => zone.clone(),
+        _ => None,
+    };
+    numbers(op, &converted(instant, &DataType::Timestamp(unit, zone))?, interval)
 }
 
 fn compare_floats(op: CompareOp, left: &Operand, right: &Operand) -> BooleanArray {

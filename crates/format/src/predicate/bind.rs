@@ -1,5 +1,7 @@
 //! From expressions to conditions: names resolved, types checked, literals converted once.
 
+mod calls;
+
 use std::sync::Arc;
 
 use arrow::array::types::*;
@@ -24,6 +26,14 @@ pub(super) fn bind(expr: &Expr, schema: &Schema) -> Result<Node> {
     Binder { schema }.condition(expr, 0)
 }
 
+/// An expression as a value for each row, and the type of its values.
+pub(super) fn bind_value(expr: &Expr, schema: &Schema) -> Result<(Scalar, DataType)> {
+    let binder = Binder { schema };
+    let scalar = binder.scalar(expr, 0)?;
+    let data_type = binder.type_of(&scalar)?;
+    Ok((scalar, data_type))
+}
+
 /// What values can be compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
@@ -34,6 +44,7 @@ enum Class {
     Binary,
     Instant,
     Time,
+    Interval,
     Other,
 }
 
@@ -65,9 +76,18 @@ impl Binder<'_> {
             Expr::IsNull(inner) => Ok(Node::IsNull(self.scalar(inner, depth + 1)?)),
             Expr::Compare { op, left, right } => self.compare(*op, left, right, depth + 1),
             Expr::In { expr, list } => self.is_in(expr, list, depth + 1),
+            Expr::Call { .. } | Expr::Cast { .. } | Expr::Case { .. } => {
+                let scalar = self.scalar(expr, depth + 1)?;
+                match class(&scalar) {
+                    Class::Boolean => fold(Node::Truth(scalar)),
+                    Class::Null => Ok(Node::Constant(None)),
+                    _ => Err(Error::invalid(format!("{} is not a condition", words(&scalar)))),
+                }
+            }
             Expr::Like { expr, pattern, escape, case_insensitive } => {
                 let Expr::Column(name) = expr.as_ref() else {
-                    return Err(Error::unsupported("LIKE needs a column on its left side"));
+                    let pattern = Pattern::new(pattern, *escape, *case_insensitive).map_err(Error::invalid)?;
+                    return self.like(expr, pattern, depth + 1);
                 };
                 let column = self.column(name)?;
                 if !is_text(&column.data_type) {
@@ -103,6 +123,14 @@ impl Binder<'_> {
                 let (l, r) = (class(&left), class(&right));
                 if l == Class::Null || r == Class::Null {
                     return Ok(Node::Constant(None));
+                }
+                // A column against what is the same for all rows is held against statistics, too.
+                for (column, constant, op) in [(&left, &right, op), (&right, &left, op.flipped())] {
+                    if let (Scalar::Column(column), Some(literal)) = (column, self.folded(constant)?)
+                        && let Ok(place) = place(&literal, &column.data_type)
+                    {
+                        return Ok(compare_at(op, Arc::clone(column), place));
+                    }
                 }
                 let is_comparable = (l == r && l != Class::Other)
                     || matches!((l, r), (Class::Text, Class::Binary) | (Class::Binary, Class::Text));
@@ -178,6 +206,9 @@ impl Binder<'_> {
                 check_arithmetic(*op, &left, &right)?;
                 Ok(Scalar::Arithmetic { op: *op, left: Box::new(left), right: Box::new(right) })
             }
+            Expr::Call { function, arguments } => self.call(*function, arguments, depth + 1),
+            Expr::Cast { expr, data_type, is_lenient } => self.cast(expr, data_type, *is_lenient, depth + 1),
+            Expr::Case { branches, otherwise } => self.case(branches, otherwise.as_deref(), depth + 1),
             condition => Ok(Scalar::Condition(Box::new(self.condition(condition, depth + 1)?))),
         }
     }
@@ -264,8 +295,9 @@ fn check_arithmetic(op: ArithmeticOp, left: &Scalar, right: &Scalar) -> Result<(
         (Class::Instant, Class::Number, Add | Subtract) if is_date(left) => Ok(()),
         (Class::Number, Class::Instant, Add) if is_date(right) => Ok(()),
         (Class::Instant, Class::Instant, Subtract) if is_date(left) && is_date(right) => Ok(()),
+        (Class::Instant, Class::Interval, Add | Subtract) | (Class::Interval, Class::Instant, Add) => Ok(()),
         (Class::Instant, _, _) | (_, Class::Instant, _) => Err(Error::unsupported(format!(
-            "{} and {} can't be combined: days can be added to dates, nothing else",
+            "{} and {} can't be combined: days are added to dates, and intervals to dates and timestamps",
             words(left),
             words(right)
         ))),
@@ -277,8 +309,12 @@ fn is_date(scalar: &Scalar) -> bool {
     match scalar {
         Scalar::Column(column) => plain_type(&column.data_type) == &DataType::Date32,
         Scalar::Constant(array) => array.data_type() == &DataType::Date32,
-        Scalar::Arithmetic { .. } => class(scalar) == Class::Instant,
+        Scalar::Arithmetic { left, right, .. } => {
+            let is_sum = |date: &Scalar, days: &Scalar| is_date(date) && class(days) == Class::Number;
+            is_sum(left, right) || is_sum(right, left)
+        }
         Scalar::Condition(_) => false,
+        Scalar::Call { data_type, .. } => data_type == &DataType::Date32,
     }
 }
 
@@ -292,8 +328,11 @@ fn class(scalar: &Scalar) -> Class {
         Scalar::Column(column) => class_of(&column.data_type),
         Scalar::Constant(array) => class_of(array.data_type()),
         Scalar::Condition(_) => Class::Boolean,
+        Scalar::Call { data_type, .. } => class_of(data_type),
         Scalar::Arithmetic { left, right, .. } => match (class(left), class(right)) {
-            (Class::Instant, Class::Number) | (Class::Number, Class::Instant) => Class::Instant,
+            (Class::Instant, Class::Number | Class::Interval) | (Class::Number | Class::Interval, Class::Instant) => {
+                Class::Instant
+            }
             (Class::Null, _) | (_, Class::Null) => Class::Null,
             _ => Class::Number,
         },
@@ -305,6 +344,7 @@ fn class_of(data_type: &DataType) -> Class {
         DataType::Null => Class::Null,
         DataType::Boolean => Class::Boolean,
         DataType::Time32(_) | DataType::Time64(_) => Class::Time,
+        DataType::Interval(_) => Class::Interval,
         t if t.is_numeric() => Class::Number,
         t if is_text(t) => Class::Text,
         t if is_binary(t) => Class::Binary,
@@ -318,11 +358,13 @@ fn words(scalar: &Scalar) -> String {
         Scalar::Column(column) => format!("column {:?} ({})", column.name(), column.data_type),
         Scalar::Constant(array) => match Value::from_array(array, 0) {
             Some(value) => format!("{} ({})", value.display(array.data_type()), array.data_type()),
+            None if matches!(array.data_type(), DataType::Interval(_)) => "an interval".to_owned(),
             None => "NULL".to_owned(),
         },
         Scalar::Arithmetic { .. } if class(scalar) == Class::Instant => "a computed date".to_owned(),
         Scalar::Arithmetic { .. } => "a computed number".to_owned(),
         Scalar::Condition(_) => "a condition (Boolean)".to_owned(),
+        Scalar::Call { data_type, .. } => format!("a computed value ({data_type})"),
     }
 }
 
@@ -335,6 +377,10 @@ fn constant(literal: &Literal) -> Result<ArrayRef> {
         Literal::Binary(bytes) => Arc::new(BinaryViewArray::from(vec![bytes.as_slice()])),
         Literal::Date(days) => Arc::new(Date32Array::from(vec![*days])),
         Literal::Timestamp { nanoseconds, .. } => return instant(*nanoseconds),
+        Literal::Interval { months, days, nanoseconds } => {
+            let value = IntervalMonthDayNanoType::make_value(*months, *days, *nanoseconds);
+            Arc::new(IntervalMonthDayNanoArray::from(vec![value]))
+        }
         Literal::Float(_) | Literal::LongNumber(_) => {
             Arc::new(Float64Array::from(vec![to_f64(literal).unwrap_or(f64::NAN)]))
         }

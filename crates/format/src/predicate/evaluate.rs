@@ -139,7 +139,20 @@ pub(super) fn scalar_operand(scalar: &Scalar, batch: &RecordBatch) -> Result<Ope
             let (left, right) = (scalar_operand(left, batch)?, scalar_operand(right, batch)?);
             arithmetic(*op, &left, &right)
         }
+        Scalar::Call { call, arguments, .. } => {
+            let arguments = arguments.iter().map(|scalar| scalar_operand(scalar, batch)).collect::<Result<Vec<_>>>()?;
+            call.evaluate(&arguments, batch.num_rows())
+        }
     }
+}
+
+/// A value for each row of a batch.
+pub(super) fn values(scalar: &Scalar, batch: &RecordBatch) -> Result<ArrayRef> {
+    let operand = scalar_operand(scalar, batch)?;
+    if !operand.is_scalar {
+        return Ok(operand.array);
+    }
+    internal(take(&operand.array, &UInt32Array::from(vec![0; batch.num_rows()]), None))
 }
 
 fn broadcast(values: BooleanArray, is_scalar: bool, rows: usize) -> Result<BooleanArray> {
@@ -255,7 +268,7 @@ fn is_in(array: &ArrayRef, values: &[Value]) -> Result<BooleanArray> {
     Ok(BooleanArray::new(bits, array.logical_nulls()))
 }
 
-fn like(array: &ArrayRef, pattern: &Pattern) -> Result<BooleanArray> {
+pub(super) fn like(array: &ArrayRef, pattern: &Pattern) -> Result<BooleanArray> {
     fn run<'a>(array: impl ArrayAccessor<Item = &'a str>, pattern: &Pattern) -> BooleanArray {
         let bits = BooleanBuffer::collect_bool(array.len(), |i| array.is_valid(i) && pattern.matches(array.value(i)));
         BooleanArray::new(bits, array.nulls().cloned())

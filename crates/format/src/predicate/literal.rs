@@ -35,7 +35,14 @@ pub(super) fn place(literal: &Literal, data_type: &DataType) -> Result<Place, St
     match literal {
         Literal::Null => Ok(Place::Null),
         Literal::Boolean(b) if data_type == &DataType::Boolean => Ok(Place::At(Value::Boolean(*b))),
-        Literal::Text(text) => place_text(text, data_type)?.ok_or_else(mismatch),
+        Literal::Text(text) => match place_text(text, data_type)? {
+            Some(place) => Ok(place),
+            // A text is the number that it writes, as a parameter of a filter may be.
+            None => match Literal::number(text.trim()).filter(|_| data_type.is_numeric()) {
+                Some(number) => place_number(&number, data_type).ok_or_else(mismatch),
+                None => Err(mismatch()),
+            },
+        },
         Literal::Binary(bytes) if is_binary(data_type) => Ok(Place::At(Value::Bytes(bytes.clone()))),
         Literal::Number { .. } | Literal::Float(_) | Literal::LongNumber(_) => {
             place_number(literal, data_type).ok_or_else(mismatch)
@@ -103,6 +110,7 @@ pub(super) fn describe(literal: &Literal) -> String {
         Literal::Binary(_) => "bytes".to_owned(),
         Literal::Date(_) => "a date".to_owned(),
         Literal::Timestamp { .. } => "a timestamp".to_owned(),
+        Literal::Interval { .. } => "an interval".to_owned(),
     }
 }
 

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Datum};
+use arrow::datatypes::DataType;
 
 use super::ColumnRef;
+use super::call::Call;
 use super::like::Pattern;
 use super::value::Value;
 use crate::{ArithmeticOp, CompareOp};
@@ -63,6 +65,13 @@ pub(super) enum Scalar {
         right: Box<Scalar>,
     },
     Condition(Box<Node>),
+    /// A function of values.
+    Call {
+        call: Call,
+        arguments: Vec<Scalar>,
+        /// The type of its values.
+        data_type: DataType,
+    },
 }
 
 /// An array, or one value for all rows.
@@ -113,6 +122,11 @@ impl Node {
 }
 
 impl Scalar {
+    /// Visits the columns that it uses.
+    pub fn visit_columns(&self, visit: &mut dyn FnMut(&Arc<ColumnRef>)) {
+        self.visit(true, visit);
+    }
+
     fn visit(&self, with_nulls: bool, visit: &mut dyn FnMut(&Arc<ColumnRef>)) {
         match self {
             Self::Column(column) => visit(column),
@@ -122,6 +136,7 @@ impl Scalar {
                 right.visit(with_nulls, visit);
             }
             Self::Condition(node) => node.visit(with_nulls, visit),
+            Self::Call { arguments, .. } => arguments.iter().for_each(|scalar| scalar.visit(with_nulls, visit)),
         }
     }
 }

@@ -72,6 +72,8 @@ options! {
     COLUMNS = new("columns", Names, READ).spark_option("columns");
     /// A condition on rows.
     WHERE = new("where", Text, "copy scan upsert delete compact").spark_option("where");
+    /// A value for a place in the condition.
+    PARAM = new("param", Text, "copy scan upsert delete compact").keyword("params");
     /// The first rows only.
     LIMIT = new("limit", Number, "copy scan history");
     /// A version of a table.

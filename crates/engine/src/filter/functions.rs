@@ -1,0 +1,237 @@
+//! Functions, casts, branches and intervals of SQL, as expressions.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use lakerace_format::schema_text::parse_type;
+use lakerace_format::{CompareOp, Expr, Literal, ScalarFunction};
+use lakerace_io::{Error, Result};
+use sqlparser::ast::{
+    CaseWhen, CastKind, DataType, Expr as Sql, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Interval,
+    TrimWhereField, Value,
+};
+use sqlparser::tokenizer::Location;
+
+use super::{construct, convert, position, unsupported};
+
+/// Functions that are called by a name and arguments in parentheses.
+const FUNCTIONS: &[(&str, ScalarFunction)] = &[
+    ("coalesce", ScalarFunction::Coalesce),
+    ("ifnull", ScalarFunction::Coalesce),
+    ("lower", ScalarFunction::Lower),
+    ("upper", ScalarFunction::Upper),
+    ("length", ScalarFunction::Length),
+    ("char_length", ScalarFunction::Length),
+    ("concat", ScalarFunction::Concat),
+    ("substr", ScalarFunction::Substr),
+    ("trim", ScalarFunction::Trim),
+    ("btrim", ScalarFunction::Trim),
+    ("ltrim", ScalarFunction::TrimStart),
+    ("rtrim", ScalarFunction::TrimEnd),
+    ("date_trunc", ScalarFunction::DateTrunc),
+    ("date_part", ScalarFunction::DatePart),
+    ("regexp_like", ScalarFunction::RegexpLike),
+    ("regexp_matches", ScalarFunction::RegexpLike),
+];
+
+/// The functions by name, for messages.
+const KNOWN: &str = "coalesce, nullif, lower, upper, length, concat, substr, trim, ltrim, rtrim, date_trunc, date_part, extract, \
+                     regexp_like, now";
+
+/// A value that is computed by a function, or by what SQL has a syntax of its own for.
+pub(super) fn computed(sql: Sql, depth: usize, at: Location) -> Result<Expr> {
+    match sql {
+        Sql::Function(called) => function(called, depth, at),
+        Sql::Cast { kind, expr, data_type, format: None, .. } => cast(&kind, *expr, &data_type, depth, at),
+        Sql::Case { operand, conditions, else_result, .. } => case(operand, conditions, else_result, depth),
+        Sql::Trim { trim_where, trim_what, expr, trim_characters } => {
+            trim(trim_where, trim_what, *expr, trim_characters, depth)
+        }
+        Sql::Substring { expr, substring_from, substring_for, .. } => {
+            let start = substring_from.unwrap_or_else(|| Box::new(Sql::value(Value::Number("1".to_owned(), false))));
+            let parts = [Some(expr), Some(start), substring_for].into_iter().flatten();
+            let arguments = parts.map(|sql| convert(*sql, depth + 1)).collect::<Result<_>>()?;
+            Ok(call(ScalarFunction::Substr, arguments))
+        }
+        Sql::Extract { field, expr, .. } => {
+            let part = Expr::Literal(Literal::Text(field.to_string()));
+            Ok(call(ScalarFunction::DatePart, vec![part, convert(*expr, depth + 1)?]))
+        }
+        Sql::RLike { negated, expr, pattern, .. } => {
+            let arguments = vec![convert(*expr, depth + 1)?, convert(*pattern, depth + 1)?];
+            let found = call(ScalarFunction::RegexpLike, arguments);
+            Ok(if negated { Expr::Not(Box::new(found)) } else { found })
+        }
+        Sql::Interval(span) => interval(span, depth, at),
+        other => Err(unsupported(&construct(&other), at)),
+    }
+}
+
+pub(super) fn call(function: ScalarFunction, arguments: Vec<Expr>) -> Expr {
+    Expr::Call { function, arguments }
+}
+
+/// A function that is called by its name.
+fn function(function: Function, depth: usize, at: Location) -> Result<Expr> {
+    let name = function.name.to_string().to_lowercase();
+    let plain = function.over.is_none() && function.filter.is_none() && function.within_group.is_empty();
+    let FunctionArguments::List(list) = function.args else {
+        return Err(unsupported(&format!("the function {name}"), at));
+    };
+    if !plain || list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
+        return Err(unsupported(&format!("the function {name} over several rows"), at));
+    }
+    let mut arguments = Vec::with_capacity(list.args.len());
+    for argument in list.args {
+        match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(sql)) => arguments.push(convert(sql, depth + 1)?),
+            _ => return Err(unsupported(&format!("an argument of {name} that is no value"), at)),
+        }
+    }
+    match (name.as_str(), arguments.as_slice()) {
+        ("now", []) => now(),
+        // Null is no text to it, where `||` gives null.
+        ("concat", [_, ..]) => {
+            let empty = || Expr::Literal(Literal::Text(String::new()));
+            let parts = arguments.into_iter().map(|part| call(ScalarFunction::Coalesce, vec![part, empty()]));
+            Ok(call(ScalarFunction::Concat, parts.chain([empty()]).collect()))
+        }
+        ("nullif", [value, other]) => {
+            let equal =
+                Expr::Compare { op: CompareOp::Eq, left: Box::new(value.clone()), right: Box::new(other.clone()) };
+            let branches = vec![(equal, Expr::Literal(Literal::Null))];
+            Ok(Expr::Case { branches, otherwise: Some(Box::new(value.clone())) })
+        }
+        _ => match FUNCTIONS.iter().find(|(known, _)| *known == name) {
+            Some((_, function)) => Ok(call(*function, arguments)),
+            None => {
+                Err(unsupported(&format!("the function {name}"), at).advice(format!("those that can be are {KNOWN}")))
+            }
+        },
+    }
+}
+
+/// The time at which the filter is parsed: one for all rows.
+fn now() -> Result<Expr> {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let nanoseconds = i128::try_from(since_1970.as_micros() * 1000).map_err(Error::unexpected)?;
+    Ok(Expr::Literal(Literal::Timestamp { nanoseconds, is_utc: true }))
+}
+
+/// `CAST(a AS int)`, `TRY_CAST(a AS int)`, `a::int`.
+fn cast(kind: &CastKind, sql: Sql, data_type: &DataType, depth: usize, at: Location) -> Result<Expr> {
+    let name = type_name(data_type);
+    parse_type(&name).map_err(|error| error.at(position(at)))?;
+    let is_lenient = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
+    Ok(Expr::Cast { expr: Box::new(convert(sql, depth + 1)?), data_type: name, is_lenient })
+}
+
+/// A type of SQL by the name that schemas have for it.
+fn type_name(data_type: &DataType) -> String {
+    use sqlparser::ast::TimezoneInfo as Zone;
+    match data_type {
+        DataType::Varchar(_)
+        | DataType::CharVarying(_)
+        | DataType::CharacterVarying(_)
+        | DataType::Text
+        | DataType::String(_) => "text".to_owned(),
+        DataType::Timestamp(_, Zone::WithTimeZone | Zone::Tz) => "timestamptz".to_owned(),
+        DataType::Timestamp(None, _) | DataType::TimestampNtz(None) => "timestamp".to_owned(),
+        DataType::DoublePrecision => "double".to_owned(),
+        other => other.to_string().to_lowercase(),
+    }
+}
+
+/// `CASE WHEN a THEN b ELSE c END`, and `CASE a WHEN 1 THEN b END`.
+fn case(
+    operand: Option<Box<Sql>>,
+    conditions: Vec<CaseWhen>,
+    otherwise: Option<Box<Sql>>,
+    depth: usize,
+) -> Result<Expr> {
+    let operand = operand.map(|sql| convert(*sql, depth + 1)).transpose()?;
+    let mut branches = Vec::with_capacity(conditions.len());
+    for CaseWhen { condition, result } in conditions {
+        let condition = convert(condition, depth + 1)?;
+        let condition = match &operand {
+            None => condition,
+            Some(operand) => {
+                Expr::Compare { op: CompareOp::Eq, left: Box::new(operand.clone()), right: Box::new(condition) }
+            }
+        };
+        branches.push((condition, convert(result, depth + 1)?));
+    }
+    let otherwise = otherwise.map(|sql| convert(*sql, depth + 1).map(Box::new)).transpose()?;
+    Ok(Expr::Case { branches, otherwise })
+}
+
+/// `TRIM(a)`, `TRIM(BOTH 'x' FROM a)`, `TRIM(a, 'x')`.
+fn trim(
+    side: Option<TrimWhereField>,
+    what: Option<Box<Sql>>,
+    sql: Sql,
+    characters: Option<Vec<Sql>>,
+    depth: usize,
+) -> Result<Expr> {
+    let function = match side {
+        None | Some(TrimWhereField::Both) => ScalarFunction::Trim,
+        Some(TrimWhereField::Leading) => ScalarFunction::TrimStart,
+        Some(TrimWhereField::Trailing) => ScalarFunction::TrimEnd,
+    };
+    let mut arguments = vec![convert(sql, depth + 1)?];
+    for sql in what.map(|sql| *sql).into_iter().chain(characters.into_iter().flatten()) {
+        arguments.push(convert(sql, depth + 1)?);
+    }
+    Ok(call(function, arguments))
+}
+
+/// `INTERVAL '1 day'`, `INTERVAL '1 day 2 hours'`, `INTERVAL 1 DAY`.
+fn interval(interval: Interval, depth: usize, at: Location) -> Result<Expr> {
+    let wrong = |text: &str| {
+        Error::usage(format!("{text:?} is no interval"))
+            .at(position(at))
+            .advice("write it as INTERVAL '7 days' or INTERVAL 1 MONTH")
+    };
+    if interval.last_field.is_some() {
+        return Err(unsupported("an interval of two units", at));
+    }
+    let value = match convert(*interval.value, depth + 1)? {
+        Expr::Literal(Literal::Text(text)) => text,
+        Expr::Literal(Literal::Number { digits, scale: 0 }) => digits.to_string(),
+        _ => return Err(unsupported("an interval that is no constant", at)),
+    };
+    let text = match interval.leading_field {
+        Some(unit) => format!("{value} {unit}"),
+        None => value,
+    };
+    parse_interval(&text).map(Expr::Literal).ok_or_else(|| wrong(&text))
+}
+
+/// Whole numbers with their units, one after the other.
+fn parse_interval(text: &str) -> Option<Literal> {
+    let (mut months, mut days, mut nanoseconds) = (0i32, 0i32, 0i64);
+    let mut words = text.split_whitespace();
+    while let Some(number) = words.next() {
+        let number: i64 = number.parse().ok()?;
+        let unit = words.next()?.to_lowercase();
+        let small = i32::try_from(number).ok();
+        match unit.strip_suffix('s').unwrap_or(&unit) {
+            "year" => months = months.checked_add(small?.checked_mul(12)?)?,
+            "quarter" => months = months.checked_add(small?.checked_mul(3)?)?,
+            "month" => months = months.checked_add(small?)?,
+            "week" => days = days.checked_add(small?.checked_mul(7)?)?,
+            "day" => days = days.checked_add(small?)?,
+            unit => {
+                let length = match unit {
+                    "hour" => 3_600_000_000_000,
+                    "minute" => 60_000_000_000,
+                    "second" => 1_000_000_000,
+                    "millisecond" => 1_000_000,
+                    "microsecond" => 1_000,
+                    _ => return None,
+                };
+                nanoseconds = nanoseconds.checked_add(number.checked_mul(length)?)?;
+            }
+        }
+    }
+    (!text.trim().is_empty()).then_some(Literal::Interval { months, days, nanoseconds })
+}

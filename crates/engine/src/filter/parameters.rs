@@ -1,0 +1,108 @@
+//! Parameters of filters: values in the place of `?`, as the constants that stand for them.
+
+use std::fmt::Write;
+
+use lakerace_io::option::PARAM;
+use lakerace_io::{Error, Result};
+use sqlparser::ast::Value;
+use sqlparser::dialect::GenericDialect;
+use sqlparser::tokenizer::{Token, Tokenizer};
+
+use super::syntax;
+
+/// A value for a place in a filter.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FilterParameter {
+    /// NULL.
+    Null,
+    /// A boolean.
+    Boolean(bool),
+    /// A number, as it is written: `-12`, `1.5`, `1e3`.
+    Number(String),
+    /// A text. Beside a column of numbers, dates or times it is the value that it writes.
+    Text(String),
+    /// Bytes.
+    Binary(Vec<u8>),
+    /// A date, such as `2024-02-29`.
+    Date(String),
+    /// A timestamp, such as `2024-02-29T23:59:59Z`.
+    Timestamp(String),
+}
+
+impl FilterParameter {
+    /// The constant of SQL that has this value, whatever a text has in it.
+    fn constant(&self) -> Result<String> {
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+        Ok(match self {
+            Self::Null => "NULL".to_owned(),
+            Self::Boolean(value) => value.to_string().to_uppercase(),
+            Self::Number(text) => {
+                if lakerace_format::Literal::number(text).is_none() {
+                    return Err(Error::usage(format!("the parameter {text} is no number that a filter has")));
+                }
+                // A minus after a minus would begin a comment.
+                if text.starts_with(['-', '+']) { format!("({text})") } else { text.clone() }
+            }
+            Self::Text(text) => quoted(text),
+            Self::Binary(bytes) => {
+                let mut hex = String::with_capacity(bytes.len() * 2);
+                for byte in bytes {
+                    write!(hex, "{byte:02X}").map_err(Error::unexpected)?;
+                }
+                format!("X'{hex}'")
+            }
+            Self::Date(text) => format!("DATE {}", quoted(text)),
+            Self::Timestamp(text) => format!("TIMESTAMP {}", quoted(text)),
+        })
+    }
+}
+
+/// The filter with its parameters in the places of `?`, in order.
+///
+/// ```
+/// # fn main() -> lakerace::Result<()> {
+/// use lakerace::{FilterParameter, with_parameters};
+/// let names = [FilterParameter::Text("O'Brien".to_owned())];
+/// assert_eq!(with_parameters("name = ?", &names)?, "name = 'O''Brien'");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// `Usage` where the filter has another number of places than there are parameters, and where it is no SQL.
+pub fn with_parameters(text: &str, parameters: &[FilterParameter]) -> Result<String> {
+    let named = |error: Error| error.at("filter");
+    let dialect = GenericDialect {};
+    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|e| named(syntax(e.into())))?;
+    let mut places = Vec::new();
+    for token in &tokens {
+        match &token.token {
+            Token::Placeholder(name) if name == "?" => places.push((token.span.start.line, token.span.start.column)),
+            Token::Placeholder(name) => {
+                let error = Error::unsupported(format!("the place {name} in a filter"));
+                return Err(named(error.advice("places are written ?, in the order of their values")));
+            }
+            _ => {}
+        }
+    }
+    if places.len() != parameters.len() {
+        let message = format!("the filter has {} places (?) and {} values", places.len(), parameters.len());
+        return Err(named(Error::usage(message).advice(format!("give a value for each place ({PARAM})"))));
+    }
+    let constants = parameters.iter().map(FilterParameter::constant).collect::<Result<Vec<_>>>().map_err(named)?;
+    let mut constants = constants.iter();
+    let (mut whole, mut line, mut column) = (String::with_capacity(text.len()), 1, 1);
+    for c in text.chars() {
+        match places.contains(&(line, column)) {
+            true => whole.push_str(constants.next().map_or("", String::as_str)),
+            false => whole.push(c),
+        }
+        (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
+    }
+    Ok(whole)
+}
+
+/// Whether a value of SQL is a place for a parameter.
+pub(super) fn is_place(value: &Value) -> bool {
+    matches!(value, Value::Placeholder(_))
+}

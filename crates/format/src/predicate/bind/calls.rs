@@ -1,0 +1,309 @@
+//! Functions, casts and branches: their arguments checked, their values brought to one type.
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::DatePart;
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
+use lakerace_io::{Error, Result};
+
+use super::{Binder, Class, class, class_of, fold, words};
+use crate::predicate::call::Call;
+use crate::predicate::date_trunc::DateUnit;
+use crate::predicate::evaluate;
+use crate::predicate::like::Pattern;
+use crate::predicate::node::{Node, Scalar};
+use crate::predicate::time::DAY_NS;
+use crate::predicate::value::plain_type;
+use crate::{Expr, Literal, ScalarFunction};
+
+impl Binder<'_> {
+    /// A function with its arguments.
+    pub(super) fn call(&self, function: ScalarFunction, arguments: &[Expr], depth: usize) -> Result<Scalar> {
+        use ScalarFunction as F;
+        let (least, most) = match function {
+            F::Coalesce => (1, usize::MAX),
+            F::Concat => (2, usize::MAX),
+            F::Lower | F::Upper | F::Length => (1, 1),
+            F::Trim | F::TrimStart | F::TrimEnd => (1, 2),
+            F::Substr | F::RegexpLike => (2, 3),
+            F::DateTrunc | F::DatePart => (2, 2),
+        };
+        if arguments.len() < least || arguments.len() > most {
+            let message = format!("{} has {} arguments", name(function), arguments.len());
+            return Err(Error::usage(message).advice(format!("write it as {}", form(function))));
+        }
+        let bound = |expr: &Expr| self.scalar(expr, depth);
+        let all = || arguments.iter().map(bound).collect::<Result<Vec<Scalar>>>();
+        match function {
+            F::Coalesce => {
+                let values = self.of_one_type(all()?, name(function))?;
+                self.made(Call::Coalesce, values)
+            }
+            F::Lower => self.over_texts(function, Call::Lower, all()?, arguments.len()),
+            F::Upper => self.over_texts(function, Call::Upper, all()?, arguments.len()),
+            F::Length => self.over_texts(function, Call::Length, all()?, arguments.len()),
+            F::Concat => self.over_texts(function, Call::Concat, all()?, arguments.len()),
+            F::Trim => self.over_texts(function, Call::Trim { at_start: true, at_end: true }, all()?, 2),
+            F::TrimStart => self.over_texts(function, Call::Trim { at_start: true, at_end: false }, all()?, 2),
+            F::TrimEnd => self.over_texts(function, Call::Trim { at_start: false, at_end: true }, all()?, 2),
+            F::Substr => self.over_texts(function, Call::Substr, all()?, 1),
+            F::RegexpLike => {
+                let text = |at: usize| match arguments.get(at) {
+                    Some(Expr::Literal(Literal::Text(text))) => Ok(Some(text.clone())),
+                    None => Ok(None),
+                    Some(_) => Err(Error::unsupported("a regular expression that is no text constant")),
+                };
+                let (pattern, flags) = (text(1)?.unwrap_or_default(), text(2)?);
+                self.over_texts(function, Call::Regexp { pattern, flags }, vec![bound(&arguments[0])?], 1)
+            }
+            F::DateTrunc | F::DatePart => {
+                let Expr::Literal(Literal::Text(part)) = &arguments[0] else {
+                    return Err(Error::unsupported(format!("{} with a unit that is no text constant", name(function)))
+                        .advice(format!("write it as {}", form(function))));
+                };
+                let value = bound(&arguments[1])?;
+                let is_clock = class(&value) == Class::Time && function == F::DatePart;
+                if !matches!(class(&value), Class::Instant | Class::Null) && !is_clock {
+                    return Err(Error::invalid(format!(
+                        "{} takes a date or timestamp, and not {}",
+                        name(function),
+                        words(&value)
+                    )));
+                }
+                let call =
+                    if function == F::DateTrunc { Call::DateTrunc(DateUnit::parse(part)?) } else { date_part(part)? };
+                self.made(call, vec![value])
+            }
+        }
+    }
+
+    /// A value as another type.
+    pub(super) fn cast(&self, expr: &Expr, data_type: &str, is_lenient: bool, depth: usize) -> Result<Scalar> {
+        let to = crate::schema_text::parse_type(data_type)?;
+        let value = self.scalar(expr, depth)?;
+        let from = self.type_of(&value)?;
+        if !arrow::compute::can_cast_types(&from, &to) {
+            return Err(Error::invalid(format!("{} can't be cast to {data_type}", words(&value))));
+        }
+        self.made(Call::Cast { to, is_lenient }, vec![value])
+    }
+
+    /// The value of the first branch that is true.
+    pub(super) fn case(&self, branches: &[(Expr, Expr)], otherwise: Option<&Expr>, depth: usize) -> Result<Scalar> {
+        let mut conditions = Vec::with_capacity(branches.len());
+        let mut values = Vec::with_capacity(branches.len() + 1);
+        for (condition, value) in branches {
+            conditions.push(Scalar::Condition(Box::new(self.condition(condition, depth)?)));
+            values.push(self.scalar(value, depth)?);
+        }
+        values.push(self.scalar(otherwise.unwrap_or(&Expr::Literal(Literal::Null)), depth)?);
+        let mut values = self.of_one_type(values, "CASE")?;
+        let otherwise = values.pop();
+        let pairs = conditions.into_iter().zip(values).flat_map(|(condition, value)| [condition, value]);
+        self.made(Call::Case, pairs.chain(otherwise).collect())
+    }
+
+    /// A computed text that matches a pattern.
+    pub(super) fn like(&self, expr: &Expr, pattern: Pattern, depth: usize) -> Result<Node> {
+        let value = self.scalar(expr, depth)?;
+        match class(&value) {
+            Class::Null => Ok(Node::Constant(None)),
+            Class::Text => fold(Node::Truth(self.made(Call::Like(pattern), vec![value])?)),
+            _ => Err(Error::invalid(format!("{} is no text, and LIKE needs text", words(&value)))),
+        }
+    }
+
+    /// A function whose first arguments are texts, and whose others are numbers.
+    fn over_texts(&self, function: ScalarFunction, call: Call, arguments: Vec<Scalar>, texts: usize) -> Result<Scalar> {
+        for (at, argument) in arguments.iter().enumerate() {
+            let (wanted, kind) = if at < texts { (Class::Text, "text") } else { (Class::Number, "a number") };
+            let found = class(argument);
+            if found != wanted && found != Class::Null {
+                let message = format!("{} takes {kind}, and not {}", name(function), words(argument));
+                return Err(Error::invalid(message).advice("CAST a value to another type: CAST(a AS text)"));
+            }
+        }
+        self.made(call, arguments)
+    }
+
+    /// A function with the type of its values: an error where it fails for constants.
+    fn made(&self, call: Call, arguments: Vec<Scalar>) -> Result<Scalar> {
+        let scalar = Scalar::Call { call, arguments, data_type: DataType::Null };
+        let data_type = self.type_of(&scalar)?;
+        match scalar {
+            Scalar::Call { call, arguments, .. } => Ok(Scalar::Call { call, arguments, data_type }),
+            other => Ok(other),
+        }
+    }
+
+    /// The type of a value's values, found by working it out for no row.
+    pub(super) fn type_of(&self, scalar: &Scalar) -> Result<DataType> {
+        match scalar {
+            Scalar::Column(column) => Ok(column.data_type.clone()),
+            _ => {
+                let nothing = RecordBatch::new_empty(std::sync::Arc::new(self.schema.clone()));
+                Ok(evaluate::scalar_operand(scalar, &nothing)?.array.data_type().clone())
+            }
+        }
+    }
+
+    /// The values, cast to the type that holds all of them.
+    fn of_one_type(&self, values: Vec<Scalar>, what: &str) -> Result<Vec<Scalar>> {
+        let types = values.iter().map(|value| self.type_of(value)).collect::<Result<Vec<_>>>()?;
+        let Some(common) = common_type(&types) else {
+            let words: Vec<String> = values.iter().map(words).collect();
+            return Err(Error::invalid(format!("{what} of values of different types: {}", words.join(", "))));
+        };
+        let cast = |(value, data_type): (Scalar, &DataType)| match *data_type == common {
+            true => Ok(value),
+            false => self.made(Call::Cast { to: common.clone(), is_lenient: false }, vec![value]),
+        };
+        values.into_iter().zip(&types).map(cast).collect()
+    }
+
+    /// A value without columns as a constant; `None` where it has columns, or there is no constant of its type.
+    pub(super) fn folded(&self, scalar: &Scalar) -> Result<Option<Literal>> {
+        let mut has_columns = matches!(scalar, Scalar::Constant(_) | Scalar::Condition(_));
+        scalar.visit_columns(&mut |_| has_columns = true);
+        if has_columns {
+            return Ok(None);
+        }
+        let nothing = RecordBatch::new_empty(std::sync::Arc::new(self.schema.clone()));
+        let value = evaluate::scalar_operand(scalar, &nothing)?;
+        let array = value.array;
+        if !value.is_scalar || array.len() != 1 {
+            return Ok(None);
+        }
+        if array.is_null(0) {
+            return Ok(Some(Literal::Null));
+        }
+        Ok(match array.data_type() {
+            DataType::Boolean => Some(Literal::Boolean(array.as_boolean().value(0))),
+            DataType::Int64 => {
+                Some(Literal::Number { digits: i128::from(array.as_primitive::<Int64Type>().value(0)), scale: 0 })
+            }
+            DataType::Decimal128(_, scale) => u8::try_from(*scale)
+                .ok()
+                .map(|scale| Literal::Number { digits: array.as_primitive::<Decimal128Type>().value(0), scale }),
+            DataType::Float64 => {
+                let float = array.as_primitive::<Float64Type>().value(0);
+                float.is_finite().then_some(Literal::Float(float))
+            }
+            DataType::Utf8View => Some(Literal::Text(array.as_string_view().value(0).to_owned())),
+            DataType::Date32 => {
+                let days = array.as_primitive::<arrow::datatypes::Date32Type>().value(0);
+                Some(Literal::Timestamp { nanoseconds: i128::from(days) * DAY_NS, is_utc: false })
+            }
+            DataType::Timestamp(unit, zone) => {
+                let numbers = arrow::compute::cast(&array, &DataType::Int64).map_err(Error::unexpected)?;
+                let number = i128::from(numbers.as_primitive::<Int64Type>().value(0));
+                let per_second = i128::from(crate::calendar::units_per_second(*unit));
+                let nanoseconds = number * (1_000_000_000 / per_second);
+                Some(Literal::Timestamp { nanoseconds, is_utc: zone.is_some() })
+            }
+            _ => None,
+        })
+    }
+}
+
+/// The type that holds the values of all; `None` where there is none.
+fn common_type(types: &[DataType]) -> Option<DataType> {
+    let known: Vec<&DataType> =
+        types.iter().map(plain_type).filter(|data_type| **data_type != DataType::Null).collect();
+    let Some(first) = known.first() else { return Some(DataType::Null) };
+    if known.iter().all(|data_type| data_type == first) {
+        return Some((*first).clone());
+    }
+    let first = class_of(first);
+    if known.iter().any(|data_type| class_of(data_type) != first) {
+        return None;
+    }
+    match first {
+        Class::Text => Some(DataType::Utf8View),
+        Class::Binary => Some(DataType::BinaryView),
+        Class::Number => common_number(&known),
+        Class::Instant => Some(common_instant(&known)),
+        _ => None,
+    }
+}
+
+fn common_number(types: &[&DataType]) -> Option<DataType> {
+    if types.iter().any(|data_type| data_type.is_floating()) {
+        return Some(DataType::Float64);
+    }
+    let needs_digits = |data_type: &&&DataType| data_type.is_decimal() || **data_type == &DataType::UInt64;
+    if types.iter().find(needs_digits).is_none() {
+        return Some(DataType::Int64);
+    }
+    let digits = |data_type: &&DataType| match data_type {
+        DataType::Decimal32(p, s)
+        | DataType::Decimal64(p, s)
+        | DataType::Decimal128(p, s)
+        | DataType::Decimal256(p, s) => (i32::from(*p) - i32::from(*s), i32::from(*s)),
+        _ => (20, 0),
+    };
+    let whole = types.iter().map(|data_type| digits(data_type).0).max()?;
+    let scale = types.iter().map(|data_type| digits(data_type).1).max()?;
+    let (precision, scale) = (u8::try_from(whole + scale).ok()?, i8::try_from(scale).ok()?);
+    match precision {
+        0..=38 => Some(DataType::Decimal128(precision, scale)),
+        39..=76 => Some(DataType::Decimal256(precision, scale)),
+        _ => None,
+    }
+}
+
+fn common_instant(types: &[&DataType]) -> DataType {
+    let (mut finest, mut zone) = (TimeUnit::Microsecond, None);
+    for data_type in types {
+        if let DataType::Timestamp(unit, of) = data_type {
+            finest = if *unit == TimeUnit::Nanosecond { TimeUnit::Nanosecond } else { finest };
+            zone = zone.or(of.clone());
+        }
+    }
+    DataType::Timestamp(finest, zone)
+}
+
+fn date_part(part: &str) -> Result<Call> {
+    let lower = part.to_lowercase();
+    Ok(Call::DatePart(match lower.as_str() {
+        "year" | "years" => DatePart::Year,
+        "quarter" | "quarters" => DatePart::Quarter,
+        "month" | "months" => DatePart::Month,
+        "week" | "weeks" => DatePart::Week,
+        "day" | "days" => DatePart::Day,
+        "dow" | "dayofweek" => DatePart::DayOfWeekSunday0,
+        "isodow" => DatePart::DayOfWeekMonday1,
+        "doy" | "dayofyear" => DatePart::DayOfYear,
+        "hour" | "hours" => DatePart::Hour,
+        "minute" | "minutes" => DatePart::Minute,
+        "second" | "seconds" => DatePart::Second,
+        "epoch" => return Ok(Call::Epoch),
+        _ => {
+            return Err(Error::usage(format!("{part:?} is no part of a date or time")).advice(
+                "it is one of year, quarter, month, week, day, dow, isodow, doy, hour, minute, second, epoch",
+            ));
+        }
+    }))
+}
+
+/// A function's name in SQL.
+fn name(function: ScalarFunction) -> &'static str {
+    form(function).split('(').next().unwrap_or_default()
+}
+
+fn form(function: ScalarFunction) -> &'static str {
+    use ScalarFunction as F;
+    match function {
+        F::Coalesce => "coalesce(a, b, …)",
+        F::Lower => "lower(a)",
+        F::Upper => "upper(a)",
+        F::Substr => "substr(a, 2, 3)",
+        F::Length => "length(a)",
+        F::Trim => "trim(a)",
+        F::TrimStart => "ltrim(a)",
+        F::TrimEnd => "rtrim(a)",
+        F::Concat => "concat(a, b)",
+        F::DateTrunc => "date_trunc('month', t)",
+        F::DatePart => "date_part('year', t)",
+        F::RegexpLike => "regexp_like(a, '^x')",
+    }
+}

@@ -1,0 +1,258 @@
+//! Functions of values, over arrays.
+
+use std::sync::Arc;
+
+use arrow::array::types::*;
+use arrow::array::*;
+use arrow::compute::kernels::regexp::regexp_is_match_scalar;
+use arrow::compute::kernels::zip::zip;
+use arrow::compute::{CastOptions, DatePart, cast_with_options, date_part, is_not_null, prep_null_mask_filter, take};
+use arrow::datatypes::{DataType, TimeUnit};
+use arrow::util::display::FormatOptions;
+use lakerace_io::{Error, Result};
+
+use super::arithmetic::converted;
+use super::date_trunc::{DateUnit, truncated};
+use super::evaluate::like;
+use super::kernels::internal;
+use super::like::Pattern;
+use super::node::Operand;
+
+/// A function, with what of it is the same for all rows.
+#[derive(Debug, Clone)]
+pub(super) enum Call {
+    /// The first argument that is not null. All are of one type.
+    Coalesce,
+    /// Conditions and values by turns, then the value where none is true. All values are of one type.
+    Case,
+    Lower,
+    Upper,
+    /// A text, a place, perhaps a length.
+    Substr,
+    Length,
+    Trim {
+        at_start: bool,
+        at_end: bool,
+    },
+    Concat,
+    DateTrunc(DateUnit),
+    DatePart(DatePart),
+    /// Seconds since 1970, with their fraction.
+    Epoch,
+    Like(Pattern),
+    Regexp {
+        pattern: String,
+        flags: Option<String>,
+    },
+    Cast {
+        to: DataType,
+        is_lenient: bool,
+    },
+}
+
+impl Call {
+    /// A value for each of so many rows, or one for all where all arguments are so.
+    pub fn evaluate(&self, arguments: &[Operand], rows: usize) -> Result<Operand> {
+        let is_scalar = arguments.iter().all(|argument| argument.is_scalar);
+        let rows = if is_scalar { 1 } else { rows };
+        let array = match self {
+            Self::Coalesce => coalesce(arguments, rows)?,
+            Self::Case => case(arguments, rows)?,
+            Self::Lower => text(arguments, |text| text.to_lowercase())?,
+            Self::Upper => text(arguments, |text| text.to_uppercase())?,
+            Self::Substr => substr(arguments, rows)?,
+            Self::Length => length(&arguments[0])?,
+            Self::Trim { at_start, at_end } => trim(arguments, rows, *at_start, *at_end)?,
+            Self::Concat => concat(arguments, rows)?,
+            Self::DateTrunc(unit) => truncated(&in_utc(&arguments[0])?, *unit, arguments[0].array.data_type())?,
+            Self::DatePart(part) => {
+                let parts = date_part(&in_utc(&arguments[0])?, *part);
+                let parts = parts.map_err(|e| Error::unsupported(format!("this part of a date or time: {e}")))?;
+                internal(arrow::compute::cast(&parts, &DataType::Int64))?
+            }
+            Self::Epoch => epoch(&arguments[0])?,
+            Self::Like(pattern) => Arc::new(like(&arguments[0].array, pattern)?),
+            Self::Regexp { pattern, flags } => {
+                let texts = converted(&arguments[0], &DataType::Utf8View)?;
+                let found = regexp_is_match_scalar(texts.array.as_string_view(), pattern, flags.as_deref());
+                Arc::new(found.map_err(|e| Error::usage(format!("the regular expression {pattern:?}: {e}")))?)
+            }
+            Self::Cast { to, is_lenient } => cast_to(&arguments[0], to, *is_lenient)?,
+        };
+        Ok(Operand { array, is_scalar })
+    }
+}
+
+/// The values of an operand, one for each row.
+fn expanded(operand: &Operand, rows: usize) -> Result<ArrayRef> {
+    if !operand.is_scalar || rows == 1 {
+        return Ok(Arc::clone(&operand.array));
+    }
+    internal(take(&operand.array, &UInt32Array::from(vec![0; rows]), None))
+}
+
+fn coalesce(arguments: &[Operand], rows: usize) -> Result<ArrayRef> {
+    let mut values: Option<ArrayRef> = None;
+    for argument in arguments.iter().rev() {
+        let array = expanded(argument, rows)?;
+        values = Some(match values {
+            None => array,
+            Some(after) => internal(zip(&internal(is_not_null(&array))?, &array, &after))?,
+        });
+    }
+    values.ok_or_else(|| Error::internal("coalesce of nothing"))
+}
+
+fn case(arguments: &[Operand], rows: usize) -> Result<ArrayRef> {
+    let (otherwise, branches) = arguments.split_last().ok_or_else(|| Error::internal("CASE without a value"))?;
+    let mut values = expanded(otherwise, rows)?;
+    for branch in branches.chunks_exact(2).rev() {
+        let condition = expanded(&branch[0], rows)?;
+        let value = expanded(&branch[1], rows)?;
+        // Null is not true.
+        let condition = match condition.null_count() {
+            0 => condition.as_boolean().clone(),
+            _ => prep_null_mask_filter(condition.as_boolean()),
+        };
+        values = internal(zip(&condition, &value, &values))?;
+    }
+    Ok(values)
+}
+
+fn texts(operand: &Operand) -> Result<Operand> {
+    converted(operand, &DataType::Utf8View)
+}
+
+/// The value of an operand at a row.
+fn at(operand: &Operand, row: usize) -> usize {
+    if operand.is_scalar { 0 } else { row }
+}
+
+fn text(arguments: &[Operand], change: impl Fn(&str) -> String) -> Result<ArrayRef> {
+    let texts = texts(&arguments[0])?;
+    let changed = texts.array.as_string_view().iter().map(|text| text.map(&change));
+    Ok(Arc::new(changed.collect::<StringViewArray>()))
+}
+
+fn length(operand: &Operand) -> Result<ArrayRef> {
+    let texts = texts(operand)?;
+    let counts = texts.array.as_string_view().iter().map(|text| text.map(|text| text.chars().count() as i64));
+    Ok(Arc::new(counts.collect::<Int64Array>()))
+}
+
+fn substr(arguments: &[Operand], rows: usize) -> Result<ArrayRef> {
+    let source = texts(&arguments[0])?;
+    let numbers =
+        arguments[1..].iter().map(|operand| converted(operand, &DataType::Int64)).collect::<Result<Vec<_>>>()?;
+    let number = |index: usize, row: usize| -> Option<i64> {
+        let operand = &numbers[index];
+        let array = operand.array.as_primitive::<Int64Type>();
+        let row = at(operand, row);
+        array.is_valid(row).then(|| array.value(row))
+    };
+    let strings = source.array.as_string_view();
+    let value = |row: usize| {
+        let place = at(&source, row);
+        let text = strings.is_valid(place).then(|| strings.value(place))?;
+        let start = number(0, row)?;
+        let length = match numbers.len() {
+            1 => i64::MAX,
+            _ => number(1, row)?,
+        };
+        Some(part_of(text, start, length))
+    };
+    Ok(Arc::new((0..rows).map(value).collect::<StringViewArray>()))
+}
+
+/// So many characters of a text from a place on: 1 is the first, -1 the last, and 0 is before the first.
+fn part_of(text: &str, start: i64, length: i64) -> &str {
+    let (skipped, length) = match start {
+        0 => (0, length.saturating_sub(1)),
+        1.. => (start - 1, length),
+        _ => ((text.chars().count() as i64).saturating_add(start).max(0), length),
+    };
+    let count = |number: i64| usize::try_from(number).unwrap_or(0);
+    let from = text.char_indices().nth(count(skipped)).map_or(text.len(), |(byte, _)| byte);
+    let rest = &text[from..];
+    let to = rest.char_indices().nth(count(length)).map_or(rest.len(), |(byte, _)| byte);
+    &rest[..to]
+}
+
+fn trim(arguments: &[Operand], rows: usize, at_start: bool, at_end: bool) -> Result<ArrayRef> {
+    let source = texts(&arguments[0])?;
+    let characters = arguments.get(1).map(texts).transpose()?;
+    let value = |row: usize| {
+        let strings = source.array.as_string_view();
+        let place = at(&source, row);
+        let mut text = strings.is_valid(place).then(|| strings.value(place))?;
+        let trimmed = match &characters {
+            None => " ",
+            Some(characters) => {
+                let (array, place) = (characters.array.as_string_view(), at(characters, row));
+                array.is_valid(place).then(|| array.value(place))?
+            }
+        };
+        if at_start {
+            text = text.trim_start_matches(|c| trimmed.contains(c));
+        }
+        if at_end {
+            text = text.trim_end_matches(|c| trimmed.contains(c));
+        }
+        Some(text)
+    };
+    Ok(Arc::new((0..rows).map(value).collect::<StringViewArray>()))
+}
+
+fn concat(arguments: &[Operand], rows: usize) -> Result<ArrayRef> {
+    let parts = arguments.iter().map(texts).collect::<Result<Vec<_>>>()?;
+    let value = |row: usize| {
+        let mut all = String::new();
+        for part in &parts {
+            let (array, place) = (part.array.as_string_view(), at(part, row));
+            all.push_str(array.is_valid(place).then(|| array.value(place))?);
+        }
+        Some(all)
+    };
+    Ok(Arc::new((0..rows).map(value).collect::<StringViewArray>()))
+}
+
+/// Instants as they are in UTC, without a zone.
+fn in_utc(operand: &Operand) -> Result<ArrayRef> {
+    let array = &operand.array;
+    match array.data_type() {
+        DataType::Timestamp(unit, Some(_)) => {
+            // The stored number counts in UTC.
+            let data = array.to_data().into_builder().data_type(DataType::Timestamp(*unit, None)).build();
+            Ok(make_array(internal(data)?))
+        }
+        DataType::Date64 => internal(arrow::compute::cast(array, &DataType::Timestamp(TimeUnit::Millisecond, None))),
+        _ => Ok(Arc::clone(array)),
+    }
+}
+
+fn epoch(operand: &Operand) -> Result<ArrayRef> {
+    let array = in_utc(operand)?;
+    let per_second = match array.data_type() {
+        DataType::Timestamp(unit, _) => crate::calendar::units_per_second(*unit) as f64,
+        DataType::Date32 => 1.0 / 86_400.0,
+        other => return Err(Error::invalid(format!("the seconds since 1970 of a value of type {other}"))),
+    };
+    let storage = if array.data_type() == &DataType::Date32 { DataType::Int32 } else { DataType::Int64 };
+    let numbers = internal(arrow::compute::cast(&array, &storage))?;
+    let numbers = internal(arrow::compute::cast(&numbers, &DataType::Float64))?;
+    let seconds = numbers.as_primitive::<Float64Type>().unary::<_, Float64Type>(|number| number / per_second);
+    Ok(Arc::new(seconds))
+}
+
+fn cast_to(operand: &Operand, to: &DataType, is_lenient: bool) -> Result<ArrayRef> {
+    let formats = FormatOptions::default()
+        .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
+        .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f%:z"));
+    let options = CastOptions { safe: is_lenient, format_options: formats };
+    let array = &operand.array;
+    let name = crate::schema_text::print_type(to);
+    cast_with_options(array, to, &options).map_err(|e| {
+        Error::invalid(format!("a value can't be cast to {name}: {e}"))
+            .advice("TRY_CAST gives null for values that don't fit")
+    })
+}

@@ -1,0 +1,273 @@
+"""Functions, casts, branches and parameters in filters, held against duckdb over the same rows."""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lakerace as lr
+
+TEXTS = [
+    "",
+    " ",
+    "a",
+    "Ab c",
+    " padded ",
+    "xxay",
+    "ÄÖ ü",
+    "日本語テキスト",
+    "😀 smile",
+    "it's",
+    "a%b_c",
+    None,
+    "NULL",
+    "2024-02-29",
+    "12",
+]
+NUMBERS = [0, 1, -1, 7, -7, 2**31 - 1, -(2**31), 10**12, -(10**12), None, 3, 5, 100, -100, 42]
+FLOATS = [0.0, -0.0, 1.5, -1.5, 2.5, -2.5, 1e15, -1e15, 0.1, None, 3.0, 1e-9, -0.49, 0.51, 7.0]
+DECIMALS = [
+    "0.00",
+    "1.05",
+    "-1.05",
+    "99999999.99",
+    "-99999999.99",
+    None,
+    "0.01",
+    "-0.01",
+    "12.30",
+    "5.00",
+    "7.50",
+    "-7.50",
+    "2.00",
+    "3.33",
+    "4.44",
+]
+TIMES = [
+    datetime(1970, 1, 1),
+    datetime(1969, 12, 31, 23, 59, 59, 999_999),
+    datetime(1968, 2, 29, 12, 30, 15, 500_000),
+    datetime(1900, 1, 1),
+    datetime(1582, 10, 15),
+    datetime(1, 1, 1),
+    datetime(2024, 2, 29, 1, 2, 3, 4),
+    datetime(2024, 12, 30),
+    datetime(2025, 1, 1),
+    datetime(2021, 1, 3, 23, 0),
+    None,
+    datetime(2038, 1, 19, 3, 14, 8),
+    datetime(9999, 12, 31, 23, 59, 59),
+    datetime(2000, 1, 31),
+    datetime(2000, 3, 31, 4, 5, 6),
+]
+
+ROWS = pa.table(
+    {
+        "id": pa.array(range(len(TEXTS))),
+        "s": pa.array(TEXTS),
+        "n": pa.array(NUMBERS, pa.int64()),
+        "i": pa.array([None if n is None else n % 100 for n in NUMBERS], pa.int32()),
+        "f": pa.array(FLOATS),
+        "d": pa.array([None if text is None else decimal.Decimal(text) for text in DECIMALS], pa.decimal128(12, 2)),
+        "t": pa.array(TIMES, pa.timestamp("us")),
+        "day": pa.array([None if at is None else at.date() for at in TIMES], pa.date32()),
+        "b": pa.array([None if k % 3 == 0 else k % 2 == 0 for k in range(len(TEXTS))]),
+        "user": pa.array([{"name": text, "age": k} if k % 4 else None for k, text in enumerate(TEXTS)]),
+        "current_date": pa.array(TEXTS),
+    }
+)
+
+CONDITIONS = [
+    # Texts.
+    "lower(s) = 'ab c'", "upper(s) = 'ÄÖ Ü'", "lower(s) LIKE '%b%'", "upper(s) ILIKE 'ab%'", "length(s) = 7", "length(s) > 4",
+    "length(s) = 0", "trim(s) = 'padded'", "ltrim(s) = 'padded '", "rtrim(s) = ' padded'", "trim(s, 'x') = 'ay'",
+    "trim(BOTH 'x' FROM s) = 'ay'", "trim(LEADING 'x' FROM s) = 'ay'", "trim(s) = ''", "substr(s, 2) = 'b c'",
+    "substr(s, 1, 2) = 'Ab'", "substr(s, -2) = 'ay'", "substr(s, 2, 1) = '本'", "substring(s FROM 3 FOR 1) = ' '",
+    "substr(s, 99) = ''", "substr(s, 0, 2) = 'x'", "substr(s, i, 2) = 'a'", "s || '!' = 'a!'", "concat(s, 'z') = 'az'",
+    "coalesce(s, 'none') = 'none'", "coalesce(nullif(s, ''), 'empty') = 'empty'", "regexp_matches(s, '^[A-Z]')",
+    "regexp_matches(s, 'x{2}')", "NOT regexp_matches(s, 'a')", "s ILIKE '%AB%'", "s NOT ILIKE '%a%'", "lower(s) IN ('a', 'ab c')",
+    "lower(s) BETWEEN 'a' AND 'b'", "coalesce(s, current_date) IS NULL", "\"current_date\" = 'a'", "length(s) IS NULL",
+    # Numbers.
+    "n + 1 = 8", "n * 2 < -10", "-n = 7", "n % 3 = 1", "n / 2 = 3.5", "i + n > 0", "f * 2 = 3", "f + n < 0", "d * 2 = 2.10",
+    "d + 1 = 13.30", "d - n > 0", "coalesce(n, 0) = 0", "coalesce(n, d, 1) = 1", "coalesce(f, n) > 1", "coalesce(d, 0) = 0",
+    "nullif(n, 0) IS NULL", "n = '7'", "d = '12.30'",
+    # Casts.
+    "CAST(n AS VARCHAR) = '-7'", "CAST(d AS double) = 12.3", "CAST(i AS bigint) = 42", "CAST(f AS VARCHAR) = '1.5'", "n::text LIKE '-%'",
+    "TRY_CAST(s AS int) = 12", "TRY_CAST(s AS date) = DATE '2024-02-29'", "CAST(t AS date) = DATE '1970-01-01'",
+    "CAST(day AS timestamp) < TIMESTAMP '1970-01-01'", "CAST(n AS decimal(20,2)) = 7", "CAST(b AS int) = 1", "CAST(n AS double) > 1e11",
+    "TRY_CAST(n AS int) IS NULL", "CAST(t AS VARCHAR) = '2024-02-29 01:02:03.000004'",
+    # Branches.
+    "CASE WHEN n > 0 THEN 'up' WHEN n < 0 THEN 'down' ELSE 'zero' END = 'zero'", "CASE WHEN b THEN n END = 7",
+    "CASE i WHEN 1 THEN 'one' WHEN 7 THEN 'seven' END IS NOT NULL", "CASE WHEN s IS NULL THEN true ELSE b END",
+    "CASE WHEN n > 0 THEN n ELSE d END < 0", "CASE WHEN b THEN day ELSE t END < TIMESTAMP '1970-01-01'",
+    # Times.
+    *[f"date_trunc('{unit}', t) = date_trunc('{unit}', TIMESTAMP '1968-02-29 13:00:00')" for unit in ("day", "week", "month", "quarter", "year")],
+    *[f"date_trunc('{unit}', t) = TIMESTAMP '1969-12-31 23:59:59'" for unit in ("second", "minute", "hour")],
+    "date_trunc('month', day) = DATE '2024-12-01'", "date_trunc('week', day) = DATE '2024-12-30'",
+    *[f"extract({part} FROM t) = {value}" for part, value in
+      [("year", 1968), ("month", 12), ("day", 31), ("hour", 23), ("minute", 30), ("second", 59), ("quarter", 1), ("week", 1), ("dow", 0),
+       ("isodow", 7), ("doy", 60), ("year", 1), ("week", 53)]],
+    "extract(year FROM day) < 1970", "date_part('month', day) = 2", "extract(epoch FROM t) < 0",
+    "t + INTERVAL '1 day' > TIMESTAMP '2038-01-20'", "t - INTERVAL 1 MONTH < TIMESTAMP '1900-01-01'", "day + INTERVAL '1 month' = TIMESTAMP '2000-02-29'",
+    "t > TIMESTAMP '2025-01-01' - INTERVAL '3 days'", "t > now() - INTERVAL '30 years'", "t < now()", "day + 1 = DATE '1970-01-02'",
+    # Fields of structs, and columns that are called like functions.
+    "user.name = 'a'", "lower(user.name) = 'ab c'", "user.age + 1 = 3", "\"user\".age % 2 = 0", "user IS NULL", "user.name IS NULL",
+    "coalesce(user.name, s) = ' '", "length(current_date) = 1",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("filters") / "rows.parquet"
+    pq.write_table(ROWS, path, row_group_size=4)
+    return path
+
+
+def ours(place: Path, where: str, params: Sequence[object] | None = None) -> list[int]:
+    return lr.scan(place, where=where, params=params, columns=["id"]).to_arrow().column("id").to_pylist()
+
+
+def theirs(where: str) -> list[int]:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.register("found", ROWS)
+    # Names that are functions to duckdb alone are written in quotes.
+    for name in ("user", "current_date"):
+        where = where.replace(f'"{name}"', name).replace(name, f'"{name}"')
+    return [row[0] for row in connection.sql(f"SELECT id FROM found WHERE {where} ORDER BY id").fetchall()]
+
+
+@pytest.mark.parametrize("where", CONDITIONS)
+def test_as_duckdb_finds_them(place: Path, where: str) -> None:
+    wanted = theirs(where)
+    assert ours(place, where) == wanted
+    # Of the rows that a condition is false of, too: null is neither.
+    assert ours(place, f"NOT ({where})") == theirs(f"NOT ({where})")
+    assert ours(place, f"({where}) IS NULL") == theirs(f"({where}) IS NULL")
+
+
+@pytest.mark.parametrize(
+    ("where", "params", "same"),
+    [
+        ("n > ? AND s <> ?", [1, "it's"], "n > 1 AND s <> 'it''s'"),
+        ("s = ?", ["it's"], "s = 'it''s'"),
+        ("s = ?", ["' OR 1 = 1 --"], "s = ''' OR 1 = 1 --'"),
+        ("s = '?' OR n = ?", [7], "n = 7"),
+        ("n -? = -8", [-1], "n = -9"),
+        ("n = ? OR n = ?", [-7, decimal.Decimal("3.00")], "n = -7 OR n = 3"),
+        ("f = ?", [1.5], "f = 1.5"),
+        ("f > ?", [1e14], "f > 1e14"),
+        ("d = ?", [decimal.Decimal("12.30")], "d = 12.3"),
+        ("b = ?", [True], "b"),
+        ("day = ?", [date(1970, 1, 1)], "day = DATE '1970-01-01'"),
+        ("t >= ?", [datetime(1969, 12, 31, 23, 59, 59, 999_999)], "t >= TIMESTAMP '1969-12-31 23:59:59.999999'"),
+        ("t = ?", [datetime(1970, 1, 1, tzinfo=UTC)], "t = TIMESTAMP '1970-01-01'"),
+        ("n > ?", [None], "false"),
+        ("n IN (?, ?)", ["7", 42], "n IN (7, 42)"),
+        ("user.name = ?\n  OR s = -- a ?\n ?", ["a", "日本語テキスト"], "user.name = 'a' OR s = '日本語テキスト'"),
+        ("s LIKE ?", ["a%"], "s LIKE 'a%'"),
+    ],
+)
+def test_parameters(place: Path, where: str, params: list[Any], same: str) -> None:
+    assert ours(place, where, params) == theirs(same)
+
+
+def test_parameters_that_do_not_fit(place: Path) -> None:
+    for where, params in [
+        ("n > ?", []),
+        ("n > 1", [1]),
+        ("n > ? AND n < ?", [1]),
+        ("n > ?", None),
+        ("n > ?", [float("nan")]),
+        ("n = ?", ["x"]),
+    ]:
+        with pytest.raises((lr.UsageError, lr.InvalidInputError)):
+            ours(place, where, params)
+    with pytest.raises(lr.UsageError, match="list of values"):
+        ours(place, "s = ?", "abc")
+    with pytest.raises(lr.UsageError, match="no filter"):
+        lr.scan(place, params=[1])
+    with pytest.raises(lr.UsageError, match="timedelta"):
+        ours(place, "n = ?", [timedelta(1)])
+    assert ours(place, "t > ? AND n = 7", [time(1).isoformat() and datetime(1900, 1, 1)]) == theirs(
+        "n = 7 AND t > DATE '1900-01-01'"
+    )
+
+
+def test_the_command_takes_parameters(place: Path) -> None:
+    from test_delta_alter import command
+
+    done = command(
+        "scan",
+        place,
+        "--where",
+        "s = ? AND n <= ?",
+        "--param",
+        "it's",
+        "--param",
+        "-7",
+        "--columns",
+        "id",
+        "--format",
+        "csv",
+    )
+    assert done.stdout.decode().split() == ["id", *map(str, theirs("s = 'it''s' AND n <= -7"))], done.stderr
+    assert command("scan", place, "--where", "n > ?").returncode == 2
+    assert command("scan", place, "--param", "1").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("where", "error", "told"),
+    [
+        ("lower(n) = 'a'", lr.InvalidInputError, "takes text"),
+        ("lower(s, s) = 'a'", lr.UsageError, "2 arguments"),
+        ("sqrt(n) = 1", lr.UnsupportedError, "those that can be"),
+        ("coalesce(s, n) = 1", lr.InvalidInputError, "different types"),
+        ("CAST(s AS int) = 1", lr.InvalidInputError, "TRY_CAST"),
+        ("CAST(s AS nothing) = 1", lr.UsageError, "unknown type"),
+        ("CAST('x' AS int) = n", lr.InvalidInputError, "cast"),
+        ("date_trunc('century', t) = t", lr.UsageError, "no unit of time"),
+        ("date_trunc(s, t) = t", lr.UnsupportedError, "no text constant"),
+        ("extract(year FROM s) = 1", lr.InvalidInputError, "takes a date"),
+        ("regexp_like(s, '(')", lr.UsageError, "regular expression"),
+        ("regexp_like(s, s)", lr.UnsupportedError, "no text constant"),
+        ("t > INTERVAL '1 day'", lr.InvalidInputError, "compared"),
+        ("t + INTERVAL 'a day' > t", lr.UsageError, "no interval"),
+        ("length(s)", lr.InvalidInputError, "not a condition"),
+        ("CASE WHEN n THEN 1 END = 1", lr.InvalidInputError, "not a condition"),
+        ("count(n) > 1", lr.UnsupportedError, "count"),
+        ("users.name = 'a'", lr.NotFoundError, "users.name"),
+    ],
+)
+def test_what_is_no_filter(place: Path, where: str, error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        ours(place, where)
+
+
+def test_conditions_of_constants_are_held_against_statistics(place: Path) -> None:
+    plan = str(lr.scan(place, where="id > 10 + 1").explain())
+    assert plan.count("statistics: id max") == 3, plan
+    plan = str(lr.scan(place, where="id > CAST('11' AS bigint) AND lower(s) <> 'a'").explain())
+    assert plan.count("statistics: id max") == 3, plan
+    assert "by row    lower(s) <> 'a'" in plan
+    plan = str(lr.scan(place, where="lower(s) = 'zzz'").explain())
+    assert "statistics: " not in plan
+    assert "by row    lower(s) = 'zzz'" in plan
+    assert "by row" not in str(lr.scan(place, where="id > 3 AND s LIKE 'a%'").explain())
+
+
+def test_filters_of_tables_use_the_same_language(tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    lr.copy(ROWS, f"delta:{folder}")
+    table = lr.Table(folder)
+    wanted = theirs("NOT coalesce(lower(s) = 'ab c' OR n = 7, false)")
+    table.delete("lower(s) = ? OR n = ?", params=["ab c", 7])
+    assert sorted(table.scan().to_arrow().column("id").to_pylist()) == wanted
