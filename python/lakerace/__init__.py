@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import lakerace._library  # noqa: F401 (before all that needs the native module)  # isort: skip
 from lakerace._api import Checksum, CopyResult, Requests, check, checksum, copy, scan, schema
+from lakerace._diff import Diff, diff
 from lakerace._errors import (
     ConflictError,
     CorruptDataError,
@@ -54,6 +55,7 @@ __all__ = [
     "ConflictError",
     "CopyResult",
     "CorruptDataError",
+    "Diff",
     "Error",
     "Explain",
     "Finding",
@@ -78,6 +80,7 @@ __all__ = [
     "check",
     "checksum",
     "copy",
+    "diff",
     "files",
     "scan",
     "schema",

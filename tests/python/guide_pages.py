@@ -202,6 +202,7 @@ PAGES: dict[str, Page] = {
             "lakerace scan lake/orders --at 7": "rm -r lake && mv made lake",
         },
     ),
+    "diff.md": Page(files),
     "elasticsearch.md": Page(
         elsewhere={"lakerace copy elasticsearch+https:": "a host with a certificate of a public authority"}
     ),

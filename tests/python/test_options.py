@@ -21,6 +21,7 @@ JAVA = Path(__file__).parents[2] / "spark/src/main/java/lakerace/spark/OptionNam
 CALLS: dict[str, list[Callable[..., Any]]] = {
     "copy": [lr.copy],
     "scan": [lr.scan],
+    "diff": [lr.diff],
     "schema": [lr.schema],
     "check": [lr.check],
     "sync": [lr.sync],
@@ -48,7 +49,7 @@ CALLS: dict[str, list[Callable[..., Any]]] = {
 FILES = {job for job in CALLS if job.startswith("files-")}
 TABLE = {"alter", "vacuum", "verify", "history", "restore", "changes"}
 
-READING = "columns where at batch_rows format timestamp_unit union_columns"
+READING = "columns where params at batch_rows format timestamp_unit union_columns"
 TEXTS = "delimiter quote escape null_strings header schema infer_rows on_bad_row"
 
 #: What Python lacks: keywords, the jobs without them, and the reason.
@@ -64,8 +65,8 @@ LACKS: list[tuple[str, set[str], str]] = [
         "the keys are a scan with these options",
     ),
     ("schema on_bad_row", {"schema"}, "types that are given need no look, and no row is read"),
-    ("durability", {"scan", "changes"}, "rows are handed over in memory, and no file is written"),
-    ("io", {"scan", "schema", "check", "history", "verify", "changes"}, "no table is written"),
+    ("durability", {"scan", "diff", "changes"}, "rows are handed over in memory, and no file is written"),
+    ("io", {"scan", "diff", "schema", "check", "history", "verify", "changes"}, "no table is written"),
     ("io", {"delete", "alter", "vacuum", "restore", "sync"} | FILES, "the writes are small"),
     ("threads", TABLE | FILES | {"schema", "check"}, "the work is small, or bound by requests"),
     (

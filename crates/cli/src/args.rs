@@ -1,5 +1,6 @@
 //! The command line's one definition, reached from the cargo binary and from the wheel.
 
+mod diff;
 mod durability;
 mod examples;
 mod files;
@@ -20,6 +21,7 @@ use lakerace::{
     parse_bytes,
 };
 
+pub(crate) use self::diff::DiffArgs;
 use self::durability::{DurabilityArgs, OutputDurabilityArgs};
 pub(crate) use self::files::{
     ExportArgs, FileStatArgs, FilesArgs, FilesCommand, FilesStore, GetArgs, ImportArgs, LsArgs, MountArgs, MvArgs,
@@ -83,6 +85,8 @@ pub(crate) enum Command {
     Copy(Box<CopyArgs>),
     /// Print rows, their number, their checksum, or the plan of reading them.
     Scan(Box<ScanArgs>),
+    /// Compare the rows of two locations by key, and exit with 1 where they differ.
+    Diff(Box<DiffArgs>),
     /// Insert rows into a Delta table, or replace those that have their key, without rewriting files; make the table where asked to.
     Upsert(Box<UpsertArgs>),
     /// Delete rows of a Delta table, without rewriting files.

@@ -6,6 +6,7 @@ mod bench;
 mod check;
 mod copy;
 mod demo;
+mod diff;
 mod failure;
 mod files;
 mod human;
@@ -93,6 +94,12 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
         ),
         Command::Scan(args) => {
             scan::run(&args, &Session::start(cli.global, &args.input.store).with_durability(args.durability.durability))
+        }
+        Command::Diff(args) => {
+            return diff::run(
+                &args,
+                &Session::start(cli.global, &args.input.store).with_durability(args.durability.durability),
+            );
         }
         Command::Upsert(args) => upsert::run(
             &args,

@@ -21,6 +21,7 @@ mod csv_types;
 mod database;
 mod dataset;
 mod delta;
+mod diff;
 mod distributed;
 mod explain;
 mod files;
@@ -51,6 +52,7 @@ mod upsert;
 pub use check::check;
 pub use checksum::{Checksum, checksum};
 pub use copy::{check_target, copy, write};
+pub use diff::{DIFF_CHANGE, DIFF_COLUMNS, Diff, DiffOptions, diff, diff_schema};
 pub use distributed::{
     NewTable, SharedTable, commit_files, commit_rows, commit_upsert, discard_files, drop_table, remove_empty_table,
     remove_staged, remove_staged_file, staging_folder, table_writer, upsert_part,

@@ -4,6 +4,7 @@
 
 mod convert;
 mod definitions;
+mod diff;
 mod errors;
 mod files;
 mod filter;
@@ -63,6 +64,7 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(definitions::option_definitions, module)?)?;
     module.add_function(wrap_pyfunction!(filter::with_parameters, module)?)?;
+    module.add_function(wrap_pyfunction!(diff::compare, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::copy, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::sync, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::upsert, module)?)?;

@@ -2,8 +2,9 @@
 
 use lakerace::option::parse_choice;
 use lakerace::{
-    BatchRows, ColumnUnion, CompactOptions, Compression, CopyOptions, CsvOptions, DeleteOptions, Error, Evolve, Job,
-    JobOptions, JobPlaces, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions, PARQUET,
+    BatchRows, ColumnUnion, CompactOptions, Compression, CopyOptions, CsvOptions, DeleteOptions, DiffOptions, Error,
+    Evolve, Job, JobOptions, JobPlaces, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions,
+    PARQUET,
     ParquetOptions, RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit,
     TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions, VerifyOptions, WriteMode, WriteOptions,
     parse_bytes, parse_duration,
@@ -169,6 +170,18 @@ impl<'py> Keywords<'py> {
                 Some(false) | None => ColumnUnion::Related,
             },
             storage: self.storage()?,
+        })
+    }
+
+    /// Options of a comparison.
+    pub(crate) fn diff(&self) -> PyResult<DiffOptions> {
+        let first = ReadOptions { limit: None, ..self.read()? };
+        Ok(DiffOptions {
+            key: self.texts("key")?.unwrap_or_default(),
+            second: ReadOptions { at: self.at("second_at")?, ..first.clone() },
+            first,
+            limit: self.get("limit")?,
+            is_summary: self.get("summary")?.unwrap_or(false),
         })
     }
 

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Commands by their names below `lakerace`, with lines that a shell takes.
-const EXAMPLES: [(&str, &[&str]); 18] = [
+const EXAMPLES: [(&str, &[&str]); 19] = [
     (
         "copy",
         &[
@@ -21,6 +21,7 @@ const EXAMPLES: [(&str, &[&str]); 18] = [
             "lakerace scan orders.parquet --format jsonl -o rows.jsonl",
         ],
     ),
+    ("diff", &["lakerace diff orders.parquet orders.csv --key order_id"]),
     ("check", &["lakerace check lake/"]),
     ("schema", &["lakerace schema orders.parquet", "lakerace schema orders.csv --json"]),
     (

@@ -4,14 +4,14 @@ use super::ValueKind::{Bytes, Choice, Flag, Names, Number, Off, Pairs, Text, Tim
 use super::{OptionDefinition, SparkName};
 
 /// All commands, each of which opens a store.
-const EVERY_JOB: &str = "copy scan upsert delete alter compact vacuum verify history restore changes sync schema check tpch demo files-put \
+const EVERY_JOB: &str = "copy scan diff upsert delete alter compact vacuum verify history restore changes sync schema check tpch demo files-put \
                          files-get files-ls files-rm files-mv files-import files-export files-stat files-verify files-compact files-mount";
 /// Commands that read a location.
-const READ: &str = "copy scan upsert";
+const READ: &str = "copy scan diff upsert";
 /// Commands that read texts.
-const READ_TEXT: &str = "copy scan upsert delete schema";
+const READ_TEXT: &str = "copy scan diff upsert delete schema";
 /// Commands that write.
-const WRITE: &str = "copy scan upsert delete alter compact vacuum restore changes sync tpch files-put files-get files-ls files-rm \
+const WRITE: &str = "copy scan diff upsert delete alter compact vacuum restore changes sync tpch files-put files-get files-ls files-rm \
                      files-mv files-import files-export files-stat files-verify files-compact files-mount";
 /// Commands of small files.
 const FILES: &str = "files-put files-get files-ls files-rm files-mv files-import files-export files-stat files-verify files-compact \
@@ -44,7 +44,7 @@ options! {
     /// Replace files and tables that exist.
     OVERWRITE = new("overwrite", Flag, "tpch");
     /// The columns of the key.
-    KEY = new("key", Names, "copy upsert delete verify sync").spark_option("key");
+    KEY = new("key", Names, "copy diff upsert delete verify sync").spark_option("key");
     /// A source with the keys of rows to be deleted.
     KEYS = new("keys", Text, "delete").not_in_python();
     /// Continue a load after its last acknowledged rows.
@@ -71,21 +71,25 @@ options! {
     /// Columns to be read.
     COLUMNS = new("columns", Names, READ).spark_option("columns");
     /// A condition on rows.
-    WHERE = new("where", Text, "copy scan upsert delete compact").spark_option("where");
+    WHERE = new("where", Text, "copy scan diff upsert delete compact").spark_option("where");
     /// A value for a place in the condition.
-    PARAM = new("param", Text, "copy scan upsert delete compact").keyword("params");
+    PARAM = new("param", Text, "copy scan diff upsert delete compact").keyword("params");
     /// The first rows only.
-    LIMIT = new("limit", Number, "copy scan history");
+    LIMIT = new("limit", Number, "copy scan diff history");
     /// A version of a table.
-    AT = new("at", Text, "copy scan upsert restore schema").spark_option("versionAsOf");
+    AT = new("at", Text, "copy scan diff upsert restore schema").spark_option("versionAsOf");
+    /// The version of the second one of two tables.
+    SECOND_AT = new("second_at", Text, "diff");
+    /// Count what differs, and print no row.
+    SUMMARY = new("summary", Flag, "diff");
     /// Rows of a batch, or of a checkpoint.
-    BATCH_ROWS = new("batch_rows", Number, "copy scan upsert sync").spark_option("batch_rows");
+    BATCH_ROWS = new("batch_rows", Number, "copy scan diff upsert sync").spark_option("batch_rows");
     /// The format of a source.
     INPUT_FORMAT = new("input_format", Choice, READ_TEXT).keyword("format").spark_option("format");
     /// The unit of timestamps.
     TIMESTAMP_UNIT = new("timestamp_unit", Choice, READ).default("auto");
     /// One table of files that share few columns.
-    UNION_COLUMNS = new("union_columns", Flag, "copy scan upsert schema");
+    UNION_COLUMNS = new("union_columns", Flag, "copy scan diff upsert schema");
     /// Print the plan instead of running it.
     EXPLAIN = new("explain", Flag, "scan upsert").not_in_python();
     /// Print the number of rows.
@@ -93,9 +97,9 @@ options! {
     /// Print a checksum of the rows.
     CHECKSUM = new("checksum", Flag, "scan").not_in_python();
     /// The form of printed rows.
-    ROW_FORMAT = new("row_format", Choice, "scan changes").flag("format").not_in_python();
+    ROW_FORMAT = new("row_format", Choice, "scan diff changes").flag("format").not_in_python();
     /// The file that gets rows, tables or contents.
-    OUTPUT = new("output", Text, "scan changes tpch files-get").not_in_python();
+    OUTPUT = new("output", Text, "scan diff changes tpch files-get").not_in_python();
 
     // CSV, TBL and JSON lines.
 

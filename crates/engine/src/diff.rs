@@ -1,0 +1,255 @@
+//! Differences between the rows of two locations, by key.
+//!
+//! Both sides are read once for the hashes of their rows, which lie in partitions on the local disk by the hash of the key. Partition by
+//! partition, the hashes tell which keys differ. Only where some do, both sides are read again for their rows. Memory holds a partition of
+//! hashes, the keys that differ up to a limit, and a partition of rows that differ.
+
+mod hash_partitions;
+mod row_partitions;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, RecordBatch};
+use arrow::compute::can_cast_types;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::util::display::array_value_to_string;
+use lakerace_format::suggestions::column_not_found;
+use lakerace_io::option::{COLUMNS, KEY};
+use lakerace_io::{Error, Job, Result};
+use serde::Serialize;
+
+use self::hash_partitions::{HashPartitions, KeySet};
+use self::row_partitions::RowPartitions;
+use crate::keys::Key;
+use crate::{ReadOptions, Scan};
+
+/// The column that tells what became of a row.
+pub const DIFF_CHANGE: &str = "_change_type";
+/// The column that names the columns of a changed row that differ.
+pub const DIFF_COLUMNS: &str = "_changed_columns";
+
+/// Which rows and columns are compared.
+#[derive(Debug, Clone, Default)]
+pub struct DiffOptions {
+    /// The columns that tell rows apart; empty: those that the first table names (`lakerace.primaryKey`).
+    pub key: Vec<String>,
+    /// How the first side is read.
+    pub first: ReadOptions,
+    /// How the second side is read.
+    pub second: ReadOptions,
+    /// At most so many differences are handed out; `None`: all. All are counted.
+    pub limit: Option<u64>,
+    /// Differences are counted and not handed out.
+    pub is_summary: bool,
+}
+
+/// Counts of rows that differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Diff {
+    /// Rows of the first side.
+    pub first_rows: u64,
+    /// Rows of the second side.
+    pub second_rows: u64,
+    /// Rows whose key the second side alone has.
+    pub inserted: u64,
+    /// Rows whose key the first side alone has.
+    pub deleted: u64,
+    /// Rows of which both sides have the key, with different values.
+    pub changed: u64,
+    /// Rows that are the same on both sides.
+    pub unchanged: u64,
+    /// The columns that differ, with the number of changed rows in which they do.
+    pub changed_columns: BTreeMap<String, u64>,
+    /// Columns that the first side alone has. They are not compared.
+    pub first_columns: Vec<String>,
+    /// Columns that the second side alone has. They are not compared.
+    pub second_columns: Vec<String>,
+}
+
+impl Diff {
+    /// Whether the two sides have other rows or other columns.
+    pub fn is_different(&self) -> bool {
+        let rows = self.inserted + self.deleted + self.changed;
+        rows > 0 || !self.first_columns.is_empty() || !self.second_columns.is_empty()
+    }
+}
+
+/// A side that is read.
+struct Side {
+    name: String,
+    scan: Scan,
+    /// The columns of both sides, in the order of the first, and the key.
+    columns: Vec<usize>,
+    schema: SchemaRef,
+    key: Key,
+}
+
+impl Side {
+    fn new(name: &str, scan: Scan, common: &[String], key: &[String]) -> Result<Self> {
+        let whole = scan.schema();
+        let at = |column: &String| whole.index_of(column).map_err(Error::unexpected);
+        let columns = common.iter().map(at).collect::<Result<Vec<_>>>()?;
+        let schema = Arc::new(whole.project(&columns).map_err(Error::unexpected)?);
+        let key = Key::new(&schema, key).map_err(|error| error.at(name))?;
+        Ok(Self { name: name.to_owned(), scan, columns, schema, key })
+    }
+
+    /// The compared columns of a batch.
+    fn of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        batch.project(&self.columns).map_err(Error::unexpected)
+    }
+
+    /// An error where a row has null in its key.
+    fn check_key(&self, batch: &RecordBatch) -> Result<()> {
+        let keys = self.key.of(batch)?;
+        for (field, column) in keys.schema_ref().fields().iter().zip(keys.columns()) {
+            if column.logical_null_count() > 0 {
+                return Err(Error::invalid(format!("a row has null in the column {:?} of the key", field.name()))
+                    .at(&self.name)
+                    .advice(format!("leave such rows out by a filter, or choose another key ({KEY})")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The error of a key that stands in several rows. Reads the side again for its values.
+    fn doubled(&self, hash: u128) -> Error {
+        let values = self.key_of(hash).ok().flatten().unwrap_or_else(|| "a key".to_owned());
+        Error::invalid(format!("{values} stands in several rows"))
+            .at(&self.name)
+            .advice(format!("choose a key that tells rows apart ({KEY})"))
+    }
+
+    fn key_of(&self, hash: u128) -> Result<Option<String>> {
+        for batch in self.scan.batches()? {
+            let batch = self.of(&batch?)?;
+            let Some(row) = self.key.hashes(&batch)?.iter().position(|known| *known == hash) else { continue };
+            let keys = self.key.of(&batch)?;
+            let text = |(field, column): (&Arc<Field>, &Arc<dyn Array>)| {
+                let value = array_value_to_string(column, row).map_err(Error::unexpected)?;
+                Ok(format!("{} = {value}", field.name()))
+            };
+            let texts = keys.schema_ref().fields().iter().zip(keys.columns()).map(text).collect::<Result<Vec<_>>>()?;
+            return Ok(Some(format!("the key {}", texts.join(", "))));
+        }
+        Ok(None)
+    }
+}
+
+/// Compares the rows of two locations by key. Rows that differ are handed out in batches of one schema: the compared columns between
+/// [`DIFF_CHANGE`], which is `insert`, `delete`, or `update_preimage` and `update_postimage` one after the other, and [`DIFF_COLUMNS`].
+/// Columns of different types are compared by their values, and handed out as text.
+///
+/// # Errors
+/// `Invalid` where a key is null or stands in several rows of a side; `NotFound` for a column that a side lacks; `Usage` without a key.
+pub fn diff(
+    first: &str,
+    second: &str,
+    options: &DiffOptions,
+    job: &Job,
+    take: &mut dyn FnMut(RecordBatch) -> Result<()>,
+) -> Result<Diff> {
+    let (first_scan, second_scan) =
+        (Scan::open(first, &options.first, job)?, Scan::open(second, &options.second, job)?);
+    let key = key_names(options, &first_scan)?;
+    let (first_schema, second_schema) = (first_scan.schema(), second_scan.schema());
+    let names = |schema: &Schema, other: &Schema, is_common: bool| -> Vec<String> {
+        let names = schema.fields().iter().map(|field| field.name().clone());
+        names.filter(|name| other.index_of(name).is_ok() == is_common).collect()
+    };
+    let common = names(&first_schema, &second_schema, true);
+    for (name, schema) in [(first, &first_schema), (second, &second_schema)] {
+        if let Some(missing) = key.iter().find(|column| schema.index_of(column).is_err()) {
+            let known = schema.fields().iter().map(|field| field.name().as_str());
+            return Err(column_not_found(missing, known).at(name));
+        }
+    }
+    let mut found = Diff {
+        first_columns: names(&first_schema, &second_schema, false),
+        second_columns: names(&second_schema, &first_schema, false),
+        ..Diff::default()
+    };
+    let first = Side::new(first, first_scan, &common, &key)?;
+    let second = Side::new(second, second_scan, &common, &key)?;
+    let keys = different_keys(&first, &second, &mut found, job)?;
+    if found.inserted + found.deleted + found.changed == 0 {
+        return Ok(found);
+    }
+    if options.is_summary && found.changed == 0 {
+        return Ok(found);
+    }
+    let rows = [RowPartitions::read(&first, &keys, job)?, RowPartitions::read(&second, &keys, job)?];
+    let output = Output::new(&first, &second, options)?;
+    row_partitions::compare([&first, &second], rows, &output, &mut found.changed_columns, job, take)?;
+    Ok(found)
+}
+
+/// The schema of the batches that [`diff`] hands out.
+///
+/// # Errors
+/// As those of [`diff`].
+pub fn diff_schema(first: &str, second: &str, options: &DiffOptions, job: &Job) -> Result<SchemaRef> {
+    let (first, second) =
+        (Scan::open(first, &options.first, job)?.schema(), Scan::open(second, &options.second, job)?.schema());
+    output_schema(&first, &second)
+}
+
+fn key_names(options: &DiffOptions, first: &Scan) -> Result<Vec<String>> {
+    if !options.key.is_empty() {
+        return Ok(options.key.clone());
+    }
+    let property = first.open_version().and_then(|version| version.properties().remove(lakerace_delta::KEY_PROPERTY));
+    let names: Vec<String> =
+        property.iter().flat_map(|names| names.split(',')).map(|name| name.trim().to_owned()).collect();
+    if names.is_empty() {
+        return Err(Error::usage("the rows have no key to be compared by").advice(format!("name its columns ({KEY})")));
+    }
+    Ok(names)
+}
+
+/// Reads both sides for their hashes, and finds the keys that differ.
+fn different_keys(first: &Side, second: &Side, found: &mut Diff, job: &Job) -> Result<KeySet> {
+    let hashes = [HashPartitions::read(first, job)?, HashPartitions::read(second, job)?];
+    found.first_rows = hashes[0].rows();
+    found.second_rows = hashes[1].rows();
+    hash_partitions::compare([first, second], hashes, found, job)
+}
+
+/// What is handed out.
+struct Output {
+    schema: SchemaRef,
+    limit: u64,
+}
+
+impl Output {
+    fn new(first: &Side, second: &Side, options: &DiffOptions) -> Result<Self> {
+        let limit = if options.is_summary { 0 } else { options.limit.unwrap_or(u64::MAX) };
+        Ok(Self { schema: output_schema(&first.schema, &second.schema)?, limit })
+    }
+}
+
+fn output_schema(first: &Schema, second: &Schema) -> Result<SchemaRef> {
+    let mut fields = vec![Field::new(DIFF_CHANGE, DataType::Utf8, false)];
+    for field in first.fields() {
+        let Ok(other) = second.field_with_name(field.name()) else { continue };
+        if [DIFF_CHANGE, DIFF_COLUMNS].contains(&field.name().as_str()) {
+            return Err(Error::unsupported(format!("comparing a column of the name {:?}", field.name()))
+                .advice(format!("leave it out ({COLUMNS})")));
+        }
+        let data_type = match field.data_type() == other.data_type() {
+            true => field.data_type().clone(),
+            false => DataType::Utf8View,
+        };
+        let can_be_text = |field: &Field| can_cast_types(field.data_type(), &data_type);
+        if !can_be_text(field) || !can_be_text(other) {
+            let (one, two) = (field.data_type(), other.data_type());
+            return Err(Error::unsupported(format!("comparing {one} with {two}"))
+                .at(format!("column {:?}", field.name()))
+                .advice(format!("leave it out ({COLUMNS})")));
+        }
+        fields.push(Field::new(field.name(), data_type, true));
+    }
+    fields.push(Field::new(DIFF_COLUMNS, DataType::Utf8, true));
+    Ok(Arc::new(Schema::new(fields)))
+}

@@ -1,0 +1,219 @@
+//! The rows of a side that may differ, in partitions on the local disk, and their comparison.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt32Array};
+use arrow::compute::{cast, concat_batches, filter_record_batch, interleave, take_record_batch};
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::StreamWriter;
+use lakerace_io::{Error, Job, Result, private_file};
+
+use super::hash_partitions::{KeySet, in_temporary, may_have, partition_of};
+use super::{Output, Side};
+use crate::checksum::row_hashes;
+
+/// Partitions of a side: the rows of one of both sides are in memory at a time.
+const PARTITIONS: usize = 64;
+/// Bytes of rows in memory before all of them are written.
+const BUFFER_BYTES: usize = 64 << 20;
+/// Rows of a batch that is handed out at most.
+const BATCH_ROWS: usize = 8192;
+
+/// Rows that may differ.
+pub(super) struct RowPartitions {
+    writers: Vec<Option<StreamWriter<BufWriter<File>>>>,
+    /// Rows that are not written yet.
+    waiting: Vec<Vec<RecordBatch>>,
+    waiting_bytes: usize,
+}
+
+impl RowPartitions {
+    /// Reads the rows of a side whose key is one of a set.
+    pub fn read(side: &Side, keys: &KeySet, job: &Job) -> Result<Self> {
+        let writers = (0..PARTITIONS).map(|_| None).collect();
+        let mut rows = Self { writers, waiting: vec![Vec::new(); PARTITIONS], waiting_bytes: 0 };
+        if keys.as_ref().is_some_and(Vec::is_empty) {
+            return Ok(rows);
+        }
+        for batch in side.scan.batches()? {
+            job.check()?;
+            let batch = side.of(&batch?)?;
+            let hashes = side.key.hashes(&batch)?;
+            let kept: BooleanArray = hashes.iter().map(|hash| Some(may_have(keys, *hash))).collect();
+            if kept.true_count() == 0 {
+                continue;
+            }
+            let batch = filter_record_batch(&batch, &kept).map_err(Error::unexpected)?;
+            let hashes: Vec<u128> = hashes.into_iter().filter(|hash| may_have(keys, *hash)).collect();
+            rows.add(&batch, &hashes)?;
+        }
+        Ok(rows)
+    }
+
+    fn add(&mut self, batch: &RecordBatch, hashes: &[u128]) -> Result<()> {
+        let mut members: Vec<Vec<u32>> = vec![Vec::new(); PARTITIONS];
+        for (row, hash) in hashes.iter().enumerate() {
+            members[partition_of(*hash, PARTITIONS)].push(row as u32);
+        }
+        for (number, rows) in members.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
+            let part = take_record_batch(batch, &UInt32Array::from(rows)).map_err(Error::unexpected)?;
+            self.waiting_bytes += part.get_array_memory_size();
+            self.waiting[number].push(part);
+        }
+        if self.waiting_bytes > BUFFER_BYTES {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    /// Writes all rows that wait.
+    fn write(&mut self) -> Result<()> {
+        for (writer, waiting) in self.writers.iter_mut().zip(&mut self.waiting) {
+            let Some(first) = waiting.first() else { continue };
+            let schema = first.schema();
+            let batch = concat_batches(&schema, waiting.iter()).map_err(Error::unexpected)?;
+            let writer = match writer {
+                Some(writer) => writer,
+                none => {
+                    let file = BufWriter::new(private_file()?);
+                    none.insert(StreamWriter::try_new(file, &schema).map_err(Error::unexpected)?)
+                }
+            };
+            writer.write(&batch).map_err(|e| Error::unavailable(e.to_string()).at(std::env::temp_dir().display()))?;
+            waiting.clear();
+        }
+        self.waiting_bytes = 0;
+        Ok(())
+    }
+
+    /// The rows of a partition, which are gone then.
+    fn take(&mut self, number: usize, side: &Side) -> Result<RecordBatch> {
+        let mut batches = Vec::new();
+        if let Some(mut writer) = self.writers[number].take() {
+            writer.finish().map_err(Error::unexpected)?;
+            let buffer = writer.into_inner().map_err(Error::unexpected)?;
+            let mut file = buffer.into_inner().map_err(|error| in_temporary(error.into_error()))?;
+            file.flush().map_err(in_temporary)?;
+            file.seek(SeekFrom::Start(0)).map_err(in_temporary)?;
+            for batch in StreamReader::try_new(BufReader::new(file), None).map_err(Error::unexpected)? {
+                batches.push(batch.map_err(Error::unexpected)?);
+            }
+        }
+        batches.append(&mut self.waiting[number]);
+        concat_batches(&side.schema, batches.iter()).map_err(Error::unexpected)
+    }
+}
+
+/// Compares rows partition by partition, counts the columns that differ, and hands out rows up to the limit.
+pub(super) fn compare(
+    sides: [&Side; 2],
+    mut rows: [RowPartitions; 2],
+    output: &Output,
+    changed_columns: &mut BTreeMap<String, u64>,
+    job: &Job,
+    take: &mut dyn FnMut(RecordBatch) -> Result<()>,
+) -> Result<()> {
+    let mut left = output.limit;
+    for number in 0..PARTITIONS {
+        job.check()?;
+        let batches = [rows[0].take(number, sides[0])?, rows[1].take(number, sides[1])?];
+        let differences = Differences::new(sides, &batches)?;
+        differences.count(&batches[0], changed_columns);
+        let mut shown = usize::try_from(left).unwrap_or(usize::MAX).min(differences.found.len());
+        left -= shown as u64;
+        let mut rest = differences.found.as_slice();
+        while shown > 0 {
+            let (part, after) = rest.split_at(shown.min(BATCH_ROWS / 2));
+            take(batch_of(part, &batches, output)?)?;
+            shown -= part.len();
+            rest = after;
+        }
+    }
+    Ok(())
+}
+
+/// A row that differs.
+struct Difference {
+    /// Its place on the first side.
+    first: Option<usize>,
+    /// Its place on the second side.
+    second: Option<usize>,
+    /// The columns that differ, where both sides have it.
+    columns: Vec<String>,
+}
+
+struct Differences {
+    found: Vec<Difference>,
+}
+
+impl Differences {
+    fn new(sides: [&Side; 2], batches: &[RecordBatch; 2]) -> Result<Self> {
+        let mut places: HashMap<u128, usize> =
+            sides[1].key.hashes(&batches[1])?.into_iter().enumerate().map(|(row, hash)| (hash, row)).collect();
+        let mut found = Vec::new();
+        let mut pairs: Vec<(usize, usize)> = Vec::new();
+        for (row, hash) in sides[0].key.hashes(&batches[0])?.into_iter().enumerate() {
+            match places.remove(&hash) {
+                Some(other) => pairs.push((row, other)),
+                None => found.push(Difference { first: Some(row), second: None, columns: Vec::new() }),
+            }
+        }
+        let mut names: Vec<Vec<String>> = vec![Vec::new(); pairs.len()];
+        for (at, field) in batches[0].schema_ref().fields().iter().enumerate() {
+            let hashes = |batch: &RecordBatch| row_hashes(&batch.project(&[at]).map_err(Error::unexpected)?);
+            let (first, second) = (hashes(&batches[0])?, hashes(&batches[1])?);
+            for ((one, two), names) in pairs.iter().zip(&mut names) {
+                if first[*one] != second[*two] {
+                    names.push(field.name().clone());
+                }
+            }
+        }
+        for ((one, two), columns) in pairs.into_iter().zip(names).filter(|(_, columns)| !columns.is_empty()) {
+            found.push(Difference { first: Some(one), second: Some(two), columns });
+        }
+        let mut inserted: Vec<usize> = places.into_values().collect();
+        inserted.sort_unstable();
+        found.extend(inserted.into_iter().map(|row| Difference {
+            first: None,
+            second: Some(row),
+            columns: Vec::new(),
+        }));
+        Ok(Self { found })
+    }
+
+    fn count(&self, batch: &RecordBatch, changed_columns: &mut BTreeMap<String, u64>) {
+        let names = self.found.iter().flat_map(|difference| &difference.columns);
+        names.for_each(|name| *changed_columns.entry(name.clone()).or_default() += 1);
+        debug_assert!(changed_columns.len() <= batch.num_columns());
+    }
+}
+
+/// Differences as they are handed out.
+fn batch_of(differences: &[Difference], batches: &[RecordBatch; 2], output: &Output) -> Result<RecordBatch> {
+    let (mut kinds, mut names, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    for Difference { first, second, columns } in differences {
+        let columns = (!columns.is_empty()).then(|| columns.join(","));
+        let is_changed = first.is_some() && second.is_some();
+        for (side, place, kind) in [
+            (0, first, if is_changed { "update_preimage" } else { "delete" }),
+            (1, second, if is_changed { "update_postimage" } else { "insert" }),
+        ] {
+            if let Some(row) = place {
+                places.push((side, *row));
+                kinds.push(kind);
+                names.push(columns.clone());
+            }
+        }
+    }
+    let mut arrays: Vec<ArrayRef> = vec![Arc::new(StringArray::from(kinds))];
+    for (at, field) in output.schema.fields()[1..output.schema.fields().len() - 1].iter().enumerate() {
+        let typed = |batch: &RecordBatch| cast(batch.column(at), field.data_type()).map_err(Error::unexpected);
+        let (first, second) = (typed(&batches[0])?, typed(&batches[1])?);
+        arrays.push(interleave(&[first.as_ref(), second.as_ref()], &places).map_err(Error::unexpected)?);
+    }
+    arrays.push(Arc::new(StringArray::from(names)));
+    RecordBatch::try_new(Arc::clone(&output.schema), arrays).map_err(Error::unexpected)
+}

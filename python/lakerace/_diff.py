@@ -1,0 +1,109 @@
+"""Differences between the rows of two locations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from lakerace import _lakerace
+from lakerace._api import _options
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from lakerace._api import ArrowStream, Format, Location, OnBadRow, TimestampUnit
+
+
+class Diff(NamedTuple):
+    """Rows that differ between two locations, by key."""
+
+    #: Rows of the first side.
+    first_rows: int
+    #: Rows of the second side.
+    second_rows: int
+    #: Rows whose key the second side alone has.
+    inserted: int
+    #: Rows whose key the first side alone has.
+    deleted: int
+    #: Rows of which both sides have the key, with different values.
+    changed: int
+    #: Rows that are the same on both sides.
+    unchanged: int
+    #: The columns that differ, with the number of changed rows in which they do.
+    changed_columns: dict[str, int]
+    #: Columns that the first side alone has. They are not compared.
+    first_columns: list[str]
+    #: Columns that the second side alone has. They are not compared.
+    second_columns: list[str]
+    #: The rows that differ, once: the compared columns between `_change_type` (`insert`, `delete`, or `update_preimage` and
+    #: `update_postimage` one after the other) and `_changed_columns`, names with commas between them.
+    rows: ArrowStream
+
+    @property
+    def is_different(self) -> bool:
+        """Whether the two sides have other rows or other columns."""
+        rows = self.inserted + self.deleted + self.changed
+        return rows > 0 or bool(self.first_columns) or bool(self.second_columns)
+
+
+def diff(
+    first: Location,
+    second: Location,
+    *,
+    key: str | Sequence[str] | None = None,
+    second_at: int | str | datetime | None = None,
+    limit: int | None = None,
+    summary: bool = False,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+    params: Sequence[object] | None = None,
+    at: int | str | datetime | None = None,
+    batch_rows: int | Literal["all"] | None = None,
+    format: Format | None = None,
+    threads: int | None = None,
+    min_seek_size: int | str | None = None,
+    max_request_size: int | str | None = None,
+    max_requests_in_flight: int | None = None,
+    extra_bytes_tolerance: float | None = None,
+    prefetch_size: int | str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    delimiter: str | None = None,
+    quote: str | None = None,
+    escape: str | None = None,
+    null_strings: Sequence[str] | None = None,
+    header: bool | None = None,
+    schema: str | None = None,
+    infer_rows: int | None = None,
+    on_bad_row: OnBadRow | None = None,
+    timestamp_unit: TimestampUnit | None = None,
+    union_columns: bool | None = None,
+) -> Diff:
+    """Compares the rows of two locations by key: files, folders, Delta tables and their versions, databases.
+
+    Both sides are read once for the hashes of their rows, and again where some differ. Hashes and rows that differ lie on the local disk
+    meanwhile. The rows of the result are in memory: `limit` bounds them.
+
+    Args:
+        first: The first side.
+        second: The second side, which is read with the same options.
+        key: The columns that tell rows apart. Default: those that the first side names, if it is a Delta table.
+        second_at: The version of the second side, as `at` is that of the first.
+        limit: Rows that differ and that are given at most. All are counted.
+        summary: Count alone: no row is given.
+
+    The other arguments are those of :func:`scan`.
+
+    Raises:
+        InvalidInputError: A key is null, or stands in several rows of a side.
+        NotFoundError: A location does not exist, or a side lacks a column of the key.
+        UnsupportedError: A column has types that can't be compared.
+        UsageError: There is no key.
+
+    Example:
+        `lr.diff("orders.parquet", "delta:lake/orders", key="order_id").changed_columns`
+    """
+    key = [key] if isinstance(key, str) else key
+    options = _options(locals(), "first", "second")
+    counts, rows = _lakerace.diff(os.fspath(first), os.fspath(second), options)
+    return Diff(**counts, rows=rows)

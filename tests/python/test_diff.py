@@ -1,0 +1,201 @@
+"""Differences between two locations, held against a full join of polars."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lakerace as lr
+
+
+def table(count: int, seed: int = 1) -> pl.DataFrame:
+    random.seed(seed)
+    return pl.DataFrame(
+        {
+            "id": list(range(count)),
+            "part": [number % 3 for number in range(count)],
+            "text": [random.choice(["", "ä", "日本", None, "x" * 30]) for _ in range(count)],
+            "price": [random.choice([None, 0.0, 1.5, -2.25]) for _ in range(count)],
+            "nested": [{"a": number % 5, "b": [number % 2, None]} for number in range(count)],
+        }
+    )
+
+
+def changed(frame: pl.DataFrame, seed: int, share: float) -> pl.DataFrame:
+    """Rows deleted, inserted and changed at random, in another order."""
+    random.seed(seed)
+    rows = [row for row in frame.to_dicts() if random.random() > share]
+    for row in rows:
+        if random.random() < share:
+            row["text"] = random.choice(["new", None, row["text"]])
+        if random.random() < share:
+            row["price"] = random.choice([7.0, None, row["price"]])
+        if random.random() < share:
+            row["nested"] = {"a": -1, "b": []}
+    more = [{**row, "id": row["id"] + 10**6} for row in frame.to_dicts() if random.random() < share]
+    rows += more
+    random.shuffle(rows)
+    return pl.DataFrame(rows, schema=frame.schema)
+
+
+def joined(first: pl.DataFrame, second: pl.DataFrame, key: list[str]) -> dict[str, Any]:
+    """The counts by a full join."""
+    one = {tuple(row[name] for name in key): row for row in first.to_dicts()}
+    two = {tuple(row[name] for name in key): row for row in second.to_dicts()}
+    both = one.keys() & two.keys()
+    other = {k: [name for name in first.columns if one[k][name] != two[k][name]] for k in both}
+    columns: dict[str, int] = {}
+    for names in other.values():
+        for name in names:
+            columns[name] = columns.get(name, 0) + 1
+    return {
+        "first_rows": len(one),
+        "second_rows": len(two),
+        "inserted": len(two.keys() - one.keys()),
+        "deleted": len(one.keys() - two.keys()),
+        "changed": sum(bool(names) for names in other.values()),
+        "unchanged": sum(not names for names in other.values()),
+        "changed_columns": columns,
+    }
+
+
+def counts(found: lr.Diff) -> dict[str, Any]:
+    names = ["first_rows", "second_rows", "inserted", "deleted", "changed", "unchanged", "changed_columns"]
+    return {name: getattr(found, name) for name in names}
+
+
+@pytest.mark.parametrize(("count", "share"), [(0, 0.5), (1, 0.0), (2000, 0.0), (2000, 0.01), (3000, 0.5), (500, 1.0)])
+@pytest.mark.parametrize("key", [["id"], ["id", "part"]])
+def test_as_a_full_join_counts_them(tmp_path: Path, count: int, share: float, key: list[str]) -> None:
+    first = table(count)
+    second = changed(first, 2, share)
+    first.write_parquet(tmp_path / "a.parquet", row_group_size=300)
+    second.write_parquet(tmp_path / "b.parquet")
+    found = lr.diff(tmp_path / "a.parquet", tmp_path / "b.parquet", key=key)
+    wanted = joined(first, second, key)
+    assert counts(found) == wanted
+    assert found.is_different == (wanted["inserted"] + wanted["deleted"] + wanted["changed"] > 0)
+    summary = lr.diff(tmp_path / "a.parquet", tmp_path / "b.parquet", key=key, summary=True)
+    assert counts(summary) == wanted
+    assert pl.DataFrame(summary.rows).height == 0
+
+    rows = pl.DataFrame(found.rows)
+    kinds = dict(rows.group_by("_change_type").len().iter_rows())
+    expected = {"insert": "inserted", "delete": "deleted", "update_preimage": "changed", "update_postimage": "changed"}
+    assert kinds == {kind: wanted[name] for kind, name in expected.items() if wanted[name]}
+    # The rows make the second side of the first one.
+    columns = first.columns
+    gone = rows.filter(pl.col("_change_type").is_in(["delete", "update_preimage"]))
+    come = rows.filter(pl.col("_change_type").is_in(["insert", "update_postimage"]))
+    deleted = {tuple(row[name] for name in key): row for row in gone.select(columns).to_dicts()}
+    left = [row for row in first.to_dicts() if deleted.get(tuple(row[name] for name in key)) != row]
+    made = sorted(left + come.select(columns).to_dicts(), key=lambda row: row["id"])
+    assert made == sorted(second.to_dicts(), key=lambda row: row["id"])
+
+
+def test_any_two_kinds_of_locations(tmp_path: Path) -> None:
+    rows = pa.table(
+        {
+            "id": pa.array(range(100), pa.int32()),
+            "price": pa.array([Decimal(number) / 4 for number in range(100)], pa.decimal128(9, 2)),
+            "text": [f"t{number}" for number in range(100)],
+        }
+    )
+    pq.write_table(rows, tmp_path / "a.parquet")
+    other = rows.set_column(0, "id", rows["id"].cast(pa.int64()))
+    places = [
+        tmp_path / "b.orc",
+        tmp_path / "b.csv",
+        tmp_path / "b.jsonl",
+        f"delta:{tmp_path}/t",
+        f"sqlite:{tmp_path}/b.db#t",
+    ]
+    for place in places:
+        options = {"key": "id"} if str(place).startswith("sqlite") else {}
+        lr.copy(other, place, **options)
+        made = str(place).removeprefix("delta:")
+        found = lr.diff(tmp_path / "a.parquet", made, key="id", columns=["id", "text"])
+        assert (found.is_different, found.unchanged) == (False, 100), made
+        if not made.endswith(("csv", "jsonl", "#t")):
+            assert not lr.diff(tmp_path / "a.parquet", made, key="id").is_different, made
+
+
+def test_versions_and_columns_that_one_side_has(tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    lr.copy(
+        pa.table({"id": [1, 2, 3], "a": ["x", "y", "z"]}),
+        f"delta:{folder}",
+        table_properties={"lakerace.primaryKey": "id"},
+    )
+    lake = lr.Table(folder)
+    lake.upsert(pa.table({"id": [2, 4], "a": ["Y", "w"]}))
+    lake.delete("id = 1")
+    found = lr.diff(folder, folder, at=0)
+    assert (found.inserted, found.deleted, found.changed, found.unchanged) == (1, 1, 1, 1)
+    assert lr.diff(folder, folder, at=0, second_at=0).is_different is False
+    one = lr.diff(folder, folder, at=0, limit=1)
+    assert (one.inserted + one.deleted + one.changed, 1 <= len(pl.DataFrame(one.rows)) <= 2) == (3, True)
+    filtered = lr.diff(folder, folder, at=0, where="id > ?", params=[2])
+    assert (filtered.inserted, filtered.deleted, filtered.changed, filtered.unchanged) == (1, 0, 0, 1)
+    lake.alter(add_columns="more int")
+    other = lr.diff(folder, folder, second_at=0)
+    assert (other.first_columns, other.second_columns, other.is_different) == (["more"], [], True)
+
+
+def test_keys_that_tell_no_rows_apart(tmp_path: Path) -> None:
+    good, doubled, null = tmp_path / "good.parquet", tmp_path / "doubled.parquet", tmp_path / "null.parquet"
+    pq.write_table(pa.table({"id": [1, 2, 3], "k": ["a", "b", "c"]}), good)
+    pq.write_table(pa.table({"id": [3, 1, 3], "k": ["a", "b", "c"]}), doubled)
+    pq.write_table(pa.table({"id": [1, None], "k": ["a", "b"]}), null)
+    for pair in [(good, doubled), (doubled, good), (doubled, doubled)]:
+        with pytest.raises(lr.InvalidInputError, match=r"doubled.parquet: the key id = 3 stands in several rows"):
+            lr.diff(*pair, key="id")
+    with pytest.raises(lr.InvalidInputError, match=r'null.parquet: a row has null in the column "id" of the key'):
+        lr.diff(good, null, key="id")
+    with pytest.raises(lr.UsageError, match="no key"):
+        lr.diff(good, good)
+    with pytest.raises(lr.NotFoundError, match="idd"):
+        lr.diff(good, good, key="idd")
+    assert lr.diff(doubled, doubled, key=["id", "k"]).unchanged == 3
+
+
+def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "lakerace", "diff", *map(str, arguments)], check=False, capture_output=True, text=True
+    )
+
+
+def test_the_command(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
+    first.write_text("id,a,b\n1,x,1\n2,y,2\n3,z,3\n")
+    second.write_text("id,a,b\n1,x,1\n2,Y,3\n4,w,4\n")
+    same = command(first, first, "--key", "id")
+    assert (same.returncode, "3 the same" in same.stderr) == (0, True)
+    done = command(first, second, "--key", "id", "--format", "jsonl")
+    assert done.returncode == 1
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sorted(rows, key=lambda row: (row["id"], row["_change_type"])) == [
+        {"_change_type": "update_postimage", "id": 2, "a": "Y", "b": 3, "_changed_columns": "a,b"},
+        {"_change_type": "update_preimage", "id": 2, "a": "y", "b": 2, "_changed_columns": "a,b"},
+        {"_change_type": "delete", "id": 3, "a": "z", "b": 3, "_changed_columns": None},
+        {"_change_type": "insert", "id": 4, "a": "w", "b": 4, "_changed_columns": None},
+    ]
+    assert "1 inserted, 1 deleted, 1 changed, 1 the same; changed: a in 1 row, b in 1 row" in done.stderr
+    summary = command(first, second, "--key", "id", "--summary", "--json")
+    told = json.loads(summary.stdout)
+    assert (summary.returncode, told["different"], told["changed_columns"]) == (1, True, {"a": 1, "b": 1})
+    assert command(first, second).returncode == 2
+    assert command(first, tmp_path / "none.csv", "--key", "id").returncode == 3
+    twice = tmp_path / "twice.csv"
+    twice.write_text("id,a,b\n1,x,1\n1,x,1\n")
+    assert command(first, twice, "--key", "id").returncode == 4
