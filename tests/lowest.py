@@ -17,10 +17,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def promised() -> dict[str, str]:
-    """The lower bounds of pyproject.toml."""
+    """The lower bounds of pyproject.toml; of a package with several, the lowest: some extras need more."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     texts = {text for extra in project["optional-dependencies"].values() for text in extra}
-    return dict(text.split(">=") for text in texts)
+    bounds = [text.split(">=") for text in texts]
+    bounds.sort(key=lambda bound: [int(part) for part in bound[1].split(".")], reverse=True)
+    return dict(bounds)
 
 
 def tried() -> dict[str, str]:

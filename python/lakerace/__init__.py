@@ -28,6 +28,7 @@ from lakerace._errors import (
 )
 from lakerace._lakerace import __version__
 from lakerace._scan import PUBLIC_SETTINGS, Explain, Scan
+from lakerace._sql import SqlExplain, SqlRows, sql
 from lakerace._sync import SyncResult, sync
 from lakerace._table import Table
 from lakerace._table_results import (
@@ -67,6 +68,8 @@ __all__ = [
     "Requests",
     "Restored",
     "Scan",
+    "SqlExplain",
+    "SqlRows",
     "SyncResult",
     "Table",
     "UnavailableError",
@@ -84,6 +87,7 @@ __all__ = [
     "files",
     "scan",
     "schema",
+    "sql",
     "sync",
     "tpch",
 ]

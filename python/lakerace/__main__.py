@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
+from typing import Any
 
-from lakerace._lakerace import run
+from lakerace._lakerace import Job, run
 
 
 def _bench(arguments: list[str]) -> int:
@@ -15,9 +16,16 @@ def _bench(arguments: list[str]) -> int:
     return bench(arguments)
 
 
+def _sql(query: str, relations: list[tuple[str, str]], options: dict[str, Any], job: Job) -> object:
+    """Answers `lakerace sql`."""
+    from lakerace._sql import answer_command
+
+    return answer_command(query, relations, options, job)
+
+
 def main() -> int:
     """Runs the command with `sys.argv` and gives its exit code."""
-    return run(["lakerace", *sys.argv[1:]], _bench if find_spec("lakerace_bench") else None)
+    return run(["lakerace", *sys.argv[1:]], _bench if find_spec("lakerace_bench") else None, _sql)
 
 
 if __name__ == "__main__":

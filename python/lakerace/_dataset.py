@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import pyarrow
 import pyarrow.dataset
@@ -20,7 +20,7 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
 
     def __init__(self, scan: Scan) -> None:
         self._scan = scan
-        self._schema = pyarrow.schema([_plain_field(field) for field in pyarrow.schema(scan)])
+        self._schema = plain_schema(pyarrow.schema(scan))
 
     def __reduce__(self) -> tuple[object, ...]:
         return (ScanDataset, (self._scan,))
@@ -36,7 +36,7 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
     def scanner(self, columns: Any = None, filter: Any = None, **options: Any) -> pyarrow.dataset.Scanner:
         """The rows of a filter and some columns, as `pyarrow.dataset.Dataset.scanner`. Of its options `batch_size` and the like
         count only after lakerace has read."""
-        where = None if filter is None else filter_text(filter, self._schema)
+        where = None if filter is None else pushed_filter(filter, self._schema).text
         needed = self._needed(columns, filter)
         schema = self._schema if needed is None else pyarrow.schema([self._schema.field(name) for name in needed])
         batches = self._scan._narrowed(needed, where, None)._batches(schema)
@@ -92,6 +92,11 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
         raise NotImplementedError("sort what to_table() gives")
 
 
+def plain_schema(schema: pyarrow.Schema) -> pyarrow.Schema:
+    """The schema with texts and bytes that pyarrow can filter."""
+    return pyarrow.schema([_plain_field(field) for field in schema])
+
+
 def _plain_field(field: pyarrow.Field) -> pyarrow.Field:
     return field.with_type(_plain(field.type))
 
@@ -126,6 +131,7 @@ _OPERATORS = {"==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<text>"[^"\\]*")
+      | (?P<escaped>"(?:[^"\\]|\\.)*")
       | (?P<value>-?\d[\d.:-]*(?:\ \d\d:\d\d:\d\d(?:\.\d+)?)?Z?)
       | (?P<set>\{value_set=\w+:\[(?P<values>[^\]{}]*)\],\ null_matching_behavior=MATCH\})
       | (?P<word>null\[bool\]|\{nan_is_null=false\}|[A-Za-z_]\w*)
@@ -145,6 +151,29 @@ def filter_text(expression: pyarrow.dataset.Expression, schema: pyarrow.Schema) 
         return None if shown is None else _Tokens(shown, schema).whole()
     except UnknownPart:
         return None
+
+
+class PushedFilter(NamedTuple):
+    """What lakerace applies of a filter."""
+
+    #: A filter of lakerace's that loses no row; `None` for nothing of it.
+    text: str | None
+    #: Whether it is all of the filter.
+    is_whole: bool
+
+
+def pushed_filter(expression: pyarrow.dataset.Expression, schema: pyarrow.Schema) -> PushedFilter:
+    """The parts of a filter of `pyarrow.dataset`, joined by `and`, that can be said."""
+    nothing = PushedFilter(None, False)
+    if not all(PLAIN_NAME.fullmatch(name) for name in schema.names):
+        return nothing
+    shown = _shown(expression)
+    try:
+        parts = [] if shown is None else _Tokens(shown, schema).conjuncts()
+    except UnknownPart:
+        return nothing
+    said = [part for part in parts if part is not None]
+    return PushedFilter(" AND ".join(said), len(said) == len(parts)) if said else nothing
 
 
 def _shown(expression: pyarrow.dataset.Expression) -> str | None:
@@ -177,6 +206,57 @@ class _Tokens:
         if self._at != len(self._tokens):
             raise UnknownPart
         return part
+
+    def conjuncts(self) -> list[str | None]:
+        """The parts that `and` joins, as filters of lakerace's; `None` for a part that can't be said."""
+        parts = self._conjuncts()
+        if self._at != len(self._tokens):
+            raise UnknownPart
+        return parts
+
+    def _conjuncts(self) -> list[str | None]:
+        start = self._at
+        try:
+            return [self._part()]
+        except UnknownPart:
+            self._at = start
+        end = self._group_end(start)
+        if self._tokens[start] == ("sign", "("):
+            parts = self._joined_by_and(start + 1, end - 1)
+            if parts is not None:
+                self._at = end
+                return parts
+        self._at = end
+        return [None]
+
+    def _joined_by_and(self, start: int, end: int) -> list[str | None] | None:
+        """The parts between two tokens, where they are two groups with an `and`."""
+        try:
+            middle = self._group_end(start)
+        except UnknownPart:
+            return None
+        if middle >= end or self._tokens[middle] != ("word", "and"):
+            return None
+        self._at = start
+        left = self._conjuncts()
+        self._at = middle + 1
+        right = self._conjuncts()
+        return [*left, *right] if self._at == end else None
+
+    def _group_end(self, start: int) -> int:
+        """The end of what begins here with a parenthesis, or with a function's name and a parenthesis."""
+        depth = 0
+        for at in range(start, len(self._tokens)):
+            kind, token = self._tokens[at]
+            if kind == "sign" and token == "(":
+                depth += 1
+            elif kind == "sign" and token == ")":
+                depth -= 1
+                if depth == 0:
+                    return at + 1
+            elif depth == 0 and at > start:
+                break
+        raise UnknownPart
 
     def _next(self) -> tuple[str, str]:
         if self._at == len(self._tokens):

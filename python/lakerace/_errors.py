@@ -21,6 +21,12 @@ class Error(Exception):
         self.advice = advice
 
 
+def told(kind: type[Error], message: str, place: str | None = None, advice: str | None = None) -> Error:
+    """An error of a kind, with its place and its advice in its text."""
+    text = message if place is None else f"{place}: {message}"
+    return kind(text if advice is None else f"{text} ({advice})", place, advice)
+
+
 class InternalError(Error):
     """A fault of lakerace itself: report it."""
 

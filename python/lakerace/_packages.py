@@ -9,7 +9,7 @@ from typing import Any
 EXTRAS = {"pyarrow": "arrow", "polars": "polars", "pandas": "pandas", "duckdb": "duckdb"}
 
 
-def needed(package: str) -> Any:
+def needed(package: str, *, extra: str | None = None) -> Any:
     """Imports a package.
 
     Raises:
@@ -20,5 +20,6 @@ def needed(package: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != package:
             raise
-        advice = f'pip install "lakerace[{EXTRAS[package]}]"'
+        extra = extra or EXTRAS[package]
+        advice = f'pip install "lakerace[{extra}]"'
         raise ModuleNotFoundError(f"this call needs {package}: {advice}", name=package) from None

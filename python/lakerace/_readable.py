@@ -24,7 +24,50 @@ SHOWN_ROWS = 10
 SHOWN_CHARACTERS = 100
 
 
-class ReadableRows:
+class ShownRows:
+    """Rows that notebooks show."""
+
+    __slots__ = ()
+
+    def head(self, rows: int = 5) -> Any:
+        """The first rows."""
+        raise NotImplementedError
+
+    def _caption(self) -> str:
+        """What a notebook says of the rows."""
+        raise NotImplementedError
+
+    def _schema_shown(self) -> pyarrow.Schema:
+        """The columns that a notebook shows."""
+        raise NotImplementedError
+
+    def __bool__(self) -> bool:
+        """Always true: whether there are rows is told by `len()`, which may read."""
+        return True
+
+    def _repr_html_(self) -> str:
+        """The first rows as a table, for notebooks."""
+        from html import escape
+
+        # One row more tells whether there are more.
+        shown = self.head(SHOWN_ROWS + 1).to_arrow()
+        rows = list(zip(*(_texts(column) for column in shown.columns), strict=True))
+        schema = self._schema_shown()
+        names = "".join(
+            f"<th>{escape(name)}<br><small>{escape(str(schema.field(at).type))}</small></th>"
+            for at, name in enumerate(schema.names)
+        )
+        lines = "".join(
+            "<tr>" + "".join(f"<td>{escape(value)}</td>" for value in row) + "</tr>" for row in rows[:SHOWN_ROWS]
+        )
+        more = f"the first {SHOWN_ROWS} rows" if len(rows) > SHOWN_ROWS else _counted(len(rows), "row")
+        return (
+            f"<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
+            f"<small>{escape(self._caption())}: {more}, {_counted(len(schema.names), 'column')}</small>"
+        )
+
+
+class ReadableRows(ShownRows):
     """Rows of a scan, which each call reads again. A table's scan is of its last version."""
 
     __slots__ = ()
@@ -42,10 +85,6 @@ class ReadableRows:
     def __len__(self) -> int:
         """The number of rows: from metadata where that is exact, else all rows are read for it."""
         return self._scanned().count()
-
-    def __bool__(self) -> bool:
-        """Always true: whether there are rows is told by `len()`, which may read."""
-        return True
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """The rows one by one, as tuples of Python values: see :meth:`Scan.rows`."""
@@ -99,27 +138,11 @@ class ReadableRows:
         relation: duckdb.DuckDBPyRelation = relations.from_arrow(self._scanned().to_dataset())
         return relation
 
-    def _repr_html_(self) -> str:
-        """The first rows as a table, for notebooks."""
-        from html import escape
+    def _caption(self) -> str:
+        return self._scanned().location
 
-        scan = self._scanned()
-        # One row more tells whether there are more.
-        shown = self.head(SHOWN_ROWS + 1).to_arrow()
-        rows = list(zip(*(_texts(column) for column in shown.columns), strict=True))
-        schema = scan.schema
-        names = "".join(
-            f"<th>{escape(name)}<br><small>{escape(str(schema.field(at).type))}</small></th>"
-            for at, name in enumerate(schema.names)
-        )
-        lines = "".join(
-            "<tr>" + "".join(f"<td>{escape(value)}</td>" for value in row) + "</tr>" for row in rows[:SHOWN_ROWS]
-        )
-        more = f"the first {SHOWN_ROWS} rows" if len(rows) > SHOWN_ROWS else _counted(len(rows), "row")
-        return (
-            f"<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
-            f"<small>{escape(scan.location)}: {more}, {_counted(len(schema.names), 'column')}</small>"
-        )
+    def _schema_shown(self) -> pyarrow.Schema:
+        return self._scanned().schema
 
 
 def _texts(column: pyarrow.ChunkedArray) -> list[str]:

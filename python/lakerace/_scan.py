@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lakerace import _lakerace
 from lakerace._errors import UsageError
+from lakerace._job import with_job
 from lakerace._packages import needed
 from lakerace._readable import ReadableRows
 
@@ -58,6 +59,32 @@ def _without_credentials(options: Mapping[str, object]) -> dict[str, object]:
     return kept
 
 
+def can_filter(options: Mapping[str, object], names: Sequence[str]) -> bool:
+    """Whether rows of a scan with these options and columns can be filtered by lakerace, too."""
+    # The rows are limited first. A column of a struct's field may have another name behind the scan than it has in the options.
+    return options.get("limit") is None and list(options.get("columns") or names) == list(names)  # type: ignore[call-overload]
+
+
+def narrowed_options(
+    options: Mapping[str, Any],
+    names: Sequence[str],
+    columns: Sequence[str] | None,
+    where: str | None,
+    limit: int | None,
+) -> dict[str, Any]:
+    """The options of a scan that leaves out columns and rows where that is known to be right."""
+    narrowed, limited = dict(options), options.get("limit")
+    own = dict(zip(names, options.get("columns") or names, strict=True))
+    # Files that a filter leaves out may be the only ones that have a column: all are named.
+    if columns is not None or where is not None:
+        narrowed["columns"] = [own[name] for name in (names if columns is None else columns)]
+    if where is not None and can_filter(options, names):
+        narrowed["where"] = f"({options['where']}) AND ({where})" if options.get("where") else where
+    if limit is not None:
+        narrowed["limit"] = limit if limited is None else min(limit, limited)
+    return narrowed
+
+
 class Explain:
     """A plan and its price. `str()` of it is for people, :meth:`to_dict` for programs."""
 
@@ -89,6 +116,19 @@ class _Once:
         return self._stream.__arrow_c_stream__(requested_schema, raises_later=True)
 
 
+def raise_own(stream: _lakerace.Stream, call: Callable[[], _T]) -> _T:
+    """Calls, and raises the stream's own error in place of the consumer's."""
+    try:
+        return call()
+    except StopIteration:
+        raise
+    except Exception as error:
+        own = stream.exception()
+        if own is None:
+            raise
+        raise own from error
+
+
 class Scan(ReadableRows):
     """A planned read of a location: made by :func:`lakerace.scan`.
 
@@ -114,7 +154,7 @@ class Scan(ReadableRows):
         self._options = dict(options)
         self._part = part
         self._pickle_credentials = pickle_credentials
-        self._native = _lakerace.Scan(location, self._options, part)
+        self._native = _lakerace.Scan(location, with_job(self._options), part)
 
     def __reduce__(self) -> tuple[object, ...]:
         options = self._options if self._pickle_credentials else _without_credentials(self._options)
@@ -211,17 +251,7 @@ class Scan(ReadableRows):
         """A scan that leaves out columns and rows where that is known to be right. Who calls applies all of it again."""
         if self._part is not None:
             return self
-        options: dict[str, Any] = dict(self._options)
-        names, limited = self.schema.names, options.get("limit")
-        # A column of a struct's field may have another name behind the scan than it has in the options.
-        own = dict(zip(names, options.get("columns") or names, strict=True))
-        # Files that a filter leaves out may be the only ones that have a column: all are named.
-        if columns is not None or where is not None:
-            options["columns"] = [own[name] for name in (names if columns is None else columns)]
-        if where is not None and limited is None and all(name == given for name, given in own.items()):
-            options["where"] = f"({options['where']}) AND ({where})" if options.get("where") else where
-        if limit is not None:
-            options["limit"] = limit if limited is None else min(limit, limited)
+        options = narrowed_options(self._options, self.schema.names, columns, where, limit)
         return Scan(self._location, options, None, self._pickle_credentials)
 
     def batches(self) -> Iterator[pyarrow.RecordBatch]:
@@ -232,10 +262,10 @@ class Scan(ReadableRows):
         """The same with the types of a schema."""
         pyarrow = needed("pyarrow")
         stream = self._native.stream()
-        reader = self._raising(stream, lambda: pyarrow.RecordBatchReader.from_stream(_Once(stream), schema))
+        reader = raise_own(stream, lambda: pyarrow.RecordBatchReader.from_stream(_Once(stream), schema))
         while True:
             try:
-                batch = self._raising(stream, reader.read_next_batch)
+                batch = raise_own(stream, reader.read_next_batch)
             except StopIteration:
                 return
             yield batch
@@ -266,17 +296,4 @@ class Scan(ReadableRows):
 
     def _consume(self, consumer: Callable[[Any], _T]) -> _T:
         stream = self._native.stream()
-        return self._raising(stream, lambda: consumer(_Once(stream)))
-
-    @staticmethod
-    def _raising(stream: _lakerace.Stream, call: Callable[[], _T]) -> _T:
-        """Calls, and raises the stream's own error in place of the consumer's."""
-        try:
-            return call()
-        except StopIteration:
-            raise
-        except Exception as error:
-            own = stream.exception()
-            if own is None:
-                raise
-            raise own from error
+        return raise_own(stream, lambda: consumer(_Once(stream)))

@@ -233,6 +233,7 @@ PAGES: dict[str, Page] = {
         },
     ),
     "scans.md": Page(),
+    "sql.md": Page(_prepare_table, elsewhere={"pip install": "the tests run what it installs"}),
     "sqlite.md": Page(
         before={
             "lakerace scan": "lakerace scan sqlite:///data/shop.db#orders --count && mv shop.db kept.db && "

@@ -22,6 +22,7 @@ CALLS: dict[str, list[Callable[..., Any]]] = {
     "copy": [lr.copy],
     "scan": [lr.scan],
     "diff": [lr.diff],
+    "sql": [lr.sql],
     "schema": [lr.schema],
     "check": [lr.check],
     "sync": [lr.sync],
@@ -65,14 +66,19 @@ LACKS: list[tuple[str, set[str], str]] = [
         "the keys are a scan with these options",
     ),
     ("schema on_bad_row", {"schema"}, "types that are given need no look, and no row is read"),
-    ("durability", {"scan", "diff", "changes"}, "rows are handed over in memory, and no file is written"),
-    ("io", {"scan", "diff", "schema", "check", "history", "verify", "changes"}, "no table is written"),
+    ("durability", {"scan", "sql", "diff", "changes"}, "rows are handed over in memory, and no file is written"),
+    ("io", {"scan", "sql", "diff", "schema", "check", "history", "verify", "changes"}, "no table is written"),
     ("io", {"delete", "alter", "vacuum", "restore", "sync"} | FILES, "the writes are small"),
     ("threads", TABLE | FILES | {"schema", "check"}, "the work is small, or bound by requests"),
     (
         "min_seek_size max_request_size max_requests_in_flight extra_bytes_tolerance prefetch_size",
         TABLE | FILES | {"upsert", "delete", "compact", "sync", "schema", "check", "tpch"},
         "no scan of much data, or one whose plan the job makes",
+    ),
+    (
+        "min_seek_size max_request_size max_requests_in_flight extra_bytes_tolerance prefetch_size",
+        {"sql"},
+        "a relation is a scan with these options",
     ),
     ("if_exists", {"files-get"}, "contents come as bytes"),
     ("if_exists", {"files-import"}, "an import replaces the files of its names"),
@@ -81,6 +87,7 @@ LACKS: list[tuple[str, set[str], str]] = [
 #: What the command lacks: keywords of Python, the jobs that have them, and the reason. Positional arguments are those of the command.
 OWN: list[tuple[str, set[str], str]] = [
     ("pickle_credentials", {"scan"}, "a pickle is Python's"),
+    ("params", {"sql"}, "the shell puts values into the query"),
     ("key", TABLE - {"verify"} | {"compact"}, "a table is opened with its key for all of its jobs"),
     (
         "key create read_only encrypt busy_timeout page_bytes wal_limit_bytes",

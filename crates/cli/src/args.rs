@@ -7,6 +7,7 @@ mod files;
 mod filter;
 mod load;
 mod shell;
+mod sql;
 mod sync;
 mod table;
 pub(crate) mod tpch;
@@ -30,6 +31,7 @@ pub(crate) use self::files::{
 use self::filter::FilterArgs;
 pub(crate) use self::load::LoadArgs;
 pub(crate) use self::shell::{CompletionsArgs, ManArgs};
+pub(crate) use self::sql::SqlArgs;
 pub(crate) use self::sync::SyncArgs;
 use self::tpch::TpchArgs;
 use crate::proxy::ProxyArgs;
@@ -87,6 +89,8 @@ pub(crate) enum Command {
     Scan(Box<ScanArgs>),
     /// Compare the rows of two locations by key, and exit with 1 where they differ.
     Diff(Box<DiffArgs>),
+    /// Ask a query of SQL over locations: aggregates, joins, windows (where the Python package lakerace[sql] is installed).
+    Sql(Box<SqlArgs>),
     /// Insert rows into a Delta table, or replace those that have their key, without rewriting files; make the table where asked to.
     Upsert(Box<UpsertArgs>),
     /// Delete rows of a Delta table, without rewriting files.

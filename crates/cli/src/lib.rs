@@ -24,6 +24,7 @@ mod schema;
 mod session;
 mod shell;
 mod shown;
+mod sql;
 mod stderr;
 mod stdout;
 mod sync;
@@ -44,11 +45,15 @@ use lakerace_io::printable;
 use args::{Cli, Command};
 use session::Session;
 
+pub use sql::{SqlAnswer, SqlEngine, SqlQuery};
+
 /// What the process that runs the command can do for it.
 #[derive(Default)]
 pub struct Host<'a> {
     /// Runs `bench` with the arguments after it and gives the exit code. The wheel has it, the bare binary does not.
     pub bench: Option<&'a Bench<'a>>,
+    /// Answers `sql`. The wheel has it, the bare binary does not.
+    pub sql: Option<&'a dyn SqlEngine>,
 }
 
 /// Takes the arguments behind `bench` and gives the exit code.
@@ -100,6 +105,9 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
                 &args,
                 &Session::start(cli.global, &args.input.store).with_durability(args.durability.durability),
             );
+        }
+        Command::Sql(args) => {
+            sql::run(&args, &Session::start(cli.global, &args.store).with_durability(args.durability.durability), host)
         }
         Command::Upsert(args) => upsert::run(
             &args,

@@ -9,7 +9,7 @@ fn code(line: &str, host: &Host<'_>) -> u8 {
 #[test]
 fn a_panic_is_an_internal_error() {
     let broken = |_: &[OsString]| -> u8 { panic!("on purpose") };
-    assert_eq!(code("lakerace bench list", &Host { bench: Some(&broken) }), 1);
+    assert_eq!(code("lakerace bench list", &Host { bench: Some(&broken), sql: None }), 1);
 }
 
 #[test]

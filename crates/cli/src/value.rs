@@ -156,6 +156,14 @@ pub(crate) fn key_value(text: &str) -> Result<(String, String)> {
     }
 }
 
+/// `NAME=LOCATION` of a query.
+pub(crate) fn relation(text: &str) -> Result<(String, String)> {
+    match text.split_once('=') {
+        None | Some(("", _) | (_, "")) => Err(Error::usage(format!("{text:?} names no location: write name=location"))),
+        Some((name, location)) => Ok((name.trim().to_owned(), location.to_owned())),
+    }
+}
+
 /// `K=V` of a table: names are taken as they stand.
 pub(crate) fn property(text: &str) -> Result<(String, String)> {
     match text.split_once('=') {

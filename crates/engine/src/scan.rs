@@ -53,6 +53,16 @@ impl Scan {
         Self::plan_opened(location, opened, &options, (filter, FieldPaths::new()), None, job)
     }
 
+    /// The same opened source and version with the columns, the filter and the limit of other options: what is open is not opened again.
+    ///
+    /// # Errors
+    /// As those of [`Self::open`].
+    pub fn planned_again(&self, location: &str, options: &ReadOptions) -> Result<Self> {
+        let filter = options.filter.as_deref().map(parse_filter).transpose()?;
+        let opened = Opened { source: Arc::clone(&self.source), version: self.version.clone() };
+        Self::plan_opened(location, opened, options, (filter, FieldPaths::new()), None, &self.job)
+    }
+
     /// The version of the Delta table that is read; `None` of other sources.
     pub fn open_version(&self) -> Option<OpenVersion> {
         self.version.clone().map(OpenVersion::new)

@@ -10,34 +10,41 @@ mod files;
 mod filter;
 mod foreign_stream;
 mod interrupt;
+mod job;
 mod jobs;
 mod maintain;
 mod options;
 mod ranges;
 mod rows;
 mod scan;
+mod sql;
 mod stream;
 mod tpch;
 
 use std::ffi::OsString;
 
-use lakerace_cli::Host;
+use lakerace_cli::{Host, SqlEngine};
 use pyo3::prelude::*;
+
+use self::sql::PackageEngine;
 
 /// Decoders allocate and free large buffers on several threads; the system's allocator is slow at that.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Runs the `lakerace` command with `arguments` (the first is the program's name) and gives the exit code. `bench` is
-/// called with what follows `lakerace bench`.
+/// called with the arguments after `lakerace bench`, `sql` with the query of `lakerace sql`.
 #[pyfunction]
-fn run(py: Python<'_>, arguments: Vec<OsString>, bench: Option<Py<PyAny>>) -> u8 {
-    py.detach(|| match bench {
-        None => lakerace_cli::run(arguments, &Host::default()),
-        Some(bench) => {
-            let call = |rest: &[OsString]| Python::attach(|py| call_bench(py, &bench, rest));
-            lakerace_cli::run(arguments, &Host { bench: Some(&call) })
-        }
+#[pyo3(signature = (arguments, bench, sql=None))]
+fn run(py: Python<'_>, arguments: Vec<OsString>, bench: Option<Py<PyAny>>, sql: Option<Py<PyAny>>) -> u8 {
+    py.detach(|| {
+        let engine = sql.map(PackageEngine);
+        let call = bench.map(|bench| move |rest: &[OsString]| Python::attach(|py| call_bench(py, &bench, rest)));
+        let host = Host {
+            bench: call.as_ref().map(|call| call as &lakerace_cli::Bench<'_>),
+            sql: engine.as_ref().map(|engine| engine as &dyn SqlEngine),
+        };
+        lakerace_cli::run(arguments, &host)
     })
 }
 
@@ -57,11 +64,13 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     lakerace_cli::allocator::register();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     files::register(module)?;
+    module.add_class::<job::SharedJob>()?;
     module.add_class::<ranges::Ranges>()?;
     module.add_class::<rows::Rows>()?;
     module.add_class::<scan::Scan>()?;
     module.add_class::<stream::Stream>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(rows::rows, module)?)?;
     module.add_function(wrap_pyfunction!(definitions::option_definitions, module)?)?;
     module.add_function(wrap_pyfunction!(filter::with_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(diff::compare, module)?)?;

@@ -16,6 +16,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use crate::errors;
+use crate::job::SharedJob;
 
 /// What the package gives for `batch_rows="all"`.
 const ALL_ROWS: usize = i64::MAX as usize;
@@ -107,18 +108,28 @@ impl<'py> Keywords<'py> {
 
     /// A job with the limits that these keywords set, over these defaults.
     pub(crate) fn job(&self, defaults: RangeOptions) -> PyResult<Job> {
-        let default = JobOptions::default();
-        let ranges = RangeOptions {
-            min_seek_size: self.parsed("min_seek_size", str::parse::<MinSeekSize>)?.unwrap_or_default(),
-            max_request_bytes: self.positive_bytes("max_request_size")?,
-            max_requests_in_flight: self.positive("max_requests_in_flight")?,
-            extra_bytes_tolerance: self.tolerance()?.unwrap_or(defaults.extra_bytes_tolerance),
-            prefetch_bytes: self.bytes("prefetch_size")?.unwrap_or(defaults.prefetch_bytes),
+        let shared: Option<Py<SharedJob>> = self.get("job")?;
+        let default = match shared.as_ref().and_then(|shared| shared.get().limits()) {
+            Some(limits) => limits.clone(),
+            None => JobOptions { ranges: defaults, ..JobOptions::default() },
         };
-        let file_io = self.parsed("io", str::parse)?.unwrap_or_default();
-        let durability = self.parsed("durability", str::parse)?.unwrap_or_default();
+        let ranges = RangeOptions {
+            min_seek_size: self
+                .parsed("min_seek_size", str::parse::<MinSeekSize>)?
+                .unwrap_or(default.ranges.min_seek_size),
+            max_request_bytes: self.positive_bytes("max_request_size")?.or(default.ranges.max_request_bytes),
+            max_requests_in_flight: self.positive("max_requests_in_flight")?.or(default.ranges.max_requests_in_flight),
+            extra_bytes_tolerance: self.tolerance()?.unwrap_or(default.ranges.extra_bytes_tolerance),
+            prefetch_bytes: self.bytes("prefetch_size")?.unwrap_or(default.ranges.prefetch_bytes),
+        };
+        let file_io = self.parsed("io", str::parse)?.unwrap_or(default.file_io);
+        let durability = self.parsed("durability", str::parse)?.unwrap_or(default.durability);
         let threads = self.positive("threads")?.unwrap_or(default.threads);
-        Ok(Job::new(JobOptions { threads, ranges, file_io, durability }))
+        let options = JobOptions { threads, ranges, file_io, durability };
+        Ok(match shared {
+            Some(shared) => shared.get().job().with_options(options),
+            None => Job::new(options),
+        })
     }
 
     /// Raises the error of options that apply to no place of a job.
@@ -129,12 +140,16 @@ impl<'py> Keywords<'py> {
     /// The job of a scan whose rows are written, with the threads and the way of writing files that these keywords name.
     pub(crate) fn job_of_scan(&self, job: &Job) -> PyResult<Job> {
         let known = job.options();
-        Ok(job.with_options(JobOptions {
+        let job = job.with_options(JobOptions {
             threads: self.positive("threads")?.unwrap_or(known.threads),
             file_io: self.parsed("io", str::parse)?.unwrap_or(known.file_io),
             durability: self.parsed("durability", str::parse)?.unwrap_or(known.durability),
             ..known.clone()
-        }))
+        });
+        if let Some(shared) = self.get::<Py<SharedJob>>("job")? {
+            shared.get().link(&job);
+        }
+        Ok(job)
     }
 
     fn tolerance(&self) -> PyResult<Option<f64>> {

@@ -14,7 +14,7 @@ use arrow::datatypes::{
     SchemaRef, TimeUnit, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use lakerace::{Batches, Error, ErrorKind, Job};
+use lakerace::{Batches, Error, ErrorKind, Job, JobOptions};
 use lakerace_io::wait::lock;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -22,6 +22,7 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use self::datetime::Maker;
+use crate::foreign_stream::import;
 use crate::{errors, interrupt};
 
 /// Rows that are made at a time: their objects stay in the cache until they are taken.
@@ -44,6 +45,12 @@ struct State {
     at: usize,
     /// Rows that are made, the next one last.
     made: Vec<Py<PyAny>>,
+}
+
+/// The rows of an object with `__arrow_c_stream__`, as tuples or dicts.
+#[pyfunction]
+pub(crate) fn rows(py: Python<'_>, source: &Bound<'_, PyAny>, named: bool) -> PyResult<Rows> {
+    Ok(Rows::new(py, import(source)?, Job::new(JobOptions::default()), named))
 }
 
 impl Rows {

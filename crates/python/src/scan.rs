@@ -42,6 +42,11 @@ impl Scan {
         &self.location
     }
 
+    fn of(location: String, options: ReadOptions, part: Option<String>, open: Open) -> Self {
+        let (limits, schema) = (open.job.options().clone(), open.scan.schema());
+        Self { location, options, limits, part, schema, open: Mutex::new(open) }
+    }
+
     /// The opened scan, opened again if its job was cancelled.
     fn opened(&self, py: Python<'_>) -> PyResult<Open> {
         let open = lock(&self.open).clone();
@@ -103,8 +108,32 @@ impl Scan {
         let of_reads = JobOptions { file_io: FileIo::default(), ..limits.clone() };
         keywords.check_places(&JobPlaces::default().reads(&location), &of_reads)?;
         let open = Open::new(py, &location, &options, part.as_deref(), job)?;
-        let schema = open.scan.schema();
-        Ok(Self { location, options, limits, part, schema, open: Mutex::new(open) })
+        Ok(Self::of(location, options, part, open))
+    }
+
+    /// A scan that is only asked for its columns, and for scans of the same source: of a Delta table no data file is opened.
+    #[staticmethod]
+    fn described(py: Python<'_>, location: String, options: Bound<'_, PyDict>) -> PyResult<Self> {
+        let keywords = Keywords::new(options);
+        let options = keywords.read()?;
+        let job = keywords.job(RangeOptions::default())?;
+        let clock = Arc::new(Clock::start());
+        let scan = {
+            let (location, options, job) = (location.clone(), options.clone(), job.clone());
+            interrupt::run(py, &job.clone(), move || lakerace::Scan::describe(&location, &options, &job))?
+        };
+        Ok(Self::of(location, options, None, Open { scan: Arc::new(scan), job, clock }))
+    }
+
+    /// A scan of the same opened source and version, by the columns, the filter and the limit of other options.
+    fn narrowed(&self, py: Python<'_>, options: Bound<'_, PyDict>) -> PyResult<Self> {
+        let options = Keywords::new(options).read()?;
+        let Open { scan, job, clock } = self.opened(py)?;
+        let scan = {
+            let (location, options) = (self.location.clone(), options.clone());
+            interrupt::run(py, &job, move || scan.planned_again(&location, &options))?
+        };
+        Ok(Self::of(self.location.clone(), options, None, Open { scan: Arc::new(scan), job, clock }))
     }
 
     /// The plan in words.

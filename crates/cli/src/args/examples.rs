@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Commands by their names below `lakerace`, with lines that a shell takes.
-const EXAMPLES: [(&str, &[&str]); 19] = [
+const EXAMPLES: [(&str, &[&str]); 20] = [
     (
         "copy",
         &[
@@ -22,6 +22,14 @@ const EXAMPLES: [(&str, &[&str]); 19] = [
         ],
     ),
     ("diff", &["lakerace diff orders.parquet orders.csv --key order_id"]),
+    (
+        "sql",
+        &[
+            "lakerace sql \"select day, sum(price) as total from 'orders.parquet' group by day order by day\"",
+            "lakerace sql \"select count(*) from 'lake/orders' where price > 9000\" --explain",
+            "lakerace sql \"select * from o where price > 2000 limit 3\" --relation o=orders.parquet --format jsonl",
+        ],
+    ),
     ("check", &["lakerace check lake/"]),
     ("schema", &["lakerace schema orders.parquet", "lakerace schema orders.csv --json"]),
     (

@@ -20,6 +20,6 @@ fn options_after_bench_are_its_own() {
 fn the_host_runs_it_or_it_is_unsupported() {
     let called = |rest: &[OsString]| rest.len() as u8 + 40;
     let rest = [OsString::from("list")];
-    assert_eq!(run(&rest, &Host { bench: Some(&called) }).unwrap(), 41);
+    assert_eq!(run(&rest, &Host { bench: Some(&called), sql: None }).unwrap(), 41);
     assert_eq!(run(&rest, &Host::default()).unwrap_err().kind(), lakerace::ErrorKind::Unsupported);
 }

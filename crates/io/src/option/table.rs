@@ -4,14 +4,14 @@ use super::ValueKind::{Bytes, Choice, Flag, Names, Number, Off, Pairs, Text, Tim
 use super::{OptionDefinition, SparkName};
 
 /// All commands, each of which opens a store.
-const EVERY_JOB: &str = "copy scan diff upsert delete alter compact vacuum verify history restore changes sync schema check tpch demo files-put \
+const EVERY_JOB: &str = "copy scan sql diff upsert delete alter compact vacuum verify history restore changes sync schema check tpch demo files-put \
                          files-get files-ls files-rm files-mv files-import files-export files-stat files-verify files-compact files-mount";
 /// Commands that read a location.
 const READ: &str = "copy scan diff upsert";
 /// Commands that read texts.
 const READ_TEXT: &str = "copy scan diff upsert delete schema";
 /// Commands that write.
-const WRITE: &str = "copy scan diff upsert delete alter compact vacuum restore changes sync tpch files-put files-get files-ls files-rm \
+const WRITE: &str = "copy scan sql diff upsert delete alter compact vacuum restore changes sync tpch files-put files-get files-ls files-rm \
                      files-mv files-import files-export files-stat files-verify files-compact files-mount";
 /// Commands of small files.
 const FILES: &str = "files-put files-get files-ls files-rm files-mv files-import files-export files-stat files-verify files-compact \
@@ -91,15 +91,17 @@ options! {
     /// One table of files that share few columns.
     UNION_COLUMNS = new("union_columns", Flag, "copy scan diff upsert schema");
     /// Print the plan instead of running it.
-    EXPLAIN = new("explain", Flag, "scan upsert").not_in_python();
+    EXPLAIN = new("explain", Flag, "scan sql upsert").not_in_python();
     /// Print the number of rows.
     COUNT = new("count", Flag, "scan").not_in_python();
     /// Print a checksum of the rows.
     CHECKSUM = new("checksum", Flag, "scan").not_in_python();
+    /// A name of a location in a query.
+    RELATION = new("relation", Pairs, "sql").keyword("relations");
     /// The form of printed rows.
-    ROW_FORMAT = new("row_format", Choice, "scan diff changes").flag("format").not_in_python();
+    ROW_FORMAT = new("row_format", Choice, "scan sql diff changes").flag("format").not_in_python();
     /// The file that gets rows, tables or contents.
-    OUTPUT = new("output", Text, "scan diff changes tpch files-get").not_in_python();
+    OUTPUT = new("output", Text, "scan sql diff changes tpch files-get").not_in_python();
 
     // CSV, TBL and JSON lines.
 
@@ -145,7 +147,7 @@ options! {
     /// Bytes of each file of a folder.
     FILE_BYTES = new("file_bytes", Bytes, "copy tpch").spark_option("file_bytes");
     /// Bytes of memory.
-    MEMORY_LIMIT = new("memory_limit", Bytes, "copy upsert delete compact verify tpch");
+    MEMORY_LIMIT = new("memory_limit", Bytes, "copy sql upsert delete compact verify tpch");
     /// Durability of written files.
     DURABILITY = new("durability", Choice, WRITE).spark_option("durability");
 

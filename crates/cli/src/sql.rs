@@ -1,0 +1,73 @@
+//! `lakerace sql`: the host answers queries by an engine of its own over scans of this job.
+
+use lakerace::{Batches, Error, Job, Result, StorageOptions};
+use serde_json::{Value, json};
+
+use crate::Host;
+use crate::args::SqlArgs;
+use crate::scan::RowTarget;
+use crate::session::{Session, storage_options};
+use crate::stdout;
+
+/// A query over locations.
+#[derive(Debug)]
+pub struct SqlQuery<'a> {
+    /// One statement that gives rows.
+    pub text: &'a str,
+    /// Names in it, and the locations that they stand for.
+    pub relations: &'a [(String, String)],
+    /// Settings of the stores.
+    pub storage: StorageOptions,
+    /// Bytes of memory for joins, groups and sorts.
+    pub memory_limit: Option<u64>,
+}
+
+/// An engine of SQL.
+pub trait SqlEngine {
+    /// Opens the locations of a query and checks it. All that is read counts for `job`.
+    ///
+    /// # Errors
+    /// A query that is wrong, a location that can't be opened, or an engine that is not installed.
+    fn ask(&self, query: &SqlQuery<'_>, job: &Job) -> Result<Box<dyn SqlAnswer>>;
+}
+
+/// A query whose locations are open.
+pub trait SqlAnswer {
+    /// The plan, for people and for programs. Reads no data.
+    ///
+    /// # Errors
+    /// Those of planning the scans.
+    fn explain(&self) -> Result<(String, Value)>;
+
+    /// Runs the query.
+    ///
+    /// # Errors
+    /// Those of the scans, and of values that the query can't compute with. The batches give them, too.
+    fn batches(&self) -> Result<Batches>;
+}
+
+pub(crate) fn run(args: &SqlArgs, session: &Session, host: &Host<'_>) -> Result<()> {
+    let target = RowTarget { format: args.format, output: args.output.as_deref() };
+    // What is wrong with it shows before anything is read.
+    target.format()?;
+    let engine = host.sql.ok_or_else(|| {
+        Error::unsupported("this command has no engine of SQL: it comes with the Python package")
+            .advice("pip install \"lakerace[sql]\", and run the lakerace of that environment")
+    })?;
+    let query = SqlQuery {
+        text: &args.query,
+        relations: &args.relation,
+        storage: storage_options(&args.store),
+        memory_limit: args.memory_limit,
+    };
+    let answer = engine.ask(&query, &session.job)?;
+    if args.explain {
+        let (text, json) = answer.explain()?;
+        return match session.global.json {
+            true => session.done("", 0, json!({ "explain": json })),
+            false => stdout::line(text.trim_end()),
+        };
+    }
+    let rows = target.print(answer.batches()?, &args.store, session)?;
+    session.done("answered", rows, json!({}))
+}

@@ -1,0 +1,86 @@
+//! A job that several calls share, held by Python.
+
+use std::sync::Mutex;
+
+use lakerace::{Clock, Job, JobOptions, Prices};
+use lakerace_io::wait::lock;
+use pyo3::prelude::*;
+
+use crate::{convert, jobs};
+
+/// One bill, one cancellation and one progress for all calls that are given it as `job`.
+#[pyclass(frozen, name = "Job", module = "lakerace._lakerace")]
+pub(crate) struct SharedJob {
+    job: Job,
+    clock: Clock,
+    has_limits: bool,
+    /// The jobs of scans whose rows a call writes: they were there before.
+    linked: Mutex<Vec<Job>>,
+}
+
+impl SharedJob {
+    /// A job of the command, with the limits that its flags set.
+    pub(crate) fn of_command(job: &Job) -> Self {
+        Self { job: job.clone(), clock: Clock::start(), has_limits: true, linked: Mutex::default() }
+    }
+
+    pub(crate) fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// Cancels the job of a scan with this one, and tells its progress.
+    pub(crate) fn link(&self, job: &Job) {
+        lock(&self.linked).push(job.clone());
+        // A cancellation that came first.
+        if self.job.is_cancelled() {
+            job.cancel();
+        }
+    }
+
+    /// The limits that calls start from; `None`: their own defaults.
+    pub(crate) fn limits(&self) -> Option<&JobOptions> {
+        self.has_limits.then(|| self.job.options())
+    }
+}
+
+#[pymethods]
+impl SharedJob {
+    #[new]
+    fn new() -> Self {
+        Self {
+            job: Job::new(JobOptions::default()),
+            clock: Clock::start(),
+            has_limits: false,
+            linked: Mutex::default(),
+        }
+    }
+
+    /// Asks all calls to stop. Returns at once.
+    fn cancel(&self) {
+        self.job.cancel();
+        lock(&self.linked).iter().for_each(Job::cancel);
+    }
+
+    #[getter]
+    fn is_cancelled(&self) -> bool {
+        self.job.is_cancelled()
+    }
+
+    /// The cost of all calls so far, as a dict.
+    fn report(&self, py: Python<'_>, rows: u64) -> PyResult<Py<PyAny>> {
+        convert::to_python(py, &self.clock.report(rows, &self.job, &Prices::default()))
+    }
+
+    /// The share of the plan that is done (`None` without a plan), rows done, bytes read and bytes written.
+    fn progress(&self) -> (Option<f64>, u64, u64, u64) {
+        let job = lock(&self.linked).last().unwrap_or(&self.job).clone();
+        let meter = job.meter();
+        let counts = meter.counts();
+        (meter.progress(), meter.rows_done(), counts.bytes_read, counts.bytes_written)
+    }
+
+    /// Gives what the user should know to Python's warnings.
+    fn warn(&self, py: Python<'_>) -> PyResult<()> {
+        jobs::warn(py, &self.job)
+    }
+}

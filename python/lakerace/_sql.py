@@ -1,0 +1,426 @@
+"""Queries of SQL over locations: duckdb computes, lakerace reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from lakerace import _lakerace
+from lakerace._errors import NotFoundError, UnsupportedError, UsageError, told
+from lakerace._packages import needed
+from lakerace._readable import ReadableRows, ShownRows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Literal, TypeAlias
+
+    import duckdb
+    import pandas
+    import polars
+    import pyarrow
+    import pyarrow.dataset
+
+    from lakerace._api import RowSource
+    from lakerace._sql_run import QueryRun
+    from lakerace._sql_scan import OpenLocation, RunState
+    from lakerace._sql_text import ParsedQuery, TablePlace
+
+    Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
+
+#: Locations that are opened at once: most of the time is that of their stores.
+_OPENED_AT_ONCE = 8
+#: The first version of duckdb whose syntax trees and relations are those that queries use.
+_LEAST_DUCKDB = 2
+
+
+def sql(
+    query: str,
+    /,
+    *,
+    params: Parameters | None = None,
+    memory_limit: int | str | None = None,
+    threads: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    **relations: RowSource,
+) -> SqlRows:
+    """Asks a query of SQL over locations (needs the extra `sql`: duckdb and pyarrow). Metadata is read now, data when rows are taken.
+
+        lr.sql("SELECT day, sum(price) FROM 's3://lake/orders/*.parquet' WHERE day >= ? GROUP BY day", params=["2026-01-01"])
+        lr.sql("SELECT * FROM orders JOIN changes USING (order_id)", orders="delta:lake/orders", changes=frame)
+
+    duckdb parses, plans and computes. Its tables are scans of lakerace: they read the columns that the query needs, and leave out
+    the files, row groups and pages that its filters rule out. All that is read is in one :meth:`SqlRows.report`.
+
+    Args:
+        query: One query in the dialect of duckdb: SELECT, FROM, WITH, VALUES, DESCRIBE or SUMMARIZE. Tables that are no relations
+            are locations as for :func:`lakerace.scan`, in quotes where they are no plain names: files, folders, globs, Delta
+            tables, databases. `'lake/orders' AT (VERSION => 3)` and `AT (TIMESTAMP => …)` read a version of a Delta table.
+        params: Values of `?` (a list) or of `$name` (a dict).
+        memory_limit: Bytes that joins, groups and sorts may take; more go to the local disk (`TMPDIR`) for a while. Default:
+            80 % of the machine's memory.
+        threads: Threads that decode and compute; the number of cores by default.
+        storage_options: Settings of the stores of locations in the query, as for :func:`lakerace.scan`.
+        **relations: Tables by their names in the query: a location, a scan, a :class:`Table`, or rows as for :func:`lakerace.copy`.
+            A scan has options of its own. Streams and lists are read into memory now.
+
+    Raises:
+        UsageError: The query is wrong, or a parameter is missing.
+        NotFoundError: A location does not exist.
+        ModuleNotFoundError: duckdb or pyarrow is not installed.
+    """
+    job = _lakerace.Job()
+    return SqlRows._asked(query, relations, params, _limits(memory_limit, threads, storage_options), job)
+
+
+def _limits(
+    memory_limit: int | str | None, threads: int | None, storage_options: Mapping[str, str] | None
+) -> dict[str, Any]:
+    if threads is not None and threads < 1:
+        raise UsageError(f"threads={threads}: not a number of threads")
+    storage = {str(name): str(value) for name, value in (storage_options or {}).items()}
+    return {"memory_limit": memory_limit, "threads": threads, "storage_options": storage or None}
+
+
+class SqlRows(ShownRows):
+    """The rows of a query: made by :func:`lakerace.sql`. Each call runs the query again, over the versions that were opened first.
+
+    They are an Arrow stream, as a :class:`Scan` is: `polars.DataFrame(rows)`, `lakerace.copy(rows, "s3://lake/sums.parquet")`.
+    """
+
+    __slots__ = ("_job", "_limits", "_opened", "_params", "_query", "_schema", "_tables", "_text")
+
+    def __init__(
+        self,
+        query: str,
+        text: str,
+        params: Parameters | None,
+        limits: Mapping[str, Any],
+        job: _lakerace.Job,
+        opened: Mapping[str, OpenLocation],
+        tables: Mapping[str, pyarrow.Table],
+    ) -> None:
+        self._query = query
+        self._text = text
+        self._params = params
+        self._limits = limits
+        self._job = job
+        self._opened = opened
+        self._tables = tables
+        self._schema: pyarrow.Schema | None = None
+
+    @classmethod
+    def _asked(
+        cls,
+        query: str,
+        relations: Mapping[str, Any],
+        params: Parameters | None,
+        limits: Mapping[str, Any],
+        job: _lakerace.Job,
+    ) -> SqlRows:
+        """Opens the locations of a query and checks it."""
+        needed("pyarrow")
+        duckdb = needed("duckdb", extra="sql")
+        _check_version(duckdb.__version__)
+        if isinstance(params, (str, bytes)):
+            raise UsageError(f"params is a list of values, not one text: write [{params!r}]")
+        from lakerace._sql_run import raised
+        from lakerace._sql_scan import RunState
+        from lakerace._sql_text import parse_query
+
+        _check_names(relations)
+        with duckdb.connect() as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            try:
+                parsed = parse_query(connection, query, list(relations))
+            except duckdb.Error as error:
+                raise raised(error, RunState()) from error
+        opened = _open(parsed, relations, limits, job)
+        tables = {name: _table(source) for name, source in relations.items() if not _is_location(source)}
+        rows = cls(query, parsed.text, params, limits, job, opened, tables)
+        # What is wrong with the query shows now.
+        rows._schema = rows._run(f"SELECT * FROM ({parsed.text}\n) LIMIT 0", reads=False).schema()
+        return rows
+
+    def __repr__(self) -> str:
+        return f"<lakerace.SqlRows {self._query!r}>"
+
+    @property
+    def query(self) -> str:
+        """The query, as it was given."""
+        return self._query
+
+    @property
+    def schema(self) -> pyarrow.Schema:
+        """The columns and types of the rows, as a `pyarrow.Schema`."""
+        assert self._schema is not None
+        return self._schema
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order."""
+        names: list[str] = self.schema.names
+        return names
+
+    def _schema_shown(self) -> pyarrow.Schema:
+        return self.schema
+
+    def _caption(self) -> str:
+        return self._query
+
+    def _run(self, text: str | None = None, *, reads: bool = True) -> QueryRun:
+        from lakerace._sql_run import QueryRun
+        from lakerace._sql_scan import RunState, SqlDataset
+
+        if self._job.is_cancelled:
+            # An interrupted run has ended the job of all scans.
+            self._job = _lakerace.Job()
+            self._opened = {
+                name: type(opened)(opened.location, opened.options, self._job) for name, opened in self._opened.items()
+            }
+        state = RunState(reads=reads)
+        tables: dict[str, Any] = {name: SqlDataset(opened, state) for name, opened in self._opened.items()}
+        return QueryRun(text or self._text, self._params, self._limits, self._job, {**tables, **self._tables}, state)
+
+    def batches(self) -> Iterator[pyarrow.RecordBatch]:
+        """The rows batch by batch, as `pyarrow.RecordBatch`. Memory holds a few of them at a time."""
+        return self._run().batches()
+
+    def explain(self) -> SqlExplain:
+        """The plan of duckdb, and of each scan the columns, the filter and the price. Reads no data."""
+        run = self._run(reads=False)
+        for _ in run.batches():
+            pass
+        return SqlExplain(self._query, self._run(f"EXPLAIN {self._text}", reads=False).plan(), run.state)
+
+    def report(self) -> dict[str, Any]:
+        """The cost of all runs since the query was asked, as :meth:`Scan.report` tells it. `rows` are those that the scans gave."""
+        return self._job.report(self._job.progress()[1])
+
+    def head(self, rows: int = 5) -> SqlRows:
+        """The first rows."""
+        if rows < 0:
+            raise UsageError(f"rows={rows}: not a number of rows")
+        text = f"SELECT * FROM ({self._text}\n) LIMIT {rows}"
+        limited = SqlRows(self._query, text, self._params, self._limits, self._job, self._opened, self._tables)
+        limited._schema = self._schema
+        return limited
+
+    def count(self) -> int:
+        """The number of rows: the query runs for it."""
+        counted = self._run(f"SELECT count(*) FROM ({self._text}\n)")
+        (count,) = [batch.column(0)[0].as_py() for batch in counted.batches()]
+        return int(count)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """The rows one by one, as tuples of Python values: see :meth:`Scan.rows`."""
+        return self.rows()
+
+    @overload
+    def rows(self, *, named: Literal[False] = False) -> Iterator[tuple[Any, ...]]: ...
+    @overload
+    def rows(self, *, named: Literal[True]) -> Iterator[dict[str, Any]]: ...
+    def rows(self, *, named: bool = False) -> Iterator[tuple[Any, ...]] | Iterator[dict[str, Any]]:
+        """The rows one by one: tuples, or with `named` dicts. The values are those of :meth:`Scan.rows`."""
+        for table in self._batch_tables():
+            yield from _lakerace.rows(table, named)
+
+    def _batch_tables(self) -> Iterator[pyarrow.Table]:
+        """The rows as tables of one batch each, which the native half takes."""
+        pyarrow = needed("pyarrow")
+        for batch in self.batches():
+            yield pyarrow.Table.from_batches([batch])
+
+    def to_arrow(self) -> pyarrow.Table:
+        """All rows as a `pyarrow.Table`."""
+        return needed("pyarrow").Table.from_batches(list(self.batches()), self.schema)
+
+    def to_polars(self) -> polars.DataFrame:
+        """All rows as a `polars.DataFrame` (needs polars)."""
+        frame: polars.DataFrame = needed("polars").from_arrow(self.to_arrow())
+        return frame
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All rows as a `pandas.DataFrame` (needs pandas)."""
+        needed("pandas")
+        return self.to_arrow().to_pandas()
+
+    def lazy(self) -> polars.LazyFrame:
+        """All rows as a `polars.LazyFrame` (needs polars): the query runs now."""
+        return self.to_polars().lazy()
+
+    def to_dataset(self) -> pyarrow.dataset.Dataset:
+        """All rows as a `pyarrow.dataset.Dataset`: the query runs now."""
+        from pyarrow.dataset import dataset
+
+        return dataset(self.to_arrow())
+
+    def to_reader(self) -> pyarrow.RecordBatchReader:
+        """The rows as a `pyarrow.RecordBatchReader`, which is read once and batch by batch."""
+        return needed("pyarrow").RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """All rows as a relation of duckdb: the query runs now.
+
+        Args:
+            connection: The connection of the relation; duckdb's default one if it is left out.
+        """
+        relations = needed("duckdb", extra="sql") if connection is None else connection
+        relation: duckdb.DuckDBPyRelation = relations.from_arrow(self.to_arrow())
+        return relation
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as an `arrow_array_stream` capsule."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The columns and types as an `arrow_schema` capsule."""
+        return self.schema.__arrow_c_schema__()
+
+
+class SqlExplain:
+    """The plan of a query and the price of its scans. `str()` of it is for people, :meth:`to_dict` for programs."""
+
+    __slots__ = ("_plan", "_query", "_scans")
+
+    def __init__(self, query: str, plan: str, state: RunState) -> None:
+        self._query = query
+        self._plan = plan
+        self._scans = state.asked
+
+    def __str__(self) -> str:
+        parts = [self._plan.rstrip()]
+        for scan in self._scans:
+            lines = [f"scan of {scan.location}"]
+            if scan.filtered_after is not None:
+                lines.append(f"  afterwards {scan.filtered_after}")
+            lines += [f"  {line}".rstrip() for line in scan.scan.explain().splitlines()]
+            parts.append("\n".join(lines))
+        return "\n\n".join(parts)
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """The query, duckdb's plan (`plan`), and of each scan (`scans`) the location, the columns (`None` for all of them), the filter
+        that lakerace applies (`where`), a filter that is applied after it (`filtered_after`), and what :meth:`Explain.to_dict` tells (`explain`)."""
+        scans = [
+            {
+                "location": scan.location,
+                "columns": scan.columns,
+                "where": scan.where,
+                "filtered_after": scan.filtered_after,
+                "explain": scan.scan.explain_dict(),
+            }
+            for scan in self._scans
+        ]
+        return {"query": self._query, "plan": self._plan, "scans": scans}
+
+
+def _check_version(version: str) -> None:
+    if int(version.partition(".")[0]) < _LEAST_DUCKDB:
+        advice = 'pip install "lakerace[sql]"'
+        raise told(
+            UnsupportedError, f"duckdb {version} is too old for queries: {_LEAST_DUCKDB}.0 is needed", None, advice
+        )
+
+
+def _check_names(relations: Mapping[str, Any]) -> None:
+    lowered: dict[str, str] = {}
+    for name in relations:
+        other = lowered.setdefault(name.lower(), name)
+        if other != name:
+            raise UsageError(f"relations {other!r} and {name!r}: names in SQL have no case")
+
+
+def _is_location(source: object) -> bool:
+    return isinstance(source, (str, os.PathLike, ReadableRows))
+
+
+def _table(source: Any) -> pyarrow.Table:
+    """Rows of a relation that is no location: they may be taken once, and a query takes them again."""
+    from lakerace._sources import arrow_stream, is_file
+
+    if is_file(source):
+        raise UsageError("a file or its bytes: give its location, or the table that it holds")
+    return needed("pyarrow").table(arrow_stream(source))
+
+
+def _open(
+    parsed: ParsedQuery, relations: Mapping[str, Any], limits: Mapping[str, Any], job: _lakerace.Job
+) -> dict[str, OpenLocation]:
+    """Opens the locations of a query, several at once."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from lakerace._sql_scan import OpenLocation
+
+    shared = {name: limits[name] for name in ("threads", "storage_options") if limits[name] is not None}
+    wanted: dict[str, Callable[[], OpenLocation]] = {}
+    for name, place in parsed.places.items():
+        wanted[name] = lambda place=place: _opened_place(place, shared, job)  # type: ignore[misc]
+    for name, source in relations.items():
+        if _is_location(source):
+            location, options = _scan_of(source, shared)
+            wanted[name] = lambda location=location, options=options: OpenLocation(location, options, job)  # type: ignore[misc]
+    with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
+        try:
+            opened = {name: pool.submit(open_it) for name, open_it in wanted.items()}
+            return {name: future.result() for name, future in opened.items()}
+        except BaseException:
+            job.cancel()
+            raise
+
+
+def _opened_place(place: TablePlace, shared: Mapping[str, Any], job: _lakerace.Job) -> OpenLocation:
+    from lakerace._sql_scan import OpenLocation
+
+    at = {} if place.at is None else {"at": place.at}
+    try:
+        return OpenLocation(place.location, {**shared, **at}, job)
+    except NotFoundError as error:
+        if not place.location.isidentifier():
+            raise
+        advice = f"give the table {place.location} as {place.location}=…, or name a location in quotes"
+        raise told(NotFoundError, "no such relation or location", place.location, advice) from error
+
+
+def _scan_of(source: Any, shared: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The location and the options of a relation."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source), shared
+    scan = source._scanned()
+    if scan._part is not None:
+        raise UsageError("a task of a scan is no relation: give the whole scan")
+    return scan._location, {**scan._options, **({"threads": shared["threads"]} if "threads" in shared else {})}
+
+
+class _CommandAnswer:
+    """A query of the command line, as the native half asks it."""
+
+    def __init__(self, rows: SqlRows) -> None:
+        self._rows = rows
+
+    def explained(self) -> tuple[str, str]:
+        """The plan as text and as JSON."""
+        import json
+
+        explain = self._rows.explain()
+        return str(explain), json.dumps(explain.to_dict())
+
+    def empty_table(self) -> pyarrow.Table:
+        """A table without rows, for its columns."""
+        return self._rows.schema.empty_table()
+
+    def tables(self) -> Iterator[pyarrow.Table]:
+        """The rows as tables of one batch each."""
+        return self._rows._batch_tables()
+
+
+def answer_command(
+    query: str, relations: Sequence[tuple[str, str]], options: Mapping[str, Any], job: _lakerace.Job
+) -> _CommandAnswer:
+    """Answers `lakerace sql`. All that is read counts for `job`."""
+    named: dict[str, str] = {}
+    for name, location in relations:
+        if named.setdefault(name, location) != location:
+            raise UsageError(f"relation {name!r} is given twice")
+    return _CommandAnswer(SqlRows._asked(query, named, None, _limits(**options), job))

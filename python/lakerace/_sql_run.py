@@ -1,0 +1,212 @@
+"""Runs of a query: duckdb works on a thread of its own, so that Ctrl-C is heard meanwhile."""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow
+
+from lakerace._errors import (
+    Error,
+    InternalError,
+    InvalidInputError,
+    UnavailableError,
+    UnsupportedError,
+    UsageError,
+    told,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakerace import _lakerace
+    from lakerace._sql_scan import RunState
+
+#: Rows of a batch.
+BATCH_ROWS = 122_880
+#: Batches that wait for their consumer.
+_WAITING_BATCHES = 2
+#: Seconds between two looks at the job.
+_LOOK_SECONDS = 0.1
+
+
+class QueryRun:
+    """One run of a query, on a connection of its own."""
+
+    def __init__(
+        self,
+        text: str,
+        params: Sequence[Any] | Mapping[str, Any] | None,
+        limits: Mapping[str, Any],
+        job: _lakerace.Job,
+        tables: Mapping[str, Any],
+        state: RunState,
+    ) -> None:
+        self._text = text
+        self._params = params
+        self._limits = limits
+        self._job = job
+        self._tables = tables
+        self.state = state
+        self._batches: queue.Queue[pyarrow.RecordBatch | BaseException | None] = queue.Queue(_WAITING_BATCHES)
+        self._is_stopped = threading.Event()
+
+    def batches(self) -> Iterator[pyarrow.RecordBatch]:
+        """The rows batch by batch.
+
+        Raises:
+            KeyboardInterrupt: The job was cancelled.
+        """
+        with self._connected() as connection:
+            thread = threading.Thread(target=self._work, args=(connection,), name="lakerace-sql", daemon=True)
+            thread.start()
+            try:
+                while (batch := self._next()) is not None:
+                    yield batch
+            except KeyboardInterrupt:
+                self._job.cancel()
+                raise
+            finally:
+                self._is_stopped.set()
+                connection.interrupt()
+                thread.join()
+
+    def schema(self) -> pyarrow.Schema:
+        """The columns of the rows."""
+        with self._connected() as connection:
+            try:
+                return self._relation(connection).to_arrow_reader(1).schema
+            except duckdb.Error as error:
+                raise raised(error, self.state) from error
+
+    def plan(self) -> str:
+        """The plan of duckdb, of an EXPLAIN."""
+        with self._connected() as connection:
+            try:
+                rows = self._relation(connection).fetchall()
+            except duckdb.Error as error:
+                raise raised(error, self.state) from error
+            return "\n".join(str(row[1]) for row in rows)
+
+    def _connected(self) -> duckdb.DuckDBPyConnection:
+        # What is read goes through lakerace: duckdb opens no files, and finds no variables of Python.
+        config: dict[str, Any] = {"python_enable_replacements": False}
+        if self._limits["threads"] is not None:
+            config["threads"] = self._limits["threads"]
+        connection = duckdb.connect(config=config)
+        try:
+            connection.execute("SET TimeZone = 'UTC'")
+            # duckdb draws on standard output.
+            connection.execute("SET enable_progress_bar = false")
+            folder = os.path.join(tempfile.gettempdir(), f"lakerace-sql-{os.getpid()}-{id(self):x}")
+            connection.execute("SET temp_directory = ?", [folder])
+            self._set_memory(connection)
+            connection.execute("SET enable_external_access = false")
+            for name, table in self._tables.items():
+                connection.register(name, table)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _set_memory(self, connection: duckdb.DuckDBPyConnection) -> None:
+        limit = self._limits["memory_limit"]
+        if limit is None:
+            return
+        try:
+            connection.execute("SET memory_limit = ?", [f"{limit}B" if isinstance(limit, int) else limit])
+        except duckdb.Error as error:
+            raise UsageError(f"memory_limit={limit!r}: {_message(error)}") from error
+
+    def _relation(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+        params = self._params
+        return connection.sql(
+            self._text, params=dict(params) if isinstance(params, Mapping) else params and list(params)
+        )
+
+    def _work(self, connection: duckdb.DuckDBPyConnection) -> None:
+        try:
+            reader = self._relation(connection).to_arrow_reader(BATCH_ROWS)
+            for batch in reader:
+                if not self._put(batch):
+                    return
+            self._put(None)
+        except BaseException as error:
+            self._put(error)
+
+    def _put(self, item: pyarrow.RecordBatch | BaseException | None) -> bool:
+        """Hands on what there is; false where the consumer has gone."""
+        while not self._is_stopped.is_set():
+            try:
+                self._batches.put(item, timeout=_LOOK_SECONDS)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def _next(self) -> pyarrow.RecordBatch | None:
+        while True:
+            try:
+                item = self._batches.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                if self._job.is_cancelled:
+                    raise KeyboardInterrupt from None
+                continue
+            if isinstance(item, BaseException):
+                if self._job.is_cancelled:
+                    raise KeyboardInterrupt from item
+                raise raised(item, self.state) from item
+            return item
+
+
+_KINDS: tuple[tuple[type[BaseException], type[Error]], ...] = (
+    (duckdb.NotImplementedException, UnsupportedError),
+    (duckdb.OutOfMemoryException, UnavailableError),
+    (duckdb.IOException, UnavailableError),
+    (duckdb.InternalException, InternalError),
+    (duckdb.FatalException, InternalError),
+    (duckdb.ConversionException, InvalidInputError),
+    (duckdb.OutOfRangeException, InvalidInputError),
+    (duckdb.ConstraintException, InvalidInputError),
+    (duckdb.PermissionException, UsageError),
+    (duckdb.BinderException, UsageError),
+    (duckdb.CatalogException, UsageError),
+    (duckdb.ParserException, UsageError),
+    (duckdb.SyntaxException, UsageError),
+    (duckdb.TypeMismatchException, UsageError),
+    (duckdb.InvalidTypeException, UsageError),
+    (duckdb.InvalidInputException, UsageError),
+)
+
+_ADVICE: tuple[tuple[type[BaseException], str], ...] = (
+    (duckdb.OutOfMemoryException, "raise memory_limit"),
+    (duckdb.PermissionException, "name the location in quotes in place of a function: FROM 'orders.parquet'"),
+)
+
+
+def raised(error: BaseException, state: RunState) -> BaseException:
+    """The error of a scan that has failed, else that of duckdb by what the caller can do about it."""
+    own = state.failure()
+    if own is not None:
+        return own
+    kind = next((ours for theirs, ours in _KINDS if isinstance(error, theirs)), None)
+    if kind is None:
+        return InvalidInputError(str(error)) if isinstance(error, (duckdb.Error, pyarrow.ArrowException)) else error
+    advice = next((text for theirs, text in _ADVICE if isinstance(error, theirs)), None)
+    return told(kind, _message(error), None, advice)
+
+
+_KIND = re.compile(r"^[A-Z][A-Za-z ]* Error: ")
+
+
+def _message(error: BaseException) -> str:
+    """duckdb's message in one line, without its kind."""
+    text = str(error).split("\n\nLINE ")[0].strip()
+    return " ".join(_KIND.sub("", text).split())

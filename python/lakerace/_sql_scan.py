@@ -1,0 +1,157 @@
+"""A location in a query, as duckdb asks for it: by columns, and by filters that it leaves to the scan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow
+import pyarrow.dataset
+
+from lakerace import _lakerace
+from lakerace._dataset import ScanDataset, plain_schema, pushed_filter
+from lakerace._errors import UnsupportedError, told
+from lakerace._scan import can_filter, narrowed_options, raise_own
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class AskedScan(NamedTuple):
+    """What duckdb has asked of a location, and what lakerace does of it."""
+
+    #: The location.
+    location: str
+    #: The columns that are read; `None` for all of them.
+    columns: list[str] | None
+    #: The filter that lakerace applies, and prunes files, row groups and pages by.
+    where: str | None
+    #: The filter that is applied to the rows of the scan, where `where` is not all of it.
+    filtered_after: str | None
+    #: The scan.
+    scan: _lakerace.Scan
+
+
+class RunState:
+    """What one run of a query shares with its scans."""
+
+    def __init__(self, *, reads: bool = True) -> None:
+        #: Whether rows are read. Without them, a run tells what it would read.
+        self.reads = reads
+        #: The scans, in the order in which they began.
+        self.asked: list[AskedScan] = []
+        self._streams: list[_lakerace.Stream] = []
+        self._failure: BaseException | None = None
+
+    def failure(self) -> BaseException | None:
+        """The error of the first scan that has failed: duckdb tells its message alone."""
+        for stream in self._streams:
+            failure = stream.exception()
+            if failure is not None:
+                return failure
+        return self._failure
+
+    def fail(self, failure: BaseException) -> None:
+        """Keeps an error that duckdb is going to wrap."""
+        self._failure = self._failure or failure
+
+    def stream(self, scan: _lakerace.Scan) -> _lakerace.Stream:
+        """Begins to read a scan."""
+        stream = scan.stream()
+        self._streams.append(stream)
+        return stream
+
+
+class OpenLocation:
+    """An opened location, which runs of a query read again and again, in one version."""
+
+    def __init__(self, location: str, options: Mapping[str, Any], job: _lakerace.Job) -> None:
+        self.location = location
+        self.options = dict(options)
+        self.native = _lakerace.Scan.described(location, {**options, "job": job})
+        self.schema = plain_schema(pyarrow.schema(self.native))
+
+
+class SqlDataset(ScanDataset):
+    """An opened location in one run of a query. duckdb asks it for scanners."""
+
+    def __init__(self, opened: OpenLocation, run: RunState) -> None:
+        self._opened = opened
+        self._run = run
+        self._schema = opened.schema
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("a location of a query is not pickled")
+
+    def __repr__(self) -> str:
+        return f"<lakerace.SqlDataset {self._opened.location!r}>"
+
+    def scanner(self, columns: Any = None, filter: Any = None, **options: Any) -> Any:
+        """The rows of a filter and some columns, as an object that gives a reader."""
+        try:
+            return self._scanner(columns, filter)
+        except BaseException as error:
+            self._run.fail(error)
+            raise
+
+    def _scanner(self, columns: list[str] | None, filter: pyarrow.dataset.Expression | None) -> Any:
+        opened, names = self._opened, self._schema.names
+        where, is_whole = None, filter is None
+        if filter is not None and can_filter(opened.options, names):
+            where, is_whole = pushed_filter(filter, self._schema)
+        # What is filtered afterwards needs its columns.
+        needed = columns if is_whole else self._needed(columns, filter)
+        _check_types(self._schema, needed, opened.location)
+        scan = opened.native.narrowed(narrowed_options(opened.options, names, needed, where, None))
+        after = None if is_whole else str(filter)
+        self._run.asked.append(AskedScan(opened.location, needed, where, after, scan))
+        schema = self._schema if needed is None else pyarrow.schema([self._schema.field(name) for name in needed])
+        if is_whole:
+            return _Reads(self._reader(scan, schema))
+        batches = self._batches_of(scan, schema)
+        return pyarrow.dataset.Scanner.from_batches(batches, schema=schema, columns=columns, filter=filter)
+
+    def _reader(self, scan: _lakerace.Scan, schema: pyarrow.Schema) -> pyarrow.RecordBatchReader:
+        if not self._run.reads:
+            return pyarrow.RecordBatchReader.from_batches(schema, [])
+        stream = self._run.stream(scan)
+        return raise_own(stream, lambda: pyarrow.RecordBatchReader.from_stream(_Taken(stream), schema))
+
+    def _batches_of(self, scan: _lakerace.Scan, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
+        yield from self._reader(scan, schema)
+
+    def count_rows(self, filter: Any = None, **options: Any) -> int:
+        """A location of a query counts no rows: duckdb does."""
+        raise NotImplementedError
+
+
+class _Reads:
+    """What duckdb takes for a scanner: it asks for the reader alone."""
+
+    def __init__(self, reader: pyarrow.RecordBatchReader) -> None:
+        self._reader = reader
+
+    def to_reader(self) -> pyarrow.RecordBatchReader:
+        """The rows."""
+        return self._reader
+
+
+class _Taken:
+    """A stream whose errors are raised by the run of the query."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: _lakerace.Stream) -> None:
+        self._stream = stream
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._stream.__arrow_c_stream__(requested_schema, raises_later=True)
+
+
+def _check_types(schema: pyarrow.Schema, columns: Sequence[str] | None, location: str) -> None:
+    """Refuses columns that duckdb would cut without a word."""
+    for name in schema.names if columns is None else columns:
+        kind = schema.field(name).type
+        if pyarrow.types.is_duration(kind) and kind.unit == "ns":
+            advice = "leave the column out, or cast it in a copy: intervals of duckdb have microseconds"
+            raise told(UnsupportedError, f"column {name!r} has durations of nanoseconds", location, advice)

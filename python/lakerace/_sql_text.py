@@ -1,0 +1,138 @@
+"""The text of a query: duckdb parses it, and its tables that are no relations are locations."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import duckdb
+
+from lakerace._errors import UnsupportedError, UsageError, told
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+#: What a query may be.
+_QUERIES = "SELECT, FROM, WITH, VALUES, TABLE, DESCRIBE or SUMMARIZE"
+
+
+class TablePlace(NamedTuple):
+    """A location in a query, and the version of the Delta table that is read there."""
+
+    location: str
+    at: int | str | None
+
+
+class ParsedQuery(NamedTuple):
+    """A query whose locations have plain names."""
+
+    #: The query with these names.
+    text: str
+    #: The locations by these names.
+    places: dict[str, TablePlace]
+
+
+def parse_query(connection: duckdb.DuckDBPyConnection, query: str, relations: Collection[str]) -> ParsedQuery:
+    """Finds the locations in a query: the tables that are neither relations nor common table expressions.
+
+    Raises:
+        UsageError: The text is no single query, or a version is no number and no time.
+        UnsupportedError: duckdb has no syntax tree for this kind of query.
+    """
+    tree = _tree(connection, query)
+    known = {name.lower() for name in (*relations, *_common_tables(tree))}
+    names: dict[TablePlace, str] = {}
+    for table in list(_tables(tree)):
+        name = table["table_name"]
+        if table["catalog_name"] or table["schema_name"] or name.lower() in known:
+            continue
+        place = TablePlace(name, _version(connection, table["at_clause"], name))
+        plain = names.setdefault(place, f"lakerace_location_{len(names) + 1}")
+        table["table_name"], table["at_clause"] = plain, None
+        table["qualified_name"] = {"path": [plain]}
+        table["alias"] = table["alias"] or _alias(name)
+    if not names:
+        return ParsedQuery(query, {})
+    return ParsedQuery(_text(connection, tree), {plain: place for place, plain in names.items()})
+
+
+def _tree(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:
+    """The syntax tree of the one statement."""
+    tree: dict[str, Any] = json.loads(_value(connection, "SELECT json_serialize_sql(?::VARCHAR)", query))
+    if tree["error"]:
+        message, kind = tree["error_message"], tree["error_type"]
+        if kind == "parser":
+            position = tree.get("position")
+            raise told(UsageError, message, "the query" if position is None else f"the query, character {position}")
+        if "Only SELECT" in message:
+            raise told(UsageError, f"only a query is answered: {_QUERIES}", "the query", _pivot_advice(query))
+        raise told(UnsupportedError, message, "the query")
+    if len(tree["statements"]) != 1:
+        raise told(UsageError, f"one query is answered, and the text has {len(tree['statements'])}", "the query")
+    return tree
+
+
+def _pivot_advice(query: str) -> str | None:
+    return "name the values of a PIVOT: ON a IN (1, 2)" if "pivot" in query.lower() else None
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """All parts of a syntax tree."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            yield node
+            # The first part of a query comes first.
+            pending.extend(reversed(list(node.values())))
+        elif isinstance(node, list):
+            pending.extend(reversed(node))
+
+
+def _tables(tree: Any) -> Iterator[dict[str, Any]]:
+    return (node for node in _nodes(tree) if node.get("type") == "BASE_TABLE")
+
+
+def _common_tables(tree: Any) -> Iterator[str]:
+    """The names of common table expressions."""
+    for node in _nodes(tree):
+        for entry in (node.get("cte_map") or {}).get("map", []):
+            yield entry["key"]
+
+
+def _alias(location: str) -> str:
+    """The name of a location's columns where the query gives none: that of the file without its ending, as in duckdb."""
+    name = location.rstrip("/").replace("#", "/").rpartition("/")[2]
+    return name.partition(".")[0] or name or location
+
+
+def _version(connection: duckdb.DuckDBPyConnection, clause: dict[str, Any] | None, name: str) -> Any:
+    """The value of `AT (VERSION => …)` or `AT (TIMESTAMP => …)`."""
+    if clause is None:
+        return None
+    tree = _tree(connection, "SELECT 1")
+    tree["statements"][0]["node"]["select_list"] = [clause["expr"]]
+    is_number = clause["unit"].upper() == "VERSION"
+    query = f"({_text(connection, tree)})"
+    if not is_number:
+        # A time without an offset is one of UTC.
+        query = f"strftime(CAST({query} AS TIMESTAMPTZ), '%Y-%m-%dT%H:%M:%S.%fZ')"
+    try:
+        value = _value(connection, f"SELECT {query}")
+    except duckdb.Error as error:
+        message = str(error).partition("\n")[0]
+        raise told(UsageError, f"the version is no constant of this type: {message}", name) from error
+    if is_number and not isinstance(value, int):
+        raise told(UsageError, f"the version {value!r} is no number", name, "write AT (VERSION => 3)")
+    return value
+
+
+def _text(connection: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> str:
+    """The query of a syntax tree."""
+    text: str = _value(connection, "SELECT json_deserialize_sql(?::JSON)", json.dumps(tree))
+    return text
+
+
+def _value(connection: duckdb.DuckDBPyConnection, query: str, *parameters: str) -> Any:
+    row = connection.execute(query, list(parameters) or None).fetchone()
+    return None if row is None else row[0]
