@@ -45,7 +45,7 @@ from lakerace._table_results import (
 from lakerace._tpch import Generated, GeneratedTable, tpch
 
 if TYPE_CHECKING:
-    from lakerace import files
+    from lakerace import aio, files
 
 __all__ = [
     "PUBLIC_SETTINGS",
@@ -80,6 +80,7 @@ __all__ = [
     "Verified",
     "Version",
     "__version__",
+    "aio",
     "check",
     "checksum",
     "copy",
@@ -94,11 +95,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports `lakerace.files` at its first use: it takes as long as all else here, and a scan does not need it."""
-    if name == "files":
+    """Imports `lakerace.files` and `lakerace.aio` at their first use: they take as long as all else here, and a scan does not need them."""
+    if name in {"aio", "files"}:
         from importlib import import_module
 
-        return import_module("lakerace.files")
+        return import_module(f"lakerace.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

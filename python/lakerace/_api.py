@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from lakerace import _lakerace
 from lakerace._filter import with_parameters
+from lakerace._job import with_job
 from lakerace._scan import Scan
 from lakerace._sources import is_file, native_source, stored_file
 
@@ -301,15 +302,15 @@ def copy(
         if resume or since is not None:
             raise _usage("resume and since: only a location can be read again")
         with stored_file(source, format) as path:
-            made = _lakerace.copy(path, os.fspath(target), options)
+            made = _lakerace.copy(path, os.fspath(target), with_job(options))
     elif isinstance(source, (str, os.PathLike)):
-        made = _lakerace.copy(os.fspath(source), os.fspath(target), options)
+        made = _lakerace.copy(os.fspath(source), os.fspath(target), with_job(options))
     else:
         given = [name for name in _READ_OPTIONS if options.get(name) is not None]
         if given:
             names = ", ".join(given)
             raise _usage(f"{names}: only a location can be read with these; {type(source).__name__} is a stream")
-        made = _lakerace.copy(native_source(source), os.fspath(target), options)
+        made = _lakerace.copy(native_source(source), os.fspath(target), with_job(options))
     made["requests"] = Requests(**made["requests"])
     copied = CopyResult(**made)
     if not auto_compact or copied.version is None:
@@ -341,7 +342,7 @@ def schema(
         `files`, `bytes` and `units` (row groups and the like); of a Delta table also `version`, `key`,
         `partition_columns` and `properties`.
     """
-    return _lakerace.schema(os.fspath(location), _options(locals(), "location"))
+    return _lakerace.schema(os.fspath(location), with_job(_options(locals(), "location")))
 
 
 def check(location: Location, *, storage_options: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -352,7 +353,7 @@ def check(location: Location, *, storage_options: Mapping[str, str] | None = Non
         `outcome` and `message`: `list`, `write`, `read`, `put_if_absent` and `delete`; the outcome is `allowed`, `denied`,
         `unsupported`, `failed` or `not_tried`), `latency_ms`, `write_bytes_per_second`, `read_bytes_per_second` and `advice`.
     """
-    return _lakerace.check(os.fspath(location), _options(locals(), "location"))
+    return _lakerace.check(os.fspath(location), with_job(_options(locals(), "location")))
 
 
 def checksum(source: RowSource, *, threads: int | None = None) -> Checksum:
@@ -365,7 +366,7 @@ def checksum(source: RowSource, *, threads: int | None = None) -> Checksum:
     native = native_source(source)
     if isinstance(native, _lakerace.Scan):
         return Checksum(*native.checksum())
-    return Checksum(*_lakerace.checksum(native, {"threads": threads}))
+    return Checksum(*_lakerace.checksum(native, with_job({"threads": threads})))
 
 
 #: What a copy can do to a location and not to a stream.

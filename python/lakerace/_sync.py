@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lakerace import _lakerace
 from lakerace._api import Requests, _options
+from lakerace._job import with_job
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,6 +97,6 @@ def sync(
     """
     key = [key] if isinstance(key, str) else key
     options = _options(locals(), "table", "target")
-    made: dict[str, Any] = _lakerace.sync(os.fspath(table), target, options)
+    made: dict[str, Any] = _lakerace.sync(os.fspath(table), target, with_job(options))
     made["requests"] = Requests(**made["requests"])
     return SyncResult(**made)

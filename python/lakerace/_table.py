@@ -12,6 +12,7 @@ from lakerace import _lakerace
 from lakerace._api import Requests, scan, schema
 from lakerace._errors import Error
 from lakerace._filter import with_parameters
+from lakerace._job import with_job
 from lakerace._readable import ReadableRows
 from lakerace._scan import Scan
 from lakerace._sources import native_source
@@ -123,7 +124,7 @@ class Table(ReadableRows):
         options |= {"evolve": _names(evolve), "io": io, "durability": durability}
         options |= {"enable_deletion_vectors": enable_deletion_vectors}
         options |= {"partition_by": _names(partition_by), "table_properties": dict(table_properties or {})}
-        changed = _changed(_lakerace.upsert(self._name, native_source(source), options))
+        changed = _changed(_lakerace.upsert(self._name, native_source(source), with_job(options)))
         if not auto_compact or changed.version is None:
             return changed
         return changed._replace(compacted=compacted_behind(self, threads=threads, io=io, durability=durability))
@@ -149,7 +150,7 @@ class Table(ReadableRows):
         """
         options = self._options(key, memory_limit)
         options |= {"enable_deletion_vectors": enable_deletion_vectors}
-        return UpsertPlan(*_lakerace.explain_upsert(self._location, native_source(source), options))
+        return UpsertPlan(*_lakerace.explain_upsert(self._location, native_source(source), with_job(options)))
 
     def delete(
         self,
@@ -169,7 +170,7 @@ class Table(ReadableRows):
             durability: Durability of files of this machine, as for :func:`lakerace.copy`.
         """
         options = {"enable_deletion_vectors": enable_deletion_vectors, **self._writing(durability)}
-        return _changed(_lakerace.delete(self._location, with_parameters(where, params) or "", options))
+        return _changed(_lakerace.delete(self._location, with_parameters(where, params) or "", with_job(options)))
 
     def delete_keys(
         self,
@@ -194,7 +195,7 @@ class Table(ReadableRows):
         """
         options = self._options(key, memory_limit, threads)
         options |= {"enable_deletion_vectors": enable_deletion_vectors, "durability": durability}
-        return _changed(_lakerace.delete_keys(self._location, native_source(source), options))
+        return _changed(_lakerace.delete_keys(self._location, native_source(source), with_job(options)))
 
     def _options(
         self, key: str | Sequence[str] | None, memory_limit: int | str | None, threads: int | None = None
@@ -256,7 +257,7 @@ class Table(ReadableRows):
             "io": io,
             **self._writing(durability),
         }
-        made = _lakerace.compact(self._location, options)
+        made = _lakerace.compact(self._location, with_job(options))
         made["requests"] = Requests(**made["requests"])
         return Compacted(**made)
 
@@ -282,7 +283,7 @@ class Table(ReadableRows):
             UsageError: `retain` is below the table's own retention.
         """
         options = {"retain": retain, "dry_run": dry_run, "allow_short_retention": allow_short_retention}
-        made = _lakerace.vacuum(self._location, {**options, **self._writing(durability)})
+        made = _lakerace.vacuum(self._location, with_job({**options, **self._writing(durability)}))
         return Vacuumed(**{name: made[name] for name in Vacuumed._fields})
 
     def verify(
@@ -317,13 +318,13 @@ class Table(ReadableRows):
         options = {"deep": deep, "repair": repair, "drop_empty_entry": drop_empty_entry} | self._options(
             key, memory_limit
         )
-        made = _lakerace.verify(self._location, options)
+        made = _lakerace.verify(self._location, with_job(options))
         made["findings"] = [Finding(**finding) for finding in made["findings"]]
         return Verified(**{name: made[name] for name in Verified._fields})
 
     def history(self, limit: int | None = None) -> list[Version]:
         """The versions that the log tells of, the newest first, at most `limit`."""
-        told = _lakerace.history(self._location, limit, {"storage_options": self._storage_options})
+        told = _lakerace.history(self._location, limit, with_job({"storage_options": self._storage_options}))
         return [Version(**{**entry, "timestamp": _time(entry["timestamp"])}) for entry in told]
 
     def changes(self, first: int, last: int | None = None) -> ArrowStream:
@@ -400,7 +401,7 @@ class Table(ReadableRows):
             "constraints": dict(constraints or {}),
             "dry_run": dry_run,
         }
-        made = _lakerace.alter(self._location, changes, self._writing(durability))
+        made = _lakerace.alter(self._location, changes, with_job(self._writing(durability)))
         return Altered(**{name: made[name] for name in Altered._fields})
 
     def restore(self, at: int | str | datetime, *, durability: JobDurability | None = None) -> Restored:
@@ -414,7 +415,7 @@ class Table(ReadableRows):
             NotFoundError: There is no such version, or its files were vacuumed.
         """
         text = at.isoformat() if isinstance(at, datetime) else str(at)
-        made = _lakerace.restore(self._location, text, self._writing(durability))
+        made = _lakerace.restore(self._location, text, with_job(self._writing(durability)))
         return Restored(**{name: made[name] for name in Restored._fields})
 
     def _scanned(self) -> Scan:

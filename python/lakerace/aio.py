@@ -1,0 +1,269 @@
+"""The calls of lakerace for `asyncio`: they run on threads, and a task that is cancelled ends them.
+
+    import lakerace as lr
+
+    await lr.aio.copy("orders.csv", "s3://lake/orders.parquet")
+    scan = await lr.aio.scan("s3://lake/orders.parquet", where="price > 9000")
+    frame = await scan.to_polars()
+    async for batch in scan.batches():
+        ...
+
+Arguments, results and errors are those of the functions of the same names. A call whose task is cancelled cleans up before the task
+ends: a copy leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from lakerace import _api, _lakerace, _sync
+from lakerace import _table as _tables
+from lakerace import _tpch as _generating
+from lakerace._job import job_scope
+from lakerace._scan import Explain
+from lakerace._scan import Scan as _Scan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas
+    import polars
+    import pyarrow
+
+    from lakerace._api import Location
+
+__all__ = ["Scan", "Table", "check", "checksum", "copy", "scan", "schema", "sync", "tpch"]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+async def _run(job: _lakerace.Job, call: Callable[[], _T]) -> _T:
+    """Runs a call on a thread. Where the task is cancelled, the job is, and the thread is waited for."""
+
+    def work() -> _T:
+        with job_scope(job):
+            return call()
+
+    thread = asyncio.ensure_future(asyncio.to_thread(_not_interrupted, job, work))
+    try:
+        return await asyncio.shield(thread)
+    except asyncio.CancelledError:
+        job.cancel()
+        # The error of the ended call is not that of the task.
+        with suppress(Exception):
+            await _ended(thread)
+        raise
+
+
+async def _ended(thread: asyncio.Future[Any]) -> None:
+    """Waits for a thread, however often the task is cancelled meanwhile."""
+    while not thread.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([thread])
+    thread.exception()
+
+
+class _Ended(Exception):
+    """A call that its job has ended."""
+
+
+def _not_interrupted(job: _lakerace.Job, work: Callable[[], _T]) -> _T:
+    """Calls; a cancelled job raises what an event loop takes for an error of the call."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        if job.is_cancelled:
+            raise _Ended from None
+        raise
+
+
+def _twin(call: Callable[_P, _T]) -> Callable[_P, Awaitable[_T]]:
+    """The same function, to be awaited."""
+
+    @functools.wraps(call)
+    async def twin(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return await _run(_lakerace.Job(), lambda: call(*args, **kwargs))
+
+    return twin
+
+
+copy = _twin(_api.copy)
+check = _twin(_api.check)
+checksum = _twin(_api.checksum)
+schema = _twin(_api.schema)
+sync = _twin(_sync.sync)
+tpch = _twin(_generating.tpch)
+
+
+class Scan:
+    """A planned read, whose rows are awaited: made by :func:`scan`. See :class:`lakerace.Scan`."""
+
+    __slots__ = ("_job", "_open", "_scan")
+
+    def __init__(self, open_scan: Callable[[], _Scan], scan: _Scan, job: _lakerace.Job) -> None:
+        self._open = open_scan
+        self._scan = scan
+        self._job = job
+
+    def __repr__(self) -> str:
+        return repr(self._scan).replace("lakerace.Scan", "lakerace.aio.Scan", 1)
+
+    @property
+    def location(self) -> str:
+        """The path or URL, as it was given."""
+        return self._scan.location
+
+    @property
+    def schema(self) -> pyarrow.Schema:
+        """The columns and types, as a `pyarrow.Schema` (needs pyarrow)."""
+        return self._scan.schema
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order (needs pyarrow)."""
+        return self._scan.columns
+
+    def explain(self) -> Explain:
+        """What the scan will read and what that costs. Reads nothing."""
+        return self._scan.explain()
+
+    def report(self) -> dict[str, Any]:
+        """What the scan has cost since it was opened: see :meth:`lakerace.Scan.report`."""
+        return self._scan.report()
+
+    async def count(self) -> int:
+        """The number of rows; from metadata alone where that is exact."""
+        return await self._call(_Scan.count)
+
+    async def checksum(self) -> str:
+        """A checksum of the rows: see :meth:`lakerace.Scan.checksum`."""
+        return await self._call(_Scan.checksum)
+
+    async def to_arrow(self) -> pyarrow.Table:
+        """All rows as a `pyarrow.Table` (needs pyarrow)."""
+        return await self._call(_Scan.to_arrow)
+
+    async def to_polars(self) -> polars.DataFrame:
+        """All rows as a `polars.DataFrame` (needs polars)."""
+        return await self._call(_Scan.to_polars)
+
+    async def to_pandas(self) -> pandas.DataFrame:
+        """All rows as a `pandas.DataFrame` (needs pyarrow and pandas)."""
+        return await self._call(_Scan.to_pandas)
+
+    def batches(self) -> AsyncIterator[pyarrow.RecordBatch]:
+        """The rows batch by batch (needs pyarrow)."""
+        return self._iterated(_Scan.batches)
+
+    def rows(self, *, named: bool = False) -> AsyncIterator[Any]:
+        """The rows one by one: tuples, or with `named` dicts."""
+        return self._iterated(lambda scan: _chunks(scan.rows(named=True) if named else scan.rows()), is_chunked=True)
+
+    def __aiter__(self) -> AsyncIterator[tuple[Any, ...]]:
+        """The rows one by one, as tuples of Python values."""
+        return self.rows()
+
+    async def _call(self, call: Callable[[_Scan], _T]) -> _T:
+        await self._opened()
+        return await _run(self._job, lambda: call(self._scan))
+
+    async def _opened(self) -> None:
+        """Opens the scan again where a cancelled task has ended its job."""
+        if self._job.is_cancelled:
+            job = _lakerace.Job()
+            self._scan = await _run(job, self._open)
+            self._job = job
+
+    async def _iterated(
+        self, iterate: Callable[[_Scan], Iterator[Any]], *, is_chunked: bool = False
+    ) -> AsyncIterator[Any]:
+        taken = await self._call(iterate)
+        while (item := await _run(self._job, lambda: next(taken, None))) is not None:
+            if is_chunked:
+                for row in item:
+                    yield row
+            else:
+                yield item
+
+
+#: Rows that are taken from a thread at a time.
+_CHUNK_ROWS = 4096
+
+
+def _chunks(rows: Iterator[Any]) -> Iterator[list[Any]]:
+    """Rows in lists: each of them is a turn of the event loop."""
+    from itertools import islice
+
+    while chunk := list(islice(rows, _CHUNK_ROWS)):
+        yield chunk
+
+
+def _opening(call: Callable[_P, _Scan]) -> Callable[_P, Awaitable[Scan]]:
+    """A function that plans a scan, to be awaited."""
+
+    @functools.wraps(call)
+    async def opening(*args: _P.args, **kwargs: _P.kwargs) -> Scan:
+        job = _lakerace.Job()
+
+        def open_scan() -> _Scan:
+            return call(*args, **kwargs)
+
+        return Scan(open_scan, await _run(job, open_scan), job)
+
+    return opening
+
+
+scan = _opening(_api.scan)
+
+
+class _Method(Generic[_P, _T]):
+    """A method of a table, to be awaited."""
+
+    def __init__(self, call: Callable[Concatenate[_tables.Table, _P], _T]) -> None:
+        self._method = call
+        functools.update_wrapper(self, call)  # type: ignore[arg-type]
+
+    def __get__(self, table: Table, owner: type[Table]) -> Callable[_P, Awaitable[_T]]:
+        if table is None:
+            return self  # type: ignore[unreachable]
+        return _twin(functools.partial(self._method, table._table))
+
+
+class Table:
+    """A Delta table whose jobs are awaited: see :class:`lakerace.Table`, which has the same arguments."""
+
+    __slots__ = ("_table",)
+
+    def __init__(
+        self,
+        location: Location,
+        *,
+        key: str | Sequence[str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> None:
+        """Names a table, as :class:`lakerace.Table` does."""
+        self._table = _tables.Table(location, key=key, storage_options=storage_options)
+
+    def __repr__(self) -> str:
+        return repr(self._table).replace("lakerace.Table", "lakerace.aio.Table", 1)
+
+    upsert = _Method(_tables.Table.upsert)
+    delete = _Method(_tables.Table.delete)
+    delete_keys = _Method(_tables.Table.delete_keys)
+    explain_upsert = _Method(_tables.Table.explain_upsert)
+    compact = _Method(_tables.Table.compact)
+    vacuum = _Method(_tables.Table.vacuum)
+    verify = _Method(_tables.Table.verify)
+    history = _Method(_tables.Table.history)
+    alter = _Method(_tables.Table.alter)
+    restore = _Method(_tables.Table.restore)
+    schema = _Method(_tables.Table.schema)
+
+    async def scan(self, **options: Any) -> Scan:
+        """Plans a read; the arguments are those of :func:`lakerace.scan`."""
+        return await _opening(self._table.scan)(**options)
