@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Location: TypeAlias = str | os.PathLike[str]
     #: Rows: a location, a stream of them, a lazy frame, or dicts.
     RowSource: TypeAlias = Location | ArrowStream | polars.LazyFrame | Iterable[Mapping[str, Any]]
-    Format: TypeAlias = Literal["parquet", "orc", "csv", "tbl", "arrow", "jsonl"]
+    Format: TypeAlias = Literal["parquet", "orc", "csv", "tsv", "tbl", "arrow", "jsonl", "json"]
     TimestampUnit: TypeAlias = Literal["auto", "s", "ms", "us", "ns"]
     OnBadRow: TypeAlias = Literal["error", "skip", "null"]
     Mode: TypeAlias = Literal["error", "overwrite", "append", "upsert", "delete"]
@@ -124,6 +124,12 @@ def scan(
     schema: str | None = None,
     infer_rows: int | None = None,
     on_bad_row: OnBadRow | None = None,
+    skip_rows: int | None = None,
+    comment: str | None = None,
+    date_format: str | None = None,
+    timestamp_format: str | None = None,
+    decimal_comma: bool | None = None,
+    encoding: str | None = None,
     timestamp_unit: TimestampUnit | None = None,
     union_columns: bool | None = None,
     pickle_credentials: bool = True,
@@ -159,6 +165,12 @@ def scan(
         schema: CSV and JSON lines: names and types, such as `"id int64 not null, price decimal(15,2), tags list(utf8)"`.
         infer_rows: CSV and JSON lines: rows looked at to infer the schema.
         on_bad_row: CSV and JSON lines: a row that does not fit is an error, left out, or (CSV) given nulls.
+        skip_rows: CSV: lines that are passed over at the front of each file, before the columns' names.
+        comment: CSV: lines that begin with this text are no rows.
+        date_format: CSV: how dates are written, as in `"%d.%m.%Y"`; ISO 8601 by default.
+        timestamp_format: CSV: how timestamps are written, as in `"%d.%m.%Y %H:%M:%S"`; ISO 8601 by default.
+        decimal_comma: CSV: numbers are written with a comma for a point.
+        encoding: CSV: `"latin1"`, `"utf-16"`, `"windows-1252"` or another; UTF-8 by default.
         timestamp_unit: ORC, and Parquet's timestamps of 96 bits: the unit; `"auto"` (the default) is `"ns"`, or `"us"`
             for columns of ORC whose statistics tell of times before 1677 or after 2262, and for Parquet files of Spark.
             A given unit rounds down.
@@ -225,6 +237,12 @@ def copy(
     schema: str | None = None,
     infer_rows: int | None = None,
     on_bad_row: OnBadRow | None = None,
+    skip_rows: int | None = None,
+    comment: str | None = None,
+    date_format: str | None = None,
+    timestamp_format: str | None = None,
+    decimal_comma: bool | None = None,
+    encoding: str | None = None,
     timestamp_unit: TimestampUnit | None = None,
     union_columns: bool | None = None,
     output_delimiter: str | None = None,
@@ -333,6 +351,12 @@ def schema(
     null_strings: Sequence[str] | None = None,
     header: bool | None = None,
     infer_rows: int | None = None,
+    skip_rows: int | None = None,
+    comment: str | None = None,
+    date_format: str | None = None,
+    timestamp_format: str | None = None,
+    decimal_comma: bool | None = None,
+    encoding: str | None = None,
     union_columns: bool | None = None,
 ) -> dict[str, Any]:
     """What a location holds, without reading its data.
@@ -379,6 +403,12 @@ _READ_OPTIONS = (
     "header",
     "schema",
     "infer_rows",
+    "skip_rows",
+    "comment",
+    "date_format",
+    "timestamp_format",
+    "decimal_comma",
+    "encoding",
     "on_bad_row",
     "timestamp_unit",
     "union_columns",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import zipfile
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -141,13 +142,16 @@ def _prepare_csv(folder: Path) -> None:
     files(folder)
     write_csv(orders(), folder / "orders.csv.gz", ";")
     (folder / "orders.parquet").unlink()
+    umsatz = "Bericht\n\nTag;Betrag\n29.02.2024;1,5\n"
+    with zipfile.ZipFile(folder / "umsatz.csv.zip", "w") as archive:
+        archive.writestr("umsatz.csv", umsatz.encode("latin1"))
 
 
 def _prepare_events(folder: Path) -> None:
     at = pc.strftime(orders()["changed_at"], "%Y-%m-%dT%H:%M:%SZ")
     events = pa.table({"at": at, "price": pa.array([f"{i}.50" for i in range(ROWS)]), "kind": ["click", "view"] * 100})
     tags = pa.array([["a", "b"], []] * 100, pa.list_(pa.string()))
-    for name in ("events.jsonl.gz", "events.ndjson", "events.jsonl"):
+    for name in ("events.jsonl.gz", "events.ndjson", "events.jsonl", "export.json"):
         lr.copy(events.append_column("tags", tags), folder / name)
     files(folder)
 

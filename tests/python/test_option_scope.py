@@ -37,6 +37,12 @@ READING = {
     "header": ["--header"],
     "no header": ["--no-header"],
     "infer rows": ["--infer-rows", "5"],
+    "skip rows": ["--skip-rows", "1"],
+    "comment": ["--comment", "#"],
+    "date format": ["--date-format", "%d.%m.%Y"],
+    "timestamp format": ["--timestamp-format", "%d.%m.%Y %H:%M"],
+    "decimal comma": ["--decimal-comma"],
+    "encoding": ["--encoding", "latin1"],
     "bad rows": ["--on-bad-row", "skip"],
 }
 

@@ -51,7 +51,10 @@ FILES = {job for job in CALLS if job.startswith("files-")}
 TABLE = {"alter", "vacuum", "verify", "history", "restore", "changes"}
 
 READING = "columns where params at batch_rows format timestamp_unit union_columns"
-TEXTS = "delimiter quote escape null_strings header schema infer_rows on_bad_row"
+TEXTS = (
+    "delimiter quote escape null_strings header schema infer_rows on_bad_row skip_rows comment date_format timestamp_format "
+    "decimal_comma encoding"
+)
 
 #: What Python lacks: keywords, the jobs without them, and the reason.
 LACKS: list[tuple[str, set[str], str]] = [

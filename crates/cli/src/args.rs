@@ -482,6 +482,24 @@ pub(crate) struct CsvArgs {
     /// A row that does not fit the schema: fail, leave it out, or put null where it does not parse.
     #[arg(long, value_parser = value::choice::<OnBadRow>(), default_value = OnBadRow::default().choice_name(), value_name = "WHAT")]
     pub(crate) on_bad_row: OnBadRow,
+    /// Lines that are passed over at the front of each file, before the columns' names.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) skip_rows: usize,
+    /// Lines that begin with this text are no rows.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) comment: Option<String>,
+    /// How dates are written, as in %d.%m.%Y. Default: ISO 8601.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) date_format: Option<String>,
+    /// How timestamps are written, as in "%d.%m.%Y %H:%M:%S". Default: ISO 8601.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) timestamp_format: Option<String>,
+    /// Numbers are written with a comma for a point, as in 1,5.
+    #[arg(long)]
+    pub(crate) decimal_comma: bool,
+    /// The encoding, such as latin1, utf-16 or windows-1252. Default: UTF-8.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoding: Option<String>,
 }
 
 /// `--evolve`.

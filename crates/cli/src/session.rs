@@ -156,6 +156,12 @@ pub(crate) fn csv_options(args: &CsvArgs) -> CsvOptions {
         schema: args.schema.clone(),
         infer_rows: args.infer_rows,
         on_bad_row: args.on_bad_row,
+        skip_rows: args.skip_rows,
+        comment: args.comment.clone(),
+        date_format: args.date_format.clone(),
+        timestamp_format: args.timestamp_format.clone(),
+        decimal_comma: args.decimal_comma,
+        encoding: args.encoding.clone(),
         ..CsvOptions::default()
     }
 }

@@ -72,7 +72,8 @@ pub use lakerace_format::schema_text::parse_type;
 pub use lakerace_format::{
     ARROW_IPC, Batches, CSV, Codec, ColumnUnion, Compression, CreateFile, CsvOptions, Expr, Extremes, FieldPaths,
     FileFormat, FilePlan, JSON_LINES, ORC, OnBadRow, OpenFiles, OpenOptions, OrcOptions, PARQUET, ParquetOptions,
-    ReadPlan, ReadRequest, Sink, Source, SourceInfo, TBL, TimestampUnit, WriteOptions, Written, with_instants_in_utc,
+    ReadPlan, ReadRequest, Sink, Source, SourceInfo, TBL, TSV, TimestampUnit, WriteOptions, Written,
+    with_instants_in_utc,
 };
 pub use lakerace_io::option;
 pub use lakerace_io::panics::panicked;

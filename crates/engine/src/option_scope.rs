@@ -6,9 +6,9 @@ use lakerace_delta::DELTA;
 use lakerace_format::suggestions::listed;
 use lakerace_format::{ColumnUnion, FileFormat, OnBadRow, TableFormat, TimestampUnit, WriteOptions};
 use lakerace_io::option::{
-    BLOOM_FILTER, COMPRESSION, DELIMITER, ESCAPE, FILE_BYTES, HEADER, INFER_ROWS, MEMORY_LIMIT, NO_HEADER, NULL_STRING,
-    ON_BAD_ROW, OUTPUT_DELIMITER, OUTPUT_NO_HEADER, OptionDefinition, QUOTE, ROW_GROUP_BYTES, ROW_GROUP_ROWS, SCHEMA,
-    TIMESTAMP_UNIT, UNION_COLUMNS,
+    BLOOM_FILTER, COMMENT, COMPRESSION, DATE_FORMAT, DECIMAL_COMMA, DELIMITER, ENCODING, ESCAPE, FILE_BYTES, HEADER,
+    INFER_ROWS, MEMORY_LIMIT, NO_HEADER, NULL_STRING, ON_BAD_ROW, OUTPUT_DELIMITER, OUTPUT_NO_HEADER, OptionDefinition,
+    QUOTE, ROW_GROUP_BYTES, ROW_GROUP_ROWS, SCHEMA, SKIP_ROWS, TIMESTAMP_FORMAT, TIMESTAMP_UNIT, UNION_COLUMNS,
 };
 use lakerace_io::{Error, Result};
 
@@ -100,12 +100,18 @@ static DIALECT: [OptionScope<ReadOptions>; 4] = [
     (&NULL_STRING, |read| read.csv.null_strings.is_some()),
 ];
 
-static READING: [OptionScope<ReadOptions>; 7] = [
+static READING: [OptionScope<ReadOptions>; 13] = [
     (&HEADER, |read| read.csv.header == Some(true)),
     (&NO_HEADER, |read| read.csv.header == Some(false)),
     (&SCHEMA, |read| read.csv.schema.is_some()),
     (&INFER_ROWS, |read| read.csv.infer_rows.is_some()),
     (&ON_BAD_ROW, |read| read.csv.on_bad_row != OnBadRow::Error),
+    (&SKIP_ROWS, |read| read.csv.skip_rows > 0),
+    (&COMMENT, |read| read.csv.comment.is_some()),
+    (&DATE_FORMAT, |read| read.csv.date_format.is_some()),
+    (&TIMESTAMP_FORMAT, |read| read.csv.timestamp_format.is_some()),
+    (&DECIMAL_COMMA, |read| read.csv.decimal_comma),
+    (&ENCODING, |read| read.csv.encoding.is_some()),
     // That of ORC is also set by the Spark connector, for all sources.
     (&TIMESTAMP_UNIT, |read| read.parquet.timestamp_unit != TimestampUnit::Auto),
     (&UNION_COLUMNS, |read| read.column_union == ColumnUnion::Any),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lakerace_format::suggestions::listed;
-use lakerace_format::{CSV, Content, FileFormat, PACKED_FRONT_BYTES};
+use lakerace_format::{CSV, Content, FileFormat, PACKED_FRONT_BYTES, is_zip};
 use lakerace_io::option::OUTPUT_FORMAT;
 use lakerace_io::{Error, Job, Output, Pipe, PipeWriter, Result};
 
@@ -21,7 +21,9 @@ pub(crate) fn find(location: &str, options: &ReadOptions, job: &Job) -> Result<O
         Some(format) => format,
         None => format_of_content(&pipe, job)?,
     };
-    let object = if format.is_streamed {
+    let object = if is_zip(&pipe.peek(FRONT_BYTES, job)?.0) {
+        pipe.spooled_object("zip archives are read from their end", job)?
+    } else if format.is_streamed {
         pipe.object(job)
     } else {
         pipe.spooled_object(&format!("{} files are read from their end", format.name), job)?

@@ -5,23 +5,23 @@ use std::io::Read;
 use lakerace_io::option::INPUT_FORMAT;
 use lakerace_io::{Error, Result};
 
-use crate::FileFormat;
 use crate::text::{BYTE_ORDER_MARK, FileCompression};
+use crate::{FileFormat, JSON};
 
 /// What the first bytes of a file are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// A format of its own mark, or JSON lines.
+    /// A format of its own mark, or JSON.
     Known(&'static FileFormat),
     /// Text that is no JSON.
     Text,
     /// Nothing but blanks, or a packed block that is not whole: more bytes tell more.
     Unclear,
-    /// One JSON array, which is no JSON lines.
-    JsonArray,
+    /// A zip archive, the name of whose first file says no format.
+    Archive,
     /// A packing that is not read here, by its name.
     Packed(&'static str),
-    /// A format that is read from its end, in gzip or zstd.
+    /// A format that is read from its end, packed as a whole.
     PackedFile(&'static FileFormat),
     /// Bytes of no known format.
     Unknown,
@@ -34,15 +34,15 @@ pub const PACKED_FRONT_BYTES: usize = 512 << 10;
 const LONGEST_MARK_BYTES: usize = 16;
 
 /// Packings that are not read, by how they begin.
-const UNREAD_PACKINGS: [(&[u8], &str); 4] =
-    [(b"\xfd7zXZ\0", "xz"), (b"\x04\x22\x4d\x18", "lz4"), (b"PK\x03\x04", "zip"), (b"\x1f\x9d", "compress")];
+const UNREAD_PACKINGS: [(&[u8], &str); 2] = [(b"\x04\x22\x4d\x18", "lz4"), (b"\x1f\x9d", "compress")];
 
 impl Content {
-    /// What the first bytes of a file tell. Text in gzip or zstd is looked at unpacked, and without a byte order mark and blank lines
+    /// What the first bytes of a file tell. Packed text is looked at unpacked, and without a byte order mark and blank lines
     /// in front.
     pub fn of(front: &[u8]) -> Self {
         match FileCompression::detect("", front) {
             FileCompression::None => Self::of_plain(front),
+            FileCompression::Zip => Self::of_zip(front),
             compression => {
                 let (text, is_cut) = decompressed(front, compression);
                 match Self::of_plain(&text) {
@@ -55,12 +55,21 @@ impl Content {
         }
     }
 
+    /// A zip archive: the name of its first file tells.
+    fn of_zip(front: &[u8]) -> Self {
+        const NAME_AT: usize = 30;
+        let name_bytes = front.get(26..28).map_or(0, |bytes| usize::from(u16::from_le_bytes([bytes[0], bytes[1]])));
+        let name = String::from_utf8_lossy(front.get(NAME_AT..NAME_AT + name_bytes).unwrap_or_default());
+        match FileFormat::of_file_name(&name) {
+            Some(format) if format.is_text() => Self::Known(format),
+            Some(format) => Self::PackedFile(format),
+            None => Self::Archive,
+        }
+    }
+
     fn of_plain(front: &[u8]) -> Self {
         if let Some(format) = FileFormat::of_front(front, false) {
             return Self::Known(format);
-        }
-        if let [b'B', b'Z', b'h', b'1'..=b'9', b'1', b'A', b'Y', b'&', ..] = front {
-            return Self::Packed("bzip2");
         }
         if let Some((_, name)) = UNREAD_PACKINGS.iter().find(|(magic, _)| front.starts_with(magic)) {
             return Self::Packed(name);
@@ -78,7 +87,7 @@ impl Content {
             [] => Self::Unclear,
             [b'[', rest @ ..] => match rest.trim_ascii_start() {
                 [] => Self::Unclear,
-                [b'{' | b'[' | b']' | b'"' | b'-' | b'0'..=b'9', ..] => Self::JsonArray,
+                [b'{' | b'[' | b']' | b'"' | b'-' | b'0'..=b'9', ..] => Self::Known(&JSON),
                 _ => Self::Text,
             },
             // Text in UTF-16 has zeros, and is refused by its mark.
@@ -92,7 +101,7 @@ impl Content {
     /// The format of the file. Text that is no JSON is taken for `text`; without it, the name has to say the format.
     ///
     /// # Errors
-    /// `Invalid` for an empty file, `Unsupported` for JSON arrays and packings that are not read, `Usage` for unknown formats.
+    /// `Invalid` for an empty file, `Unsupported` for packings that are not read, `Usage` for unknown formats.
     pub fn format(self, text: Option<&'static FileFormat>) -> Result<&'static FileFormat> {
         let say_it = || format!("say the format by {INPUT_FORMAT}");
         match self {
@@ -103,16 +112,23 @@ impl Content {
             Self::Unclear => {
                 Err(Error::invalid("it is empty, has only blanks in front, or is cut short").advice(say_it()))
             }
-            Self::JsonArray => Err(Error::unsupported("it is one JSON array, and rows are read from lines of JSON")
-                .advice("make each row a line, for example with: jq -c '.[]' FILE")),
+            Self::Archive => {
+                Err(Error::usage("it is a zip archive, and the name of its file says no format").advice(say_it()))
+            }
             Self::Packed(name) => Err(Error::unsupported(format!("it is packed with {name}, which is not read"))
                 .advice("unpack it first, or pack it with gzip or zstd")),
             Self::PackedFile(FileFormat { name, .. }) => {
-                Err(Error::unsupported(format!("it is a {name} file in gzip or zstd")).advice("unpack it first"))
+                Err(Error::unsupported(format!("it is a {name} file that is packed as a whole"))
+                    .advice("unpack it first"))
             }
             Self::Unknown => Err(Error::usage("its content is of no known format").advice(say_it())),
         }
     }
+}
+
+/// Whether a file that begins so is a zip archive, which is read from its end.
+pub fn is_zip(front: &[u8]) -> bool {
+    FileCompression::detect("", front) == FileCompression::Zip
 }
 
 /// The text that packed bytes give after a byte order mark and blanks, and whether it ends for want of more packed bytes.

@@ -32,6 +32,7 @@ mod fields;
 mod format;
 mod header;
 mod lines;
+mod other_column;
 mod parse;
 mod print;
 mod read;
@@ -41,12 +42,13 @@ mod scan;
 mod sink;
 mod source;
 mod text;
+mod value_texts;
 
 use std::sync::Arc;
 
 use lakerace_io::option::{
-    COMPRESSION, DELIMITER, ESCAPE, HEADER, INFER_ROWS, NO_HEADER, NULL_STRING, ON_BAD_ROW, OUTPUT_DELIMITER,
-    OUTPUT_NO_HEADER, QUOTE, SCHEMA,
+    COMMENT, COMPRESSION, DATE_FORMAT, DECIMAL_COMMA, DELIMITER, ENCODING, ESCAPE, HEADER, INFER_ROWS, NO_HEADER,
+    NULL_STRING, ON_BAD_ROW, OUTPUT_DELIMITER, OUTPUT_NO_HEADER, QUOTE, SCHEMA, SKIP_ROWS, TIMESTAMP_FORMAT,
 };
 
 pub use lines::CsvLines;
@@ -72,6 +74,12 @@ pub static CSV: FileFormat = FileFormat {
         &SCHEMA,
         &INFER_ROWS,
         &ON_BAD_ROW,
+        &SKIP_ROWS,
+        &COMMENT,
+        &DATE_FORMAT,
+        &TIMESTAMP_FORMAT,
+        &DECIMAL_COMMA,
+        &ENCODING,
         &COMPRESSION,
         &OUTPUT_DELIMITER,
         &OUTPUT_NO_HEADER,
@@ -81,6 +89,20 @@ pub static CSV: FileFormat = FileFormat {
         |files, options, job| Ok(Arc::new(CsvSource::open_files(files, options.all, Dialect::Csv, options.csv, job)?)),
         |output, schema, options, job| CsvSink::create(output, schema, Dialect::Csv, options, job),
     )
+};
+
+/// Values separated by tabs, with a header.
+pub static TSV: FileFormat = FileFormat {
+    name: Dialect::Tsv.name(),
+    title: "TSV",
+    help: Some("CSV with tabs between fields"),
+    endings: &["tsv", "tab"],
+    text_check: Some(|schema, options| CsvSource::check_schema(schema, Dialect::Tsv, options)),
+    open: |files, options, job| {
+        Ok(Arc::new(CsvSource::open_files(files, options.all, Dialect::Tsv, options.csv, job)?))
+    },
+    create: |output, schema, options, job| CsvSink::create(output, schema, Dialect::Tsv, options, job),
+    ..CSV
 };
 
 /// TPC's `|`-terminated fields without a header.

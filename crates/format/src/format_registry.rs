@@ -6,18 +6,19 @@ use std::sync::{PoisonError, RwLock};
 use lakerace_io::{Error, Result};
 
 use crate::arrow_ipc::ARROW_IPC;
-use crate::csv::{CSV, TBL};
-use crate::json_lines::JSON_LINES;
+use crate::csv::{CSV, TBL, TSV};
+use crate::json_lines::{JSON, JSON_LINES};
 use crate::orc::ORC;
 use crate::parquet::PARQUET;
+use crate::text::FileCompression;
 use crate::{Codec, FileFormat, WriteOptions};
 
 /// The formats of this crate.
-const BUILT_IN: [&FileFormat; 6] = [&PARQUET, &ORC, &CSV, &TBL, &ARROW_IPC, &JSON_LINES];
+const BUILT_IN: [&FileFormat; 8] = [&PARQUET, &ORC, &CSV, &TSV, &TBL, &ARROW_IPC, &JSON_LINES, &JSON];
 
 static ADDED: RwLock<Vec<&FileFormat>> = RwLock::new(Vec::new());
 
-/// Endings of compressed text, with the codecs that they stand for.
+/// Endings of compressed text that is written, with the codecs that they stand for.
 const PACKED_ENDINGS: [(Codec, &str); 2] = [(Codec::Gzip, "gz"), (Codec::Zstd, "zst")];
 
 impl FileFormat {
@@ -68,7 +69,7 @@ impl FileFormat {
     pub fn of_file_name(name: &str) -> Option<&'static Self> {
         let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
         let (mut stem, mut ending) = name.rsplit_once('.')?;
-        let is_packed = PACKED_ENDINGS.iter().any(|(_, packed)| *packed == ending);
+        let is_packed = FileCompression::of_ending(ending).is_some();
         if is_packed {
             (stem, ending) = stem.rsplit_once('.')?;
         }

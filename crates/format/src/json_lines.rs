@@ -3,6 +3,7 @@
 mod blocks;
 mod column;
 mod fault;
+mod layout;
 mod map_keys;
 mod parse;
 mod sample;
@@ -24,6 +25,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use lakerace_io::option::{COLUMNS, COMPRESSION, INFER_ROWS, ON_BAD_ROW, SCHEMA};
 use lakerace_io::{Error, Job, Output, Result};
 
+use self::layout::JsonLayout;
 pub use self::map_keys::refuse_keys_twice;
 pub use self::source::JsonLinesSource;
 pub use self::texts::values_of_json;
@@ -41,9 +43,28 @@ pub static JSON_LINES: FileFormat = FileFormat {
     options: &[&SCHEMA, &INFER_ROWS, &ON_BAD_ROW, &COMPRESSION],
     ..FileFormat::new(
         "jsonl",
-        |files, options, job| Ok(Arc::new(JsonLinesSource::open_files(files, options.all, options.csv, job)?)),
+        |files, options, job| {
+            let layout = JsonLayout::Lines;
+            Ok(Arc::new(JsonLinesSource::open_files(files, options.all, options.csv, layout, job)?))
+        },
         JsonLinesSink::create,
     )
+};
+
+/// One array of JSON objects.
+pub static JSON: FileFormat = FileFormat {
+    name: "json",
+    title: "JSON",
+    help: Some("One array of JSON objects; JSON lines are read, too"),
+    endings: &["json"],
+    // A bracket may begin any text: `Content` looks at what follows.
+    marks: &[],
+    open: |files, options, job| {
+        let layout = JsonLayout::Array;
+        Ok(Arc::new(JsonLinesSource::open_files(files, options.all, options.csv, layout, job)?))
+    },
+    create: |output, schema, options, job| JsonLinesSink::create_as(JsonLayout::Array, output, schema, options, job),
+    ..JSON_LINES
 };
 
 /// Rows as JSON lines.
@@ -110,14 +131,51 @@ impl JsonLinesSink {
     /// # Errors
     /// `Usage` for a codec that text is not packed with, `Invalid` for a column's name that is there twice.
     pub fn create(output: Output, schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Box<dyn Sink>> {
+        Self::create_as(JsonLayout::Lines, output, schema, options, job)
+    }
+
+    fn create_as(
+        layout: JsonLayout,
+        output: Output,
+        schema: SchemaRef,
+        options: &WriteOptions,
+        job: &Job,
+    ) -> Result<Box<dyn Sink>> {
         let lines = JsonLines::new(&schema).map_err(|error| error.at(output.url()))?;
-        TextSink::create(output, schema, Box::new(lines), options, job)
+        let rows: Box<dyn TextRows> = match layout {
+            JsonLayout::Lines => Box::new(lines),
+            JsonLayout::Array => Box::new(JsonElements(lines)),
+        };
+        TextSink::create(output, schema, rows, options, job)
     }
 }
 
 impl TextRows for JsonLines {
     fn append(&self, batch: &RecordBatch, first_row: u64, out: &mut Vec<u8>) -> Result<()> {
         self.write(batch, first_row, out)
+    }
+}
+
+/// Rows as the elements of one array, an element a line.
+struct JsonElements(JsonLines);
+
+impl TextRows for JsonElements {
+    fn header(&self) -> Result<Vec<u8>> {
+        Ok(b"[".to_vec())
+    }
+
+    fn append(&self, batch: &RecordBatch, first_row: u64, out: &mut Vec<u8>) -> Result<()> {
+        let lines = self.0.encode(batch, first_row)?;
+        // Line ends within values are escaped.
+        for (line, row) in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).zip(first_row..) {
+            out.extend_from_slice(if row == 1 { b"\n" } else { b",\n" });
+            out.extend_from_slice(line);
+        }
+        Ok(())
+    }
+
+    fn footer(&self) -> &[u8] {
+        b"\n]\n"
     }
 }
 

@@ -47,8 +47,8 @@ mod variant;
 pub use arrow_ipc::{ARROW_IPC, ArrowSink, ArrowSource};
 pub use columns::requested_schema;
 pub use conform::FindBy;
-pub use content::{Content, PACKED_FRONT_BYTES};
-pub use csv::{CSV, TBL};
+pub use content::{Content, PACKED_FRONT_BYTES, is_zip};
+pub use csv::{CSV, TBL, TSV};
 pub use deleted_rows::DeletedRows;
 pub use duplicates::refuse_to_write_duplicates;
 pub use exec::is_large_row;
@@ -57,7 +57,7 @@ pub use file_format::{CheckSchema, CreateFile, FileFormat, OpenFiles, OpenOption
 pub use fixed_sizes::warn_of_fixed_sizes;
 pub use foreign_arrays::{checked_batch, with_plain_nulls};
 pub use input::{Constants, InputFile};
-pub use json_lines::{JSON_LINES, JsonLines, JsonLinesSink, JsonLinesSource, refuse_keys_twice, values_of_json};
+pub use json_lines::{JSON, JSON_LINES, JsonLines, JsonLinesSink, JsonLinesSource, refuse_keys_twice, values_of_json};
 pub use lakerace_orc::prefetch;
 pub use nesting::{MAX_NESTING, check_nesting, nested_too_deep};
 pub use options::{

@@ -49,6 +49,18 @@ pub struct CsvOptions {
     pub infer_rows: Option<usize>,
     /// Rows that do not fit.
     pub on_bad_row: OnBadRow,
+    /// Lines in front of the header, or of the first row, that are passed over in each file.
+    pub skip_rows: usize,
+    /// Lines that begin with this text are no rows. Default: none.
+    pub comment: Option<String>,
+    /// How dates are written, as in `%d.%m.%Y`. Default: ISO 8601.
+    pub date_format: Option<String>,
+    /// How timestamps are written, as in `%d.%m.%Y %H:%M`. Default: ISO 8601.
+    pub timestamp_format: Option<String>,
+    /// Numbers have a comma for a point.
+    pub decimal_comma: bool,
+    /// The encoding of the files, such as `latin1`, `utf-16` or `windows-1252`. Default: UTF-8.
+    pub encoding: Option<String>,
 }
 
 /// Of which files columns are put together.

@@ -7,20 +7,27 @@ mod float_digits;
 mod front;
 mod gzip_members;
 pub(crate) mod infer;
+mod json_values;
 mod range_reader;
 mod sink;
+mod text_encoding;
+mod text_form;
 pub(crate) mod value;
+mod zip_member;
 
 use lakerace_exec::PoolOptions;
 use lakerace_io::Job;
 
 pub(crate) use block_reader::{BlockReader, RawBlock, fetch_block, read_block, text_requests};
 pub(crate) use byte_order_mark::{BYTE_ORDER_MARK, without_byte_order_mark};
-pub(crate) use file_compression::FileCompression;
+pub(crate) use file_compression::{COMPRESSION_FRONT_BYTES, FileCompression};
 pub use float_digits::keeps_digits;
 pub(crate) use front::{MAX_SAMPLE_BYTES, read_front};
 pub(crate) use range_reader::RangeReader;
 pub(crate) use sink::{TextRows, TextSink};
+pub(crate) use text_encoding::TextEncoding;
+pub(crate) use text_form::TextForm;
+pub(crate) use zip_member::ZipMember;
 
 /// Blocks that may be under way or wait for their turn beyond one for every thread.
 const BLOCKS_AHEAD: usize = 2;

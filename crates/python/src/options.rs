@@ -176,6 +176,12 @@ impl<'py> Keywords<'py> {
                 infer_rows: self.positive("infer_rows")?,
                 on_bad_row: self.parsed("on_bad_row", parse_choice::<OnBadRow>)?.unwrap_or_default(),
                 header: self.get("header")?,
+                skip_rows: self.get("skip_rows")?.unwrap_or(0),
+                comment: self.get("comment")?,
+                date_format: self.get("date_format")?,
+                timestamp_format: self.get("timestamp_format")?,
+                decimal_comma: self.get("decimal_comma")?.unwrap_or(false),
+                encoding: self.get("encoding")?,
                 ..self.dialect()?
             },
             parquet: ParquetOptions { timestamp_unit, ..ParquetOptions::default() },

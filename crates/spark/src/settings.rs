@@ -161,6 +161,12 @@ impl Settings {
             null_strings: self.get("null_string").map(|text| vec![text.to_owned()]),
             schema: self.get("csv_schema").map(str::to_owned),
             infer_rows: self.positive("infer_rows")?,
+            skip_rows: self.positive("skip_rows")?.unwrap_or(0),
+            comment: self.get("comment").map(str::to_owned),
+            date_format: self.get("date_format").map(str::to_owned),
+            timestamp_format: self.get("timestamp_format").map(str::to_owned),
+            decimal_comma: self.parsed("decimal_comma", flag)?.unwrap_or(false),
+            encoding: self.get("encoding").map(str::to_owned),
             ..CsvOptions::default()
         })
     }

@@ -1,12 +1,14 @@
 #![allow(clippy::unwrap_used)]
-use lakerace_format::{ARROW_IPC, CSV, Compression, CsvOptions, JSON_LINES, ORC, PARQUET, ParquetOptions, TBL};
+use lakerace_format::{
+    ARROW_IPC, CSV, Compression, CsvOptions, JSON, JSON_LINES, ORC, PARQUET, ParquetOptions, TBL, TSV,
+};
 use lakerace_io::ErrorKind;
 
 use super::*;
 
 /// Every kind of place, with a file and a folder of each format.
 fn places() -> Vec<PlaceKind> {
-    let files = [&PARQUET, &ORC, &CSV, &TBL, &ARROW_IPC, &JSON_LINES]
+    let files = [&PARQUET, &ORC, &CSV, &TBL, &ARROW_IPC, &JSON_LINES, &TSV, &JSON]
         .into_iter()
         .flat_map(|format| [PlaceKind::File(format), PlaceKind::Folder(format)]);
     files.chain([PlaceKind::Table(&DELTA), PlaceKind::Generated, PlaceKind::Database]).collect()
@@ -28,6 +30,12 @@ fn reads() -> Vec<(&'static str, ReadOptions)> {
         ("schema", csv(CsvOptions { schema: text(), ..CsvOptions::default() })),
         ("infer_rows", csv(CsvOptions { infer_rows: Some(1), ..CsvOptions::default() })),
         ("on_bad_row", csv(CsvOptions { on_bad_row: OnBadRow::Skip, ..CsvOptions::default() })),
+        ("skip_rows", csv(CsvOptions { skip_rows: 1, ..CsvOptions::default() })),
+        ("comment", csv(CsvOptions { comment: text(), ..CsvOptions::default() })),
+        ("date_format", csv(CsvOptions { date_format: text(), ..CsvOptions::default() })),
+        ("timestamp_format", csv(CsvOptions { timestamp_format: text(), ..CsvOptions::default() })),
+        ("decimal_comma", csv(CsvOptions { decimal_comma: true, ..CsvOptions::default() })),
+        ("encoding", csv(CsvOptions { encoding: text(), ..CsvOptions::default() })),
         (
             "timestamp_unit",
             ReadOptions {
@@ -58,15 +66,38 @@ fn writes() -> Vec<(&'static str, WriteOptions)> {
     ]
 }
 
-/// The places that an option applies to, as letters: Parquet, Orc, Csv, Tbl, Arrow, Jsonl as files and (capital) folders, table,
+/// The places that an option applies to, as letters: Parquet, Orc, Csv, Tbl, Arrow, Jsonl, tsV and jsoN as files and (capital)
+/// folders, table,
 /// generated, database.
 fn letters(applies: impl Fn(PlaceKind) -> bool) -> String {
-    places().into_iter().zip("pPoOcCtTaAjJ#~@".chars()).filter(|(place, _)| applies(*place)).map(|(_, c)| c).collect()
+    places()
+        .into_iter()
+        .zip("pPoOcCtTaAjJvVnN#~@".chars())
+        .filter(|(place, _)| applies(*place))
+        .map(|(_, c)| c)
+        .collect()
 }
 
 #[test]
 fn options_of_reading_apply_to_what_reads_them() {
-    let expected = ["cCtT", "cCtT", "cCtT", "cCtT", "cCtT", "cCtTjJ@", "cCtTjJ", "cCtTjJ", "pPoO", "pPoO"];
+    let expected = [
+        "cCtTvV",
+        "cCtTvV",
+        "cCtTvV",
+        "cCtTvV",
+        "cCtTvV",
+        "cCtTjJvVnN@",
+        "cCtTjJvVnN",
+        "cCtTjJvVnN",
+        "cCtTvV",
+        "cCtTvV",
+        "cCtTvV",
+        "cCtTvV",
+        "cCtTvV",
+        "cCtTvV",
+        "pPoO",
+        "pPoO",
+    ];
     for ((name, options), expected) in reads().into_iter().zip(expected) {
         assert_eq!(letters(|place| check_read_scope(&options, place, None, "x").is_ok()), expected, "{name}");
         let refused =
@@ -78,7 +109,7 @@ fn options_of_reading_apply_to_what_reads_them() {
 
 #[test]
 fn options_of_writing_apply_to_what_reads_them() {
-    let expected = ["pPoOcCtTaAjJ#", "pP#", "pPoO#", "pPoO#", "POCTAJ#", "#", "cCtT", "cCtT"];
+    let expected = ["pPoOcCtTaAjJvVnN#", "pP#", "pPoO#", "pPoO#", "POCTAJVN#", "#", "cCtTvV", "cCtTvV"];
     for ((name, options), expected) in writes().into_iter().zip(expected) {
         assert_eq!(letters(|place| check_write_scope(&options, place, "x").is_ok()), expected, "{name}");
         let refused = places().into_iter().find_map(|place| check_write_scope(&options, place, "x").err()).unwrap();

@@ -112,7 +112,7 @@ fn errors_know_the_format() {
     let compressed = refused("x.toy", WriteOptions { compression, ..WriteOptions::default() });
     assert!(compressed.contains("`compression` does not apply: this is a file of format toy"), "{compressed}");
     assert!(
-        compressed.contains("it applies to Parquet, ORC, CSV, TBL, Arrow IPC, JSON lines and Delta tables"),
+        compressed.contains("it applies to Parquet, ORC, CSV, TSV, TBL, Arrow IPC, JSON lines, JSON and Delta tables"),
         "{compressed}"
     );
     let unknown = refused("x.unknown", WriteOptions::default());

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::Content;
 
-use crate::{ARROW_IPC, CSV, JSON_LINES, ORC, PARQUET};
+use crate::{ARROW_IPC, CSV, JSON, JSON_LINES, ORC, PARQUET};
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -12,11 +12,26 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
-/// Each text plain, in gzip and in zstd, with a byte order mark and blank lines in front.
+fn bzip2(text: &[u8]) -> Vec<u8> {
+    let mut packer = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    packer.write_all(text).unwrap();
+    packer.finish().unwrap()
+}
+
+fn xz(text: &[u8]) -> Vec<u8> {
+    let mut packer = liblzma::write::XzEncoder::new(Vec::new(), 0);
+    packer.write_all(text).unwrap();
+    packer.finish().unwrap()
+}
+
+/// Each text plain and packed, with a byte order mark and blank lines in front.
 fn everywhere(text: &[u8]) -> Vec<Vec<u8>> {
     let fronts: [&[u8]; 5] = [b"", b"\xef\xbb\xbf", b"\n", b"\r\n \t\n", b"\xef\xbb\xbf\n"];
     let texts = fronts.map(|front| [front, text].concat());
-    texts.into_iter().flat_map(|text| [gzip(&text), zstd::bulk::compress(&text, 3).unwrap(), text]).collect()
+    texts
+        .into_iter()
+        .flat_map(|text| [gzip(&text), bzip2(&text), xz(&text), zstd::bulk::compress(&text, 3).unwrap(), text])
+        .collect()
 }
 
 #[test]
@@ -24,10 +39,10 @@ fn text_is_told_by_its_content_however_it_is_packed() {
     let cases: [(&[u8], Content); 8] = [
         (b"{\"id\":1}\n{\"id\":2}\n", Content::Known(&JSON_LINES)),
         (b"{", Content::Known(&JSON_LINES)),
-        (b"[{\"id\":1},\n{\"id\":2}]\n", Content::JsonArray),
-        (b"[\n  {\"id\":1}]", Content::JsonArray),
-        (b"[]", Content::JsonArray),
-        (b"[1,2]", Content::JsonArray),
+        (b"[{\"id\":1},\n{\"id\":2}]\n", Content::Known(&JSON)),
+        (b"[\n  {\"id\":1}]", Content::Known(&JSON)),
+        (b"[]", Content::Known(&JSON)),
+        (b"[1,2]", Content::Known(&JSON)),
         (b"[id],[name]\n1,a\n", Content::Text),
         (b"id,name\n1,a\n", Content::Text),
     ];
@@ -44,7 +59,7 @@ fn text_with_several_byte_order_marks_is_told_by_what_follows() {
         let front = b"\xef\xbb\xbf".repeat(marks);
         let of = |text: &[u8]| Content::of(&[&front, text].concat());
         assert_eq!(of(b"{\"id\":1}\n"), Content::Known(&JSON_LINES), "{marks}");
-        assert_eq!(of(b"[{\"id\":1}]"), Content::JsonArray, "{marks}");
+        assert_eq!(of(b"[{\"id\":1}]"), Content::Known(&JSON), "{marks}");
         assert_eq!(of(b"id,name\n"), Content::Text, "{marks}");
         assert_eq!(of(b""), Content::Unclear, "{marks}");
     }
@@ -57,8 +72,8 @@ fn files_and_packings_are_told_by_their_marks() {
         (b"ORC...", Content::Known(&ORC)),
         (b"ARROW1\0\0", Content::Known(&ARROW_IPC)),
         (b"\xff\xff\xff\xff\x10\0\0\0", Content::Known(&ARROW_IPC)),
-        (b"\xfd7zXZ\0\0\x04", Content::Packed("xz")),
-        (b"BZh91AY&SY", Content::Packed("bzip2")),
+        (b"\x04\x22\x4d\x18", Content::Packed("lz4")),
+        (b"BZh91,a\n", Content::Text),
         (b"", Content::Unclear),
         (b" \n", Content::Unclear),
         (b"\x01\0\x02", Content::Unknown),
@@ -66,7 +81,20 @@ fn files_and_packings_are_told_by_their_marks() {
     for (bytes, content) in cases {
         assert_eq!(Content::of(bytes), content, "{bytes:?}");
     }
-    assert_eq!(Content::of(&gzip(b"PAR1...")), Content::PackedFile(&PARQUET));
+    for packed in [gzip(b"PAR1..."), bzip2(b"PAR1..."), xz(b"PAR1...")] {
+        assert_eq!(Content::of(&packed), Content::PackedFile(&PARQUET));
+    }
+    let zipped = |name: &str| {
+        let mut header = b"PK\x03\x04".to_vec();
+        header.resize(26, 0);
+        header.extend((name.len() as u16).to_le_bytes());
+        header.extend([0, 0]);
+        header.extend(name.as_bytes());
+        Content::of(&header)
+    };
+    assert_eq!(zipped("a/rows.csv"), Content::Known(&CSV));
+    assert_eq!(zipped("rows.parquet"), Content::PackedFile(&PARQUET));
+    assert_eq!(zipped("[Content_Types].xml"), Content::Archive);
     // A block that is cut short tells nothing yet.
     let packed = zstd::bulk::compress(&b"{\"id\":1}\n".repeat(1000), 3).unwrap();
     assert_eq!(Content::of(&packed[..8]), Content::Unclear);
@@ -77,8 +105,11 @@ fn marks_that_frames_of_zstd_cut_are_told_by_more_bytes() {
     let lines = b"{\"id\":1}\n".repeat(30_000);
     let marked = [b"\xef\xbb\xbf", &lines[..]].concat();
     let array = [b"[ ", &lines[..]].concat();
-    let texts =
-        [(&lines, Content::Known(&JSON_LINES)), (&marked, Content::Known(&JSON_LINES)), (&array, Content::JsonArray)];
+    let texts = [
+        (&lines, Content::Known(&JSON_LINES)),
+        (&marked, Content::Known(&JSON_LINES)),
+        (&array, Content::Known(&JSON)),
+    ];
     for (text, content) in texts {
         for cut in 1..8 {
             let frames = [&text[..cut], &text[cut..]].map(|part| zstd::bulk::compress(part, 3).unwrap());
@@ -110,8 +141,8 @@ fn what_is_no_rows_is_refused_with_advice() {
     for (content, word) in [
         (Content::Text, "`input_format`"),
         (Content::Unclear, "empty"),
-        (Content::JsonArray, "jq -c"),
-        (Content::Packed("xz"), "xz"),
+        (Content::Archive, "`input_format`"),
+        (Content::Packed("lz4"), "lz4"),
         (Content::PackedFile(&ORC), "orc"),
         (Content::Unknown, "`input_format`"),
     ] {

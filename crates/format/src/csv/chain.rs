@@ -32,6 +32,8 @@ pub(super) struct Chain {
     rules: Arc<Rules>,
     columns: Arc<FileColumns>,
     state: State,
+    /// Lines that are still to be passed over.
+    skip_left: u64,
     /// The record that the last block began.
     carry: Vec<u8>,
     /// The line that it begins in.
@@ -64,7 +66,16 @@ pub(super) struct ScannedBlock {
 
 impl Chain {
     pub fn new(rules: Arc<Rules>, columns: Arc<FileColumns>) -> Self {
-        Self { rules, columns, state: State::Start, carry: Vec::new(), carry_line: 1, line: 1, layout: None }
+        Self {
+            rules,
+            columns,
+            state: State::Start,
+            skip_left: 0,
+            carry: Vec::new(),
+            carry_line: 1,
+            line: 1,
+            layout: None,
+        }
     }
 
     /// The whole records that end in the block. Called for every block in order.
@@ -72,6 +83,27 @@ impl Chain {
         if block.is_first {
             self.begin_file(&block.url);
         }
+        if self.skip_left > 0 {
+            return self.skip_lines(block);
+        }
+        self.resolve_rows(block)
+    }
+
+    /// Passes over the lines at the front of a file.
+    fn skip_lines(&mut self, block: &ScannedBlock) -> Result<Records> {
+        let ends = memchr::memchr_iter(b'\n', &block.bytes).map(|at| at + 1);
+        let skipped = block.outlook.newlines.min(self.skip_left);
+        self.line += skipped;
+        self.skip_left -= skipped;
+        let last_end = ends.take(skipped as usize).last().unwrap_or(0);
+        let from = if self.skip_left == 0 { last_end } else { block.bytes.len() };
+        let bytes = block.bytes.slice(from..);
+        let outlook = Outlook::of(&bytes, &self.rules);
+        let url = Arc::clone(&block.url);
+        self.resolve_rows(&ScannedBlock { url, bytes, outlook, is_first: false, is_last: block.is_last })
+    }
+
+    fn resolve_rows(&mut self, block: &ScannedBlock) -> Result<Records> {
         let bytes = &block.bytes;
         let before = self.state;
         let (last_end, after) = block.outlook.resolve(before, bytes, &self.rules);
@@ -108,7 +140,8 @@ impl Chain {
     }
 
     fn begin_file(&mut self, url: &Arc<str>) {
-        self.state = State::Start;
+        self.state = State::record_start(&self.rules);
+        self.skip_left = self.rules.skip_rows as u64;
         self.carry.clear();
         self.line = 1;
         self.carry_line = 1;
@@ -141,7 +174,8 @@ impl Chain {
             }
         }
         while self.layout.is_none() && at < last_end {
-            let end = first_end(State::Start, &bytes[at..last_end], &self.rules).map_or(last_end, |e| at + e);
+            let end = first_end(State::record_start(&self.rules), &bytes[at..last_end], &self.rules)
+                .map_or(last_end, |e| at + e);
             let record = Piece { bytes: bytes.slice(at..end), line };
             self.take_header(&record, &block.url)?;
             line += count_lines(&record.bytes);
@@ -191,7 +225,7 @@ impl Chain {
         if self.layout.is_some() {
             return Ok(false);
         }
-        if matches!(&record.bytes[..], b"\n" | b"\r\n") {
+        if matches!(&record.bytes[..], b"\n" | b"\r\n") || self.rules.is_comment(&record.bytes) {
             return Ok(true);
         }
         let at = || format!("{url}, line {}", record.line);

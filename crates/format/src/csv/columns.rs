@@ -15,20 +15,43 @@ use lakerace_io::{Error, Result};
 
 use super::column::{BadFields, Badness, Column, FieldText, Text, TypeOrigin};
 use super::fields::FieldTable;
+use super::other_column::{OtherColumn, usual_text};
 use super::text::{OffsetColumn, ViewColumn};
+use super::value_texts::ValueTexts;
 use crate::text::{infer, value};
 
 /// A column for a field of a schema, with room for about `rows` rows.
 ///
 /// # Errors
 /// `Unsupported` for types that text can't hold.
-pub(super) fn column_for(field: &Field, rows: usize, origin: TypeOrigin) -> Result<Box<dyn Column>> {
+pub(super) fn column_for(
+    field: &Field,
+    rows: usize,
+    origin: TypeOrigin,
+    values: &ValueTexts,
+) -> Result<Box<dyn Column>> {
+    if !values.is_plain()
+        && let Some(column) = other_column(field, rows, origin, values)
+    {
+        return Ok(column);
+    }
     if origin == TypeOrigin::Inferred
         && let Some(column) = inferred_column(field, rows)
     {
         return Ok(column);
     }
     given_column(field, rows)
+}
+
+/// A column whose values are written in a form of their own: they are put as usual first. `None` where the type has no such form.
+fn other_column(field: &Field, rows: usize, origin: TypeOrigin, values: &ValueTexts) -> Option<Box<dyn Column>> {
+    let usual = usual_text(field.data_type(), values)?;
+    let inner = match origin {
+        TypeOrigin::Inferred => inferred_column(field, rows),
+        TypeOrigin::Given => None,
+    };
+    let inner = inner.map_or_else(|| given_column(field, rows), Ok).ok()?;
+    Some(Box::new(OtherColumn::new(inner, values.clone(), usual)))
 }
 
 /// A column of an inferred type: it takes what inference takes for values of the type. `None` where that is the same for a

@@ -74,6 +74,16 @@ impl FieldTable {
         self.columns = columns;
     }
 
+    /// Appends a row of one field to a table of one column.
+    pub fn push_field(&mut self, start: usize, end: usize) {
+        self.offsets.extend([start as u32, end as u32 + 1]);
+    }
+
+    /// Appends a row whose field is missing to a table of one column.
+    pub fn push_missing(&mut self) {
+        self.offsets.extend([1, 1]);
+    }
+
     /// Rows in the table.
     pub fn rows(&self) -> usize {
         self.offsets.len() / (self.columns + 1)
@@ -130,6 +140,10 @@ impl<'a> FieldSplitter<'a> {
         let mut ragged = None;
         let mut rows = 0;
         while rows < most && !self.done {
+            if self.rules.comment.is_some() && self.rules.is_comment(&self.text[self.row_start..]) {
+                self.pass_comment(table);
+                continue;
+            }
             let ended = match self.next_line_end(&mut table.offsets) {
                 Some(end) => self.end_row(end, end + 1, table),
                 None => {
@@ -148,6 +162,20 @@ impl<'a> FieldSplitter<'a> {
         }
         table.offsets.truncate(rows * (self.columns + 1));
         ragged
+    }
+
+    /// Goes on behind the comment that the next row begins with, whatever quotes are in it.
+    #[cold]
+    fn pass_comment(&mut self, table: &mut FieldTable) {
+        let rest = &self.text[self.row_start..];
+        let next = self.row_start + memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
+        (self.row_start, self.field_start, self.base, self.handled) = (next, next, next, next);
+        (self.fields, self.quoted, self.closed_at) = (0, false, usize::MAX);
+        table.offsets[self.row_at] = next as u32;
+        self.done = next >= self.text.len();
+        if !self.done {
+            self.load();
+        }
     }
 
     /// Looks at the 64 bytes from `base`.

@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
-use lakerace_io::option::{DELIMITER, INFER_ROWS, ON_BAD_ROW, QUOTE, SCHEMA};
+use lakerace_io::option::{DELIMITER, ENCODING, INFER_ROWS, ON_BAD_ROW, QUOTE, SCHEMA};
 use lakerace_io::{Error, Result};
 
 use super::column::{BadFields, Badness, Column, FieldText, Text, TypeOrigin};
@@ -70,7 +70,9 @@ impl Parser {
         let expected = self.expected_rows.load(Ordering::Relaxed);
         let room = expected + expected / 16;
         let fields = self.schema.fields().iter().zip(&self.origins);
-        let columns = fields.map(|(field, origin)| column_for(field, room, *origin)).collect::<Result<Vec<_>>>()?;
+        let columns = fields
+            .map(|(field, origin)| column_for(field, room, *origin, &self.rules.values))
+            .collect::<Result<Vec<_>>>()?;
         let block = pieces.iter().max_by_key(|p| p.bytes.len()).map_or_else(Bytes::new, |p| p.bytes.clone());
         let mut block = Block {
             parser: self,
@@ -141,7 +143,7 @@ impl Block<'_> {
                 let column = piece.bytes[..at].iter().rev().take_while(|b| **b != b'\n').count() + 1;
                 Err(Error::invalid(format!("byte 0x{:02x} is not UTF-8", piece.bytes[at]))
                     .at(format!("{}, line {line}, byte {column} of it", self.layout.url))
-                    .advice("convert the file to UTF-8, with iconv for example"))
+                    .advice(format!("name the file's encoding, such as {}", ENCODING.to("latin1"))))
             }
             _ => Ok(false),
         }
@@ -187,10 +189,12 @@ impl Block<'_> {
         let error = match badness {
             Badness::Value if self.parser.origins.get(column) == Some(&TypeOrigin::Inferred) => {
                 let found = text.field(start, end);
-                let (looks, loses_digits) = match &found {
-                    FieldText::Text(field) => (infer::type_of(field), infer::loses_digits(field.trim_ascii())),
-                    FieldText::Null | FieldText::Bad(_) => (DataType::Utf8View, false),
+                let usual = match &found {
+                    FieldText::Text(field) => text.rules.values.inferred(field.trim_ascii()),
+                    FieldText::Null | FieldText::Bad(_) => None,
                 };
+                let looks = usual.as_deref().map_or(DataType::Utf8View, infer::type_of);
+                let loses_digits = usual.as_deref().is_some_and(infer::loses_digits);
                 let problem = match field.data_type() {
                     DataType::Float64 if loses_digits => "has more digits than a value of type",
                     _ => "is not a value of type",

@@ -1,24 +1,41 @@
 //! How text becomes fields: a dialect with every default filled in.
 
-use lakerace_io::option::{DELIMITER, ESCAPE, QUOTE};
+use lakerace_io::option::{COMMENT, DELIMITER, ESCAPE, QUOTE};
 use lakerace_io::{Error, Result};
 
+use super::value_texts::ValueTexts;
 use crate::CsvOptions;
+use crate::text::{TextEncoding, TextForm};
+
+/// The longest beginning of comments, in bytes.
+const MAX_COMMENT_BYTES: usize = 16;
 
 /// The two families of text tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// Comma-separated, quoted where needed, with a header (RFC 4180).
     Csv,
+    /// The same with tabs between fields.
+    Tsv,
     /// TPC's: every field ends with `|`, no quotes, no header.
     Tbl,
 }
 
 impl Dialect {
+    /// What stands between fields where no option says it.
+    const fn delimiter(self) -> u8 {
+        match self {
+            Self::Csv => b',',
+            Self::Tsv => b'\t',
+            Self::Tbl => b'|',
+        }
+    }
+
     /// The format's lower-case name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
+            Self::Tsv => "tsv",
             Self::Tbl => "tbl",
         }
     }
@@ -36,6 +53,14 @@ pub(super) struct Rules {
     /// A delimiter follows the last field, too.
     pub terminated: bool,
     pub nulls: Nulls,
+    /// Lines at the front of a file that are passed over.
+    pub skip_rows: usize,
+    /// Lines that begin so are no rows.
+    pub comment: Option<Vec<u8>>,
+    /// How values are written.
+    pub values: ValueTexts,
+    /// How files become lines of UTF-8.
+    pub form: TextForm,
 }
 
 /// Which unquoted texts mean null.
@@ -48,20 +73,37 @@ pub(super) struct Nulls {
 
 impl Rules {
     pub fn new(dialect: Dialect, options: &CsvOptions) -> Result<Self> {
-        let csv = dialect == Dialect::Csv;
+        let csv = dialect != Dialect::Tbl;
         let quote = options.quote.unwrap_or(if csv { Some(b'"') } else { None });
         let rules = Self {
             header: options.header.unwrap_or(csv),
-            delimiter: options.delimiter.unwrap_or(if csv { b',' } else { b'|' }),
+            delimiter: options.delimiter.unwrap_or(dialect.delimiter()),
             quote,
             escape: if quote.is_some() { options.escape.filter(|e| Some(*e) != quote) } else { None },
             terminated: !csv,
             nulls: Nulls::new(options.null_strings.as_deref()),
+            skip_rows: options.skip_rows,
+            comment: options.comment.as_ref().map(|text| text.as_bytes().to_vec()),
+            values: ValueTexts::new(options)?,
+            form: TextForm { encoding: encoding(options)?, ..TextForm::default() },
         };
         rules.check().map(|()| rules)
     }
 
     fn check(&self) -> Result<()> {
+        if let Some(comment) = &self.comment {
+            let specials = [Some(self.delimiter), self.quote, Some(b'\n'), Some(b'\r')];
+            if comment.is_empty() || specials.iter().flatten().any(|special| comment.contains(special)) {
+                return Err(Error::usage(format!(
+                    "{COMMENT}: {:?} begins no comment",
+                    String::from_utf8_lossy(comment)
+                ))
+                .advice("give one character or more, none of them a delimiter, a quote or a line end"));
+            }
+            if comment.len() > MAX_COMMENT_BYTES {
+                return Err(Error::usage(format!("{COMMENT}: the text is longer than {MAX_COMMENT_BYTES} bytes")));
+            }
+        }
         let mut seen = vec![b'\n', b'\r'];
         for (what, byte) in [("delimiter", Some(self.delimiter)), ("quote", self.quote), ("escape", self.escape)] {
             let Some(byte) = byte else { continue };
@@ -78,6 +120,38 @@ impl Rules {
         }
         Ok(())
     }
+}
+
+/// Fields with nothing around them but quotes.
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            header: false,
+            delimiter: b',',
+            quote: Some(b'"'),
+            escape: None,
+            terminated: false,
+            nulls: Nulls::new(None),
+            skip_rows: 0,
+            comment: None,
+            values: ValueTexts::default(),
+            form: TextForm::default(),
+        }
+    }
+}
+
+impl Rules {
+    /// Whether a record, or the text that begins with it, is a comment.
+    #[inline]
+    pub fn is_comment(&self, record: &[u8]) -> bool {
+        self.comment.as_deref().is_some_and(|comment| record.starts_with(comment))
+    }
+}
+
+/// The encoding of files that are not in UTF-8.
+fn encoding(options: &CsvOptions) -> Result<Option<TextEncoding>> {
+    let encoding = options.encoding.as_deref().map(str::parse::<TextEncoding>).transpose()?;
+    Ok(encoding.filter(|encoding| !encoding.is_utf8()))
 }
 
 impl Nulls {

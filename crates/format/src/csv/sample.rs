@@ -2,7 +2,7 @@
 
 use arrow::datatypes::DataType;
 use bytes::Bytes;
-use lakerace_io::option::{DELIMITER, NO_HEADER, QUOTE, SCHEMA};
+use lakerace_io::option::{DELIMITER, ENCODING, NO_HEADER, QUOTE, SCHEMA, SKIP_ROWS};
 use lakerace_io::{Error, Object, Result};
 
 use super::column::{FieldText, Text};
@@ -33,7 +33,8 @@ impl Sample {
     /// `Invalid` where the file is empty, not UTF-8, or its header can't be read.
     pub fn read(object: &Object, rules: &Rules, rows: usize) -> Result<Self> {
         let url = object.url();
-        let (text, is_whole) = read_front(object, rows).map_err(|e| e.at(&url))?;
+        let (text, is_whole) =
+            read_front(object, rows.saturating_add(rules.skip_rows), rules.form).map_err(|e| e.at(&url))?;
         let text = without_byte_order_mark(text, &url)?;
         let mut sample = Self { url, text, is_whole, rows_at: 0, names: Vec::new() };
         sample.find_columns(rules)?;
@@ -41,9 +42,16 @@ impl Sample {
     }
 
     fn find_columns(&mut self, rules: &Rules) -> Result<()> {
-        let mut at = 0;
-        while let Some(blank) = [&b"\n"[..], b"\r\n"].iter().find(|b| self.text[at..].starts_with(b)) {
-            at += blank.len();
+        let mut at = self.skipped_bytes(rules)?;
+        loop {
+            let rest = &self.text[at..];
+            if let Some(blank) = [&b"\n"[..], b"\r\n"].iter().find(|blank| rest.starts_with(blank)) {
+                at += blank.len();
+            } else if rules.is_comment(rest) {
+                at += memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+            } else {
+                break;
+            }
         }
         let rest = &self.text[at..];
         if rest.is_empty() {
@@ -54,7 +62,7 @@ impl Sample {
                 .at(&self.url)
                 .advice("convert them to line feeds, for example with: tr '\\r' '\\n'"));
         }
-        let end = match first_end(State::Start, rest, rules) {
+        let end = match first_end(State::record_start(rules), rest, rules) {
             Some(end) => at + end,
             None if self.is_whole => self.text.len(),
             None => {
@@ -67,7 +75,7 @@ impl Sample {
         let fields = record_fields(&self.text[at..end], rules).map_err(|e| {
             Error::new(e.kind(), format!("the first row can't be read: {}", e.message()))
                 .at(&self.url)
-                .advice(format!("check {QUOTE}, and that the file is UTF-8"))
+                .advice(format!("check {QUOTE}, and name an encoding other than UTF-8 by {ENCODING}"))
         })?;
         if rules.header {
             self.names = header_names(fields);
@@ -77,6 +85,21 @@ impl Sample {
             self.rows_at = at;
         }
         Ok(())
+    }
+
+    /// Where the lines end that are passed over.
+    fn skipped_bytes(&self, rules: &Rules) -> Result<usize> {
+        let Some(last) = rules.skip_rows.checked_sub(1) else { return Ok(0) };
+        match memchr::memchr_iter(b'\n', &self.text).nth(last) {
+            Some(end) => Ok(end + 1),
+            None if self.is_whole => Ok(self.text.len()),
+            None => {
+                let limit = MAX_SAMPLE_BYTES >> 20;
+                Err(Error::unsupported(format!("the first {} lines are longer than {limit} MiB", rules.skip_rows))
+                    .at(&self.url)
+                    .advice(format!("check {SKIP_ROWS}")))
+            }
+        }
     }
 
     fn empty(&self, rules: &Rules) -> Error {
@@ -114,7 +137,7 @@ impl Sample {
         if self.is_whole {
             return self.text.len();
         }
-        let mut state = State::Start;
+        let mut state = State::record_start(rules);
         let mut end = self.rows_at;
         for (i, byte) in self.text[self.rows_at..].iter().enumerate() {
             let (next, ended) = step(state, *byte, rules);
@@ -136,7 +159,11 @@ fn infer_column(inferred: &mut InferredType, table: &FieldTable, column: usize, 
         match text.field(start, end) {
             FieldText::Null => {}
             FieldText::Bad(_) => inferred.update_as_text(),
-            FieldText::Text(field) => inferred.update(field.trim_ascii()),
+            FieldText::Text(field) if text.rules.values.is_plain() => inferred.update(field.trim_ascii()),
+            FieldText::Text(field) => match text.rules.values.inferred(field.trim_ascii()) {
+                Some(field) => inferred.update(&field),
+                None => inferred.update_as_text(),
+            },
         }
     }
 }

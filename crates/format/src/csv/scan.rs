@@ -22,6 +22,10 @@ pub(super) enum State {
     Escaped,
     /// Behind a quote inside quotes: it closes them, or the next one doubles it.
     Closed,
+    /// At the start of a record, behind so many bytes of what comments begin with.
+    Prefix(u8),
+    /// In a comment.
+    Comment,
 }
 
 /// What is known of a block before the state at its start is.
@@ -52,6 +56,13 @@ struct Assumed {
     irregular: bool,
 }
 
+impl State {
+    /// Before the first byte of a record.
+    pub fn record_start(rules: &Rules) -> Self {
+        if rules.comment.is_some() { Self::Prefix(0) } else { Self::Start }
+    }
+}
+
 impl Outlook {
     /// Looks at a block under every assumption.
     pub fn of(block: &[u8], rules: &Rules) -> Self {
@@ -62,6 +73,8 @@ impl Outlook {
             (Some(q), Some(e)) => memchr::memchr2(q, e, block),
         };
         let guess = match (special, rules.quote, rules.escape) {
+            // A quote in a comment is none.
+            _ if rules.comment.is_some() => Guess::Unknown,
             (Some(_), Some(quote), None) => assume(block, quote, rules.delimiter),
             (Some(_), _, _) => Guess::Unknown,
             (None, ..) => Guess::Plain(memchr::memrchr(b'\n', block).map(|p| p + 1)),
@@ -76,14 +89,14 @@ impl Outlook {
         match &self.guess {
             Guess::Plain(last_end) => match state {
                 State::Quoted | State::Escaped => (None, State::Quoted),
-                State::Start | State::Unquoted | State::Closed => (*last_end, outside_end),
+                _ => (*last_end, outside_end),
             },
             Guess::Quotes { outside, inside } => {
                 let assumed = match state {
                     State::Start | State::Closed => outside,
                     State::Unquoted if block.first() != rules.quote.as_ref() => outside,
                     State::Quoted => inside,
-                    State::Unquoted | State::Escaped => return walk(state, block, rules),
+                    _ => return walk(state, block, rules),
                 };
                 let end = match (assumed.quoted_at_end, Some(*last) == rules.quote) {
                     (true, _) => State::Quoted,
@@ -101,12 +114,23 @@ impl Outlook {
 #[inline]
 pub(super) fn step(state: State, byte: u8, rules: &Rules) -> (State, bool) {
     match state {
+        State::Comment if byte == b'\n' => (State::Prefix(0), true),
+        State::Comment => (State::Comment, false),
+        State::Prefix(matched) => {
+            let comment = rules.comment.as_deref().unwrap_or(&[]);
+            match comment.get(usize::from(matched)) {
+                Some(wanted) if *wanted == byte && usize::from(matched) + 1 == comment.len() => (State::Comment, false),
+                Some(wanted) if *wanted == byte => (State::Prefix(matched + 1), false),
+                // Neither a delimiter nor a quote stands in what was taken for the front of a comment.
+                _ => step(if matched == 0 { State::Start } else { State::Unquoted }, byte, rules),
+            }
+        }
         State::Escaped => (State::Quoted, false),
         State::Quoted if Some(byte) == rules.quote => (State::Closed, false),
         State::Quoted if Some(byte) == rules.escape => (State::Escaped, false),
         State::Quoted => (State::Quoted, false),
         State::Closed | State::Start if Some(byte) == rules.quote => (State::Quoted, false),
-        State::Start | State::Unquoted | State::Closed if byte == b'\n' => (State::Start, true),
+        State::Start | State::Unquoted | State::Closed if byte == b'\n' => (State::record_start(rules), true),
         State::Start | State::Unquoted | State::Closed if byte == rules.delimiter => (State::Start, false),
         State::Start | State::Unquoted | State::Closed => (State::Unquoted, false),
     }
@@ -126,12 +150,12 @@ pub(super) fn first_end(mut state: State, text: &[u8], rules: &Rules) -> Option<
 
 /// Where the quote stands that is open at the end of `record`, which begins at a record's start.
 pub(super) fn open_quote(record: &[u8], rules: &Rules) -> Option<usize> {
-    let mut state = State::Start;
+    let mut state = State::record_start(rules);
     let mut opened = None;
     for (i, byte) in record.iter().enumerate() {
         let before = state;
         state = step(state, *byte, rules).0;
-        if before == State::Start && state == State::Quoted {
+        if matches!(before, State::Start | State::Prefix(0)) && state == State::Quoted {
             opened = Some(i);
         }
     }

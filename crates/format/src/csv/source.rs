@@ -15,6 +15,7 @@ use super::parse::Parser;
 use super::read::{Reader, Work};
 use super::rules::{Dialect, Rules};
 use super::sample::Sample;
+use super::value_texts::ValueTexts;
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
 use crate::text::{BlockReader, text_requests};
@@ -178,7 +179,10 @@ impl CsvSource {
 
 /// Fails for types that text can't hold.
 fn check_columns(schema: &Schema) -> Result<()> {
-    schema.fields().iter().try_for_each(|field| column_for(field, 0, TypeOrigin::Given).map(drop))
+    schema
+        .fields()
+        .iter()
+        .try_for_each(|field| column_for(field, 0, TypeOrigin::Given, &ValueTexts::default()).map(drop))
 }
 
 impl Source for CsvSource {
@@ -254,7 +258,7 @@ impl Source for CsvSource {
             false => None,
         };
         let requests = planned.as_ref().unwrap_or(&plan.requests);
-        let input = BlockReader::start(objects, wanted_files, requests, &self.job)?;
+        let input = BlockReader::start(objects, wanted_files, requests, self.rules.form, &self.job)?;
         let chain = Chain::new(Arc::clone(&self.rules), Arc::new(columns));
         let work = Work {
             parser: Parser {

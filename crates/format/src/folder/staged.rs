@@ -17,24 +17,10 @@ use lakerace_io::{
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::marker::is_marker;
+use crate::FileFormat;
 
-/// Endings of the files that replacing a folder may remove.
-const DATA_ENDINGS: [&str; 14] = [
-    ".parquet",
-    ".orc",
-    ".arrow",
-    ".csv",
-    ".csv.gz",
-    ".csv.zst",
-    ".tbl",
-    ".tbl.gz",
-    ".tbl.zst",
-    ".jsonl",
-    ".jsonl.gz",
-    ".jsonl.zst",
-    ".crc",
-    "_SUCCESS",
-];
+/// Endings of other files that replacing a folder may remove: those that Spark puts next to its own.
+const OTHER_ENDINGS: [&str; 2] = [".crc", "_SUCCESS"];
 
 /// Complete files that are being synced while others are written, at most. Each is open.
 const FILES_ENDING: usize = 8;
@@ -204,8 +190,8 @@ fn check_replaceable(folder: &FilePath) -> Result<()> {
             check_replaceable(&entry.path())?;
             continue;
         }
-        let lower = name.to_ascii_lowercase();
-        let is_data = DATA_ENDINGS.iter().any(|ending| lower.ends_with(&ending.to_ascii_lowercase()));
+        let is_data =
+            FileFormat::of_file_name(&name).is_some() || OTHER_ENDINGS.iter().any(|ending| name.ends_with(ending));
         let is_own = is_marker(&name) || name.contains(".lakerace-") && name.ends_with(".tmp");
         if !(kind.is_file() || kind.is_symlink()) || !(is_data || is_own) {
             return Err(Error::invalid(format!(

@@ -24,13 +24,31 @@ fn names_of_files_say_their_formats() {
         ("a.tbl.ZST", "tbl"),
         ("a.ndjson.gz", "jsonl"),
         ("a.jsonl", "jsonl"),
+        ("a.json", "json"),
+        ("a.tsv", "tsv"),
+        ("a.tab.gz", "tsv"),
+        ("a.csv.bz2", "csv"),
+        ("a.json.xz", "json"),
+        ("a.tsv.zip", "tsv"),
+        ("a.csv.zstd", "csv"),
     ];
     for (name, format) in cases {
         assert_eq!(named(name), format, "{name}");
     }
-    for name in
-        ["", "a", "csv", ".csv", "a/.csv", ".csv.gz", "a.gz", "a.parquet.gz", "a.orc.zst", "a.csv.bz2", "a.csv/b"]
-    {
+    for name in [
+        "",
+        "a",
+        "csv",
+        ".csv",
+        "a/.csv",
+        ".csv.gz",
+        "a.gz",
+        "a.parquet.gz",
+        "a.orc.zst",
+        "a.csv.lz4",
+        "a.zip",
+        "a.csv/b",
+    ] {
         assert_eq!(named(name), "", "{name}");
     }
 }
@@ -39,8 +57,11 @@ fn names_of_files_say_their_formats() {
 fn names_are_found_in_letters_of_any_case() {
     assert_eq!("Parquet".parse::<&FileFormat>().unwrap(), &PARQUET);
     assert_eq!(FileFormat::find("Parquet"), None);
-    let error = "json".parse::<&FileFormat>().unwrap_err();
-    assert_eq!(error.to_string(), "unknown format \"json\" (choose one of parquet, orc, csv, tbl, arrow, jsonl)");
+    let error = "avro".parse::<&FileFormat>().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "unknown format \"avro\" (choose one of parquet, orc, csv, tsv, tbl, arrow, jsonl, json)"
+    );
 }
 
 #[test]

@@ -1,11 +1,30 @@
 //! What is wrong with a line.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use lakerace_io::Error;
-use lakerace_io::option::ON_BAD_ROW;
+use lakerace_io::option::{INPUT_FORMAT, ON_BAD_ROW};
 
 use crate::json::{NoJson, TOO_DEEP};
+
+/// The name of what holds a row, in the text of errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowUnit {
+    /// A line of the file.
+    Line,
+    /// An element of an array, or an object over several lines.
+    Row,
+}
+
+impl fmt::Display for RowUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Line => "line",
+            Self::Row => "row",
+        })
+    }
+}
 
 /// Why a line gives no row.
 #[derive(Debug)]
@@ -37,11 +56,11 @@ impl Fault {
     }
 
     /// The error, with the file, the line and its column.
-    pub fn error(self, url: &str, number: u64, line: &[u8]) -> Error {
+    pub fn error(self, url: &str, unit: RowUnit, number: u64, line: &[u8]) -> Error {
         match self {
-            Self::Json(error) => no_json(url, number, line, error),
+            Self::Json(error) => no_json(url, unit, number, line, error),
             Self::Value(misfit) => {
-                Error::invalid(misfit.message).at(place(url, number, line, misfit.at)).advice(misfit.advice)
+                Error::invalid(misfit.message).at(place(url, unit, number, line, misfit.at)).advice(misfit.advice)
             }
         }
     }
@@ -49,34 +68,43 @@ impl Fault {
 
 /// A line that holds something else than an object, which begins at this byte.
 #[cold]
-pub(super) fn no_object(at: usize) -> Fault {
-    let message = "a line holds one object, and this one does not begin with {".to_owned();
-    Fault::value(at, message, "make each row a line, for example with: jq -c '.[]' FILE".to_owned())
+pub(super) fn no_object(unit: RowUnit, at: usize) -> Fault {
+    let message = format!("a {unit} holds one object, and this one does not begin with {{");
+    let advice = match unit {
+        RowUnit::Line => {
+            format!("make each row a line, or say {} where the file is one array", INPUT_FORMAT.to("json"))
+        }
+        RowUnit::Row => format!("leave such rows out by {}", ON_BAD_ROW.to("skip")),
+    };
+    Fault::value(at, message, advice)
 }
 
 /// The error of a line that is no JSON.
-pub(super) fn no_json(url: &str, number: u64, line: &[u8], error: NoJson) -> Error {
+pub(super) fn no_json(url: &str, unit: RowUnit, number: u64, line: &[u8], error: NoJson) -> Error {
     if error.why == TOO_DEEP {
-        return Error::unsupported("the line is JSON whose values are nested too deep to be read")
-            .at(place(url, number, line, error.at))
-            .advice(format!("write the inner values as texts, or leave such lines out by {}", ON_BAD_ROW.to("skip")));
+        return Error::unsupported(format!("the {unit} is JSON whose values are nested too deep to be read"))
+            .at(place(url, unit, number, line, error.at))
+            .advice(format!(
+                "write the inner values as texts, or leave such {unit}s out by {}",
+                ON_BAD_ROW.to("skip")
+            ));
     }
     let is_cut = error.at >= line.trim_ascii_end().len();
     let message = match is_cut {
-        true => Cow::from("the line ends inside of its object"),
-        false => Cow::from(format!("the line is no JSON: {}", error.why)),
+        true => Cow::from(format!("the {unit} ends inside of its object")),
+        false => Cow::from(format!("the {unit} is no JSON: {}", error.why)),
     };
     let advice = match is_cut {
         true => "make each row one line, for example with: jq -c . FILE".to_owned(),
-        false => format!("mend the line, or leave such lines out by {}", ON_BAD_ROW.to("skip")),
+        false => format!("mend the {unit}, or leave such {unit}s out by {}", ON_BAD_ROW.to("skip")),
     };
-    Error::invalid(message).at(place(url, number, line, error.at)).advice(advice)
+    Error::invalid(message).at(place(url, unit, number, line, error.at)).advice(advice)
 }
 
 /// Columns are characters, from 1.
-fn place(url: &str, number: u64, line: &[u8], at: usize) -> String {
+fn place(url: &str, unit: RowUnit, number: u64, line: &[u8], at: usize) -> String {
     let before = String::from_utf8_lossy(&line[..at.min(line.len())]);
-    format!("{url}, line {number}, column {}", before.chars().count() + 1)
+    format!("{url}, {unit} {number}, column {}", before.chars().count() + 1)
 }
 
 /// A value as it is written, cut where it is long.

@@ -11,13 +11,14 @@ use lakerace_io::{Error, Result};
 
 use super::blocks::Block;
 use super::column::{Object, Origin, Others};
-use super::fault::{Fault, no_object};
+use super::fault::{Fault, RowUnit, no_object};
 use crate::json::{Json, Kind};
 use crate::{Constants, OnBadRow, Predicate};
 
 /// What threads do with blocks.
 pub(super) struct Parser {
     pub urls: Arc<[String]>,
+    pub unit: RowUnit,
     /// The columns that are read from the lines.
     pub schema: SchemaRef,
     pub origins: Vec<Origin>,
@@ -50,11 +51,11 @@ impl Parser {
         let mut object = object.with_unread(self.unread.iter().cloned());
         let (mut rows, mut bad_lines, mut error) = (0, Vec::new(), None);
         for (line, number) in Lines::of(block) {
-            match append(&mut object, line) {
+            match append(&mut object, self.unit, line) {
                 Ok(is_row) => rows += usize::from(is_row),
                 Err(_) if self.on_bad_row == OnBadRow::Skip => bad_lines.push(number),
                 Err(fault) => {
-                    error = Some(fault.error(&self.urls[block.file], number, line));
+                    error = Some(fault.error(&self.urls[block.file], self.unit, number, line));
                     break;
                 }
             }
@@ -75,7 +76,8 @@ impl Parser {
         let mut bad_lines = bad_lines.iter().peekable();
         for (line, number) in Lines::of(block) {
             if bad_lines.next_if_eq(&&number).is_none() {
-                append(object, line).map_err(|fault| fault.error(&self.urls[block.file], number, line))?;
+                append(object, self.unit, line)
+                    .map_err(|fault| fault.error(&self.urls[block.file], self.unit, number, line))?;
             }
         }
         Ok(())
@@ -117,13 +119,13 @@ impl Parser {
 }
 
 /// Appends the row of a line. False: the line is blank.
-fn append(object: &mut Object, line: &[u8]) -> std::result::Result<bool, Fault> {
+fn append(object: &mut Object, unit: RowUnit, line: &[u8]) -> std::result::Result<bool, Fault> {
     let mut json = Json::new(line);
     if json.is_at_end() {
         return Ok(false);
     }
     if json.kind() != Ok(Kind::Object) {
-        return Err(no_object(json.position()));
+        return Err(no_object(unit, json.position()));
     }
     object.append(&mut json)?;
     if !json.is_at_end() {

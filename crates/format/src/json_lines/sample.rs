@@ -8,7 +8,8 @@ use lakerace_io::option::SCHEMA;
 use lakerace_io::{Error, Object, Result};
 
 use super::column::Origin;
-use super::fault::{no_json, no_object};
+use super::fault::{RowUnit, no_json, no_object};
+use super::layout::JsonLayout;
 use super::shape::{Line, Mixed, NEAR_FLOATS, Shape};
 use crate::json::{Json, Kind};
 use crate::text::{read_front, without_byte_order_mark};
@@ -48,12 +49,13 @@ pub(super) fn learn_schema(
     objects: &[Object],
     known: &Known<'_>,
     constants: &[Option<Arc<Constants>>],
+    layout: JsonLayout,
     options: &CsvOptions,
 ) -> Result<Learnt> {
     let limit = options.infer_rows.unwrap_or(INFER_ROWS);
     let (mut shape, mut rows, mut fault) = (Shape::default(), 0, None);
     for (number, object) in objects.iter().enumerate().take(MOST_FILES) {
-        let front = look(object, number, limit - rows, options.on_bad_row, known.given.is_some(), &mut shape)?;
+        let front = look(object, layout, number, limit - rows, options.on_bad_row, known.given.is_some(), &mut shape)?;
         (rows, fault) = (rows + front.rows, fault.or(front.fault));
         if rows >= limit {
             break;
@@ -78,7 +80,7 @@ pub(super) fn learn_schema(
             }
             None => {
                 let data_type = values.data_type(&path).unwrap_or_else(|error| {
-                    mixed.insert(columns.len(), several_kinds(objects, name, &error));
+                    mixed.insert(columns.len(), several_kinds(objects, layout.unit(), name, &error));
                     DataType::Utf8
                 });
                 (Field::new(name, data_type, true), Origin::Inferred)
@@ -104,6 +106,7 @@ struct Front {
 /// Adds the front of a file.
 fn look(
     object: &Object,
+    layout: JsonLayout,
     number: usize,
     limit: usize,
     on_bad_row: OnBadRow,
@@ -111,7 +114,8 @@ fn look(
     shape: &mut Shape,
 ) -> Result<Front> {
     let url = object.url();
-    let (text, is_whole) = read_front(object, limit).map_err(|error| error.at(&url))?;
+    let unit = layout.unit();
+    let (text, is_whole) = read_front(object, limit, layout.form()).map_err(|error| error.at(&url))?;
     let text = without_byte_order_mark(text, &url)?;
     let end = match (is_whole, memchr::memrchr(b'\n', &text)) {
         (true, _) => text.len(),
@@ -137,9 +141,9 @@ fn look(
         match outcome {
             Ok(()) if is_object => rows += 1,
             // The read finds the same, behind the rows.
-            Ok(()) => fault = fault.or_else(|| Some(no_object(json.position()).error(&url, place.1, line))),
+            Ok(()) => fault = fault.or_else(|| Some(no_object(unit, json.position()).error(&url, unit, place.1, line))),
             Err(error) => {
-                let error = no_json(&url, place.1, line, error);
+                let error = no_json(&url, unit, place.1, line, error);
                 if on_bad_row != OnBadRow::Skip {
                     return Err(error);
                 }
@@ -153,9 +157,9 @@ fn look(
     Ok(Front { rows, fault })
 }
 
-fn several_kinds(objects: &[Object], name: &str, mixed: &Mixed) -> Error {
+fn several_kinds(objects: &[Object], unit: RowUnit, name: &str, mixed: &Mixed) -> Error {
     let url = |file: usize| objects.get(file).map_or_else(String::new, Object::url);
-    let place = |(kind, (file, line)): &(&str, Line)| format!("{kind} ({}, line {line})", url(*file));
+    let place = |(kind, (file, line)): &(&str, Line)| format!("{kind} ({}, {unit} {line})", url(*file));
     let kinds: Vec<String> = mixed.kinds.iter().map(place).collect();
     let has_nearest = mixed.path == name && mixed.kinds.iter().all(|(kind, _)| NEAR_FLOATS.contains(kind));
     let nearest = match has_nearest {

@@ -11,6 +11,7 @@ use lakerace_io::{Error, ErrorKind, Job, Object, PathProfile, RequestPlan, Resul
 
 use super::blocks::{Block, Blocks};
 use super::column::{Object as Columns, Origin, Others};
+use super::layout::JsonLayout;
 use super::parse::{Parsed, Parser, constants_of};
 use super::sample::{Known, Learnt, learn_schema};
 use crate::schema_text::parse_schema;
@@ -39,6 +40,7 @@ pub struct JsonLinesSource {
     /// Columns of values of several kinds, by position: an error where they are asked for.
     mixed: HashMap<usize, Error>,
     constants: Vec<Option<Arc<Constants>>>,
+    layout: JsonLayout,
     on_bad_row: OnBadRow,
     job: Job,
 }
@@ -50,8 +52,14 @@ impl JsonLinesSource {
     /// # Errors
     /// `Invalid` for a line that is no JSON, for values of several kinds in one place, and where there is no row and no
     /// schema is given; `Unsupported` for a given type that JSON has no values for.
-    pub fn open_files(files: Vec<InputFile>, all: &[Object], options: &CsvOptions, job: &Job) -> Result<Self> {
-        files.iter().try_for_each(|file| file.refuse_hidden("JSON lines"))?;
+    pub(crate) fn open_files(
+        files: Vec<InputFile>,
+        all: &[Object],
+        options: &CsvOptions,
+        layout: JsonLayout,
+        job: &Job,
+    ) -> Result<Self> {
+        files.iter().try_for_each(|file| file.refuse_hidden(layout.format().title))?;
         let (mut objects, constants): (Vec<Object>, Vec<_>) =
             files.into_iter().map(|file| (file.object, file.constants)).unzip();
         if options.infer_rows == Some(0) {
@@ -59,8 +67,11 @@ impl JsonLinesSource {
                 .advice(format!("let it look at one row at least by {INFER_ROWS}")));
         }
         if options.on_bad_row == OnBadRow::Null {
-            return Err(Error::unsupported("a line that is damaged has no fields to put null in")
-                .advice(format!("say {} for JSON lines", ON_BAD_ROW.to("skip"))));
+            return Err(Error::unsupported("a line that is damaged has no fields to put null in").advice(format!(
+                "say {} for {}",
+                ON_BAD_ROW.to("skip"),
+                layout.format().title
+            )));
         }
         if objects.is_empty() {
             return Err(Error::usage("there is no file to read"));
@@ -76,11 +87,20 @@ impl JsonLinesSource {
         let expected = options.types.as_deref().map(parse_schema).transpose()?;
         let known = Known { given: given.as_ref(), expected: expected.as_ref() };
         let all = if all.is_empty() { &objects } else { all };
-        let Learnt { schema, origins, mixed } = learn_schema(all, &known, &constants, options)?;
+        let Learnt { schema, origins, mixed } = learn_schema(all, &known, &constants, layout, options)?;
         // Types that can't be read are told before the read.
         Columns::new(schema.fields(), &origins, "", Others::Refused)?;
         let schema = Arc::new(with_constants(&schema, &constants));
-        Ok(Self { objects, schema, origins, mixed, constants, on_bad_row: options.on_bad_row, job: job.clone() })
+        Ok(Self {
+            objects,
+            schema,
+            origins,
+            mixed,
+            constants,
+            layout,
+            on_bad_row: options.on_bad_row,
+            job: job.clone(),
+        })
     }
 
     /// Whether lines that are written with these columns are read with them.
@@ -154,6 +174,7 @@ impl JsonLinesSource {
         Ok(Parser {
             constants: constants_of(&urls, &constants),
             urls,
+            unit: self.layout.unit(),
             schema: self.project(&read[..own])?,
             origins: read[..own].iter().map(|column| self.origins[*column]).collect(),
             unread: names.enumerate().filter(|(at, _)| !read[..own].contains(at)).map(|(_, name)| name).collect(),
@@ -175,7 +196,7 @@ impl Source for JsonLinesSource {
     fn info(&self) -> SourceInfo {
         let bytes = self.objects.iter().filter_map(|object| object.size_bytes).sum();
         let files = self.objects.len() as u64;
-        SourceInfo { format: super::JSON_LINES.name.to_owned(), rows: None, files, bytes, units: Some(files) }
+        SourceInfo { format: self.layout.format().name.to_owned(), rows: None, files, bytes, units: Some(files) }
     }
 
     /// One unit a file: where a line begins can't be known without reading from the front.
@@ -214,7 +235,13 @@ impl Source for JsonLinesSource {
         let parser = self.parser(plan, Arc::clone(&urls))?;
         // A part of a split plan has no requests: they are planned here.
         let planned = plan.requests.requests.is_empty().then(|| self.requests(&wanted_of(&objects, &is_read)));
-        let input = BlockReader::start(objects, is_read, planned.as_ref().unwrap_or(&plan.requests), &self.job)?;
+        let input = BlockReader::start(
+            objects,
+            is_read,
+            planned.as_ref().unwrap_or(&plan.requests),
+            self.layout.form(),
+            &self.job,
+        )?;
         let work = move |block: Block| parser.parse(&block);
         let rows = Rows {
             blocks: OrderedPool::start(

@@ -1,12 +1,12 @@
 //! Files as a sequence of blocks of text: ranges of plain files, or the output of a decompressor.
 
-use std::io::Read;
+use std::io::{BufRead, Read};
 use std::ops::Range;
 
 use bytes::Bytes;
 use lakerace_io::{Fetcher, Job, Object, PathProfile, RangeOptions, RequestPlan, Result, Wanted, plan_requests};
 
-use super::{FileCompression, RangeReader};
+use super::{COMPRESSION_FRONT_BYTES, FileCompression, RangeReader, TextForm, ZipMember};
 
 /// Bytes of a block: small enough for a core's cache, large enough that the work between blocks does not show.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
@@ -65,6 +65,7 @@ pub(crate) struct BlockReader {
     /// Whether a file is read at all.
     wanted: Vec<bool>,
     requests: Vec<lakerace_io::Request>,
+    form: TextForm,
     next_file: usize,
     current: Option<OpenFile>,
 }
@@ -79,6 +80,7 @@ enum OpenFile {
     },
     Decompressed {
         file: usize,
+        compression: FileCompression,
         reader: Box<dyn Read + Send>,
         is_first: bool,
     },
@@ -86,10 +88,16 @@ enum OpenFile {
 
 impl BlockReader {
     /// `objects` have a known size; only those of `wanted` are read.
-    pub fn start(objects: Vec<Object>, wanted: Vec<bool>, plan: &RequestPlan, job: &Job) -> Result<Self> {
+    pub fn start(
+        objects: Vec<Object>,
+        wanted: Vec<bool>,
+        plan: &RequestPlan,
+        form: TextForm,
+        job: &Job,
+    ) -> Result<Self> {
         let fetcher = Fetcher::start_within(objects.clone(), plan, text_ranges(job).prefetch_bytes, job)?;
         let requests = plan.requests.clone();
-        Ok(Self { fetcher, objects, wanted, requests, next_file: 0, current: None })
+        Ok(Self { fetcher, objects, wanted, requests, form, next_file: 0, current: None })
     }
 
     /// A handle on the fetcher, for [`fetch_block`].
@@ -113,8 +121,7 @@ impl BlockReader {
                 let is_last = ranges.is_empty();
                 (RawBlock { file: *file, is_first: std::mem::take(is_first), is_last, data }, is_last)
             }
-            OpenFile::Decompressed { file, reader, is_first } => {
-                let compression = self.compression_hint(*file);
+            OpenFile::Decompressed { file, compression, reader, is_first } => {
                 let bytes = read_block(reader.as_mut(), BLOCK_BYTES)
                     .map_err(|e| compression.error(&e).at(self.objects[*file].url()))?;
                 let is_last = bytes.len() < BLOCK_BYTES;
@@ -128,14 +135,6 @@ impl BlockReader {
         Ok(Some(block))
     }
 
-    /// For error messages only: what the name says, gzip where it says nothing.
-    fn compression_hint(&self, file: usize) -> FileCompression {
-        match FileCompression::detect(self.objects[file].path.as_ref(), &[]) {
-            FileCompression::None => FileCompression::Gzip,
-            named => named,
-        }
-    }
-
     fn open_next(&mut self) -> Result<Option<OpenFile>> {
         while self.wanted.get(self.next_file) == Some(&false) {
             self.next_file += 1;
@@ -143,36 +142,59 @@ impl BlockReader {
         let file = self.next_file;
         let Some(object) = self.objects.get(file) else { return Ok(None) };
         self.next_file += 1;
+        let object = object.clone();
+        self.open(file, &object).map(Some).map_err(|e| e.at(object.url()))
+    }
+
+    fn open(&self, file: usize, object: &Object) -> Result<OpenFile> {
         if let Some(pipe) = object.stream() {
-            let (first, _) = pipe.peek(4, &object.store.job)?;
+            let (first, _) = pipe.peek(COMPRESSION_FRONT_BYTES, &object.store.job)?;
             let packed = std::io::BufReader::with_capacity(BLOCK_BYTES, pipe.reader(&object.store.job)?);
-            let reader =
-                FileCompression::detect(pipe.name(), &first).decompress(packed).map_err(|e| e.at(object.url()))?;
-            return Ok(Some(OpenFile::Decompressed { file, reader, is_first: true }));
+            let compression = FileCompression::detect(pipe.name(), &first);
+            return Ok(self.decompressed(file, compression, compression.decompress(packed)?));
         }
         let size = object.size_bytes.unwrap_or(0);
         let name = object.path.as_ref();
         let mut compression = FileCompression::detect(name, &[]);
         if compression == FileCompression::None && size > 0 {
-            compression = FileCompression::detect(name, &self.fetcher.bytes(file as u32, 0..size.min(4))?);
+            let front = 0..size.min(COMPRESSION_FRONT_BYTES as u64);
+            compression = FileCompression::detect(name, &self.fetcher.bytes(file as u32, front)?);
         }
-        if compression == FileCompression::None {
+        if compression == FileCompression::None && self.form.is_plain() {
             let mut ranges = block_ranges(&self.requests, file as u32, size);
             ranges.reverse();
-            return Ok(Some(OpenFile::Ranges { file, ranges, is_first: true }));
+            return Ok(OpenFile::Ranges { file, ranges, is_first: true });
         }
+        let text = match compression {
+            FileCompression::Zip => {
+                let member = ZipMember::find(object)?;
+                // The headers in front of the file, and the directory after it.
+                self.fetcher.release(file as u32, 0..member.packed.start);
+                self.fetcher.release(file as u32, member.packed.end..size);
+                member.decompress(self.stored(file, member.packed.clone()))
+            }
+            _ => compression.decompress(self.stored(file, 0..size))?,
+        };
+        Ok(self.decompressed(file, compression, text))
+    }
+
+    fn decompressed(&self, file: usize, compression: FileCompression, text: Box<dyn Read + Send>) -> OpenFile {
+        OpenFile::Decompressed { file, compression, reader: self.form.lines_of(text), is_first: true }
+    }
+
+    /// The stored bytes of a part of a file, as they arrive.
+    fn stored(&self, file: usize, part: Range<u64>) -> impl BufRead + Send + use<> {
         let fetcher = self.fetcher.clone();
-        let packed = RangeReader::new(move |at| {
-            if at >= size {
+        RangeReader::new(move |at| {
+            let at = part.start + at;
+            if at >= part.end {
                 return Ok(Bytes::new());
             }
-            let bytes = fetcher.bytes_some(file as u32, at..size.min(at + BLOCK_BYTES as u64))?;
+            let bytes = fetcher.bytes_some(file as u32, at..part.end.min(at + BLOCK_BYTES as u64))?;
             // No one reads it again.
             fetcher.release(file as u32, at..at + bytes.len() as u64);
             Ok(bytes)
-        });
-        let reader = compression.decompress(packed).map_err(|e| e.at(object.url()))?;
-        Ok(Some(OpenFile::Decompressed { file, reader, is_first: true }))
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The byte order mark in front of text.
 
 use bytes::Bytes;
+use lakerace_io::option::ENCODING;
 use lakerace_io::{Error, Result};
 
 /// The mark of UTF-8.
@@ -17,7 +18,10 @@ pub(crate) fn without_byte_order_mark(bytes: Bytes, url: &str) -> Result<Bytes> 
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(Error::invalid("the file begins with the byte order mark of UTF-16 at byte 0, line 1")
             .at(url)
-            .advice("convert it to UTF-8, for example with: iconv -f UTF-16 -t UTF-8"));
+            .advice(format!(
+                "read CSV with {}, and convert other files to UTF-8, for example with: iconv -f UTF-16 -t UTF-8",
+                ENCODING.to("utf-16")
+            )));
     }
     Ok(bytes)
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, Read};
 use bytes::Bytes;
 use lakerace_io::{Job, Object, Pipe, Result};
 
-use super::{FileCompression, RangeReader, read_block};
+use super::{FileCompression, RangeReader, TextForm, ZipMember, read_block};
 
 /// Bytes of text that are looked at, at most.
 pub(crate) const MAX_SAMPLE_BYTES: usize = 4 << 20;
@@ -17,13 +17,13 @@ const FIRST_SAMPLE_BYTES: usize = 512 << 10;
 const COMPRESSED_STEP_BYTES: u64 = 256 << 10;
 
 /// The first bytes of a file's text, and whether they are all of it.
-pub(crate) fn read_front(object: &Object, rows: usize) -> Result<(Bytes, bool)> {
+pub(crate) fn read_front(object: &Object, rows: usize, form: TextForm) -> Result<(Bytes, bool)> {
     if let Some(pipe) = object.stream() {
-        return front_of_pipe(pipe, &object.store.job);
+        return front_of_pipe(pipe, form, &object.store.job);
     }
     let size = object.size_bytes.unwrap_or(0);
     let named = FileCompression::detect(object.path.as_ref(), &[]);
-    if named == FileCompression::None {
+    if named == FileCompression::None && form.is_plain() {
         let first = object.read_range(0..size.min(FIRST_SAMPLE_BYTES as u64))?;
         if FileCompression::detect("", &first) == FileCompression::None {
             let enough = first.len() as u64 == size || has_rows(&first, rows);
@@ -43,17 +43,29 @@ pub(crate) fn read_front(object: &Object, rows: usize) -> Result<(Bytes, bool)> 
     } else {
         named
     };
-    decompressed_front(compression.decompress(compressed)?, compression, rows)
+    let text = match compression {
+        FileCompression::Zip => {
+            let member = ZipMember::find(object)?;
+            let (source, packed) = (object.clone(), member.packed.clone());
+            member.decompress(RangeReader::new(move |at| {
+                let at = packed.start + at;
+                let end = packed.end.min(at + COMPRESSED_STEP_BYTES);
+                if at < end { source.read_range(at..end) } else { Ok(Bytes::new()) }
+            }))
+        }
+        _ => compression.decompress(compressed)?,
+    };
+    decompressed_front(form.lines_of(text), compression, rows)
 }
 
 /// The front of a pipe, which keeps it for the read; of a compressed one, the text of its first bytes.
-fn front_of_pipe(pipe: &Pipe, job: &Job) -> Result<(Bytes, bool)> {
+fn front_of_pipe(pipe: &Pipe, form: TextForm, job: &Job) -> Result<(Bytes, bool)> {
     let (front, is_whole) = pipe.peek(FIRST_SAMPLE_BYTES, job)?;
     let compression = FileCompression::detect(pipe.name(), &front);
-    if compression == FileCompression::None {
+    if compression == FileCompression::None && form.is_plain() {
         return Ok((front, is_whole));
     }
-    let mut reader = compression.decompress(std::io::Cursor::new(front))?;
+    let mut reader = form.lines_of(compression.decompress(std::io::Cursor::new(front))?);
     let mut text = Vec::new();
     let outcome = reader.as_mut().take(MAX_SAMPLE_BYTES as u64).read_to_end(&mut text);
     // A stream that ends within a compressed block gives no more.

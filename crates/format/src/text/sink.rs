@@ -14,11 +14,19 @@ use crate::{Codec, Compression, Sink, WriteOptions, Written, is_large_row};
 /// Text of one piece of work, about. Packed files get a member or frame for each, so it is not small.
 const PIECE_BYTES: usize = 2 << 20;
 
+/// The level of `xz` itself.
+const XZ_LEVEL: u32 = 6;
+
 /// Rows as text.
 pub(crate) trait TextRows: Send + Sync {
     /// What stands in front of the first row.
     fn header(&self) -> Result<Vec<u8>> {
         Ok(Vec::new())
+    }
+
+    /// What follows the last row.
+    fn footer(&self) -> &[u8] {
+        &[]
     }
 
     /// Appends a batch whose first row has this number, from 1.
@@ -27,8 +35,8 @@ pub(crate) trait TextRows: Send + Sync {
 
 /// Writes one file of text.
 ///
-/// The file is packed as its name says (`.gz`, `.zst`), or as the options say where the name says nothing: as a series of
-/// gzip members or zstd frames, so that all threads can pack.
+/// The file is packed as its name says (`.gz`, `.zst`, `.bz2`, `.xz`), or as the options say where the name says nothing: as a series of
+/// members, frames or streams, so that all threads can pack.
 pub(crate) struct TextSink {
     output: Output,
     schema: SchemaRef,
@@ -37,6 +45,10 @@ pub(crate) struct TextSink {
     /// Batches that are not enough for a piece yet.
     gathered: Vec<RecordBatch>,
     gathered_rows: usize,
+    /// The first piece was sent.
+    has_begun: bool,
+    /// Something follows the last row.
+    has_footer: bool,
     rows: u64,
     /// Rows that give a piece of [`PIECE_BYTES`], as far as is known.
     piece_rows: usize,
@@ -47,6 +59,7 @@ struct TextPiece {
     batches: Vec<RecordBatch>,
     first_row: u64,
     is_first: bool,
+    is_last: bool,
 }
 
 /// A piece as stored, and its size as text.
@@ -79,6 +92,7 @@ impl TextSink {
         let header = rows.header().map_err(|error| error.at(output.url()))?;
         let compression = file_compression(output.url(), options.compression)?;
         let level = options.compression.and_then(|c| c.level);
+        let has_footer = !rows.footer().is_empty();
         let encoder = TextEncoder { rows, header, compression, level };
         let encode = move |piece: TextPiece| encoder.encode(&piece);
         let pieces = OrderedPipe::start(pool_options("lakerace-text", job), job, encode);
@@ -89,6 +103,8 @@ impl TextSink {
             job: job.clone(),
             pieces,
             gathered: Vec::new(),
+            has_begun: false,
+            has_footer,
             gathered_rows: 0,
             rows: 0,
             piece_rows: (PIECE_BYTES / guessed_row_bytes).max(1),
@@ -96,10 +112,12 @@ impl TextSink {
     }
 
     /// Sends what is gathered to work, and writes what is ready.
-    fn send(&mut self) -> Result<()> {
+    fn send(&mut self, is_last: bool) -> Result<()> {
         self.job.check()?;
         let first_row = self.rows - self.gathered_rows as u64 + 1;
-        let piece = TextPiece { batches: std::mem::take(&mut self.gathered), first_row, is_first: first_row == 1 };
+        let piece =
+            TextPiece { batches: std::mem::take(&mut self.gathered), first_row, is_first: !self.has_begun, is_last };
+        self.has_begun = true;
         self.gathered_rows = 0;
         match self.pieces.push(piece).map_err(|e| e.at(self.output.url()))? {
             Some(stored) => self.store(stored),
@@ -140,7 +158,7 @@ impl Sink for TextSink {
             self.rows += rows as u64;
             from += rows;
             if self.gathered_rows >= most_rows {
-                self.send()?;
+                self.send(false)?;
             }
         }
         Ok(())
@@ -148,8 +166,8 @@ impl Sink for TextSink {
 
     fn finish(mut self: Box<Self>) -> Result<Written> {
         // A file without rows still has its header, and a packed one its (empty) member.
-        if self.gathered_rows > 0 || self.rows == 0 {
-            self.send()?;
+        if self.gathered_rows > 0 || self.rows == 0 || self.has_footer {
+            self.send(true)?;
         }
         while let Some(stored) = self.pieces.take().map_err(|e| e.at(self.output.url()))? {
             self.store(stored)?;
@@ -164,6 +182,11 @@ impl Sink for TextSink {
 /// The file's compression, by its name and the options.
 fn file_compression(url: &str, compression: Option<Compression>) -> Result<FileCompression> {
     let named = FileCompression::detect(url, &[]);
+    if named == FileCompression::Zip {
+        return Err(Error::unsupported("zip archives are read, and not written")
+            .at(url)
+            .advice("choose a name that ends in .gz or .zst"));
+    }
     let asked = match compression.map(|c| c.codec) {
         None => return Ok(named),
         Some(Codec::None) => FileCompression::None,
@@ -178,7 +201,7 @@ fn file_compression(url: &str, compression: Option<Compression>) -> Result<FileC
     if named != FileCompression::None && named != asked {
         return Err(Error::usage("the file's name and the codec asked for contradict one another")
             .at(url)
-            .advice(format!("leave {COMPRESSION} out: the ending .gz or .zst says it")));
+            .advice(format!("leave {COMPRESSION} out: the ending of the name says it")));
     }
     Ok(asked)
 }
@@ -199,6 +222,9 @@ impl TextEncoder {
             // A reader takes one away.
             text.splice(0..0, BYTE_ORDER_MARK.iter().copied());
         }
+        if piece.is_last {
+            text.extend_from_slice(self.rows.footer());
+        }
         let text_bytes = text.len();
         let bytes = match self.compression {
             FileCompression::None => text,
@@ -214,6 +240,18 @@ impl TextEncoder {
             FileCompression::Zstd => {
                 zstd::bulk::compress(&text, self.level.unwrap_or(zstd::DEFAULT_COMPRESSION_LEVEL))?
             }
+            FileCompression::Bzip2 => {
+                let room = Vec::with_capacity(text.len() / 3);
+                let mut packer = bzip2::write::BzEncoder::new(room, bzip2::Compression::best());
+                std::io::Write::write_all(&mut packer, &text)?;
+                packer.finish()?
+            }
+            FileCompression::Xz => {
+                let mut packer = liblzma::write::XzEncoder::new(Vec::with_capacity(text.len() / 3), XZ_LEVEL);
+                std::io::Write::write_all(&mut packer, &text)?;
+                packer.finish()?
+            }
+            FileCompression::Zip => return Err(Error::internal("a zip archive is not written")),
         };
         let rows = (row - piece.first_row) as usize;
         Ok(EncodedPiece { bytes, text_bytes, rows })

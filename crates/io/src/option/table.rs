@@ -123,6 +123,18 @@ options! {
     INFER_ROWS = new("infer_rows", Number, READ_TEXT).spark_option("infer_rows");
     /// A row that does not fit: fail, leave it out, or put nulls.
     ON_BAD_ROW = new("on_bad_row", Choice, READ_TEXT).default("error");
+    /// Lines in front of the names, or of the first row, that are passed over.
+    SKIP_ROWS = new("skip_rows", Number, READ_TEXT).default("0").spark_option("skip_rows");
+    /// A text that lines begin with which are no rows.
+    COMMENT = new("comment", Text, READ_TEXT).spark_option("comment");
+    /// How dates are written.
+    DATE_FORMAT = new("date_format", Text, READ_TEXT).spark_option("date_format");
+    /// How timestamps are written.
+    TIMESTAMP_FORMAT = new("timestamp_format", Text, READ_TEXT).spark_option("timestamp_format");
+    /// Numbers have a comma for a point.
+    DECIMAL_COMMA = new("decimal_comma", Flag, READ_TEXT).spark_option("decimal_comma");
+    /// The encoding of text.
+    ENCODING = new("encoding", Text, READ_TEXT).spark_option("encoding");
     /// The character between fields of a target.
     OUTPUT_DELIMITER = new("output_delimiter", Text, "copy");
     /// No line of names in a target.

@@ -11,7 +11,8 @@ final class OptionNames {
   private static final List<String> KNOWN = Arrays.asList(
       "versionAsOf", "version", "timestampAsOf", "timestamp", "columns", "where", "format", "key", "sequence", "distribution", "partition_by",
       "compression", "row_group_rows", "file_bytes", "bloom_filter", "partitionOverwriteMode", "replaceWhere", "readChangeFeed", "startingVersion",
-      "endingVersion", "txnAppId", "txnVersion", "header", "delimiter", "quote", "escape", "null_string", "csv_schema", "infer_rows", "threads",
+      "endingVersion", "txnAppId", "txnVersion", "header", "delimiter", "quote", "escape", "null_string", "csv_schema", "infer_rows",
+      "skip_rows", "comment", "date_format", "timestamp_format", "decimal_comma", "encoding", "threads",
       "batch_rows", "max_task_bytes", "min_seek_size", "max_requests_in_flight", "durability");
 
   /** Begins the names of a statement's OPTIONS, which Spark gives once more without it. */

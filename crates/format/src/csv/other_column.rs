@@ -1,0 +1,73 @@
+//! A column whose values are put as usual before they are parsed.
+
+use std::borrow::Cow;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+
+use super::column::{BadFields, Badness, Column, FieldText, Text};
+use super::fields::FieldTable;
+use super::rules::Rules;
+use super::value_texts::ValueTexts;
+
+/// Puts a value as usual; `None` where it is not of the form that was given.
+pub(super) type UsualText = for<'a> fn(&ValueTexts, &'a [u8]) -> Option<Cow<'a, [u8]>>;
+
+/// How the values of a type are put as usual; `None` where they are written so.
+pub(super) fn usual_text(data_type: &DataType, values: &ValueTexts) -> Option<UsualText> {
+    match data_type {
+        DataType::Date32 if values.has_date_format() => Some(ValueTexts::date),
+        DataType::Timestamp(..) | DataType::Date64 if values.has_timestamp_format() => Some(ValueTexts::timestamp),
+        number if values.decimal_comma && (number.is_floating() || number.is_decimal()) => Some(ValueTexts::number),
+        _ => None,
+    }
+}
+
+/// A column that gets each value as it is usually written.
+pub(super) struct OtherColumn {
+    inner: Box<dyn Column>,
+    values: ValueTexts,
+    usual: UsualText,
+    /// Those of the usual texts.
+    rules: Rules,
+    table: FieldTable,
+    text: Vec<u8>,
+}
+
+impl OtherColumn {
+    pub fn new(inner: Box<dyn Column>, values: ValueTexts, usual: UsualText) -> Self {
+        Self { inner, values, usual, rules: Rules::default(), table: FieldTable::default(), text: Vec::new() }
+    }
+}
+
+impl Column for OtherColumn {
+    fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
+        self.text.clear();
+        self.table.clear(1);
+        for (start, end) in table.column(column).take(bad.stop_at) {
+            let from = self.text.len();
+            match text.field(start, end) {
+                FieldText::Null => {
+                    self.table.push_missing();
+                    continue;
+                }
+                FieldText::Text(field) => match (self.usual)(&self.values, field.trim_ascii()) {
+                    Some(usual) => self.text.extend_from_slice(&usual),
+                    None if field.trim_ascii().is_empty() => {}
+                    // No value of any such type.
+                    None => self.text.push(b'?'),
+                },
+                FieldText::Bad(Badness::Quote) => self.text.extend_from_slice(b"\"?\"?"),
+                FieldText::Bad(_) => self.text.push(b'?'),
+            }
+            self.table.push_field(from, self.text.len());
+            self.text.push(b'\n');
+        }
+        let text = Text { bytes: &self.text, block: None, is_utf8: true, rules: &self.rules };
+        self.inner.append(&self.table, 0, &text, bad);
+    }
+
+    fn finish(&mut self, block: &bytes::Bytes) -> ArrayRef {
+        self.inner.finish(block)
+    }
+}

@@ -1,0 +1,149 @@
+//! Values that are written otherwise than lakerace reads them: with a decimal comma, or dates and times in a format of their own.
+
+use std::borrow::Cow;
+
+use chrono::format::{Item, Parsed, StrftimeItems, parse};
+use chrono::{NaiveDate, NaiveDateTime, SecondsFormat};
+use lakerace_io::option::{DATE_FORMAT, OptionDefinition, TIMESTAMP_FORMAT};
+use lakerace_io::{Error, Result};
+
+use crate::CsvOptions;
+
+/// How values are written where they are not as [`crate::text::value`] takes them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct ValueTexts {
+    /// The point of numbers is a comma.
+    pub decimal_comma: bool,
+    date: Option<TimeFormat>,
+    timestamp: Option<TimeFormat>,
+}
+
+/// A format of `strftime`, taken apart.
+#[derive(Debug, Clone, PartialEq)]
+struct TimeFormat(Vec<Item<'static>>);
+
+impl TimeFormat {
+    fn new(option: &'static OptionDefinition, format: &str) -> Result<Self> {
+        let items = StrftimeItems::new(format).parse_to_owned();
+        let items = items.map_err(|_| Error::usage(format!("{option}: {format:?} is no format of strftime")));
+        let items = items.map_err(|error| error.advice("write it as in %d.%m.%Y or %Y/%m/%d %H:%M:%S"))?;
+        let is_field = |item: &Item<'_>| matches!(item, Item::Numeric(..) | Item::Fixed(_));
+        match items.iter().any(is_field) {
+            true => Ok(Self(items)),
+            false => Err(Error::usage(format!("{option}: {format:?} has no part of a time"))
+                .advice("write it as in %d.%m.%Y or %Y/%m/%d %H:%M:%S")),
+        }
+    }
+
+    fn parse(&self, text: &str) -> Option<Parsed> {
+        let mut parsed = Parsed::new();
+        parse(&mut parsed, text, self.0.iter()).ok().map(|()| parsed)
+    }
+}
+
+impl ValueTexts {
+    pub fn new(options: &CsvOptions) -> Result<Self> {
+        let format =
+            |option, given: &Option<String>| given.as_deref().map(|format| TimeFormat::new(option, format)).transpose();
+        Ok(Self {
+            decimal_comma: options.decimal_comma,
+            date: format(&DATE_FORMAT, &options.date_format)?,
+            timestamp: format(&TIMESTAMP_FORMAT, &options.timestamp_format)?,
+        })
+    }
+
+    /// Whether values are written as they are read.
+    pub fn is_plain(&self) -> bool {
+        !self.decimal_comma && self.date.is_none() && self.timestamp.is_none()
+    }
+
+    /// Whether dates have a format of their own.
+    pub fn has_date_format(&self) -> bool {
+        self.date.is_some()
+    }
+
+    /// Whether timestamps have a format of their own.
+    pub fn has_timestamp_format(&self) -> bool {
+        self.timestamp.is_some()
+    }
+
+    /// A number with a point; `None` where it has one already, which is no decimal comma.
+    pub fn number<'a>(&self, field: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        if !self.decimal_comma {
+            return Some(Cow::Borrowed(field));
+        }
+        if field.contains(&b'.') {
+            return None;
+        }
+        let Some(comma) = memchr::memchr(b',', field) else { return Some(Cow::Borrowed(field)) };
+        let mut number = field.to_vec();
+        number[comma] = b'.';
+        Some(Cow::Owned(number))
+    }
+
+    /// A date in ISO 8601; `None` where it is not in the format.
+    pub fn date<'a>(&self, field: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        let Some(format) = &self.date else { return Some(Cow::Borrowed(field)) };
+        let date = format.parse(std::str::from_utf8(field).ok()?.trim_ascii())?.to_naive_date().ok()?;
+        Some(Cow::Owned(iso_date(date)?.into_bytes()))
+    }
+
+    /// A timestamp in ISO 8601, with an offset where the format has one; `None` where it is not in the format.
+    pub fn timestamp<'a>(&self, field: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        let Some(format) = &self.timestamp else { return Some(Cow::Borrowed(field)) };
+        let parsed = format.parse(std::str::from_utf8(field).ok()?.trim_ascii())?;
+        if parsed.offset().is_some() || parsed.timestamp().is_some() {
+            let instant = parsed.to_datetime().ok()?.to_utc();
+            iso_date(instant.date_naive())?;
+            return Some(Cow::Owned(instant.to_rfc3339_opts(SecondsFormat::AutoSi, true).into_bytes()));
+        }
+        let at = parsed.to_naive_datetime_with_offset(0).or_else(|error| match parsed.to_naive_date() {
+            // A format without a time of day is that of midnights.
+            Ok(date) if parsed.hour_div_12().is_none() && parsed.hour_mod_12().is_none() => {
+                date.and_hms_opt(0, 0, 0).ok_or(error)
+            }
+            _ => Err(error),
+        });
+        Some(Cow::Owned(iso_timestamp(at.ok()?)?.into_bytes()))
+    }
+
+    /// The text that types are inferred from: a value of another form as it is usually written. `None`: it is only text.
+    pub fn inferred<'a>(&self, field: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        if self.timestamp.is_some()
+            && let Some(timestamp) = self.timestamp(field)
+        {
+            return Some(timestamp);
+        }
+        if self.date.is_some()
+            && let Some(date) = self.date(field)
+        {
+            return Some(date);
+        }
+        if let [b'0'..=b'9' | b'-', b'0'..=b'9', ..] = field {
+            let is_time = field.len() >= 10 && field[1..].contains(&b'-');
+            let is_timestamp = is_time && field.contains(&b':');
+            // A text of the usual form is not of the one that was given.
+            if (is_timestamp && self.timestamp.is_some()) || (is_time && !is_timestamp && self.date.is_some()) {
+                return None;
+            }
+            if is_timestamp {
+                return Some(Cow::Borrowed(field));
+            }
+        }
+        self.number(field)
+    }
+}
+
+/// Years that ISO 8601 has four digits for.
+fn iso_date(date: NaiveDate) -> Option<String> {
+    let text = date.format("%Y-%m-%d").to_string();
+    (text.len() == 10).then_some(text)
+}
+
+fn iso_timestamp(at: NaiveDateTime) -> Option<String> {
+    iso_date(at.date())?;
+    Some(at.format("%Y-%m-%dT%H:%M:%S%.f").to_string())
+}
+
+#[cfg(test)]
+mod tests;

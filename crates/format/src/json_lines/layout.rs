@@ -1,0 +1,38 @@
+//! Where the rows of a file of JSON are.
+
+use super::fault::RowUnit;
+use super::{JSON, JSON_LINES};
+use crate::FileFormat;
+use crate::text::TextForm;
+
+/// Where the rows of a file are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JsonLayout {
+    /// An object a line.
+    Lines,
+    /// An array of objects, or objects one after the other, over any number of lines.
+    Array,
+}
+
+impl JsonLayout {
+    /// The format of such files.
+    pub fn format(self) -> &'static FileFormat {
+        match self {
+            Self::Lines => &JSON_LINES,
+            Self::Array => &JSON,
+        }
+    }
+
+    /// How the text of such files becomes lines.
+    pub fn form(self) -> TextForm {
+        TextForm { is_json: self == Self::Array, ..TextForm::default() }
+    }
+
+    /// What holds a row.
+    pub fn unit(self) -> RowUnit {
+        match self {
+            Self::Lines => RowUnit::Line,
+            Self::Array => RowUnit::Row,
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! A JSON array, or JSON values one after the other, as a line for each value.
+
+use std::io::Read;
+
+use lakerace_io::Error;
+use lakerace_io::option::INPUT_FORMAT;
+
+/// Bytes that are read at once.
+const CHUNK_BYTES: usize = 64 << 10;
+
+const TRUNCATED: &str = "fetch or make the file again";
+
+/// Between two bytes of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// In front of everything.
+    Start,
+    /// Before the first element of the array, or its end.
+    FirstElement,
+    /// After a comma of the array.
+    Element,
+    /// After an element.
+    AfterElement,
+    /// Between values that are in no array.
+    Between,
+    /// In a value, outside of its texts.
+    Value,
+    /// In a text of a value.
+    Text,
+    /// In a text, after a backslash.
+    Escape,
+    /// After the end of the array.
+    End,
+}
+
+/// The values of a text, each on a line of its own without the line ends in it. What is in a value is not looked at: it may be no JSON.
+/// The chunk of the text is all that is in memory.
+pub(super) struct JsonValues {
+    text: Box<dyn Read + Send>,
+    chunk: Vec<u8>,
+    lines: Vec<u8>,
+    /// How much of `lines` was given away.
+    given: usize,
+    state: State,
+    is_array: bool,
+    /// Arrays and objects that are open in the current value.
+    depth: u64,
+    /// Values so far, with the current one.
+    values: u64,
+    is_done: bool,
+}
+
+impl JsonValues {
+    pub fn new(text: Box<dyn Read + Send>) -> Self {
+        Self {
+            text,
+            chunk: vec![0; CHUNK_BYTES],
+            lines: Vec::new(),
+            given: 0,
+            state: State::Start,
+            is_array: false,
+            depth: 0,
+            values: 0,
+            is_done: false,
+        }
+    }
+
+    fn fill(&mut self) -> std::io::Result<()> {
+        (self.given, self.is_done) = (0, true);
+        self.lines.clear();
+        let mut chunk = std::mem::take(&mut self.chunk);
+        let read = self.text.read(&mut chunk)?;
+        let outcome = match read {
+            0 => self.end(),
+            _ => self.take(&chunk[..read]),
+        };
+        self.chunk = chunk;
+        outcome.map_err(std::io::Error::other)?;
+        self.is_done = read == 0;
+        Ok(())
+    }
+
+    fn take(&mut self, chunk: &[u8]) -> Result<(), Error> {
+        let mut at = 0;
+        while at < chunk.len() {
+            at = match self.state {
+                State::Value | State::Text | State::Escape => self.take_value(chunk, at)?,
+                _ => self.take_between(chunk, at)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// A byte outside of values.
+    fn take_between(&mut self, chunk: &[u8], at: usize) -> Result<usize, Error> {
+        let byte = chunk[at];
+        self.state = match (self.state, byte) {
+            (_, b' ' | b'\t' | b'\r' | b'\n') => return Ok(at + 1),
+            // A byte order mark.
+            (State::Start, 0xef | 0xbb | 0xbf) => return Ok(at + 1),
+            (State::Start, b'[') => {
+                self.is_array = true;
+                State::FirstElement
+            }
+            (State::Start | State::Between, b'{') => return self.begin(at),
+            (State::FirstElement, b']') | (State::AfterElement, b']') => State::End,
+            (State::FirstElement | State::Element, byte) if !matches!(byte, b',' | b']' | b'}' | b':') => {
+                return self.begin(at);
+            }
+            (State::AfterElement, b',') => State::Element,
+            (state, byte) => return Err(self.unexpected(state, byte)),
+        };
+        Ok(at + 1)
+    }
+
+    fn begin(&mut self, at: usize) -> Result<usize, Error> {
+        (self.state, self.depth) = (State::Value, 0);
+        self.values += 1;
+        Ok(at)
+    }
+
+    /// Bytes of a value, up to one that matters.
+    fn take_value(&mut self, chunk: &[u8], from: usize) -> Result<usize, Error> {
+        for (at, byte) in chunk.iter().enumerate().skip(from) {
+            match (self.state, *byte) {
+                (State::Escape, _) => self.state = State::Text,
+                (State::Text, b'\\') => self.state = State::Escape,
+                (State::Text, b'"') => self.state = State::Value,
+                (State::Text, b'\n') => {
+                    return Err(Error::invalid("a text has a line break in it, which JSON writes as \\n")
+                        .at(format!("row {}", self.values))
+                        .advice("write the text with its line breaks escaped"));
+                }
+                (State::Text, _) => {}
+                (_, b'"') => self.state = State::Text,
+                (_, b'{' | b'[') => self.depth += 1,
+                // The end of the array, or of nothing, after a value that is neither array nor object.
+                (_, b'}' | b']' | b',') if self.depth == 0 => {
+                    self.lines.extend_from_slice(&chunk[from..at]);
+                    self.end_value();
+                    return Ok(at);
+                }
+                (_, b'}' | b']') => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        self.lines.extend_from_slice(&chunk[from..=at]);
+                        self.end_value();
+                        return Ok(at + 1);
+                    }
+                }
+                (_, b'\n') => {
+                    self.lines.extend_from_slice(&chunk[from..at]);
+                    self.lines.push(b' ');
+                    return Ok(at + 1);
+                }
+                _ => {}
+            }
+        }
+        self.lines.extend_from_slice(&chunk[from..]);
+        Ok(chunk.len())
+    }
+
+    fn end_value(&mut self) {
+        self.lines.push(b'\n');
+        self.state = if self.is_array { State::AfterElement } else { State::Between };
+    }
+
+    fn unexpected(&self, state: State, byte: u8) -> Error {
+        let shown = char::from(byte);
+        let message = match state {
+            State::Start => format!("the text begins with {shown:?}, and JSON of rows with [ or {{"),
+            State::AfterElement => format!("a comma or ] is missing after the row: {shown:?} follows"),
+            State::End => format!("{shown:?} follows the end of the array"),
+            State::Between => format!("{shown:?} follows the object"),
+            _ => format!("a row is missing in front of {shown:?}"),
+        };
+        let error = Error::invalid(message);
+        match state {
+            State::Start => error.advice(format!("name the format that it has by {INPUT_FORMAT}")),
+            _ => error.at(format!("row {}", self.values)).advice("mend the JSON"),
+        }
+    }
+
+    /// The end of the text.
+    fn end(&self) -> Result<(), Error> {
+        let message = match self.state {
+            State::Start | State::Between | State::End => return Ok(()),
+            State::FirstElement | State::Element | State::AfterElement => {
+                "the JSON array has no end: the text is cut short"
+            }
+            State::Value | State::Text | State::Escape => "the text ends within a row",
+        };
+        Err(Error::corrupt(message).at(format!("row {}", self.values)).advice(TRUNCATED))
+    }
+}
+
+impl Read for JsonValues {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        while self.given == self.lines.len() && !self.is_done {
+            self.fill()?;
+        }
+        let ready = &self.lines[self.given..];
+        let read = ready.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&ready[..read]);
+        self.given += read;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! Zip archives of one file, found by the archive's directory and read from its front.
+
+use std::io::{BufRead, Read, Seek, SeekFrom};
+use std::ops::Range;
+
+use bytes::Bytes;
+use flate2::Crc;
+use flate2::bufread::DeflateDecoder;
+use lakerace_io::{Error, Object, Result};
+use zip::result::ZipError;
+use zip::{CompressionMethod, ZipArchive};
+
+/// Bytes of a request for the directory of an archive.
+const STEP_BYTES: u64 = 64 << 10;
+
+/// Names of files that an error shows.
+const SHOWN_NAMES: usize = 5;
+
+/// The one file of an archive: where its packed bytes are, and what they are to give.
+#[derive(Debug, Clone)]
+pub(crate) struct ZipMember {
+    /// Where the packed bytes are in the archive.
+    pub packed: Range<u64>,
+    method: CompressionMethod,
+    size_bytes: u64,
+    crc32: u32,
+}
+
+impl ZipMember {
+    /// Reads the directory of an archive: its last bytes, and the file's own header. Folders, and what macOS adds beside a file, do
+    /// not count.
+    ///
+    /// # Errors
+    /// `Corrupt` for what is no whole archive; `Unsupported` for an archive of no file or of several, and for a file that is
+    /// encrypted or packed otherwise than by deflate.
+    pub fn find(object: &Object) -> Result<Self> {
+        let url = object.url();
+        let size_bytes = object.size_bytes.unwrap_or(0);
+        let reader = ObjectReader { object: object.clone(), size_bytes, at: 0, chunk: 0..0, bytes: Bytes::new() };
+        let mut archive = ZipArchive::new(reader).map_err(|error| damaged(&error).at(&url))?;
+        let mut files = Vec::new();
+        for index in 0..archive.len() {
+            let file = archive.by_index_raw(index).map_err(|error| damaged(&error).at(&url))?;
+            let name = String::from_utf8_lossy(file.name_raw()).into_owned();
+            let base = name.rsplit('/').next().unwrap_or(&name);
+            if !file.is_dir() && !name.starts_with("__MACOSX/") && base != ".DS_Store" {
+                files.push((index, name));
+            }
+        }
+        let [(index, name)] = files.as_slice() else {
+            return Err(not_one(&files).at(&url));
+        };
+        let place = format!("{url}, {name:?} in it");
+        let file = archive.by_index_raw(*index).map_err(|error| damaged(&error).at(&place))?;
+        if file.encrypted() {
+            let error = Error::unsupported("the file in the zip archive is encrypted");
+            return Err(error.at(place).advice("unpack it first, for example with: unzip"));
+        }
+        let method = file.compression();
+        if !matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated) {
+            return Err(Error::unsupported(format!("the file in the zip archive is packed with {method}"))
+                .at(place)
+                .advice("unpack it first, for example with: unzip -p"));
+        }
+        let start =
+            file.data_start().ok_or_else(|| Error::corrupt("the zip archive has no place for its file").at(&url))?;
+        let (packed_bytes, size_bytes, crc32) = (file.compressed_size(), file.size(), file.crc32());
+        Ok(Self { packed: start..start + packed_bytes, method, size_bytes, crc32 })
+    }
+
+    /// The text of the file, of its packed bytes. It ends with an error where it is not what the archive says.
+    pub fn decompress(&self, packed: impl BufRead + Send + 'static) -> Box<dyn Read + Send> {
+        let (left_bytes, crc32) = (self.size_bytes, self.crc32);
+        match self.method {
+            CompressionMethod::Stored => Box::new(Checked { reader: packed, crc: Crc::new(), left_bytes, crc32 }),
+            _ => {
+                let reader = DeflateDecoder::new(packed);
+                Box::new(Checked { reader, crc: Crc::new(), left_bytes, crc32 })
+            }
+        }
+    }
+}
+
+fn not_one(files: &[(usize, String)]) -> Error {
+    if files.is_empty() {
+        return Error::unsupported("the zip archive has no file").advice("pack one file in it");
+    }
+    let mut names: Vec<&str> = files.iter().take(SHOWN_NAMES).map(|(_, name)| name.as_str()).collect();
+    let more = files.len().saturating_sub(SHOWN_NAMES);
+    let rest = format!("{more} more");
+    if more > 0 {
+        names.push(&rest);
+    }
+    Error::unsupported(format!("the zip archive has {} files: {}", files.len(), names.join(", ")))
+        .advice("unpack it into a folder and read that, or pack each file on its own")
+}
+
+fn damaged(error: &ZipError) -> Error {
+    let cause = match error {
+        ZipError::Io(io) => io.get_ref(),
+        _ => None,
+    };
+    match cause.and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(inner) => inner.clone(),
+        None => Error::corrupt(format!("the zip archive is truncated or damaged: {error}"))
+            .advice("fetch or make the file again"),
+    }
+}
+
+/// A file's text, whose size and checksum are checked when it ends.
+struct Checked<R> {
+    reader: R,
+    crc: Crc,
+    left_bytes: u64,
+    crc32: u32,
+}
+
+impl<R: Read> Read for Checked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        let read = self.reader.read(buffer)?;
+        self.crc.update(&buffer[..read]);
+        let Some(left_bytes) = self.left_bytes.checked_sub(read as u64) else {
+            return Err(std::io::Error::other("it is longer than the archive says"));
+        };
+        self.left_bytes = left_bytes;
+        match read {
+            0 if left_bytes > 0 => Err(std::io::ErrorKind::UnexpectedEof.into()),
+            0 if self.crc.sum() != self.crc32 => Err(std::io::Error::other("its checksum is wrong")),
+            _ => Ok(read),
+        }
+    }
+}
+
+/// The bytes of a stored file, wherever they are asked for.
+struct ObjectReader {
+    object: Object,
+    size_bytes: u64,
+    at: u64,
+    /// Where the last bytes that were read are.
+    chunk: Range<u64>,
+    bytes: Bytes,
+}
+
+impl Read for ObjectReader {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.at >= self.size_bytes {
+            return Ok(0);
+        }
+        if !self.chunk.contains(&self.at) {
+            // The directory is searched for from the end, and then read in order.
+            let start = self.at / STEP_BYTES * STEP_BYTES;
+            self.chunk = start..self.size_bytes.min(start + STEP_BYTES);
+            self.bytes = self.object.read_range(self.chunk.clone()).map_err(std::io::Error::other)?;
+        }
+        let ready = &self.bytes[(self.at - self.chunk.start) as usize..];
+        let read = ready.len().min(buffer.len());
+        buffer[..read].copy_from_slice(&ready[..read]);
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl Seek for ObjectReader {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        let wanted = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(by) => self.size_bytes.checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = wanted.ok_or(std::io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
+}
