@@ -69,7 +69,7 @@ def test_the_page(spark: SparkSession, tmp_path: Path) -> None:
                 # Nothing is read before the rows are asked for.
                 names.pop("done").count()
         ran.append(line)
-    assert len(ran) == 16
+    assert len(ran) == 19
     table = {
         row.order_id: row.price for row in session.read.format("lakerace").load(str(tmp_path / "orders")).collect()
     }

@@ -24,6 +24,7 @@ pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
         rows,
         partition_by: args.partition_by.as_ref().map(|list| list.0.clone()).unwrap_or_default(),
         table_properties: args.table_property.iter().cloned().collect(),
+        transaction: None,
     };
     if args.explain {
         return explain(args, &options, session);

@@ -26,6 +26,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 use url::Url;
 
 use self::entries::Entries;
+pub(crate) use self::pieces::narrower_part;
 use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
 use crate::paths::ROOT;

@@ -5,6 +5,7 @@ pub(crate) mod completeness;
 pub(crate) mod distrust;
 pub(crate) mod entry;
 pub(crate) mod exact_numbers;
+pub(crate) mod file_change;
 pub(crate) mod files;
 pub(crate) mod json_object;
 mod listing;

@@ -3,6 +3,7 @@
 mod scan_file;
 mod width;
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -87,6 +88,26 @@ impl TableScan {
         })
     }
 
+    /// A scan of files that a caller has chosen, with the columns of a version.
+    ///
+    /// # Errors
+    /// As those of [`Self::new`].
+    pub fn of_files(version: &ScannedVersion, files: Vec<ScanFile>, request: &ReadRequest) -> Result<Self> {
+        let mut request = ReadRequest { version: Some(version.version), ..request.clone() };
+        let columns = version.columns()?;
+        let table = columns.schema.schema();
+        request.columns.get_or_insert_with(|| table.fields().iter().map(|field| field.name().clone()).collect());
+        let read = lakerace_format::requested_schema(table, &request)?;
+        Ok(Self {
+            all_files: files.len(),
+            files,
+            share: share(table, &read, &request, &version.partition_columns)?,
+            schema: read,
+            version: version.clone(),
+            task: TableTask { request, with_ids: false, slices: Vec::new() },
+        })
+    }
+
     /// The bytes that are read, about: the log does not say how long each column is.
     pub fn bytes(&self) -> u64 {
         (self.file_bytes() as f64 * self.share).ceil() as u64
@@ -107,12 +128,17 @@ impl TableScan {
         let is_one = self.task.request.limit.is_some() && self.task.request.filter.is_none();
         let most = if is_one { u64::MAX } else { ((bytes as f64 / self.share) as u64).max(1) };
         let (mut tasks, mut filled) = (Vec::<TableTask>::new(), u64::MAX);
+        // A file that is there twice has other deleted rows the second time. A task reads a file with one deletion vector.
+        let mut begun = HashSet::new();
         for slice in self.files.iter().flat_map(|file| slices(file, most)) {
             let length = slice.bytes.end.min(slice.file.size_bytes).saturating_sub(slice.bytes.start);
-            if filled.saturating_add(length) > most || tasks.is_empty() {
+            let is_twice = slice.bytes.start == 0 && begun.contains(&slice.file.path);
+            if filled.saturating_add(length) > most || tasks.is_empty() || is_twice {
                 tasks.push(self.task.clone());
                 filled = 0;
+                begun.clear();
             }
+            begun.insert(slice.file.path.clone());
             filled += length;
             if let Some(task) = tasks.last_mut() {
                 task.slices.push(slice);
@@ -161,10 +187,18 @@ impl ScannedVersion {
         }
     }
 
-    fn columns(&self) -> Result<TableColumns> {
-        let schema: StructType =
-            serde_json::from_str(&self.schema_text).map_err(|e| Error::corrupt(format!("the table's schema: {e}")))?;
-        TableColumns::new(&schema, self.mapping)
+    /// The schema as the kernel has it.
+    pub(crate) fn kernel_schema(&self) -> Result<StructType> {
+        serde_json::from_str(&self.schema_text).map_err(|e| Error::corrupt(format!("the table's schema: {e}")))
+    }
+
+    /// The columns that its files are divided by.
+    pub(crate) fn partition_columns(&self) -> &[String] {
+        &self.partition_columns
+    }
+
+    pub(crate) fn columns(&self) -> Result<TableColumns> {
+        TableColumns::new(&self.kernel_schema()?, self.mapping)
     }
 
     /// The schema of the batches of a task.

@@ -244,17 +244,19 @@ pub fn upsert_part(
     lakerace_delta::upsert_part(&open_table(name, storage, job)?, version, rows, options)
 }
 
-/// Makes the parts of an upsert the table's, in one commit.
+/// Makes the parts of an upsert the table's, in one commit. Nothing changes where the table has the transaction already.
+#[allow(clippy::too_many_arguments)]
 pub fn commit_upsert(
     name: &str,
     version: u64,
     parts: Vec<UpsertPart>,
     keys: PartKeys,
     options: &RowOptions,
+    transaction: Option<&AppTransaction>,
     storage: &StorageOptions,
     job: &Job,
 ) -> Result<Changed> {
-    lakerace_delta::commit_upsert(&open_table(name, storage, job)?, version, parts, keys, options)
+    lakerace_delta::commit_upsert(&open_table(name, storage, job)?, version, parts, keys, options, transaction)
 }
 
 /// Makes files the table's in one commit, in place of those rows that are `replaced`. `None` where it has the transaction already.

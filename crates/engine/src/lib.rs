@@ -43,6 +43,7 @@ mod resolve;
 mod scan;
 mod schema;
 mod since;
+mod stream;
 mod sync;
 mod table_scan;
 mod target;
@@ -63,9 +64,9 @@ pub use filter::{FilterParameter, parse_filter, with_parameters};
 pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
     AlterOptions, Altered, AppTransaction, Changed, Compacted, DeleteOptions, Evolve, FileWriter, Finding,
-    HistoryEntry, MergeOperator, OnDuplicate, PartKeys, PendingFile, Replaced, Restored, RowStatement,
-    RowStatementKind, ScanFile, ScannedVersion, SourceRows, TableScan, TableTask, UpsertOptions as RowOptions,
-    UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified, VerifyOptions,
+    HistoryEntry, MergeOperator, NonAppend, OnDuplicate, PartKeys, PendingFile, Replaced, Restored, RowStatement,
+    RowStatementKind, ScanFile, ScannedVersion, SourceRows, StreamOptions, StreamPosition, StreamStart, TableScan,
+    TableTask, UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified, VerifyOptions,
 };
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::schema_text::parse_type;
@@ -92,6 +93,7 @@ pub use place_scope::JobPlaces;
 pub use report::{Clock, Report};
 pub use scan::Scan;
 pub use schema::{ColumnReport, SchemaReport, TableReport, schema};
+pub use stream::StreamedTable;
 pub use sync::{SyncOptions, Synced, follow, sync};
 pub use table_scan::{OpenVersion, read_table_task};
 pub use tpch::{

@@ -28,6 +28,11 @@ impl OpenVersion {
         self.snapshot.version()
     }
 
+    /// The id of its table, which another table at the same place does not have.
+    pub fn table_id(&self) -> &str {
+        self.snapshot.table_id()
+    }
+
     /// Its columns.
     pub fn schema(&self) -> &SchemaRef {
         self.snapshot.schema()

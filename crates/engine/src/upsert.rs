@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
-    Changed, Compacted, DeleteOptions, DeltaSink, KEY_PROPERTY, SourceRows, Table, TableWrite, UpsertPlan, WriteMode,
-    check_existing,
+    AppTransaction, Changed, CommitFence, Compacted, DeleteOptions, DeltaSink, KEY_PROPERTY, SourceRows, Table,
+    TableWrite, UpsertPlan, WriteMode, check_existing, has_transaction,
 };
 use lakerace_io::option::{EXPLAIN, KEY};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
@@ -24,6 +24,8 @@ pub struct UpsertOptions {
     pub partition_by: Vec<String>,
     /// Properties of a table that the upsert makes, beside the key.
     pub table_properties: BTreeMap<String, String>,
+    /// A transaction that takes effect once: a table that has it, or a later one, stays as it is.
+    pub transaction: Option<AppTransaction>,
 }
 
 /// Inserts the rows of `source` into a Delta table, or replaces those that have their key.
@@ -61,7 +63,24 @@ fn upsert_into(name: &str, table: &Table, rows: SourceRows, options: &UpsertOpti
     if named(name).is_none() || !create(table, rows.schema(), options)? {
         check_made(table, options)?;
     }
-    lakerace_delta::upsert(table, rows, &options.rows).map_err(|error| without_table(error, table))
+    let done = match &options.transaction {
+        None => lakerace_delta::upsert(table, rows, &options.rows),
+        Some(transaction) => upsert_once(table, rows, &options.rows, transaction),
+    };
+    done.map_err(|error| without_table(error, table))
+}
+
+fn upsert_once(
+    table: &Table,
+    rows: SourceRows,
+    options: &lakerace_delta::UpsertOptions,
+    transaction: &AppTransaction,
+) -> Result<Changed> {
+    if has_transaction(table, transaction)? {
+        return Ok(Changed::default());
+    }
+    let fence = CommitFence::of_transaction(Some(&table.snapshot(None)?), transaction)?;
+    lakerace_delta::upsert(table, rows, &lakerace_delta::UpsertOptions { fence: Some(fence), ..options.clone() })
 }
 
 /// Fails where options of a new table are given that the existing one does not have.

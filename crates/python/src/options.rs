@@ -360,7 +360,7 @@ impl<'py> Keywords<'py> {
         };
         let partition_by = self.texts("partition_by")?.unwrap_or_default();
         let table_properties = self.get("table_properties")?.unwrap_or_default();
-        Ok(UpsertOptions { read: self.read()?, rows, partition_by, table_properties })
+        Ok(UpsertOptions { read: self.read()?, rows, partition_by, table_properties, transaction: None })
     }
 
     /// A delete by a condition.

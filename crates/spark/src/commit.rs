@@ -71,16 +71,14 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
     let transaction = transaction(&settings)?;
     let (storage, job) = (settings.storage(), settings.job()?);
     let found = SharedTable::find(location, &storage, &job)?;
-    if let Some(table) = found.as_ref().filter(|_| transaction.is_none() && settings.get("key").is_some())
+    if let Some(table) = found.as_ref().filter(|_| settings.get("key").is_some())
         && table.is_divisible(&Arc::new(arrow_schema(schema)?), &row_options(&settings)?)?
     {
         return Ok(format!("write.version{UNIT}{}{RECORD}write.upsert{UNIT}true", table.version));
     }
     if is_staged(location, &settings, found.is_some()) {
-        if transaction.is_some() {
-            return Err(Error::unsupported("an upsert, and a write of files, have no transaction")
-                .at(location)
-                .advice("leave txnAppId and txnVersion out: an upsert of the same rows gives the same table"));
+        if settings.get("key").is_none() {
+            check_once(location, &settings, transaction.is_some())?;
         }
         if !matches!(replaced(&settings)?, Replaced::Nothing | Replaced::Table) {
             return Err(Error::unsupported("only a Delta table has partitions to overwrite")
@@ -115,6 +113,23 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
             .advice("leave option(\"partition_by\", ...) out"));
     }
     Ok(format!("write.version{UNIT}{}", table.version))
+}
+
+/// An error where files can't be written as often as is asked: only the log of a table knows what it has.
+fn check_once(location: &str, settings: &Settings, has_transaction: bool) -> Result<()> {
+    if settings.get("write.stream").is_some() {
+        return Err(Error::unsupported("a stream writes to Delta tables, whose logs know what they have of it")
+            .at(location)
+            .advice(
+                "put delta: in front of the folder, and the stream makes the table; or write files by foreachBatch",
+            ));
+    }
+    if has_transaction {
+        return Err(Error::unsupported("a write of files has no transaction")
+            .at(location)
+            .advice("leave txnAppId and txnVersion out, or put delta: in front of the folder"));
+    }
+    Ok(())
 }
 
 /// How rows are upserted.
@@ -235,11 +250,15 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
     }
     if settings.get("write.upsert").is_some() {
         let (keys, options) = (part_keys(&settings), row_options(&settings)?);
-        let changed = commit_upsert(location, version, told.upserted, keys, &options, &storage, &job)?;
+        let transaction = transaction(&settings)?;
+        let transaction = transaction.as_ref();
+        let changed = commit_upsert(location, version, told.upserted, keys, &options, transaction, &storage, &job)?;
         return Ok(made(changed.written.version));
     }
-    let transaction = transaction(&settings)?;
     let (files, replaced) = (told.files, replaced(&settings)?);
+    // A batch of a stream without rows is so again, however often it comes.
+    let is_empty = settings.get("write.stream").is_some() && files.iter().all(|file| file.rows() == 0);
+    let transaction = transaction(&settings)?.filter(|_| !is_empty || replaced != Replaced::Nothing);
     let written = commit_files(location, version, files, replaced, transaction.as_ref(), &storage, &job)?;
     Ok(made(written.and_then(|written| written.version)))
 }
@@ -310,6 +329,7 @@ fn commit_staged(location: &str, settings: &Settings, schema: SchemaRef, staged:
             rows: row_options(settings)?,
             partition_by: settings.names("partition_by"),
             table_properties: settings.properties(),
+            transaction: transaction(settings)?,
         };
         lakerace::upsert_rows(location, SourceRows::from(batches), &options, &job)?.written
     } else {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{Schema, SchemaRef};
-use lakerace::{Error, Job, ReadOptions, ReadPlan, Result, Scan, StorageOptions, change_ranges, changes};
+use arrow::array::{RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::compute::cast;
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use lakerace::{Error, ErrorKind, Job, ReadOptions, ReadPlan, Result, Scan, StorageOptions, change_ranges, changes};
 use serde::{Deserialize, Serialize};
 
 use crate::call::UNIT_OF_NAMES;
@@ -107,11 +108,23 @@ pub(crate) fn read(
     job: &Job,
 ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
     let batches = changes(location, versions.0, Some(versions.1), storage, job)?;
-    let place = |name: &String| batches.schema().index_of(name);
-    let names = schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
-    let places = names.iter().map(place).collect::<Result<Vec<_>, _>>();
-    let places = places.map_err(Error::unexpected)?;
-    Ok(batches.map(move |batch| batch?.project(&places).map_err(Error::unexpected)))
+    let (found, schema) = (Arc::clone(batches.schema()), Arc::clone(schema));
+    Ok(batches.map(move |batch| with_columns(&batch?, &found, &schema)))
+}
+
+/// The columns of a query. Of an earlier schema some are null, and some have narrower types.
+fn with_columns(batch: &RecordBatch, found: &SchemaRef, schema: &SchemaRef) -> Result<RecordBatch> {
+    let column = |field: &FieldRef| match found.index_of(field.name()) {
+        Err(_) => Ok(new_null_array(field.data_type(), batch.num_rows())),
+        Ok(at) if batch.column(at).data_type() == field.data_type() => Ok(Arc::clone(batch.column(at))),
+        Ok(at) => cast(batch.column(at), field.data_type())
+            .map_err(|e| Error::from_source(ErrorKind::Unsupported, e).at(format!("column {:?}", field.name()))),
+    };
+    let columns = schema.fields().iter().map(column).collect::<Result<Vec<_>>>()?;
+    let nullable = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let schema = Arc::new(Schema::new(nullable.collect::<Vec<_>>()));
+    RecordBatch::try_new_with_options(schema, columns, &options).map_err(Error::unexpected)
 }
 
 fn version(text: &str) -> Result<u64> {

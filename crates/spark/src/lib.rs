@@ -19,6 +19,7 @@ mod rows;
 mod settings;
 mod spark_type;
 mod statements;
+mod stream;
 mod table_plan;
 mod writer;
 
@@ -292,5 +293,19 @@ pub extern "system" fn Java_lakerace_spark_Native_drop<'local>(
     call(&mut env, |env| {
         let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
         statements::drop_table(&location, &options).map(jint::from)
+    })
+}
+
+/// Positions and tasks of a table that is read as a stream, as the module `stream` says.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_lakerace_spark_Native_stream<'local>(
+    mut env: EnvUnowned<'local>,
+    _: JClass<'local>,
+    location: JByteArray<'local>,
+    options: JByteArray<'local>,
+) -> JByteArray<'local> {
+    call(&mut env, |env| {
+        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
+        text(env, &stream::answer(&location, &options)?)
     })
 }

@@ -56,7 +56,7 @@ fn opened(location: &str, settings: &Settings, read: &ReadOptions) -> Result<Vec
 }
 
 /// What a query reads, as the engine's options.
-fn query(settings: &Settings) -> Result<ReadOptions> {
+pub(crate) fn query(settings: &Settings) -> Result<ReadOptions> {
     let with_ids = settings.get("query.ids").is_some();
     let mut read = settings.read()?;
     if settings.get("columns").is_some() {

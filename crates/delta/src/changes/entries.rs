@@ -4,22 +4,17 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field};
-use delta_kernel::Engine;
-use delta_kernel::actions::deletion_vector::DeletionVectorDescriptor;
 use lakerace_format::Constants;
 use lakerace_format::predicate::Value;
-use lakerace_io::{Error, Object, Result};
-use serde::Deserialize;
-use url::Url;
+use lakerace_io::Result;
 
 use super::{CHANGE_TYPE, ChangeOrigin, Piece, check_feed, feed_fields};
 use crate::Table;
-use crate::kernel::error::{from_kernel, guarded};
-use crate::log::entry::Entry;
+use crate::log::entry::{Entry, entry_bytes};
+use crate::log::file_change::FileChange;
 use crate::log::files as log_files;
-use crate::paths::{LOG, ROOT};
 use crate::snapshot::changed_rows::ChangedRows;
-use crate::snapshot::files::{TableFile, row_count};
+use crate::snapshot::files::TableFile;
 use crate::snapshot::partitions::Partitions;
 
 /// A file of which some rows have changed.
@@ -47,27 +42,6 @@ struct Version {
     partitions: Arc<Partitions>,
     /// Whether it lies within its piece: whether such versions have a feed is not known yet.
     is_within: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", expecting = "an object")]
-struct Action {
-    path: String,
-    partition_values: Option<HashMap<String, Option<String>>>,
-    size: Option<i64>,
-    data_change: Option<bool>,
-    deletion_vector: Option<Vector>,
-    stats: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", expecting = "an object")]
-struct Vector {
-    storage_type: String,
-    path_or_inline_dv: String,
-    offset: Option<i32>,
-    size_in_bytes: i32,
-    cardinality: i64,
 }
 
 impl Entries {
@@ -105,9 +79,9 @@ impl Entries {
     }
 
     fn files_of(&self, version: &Version) -> Result<Vec<ChangedFile>> {
-        let mut entry = Entry::<Action>::parse(&self.bytes(version.number)?)?;
-        entry.added.retain(Action::changes_data);
-        entry.removed.retain(Action::changes_data);
+        let mut entry = Entry::<FileChange>::parse(&entry_bytes(&self.table, version.number)?)?;
+        entry.added.retain(FileChange::changes_data);
+        entry.removed.retain(FileChange::changes_data);
         if version.is_within && entry.has_settings {
             let last = self.versions.back().map_or(version.number, |last| last.number);
             check_feed(self.table.engine(), &(version.number..=version.number), last)?;
@@ -125,7 +99,7 @@ impl Entries {
             return Ok(found);
         }
         let added: HashSet<&str> = entry.added.iter().map(|action| action.path.as_str()).collect();
-        let removed: HashMap<&str, &Action> =
+        let removed: HashMap<&str, &FileChange> =
             entry.removed.iter().map(|action| (action.path.as_str(), action)).collect();
         for action in entry.removed.iter().filter(|action| !added.contains(action.path.as_str())) {
             if self.wants(ChangeOrigin::Removed) {
@@ -157,14 +131,6 @@ impl Entries {
     fn wants(&self, origin: ChangeOrigin) -> bool {
         self.origins.contains(&origin)
     }
-
-    /// An entry of the log. The kernel's snapshots have read most of them, and they are fetched once.
-    fn bytes(&self, version: u64) -> Result<Vec<u8>> {
-        let url = Url::parse(ROOT).and_then(|root| root.join(&format!("{LOG}/{version:020}.json")));
-        let url = url.map_err(Error::unexpected)?;
-        let storage = self.table.engine().storage_handler();
-        guarded(|| storage.read_files(vec![(url, None)])?.collect::<Result<Vec<_>, _>>()).map(|read| read.concat())
-    }
 }
 
 /// What is told of all files of a version.
@@ -175,7 +141,7 @@ struct Described<'a> {
 }
 
 impl Described<'_> {
-    fn of(&self, action: &Action, origin: ChangeOrigin, rows: ChangedRows) -> Result<ChangedFile> {
+    fn of(&self, action: &FileChange, origin: ChangeOrigin, rows: ChangedRows) -> Result<ChangedFile> {
         let mut constants = match &action.partition_values {
             Some(values) => self.version.partitions.of_file(values).map_err(|e| e.at(action.path.clone()))?,
             None => self.version.partitions.of_file(&HashMap::new())?,
@@ -194,35 +160,7 @@ impl Described<'_> {
             let field = Field::new(CHANGE_TYPE, DataType::Utf8View, false);
             constants.push((field, Some(Value::Bytes(kind.as_bytes().to_vec()))));
         }
-        let size = action.size.and_then(|size| u64::try_from(size).ok());
-        let file = TableFile {
-            path: action.path.clone(),
-            object: Object { size_bytes: size, ..self.entries.table.object(&action.path)? },
-            size_bytes: size.unwrap_or(0),
-            modified: 0,
-            vector: action.vector()?,
-            constants: Some(Arc::new(Constants::new(constants))),
-            statistics: None,
-            rows: action.stats.as_deref().and_then(row_count),
-        };
+        let file = action.table_file(&self.entries.table, Constants::new(constants))?;
         Ok(ChangedFile { file, rows })
-    }
-}
-
-impl Action {
-    /// Whether rows have come or gone, not only moved.
-    fn changes_data(&self) -> bool {
-        self.data_change.unwrap_or(true)
-    }
-
-    fn vector(&self) -> Result<Option<DeletionVectorDescriptor>> {
-        let Some(vector) = &self.deletion_vector else { return Ok(None) };
-        let kind = vector.storage_type.parse().map_err(|_| {
-            Error::corrupt(format!("a deletion vector that is stored in the way {:?}", vector.storage_type))
-        })?;
-        let target = vector.path_or_inline_dv.as_str();
-        DeletionVectorDescriptor::try_new(kind, target, vector.offset, vector.size_in_bytes, vector.cardinality)
-            .map(Some)
-            .map_err(from_kernel)
     }
 }

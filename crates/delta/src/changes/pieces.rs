@@ -98,7 +98,10 @@ fn narrower_field<'a>(
 }
 
 /// The parts of two types of which the second does not hold all values of the first.
-fn narrower_part<'a>(before: &'a KernelType, after: &'a KernelType) -> Option<(&'a KernelType, &'a KernelType)> {
+pub(crate) fn narrower_part<'a>(
+    before: &'a KernelType,
+    after: &'a KernelType,
+) -> Option<(&'a KernelType, &'a KernelType)> {
     match (before, after) {
         (KernelType::Struct(old), KernelType::Struct(new)) => narrower_field(old, new).map(|(_, from, to)| (from, to)),
         (KernelType::Array(old), KernelType::Array(new)) => narrower_part(old.element_type(), new.element_type()),

@@ -3,7 +3,7 @@
 use lakerace_io::option::RESUME;
 use lakerace_io::{Error, Result};
 
-use crate::Snapshot;
+use crate::{AppTransaction, Snapshot};
 
 /// Rows of a load, as an entry of the log counts them (`txn`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,24 +44,31 @@ impl LoadRows {
 pub struct CommitFence {
     name: String,
     before: Option<u64>,
+    /// The number with the commit that passes; `None`: the next one.
+    after: Option<u64>,
 }
 
 impl CommitFence {
     /// The fence of a job of this name, as a version has it. `None`: there is no table yet.
     pub fn read(snapshot: Option<&Snapshot>, name: &str) -> Result<Self> {
         let before = snapshot.map(|snapshot| LoadRows::counted(snapshot, name)).transpose()?.flatten();
-        Ok(Self { name: name.to_owned(), before })
+        Ok(Self { name: name.to_owned(), before, after: None })
+    }
+
+    /// The fence of a transaction of an application, whose number the commit that passes gives to the table.
+    pub fn of_transaction(snapshot: Option<&Snapshot>, transaction: &AppTransaction) -> Result<Self> {
+        Ok(Self { after: Some(transaction.number), ..Self::read(snapshot, &transaction.name)? })
     }
 
     /// The number with the commit that passes.
     pub(crate) fn passed(&self) -> LoadRows {
-        let after = self.before.map_or(1, |before| before.saturating_add(1));
+        let after = self.after.unwrap_or_else(|| self.before.map_or(1, |before| before.saturating_add(1)));
         LoadRows { name: self.name.clone(), before: self.before, after }
     }
 
     /// The fence after the commit that passed this one.
     pub fn next(&self) -> Self {
-        Self { name: self.name.clone(), before: Some(self.passed().after) }
+        Self { name: self.name.clone(), before: Some(self.passed().after), after: None }
     }
 
     /// Whether a version has this very number.

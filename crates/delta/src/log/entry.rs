@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use delta_kernel::Engine;
 use lakerace_io::{Error, Object, Result};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use url::Url;
 
 use super::completeness::check_entry;
 use super::distrust::damaged_advice;
 use super::files::LogFile;
 use super::json_object::JsonObject;
 use crate::Table;
+use crate::kernel::error::guarded;
+use crate::paths::{LOG, ROOT};
 
 /// What one version changed. `F` is what is to be known of files: [`FileAction`] is what maintenance needs.
 #[derive(Debug)]
@@ -23,6 +27,16 @@ pub(crate) struct Entry<F = FileAction> {
     pub changes: Vec<F>,
     /// Whether it changes the schema, properties or the protocol.
     pub has_settings: bool,
+    /// The schema and the id that it gives to the table.
+    pub metadata: Option<EntryMetadata>,
+}
+
+/// What an entry makes of a table, as far as readers of single entries need it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
+pub(crate) struct EntryMetadata {
+    pub id: String,
+    pub schema_string: String,
 }
 
 /// Who made a version, and how.
@@ -82,7 +96,7 @@ struct Line<F> {
     remove: Option<F>,
     cdc: Option<F>,
     #[serde(rename = "metaData")]
-    metadata: Option<IgnoredAny>,
+    metadata: Option<EntryMetadata>,
     protocol: Option<IgnoredAny>,
 }
 
@@ -95,6 +109,17 @@ pub(crate) fn read_bytes(table: &Table, file: &LogFile) -> Result<Bytes> {
     Ok(bytes)
 }
 
+/// The bytes of the entry of a version. Those that the snapshots of the table have read are not fetched again.
+///
+/// # Errors
+/// `NotFound` where the log has no such entry.
+pub(crate) fn entry_bytes(table: &Table, version: u64) -> Result<Vec<u8>> {
+    let url = Url::parse(ROOT).and_then(|root| root.join(&format!("{LOG}/{version:020}.json")));
+    let url = url.map_err(Error::unexpected)?;
+    let storage = table.engine().storage_handler();
+    guarded(|| storage.read_files(vec![(url, None)])?.collect::<Result<Vec<_>, _>>()).map(|read| read.concat())
+}
+
 impl<F: DeserializeOwned> Entry<F> {
     /// Reads an entry, which must be complete.
     pub fn read(table: &Table, file: &LogFile) -> Result<Self> {
@@ -105,7 +130,7 @@ impl<F: DeserializeOwned> Entry<F> {
     /// An entry from its bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let (added, removed, changes) = (Vec::new(), Vec::new(), Vec::new());
-        let mut entry = Self { info: None, added, removed, changes, has_settings: false };
+        let mut entry = Self { info: None, added, removed, changes, has_settings: false, metadata: None };
         for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
@@ -121,6 +146,7 @@ impl<F: DeserializeOwned> Entry<F> {
             entry.removed.extend(line.remove);
             entry.changes.extend(line.cdc);
             entry.has_settings |= line.metadata.is_some() || line.protocol.is_some();
+            entry.metadata = entry.metadata.or(line.metadata);
         }
         Ok(entry)
     }

@@ -29,7 +29,12 @@ struct Column {
 impl Partitions {
     /// Those of a version; `last` and `columns` are what the last one has, for the kernel and for readers.
     pub fn new(version: &SnapshotRef, last: &StructType, columns: &Schema) -> Result<Self> {
-        let own = version.schema();
+        let names = version.table_configuration().logical_partition_columns();
+        Self::of_columns(&version.schema(), names, last, columns)
+    }
+
+    /// Those of these names in a schema; the rest is as in [`Self::new`].
+    pub fn of_columns(own: &StructType, names: &[String], last: &StructType, columns: &Schema) -> Result<Self> {
         let column = |name: &String| {
             let missing = || Error::corrupt(format!("the partition column {name:?} is not in the schema"));
             let field = own.field(name).ok_or_else(missing)?;
@@ -40,7 +45,7 @@ impl Partitions {
             let at = last.fields().position(|last| stored_name(last) == stored);
             Ok(at.map(|at| Column { name: stored, kind: kind.clone(), field: columns.field(at).clone() }))
         };
-        let columns = version.table_configuration().logical_partition_columns().iter().map(column);
+        let columns = names.iter().map(column);
         Ok(Self(columns.filter_map(Result::transpose).collect::<Result<_>>()?))
     }
 

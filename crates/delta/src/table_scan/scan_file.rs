@@ -52,7 +52,7 @@ enum StatedValue {
 }
 
 impl ScanFile {
-    pub(super) fn of(file: &TableFile) -> Self {
+    pub(crate) fn of(file: &TableFile) -> Self {
         let values = file.constants.as_ref().map(|constants| {
             let value = |name: &String| constants.get(name).and_then(|(_, value)| value).map(StatedValue::of);
             constants.fields().iter().map(|field| value(field.name())).collect()

@@ -25,7 +25,7 @@ use crate::snapshot::files::TableFile;
 use crate::snapshot::partitions::Partitions;
 use crate::snapshot::statistics::FileStatistics;
 use crate::write::{AddedFile, PendingFile, Published, check_memory, hand_over, published};
-use crate::{Snapshot, Table, VersionSpec};
+use crate::{AppTransaction, CommitFence, Snapshot, Table, VersionSpec, has_transaction};
 
 /// What a process has done of an upsert. Its files are visible in the table's folder, and no part of the table yet.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -126,6 +126,8 @@ pub fn files_per_key(snapshot: &Snapshot, key: &[String]) -> Result<Option<f64>>
 /// Makes the parts of an upsert the table's, in one commit. They were made for `version`. Their files are removed behind an error,
 /// unless nobody knows whether the commit is there.
 ///
+/// With a transaction it takes effect once: where the table has it, or a later one, the files are removed, and nothing changes.
+///
 /// # Errors
 /// `Invalid` where two parts have a key, if `keys` are [`PartKeys::Unknown`].
 pub fn commit_upsert(
@@ -134,6 +136,7 @@ pub fn commit_upsert(
     parts: Vec<UpsertPart>,
     keys: PartKeys,
     options: &UpsertOptions,
+    transaction: Option<&AppTransaction>,
 ) -> Result<Changed> {
     let named = |error: Error| error.at(table.place());
     let (mut files, mut found) = (Vec::new(), HashMap::<String, RoaringTreemap>::new());
@@ -149,7 +152,14 @@ pub fn commit_upsert(
     if published.files().is_empty() {
         return Ok(Changed::default());
     }
+    if let Some(transaction) = transaction
+        && has_transaction(table, transaction)?
+    {
+        return Ok(Changed::default());
+    }
     let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
+    let of_transaction = |transaction| CommitFence::of_transaction(Some(&snapshot), transaction);
+    let fence = transaction.map(of_transaction).transpose()?;
     let removal = Removal::of(&snapshot, options.enables_vectors, || options.write.clone()).map_err(named)?;
     let probe = WrittenKeys::new(&snapshot, published.files(), options).map_err(named)?;
     if keys == PartKeys::Unknown && !has_one {
@@ -157,7 +167,8 @@ pub fn commit_upsert(
     }
     let mut hide = DvCommit::new(Box::new(probe), UpdateTableOperation::Merge, removal).depending(Depends::Nothing);
     hide.note(&snapshot.files()?.files, by_files(&snapshot, found)?, count);
-    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
+    let commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
+    let mut commit = commit.fenced(fence.as_ref().or(options.fence.as_ref()));
     change(&mut commit, published, Published::none())
 }
 

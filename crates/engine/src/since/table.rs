@@ -100,6 +100,7 @@ fn upsert_options(unload: &Unload<'_>, before: &Before) -> Result<UpsertOptions>
         },
         partition_by: options.partition_by.clone(),
         table_properties: options.table_properties.clone(),
+        transaction: None,
     })
 }
 

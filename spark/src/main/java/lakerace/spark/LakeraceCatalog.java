@@ -228,13 +228,14 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     }
   }
 
-  /** Whether {@code saveAsTable} gives this format for itself, as it does where its user names none. */
+  /** Whether {@code saveAsTable} or {@code toTable} gives this format for itself, as both do where their user names none. */
   private static boolean isDefaultOfWriter(String provider) {
     if (!provider.equalsIgnoreCase(SparkSession.active().conf().get("spark.sql.sources.default", "parquet"))) {
       return false;
     }
     return Arrays.stream(Thread.currentThread().getStackTrace())
-        .anyMatch(frame -> frame.getMethodName().equals("saveAsTable") && frame.getClassName().endsWith("DataFrameWriter"));
+        .anyMatch(frame -> frame.getMethodName().equals("saveAsTable") && frame.getClassName().contains("DataFrameWriter")
+            || frame.getMethodName().equals("toTable") && frame.getClassName().contains("DataStreamWriter"));
   }
 
   @Override

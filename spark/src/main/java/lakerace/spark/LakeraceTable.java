@@ -23,6 +23,9 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   /** The version as options name it, where that is pinned to a number. */
   static final String GIVEN_AT = "given.at";
 
+  /** The last version of changes, where options name it. */
+  static final String GIVEN_END = "given.end";
+
   final String location;
   final Map<String, String> options;
   private final StructType schema;
@@ -61,6 +64,9 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     Plan plan = Plan.of(location, options);
     if (ScanSketch.isFeed(options)) {
       // What is read is what was analysed, whatever is committed meanwhile.
+      if (options.containsKey("endingversion")) {
+        options.put(GIVEN_END, options.get("endingversion"));
+      }
       options.put("endingversion", plan.version);
       return new LakeraceTable(location, options, plan.schema, plan);
     }
@@ -154,7 +160,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   public Set<TableCapability> capabilities() {
     return EnumSet.of(
         TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER,
-        TableCapability.OVERWRITE_DYNAMIC);
+        TableCapability.OVERWRITE_DYNAMIC, TableCapability.MICRO_BATCH_READ, TableCapability.STREAMING_WRITE);
   }
 
   @Override
@@ -239,7 +245,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     if (!Objects.equals(version, options.get("at"))) {
       checkColumns(read.schema);
     }
-    return new ScanSketch(location, all, read);
+    return new ScanSketch(location, all, read, schema);
   }
 
   /** A schema that is given for a Delta table says no more than what is there; of files it chooses columns. */
@@ -275,6 +281,8 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     boolean isSame = all.equals(options);
     all.remove("at");
     // Where a write names its location, Spark leaves the mode of overwrites to its target.
-    return new WritePlan(location, all, info, plan == null, isSame ? distribution : null);
+    String known = isSame ? distribution : null;
+    boolean isUpsert = all.containsKey("key");
+    return isUpsert ? new UpsertPlan(location, all, info, plan == null, known) : new WritePlan(location, all, info, plan == null, known);
   }
 }

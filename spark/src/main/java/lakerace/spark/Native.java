@@ -84,6 +84,8 @@ final class Native {
 
   static native int drop(byte[] location, byte[] options);
 
+  static native byte[] stream(byte[] location, byte[] options);
+
   static native long live(int what);
 
   /** A text as it crosses the boundary. */

@@ -11,8 +11,9 @@ final class OptionNames {
   private static final List<String> KNOWN = Arrays.asList(
       "versionAsOf", "version", "timestampAsOf", "timestamp", "columns", "where", "format", "key", "sequence", "distribution", "partition_by",
       "compression", "row_group_rows", "file_bytes", "bloom_filter", "partitionOverwriteMode", "replaceWhere", "readChangeFeed", "startingVersion",
-      "endingVersion", "txnAppId", "txnVersion", "header", "delimiter", "quote", "escape", "null_string", "csv_schema", "infer_rows",
-      "skip_rows", "comment", "date_format", "timestamp_format", "decimal_comma", "encoding", "threads",
+      "endingVersion", "startingTimestamp", "maxFilesPerTrigger", "maxBytesPerTrigger", "ignoreChanges", "ignoreDeletes",
+      "skipChangeCommits", "txnAppId", "txnVersion", "header", "delimiter", "quote", "escape", "null_string", "csv_schema",
+      "infer_rows", "skip_rows", "comment", "date_format", "timestamp_format", "decimal_comma", "encoding", "threads",
       "batch_rows", "max_task_bytes", "min_seek_size", "max_requests_in_flight", "durability");
 
   /** Begins the names of a statement's OPTIONS, which Spark gives once more without it. */
@@ -28,10 +29,10 @@ final class OptionNames {
 
   /** What Spark gives beside what its user does: where a table is, and what its session catalog keeps of one. */
   private static final List<String> OF_SPARK =
-      Arrays.asList("path", "paths", "provider", "owner", "location", "external", "comment", "is_managed_location", "serialization.format");
+      Arrays.asList("path", "paths", "checkpointlocation", "queryname", "provider", "owner", "location", "external", "comment", "is_managed_location", "serialization.format");
 
   /** Names that get an error of their own, which says more. */
-  private static final List<String> REFUSED = Arrays.asList("startingtimestamp", "endingtimestamp");
+  private static final List<String> REFUSED = Arrays.asList("endingtimestamp");
 
   /** Names that are further apart than this are not taken for one another. */
   private static final int MOST_CHANGES = 3;
@@ -41,6 +42,11 @@ final class OptionNames {
   /** A name as the engine knows it: in lower case, unless capitals count. */
   static String plain(String name) {
     return name.startsWith(PROPERTY) || name.startsWith(HADOOP) ? name : name.toLowerCase(Locale.ROOT);
+  }
+
+  /** The names of options, as users write them. */
+  static List<String> known() {
+    return KNOWN;
   }
 
   /** An error that names an option which is not known. */

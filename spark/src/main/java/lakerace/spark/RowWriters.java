@@ -5,10 +5,11 @@ import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
+import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
 import org.apache.spark.sql.types.StructType;
 
 /** Makes the writers of a write's tasks in the executors. */
-final class RowWriters implements DataWriterFactory {
+final class RowWriters implements DataWriterFactory, StreamingDataWriterFactory {
   private static final long serialVersionUID = 1;
 
   private final String location;
@@ -24,6 +25,11 @@ final class RowWriters implements DataWriterFactory {
   @Override
   public DataWriter<InternalRow> createWriter(int partition, long task) {
     return new RowWriter(location, optionsOf(options, partition, task), schema);
+  }
+
+  @Override
+  public DataWriter<InternalRow> createWriter(int partition, long task, long batch) {
+    return createWriter(partition, task);
   }
 
   /** Options with the file that a task stages its rows in: each attempt has one of its own. */

@@ -17,6 +17,7 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 
 /** A planned scan in the driver. */
@@ -29,7 +30,9 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
   private final Plan table;
   /** What the query asks for, as the engine's options. */
   private final Map<String, String> query;
+  /** Null until Spark asks: a stream has plans of its own. */
   private Plan plan;
+  private boolean isStream;
   /** What the other sides of joins are known to have. */
   private String runtimeFilter;
 
@@ -59,7 +62,20 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
     }
     int cores = SparkSession.active().sparkContext().defaultParallelism();
     query.put("query.tasks", String.valueOf(Math.max(1, cores)));
-    this.plan = Plan.of(location, query);
+  }
+
+  private Plan plan() {
+    if (plan == null) {
+      TableStream.checkNoStream(location, options);
+      plan = Plan.of(location, query);
+    }
+    return plan;
+  }
+
+  @Override
+  public MicroBatchStream toMicroBatchStream(String checkpoint) {
+    isStream = true;
+    return new TableStream(location, options, schema);
   }
 
   @Override
@@ -69,10 +85,13 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
 
   @Override
   public String description() {
+    if (isStream) {
+      return "lakerace " + Locations.shown(location) + ", stream";
+    }
     String limited = limit == null ? "" : ", limit " + limit;
-    String version = plan.version.isEmpty() ? "" : ", version " + plan.version;
-    return "lakerace " + Locations.shown(location) + version + ", where " + (filter == null ? "true" : filter) + (runtimeFilter == null ? "" : ", and of joins") + limited + ", tasks " + plan.tasks.size() + ", "
-        + plan.summary;
+    String version = plan().version.isEmpty() ? "" : ", version " + plan().version;
+    return "lakerace " + Locations.shown(location) + version + ", where " + (filter == null ? "true" : filter) + (runtimeFilter == null ? "" : ", and of joins") + limited + ", tasks " + plan().tasks.size() + ", "
+        + plan().summary;
   }
 
   /** Columns whose comparisons mean the same to the engine and to Spark. */
@@ -118,12 +137,12 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
     return new Statistics() {
       @Override
       public OptionalLong sizeInBytes() {
-        return plan.bytes;
+        return isStream ? OptionalLong.empty() : plan().bytes;
       }
 
       @Override
       public OptionalLong numRows() {
-        return plan.rows;
+        return isStream ? OptionalLong.empty() : plan().rows;
       }
     };
   }
@@ -136,7 +155,7 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
   @Override
   public InputPartition[] planInputPartitions() {
     List<InputPartition> parts = new ArrayList<>();
-    for (String part : plan.tasks) {
+    for (String part : plan().tasks) {
       parts.add(new ScanTask(part));
     }
     return parts.toArray(new InputPartition[0]);
@@ -145,8 +164,8 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
   @Override
   public PartitionReaderFactory createReaderFactory() {
     HashMap<String, String> shared = new HashMap<>(options);
-    if (!plan.shared.isEmpty()) {
-      shared.put("task.version", plan.shared);
+    if (!plan().shared.isEmpty()) {
+      shared.put("task.version", plan().shared);
     }
     return new ScanReaders(location, shared, schema);
   }

@@ -30,11 +30,12 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
   /** What metadata tell, where a query wants no more. */
   private MetadataScan metadata;
 
-  ScanSketch(String location, Map<String, String> options, Plan table) {
+  /** {@code schema} has the columns that Spark knows: a version may have more. */
+  ScanSketch(String location, Map<String, String> options, Plan table, StructType schema) {
     this.location = location;
     this.options = options;
     this.table = table;
-    this.schema = table.schema;
+    this.schema = schema;
   }
 
   /** Whether the changes of a table are read, and not its rows: Spark filters those. */

@@ -23,10 +23,11 @@ import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
 import org.apache.spark.sql.types.StructType;
 
 /** A write: its tasks write files, and the driver makes one commit of them. */
-final class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOverwrite, RequiresDistributionAndOrdering, BatchWrite {
+class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOverwrite, RequiresDistributionAndOrdering, BatchWrite {
   private static final String OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode";
   /** Names the rows that an overwrite replaces, as a filter. */
   private static final String REPLACE_WHERE = "replacewhere";
@@ -40,6 +41,8 @@ final class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDyna
   private final boolean choosesMode;
   /** How the rows of an upsert come to its tasks; null until Spark asks. */
   private String distribution;
+  /** Whether it is the write of a micro-batch. */
+  private boolean isStream;
 
   WritePlan(String location, Map<String, String> options, LogicalWriteInfo info, boolean choosesMode, String distribution) {
     this.choosesMode = choosesMode;
@@ -156,6 +159,19 @@ final class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDyna
   }
 
   @Override
+  public StreamingWrite toStreaming() {
+    for (String option : new String[] {"txnAppId", "txnVersion"}) {
+      if (options.containsKey(OptionNames.plain(option))) {
+        throw LakeraceException.usage("option \"" + option + "\": a stream has transactions of its own, by its checkpoint and the numbers of its"
+            + " micro-batches: leave it out");
+      }
+    }
+    isStream = true;
+    options.put("write.stream", "true");
+    return new StreamWrite(this, location, options, schema);
+  }
+
+  @Override
   public String description() {
     return "lakerace " + Locations.shown(location) + (key.length == 0 ? "" : ", upsert by " + String.join(", ", key));
   }
@@ -168,6 +184,10 @@ final class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDyna
     }
     if (distribution == null) {
       distribution = isAsTheyAre() ? "none" : Target.of(location, options).distribution;
+    }
+    if (isStream && distribution.equals("ranges")) {
+      // Ranges take a sample, for which a query with state would run twice.
+      distribution = "hash";
     }
     // The commit is to know what has become of the rows, whatever the table is by then.
     options.put("write.distribution", distribution);
@@ -211,6 +231,11 @@ final class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDyna
 
   @Override
   public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
+    return writers();
+  }
+
+  /** Prepares the target, and makes the writers of its tasks. */
+  final RowWriters writers() {
     try {
       byte[] prepared = Native.prepare(Native.bytes(location), Native.options(options), Native.bytes(schema.json()));
       for (String record : Native.records(prepared)) {

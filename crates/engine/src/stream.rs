@@ -1,0 +1,87 @@
+//! Delta tables as streams: positions between the files that versions add, and scans of the files from one to another.
+
+use lakerace_delta::{ScannedVersion, StreamOptions, StreamPosition, StreamStart, TableScan, TableStream, VersionSpec};
+use lakerace_format::{FieldPaths, ReadRequest};
+use lakerace_io::{Job, Result};
+
+use crate::ReadOptions;
+use crate::delta::open_table;
+use crate::filter::parse_filter;
+
+/// A Delta table that is read as a stream, with the columns of a version.
+pub struct StreamedTable {
+    stream: TableStream,
+    version: ScannedVersion,
+}
+
+impl StreamedTable {
+    /// The table of a name, of this id, with the columns of a version. Sends no request.
+    ///
+    /// # Errors
+    /// `Usage` for a name that is none.
+    pub fn open(
+        name: &str,
+        (table_id, version): (String, ScannedVersion),
+        options: StreamOptions,
+        read: &ReadOptions,
+        job: &Job,
+    ) -> Result<Self> {
+        let table = open_table(name, &read.storage, job)?;
+        Ok(Self { stream: TableStream::new(table, table_id, version.clone(), options)?, version })
+    }
+
+    /// The first position.
+    ///
+    /// # Errors
+    /// `NotFound` for a version or a time that is not there; `Usage` for a text that is neither.
+    pub fn start(&self, version: Option<&str>, timestamp: Option<&str>) -> Result<StreamPosition> {
+        let start = match (version, timestamp) {
+            (None, None) => StreamStart::Snapshot,
+            (Some(text), _) if text.eq_ignore_ascii_case("latest") => StreamStart::Latest,
+            (Some(text), _) | (None, Some(text)) => match (text.parse()?, version) {
+                (VersionSpec::Version(number), Some(_)) => StreamStart::Version(number),
+                (VersionSpec::Timestamp(millis), None) => StreamStart::Timestamp(millis),
+                (VersionSpec::Timestamp(_), _) => {
+                    return Err(lakerace_io::Error::usage(format!("{text:?} is neither a version nor \"latest\"")));
+                }
+                (VersionSpec::Version(_), None) => {
+                    return Err(lakerace_io::Error::usage(format!("{text:?} is no timestamp"))
+                        .advice("write a time such as 2026-11-22T08:30:00Z"));
+                }
+            },
+        };
+        self.stream.start(start)
+    }
+
+    /// The last version of the table.
+    ///
+    /// # Errors
+    /// `Conflict` where another table is at its place.
+    pub fn last_version(&self) -> Result<u64> {
+        self.stream.last_version()
+    }
+
+    /// The position after the files that the options have room for.
+    ///
+    /// # Errors
+    /// As those of [`TableStream::advance`].
+    pub fn advance(&self, from: &StreamPosition) -> Result<StreamPosition> {
+        self.stream.advance(from)
+    }
+
+    /// A scan of the files between two positions, by columns and filter of the options.
+    ///
+    /// # Errors
+    /// As those of [`Self::advance`].
+    pub fn scan(&self, from: &StreamPosition, to: &StreamPosition, read: &ReadOptions) -> Result<TableScan> {
+        let request = ReadRequest {
+            columns: read.columns.clone(),
+            fields: FieldPaths::new(),
+            filter: read.filter.as_deref().map(parse_filter).transpose()?,
+            limit: None,
+            batch_rows: read.batch_rows,
+            version: None,
+        };
+        TableScan::of_files(&self.version, self.stream.files(from, to)?, &request)
+    }
+}

@@ -1,0 +1,171 @@
+package lakerace.spark;
+
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadAllAvailable;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.types.StructType;
+
+/** The rows that versions of a Delta table add, or their changes, micro-batch by micro-batch. */
+final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow {
+  /** Options that streams alone have, in lower case. */
+  private static final List<String> OF_STREAMS =
+      Arrays.asList("maxfilespertrigger", "maxbytespertrigger", "ignorechanges", "ignoredeletes", "skipchangecommits");
+
+  private static final List<String> STARTS = Arrays.asList("startingversion", "startingtimestamp");
+
+  private final String location;
+  private final Map<String, String> options;
+  private final StructType schema;
+  private final StreamLimit limit;
+  /** The version that gives the stream its columns, as tasks need it. */
+  private final String version;
+  /** The last version that is read; null where the stream goes on for ever. */
+  private String last;
+
+  TableStream(String location, Map<String, String> scan, StructType schema) {
+    this.location = location;
+    this.options = new HashMap<>(scan);
+    this.schema = schema;
+    checkOptions();
+    this.limit = new StreamLimit(options);
+    String at = ScanSketch.isFeed(options) ? options.remove("endingversion") : options.remove("at");
+    Map<String, String> opening = new HashMap<>(options);
+    if (at != null) {
+      opening.put("stream.at", at);
+    }
+    String[] opened = ask("open", opening);
+    this.version = opened[0];
+    options.put("stream.version", version);
+    options.put("stream.table_id", opened[1]);
+    options.put("stream.schema", schema.json());
+    options.put("query.columns", String.join(String.valueOf(Native.NAME), schema.fieldNames()));
+    options.put("query.tasks", String.valueOf(Math.max(1, SparkSession.active().sparkContext().defaultParallelism())));
+  }
+
+  /** An error where a query that is no stream has options of streams. */
+  static void checkNoStream(String location, Map<String, String> options) {
+    for (String name : OptionNames.known()) {
+      String lower = OptionNames.plain(name);
+      boolean isOfStreams = OF_STREAMS.contains(lower) || STARTS.contains(lower) && !ScanSketch.isFeed(options);
+      if (isOfStreams && options.containsKey(lower)) {
+        throw LakeraceException.usage(Locations.shown(location) + ": option \"" + name + "\" is for spark.readStream: leave it out"
+            + (STARTS.contains(lower) ? ", or read changes by readChangeFeed" : ""));
+      }
+    }
+  }
+
+  private void checkOptions() {
+    String shown = Locations.shown(location);
+    if (options.containsKey(LakeraceTable.GIVEN_AT)) {
+      throw LakeraceException.usage(shown + ": a stream reads on, and has no version of its own: give startingVersion or startingTimestamp");
+    }
+    if (options.containsKey(LakeraceTable.GIVEN_END)) {
+      throw LakeraceException.usage(shown + ": a stream has no option \"endingVersion\": it ends by trigger(availableNow=True), or reads on");
+    }
+    if (options.keySet().containsAll(STARTS)) {
+      throw LakeraceException.usage(shown + ": two beginnings are named: give one of the options startingVersion and startingTimestamp");
+    }
+    boolean isFeed = ScanSketch.isFeed(options);
+    for (String name : Arrays.asList("ignoreChanges", "ignoreDeletes", "skipChangeCommits")) {
+      if (isFeed && options.containsKey(OptionNames.plain(name))) {
+        throw LakeraceException.usage(shown + ": option \"" + name + "\" leaves changes out, and option \"readChangeFeed\" reads them: give one of them");
+      }
+    }
+    if (isFeed && STARTS.stream().noneMatch(options::containsKey)) {
+      throw LakeraceException.usage(shown + ": a stream of changes begins with a version: give startingVersion, a number or latest, or startingTimestamp");
+    }
+  }
+
+  private String[] ask(String question, Map<String, String> asked) {
+    Map<String, String> all = new HashMap<>(asked);
+    all.put("stream.asks", question);
+    try {
+      return Native.records(Native.stream(Native.bytes(location), Native.options(all)));
+    } catch (NativeException error) {
+      throw error.forSpark();
+    }
+  }
+
+  @Override
+  public Offset initialOffset() {
+    return new StreamPosition(ask("start", options)[0]);
+  }
+
+  @Override
+  public Offset deserializeOffset(String json) {
+    return new StreamPosition(json);
+  }
+
+  @Override
+  public ReadLimit getDefaultReadLimit() {
+    return limit;
+  }
+
+  /** Of {@code Trigger.AvailableNow}: what is committed later is left to the next run. */
+  @Override
+  public void prepareForTriggerAvailableNow() {
+    last = ask("last", options)[0];
+  }
+
+  @Override
+  public Offset latestOffset(Offset from, ReadLimit asked) {
+    Map<String, String> all = new HashMap<>(options);
+    all.put("stream.from", from.json());
+    if (last != null) {
+      all.put("stream.until", last);
+    }
+    if (!(asked instanceof ReadAllAvailable)) {
+      if (limit.files != null) {
+        all.put("stream.max_files", limit.files);
+      }
+      if (limit.bytes != null) {
+        all.put("stream.max_bytes", limit.bytes);
+      }
+    }
+    return new StreamPosition(ask("end", all)[0]);
+  }
+
+  @Override
+  public Offset latestOffset() {
+    throw new UnsupportedOperationException("Spark asks with a limit");
+  }
+
+  @Override
+  public InputPartition[] planInputPartitions(Offset from, Offset to) {
+    Map<String, String> all = new HashMap<>(options);
+    all.put("stream.from", from.json());
+    all.put("stream.to", to.json());
+    return Arrays.stream(ask("tasks", all)).filter(task -> !task.isEmpty()).map(ScanTask::new).toArray(InputPartition[]::new);
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    HashMap<String, String> shared = new HashMap<>(options);
+    shared.keySet().removeIf(name -> name.startsWith("stream."));
+    if (!ScanSketch.isFeed(options)) {
+      shared.put("task.version", version);
+    }
+    return new ScanReaders(location, shared, schema);
+  }
+
+  /** The checkpoint has what has been read. */
+  @Override
+  public void commit(Offset end) {}
+
+  @Override
+  public void stop() {}
+
+  @Override
+  public String toString() {
+    return "lakerace " + Locations.shown(location);
+  }
+}

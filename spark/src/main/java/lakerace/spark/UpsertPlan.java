@@ -1,0 +1,12 @@
+package lakerace.spark;
+
+import java.util.Map;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
+
+/** A write by a key: rows that a stream updates replace those of their key. */
+final class UpsertPlan extends WritePlan implements SupportsStreamingUpdateAsAppend {
+  UpsertPlan(String location, Map<String, String> options, LogicalWriteInfo info, boolean choosesMode, String distribution) {
+    super(location, options, info, choosesMode, distribution);
+  }
+}
