@@ -95,9 +95,71 @@ def test_add_columns(spark: SparkSession, shop: str, tmp_path: Path) -> None:
     refused(spark, f"ALTER TABLE {shop} ADD COLUMN (price INT)", "already exists|ALREADY_EXISTS")
     refused(spark, f"ALTER TABLE {shop} ADD COLUMN (z INT NOT NULL)", "leave NOT NULL out")
     refused(spark, f"ALTER TABLE {shop} ADD COLUMN (z INT FIRST)", "leave FIRST or AFTER out")
-    refused(spark, f"ALTER TABLE {shop} DROP COLUMN text", "DeleteColumn")
-    refused(spark, f"ALTER TABLE {shop} RENAME COLUMN text TO words", "RenameColumn")
-    refused(spark, f"ALTER TABLE {shop} ALTER COLUMN p TYPE BIGINT", "--evolve widen")
+    refused(spark, f"ALTER TABLE {shop} DROP COLUMN text", "columnMapping.mode=name")
+    refused(spark, f"ALTER TABLE {shop} RENAME COLUMN text TO words", "columnMapping.mode=name")
+    refused(spark, f"ALTER TABLE {shop} ALTER COLUMN p TYPE BIGINT", "delta.enableTypeWidening")
+    refused(spark, f"ALTER TABLE {shop} ALTER COLUMN id FIRST", "has no command")
+
+
+def test_columns_by_their_names(spark: SparkSession, shop: str, tmp_path: Path) -> None:
+    """In a table whose files have names of their own, columns are renamed and dropped."""
+    spark.sql(
+        "CREATE TABLE shop.named (id BIGINT, p INT, text STRING, n INT) PARTITIONED BY (p)"
+        " TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true')"
+    )
+    name, folder = "shop.named", tmp_path / "named"
+    spark.sql(f"INSERT INTO {name} VALUES (1, 0, 'a', 10), (2, 1, 'b', 20)")
+    spark.sql(f"ALTER TABLE {name} RENAME COLUMN text TO words")
+    assert last_entry(folder)["operation"] == "RENAME COLUMN"
+    assert spark.sql(f"SELECT words FROM {name} WHERE id = 2").collect()[0][0] == "b"
+    spark.sql(f"ALTER TABLE {name} ALTER COLUMN n TYPE BIGINT")
+    spark.sql(f"INSERT INTO {name} VALUES (3, 1, 'c', {1 << 40})")
+    assert rows(spark, name) == [(1, 0, "a", 10), (2, 1, "b", 20), (3, 1, "c", 1 << 40)]
+    spark.sql(f"ALTER TABLE {name} DROP COLUMN words")
+    assert last_entry(folder)["operation"] == "DROP COLUMNS"
+    # A column of that name is a new one.
+    spark.sql(f"ALTER TABLE {name} ADD COLUMN (words STRING)")
+    assert rows(spark, name) == [(1, 0, 10, None), (2, 1, 20, None), (3, 1, 1 << 40, None)]
+    refused(spark, f"ALTER TABLE {name} DROP COLUMN p", "divided by the column")
+    refused(spark, f"ALTER TABLE {name} RENAME COLUMN id TO N", "already exists|ALREADY_EXISTS|has a column")
+    refused(spark, f"ALTER TABLE {name} ALTER COLUMN n TYPE INT", "does not become|CANNOT_UPDATE|NOT_SUPPORTED_CHANGE")
+    refused(spark, f"ALTER TABLE {name} DROP COLUMN missing", "(?i)missing")
+    assert [row[0] for row in spark.sql(f"SELECT n FROM {name} WHERE n > 15 ORDER BY n").collect()] == [20, 1 << 40]
+
+
+def test_replaced_tables(spark: SparkSession, shop: str, tmp_path: Path) -> None:
+    before = len(list((tmp_path / "t" / "_delta_log").glob("*.json")))
+    # Its own rows are read before they go.
+    spark.sql(
+        f"CREATE OR REPLACE TABLE {shop} PARTITIONED BY (p) AS SELECT id, p, upper(text) AS text FROM {shop} WHERE p = 1"
+    )
+    assert rows(spark, shop) == [(n, p, text.upper()) for n, p, text in ROWS if p == 1]
+    assert len(list((tmp_path / "t" / "_delta_log").glob("*.json"))) == before + 1
+    frame = spark.createDataFrame([(7, 1, "seven")], "id bigint, p int, text string")
+    frame.write.format("lakerace").partitionBy("p").mode("overwrite").saveAsTable(shop)
+    assert rows(spark, shop) == [(7, 1, "seven")]
+    frame.write.format("lakerace").mode("append").saveAsTable(shop)
+    assert rows(spark, shop) == [(7, 1, "seven")] * 2
+    with pytest.raises(Exception, match=r"already exists|ALREADY_EXISTS"):
+        frame.write.format("lakerace").saveAsTable(shop)
+    frame.write.format("lakerace").mode("ignore").saveAsTable(shop)
+    frame.write.format("lakerace").mode("overwrite").saveAsTable("shop.made")
+    assert rows(spark, "shop.made") == [(7, 1, "seven")]
+    # What fails leaves the rows as they are.
+    failing = f"REPLACE TABLE {shop} PARTITIONED BY (p) AS SELECT id, p, raise_error('no') AS text FROM {shop}"
+    refused(spark, failing, "no")
+    for columns, told in (
+        ("id, text", "it has the columns"),
+        ("id, p, CAST(text AS BINARY) AS text", "it has the columns"),
+    ):
+        refused(spark, f"CREATE OR REPLACE TABLE {shop} AS SELECT {columns} FROM {shop}", told)
+    refused(spark, f"CREATE OR REPLACE TABLE {shop} AS SELECT id, p, text FROM {shop}", "it is partitioned by")
+    assert rows(spark, shop) == [(7, 1, "seven")] * 2
+    spark.sql(f"REPLACE TABLE {shop} (id BIGINT, p INT, text STRING) PARTITIONED BY (p)")
+    assert rows(spark, shop) == []
+    refused(spark, "REPLACE TABLE shop.nothing (id BIGINT)", "(?i)not.?found|cannot be found")
+    spark.sql("CREATE OR REPLACE TABLE shop.nothing (id BIGINT)")
+    assert rows(spark, "shop.nothing") == []
 
 
 def test_properties_and_comments(spark: SparkSession, shop: str, tmp_path: Path) -> None:

@@ -35,6 +35,12 @@ fn places_of(command: &Command) -> Option<(&StoreArgs, DurabilityLevel, JobPlace
             let places = with_output(places.reads(&args.source), args.output.as_deref());
             (&args.input.store, args.durability.durability, places)
         }
+        Command::Diff(args) => {
+            let places = with_output(places.reads(&args.first).reads(&args.second), args.output.as_deref());
+            (&args.input.store, args.durability.durability, places)
+        }
+        // Its locations stand in the query, which Python takes apart.
+        Command::Sql(_) => return None,
         Command::Upsert(args) => {
             let places = places.changes_table(&args.table).reads(&args.source);
             (&args.input.store, args.durability.durability, places)

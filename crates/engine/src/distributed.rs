@@ -245,7 +245,7 @@ pub fn upsert_part(
 }
 
 /// Makes the parts of an upsert the table's, in one commit. Nothing changes where the table has the transaction already.
-#[allow(clippy::too_many_arguments)]
+#[expect(clippy::too_many_arguments, reason = "a job, its store and its table beside what is committed")]
 pub fn commit_upsert(
     name: &str,
     version: u64,

@@ -4,10 +4,9 @@ use lakerace::option::parse_choice;
 use lakerace::{
     BatchRows, ColumnUnion, CompactOptions, Compression, CopyOptions, CsvOptions, DeleteOptions, DiffOptions, Error,
     Evolve, Job, JobOptions, JobPlaces, LoadOptions, MergeOperator, MinSeekSize, OnBadRow, OnDuplicate, OrcOptions,
-    PARQUET,
-    ParquetOptions, RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions, TimestampUnit,
-    TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions, VerifyOptions, WriteMode, WriteOptions,
-    parse_bytes, parse_duration,
+    PARQUET, ParquetOptions, RangeOptions, ReadOptions, Result, RowOptions, Since, StorageOptions, SyncOptions,
+    TimestampUnit, TpchFormat, TpchOptions, TpchScale, UpsertOptions, VacuumOptions, VerifyOptions, WriteMode,
+    WriteOptions, parse_bytes, parse_duration,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};

@@ -9,11 +9,34 @@ use crate::arrow_type::arrow_schema_of_table;
 use crate::settings::Settings;
 
 /// Changes a table, and says which version that has made; empty where the table was so already. `changes` is an object of JSON whose names
-/// are `set.PROPERTY`, `unset.PROPERTY`, `comment.COLUMN` and `add_columns`, a schema of Spark's.
+/// are `set.PROPERTY`, `unset.PROPERTY`, `comment.COLUMN`, `rename.COLUMN`, `drop.COLUMN`, and `add_columns` and `types`, schemas of Spark's.
 pub(crate) fn alter(location: &str, options: &str, changes: &str) -> Result<String> {
     let settings = Settings::parse(options)?;
-    let altered = lakerace::alter(location, &alter_options(changes)?, &settings.storage(), &settings.job()?)?;
+    let changes = alter_options(changes)?;
+    check_features(location, &changes, &settings)?;
+    let altered = lakerace::alter(location, &changes, &settings.storage(), &settings.job()?)?;
     Ok(altered.version.map(|version| version.to_string()).unwrap_or_default())
+}
+
+/// Refuses changes by which a table would demand a feature of its readers that no statement has asked for, as delta-spark does.
+fn check_features(location: &str, changes: &AlterOptions, settings: &Settings) -> Result<()> {
+    if changes.rename_columns.is_empty() && changes.drop_columns.is_empty() && changes.column_types.is_empty() {
+        return Ok(());
+    }
+    let trial = AlterOptions { dry_run: true, ..changes.clone() };
+    let planned = lakerace::alter(location, &trial, &settings.storage(), &settings.job()?)?;
+    let properties =
+        [("columnMapping", "delta.columnMapping.mode=name"), ("typeWidening", "delta.enableTypeWidening=true")];
+    let missing = properties.iter().find(|(feature, _)| planned.features_added.iter().any(|added| added == feature));
+    match missing {
+        None => Ok(()),
+        Some((feature, property)) => {
+            let message = format!("the table's readers would need the feature {feature}, which it does not have");
+            Err(Error::unsupported(message).advice(format!(
+                "make the table with the property {property}, or change it by `lakerace alter` or lakerace.Table.alter, which add the feature"
+            )))
+        }
+    }
 }
 
 fn alter_options(changes: &str) -> Result<AlterOptions> {
@@ -26,6 +49,13 @@ fn alter_options(changes: &str) -> Result<AlterOptions> {
             Some(("set", property)) => drop(options.set.insert(property.to_owned(), value)),
             Some(("unset", property)) => options.unset.push(property.to_owned()),
             Some(("comment", column)) => drop(options.comments.insert(column.to_owned(), value)),
+            Some(("rename", column)) => drop(options.rename_columns.insert(column.to_owned(), value)),
+            Some(("drop", column)) => options.drop_columns.push(column.to_owned()),
+            _ if name == "types" => {
+                let schema = arrow_schema_of_table(&value)?;
+                let types = schema.fields().iter().map(|field| (field.name().clone(), field.data_type().clone()));
+                options.column_types = types.collect();
+            }
             _ if name == "add_columns" => {
                 let schema = arrow_schema_of_table(&value)?;
                 options.add_columns = schema.fields().iter().map(|field| Field::clone(field)).collect();

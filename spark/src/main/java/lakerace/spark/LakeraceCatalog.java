@@ -158,8 +158,12 @@ public final class LakeraceCatalog implements StagingTableCatalog {
   @SuppressWarnings("deprecation")
   @Override
   public StagedTable stageReplace(Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties) {
-    throw LakeraceException.unsupported(Locations.shown(location(table)) + ": lakerace does not replace tables: INSERT OVERWRITE replaces the rows"
-        + " of one, and writeTo(...).overwritePartitions() those of partitions; a table of other columns takes another name").forAnalysis();
+    checkDeclared(table, properties);
+    try {
+      return new ReplacedTable((DeltaTable) load(table, null), schema, partitions, properties);
+    } catch (NoSuchTableException error) {
+      throw LakeraceException.<RuntimeException>rethrown(error);
+    }
   }
 
   @SuppressWarnings("deprecation")
@@ -175,10 +179,6 @@ public final class LakeraceCatalog implements StagingTableCatalog {
   private LakeraceTable made(Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties)
       throws TableAlreadyExistsException {
     String location = location(table);
-    if (properties.containsKey("location")) {
-      throw LakeraceException.unsupported("a table is where its name says: leave LOCATION out, and name it " + name + ".`"
-          + properties.get("location") + "`").forAnalysis();
-    }
     checkDeclared(table, properties);
     Map<String, String> all = Locations.resolved(location, options);
     if (Target.of(location, all).version != null) {
@@ -208,6 +208,10 @@ public final class LakeraceCatalog implements StagingTableCatalog {
 
   /** Says no where {@code USING} or {@code OPTIONS} ask for what a Delta table is not. */
   private void checkDeclared(Identifier table, Map<String, String> properties) {
+    if (properties.containsKey(PROP_LOCATION)) {
+      throw LakeraceException.unsupported("a table is where its name says: leave LOCATION out, and name it " + name + ".`"
+          + properties.get(PROP_LOCATION) + "`").forAnalysis();
+    }
     String provider = properties.get(PROP_PROVIDER);
     boolean isOwn = provider == null || provider.equalsIgnoreCase("lakerace") || provider.equalsIgnoreCase("delta");
     if (!isOwn && !isDefaultOfWriter(provider)) {

@@ -11,6 +11,7 @@ final class TableChanges {
   private final String location;
   private final Map<String, String> changes = new TreeMap<>();
   private StructType added = new StructType();
+  private StructType types = new StructType();
 
   TableChanges(String location, TableChange... all) {
     this.location = location;
@@ -20,9 +21,15 @@ final class TableChanges {
     if (added.length() > 0) {
       changes.put("add_columns", CharVarcharUtils.replaceCharVarcharWithStringInSchema(added).json());
     }
+    if (types.length() > 0) {
+      changes.put("types", types.json());
+    }
   }
 
-  /** The changes by their names: {@code set.PROPERTY}, {@code unset.PROPERTY}, {@code comment.COLUMN} and {@code add_columns}, a schema. */
+  /**
+   * The changes by their names: {@code set.PROPERTY}, {@code unset.PROPERTY}, {@code comment.COLUMN}, {@code rename.COLUMN}, {@code drop.COLUMN}, and
+   * {@code add_columns} and {@code types}, which are schemas.
+   */
   Map<String, String> named() {
     return changes;
   }
@@ -40,7 +47,13 @@ final class TableChanges {
       TableChange.UpdateColumnComment comment = (TableChange.UpdateColumnComment) change;
       changes.put("comment." + column(comment.fieldNames()), comment.newComment());
     } else if (change instanceof TableChange.UpdateColumnType) {
-      throw refused("`lakerace copy` and `lakerace upsert` with --evolve widen make numbers as wide as those of their rows");
+      TableChange.UpdateColumnType update = (TableChange.UpdateColumnType) change;
+      types = types.add(column(update.fieldNames()), update.newDataType(), true);
+    } else if (change instanceof TableChange.RenameColumn) {
+      TableChange.RenameColumn rename = (TableChange.RenameColumn) change;
+      changes.put("rename." + column(rename.fieldNames()), rename.newName());
+    } else if (change instanceof TableChange.DeleteColumn) {
+      changes.put("drop." + column(((TableChange.DeleteColumn) change).fieldNames()), "");
     } else {
       throw refused("lakerace has no command for it (" + change.getClass().getSimpleName() + "): delta-spark has");
     }

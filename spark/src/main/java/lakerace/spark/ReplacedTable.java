@@ -1,0 +1,76 @@
+package lakerace.spark;
+
+import java.util.Arrays;
+import java.util.Map;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A table whose rows {@code REPLACE TABLE} or {@code saveAsTable} in the mode overwrite replaces, in one commit. Its columns and partitions are those that it has.
+ */
+final class ReplacedTable extends LakeraceTable implements StagedTable {
+  private final DeltaTable table;
+  private boolean isWritten;
+
+  /** An error where the new table is another one than the rows of the old one can make place for. */
+  ReplacedTable(DeltaTable table, StructType schema, Transform[] partitioning, Map<String, String> properties) {
+    super(table);
+    this.table = table;
+    checkColumns(schema);
+    String[] wanted = columnsOf(partitioning);
+    String[] known = columnsOf(table.partitioning());
+    if (!Arrays.equals(wanted, known)) {
+      throw refused("it is partitioned by (" + String.join(", ", known) + "), and the new one by (" + String.join(", ", wanted) + ")");
+    }
+    Map<String, String> logged = table.loggedProperties();
+    properties.forEach((name, value) -> {
+      if (!LakeraceCatalog.OF_SPARK.contains(name) && !value.equals(logged.get(name))) {
+        throw refused("its property " + name + " is " + logged.getOrDefault(name, "not set") + ", and that of the new one " + value);
+      }
+    });
+  }
+
+  private void checkColumns(StructType schema) {
+    StructField[] known = table.schema().fields();
+    StructField[] wanted = schema.fields();
+    boolean isSame = known.length == wanted.length;
+    for (int at = 0; isSame && at < known.length; at++) {
+      DataType before = known[at].dataType();
+      // What is never null stays so, and a new promise is none that the table keeps.
+      isSame = known[at].name().equals(wanted[at].name()) && before.catalogString().equals(wanted[at].dataType().catalogString())
+          && (wanted[at].nullable() || !known[at].nullable())
+          && (!wanted[at].getComment().isDefined() || wanted[at].getComment().equals(known[at].getComment()));
+    }
+    if (!isSame) {
+      throw refused("it has the columns " + table.schema().toDDL() + ", and the new one " + schema.toDDL());
+    }
+  }
+
+  private RuntimeException refused(String difference) {
+    return LakeraceException.unsupported(Locations.shown(location) + ": a table is replaced by one of the same columns, partitions and properties: " + difference
+        + ": ALTER TABLE changes them, DROP TABLE makes room for another table, and another name needs no room").forAnalysis();
+  }
+
+  @Override
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    isWritten = true;
+    return ((WritePlan) super.newWriteBuilder(info)).truncate();
+  }
+
+  /** The rows of {@code AS SELECT} have been committed by their write. Without them the table is empty. */
+  @Override
+  public void commitStagedChanges() {
+    if (!isWritten) {
+      table.truncateTable();
+    }
+  }
+
+  /** The table is as it was until the commit. */
+  @Override
+  public void abortStagedChanges() {}
+}
