@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use lakerace_delta::{
-    Changed, CompactOptions, OnDuplicate, PartKeys, Table, UpsertOptions, UpsertPart, VersionSpec, WriteMode,
-    commit_upsert, compact, discard_files, files_per_key, is_divisible, upsert_part,
+    AppTransaction, Changed, CompactOptions, OnDuplicate, PartKeys, Table, UpsertOptions, UpsertPart, VersionSpec,
+    WriteMode, commit_upsert, compact, discard_files, files_per_key, has_transaction, is_divisible, upsert_part,
 };
 use lakerace_format::Batches;
 use lakerace_io::object_store::memory::InMemory;
@@ -36,7 +36,7 @@ fn divided(rows: &[(i64, String)], count: i64) -> Vec<Vec<(i64, String)>> {
 }
 
 fn commit(table: &Table, version: u64, parts: Vec<UpsertPart>) -> Result<Changed> {
-    commit_upsert(table, version, parts, PartKeys::Own, &options())
+    commit_upsert(table, version, parts, PartKeys::Own, &options(), None)
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn other_writers_meanwhile_lose_nothing() {
         // New rows, rows that are gone, and a row that is written by both.
         put(&table, &rows([10, 60, 149, 200], "theirs")).unwrap();
         lakerace_delta::delete(&table, &less("id", 5)).unwrap();
-        commit_upsert(&table, 0, parts, PartKeys::Own, &options).unwrap();
+        commit_upsert(&table, 0, parts, PartKeys::Own, &options, None).unwrap();
         let mut expected: Model = rows(5..100, "base").into_iter().chain(rows([10, 60, 149, 200], "theirs")).collect();
         if key.len() == 1 {
             expected.extend(rows(50..150, "mine"));
@@ -113,14 +113,38 @@ fn a_key_of_two_parts_is_an_error_where_nobody_has_divided_the_rows() {
     for memory_bytes in [8 << 20, 512 << 10] {
         let options = UpsertOptions { memory_bytes, ..options() };
         let parts = [rows(0..30_000, "one"), rows(29_999..50_000, "two")].map(|rows| part(&table, 0, &rows).unwrap());
-        let error = commit_upsert(&table, 0, parts.into(), PartKeys::Unknown, &options).unwrap_err();
+        let error = commit_upsert(&table, 0, parts.into(), PartKeys::Unknown, &options, None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(error.to_string().contains("29999"), "{error}");
         assert_eq!(names(&inner), before);
     }
     let parts = [rows(50..150, "one"), rows(150..200, "two"), vec![]].map(|rows| part(&table, 0, &rows).unwrap());
-    let changed = commit_upsert(&table, 0, parts.into(), PartKeys::Unknown, &options()).unwrap();
+    let changed = commit_upsert(&table, 0, parts.into(), PartKeys::Unknown, &options(), None).unwrap();
     assert_eq!((changed.written.rows, changed.hidden), (150, 50));
+}
+
+#[test]
+fn a_transaction_takes_effect_once() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    write(&table, WriteMode::Error, batch(&rows(0..10, "base")), &[], &[]);
+    let transaction = |number| AppTransaction { name: "job".to_owned(), number };
+    let upsert = |version, text: &str, number| {
+        let parts = vec![part(&table, version, &rows(5..15, text)).unwrap()];
+        let transaction = transaction(number);
+        commit_upsert(&table, version, parts, PartKeys::Own, &options(), Some(&transaction)).unwrap()
+    };
+    assert_eq!(upsert(0, "first", 3).written.version, Some(1));
+    let before = names(&inner);
+    for number in [3, 2] {
+        assert_eq!(upsert(1, "again", number), Changed::default());
+        assert_eq!(names(&inner), before);
+    }
+    assert!(has_transaction(&table, &transaction(3)).unwrap());
+    assert_eq!(upsert(1, "next", 4).written.version, Some(2));
+    let mut expected: Model = rows(0..5, "base").into_iter().collect();
+    expected.extend(rows(5..15, "next"));
+    assert_eq!(read(&table), expected);
 }
 
 #[test]

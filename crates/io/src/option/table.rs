@@ -198,7 +198,7 @@ options! {
     /// A column's wider type.
     TYPE = new("type", Pairs, "alter").keyword("types");
     /// A column's comment.
-    COMMENT = new("comment", Pairs, "alter").keyword("comments");
+    COLUMN_COMMENT = new("column_comment", Pairs, "alter").flag("comment").keyword("comments");
     /// A condition that every row of a table is to fulfil.
     CONSTRAINT = new("constraint", Pairs, "alter").keyword("constraints");
     /// The size of new files.
