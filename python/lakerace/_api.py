@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from lakerace import _lakerace
 from lakerace._filter import with_parameters
 from lakerace._job import with_job
+from lakerace._progress import progress_shown
 from lakerace._scan import Scan
 from lakerace._sources import is_file, native_source, stored_file
 
@@ -133,6 +134,7 @@ def scan(
     timestamp_unit: TimestampUnit | None = None,
     union_columns: bool | None = None,
     pickle_credentials: bool = True,
+    progress: bool = False,
 ) -> Scan:
     """Plans a read of a file, a folder or a glob. Metadata is read now, data when the scan is consumed.
 
@@ -178,14 +180,16 @@ def scan(
             lacks a column. Without it, such files are an error.
         pickle_credentials: Whether a pickle of the scan and of its :meth:`Scan.tasks` holds the credentials of
             `storage_options`. Without them, the process that opens it takes those of its own environment.
+        progress: Shows rows and bytes on a terminal or in a notebook while all rows are taken: by :meth:`Scan.to_arrow`,
+            :meth:`Scan.to_polars`, :meth:`Scan.to_pandas`, :meth:`Scan.count` and :meth:`Scan.checksum`.
 
     Raises:
         NotFoundError: The location or a column does not exist.
         CorruptDataError: The metadata is damaged.
         UsageError: An option or the expression is wrong.
     """
-    options = _options(locals(), "location", "pickle_credentials")
-    return Scan(os.fspath(location), options, pickle_credentials=pickle_credentials)
+    options = _options(locals(), "location", "pickle_credentials", "progress")
+    return Scan(os.fspath(location), options, pickle_credentials=pickle_credentials, progress=progress)
 
 
 def copy(
@@ -247,6 +251,7 @@ def copy(
     union_columns: bool | None = None,
     output_delimiter: str | None = None,
     output_header: bool | None = None,
+    progress: bool = False,
 ) -> CopyResult:
     """Copies a location or an Arrow stream to a file or folder: all of it appears there, or nothing.
 
@@ -303,6 +308,7 @@ def copy(
             folders are synced; `"normal"`, the end of the process, as the system writes them in its own time.
         output_delimiter: CSV: between fields of the target; the source's by default.
         output_header: CSV: whether the target's first line names the columns.
+        progress: Shows rows and bytes on a terminal or in a notebook while the copy runs.
 
     The other arguments are those of :func:`scan`. Ctrl-C ends the copy within a second and leaves nothing behind.
 
@@ -314,21 +320,22 @@ def copy(
     key = [key] if isinstance(key, str) else key
     dead_letter = None if dead_letter is None else os.fspath(dead_letter)
     overlap = None if overlap is None else str(overlap)
-    options = _options(locals(), "source", "target")
+    options = _options(locals(), "source", "target", "progress")
     made: dict[str, Any]
-    if is_file(source):
-        if resume or since is not None:
-            raise _usage("resume and since: only a location can be read again")
-        with stored_file(source, format) as path:
-            made = _lakerace.copy(path, os.fspath(target), with_job(options))
-    elif isinstance(source, (str, os.PathLike)):
-        made = _lakerace.copy(os.fspath(source), os.fspath(target), with_job(options))
-    else:
-        given = [name for name in _READ_OPTIONS if options.get(name) is not None]
-        if given:
-            names = ", ".join(given)
-            raise _usage(f"{names}: only a location can be read with these; {type(source).__name__} is a stream")
-        made = _lakerace.copy(native_source(source), os.fspath(target), with_job(options))
+    with progress_shown(progress):
+        if is_file(source):
+            if resume or since is not None:
+                raise _usage("resume and since: only a location can be read again")
+            with stored_file(source, format) as path:
+                made = _lakerace.copy(path, os.fspath(target), with_job(options))
+        elif isinstance(source, (str, os.PathLike)):
+            made = _lakerace.copy(os.fspath(source), os.fspath(target), with_job(options))
+        else:
+            given = [name for name in _READ_OPTIONS if options.get(name) is not None]
+            if given:
+                names = ", ".join(given)
+                raise _usage(f"{names}: only a location can be read with these; {type(source).__name__} is a stream")
+            made = _lakerace.copy(native_source(source), os.fspath(target), with_job(options))
     made["requests"] = Requests(**made["requests"])
     copied = CopyResult(**made)
     if not auto_compact or copied.version is None:

@@ -24,6 +24,11 @@ def job_scope(job: _lakerace.Job) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
+def current_job() -> _lakerace.Job | None:
+    """The job of this context."""
+    return _CURRENT.get()
+
+
 def with_job(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options for a native call, with the job of this context."""
     job = _CURRENT.get()

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from lakerace import _lakerace
 from lakerace._errors import UsageError
-from lakerace._job import with_job
+from lakerace._job import current_job, with_job
 from lakerace._packages import needed
+from lakerace._progress import progress_shown
 from lakerace._readable import ReadableRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     import pandas
     import polars
@@ -145,16 +147,24 @@ class Scan(ReadableRows):
     (`AWS_*`). Credentials of the environment are never in a pickle.
     """
 
-    __slots__ = ("_location", "_native", "_options", "_part", "_pickle_credentials")
+    __slots__ = ("_job", "_location", "_native", "_options", "_part", "_pickle_credentials")
 
     def __init__(
-        self, location: str, options: Mapping[str, object], part: str | None = None, pickle_credentials: bool = True
+        self,
+        location: str,
+        options: Mapping[str, object],
+        part: str | None = None,
+        pickle_credentials: bool = True,
+        progress: bool = False,
     ) -> None:
         self._location = location
         self._options = dict(options)
         self._part = part
         self._pickle_credentials = pickle_credentials
-        self._native = _lakerace.Scan(location, with_job(self._options), part)
+        # Progress is that of a job.
+        self._job = (current_job() or _lakerace.Job()) if progress else None
+        given = with_job(self._options) if self._job is None else {**self._options, "job": self._job}
+        self._native = _lakerace.Scan(location, given, part)
 
     def __reduce__(self) -> tuple[object, ...]:
         options = self._options if self._pickle_credentials else _without_credentials(self._options)
@@ -192,12 +202,14 @@ class Scan(ReadableRows):
 
     def count(self) -> int:
         """The number of rows; from metadata alone where that is exact."""
-        return self._native.count()
+        with self._progress():
+            return self._native.count()
 
     def checksum(self) -> str:
         """A checksum of the rows, 32 hexadecimal digits: the same for the same multiset of rows, whatever their
         order, file format or batch size."""
-        return self._native.checksum()[1]
+        with self._progress():
+            return self._native.checksum()[1]
 
     def report(self) -> dict[str, Any]:
         """What the scan has cost since it was opened: `rows`, `bad_rows` (those left out or given nulls by
@@ -296,4 +308,8 @@ class Scan(ReadableRows):
 
     def _consume(self, consumer: Callable[[Any], _T]) -> _T:
         stream = self._native.stream()
-        return raise_own(stream, lambda: consumer(_Once(stream)))
+        with self._progress():
+            return raise_own(stream, lambda: consumer(_Once(stream)))
+
+    def _progress(self) -> AbstractContextManager[None]:
+        return progress_shown(self._job is not None, self._job)

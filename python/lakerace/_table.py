@@ -13,6 +13,7 @@ from lakerace._api import Requests, scan, schema
 from lakerace._errors import Error
 from lakerace._filter import with_parameters
 from lakerace._job import with_job
+from lakerace._progress import progress_shown
 from lakerace._readable import ReadableRows
 from lakerace._scan import Scan
 from lakerace._sources import native_source
@@ -81,6 +82,7 @@ class Table(ReadableRows):
         enable_deletion_vectors: bool = False,
         partition_by: str | Sequence[str] | None = None,
         table_properties: Mapping[str, str] | None = None,
+        progress: bool = False,
     ) -> Changed:
         """Inserts rows, or replaces those of the table that have their key. Files are rewritten only where the table
         has no deletion vectors.
@@ -112,6 +114,7 @@ class Table(ReadableRows):
                 them without it.
             partition_by: Columns by which the files of a table that the upsert makes are divided.
             table_properties: Properties of a table that the upsert makes, beside the key.
+            progress: Shows rows and bytes on a terminal or in a notebook while the upsert runs.
 
         Raises:
             ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
@@ -124,7 +127,8 @@ class Table(ReadableRows):
         options |= {"evolve": _names(evolve), "io": io, "durability": durability}
         options |= {"enable_deletion_vectors": enable_deletion_vectors}
         options |= {"partition_by": _names(partition_by), "table_properties": dict(table_properties or {})}
-        changed = _changed(_lakerace.upsert(self._name, native_source(source), with_job(options)))
+        with progress_shown(progress):
+            changed = _changed(_lakerace.upsert(self._name, native_source(source), with_job(options)))
         if not auto_compact or changed.version is None:
             return changed
         return changed._replace(compacted=compacted_behind(self, threads=threads, io=io, durability=durability))

@@ -90,6 +90,7 @@ LACKS: list[tuple[str, set[str], str]] = [
 #: What the command lacks: keywords of Python, the jobs that have them, and the reason. Positional arguments are those of the command.
 OWN: list[tuple[str, set[str], str]] = [
     ("pickle_credentials", {"scan"}, "a pickle is Python's"),
+    ("progress", {"copy", "scan", "upsert"}, "the command shows it on a terminal"),
     ("params", {"sql"}, "the shell puts values into the query"),
     ("key", TABLE - {"verify"} | {"compact"}, "a table is opened with its key for all of its jobs"),
     (
