@@ -70,7 +70,9 @@ def sql(
         ModuleNotFoundError: duckdb or pyarrow is not installed.
     """
     job = _lakerace.Job()
-    return SqlRows._asked(query, relations, params, _limits(memory_limit, threads, storage_options), job)
+    rows = SqlRows._asked(query, relations, params, _limits(memory_limit, threads, storage_options), job)
+    job.warn()
+    return rows
 
 
 def _limits(

@@ -3,10 +3,12 @@
 use std::sync::Mutex;
 
 use lakerace::{Clock, Job, JobOptions, Prices};
+use lakerace_io::option::Door;
 use lakerace_io::wait::lock;
+use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning};
 use pyo3::prelude::*;
 
-use crate::{convert, jobs};
+use crate::convert;
 
 /// One bill, one cancellation and one progress for all calls that are given it as `job`.
 #[pyclass(frozen, name = "Job", module = "lakerace._lakerace")]
@@ -81,6 +83,16 @@ impl SharedJob {
 
     /// Gives what the user should know to Python's warnings.
     fn warn(&self, py: Python<'_>) -> PyResult<()> {
-        jobs::warn(py, &self.job)
+        warn(py, &self.job)
     }
+}
+
+/// Gives what the user should know to Python's warnings.
+pub(crate) fn warn(py: Python<'_>, job: &Job) -> PyResult<()> {
+    for warning in job.warnings() {
+        let text = std::ffi::CString::new(Door::Python.show(&warning).into_owned())
+            .map_err(|_| PyRuntimeError::new_err("a warning holds a null byte"))?;
+        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
+    }
+    Ok(())
 }

@@ -4,12 +4,12 @@ use lakerace::{
     Batches, Clock, CopyOptions, FileIo, Job, JobPlaces, Prices, RangeOptions, SourceRows, UpsertOptions, Written,
 };
 use lakerace_io::option::Door;
-use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
 use crate::foreign_stream::import;
+use crate::job::warn;
 use crate::options::Keywords;
 use crate::scan::Scan;
 use crate::{convert, interrupt};
@@ -95,16 +95,6 @@ pub(crate) fn sync(py: Python<'_>, table: String, target: String, options: Bound
     let report = clock.report(synced.upserted + synced.deleted, &job, &Prices::default());
     warn(py, &job)?;
     convert::to_python(py, &Synced { report, synced })
-}
-
-/// Gives what the user should know to Python's warnings.
-pub(crate) fn warn(py: Python<'_>, job: &Job) -> PyResult<()> {
-    for warning in job.warnings() {
-        let text = std::ffi::CString::new(Door::Python.show(&warning).into_owned())
-            .map_err(|_| PyRuntimeError::new_err("a warning holds a null byte"))?;
-        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
-    }
-    Ok(())
 }
 
 /// What an upsert or a delete did and what it cost.

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
-use crate::jobs::warn;
+use crate::job::warn;
 use crate::options::Keywords;
 use crate::stream::Stream;
 use crate::{convert, interrupt};
