@@ -291,7 +291,7 @@ def copy(
         file_bytes: Folders and tables: bytes of each file, about; the first may have twice as many.
         memory_limit: Delta, tables with a key: bytes of rows that are put in its order in memory at once; 512 MiB by
             default.
-        partition_by: Delta: columns by which the files of a new table are divided.
+        partition_by: Delta and folders of files: columns by which files are divided, in folders such as `year=2024/`.
         table_properties: Delta: properties of a new table, such as `{"lakerace.primaryKey": "id"}`.
         evolve: Delta: what may change of the schema of a table that exists: `"add"` (columns that it lacks), `"widen"`
             (types of numbers, where the table allows it by `delta.enableTypeWidening`), or both.

@@ -387,7 +387,7 @@ pub(crate) struct WriteArgs {
     /// Delta, tables with a key: bytes of rows that are put in its order in memory at once. Default: 512 MiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
-    /// Delta: columns by which the files of a new table are divided.
+    /// Delta and folders of files: columns by which files are divided, in folders such as `year=2024/`.
     #[arg(long, value_name = "A,B")]
     pub(crate) partition_by: Option<CommaList>,
     /// Delta: let the schema of a table follow the rows: new columns, and numbers that become wider; both as `add,widen`.

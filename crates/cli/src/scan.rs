@@ -108,7 +108,7 @@ impl RowTarget<'_> {
         let target = self.file();
         let ending = target.and_then(|target| target.rsplit_once('.')).map(|(_, ending)| ending.to_ascii_lowercase());
         let ending = ending.unwrap_or_default();
-        if let (Some(target), "gz" | "zst") = (target, ending.as_str()) {
+        if let (Some(target), "gz" | "zst" | "zstd" | "bz2" | "xz" | "zip") = (target, ending.as_str()) {
             return Err(Error::usage(format!("scan does not write .{ending} files"))
                 .at(target)
                 .advice("use `lakerace copy`, which packs by the ending"));

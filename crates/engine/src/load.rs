@@ -12,7 +12,7 @@ use lakerace_database::BatchRows;
 use lakerace_format::{Batches, Sink, Written};
 use lakerace_io::freed_memory::ReturnedSoon;
 use lakerace_io::option::{
-    ALLOW_NARROWING, BATCH_ROWS, Choice, DEAD_LETTER, KEY, MODE, RESUME, TABLE_PROPERTY, VERIFY,
+    ALLOW_NARROWING, BATCH_ROWS, Choice, DEAD_LETTER, KEY, MODE, PARTITION_BY, RESUME, TABLE_PROPERTY, VERIFY,
 };
 use lakerace_io::wait::CANCEL_POLL;
 use lakerace_io::{Error, Job, Result};
@@ -110,6 +110,12 @@ pub(crate) fn run(
     }
     let keeps_memory = matches!(target.kind(), Place::Files | Place::Stream);
     let _returned = (!keeps_memory).then(ReturnedSoon::new);
+    if load.verify && target.kind() == Place::Files && !options.partition_by.is_empty() {
+        let message = format!("{VERIFY}: names of folders do not tell the types of their values ({PARTITION_BY})");
+        return Err(Error::unsupported(message)
+            .at(target.place())
+            .advice("leave one of them out, or put delta: before the folder of a new table"));
+    }
     let proof = load.verify.then(|| Proof::begin(&target, &batches, options, job)).transpose()?;
     let on_rejected = proof.as_ref().map(Proof::listener).unwrap_or_default();
     // One commit that adds or replaces all rows is there or not, and needs no count. By its count, a new table is known as the load's own.

@@ -3,7 +3,7 @@
 use arrow::datatypes::SchemaRef;
 use lakerace_database::OnRejected;
 use lakerace_delta::{DELTA, Evolve};
-use lakerace_format::folder::{FolderSink, MakeSink};
+use lakerace_format::folder::{FolderSink, MakeSink, PartitionColumns, PartitionedSink};
 use lakerace_format::schema_text::print_schema;
 use lakerace_format::{
     FileFormat, ReadPlan, Sink, WriteOptions, check_read_back, read_back_schema, refuse_to_write_duplicates,
@@ -96,7 +96,8 @@ impl Target {
         if kind == FolderKind::Table {
             return TableTarget::new(&location, options, job).map(Self::Table);
         }
-        refuse_table_options(location.as_str(), options)?;
+        // Files have folders for the values of columns, too.
+        refuse_table_options(location.as_str(), &CopyOptions { partition_by: Vec::new(), ..options.clone() })?;
         FileTarget::resolve(target, kind != FolderKind::Absent, options, job).map(Self::Files)
     }
 
@@ -314,6 +315,11 @@ impl FileTarget {
             is_folder || target.ends_with('/') || path.is_root() || on_disk.as_ref().is_some_and(|m| m.is_dir());
         let target = Self { store, path, format, is_folder, mode: options.mode, place };
         if !is_folder {
+            if !options.partition_by.is_empty() {
+                return Err(Error::usage(format!("a file has no partitions ({PARTITION_BY})"))
+                    .at(&target.place)
+                    .advice("name a folder, with / at the end, or put delta: before the folder of a new table"));
+            }
             target.known_format()?;
             target.check_file(on_disk.is_some())?;
         }
@@ -396,6 +402,14 @@ impl FileTarget {
 impl FileTarget {
     fn create_folder(&self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
         let (format, write, job) = (self.known_format()?, options.write.of_each_file(), job.clone());
+        if !options.partition_by.is_empty() {
+            let columns = PartitionColumns::new(&schema, &options.partition_by).map_err(|e| e.at(&self.place))?;
+            let schema = columns.file_schema();
+            let make: MakeSink =
+                Box::new(move |output| (format.create)(output, SchemaRef::clone(&schema), &write, &job));
+            let ending = format.ending(&options.write);
+            return PartitionedSink::create(&self.store, &self.path, self.mode, &ending, columns, &options.write, make);
+        }
         let make: MakeSink = Box::new(move |output| (format.create)(output, SchemaRef::clone(&schema), &write, &job));
         FolderSink::create(&self.store, &self.path, self.mode, &format.ending(&options.write), &options.write, make)
     }

@@ -21,12 +21,15 @@
 
 mod commit;
 mod cut;
+mod files;
 mod listing;
 pub mod marker;
+mod partitioned;
 mod sink;
 mod staged;
 
 pub use cut::FileCut;
 pub use listing::{list, list_unless};
 pub use marker::visible;
+pub use partitioned::{PartitionColumns, PartitionedSink};
 pub use sink::{FolderSink, MakeSink};

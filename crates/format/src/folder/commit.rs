@@ -48,7 +48,9 @@ impl Commit {
     /// Takes a file that is complete.
     pub(super) fn add(&mut self, output: Unpublished) {
         let url = output.url();
-        self.names.push(url.rsplit_once('/').map_or(url, |(_, name)| name).to_owned());
+        let folder = self.store.url(&self.folder);
+        let name = url.strip_prefix(&folder).map_or(url, |below| below.trim_start_matches('/'));
+        self.names.push(name.to_owned());
         self.outputs.push(output);
     }
 

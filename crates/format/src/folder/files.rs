@@ -1,0 +1,100 @@
+//! The files of a copy into a folder, one open at a time.
+
+use arrow::record_batch::RecordBatch;
+use lakerace_io::object_store::path::Path;
+use lakerace_io::{Deferred, Error, IfExists, JobStore, Result, WriteMode};
+
+use super::commit::Commit;
+use super::sink::MakeSink;
+use super::staged::Staged;
+use crate::{Sink, Written};
+
+/// New files of a folder, which become visible together.
+pub(super) struct FolderFiles {
+    target: Target,
+    extension: String,
+    /// What the complete files have.
+    written: Written,
+    files: usize,
+    random: u64,
+}
+
+/// A file under way.
+pub(super) struct OpenFile {
+    sink: Box<dyn Sink>,
+    deferred: Deferred,
+    pub rows: u64,
+}
+
+enum Target {
+    Staged(Staged),
+    Marked(Commit),
+}
+
+impl OpenFile {
+    /// Appends rows.
+    pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        self.rows += batch.num_rows() as u64;
+        self.sink.write(batch)
+    }
+
+    /// Bytes of it so far.
+    pub fn position(&self) -> u64 {
+        self.deferred.position()
+    }
+}
+
+impl FolderFiles {
+    /// Begins a copy into the folder at `path`. Names of files end in `extension`.
+    pub fn create(store: &JobStore, path: &Path, mode: WriteMode, extension: &str) -> Result<Self> {
+        if matches!(mode, WriteMode::Upsert | WriteMode::Delete) {
+            return Err(Error::internal("a folder finds no rows by a key"));
+        }
+        let is_staged = store.has_local_files() && !(mode == WriteMode::Append && Staged::holds_files(store, path)?);
+        let target = if is_staged {
+            Target::Staged(Staged::create(store, path, mode)?)
+        } else {
+            Target::Marked(Commit::new(store, path, mode)?)
+        };
+        let (written, files, random) = (Written::default(), 0, rand::random());
+        Ok(Self { target, extension: extension.to_owned(), written, files, random })
+    }
+
+    /// Begins a file in a folder below the target, or in the target itself where that is empty.
+    pub fn begin(&mut self, below: &str, make: &mut MakeSink) -> Result<OpenFile> {
+        let name = format!("part-{:05}-{:016x}.{}", self.files, self.random, self.extension);
+        let name = if below.is_empty() { name } else { format!("{below}/{name}") };
+        self.files += 1;
+        let (mut output, is_local) = match &mut self.target {
+            Target::Staged(staged) => (staged.output(&name)?, true),
+            Target::Marked(commit) => (commit.output(&name, IfExists::Error)?, commit.has_local_files()),
+        };
+        // A file of this machine is synced while the next one is written.
+        let deferred = if is_local { output.defer_unwritten() } else { output.defer() };
+        Ok(OpenFile { sink: make(output)?, deferred, rows: 0 })
+    }
+
+    /// Ends a file, and says what is in it.
+    pub fn end(&mut self, file: OpenFile) -> Result<Written> {
+        let written = file.sink.finish()?;
+        self.written.rows += written.rows;
+        self.written.bytes += written.bytes;
+        let Some(output) = file.deferred.take() else {
+            return Err(Error::internal("a file's sink did not finish its output"));
+        };
+        match &mut self.target {
+            Target::Staged(staged) => staged.add(output)?,
+            Target::Marked(commit) => commit.add(output),
+        }
+        Ok(written)
+    }
+
+    /// Makes all files visible.
+    pub fn publish(self) -> Result<Written> {
+        let files = match self.target {
+            Target::Staged(staged) => staged.publish()?,
+            Target::Marked(commit) => commit.publish()?,
+        };
+        Ok(Written { files, ..self.written })
+    }
+}

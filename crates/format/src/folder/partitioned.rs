@@ -1,0 +1,312 @@
+//! A sink that divides its rows by the values of columns: a folder for each, as Hive, Spark and pyarrow name them.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::{CastOptions, cast_with_options, take_record_batch};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::row::{RowConverter, SortField};
+use arrow::util::display::FormatOptions;
+use lakerace_io::object_store::path::Path;
+use lakerace_io::option::PARTITION_BY;
+use lakerace_io::{Error, Job, JobStore, Result, WriteMode};
+
+use super::files::FolderFiles;
+use super::sink::MakeSink;
+use crate::array_bytes::array_bytes;
+use crate::suggestions::column_not_found;
+use crate::{Sink, WriteOptions, Written};
+
+/// The folder's name that stands for null.
+const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// Bytes of rows that wait for their files, unless options say otherwise.
+const WAITING_BYTES: u64 = 256 << 20;
+
+/// Times as Spark writes them in names.
+const TIMES: FormatOptions<'static> = FormatOptions::new()
+    .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
+    .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f"));
+
+/// Writes the rows of a folder into folders below it, one for each value of some columns, which the files then lack. See
+/// [`PartitionColumns`].
+///
+/// Rows wait in memory, by folder, until they are more than a bound; the folder with the most of them gets a file then. One file is
+/// open at a time, however many folders there are.
+pub struct PartitionedSink {
+    files: FolderFiles,
+    columns: PartitionColumns,
+    /// For each key of the columns its place in `groups`.
+    known: HashMap<Box<[u8]>, usize>,
+    groups: Vec<Group>,
+    waiting_bytes: u64,
+    most_bytes: u64,
+    file_bytes: Option<u64>,
+    make: MakeSink,
+    job: Job,
+}
+
+/// The rows of one folder.
+struct Group {
+    /// The folder's name below the target, such as `year=2024/kind=a`.
+    folder: String,
+    batches: Vec<RecordBatch>,
+    bytes: u64,
+}
+
+/// The columns that name folders, and those that stay in the files.
+#[derive(Debug)]
+pub struct PartitionColumns {
+    names: Vec<String>,
+    positions: Vec<usize>,
+    rest: Vec<usize>,
+    schema: SchemaRef,
+    keys: RowConverter,
+}
+
+impl PartitionColumns {
+    /// Columns of a schema by their names, in the order of the folders.
+    ///
+    /// # Errors
+    /// `NotFound` for a column that there is not; `Usage` for one that is named twice, and where no column is left for the files;
+    /// `Unsupported` for nested and binary columns, whose values have no text.
+    pub fn new(schema: &Schema, names: &[String]) -> Result<Self> {
+        let mut positions: Vec<usize> = Vec::with_capacity(names.len());
+        for name in names {
+            let known = || schema.fields().iter().map(|field| field.name().as_str());
+            let at = schema.index_of(name).map_err(|_| column_not_found(name, known()))?;
+            if positions.contains(&at) {
+                return Err(Error::usage(format!("{PARTITION_BY} names the column {name:?} twice")));
+            }
+            let data_type = schema.field(at).data_type();
+            let value_type = match data_type {
+                DataType::Dictionary(_, value) => value.as_ref(),
+                other => other,
+            };
+            if value_type.is_nested() || value_type.is_binary() || value_type.is_null() {
+                return Err(Error::unsupported(format!(
+                    "column {name:?} of type {data_type} has no names for folders"
+                ))
+                .advice(format!("choose columns of numbers, texts, dates or times by {PARTITION_BY}")));
+            }
+            positions.push(at);
+        }
+        let rest: Vec<usize> = (0..schema.fields().len()).filter(|at| !positions.contains(at)).collect();
+        if rest.is_empty() {
+            return Err(
+                Error::usage("no column is left for the files").advice(format!("name fewer columns by {PARTITION_BY}"))
+            );
+        }
+        let fields = positions.iter().map(|at| SortField::new(schema.field(*at).data_type().clone()));
+        let keys = RowConverter::new(fields.collect()).map_err(Error::unexpected)?;
+        let schema = Arc::new(schema.project(&rest).map_err(Error::unexpected)?);
+        Ok(Self { names: names.to_vec(), positions, rest, schema, keys })
+    }
+
+    /// The columns of the files.
+    pub fn file_schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// The folder of a row.
+    fn folder(&self, texts: &[ArrayRef], row: usize) -> Result<String> {
+        let mut folder = String::new();
+        for (name, texts) in self.names.iter().zip(texts) {
+            if !folder.is_empty() {
+                folder.push('/');
+            }
+            escape(name, &mut folder);
+            folder.push('=');
+            let text = match texts.is_null(row) {
+                true => None,
+                false => Some(arrow::array::AsArray::as_string::<i32>(texts).value(row)),
+            };
+            match text {
+                None => folder.push_str(NULL_FOLDER),
+                Some(text) if text.is_empty() || text == NULL_FOLDER => {
+                    return Err(Error::unsupported(format!("{text:?} in column {name:?} would be read as null"))
+                        .advice(format!("replace the text, or leave the column out of {PARTITION_BY}")));
+                }
+                Some(text) => escape(text, &mut folder),
+            }
+        }
+        Ok(folder)
+    }
+
+    /// The values of the columns as they are in names.
+    fn texts(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let options = CastOptions { safe: false, format_options: TIMES };
+        let texts = self.positions.iter().map(|at| {
+            let column = batch.column(*at);
+            // Days of 64 bits have a time of day in their texts.
+            let column = match column.data_type() {
+                DataType::Date64 => &cast_with_options(column, &DataType::Date32, &options)?,
+                _ => column,
+            };
+            cast_with_options(column, &DataType::Utf8, &options)
+        });
+        texts.collect::<Result<_, arrow::error::ArrowError>>().map_err(Error::unexpected)
+    }
+}
+
+/// Escapes what Hive and Spark escape in names, and the blank, which other readers take for the end of one.
+fn escape(text: &str, name: &mut String) {
+    for character in text.chars() {
+        match character {
+            '\0'..='\x1f'
+            | '\x7f'
+            | '"'
+            | '#'
+            | '%'
+            | '\''
+            | '*'
+            | '/'
+            | ':'
+            | '='
+            | '?'
+            | '\\'
+            | '{'
+            | '['
+            | ']'
+            | '^' => {
+                let _ = write!(name, "%{:02X}", u32::from(character));
+            }
+            other => name.push(other),
+        }
+    }
+}
+
+impl PartitionedSink {
+    /// Begins a copy into the folder at `path`, divided by columns. `make` makes the sink of each file, of
+    /// [`PartitionColumns::file_schema`]; its name ends in `extension`.
+    ///
+    /// # Errors
+    /// Those of [`FolderSink::create`](super::FolderSink::create).
+    pub fn create(
+        store: &JobStore,
+        path: &Path,
+        mode: WriteMode,
+        extension: &str,
+        columns: PartitionColumns,
+        options: &WriteOptions,
+        make: MakeSink,
+    ) -> Result<Box<dyn Sink>> {
+        Ok(Box::new(Self {
+            files: FolderFiles::create(store, path, mode, extension)?,
+            columns,
+            known: HashMap::new(),
+            groups: Vec::new(),
+            waiting_bytes: 0,
+            most_bytes: options.memory_bytes.unwrap_or(WAITING_BYTES),
+            file_bytes: options.file_bytes,
+            make,
+            job: store.job.clone(),
+        }))
+    }
+
+    /// Adds the rows of a batch to their groups.
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let keys: Vec<ArrayRef> = self.columns.positions.iter().map(|at| Arc::clone(batch.column(*at))).collect();
+        let keys = self.columns.keys.convert_columns(&keys).map_err(Error::unexpected)?;
+        let mut texts = None;
+        let mut rows_of: HashMap<usize, Vec<u32>> = HashMap::new();
+        for row in 0..batch.num_rows() {
+            let key = keys.row(row);
+            let group = match self.known.get(key.data()) {
+                Some(group) => *group,
+                None => {
+                    let texts = match &texts {
+                        Some(texts) => texts,
+                        None => texts.insert(self.columns.texts(batch)?),
+                    };
+                    let folder = self.columns.folder(texts, row)?;
+                    self.groups.push(Group { folder, batches: Vec::new(), bytes: 0 });
+                    self.known.insert(key.data().into(), self.groups.len() - 1);
+                    self.groups.len() - 1
+                }
+            };
+            rows_of.entry(group).or_default().push(row as u32);
+        }
+        let rest = batch.project(&self.columns.rest).map_err(Error::unexpected)?;
+        for (group, rows) in rows_of {
+            let part = match rows.len() == rest.num_rows() {
+                true => rest.clone(),
+                false => take_record_batch(&rest, &UInt32Array::from(rows)).map_err(Error::unexpected)?,
+            };
+            let part = owned(part)?;
+            let bytes: u64 = part.columns().iter().map(array_bytes).sum();
+            let group = &mut self.groups[group];
+            group.bytes += bytes;
+            self.waiting_bytes += bytes;
+            group.batches.push(part);
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of a group that wait into a file of their own.
+    fn write_group(&mut self, group: usize) -> Result<()> {
+        let group = &mut self.groups[group];
+        let batches = std::mem::take(&mut group.batches);
+        self.waiting_bytes -= std::mem::take(&mut group.bytes);
+        let folder = group.folder.clone();
+        if batches.is_empty() {
+            return Ok(());
+        }
+        self.job.check()?;
+        let mut file = self.files.begin(&folder, &mut self.make)?;
+        for batch in batches {
+            if self.file_bytes.is_some_and(|bytes| file.position() >= bytes) {
+                self.files.end(file)?;
+                file = self.files.begin(&folder, &mut self.make)?;
+            }
+            file.write(batch)?;
+        }
+        self.files.end(file).map(drop)
+    }
+}
+
+impl Sink for PartitionedSink {
+    fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        self.add(&batch)?;
+        while self.waiting_bytes > self.most_bytes {
+            let largest = (0..self.groups.len()).max_by_key(|group| self.groups[*group].bytes);
+            match largest {
+                Some(group) => self.write_group(group)?,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Written> {
+        (0..self.groups.len()).try_for_each(|group| self.write_group(group))?;
+        if self.groups.is_empty() {
+            // Without a row, a file without one keeps the columns.
+            let file = self.files.begin("", &mut self.make)?;
+            self.files.end(file)?;
+        }
+        self.job.check()?;
+        self.files.publish()
+    }
+}
+
+/// A batch whose views refer to its own texts only.
+fn owned(batch: RecordBatch) -> Result<RecordBatch> {
+    use arrow::array::AsArray;
+    let is_view = |column: &ArrayRef| matches!(column.data_type(), DataType::Utf8View | DataType::BinaryView);
+    if !batch.columns().iter().any(is_view) {
+        return Ok(batch);
+    }
+    let columns = batch.columns().iter().map(|column| match column.data_type() {
+        DataType::Utf8View => Arc::new(column.as_string_view().gc()) as ArrayRef,
+        DataType::BinaryView => Arc::new(column.as_binary_view().gc()),
+        _ => Arc::clone(column),
+    });
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &options).map_err(Error::unexpected)
+}
+
+#[cfg(test)]
+mod tests;
