@@ -19,6 +19,8 @@ import lakerace as lr
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from s3server import S3
+
 NAMES = ["a b", "x/y", "a=b", "50%", "é", "'", "c:d", "#", "[1]", None, "+", "%20", "..", "e\nf", "*?", "a\\b"]
 
 
@@ -157,3 +159,14 @@ def test_thousands_of_folders_take_little_memory_and_few_files(tmp_path: Path) -
         f"select count(*), sum(id), count(distinct part) from read_parquet('{tmp_path}/out/**/*.parquet', hive_partitioning=true)"
     ).fetchall()
     assert total == [(count, count * (count - 1) // 2, 2048)]
+
+
+def test_folders_on_s3_are_those_of_local_disks(s3: S3) -> None:
+    table, url = rows(2000), s3.url("by-name/")
+    for mode, count in (("error", 2000), ("append", 4000), ("overwrite", 2000)):
+        lr.copy(
+            table, url, output_format="parquet", partition_by=["name", "day"], mode=mode, storage_options=s3.options
+        )
+        found = lr.scan(url, storage_options=s3.options).to_arrow()
+        assert found.num_rows == count
+        assert sums(found) == {key: total * (count // 2000) for key, total in sums(table).items()}
