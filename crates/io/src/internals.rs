@@ -17,7 +17,7 @@ pub fn read_piece(file: &File, offset: u64, length: usize) -> std::io::Result<By
 
 /// Has the kernel read a range of a file ahead.
 pub fn advise(file: &File, offset: u64, length: u64) {
-    crate::fetch::local::advise(file, offset, length);
+    crate::fetch::local::advise(file, offset..offset + length);
 }
 
 /// Lets a job find its writes into the page cache slow, so that it writes large files past the cache from here on.

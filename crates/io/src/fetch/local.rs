@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -29,16 +29,27 @@ pub(super) struct LocalFiles {
     /// Those of their first opening: a file that is opened again must have it still.
     versions: Mutex<Vec<Option<FileVersion>>>,
     from_disk: AtomicBool,
-    /// Which of the plan's requests the kernel was told of: it goes through all pages of a request to see what it has.
-    told: Box<[AtomicBool]>,
+    /// For each file, up to which number of the plan's requests the kernel was told of its own: it goes through all pages of a
+    /// request to see what it has.
+    told: Box<[AtomicUsize]>,
+    /// For each request of the plan, the bytes of all up to its end.
+    sums: Box<[u64]>,
 }
 
+/// The kernel was not told of any request.
+const NOT_TOLD: usize = usize::MAX;
+
 impl LocalFiles {
-    /// For a plan of so many files and requests.
-    pub(super) fn new(files: usize, requests: usize) -> Self {
-        let told = std::iter::repeat_with(|| AtomicBool::new(false)).take(requests).collect();
+    /// For a plan of these requests to so many files.
+    pub(super) fn new(files: usize, plan: &[Request]) -> Self {
+        let told = std::iter::repeat_with(|| AtomicUsize::new(NOT_TOLD)).take(files).collect();
+        let lengths = plan.iter().map(|request| request.range.end - request.range.start);
+        let sums = lengths.scan(0, |sum, length| {
+            *sum += length;
+            Some(*sum)
+        });
         let (open, versions) = (ReaderFiles::new(), Mutex::new(vec![None; files]));
-        Self { open, versions, from_disk: AtomicBool::new(true), told }
+        Self { open, versions, from_disk: AtomicBool::new(true), told, sums: sums.collect() }
     }
 
     /// Reads `range`, and has the kernel fetch what comes next while it is decoded: the plan's requests from number `next` on.
@@ -86,32 +97,45 @@ impl LocalFiles {
         Ok((handle, permit))
     }
 
-    /// Tells the kernel of the file's requests from number `next` on that it was not told of.
+    /// Tells the kernel of the file's requests from number `next` on that it was not told of: of ranges that touch, at once. What
+    /// this takes for a plan grows with the plan's requests, however often it is called.
     fn read_ahead(&self, opened: &OpenedFile, file: u32, plan: &[Request], next: usize) {
-        let mut left = READ_AHEAD_BYTES;
-        let ahead = plan.iter().zip(&self.told).skip(next);
-        for (request, told) in ahead.take_while(|(request, _)| request.file == file) {
-            let len = request.range.end - request.range.start;
-            if !told.swap(true, Ordering::Relaxed) {
-                advise(&opened.file, request.range.start, len);
+        let Some(told) = self.told.get(file as usize) else { return };
+        let before = next.checked_sub(1).and_then(|last| self.sums.get(last)).copied().unwrap_or(0);
+        let stop = self.sums.partition_point(|sum| *sum < before.saturating_add(READ_AHEAD_BYTES));
+        let stop = (stop + 1).min(plan.len());
+        let is_new = |known: usize| (known == NOT_TOLD || known < stop).then_some(stop);
+        let Ok(known) = told.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_new) else { return };
+        let from = if known == NOT_TOLD { next } else { known };
+        let mut ahead: Option<Range<u64>> = None;
+        for request in plan.get(from..stop).unwrap_or_default().iter().filter(|request| request.file == file) {
+            match &mut ahead {
+                Some(range) if range.end == request.range.start => range.end = request.range.end,
+                _ => {
+                    if let Some(range) = ahead.replace(request.range.clone()) {
+                        advise(&opened.file, range);
+                    }
+                }
             }
-            left = left.saturating_sub(len);
-            if left == 0 {
-                break;
-            }
+        }
+        if let Some(range) = ahead {
+            advise(&opened.file, range);
         }
     }
 }
 
 /// Has the kernel read a range ahead. Advice only: a file system that does not take it reads when asked.
 #[cfg(target_os = "linux")]
-pub(crate) fn advise(file: &std::fs::File, start: u64, len: u64) {
-    let _ = rustix::fs::fadvise(file, start, std::num::NonZeroU64::new(len), rustix::fs::Advice::WillNeed);
+pub(crate) fn advise(file: &std::fs::File, range: Range<u64>) {
+    // No length at all means up to the end of the file.
+    if let Some(length) = std::num::NonZeroU64::new(range.end - range.start) {
+        let _ = rustix::fs::fadvise(file, range.start, Some(length), rustix::fs::Advice::WillNeed);
+    }
 }
 
 /// Other systems read ahead by their own rules.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn advise(_file: &std::fs::File, _start: u64, _len: u64) {}
+pub(crate) fn advise(_file: &std::fs::File, _range: Range<u64>) {}
 
 #[cfg(test)]
 mod tests;

@@ -90,7 +90,7 @@ impl Shared {
         };
         Self {
             extra_bytes_tolerance: job.options().ranges.extra_bytes_tolerance,
-            local: LocalFiles::new(objects.len(), requests.len()),
+            local: LocalFiles::new(objects.len(), &requests),
             _pool: PoolUser::new(),
             objects,
             requests,
