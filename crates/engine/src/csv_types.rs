@@ -2,8 +2,8 @@
 
 use arrow::datatypes::{DataType, Field, Schema};
 use lakerace_delta::{Evolve, Table, may_widen};
-use lakerace_format::CsvOptions;
 use lakerace_format::schema_text::print_schema;
+use lakerace_format::{CsvOptions, FieldPositions};
 use lakerace_io::{ErrorKind, Job, Result};
 
 use crate::option_scope::PlaceKind;
@@ -42,12 +42,14 @@ pub(crate) fn open(
         Err(error) => return Err(error),
     };
     let widens = |field: &Field, to: &DataType| evolve.widen && to.is_numeric() && may_widen(&snapshot, field, to, key);
+    let positions = FieldPositions::new(looks.fields());
+    let like = |field: &Field| positions.of_name(field.name()).map(|at| looks.field(at));
     let is_typed = |field: &&Field| {
-        let like = looks.field_with_name(field.name()).is_ok_and(|like| !widens(field, like.data_type()));
+        let like = like(field).is_some_and(|like| !widens(field, like.data_type()));
         like && !field.data_type().is_nested() && !field.data_type().is_binary()
     };
     let fields: Vec<Field> = snapshot.schema().fields().iter().map(AsRef::as_ref).filter(is_typed).cloned().collect();
-    if fields.iter().all(|field| looks.field_with_name(field.name()).is_ok_and(|like| like == field)) {
+    if fields.iter().all(|field| like(field).is_some_and(|like| like == field)) {
         return scan;
     }
     let csv = CsvOptions { types: Some(print_schema(&Schema::new(fields))), ..read.csv.clone() };

@@ -10,7 +10,7 @@ use lakerace_io::{Error, Result};
 use crate::file_notes::requested_notes;
 use crate::predicate::{Predicate, find_column};
 use crate::projection::Part;
-use crate::{ReadPlan, ReadRequest};
+use crate::{FieldPositions, ReadPlan, ReadRequest};
 
 /// The columns of a read.
 #[derive(Debug)]
@@ -111,15 +111,12 @@ fn is_true(constant: &Predicate) -> Result<bool> {
 /// The columns of these names, and what of each. Of columns with the same name the first one is meant; a name with dots that
 /// no column has leads to a field of a struct. The fields of one struct come together, where the first of them is.
 fn wanted(schema: &Schema, names: &[String], request: &ReadRequest) -> Result<Vec<(usize, Part)>> {
-    let mut known: HashMap<&str, usize> = HashMap::with_capacity(schema.fields().len());
-    for (position, field) in schema.fields().iter().enumerate() {
-        known.entry(field.name()).or_insert(position);
-    }
+    let known = FieldPositions::new(schema.fields());
     let mut wanted: Vec<(usize, Part)> = Vec::with_capacity(names.len());
     let mut parts: HashMap<usize, usize> = HashMap::new();
     for name in names {
-        if let Some(column) = known.get(name.as_str()) {
-            wanted.push((*column, used_part(request, name)));
+        if let Some(column) = known.of_name(name) {
+            wanted.push((column, used_part(request, name)));
             continue;
         }
         let field = find_column(schema.fields(), name)?;
@@ -140,9 +137,6 @@ pub(crate) fn roots(schema: &Schema, fields: &[FieldRef]) -> Vec<Option<usize>> 
     if fields.len() <= 8 {
         return fields.iter().map(|field| schema.fields().iter().position(|f| f.name() == field.name())).collect();
     }
-    let mut known: HashMap<&str, usize> = HashMap::with_capacity(schema.fields().len());
-    for (root, field) in schema.fields().iter().enumerate() {
-        known.entry(field.name()).or_insert(root);
-    }
-    fields.iter().map(|field| known.get(field.name().as_str()).copied()).collect()
+    let known = FieldPositions::new(schema.fields());
+    fields.iter().map(|field| known.of_name(field.name())).collect()
 }

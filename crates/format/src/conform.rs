@@ -5,35 +5,20 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, LargeListArray, ListArray, MapArray, StructArray, new_null_array};
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use arrow::datatypes::{DataType, FieldRef, Fields};
 use lakerace_io::{Error, Result};
-use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
+use crate::FieldPositions;
 use crate::variant::{self, is_variant};
-
-/// Where the field that is stored like `stored` is among a file's fields.
-pub(crate) fn find(fields: &Fields, stored: &Field, find_by: FindBy) -> Option<usize> {
-    match find_by {
-        FindBy::Name => fields.iter().position(|field| field.name() == stored.name()),
-        FindBy::Id => match field_id(stored) {
-            Some(id) => fields.iter().position(|field| field_id(field) == Some(id)),
-            // Columns that are none of the table's own: change files have one.
-            None => find(fields, stored, FindBy::Name),
-        },
-    }
-}
-
-fn field_id(field: &Field) -> Option<&str> {
-    field.metadata().get(PARQUET_FIELD_ID_META_KEY).map(String::as_str)
-}
 
 /// Whether values of a file's type can be read as the table's.
 pub fn check(file: &DataType, table: &DataType, stored: &DataType, find_by: FindBy) -> Result<()> {
     match (file, table, stored) {
         (DataType::Struct(from), DataType::Struct(to), DataType::Struct(stored)) if to.len() == stored.len() => {
             let find_by = if is_variant(stored) { FindBy::Name } else { find_by };
+            let positions = FieldPositions::new(from);
             for (to, stored) in to.iter().zip(stored) {
-                if let Some(at) = find(from, stored, find_by) {
+                if let Some(at) = positions.of_stored(stored, find_by) {
                     check(from[at].data_type(), to.data_type(), stored.data_type(), find_by)
                         .map_err(|error| error.at(format!("field {:?}", to.name())))?;
                 }
@@ -60,7 +45,8 @@ pub fn conform(array: &ArrayRef, to: &DataType, stored: &DataType, find_by: Find
             let array = if is_variant { variant::whole(array)? } else { Arc::clone(array) };
             let find_by = if is_variant { FindBy::Name } else { find_by };
             let (array, from) = (array.as_struct(), array.as_struct().fields());
-            let child = |(to, stored): (&FieldRef, &FieldRef)| match find(from, stored, find_by) {
+            let positions = FieldPositions::new(from);
+            let child = |(to, stored): (&FieldRef, &FieldRef)| match positions.of_stored(stored, find_by) {
                 Some(at) => conform(array.column(at), to.data_type(), stored.data_type(), find_by),
                 None => Ok(new_null_array(to.data_type(), array.len())),
             };

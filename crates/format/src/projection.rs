@@ -7,9 +7,8 @@ use arrow::datatypes::{DataType, FieldRef, Fields};
 use arrow::error::ArrowError;
 use lakerace_io::{Error, Result};
 
-use crate::FindBy;
-use crate::conform::find;
 use crate::variant::is_variant;
+use crate::{FieldPositions, FindBy};
 
 /// What is wanted of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,9 +210,10 @@ pub(crate) fn leaves_of_part(
     match (whole, part) {
         // What its parts mean is told by all of them.
         (DataType::Struct(fields), DataType::Struct(wanted)) if !is_variant(wanted) => {
+            let positions = FieldPositions::new(fields);
             let mut parts: Vec<Option<&FieldRef>> = vec![None; fields.len()];
             for part in wanted {
-                if let Some(at) = find(fields, part, find_by) {
+                if let Some(at) = positions.of_stored(part, find_by) {
                     parts[at] = Some(part);
                 }
             }

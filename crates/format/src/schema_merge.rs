@@ -7,9 +7,9 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Metadata, Schema, Sche
 use lakerace_io::option::UNION_COLUMNS;
 use lakerace_io::{Error, Result};
 
-use crate::ColumnUnion;
 use crate::file_notes::common_notes;
 use crate::files::OpenFile;
+use crate::{ColumnUnion, FieldPositions};
 
 /// One schema for all files: the columns of all of them in the order of their first appearance. A column that is
 /// missing somewhere is nullable; a type that is wider somewhere is the wider one.
@@ -151,16 +151,16 @@ fn joined_field(known: &FieldRef, other: &FieldRef) -> Option<FieldRef> {
 
 /// The fields of both in the order of their first appearance. One that only one of them has is nullable.
 fn joined_fields(known: &Fields, other: &Fields) -> Option<Fields> {
-    let find = |fields: &Fields, name: &str| fields.iter().find(|field| field.name() == name).cloned();
+    let (of_known, of_other) = (FieldPositions::new(known), FieldPositions::new(other));
     let missing = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
     let mut fields = Vec::with_capacity(known.len());
     for field in known {
-        fields.push(match find(other, field.name()) {
-            Some(same) => joined_field(field, &same)?,
+        fields.push(match of_other.of_name(field.name()) {
+            Some(same) => joined_field(field, &other[same])?,
             None => missing(field),
         });
     }
-    fields.extend(other.iter().filter(|field| find(known, field.name()).is_none()).map(missing));
+    fields.extend(other.iter().filter(|field| of_known.of_name(field.name()).is_none()).map(missing));
     Some(fields.into())
 }
 

@@ -1,15 +1,15 @@
 //! The schema of a table that knows its columns better than its files do.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
-use crate::Constants;
-use crate::conform::FindBy;
-use crate::conform::{check, find};
+use crate::conform::{FindBy, check};
 use crate::projection::key_and_value;
 use crate::variant::is_variant;
+use crate::{Constants, FieldPositions};
 
 /// The columns of a table, and how they are found in its files: by name or by field id, at every level of nesting.
 /// A column that a file lacks reads as null there; narrower types are widened.
@@ -20,6 +20,8 @@ pub struct TableSchema {
     /// The same columns, each with the name and the field id (`PARQUET:field_id`) that it has in files.
     stored: SchemaRef,
     find_by: FindBy,
+    /// Positions of the columns by name, once one is looked for.
+    positions: OnceLock<HashMap<String, usize>>,
 }
 
 impl TableSchema {
@@ -29,7 +31,7 @@ impl TableSchema {
             return Err(Error::internal("a table has other columns than its files are said to have"));
         }
         let logical = crate::parquet::with_root_views(&logical).unwrap_or_else(|| Arc::new(logical));
-        Ok(Self { logical, stored: Arc::new(stored), find_by })
+        Ok(Self { logical, stored: Arc::new(stored), find_by, positions: OnceLock::new() })
     }
 
     /// The schema of the table's batches.
@@ -43,7 +45,8 @@ impl TableSchema {
 
     /// A part of the column that has its name; `None` where it is none of the table's.
     pub(crate) fn part(&self, part: &Field) -> Option<TablePart> {
-        let at = self.logical.fields().iter().position(|field| field.name() == part.name())?;
+        let index = || self.logical.fields().iter().enumerate().map(|(at, field)| (field.name().clone(), at)).collect();
+        let at = *self.positions.get_or_init(index).get(part.name())?;
         let (logical, stored) = (self.logical.fields().get(at)?, self.stored.fields().get(at)?);
         Some(TablePart::of(logical.data_type(), stored.data_type(), part.data_type()))
     }
@@ -55,12 +58,13 @@ impl TableSchema {
             return Err(Error::invalid("its columns have no field ids, by which the table would find them")
                 .advice("the table's columns are mapped by id: only writers that know this can add files to it"));
         }
+        let positions = FieldPositions::new(file.fields());
         let mut names: Vec<Option<&str>> = vec![None; file.fields().len()];
         for (column, stored) in self.logical.fields().iter().zip(self.stored.fields()) {
             if constants.is_some_and(|constants| constants.get(column.name()).is_some()) {
                 continue;
             }
-            let Some(root) = find(file.fields(), stored, self.find_by) else { continue };
+            let Some(root) = positions.of_stored(stored, self.find_by) else { continue };
             check(file.field(root).data_type(), column.data_type(), stored.data_type(), self.find_by)
                 .map_err(|error| error.at(format!("column {:?}", column.name())))?;
             names[root] = Some(column.name());

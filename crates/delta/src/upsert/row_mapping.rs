@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
-use lakerace_format::Batches;
 use lakerace_format::suggestions::column_not_found;
+use lakerace_format::{Batches, FieldPositions};
 use lakerace_io::option::KEY;
 use lakerace_io::{Error, Job, Result};
 
@@ -47,12 +47,14 @@ impl RowMapping {
         let schema = evolved.as_ref().map_or(snapshot.schema(), |evolved| evolved.columns.schema.schema());
         let columns = KeyColumns::new(schema, &key)?;
         check_defaults(snapshot, source)?;
+        let of_table = FieldPositions::new(schema.fields());
         for field in source.fields() {
-            if schema.field_with_name(field.name()).is_err() {
+            if of_table.of_name(field.name()).is_none() {
                 return Err(column_not_found(field.name(), names(schema)).at("the table"));
             }
         }
-        let has = |name: &str| source.field_with_name(name).is_ok();
+        let of_source = FieldPositions::new(source.fields());
+        let has = |name: &str| of_source.of_name(name).is_some();
         check_key(&key, source)?;
         if let Some((name, _)) = options.merge.iter().find(|(name, _)| !has(name)) {
             return Err(Error::usage(format!("there are no values of {name:?} to merge: the rows don't have it")));
@@ -117,8 +119,9 @@ impl RowMapping {
 
     /// Rows with all the columns that are written: those that the source lacks are null.
     pub fn whole(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let column = |field: &FieldRef| match batch.column_by_name(field.name()) {
-            Some(column) => Ok(Arc::clone(column)),
+        let positions = FieldPositions::new(batch.schema_ref().fields());
+        let column = |field: &FieldRef| match positions.of_name(field.name()) {
+            Some(at) => Ok(Arc::clone(batch.column(at))),
             None if field.is_nullable() => Ok(new_null_array(field.data_type(), batch.num_rows())),
             None => Err(Error::invalid(format!("the rows have no {:?}, which the table needs", field.name()))),
         };

@@ -18,8 +18,8 @@ use crate::file_notes::{common_notes, requested_notes};
 use crate::suggestions::column_not_found;
 use crate::text::RangeReader;
 use crate::{
-    Batches, FilePlan, InputFile, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan, check_nesting,
-    with_plain_nulls,
+    Batches, FieldPositions, FilePlan, InputFile, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
+    check_nesting, with_plain_nulls,
 };
 
 /// Bytes of a step through a file.
@@ -68,9 +68,9 @@ impl ArrowSource {
     fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
         let Some(names) = &request.columns else { return Ok((0..self.schema.fields().len()).collect()) };
         let known = || self.schema.fields().iter().map(|field| field.name().as_str());
-        let at = |name: &String| {
-            self.schema.index_of(name).map_err(|_| column_not_found(name, known()).at(self.object.url()))
-        };
+        let positions = FieldPositions::new(self.schema.fields());
+        let not_found = |name: &String| column_not_found(name, known()).at(self.object.url());
+        let at = |name: &String| positions.of_name(name).ok_or_else(|| not_found(name));
         names.iter().map(at).collect()
     }
 }

@@ -20,8 +20,8 @@ use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
 use crate::text::{BlockReader, text_requests};
 use crate::{
-    Batches, Constants, CsvOptions, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
-    SourceInfo, UnitPlan,
+    Batches, Constants, CsvOptions, FieldPositions, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest,
+    Source, SourceInfo, UnitPlan,
 };
 
 /// Rows looked at to infer types, where no other number is given.
@@ -133,16 +133,16 @@ impl CsvSource {
         }
     }
 
-    fn index_of(&self, name: &str) -> Result<usize> {
-        let names = self.schema.fields().iter().map(|f| f.name().as_str());
-        self.schema.index_of(name).map_err(|_| column_not_found(name, names).at(self.objects[0].url()))
-    }
-
     /// The columns asked for, by position.
     fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
         match &request.columns {
             None => Ok((0..self.schema.fields().len()).collect()),
-            Some(names) => names.iter().map(|n| self.index_of(n)).collect(),
+            Some(names) => {
+                let positions = FieldPositions::new(self.schema.fields());
+                let known = || self.schema.fields().iter().map(|field| field.name().as_str());
+                let not_found = |name: &String| column_not_found(name, known()).at(self.objects[0].url());
+                names.iter().map(|name| positions.of_name(name).ok_or_else(|| not_found(name))).collect()
+            }
         }
     }
 
@@ -305,16 +305,23 @@ fn learn_schema(
 ) -> Result<(Schema, Vec<TypeOrigin>)> {
     let first = Sample::read(&objects[0], rules, rows)?;
     let names = &first.names;
+    let mut places: HashMap<&str, usize> = HashMap::with_capacity(names.len());
+    for (place, name) in names.iter().enumerate() {
+        places.entry(name).or_insert(place);
+    }
     if let Some(given) = given {
         for field in given.fields() {
-            if !names.contains(field.name()) {
+            if !places.contains_key(field.name().as_str()) {
                 return Err(column_not_found(field.name(), names.iter().map(String::as_str))
                     .at(format!("{}, header", objects[0].url())));
             }
         }
     }
-    let known =
-        |name: &str| [given, expected].into_iter().flatten().find_map(|schema| schema.field_with_name(name).ok());
+    let known_schemas: Vec<_> =
+        [given, expected].into_iter().flatten().map(|schema| (schema, FieldPositions::new(schema.fields()))).collect();
+    let known = |name: &str| {
+        known_schemas.iter().find_map(|(schema, positions)| positions.of_name(name).map(|at| schema.field(at)))
+    };
     let mut types = vec![DataType::Utf8View; names.len()];
     if !names.iter().all(|n| known(n).is_some()) {
         let (found, mut seen) = first.types(rules, rows);
@@ -327,8 +334,8 @@ fn learn_schema(
             let (found, rows_seen) = sample.types(rules, rows);
             seen = rows_seen;
             for (name, data_type) in sample.names.iter().zip(found) {
-                if let Some(i) = names.iter().position(|n| n == name) {
-                    types[i] = data_type;
+                if let Some(place) = places.get(name.as_str()) {
+                    types[*place] = data_type;
                 }
             }
         }

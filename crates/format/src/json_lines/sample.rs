@@ -1,6 +1,6 @@
 //! The columns that the first rows of files have.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
@@ -13,7 +13,7 @@ use super::layout::JsonLayout;
 use super::shape::{Line, Mixed, NEAR_FLOATS, Shape};
 use crate::json::{Json, Kind};
 use crate::text::{read_front, without_byte_order_mark};
-use crate::{Constants, CsvOptions, OnBadRow};
+use crate::{Constants, CsvOptions, FieldPositions, OnBadRow};
 
 /// Rows that are looked at, where no other number is given.
 const INFER_ROWS: usize = 10_000;
@@ -23,15 +23,25 @@ const MOST_FILES: usize = 16;
 
 /// Types that are known beforehand: those that the user gives, then those of the table that rows go to.
 pub(super) struct Known<'a> {
-    pub given: Option<&'a Schema>,
-    pub expected: Option<&'a Schema>,
+    given: Option<&'a Schema>,
+    /// The columns of both, in the order in which they are asked.
+    positions: Vec<(&'a Schema, FieldPositions<'a>, Origin)>,
 }
 
-impl Known<'_> {
+impl<'a> Known<'a> {
+    /// Types of these columns.
+    pub fn new(given: Option<&'a Schema>, expected: Option<&'a Schema>) -> Self {
+        let both = [(given, Origin::Given), (expected, Origin::Expected)];
+        let indexed =
+            |(schema, origin): (Option<&'a Schema>, _)| schema.map(|s| (s, FieldPositions::new(s.fields()), origin));
+        Self { given, positions: both.into_iter().filter_map(indexed).collect() }
+    }
+
     fn of(&self, name: &str) -> Option<(Field, Origin)> {
-        let find = |schema: Option<&Schema>| schema.and_then(|schema| schema.field_with_name(name).ok().cloned());
-        let given = find(self.given).map(|field| (field, Origin::Given));
-        given.or_else(|| find(self.expected).map(|field| (field, Origin::Expected)))
+        let find = |(schema, positions, origin): &(&Schema, FieldPositions<'_>, Origin)| {
+            positions.of_name(name).map(|at| (schema.field(at).clone(), *origin))
+        };
+        self.positions.iter().find_map(find)
     }
 }
 
@@ -87,8 +97,9 @@ pub(super) fn learn_schema(
             }
         });
     }
+    let found: HashSet<String> = columns.iter().map(|(column, _): &(Field, _)| column.name().clone()).collect();
     for field in known.given.iter().flat_map(|given| given.fields()) {
-        if !columns.iter().any(|(column, _)| column.name() == field.name()) {
+        if !found.contains(field.name()) {
             columns.push((field.as_ref().clone(), Origin::Given));
         }
     }

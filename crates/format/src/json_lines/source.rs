@@ -18,8 +18,8 @@ use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
 use crate::text::{BlockReader, pool_options, text_requests};
 use crate::{
-    Batches, Constants, CsvOptions, Expr, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest, Source,
-    SourceInfo, UnitPlan,
+    Batches, Constants, CsvOptions, Expr, FieldPositions, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan,
+    ReadRequest, Source, SourceInfo, UnitPlan,
 };
 
 /// Rows in a batch at most, where no other number is given.
@@ -85,7 +85,7 @@ impl JsonLinesSource {
         }
         let given = options.schema.as_deref().map(parse_schema).transpose()?;
         let expected = options.types.as_deref().map(parse_schema).transpose()?;
-        let known = Known { given: given.as_ref(), expected: expected.as_ref() };
+        let known = Known::new(given.as_ref(), expected.as_ref());
         let all = if all.is_empty() { &objects } else { all };
         let Learnt { schema, origins, mixed } = learn_schema(all, &known, &constants, layout, options)?;
         // Types that can't be read are told before the read.
@@ -117,7 +117,8 @@ impl JsonLinesSource {
         let Some(names) = &request.columns else { return Ok((0..self.schema.fields().len()).collect()) };
         let known = || self.schema.fields().iter().map(|field| field.name().as_str());
         let not_found = |name: &String| column_not_found(name, known()).at(self.objects[0].url());
-        names.iter().map(|name| self.schema.index_of(name).map_err(|_| not_found(name))).collect()
+        let positions = FieldPositions::new(self.schema.fields());
+        names.iter().map(|name| positions.of_name(name).ok_or_else(|| not_found(name))).collect()
     }
 
     /// The error of a filter that does not fit the columns; of one that names a column without a type it says so.

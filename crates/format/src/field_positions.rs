@@ -1,0 +1,80 @@
+//! Positions of fields by name or id, found in constant time each where there are many.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+use arrow::datatypes::{Field, Fields};
+use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
+
+use crate::FindBy;
+
+/// Up to so many fields are gone through one by one: an index of them costs more than it spares.
+const FEW_FIELDS: usize = 16;
+
+/// Finds fields by their names. Of fields with the same name, the first one is found.
+///
+/// ```
+/// use arrow::datatypes::{DataType, Field, Schema};
+/// use lakerace_format::FieldPositions;
+///
+/// let schema = Schema::new(vec![Field::new("id", DataType::Int64, false), Field::new("name", DataType::Utf8, true)]);
+/// let positions = FieldPositions::new(schema.fields());
+/// assert_eq!(positions.of_name("name"), Some(1));
+/// assert_eq!(positions.of_name("Name"), None);
+/// ```
+#[derive(Debug)]
+pub struct FieldPositions<'a> {
+    fields: &'a Fields,
+    /// Made when the first one of many fields is looked for.
+    names: OnceCell<HashMap<&'a str, usize>>,
+    ids: OnceCell<HashMap<&'a str, usize>>,
+}
+
+impl<'a> FieldPositions<'a> {
+    /// The positions of these fields.
+    pub fn new(fields: &'a Fields) -> Self {
+        Self { fields, names: OnceCell::new(), ids: OnceCell::new() }
+    }
+
+    /// The position of the field with a name.
+    pub fn of_name(&self, name: &str) -> Option<usize> {
+        self.of_key(&self.names, &|field| Some(field.name()), name)
+    }
+
+    /// The position of the field that is stored like `stored`.
+    pub(crate) fn of_stored(&self, stored: &Field, find_by: FindBy) -> Option<usize> {
+        match (find_by, field_id(stored)) {
+            (FindBy::Id, Some(id)) => self.of_key(&self.ids, &field_id, id),
+            // Columns that are none of the table's own have no id: change files have one.
+            _ => self.of_name(stored.name()),
+        }
+    }
+
+    fn of_key(
+        &self,
+        index: &OnceCell<HashMap<&'a str, usize>>,
+        key_of: &dyn Fn(&'a Field) -> Option<&'a str>,
+        key: &str,
+    ) -> Option<usize> {
+        if self.fields.len() <= FEW_FIELDS {
+            return self.fields.iter().position(|field| key_of(field) == Some(key));
+        }
+        let make = || {
+            let mut index = HashMap::with_capacity(self.fields.len());
+            for (at, field) in self.fields.iter().enumerate() {
+                if let Some(key) = key_of(field) {
+                    index.entry(key).or_insert(at);
+                }
+            }
+            index
+        };
+        index.get_or_init(make).get(key).copied()
+    }
+}
+
+fn field_id(field: &Field) -> Option<&str> {
+    field.metadata().get(PARQUET_FIELD_ID_META_KEY).map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests;
