@@ -46,7 +46,13 @@ impl Opened {
     }
 }
 
-/// Opens a location for a read with `filter`: files that the filter excludes by their partition are not opened.
+/// Opens all files of a location; the source knows all of their columns, whichever are read.
+pub(crate) fn open_whole(location: &str, options: &ReadOptions, job: &Job) -> Result<Opened> {
+    open(location, &ReadOptions { columns: None, ..options.clone() }, None, job)
+}
+
+/// Opens a location for a read of the columns in `options` with `filter`: files that the filter excludes by their partition are not
+/// opened, and the source may know no other columns.
 pub(crate) fn open(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Opened> {
     match LocationKind::of(location) {
         LocationKind::Table { folder } => Opened::table(&Location::parse(folder)?, options, job),
@@ -108,7 +114,8 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
         // One file is opened in any case, because it knows the schema.
         kept.push(pruned.remove(0).0);
     }
-    let inner = open_format(files.format, kept, &all, options, job)?;
+    let columns = read_columns(options, filter);
+    let inner = open_format(files.format, kept, (&all, columns.as_deref()), options, job)?;
     if pruned.is_empty() {
         return Ok(inner);
     }
@@ -116,11 +123,20 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
     Ok(Arc::new(Dataset { inner, pruned }))
 }
 
+/// The columns that a read with these options and this filter needs; `None`: all.
+fn read_columns(options: &ReadOptions, filter: Option<&Expr>) -> Option<Vec<String>> {
+    let mut columns = options.columns.clone()?;
+    if let Some(filter) = filter {
+        filter.visit_columns(&mut |name| columns.push(name.to_owned()));
+    }
+    Some(columns)
+}
+
 /// Opens files. Text has the columns of all files, whether they are read or not; of none in `all`, those of the files.
 fn open_format(
     format: &FileFormat,
     files: Vec<InputFile>,
-    all: &[Object],
+    (all, columns): (&[Object], Option<&[String]>),
     options: &ReadOptions,
     job: &Job,
 ) -> Result<Arc<dyn Source>> {
@@ -131,7 +147,7 @@ fn open_format(
             .at(files.first().map_or_else(String::new, |file| file.object.url()))
             .advice(format!("leave out {UNION_COLUMNS}")));
     }
-    let options = OpenOptions { all, csv: &options.csv, parquet: options.parquet, orc: &options.orc, union };
+    let options = OpenOptions { all, csv: &options.csv, parquet: options.parquet, orc: &options.orc, union, columns };
     (format.open)(files, &options, job)
 }
 

@@ -125,7 +125,7 @@ impl Scan {
         let (source, plan) = match source.plan(&request) {
             // The column may be in a file that its partition has excluded.
             Err(error) if error.kind() == ErrorKind::NotFound && request.filter.is_some() => {
-                let whole = dataset::open(location, options, None, job)?.source;
+                let whole = dataset::open_whole(location, options, job)?.source;
                 let plan = whole.plan(&request)?;
                 (whole, plan)
             }
@@ -154,12 +154,13 @@ impl Scan {
     pub fn with_plan(location: &str, options: &ReadOptions, plan: ReadPlan, job: &Job) -> Result<Self> {
         // The plan is of one version, whatever the last one is by now.
         let at = plan.request.version.map(|version| version.to_string()).or_else(|| options.at.clone());
-        let options = &ReadOptions { at, ..options.clone() };
+        let columns = plan.request.columns.clone();
+        let options = &ReadOptions { at, columns, ..options.clone() };
         let opened = dataset::open(location, options, plan.request.filter.as_ref(), job)?;
         let Opened { source, version } = match has_columns(&opened.source.schema(), &plan) {
             true => opened,
             // They are in files that their partition has excluded.
-            false => dataset::open(location, options, None, job)?,
+            false => dataset::open_whole(location, options, job)?,
         };
         Ok(Self { source, plan, version, filter: options.filter.clone(), job: job.clone() })
     }

@@ -51,7 +51,7 @@ pub struct ColumnReport {
 
 /// Reads what the schema of `location` needs and reports it.
 pub fn schema(location: &str, options: &ReadOptions, job: &Job) -> Result<SchemaReport> {
-    let Opened { source, version } = dataset::open(location, options, None, job)?;
+    let Opened { source, version } = dataset::open_whole(location, options, job)?;
     check_read_scope(options, PlaceKind::of_source(&source.info().format), None, &shown(location))?;
     let column = |field: &FieldRef| ColumnReport {
         name: field.name().clone(),

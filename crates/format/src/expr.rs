@@ -110,6 +110,36 @@ pub enum ScalarFunction {
     RegexpLike,
 }
 
+impl Expr {
+    /// Calls `visit` with the name of each column, as often as it stands there.
+    pub fn visit_columns(&self, visit: &mut dyn FnMut(&str)) {
+        match self {
+            Self::Column(name) => visit(name),
+            Self::Literal(_) => {}
+            Self::Compare { left, right, .. } | Self::Arithmetic { left, right, .. } => {
+                left.visit_columns(visit);
+                right.visit_columns(visit);
+            }
+            Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.visit_columns(visit)),
+            Self::Not(expr)
+            | Self::IsNull(expr)
+            | Self::In { expr, .. }
+            | Self::Like { expr, .. }
+            | Self::Cast { expr, .. } => expr.visit_columns(visit),
+            Self::Call { arguments, .. } => arguments.iter().for_each(|argument| argument.visit_columns(visit)),
+            Self::Case { branches, otherwise } => {
+                for (condition, value) in branches {
+                    condition.visit_columns(visit);
+                    value.visit_columns(visit);
+                }
+                if let Some(otherwise) = otherwise {
+                    otherwise.visit_columns(visit);
+                }
+            }
+        }
+    }
+}
+
 /// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]

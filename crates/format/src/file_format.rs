@@ -22,6 +22,8 @@ pub struct OpenOptions<'a> {
     pub orc: &'a OrcOptions,
     /// Of which files columns are put together.
     pub union: ColumnUnion,
+    /// The columns that are read, those of filters included; `None`: any. A source may know these alone.
+    pub columns: Option<&'a [String]>,
 }
 
 /// Opens files as one source.

@@ -4,6 +4,8 @@
 //! a writer describes its own file are left out, those on which several files differ as well, and what `geo` and `pandas` tell of
 //! columns and rows that are not read.
 
+use std::collections::HashSet;
+
 use arrow::datatypes::{Fields, Metadata};
 use serde_json::Value;
 
@@ -49,12 +51,31 @@ pub(crate) fn requested_notes(notes: &Metadata, all: &Fields, read: &Fields, req
         change(&mut notes, PANDAS, without_range);
         change(&mut notes, GEO, without_bounds);
     }
-    let is_read = |name: &str| read.iter().any(|field| field.name() == name);
-    if !all.iter().all(|field| is_read(field.name())) {
+    if !has_columns(&notes) {
+        return notes;
+    }
+    let is_all = {
+        let read: HashSet<&str> = read.iter().map(|field| field.name().as_str()).collect();
+        all.iter().all(|field| read.contains(field.name().as_str()))
+    };
+    if is_all { notes } else { notes_of_columns(&notes, read) }
+}
+
+/// The notes on these columns of a file that has others, too.
+pub(crate) fn notes_of_columns(notes: &Metadata, read: &Fields) -> Metadata {
+    let mut notes = notes.clone();
+    if has_columns(&notes) {
+        let read: HashSet<&str> = read.iter().map(|field| field.name().as_str()).collect();
+        let is_read = |name: &str| read.contains(name);
         change(&mut notes, PANDAS, |note| pandas_of(note, &is_read));
         change(&mut notes, GEO, |note| geo_of(note, &is_read));
     }
     notes
+}
+
+/// Whether some notes tell of columns.
+fn has_columns(notes: &Metadata) -> bool {
+    notes.contains_key(PANDAS) || notes.contains_key(GEO)
 }
 
 /// Changes a note that is JSON. One that is not, or that `to` gives up, is removed.

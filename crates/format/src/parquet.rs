@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use lakerace_io::option::{BLOOM_FILTER, COMPRESSION, ROW_GROUP_BYTES, ROW_GROUP_ROWS, TIMESTAMP_UNIT, UNION_COLUMNS};
 
-use crate::FileFormat;
 pub(crate) use crate::panic_guard::guarded;
+use crate::{FileFormat, OpenOptions};
 pub use decode::block::{Block, Pool};
 pub(crate) use footer::schema::with_root_views;
 pub use read::row_group::{Keeps, RowGroup};
@@ -38,7 +38,10 @@ pub static PARQUET: FileFormat = FileFormat {
     options: &[&TIMESTAMP_UNIT, &UNION_COLUMNS, &COMPRESSION, &ROW_GROUP_ROWS, &ROW_GROUP_BYTES, &BLOOM_FILTER],
     ..FileFormat::new(
         "parquet",
-        |files, options, job| Ok(Arc::new(ParquetSource::open_files(files, options.parquet, options.union, job)?)),
+        |files, options, job| {
+            let OpenOptions { parquet, union, columns, .. } = options;
+            Ok(Arc::new(ParquetSource::open_columns(files, *parquet, *union, *columns, job)?))
+        },
         ParquetSink::create,
     )
 };

@@ -105,12 +105,23 @@ impl Unload<'_> {
             }
         };
         let found = declares_none.then(|| scan.source_schema());
-        let is_in_source = scan.source_schema().column_with_name(&self.since.column).is_some();
+        let is_in_source = self.is_in_source(&scan, &read)?;
         let batches = scan.batches()?;
         self.check_column(batches.schema(), is_in_source)?;
         let (batches, seen, has_failed) = self.noted(batches, kept)?;
         let (batches, is_empty) = begun(batches)?;
         Ok(Incoming { batches, seen, has_failed, types: KnownTypes { given, found }, knows_types, is_empty })
+    }
+
+    /// Whether the source has the column, be it read or not.
+    fn is_in_source(&self, scan: &Scan, read: &ReadOptions) -> Result<bool> {
+        let name = &self.since.column;
+        if read.columns.is_none() || scan.source_schema().column_with_name(name).is_some() {
+            return Ok(scan.source_schema().column_with_name(name).is_some());
+        }
+        // A source that was opened for some columns may know no others.
+        let whole = crate::schema::schema(self.source, read, self.job)?;
+        Ok(whole.columns.iter().any(|column| column.name == *name))
     }
 
     fn open(&self, read: &ReadOptions) -> Result<Scan> {

@@ -13,6 +13,7 @@ mod parquet;
 mod sample;
 mod snappy;
 mod unpack;
+mod wide;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -3,6 +3,7 @@
 mod depth;
 pub(super) mod empty_groups;
 pub(super) mod mend;
+pub(super) mod narrow;
 pub(super) mod old_calendar;
 pub(super) mod page_index;
 pub(super) mod schema;
@@ -11,7 +12,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use arrow::datatypes::{DataType, FieldRef, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef, TimeUnit};
 use bytes::{Bytes, BytesMut};
 use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Object, Result};
@@ -25,10 +26,12 @@ use parquet::file::metadata::{
 use self::depth::is_too_deep;
 use self::empty_groups::without_empty_groups;
 use self::mend::{encrypted_leaves, without_wrong_fields};
+use self::narrow::{RootNames, narrowed};
 use self::old_calendar::OldCalendar;
 use self::page_index::keep_indexes;
 use self::schema::{is_int96, with_int96, with_large_texts, with_months, with_root_views};
 use crate::duplicates::refuse_duplicates;
+use crate::file_notes::notes_of_columns;
 use crate::files::{OpenFile, Opening};
 use crate::panic_guard::guarded;
 use crate::projection::leaves_of_part;
@@ -150,8 +153,8 @@ impl FileMeta {
 /// What says of which types columns are.
 #[derive(Clone, Copy)]
 pub(crate) enum TypesBy<'a> {
-    /// The file itself.
-    File(ParquetOptions),
+    /// The file itself; of a wide one, these root columns may be all that is known.
+    File(ParquetOptions, Option<&'a RootNames<'a>>),
     /// The table that the file belongs to.
     Table(&'a Arc<TableSchema>),
 }
@@ -176,42 +179,26 @@ fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &Opening)
     let footer = footer_bytes(&object, &tail, size_bytes, length)?;
     opening.learn_tail(needed);
 
-    if is_too_deep(&footer) {
-        return Err(nested_too_deep());
-    }
-    let encrypted = encrypted_leaves(&footer);
-    let metadata = decode_footer(&footer).or_else(|error| match without_wrong_fields(&footer) {
-        Some(mended) => decode_footer(&mended),
-        // Columns with keys of their own have no metadata to be read, which all others need, too.
-        None if !encrypted.is_empty() => Err(encryption(&format!("{} of its columns are", encrypted.len()))),
-        None => Err(error),
-    })?;
-    check_row_groups(&metadata, size_bytes)?;
-    let metadata = guarded("the schema", || without_empty_groups(metadata))?;
-    let metadata = Arc::new(with_row_count(metadata));
-    let arrow = guarded("the schema", || match types {
-        TypesBy::File(options) => arrow_metadata(&metadata, options),
-        TypesBy::Table(_) => table_metadata(&metadata),
-    })?;
-    refuse_duplicates(arrow.schema())?;
-    let (schema, table) = match types {
-        TypesBy::File(_) => (Arc::clone(arrow.schema()), None),
-        TypesBy::Table(table) => (table.of_file(arrow.schema(), constants.as_deref())?, Some(Arc::clone(table))),
+    let Decoded { encrypted, arrow, schema } = decode(&footer, types, constants.as_deref(), size_bytes)?;
+    let metadata = arrow.metadata();
+    let table = match types {
+        TypesBy::File(..) => None,
+        TypesBy::Table(table) => Some(Arc::clone(table)),
     };
     if let Some(hidden) = &hidden
-        && hidden.end() > total_rows(&metadata)
+        && hidden.end() > total_rows(metadata)
     {
-        let (last, rows) = (hidden.end() - 1, total_rows(&metadata));
+        let (last, rows) = (hidden.end() - 1, total_rows(metadata));
         return Err(Error::corrupt(format!("its deletion vector hides row {last}, and it has {rows} rows")));
     }
-    let leaves = root_leaves(&metadata, arrow.schema().fields().len())?;
+    let leaves = root_leaves(metadata, arrow.schema().fields().len())?;
     let file = FileMeta {
         object,
         url: url.to_owned(),
         size_bytes,
-        first_rows: first_rows(&metadata),
-        old_calendar: OldCalendar::of(&metadata, arrow.schema()),
-        rounds_int96: matches!(types, TypesBy::File(options) if options.timestamp_unit != TimestampUnit::Auto),
+        first_rows: first_rows(metadata),
+        old_calendar: OldCalendar::of(metadata, arrow.schema()),
+        rounds_int96: matches!(types, TypesBy::File(options, _) if options.timestamp_unit != TimestampUnit::Auto),
         encrypted,
         arrow,
         schema,
@@ -235,6 +222,54 @@ fn check_size(stated_bytes: u64, size_bytes: u64) -> Result<()> {
         "the file was replaced or cut short: restore it from a backup, or an earlier version of the table by \
          `lakerace restore` (Table.restore)",
     ))
+}
+
+/// A decoded footer.
+struct Decoded {
+    encrypted: BTreeSet<usize>,
+    arrow: ArrowReaderMetadata,
+    /// The schema of the file's batches.
+    schema: SchemaRef,
+}
+
+/// Decodes a footer; of a wide file what the columns need that are read.
+fn decode(footer: &[u8], types: TypesBy<'_>, constants: Option<&Constants>, size_bytes: u64) -> Result<Decoded> {
+    if let TypesBy::File(_, Some(names)) = types
+        && let Some(narrowed) = narrowed(footer, names)
+        && let Ok(decoded) = decode_all(&narrowed, types, constants, size_bytes)
+    {
+        // Its notes are on columns that it does not have here.
+        let notes = notes_of_columns(decoded.schema.metadata(), decoded.schema.fields());
+        let schema = Schema::new_with_metadata(decoded.schema.fields().clone(), notes);
+        return Ok(Decoded { schema: Arc::new(schema), ..decoded });
+    }
+    decode_all(footer, types, constants, size_bytes)
+}
+
+fn decode_all(footer: &[u8], types: TypesBy<'_>, constants: Option<&Constants>, size_bytes: u64) -> Result<Decoded> {
+    if is_too_deep(footer) {
+        return Err(nested_too_deep());
+    }
+    let encrypted = encrypted_leaves(footer);
+    let metadata = decode_footer(footer).or_else(|error| match without_wrong_fields(footer) {
+        Some(mended) => decode_footer(&mended),
+        // Columns with keys of their own have no metadata to be read, which all others need, too.
+        None if !encrypted.is_empty() => Err(encryption(&format!("{} of its columns are", encrypted.len()))),
+        None => Err(error),
+    })?;
+    check_row_groups(&metadata, size_bytes)?;
+    let metadata = guarded("the schema", || without_empty_groups(metadata))?;
+    let metadata = Arc::new(with_row_count(metadata));
+    let arrow = guarded("the schema", || match types {
+        TypesBy::File(options, _) => arrow_metadata(&metadata, options),
+        TypesBy::Table(_) => table_metadata(&metadata),
+    })?;
+    refuse_duplicates(arrow.schema())?;
+    let schema = match types {
+        TypesBy::File(..) => Arc::clone(arrow.schema()),
+        TypesBy::Table(table) => table.of_file(arrow.schema(), constants)?,
+    };
+    Ok(Decoded { encrypted, arrow, schema })
 }
 
 fn total_rows(metadata: &ParquetMetaData) -> u64 {

@@ -7,6 +7,7 @@ use arrow::datatypes::{FieldRef, SchemaRef};
 use lakerace_io::option::TIMESTAMP_UNIT;
 use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 
+use super::footer::narrow::RootNames;
 use super::footer::{FileMeta, TypesBy, has_int96, open};
 use super::read::RowGroups;
 use super::read::extremes::extremes;
@@ -41,8 +42,24 @@ impl ParquetSource {
 
     /// Like [`Self::open`], of files some of whose columns are constants.
     pub fn open_files(files: Vec<InputFile>, options: ParquetOptions, union: ColumnUnion, job: &Job) -> Result<Self> {
-        let files = open_all(files, |file, tail_bytes| open(file, TypesBy::File(options), tail_bytes))?;
-        if options.timestamp_unit != TimestampUnit::Auto && !files.iter().any(|file| has_int96(file.metadata())) {
+        Self::open_columns(files, options, union, None, job)
+    }
+
+    /// Like [`Self::open_files`], for reads of no other columns than these, those of filters included. A source of one wide file may
+    /// then know these alone: its footer is decoded for them. A name with dots is that of a column, or leads to a field of a struct.
+    pub fn open_columns(
+        files: Vec<InputFile>,
+        options: ParquetOptions,
+        union: ColumnUnion,
+        columns: Option<&[String]>,
+        job: &Job,
+    ) -> Result<Self> {
+        // The columns of several files are compared with one another.
+        let columns = columns.filter(|_| files.len() == 1).map(RootNames::of_request);
+        let types = TypesBy::File(options, columns.as_ref());
+        let files = open_all(files, |file, tail_bytes| open(file, types, tail_bytes))?;
+        let takes_unit = || files.iter().any(|file| has_int96(file.metadata()));
+        if options.timestamp_unit != TimestampUnit::Auto && columns.is_none() && !takes_unit() {
             job.warn(&format!("{TIMESTAMP_UNIT} changes nothing: the files have no timestamps of 96 bits, and others have a unit of their own"));
         }
         let schema = merge(&files, union)?;

@@ -120,8 +120,8 @@ impl Struct {
 
 /// Copies a footer, field by field. All methods give `None` where the bytes end early or make no sense.
 pub(super) struct Mender<'a> {
-    input: &'a [u8],
-    at: usize,
+    pub(super) input: &'a [u8],
+    pub(super) at: usize,
     out: Vec<u8>,
     /// Fields left out.
     cut: usize,
@@ -284,7 +284,7 @@ impl<'a> Mender<'a> {
         if matches!(found, wire::TRUE | wire::FALSE) { self.pass(1) } else { self.skip(found, depth + 1) }
     }
 
-    fn byte(&mut self) -> Option<u8> {
+    pub(super) fn byte(&mut self) -> Option<u8> {
         let byte = *self.input.get(self.at)?;
         self.at += 1;
         Some(byte)
@@ -296,7 +296,7 @@ impl<'a> Mender<'a> {
         Some(())
     }
 
-    fn varint(&mut self) -> Option<u64> {
+    pub(super) fn varint(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -309,7 +309,7 @@ impl<'a> Mender<'a> {
     }
 }
 
-fn zigzag(value: u64) -> i64 {
+pub(super) fn zigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
