@@ -177,7 +177,7 @@ fn printable(text: &str) -> String {
 }
 
 fn formatting(error: ArrowError) -> Error {
-    Error::unsupported(format!("a value can't be shown: {error}")).advice("choose --format arrow")
+    Error::unsupported("a value can't be shown").because(error).advice("choose --format arrow")
 }
 
 #[cfg(test)]

@@ -149,7 +149,8 @@ fn write_object(one: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
     });
     let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = columns.collect::<Result<Vec<_>>>()?.into_iter().unzip();
     let failed = |error: arrow::error::ArrowError| {
-        Error::unsupported(format!("a rejected row can't be written as JSON: {error}"))
+        Error::unsupported("a rejected row can't be written as JSON")
+            .because(error)
             .advice(format!("leave out the column, or {DEAD_LETTER}"))
     };
     let one = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(failed)?;

@@ -51,7 +51,7 @@ impl Condition {
         let matches = self.predicate.evaluate(batch)?;
         let is_valid = |row: &usize| matches.nulls().is_none_or(|nulls| nulls.is_valid(*row));
         let rows = matches.values().set_indices().filter(is_valid).map(|row| first_row + row as u64);
-        found.append(rows).map_err(|e| Error::internal(format!("rows were found out of order: {e}")))?;
+        found.append(rows).map_err(|e| Error::internal("rows were found out of order").because(e))?;
         Ok(())
     }
 }

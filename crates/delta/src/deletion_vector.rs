@@ -56,7 +56,7 @@ pub(crate) fn load(table: &Table, files: &[&TableFile]) -> Result<Vec<Option<Arc
 pub(crate) fn treemaps(table: &Table, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>> {
     each(table, files, |_, vector, stored| {
         let rows = RoaringTreemap::deserialize_from(stored)
-            .map_err(|e| Error::corrupt(format!("its bitmap can't be read: {e}")))?;
+            .map_err(|e| Error::corrupt("its bitmap can't be read").because(e))?;
         counted(rows.len(), vector)?;
         Ok(rows)
     })

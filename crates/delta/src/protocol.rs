@@ -217,7 +217,7 @@ fn refused(what: &str, feature: &str) -> Error {
 
 fn parsed_schema(configuration: &TableConfiguration) -> Result<Value> {
     serde_json::from_str(configuration.metadata().schema_string())
-        .map_err(|e| Error::corrupt(format!("the table's schema can't be read: {e}")))
+        .map_err(|e| Error::corrupt("the table's schema can't be read").because(e))
 }
 
 /// Whether the metadata of a field, at any depth, has a name that begins so.

@@ -247,5 +247,5 @@ pub(crate) fn value_bytes(array: &ArrayRef) -> usize {
 }
 
 fn broken(error: arrow::error::ArrowError) -> Error {
-    Error::internal(format!("rows can't be put in order: {error}"))
+    Error::internal("rows can't be put in order").because(error)
 }

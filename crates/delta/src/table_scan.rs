@@ -189,7 +189,7 @@ impl ScannedVersion {
 
     /// The schema as the kernel has it.
     pub(crate) fn kernel_schema(&self) -> Result<StructType> {
-        serde_json::from_str(&self.schema_text).map_err(|e| Error::corrupt(format!("the table's schema: {e}")))
+        serde_json::from_str(&self.schema_text).map_err(|e| Error::corrupt("the table's schema").because(e))
     }
 
     /// The columns that its files are divided by.

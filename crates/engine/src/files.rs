@@ -185,7 +185,7 @@ fn of_pattern(store: &JobStore, path: &Path, options: &ReadOptions) -> Result<Fi
     let root = pattern[..wildcard].rsplit_once('/').map_or("", |(root, _)| root);
     let glob = Glob::parse(pattern, false)?;
     let shows_hidden = pattern.rsplit('/').next().is_some_and(|name| name.starts_with(['.', '_']));
-    let folder = Path::parse(root).map_err(|e| Error::usage(format!("not a path: {e}")))?;
+    let folder = Path::parse(root).map_err(|e| Error::usage("not a path").because(e))?;
     let is_wanted = |info: &ObjectInfo| {
         let path = info.path.as_ref();
         let below = path[root.len()..].trim_start_matches('/');

@@ -67,7 +67,8 @@ impl Rebatch {
         match parts.as_slice() {
             [one] => Ok(one.clone()),
             [first, ..] => concat_batches(&first.schema(), &parts).map_err(|e| {
-                Error::unsupported(format!("the batches can't be joined: {e}"))
+                Error::unsupported("the batches can't be joined")
+                    .because(e)
                     .advice(format!("ask for fewer rows in a batch by {BATCH_ROWS}"))
             }),
             [] => Err(Error::internal("a batch of no rows")),

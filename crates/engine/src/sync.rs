@@ -289,7 +289,8 @@ impl<'a> Follower<'a> {
             return Ok(None);
         }
         serde_json::from_str(text).map(Some).map_err(|error| {
-            Error::corrupt(format!("the target's state can't be read: {error}"))
+            Error::corrupt("the target's state can't be read")
+                .because(error)
                 .at(database::shown(self.target))
                 .advice(format!("load the table anew by {}", MODE.to("overwrite")))
         })

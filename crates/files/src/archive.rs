@@ -242,7 +242,7 @@ impl<R: Read> Read for Decoded<R> {
             let is_own = error.get_ref().is_some_and(|inner| inner.is::<Error>());
             match is_own || error.raw_os_error().is_some() || error.kind() == std::io::ErrorKind::Interrupted {
                 true => error,
-                false => std::io::Error::other(Error::corrupt(format!("the archive is damaged: {error}"))),
+                false => std::io::Error::other(Error::corrupt("the archive is damaged").because(error)),
             }
         })
     }

@@ -85,7 +85,7 @@ fn entries(entries: &FieldRef) -> Result<&Fields> {
 }
 
 fn unfit(error: arrow::error::ArrowError) -> Error {
-    Error::invalid(format!("its values don't fit the table's type: {error}"))
+    Error::invalid("its values don't fit the table's type").because(error)
 }
 
 /// Whether a checked cast gives each value as the table means it.
@@ -121,7 +121,7 @@ fn large_list(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef> {
     };
     let values = widen(values, item.data_type())?;
     let list = LargeListArray::try_new(Arc::clone(item), offsets, values, array.nulls().cloned());
-    Ok(Arc::new(list.map_err(|e| Error::invalid(format!("its lists don't fit {item:?}: {e}")))?))
+    Ok(Arc::new(list.map_err(|e| Error::invalid(format!("its lists don't fit {item:?}")).because(e))?))
 }
 
 /// Widening between files, or a cast that keeps all values but for names inside of nested types. Fields that a struct lacks
@@ -138,7 +138,7 @@ pub(crate) fn widen(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let wide = cast_with_options(array, to, &options)
-        .map_err(|e| Error::invalid(format!("its values don't fit the type {to}: {e}")))?;
+        .map_err(|e| Error::invalid(format!("its values don't fit the type {to}")).because(e))?;
     debug_assert_eq!(wide.len(), array.len());
     Ok(wide)
 }

@@ -115,7 +115,7 @@ impl JsonLines {
         }
         let batch = &with_plain_nulls(batch.clone())?;
         let failed = |e: arrow::error::ArrowError| {
-            Error::unsupported(format!("these rows can't be written as JSON: {e}")).advice(advice())
+            Error::unsupported("these rows can't be written as JSON").because(e).advice(advice())
         };
         let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(out);
         writer.write(batch).map_err(failed)

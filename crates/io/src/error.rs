@@ -129,6 +129,20 @@ impl Error {
         Self::new(kind, source.to_string()).caused_by(source)
     }
 
+    /// Adds what `source` says to the message, and keeps it.
+    ///
+    /// ```
+    /// use lakerace_io::Error;
+    /// let error = Error::invalid("no number").because("a".parse::<u8>().unwrap_err());
+    /// assert_eq!(error.to_string(), "no number: invalid digit found in string");
+    /// assert!(std::error::Error::source(&error).is_some());
+    /// ```
+    #[must_use]
+    pub fn because(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.0.message = format!("{}: {source}", self.0.message);
+        self.caused_by(source)
+    }
+
     /// The job was cancelled.
     pub fn cancelled() -> Self {
         Self::new(ErrorKind::Cancelled, "cancelled")

@@ -163,7 +163,7 @@ fn name_and_key(rest: &str, shown: &str) -> Result<(String, Path)> {
     if name.is_empty() {
         return Err(Error::usage("the URL names no store").at(shown).advice("write memory://name/key"));
     }
-    let path = Path::parse(key).map_err(|e| Error::usage(format!("not a key: {e}")).at(shown))?;
+    let path = Path::parse(key).map_err(|e| Error::usage("not a key").because(e).at(shown))?;
     Ok((name.to_owned(), path))
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn local_path(text: &str, shown: &str) -> Result<Path> {
     let given = std::path::Path::new(text);
     if !given.is_absolute() {
         let here = std::env::current_dir()
-            .map_err(|e| Error::invalid(format!("the current folder can't be told: {e}")).at(shown))?;
+            .map_err(|e| Error::invalid("the current folder can't be told").because(e).at(shown))?;
         absolute.push(here);
     }
     for component in given.components() {
@@ -59,7 +59,8 @@ pub(crate) fn local_path(text: &str, shown: &str) -> Result<Path> {
     }
     let utf8 = absolute.to_str().ok_or_else(|| Error::unsupported("the path is not UTF-8").at(shown))?;
     Path::parse(utf8).map_err(|e| {
-        Error::unsupported(format!("not a path that lakerace can name: {e}"))
+        Error::unsupported("not a path that lakerace can name")
+            .because(e)
             .at(shown)
             .advice("rename it without control characters")
     })

@@ -17,7 +17,7 @@ pub(crate) fn arrow_schema_of_table(text: &str) -> Result<Schema> {
 }
 
 fn schema(text: &str, has_metadata: bool) -> Result<Schema> {
-    let value: Value = serde_json::from_str(text).map_err(|e| Error::internal(format!("not a schema: {e}")))?;
+    let value: Value = serde_json::from_str(text).map_err(|e| Error::internal("not a schema").because(e))?;
     match arrow_type(&value, has_metadata)? {
         DataType::Struct(fields) => Ok(Schema::new(fields)),
         other => Err(Error::internal(format!("a schema of type {other}"))),

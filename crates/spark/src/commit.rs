@@ -198,7 +198,7 @@ struct Told {
 
 impl Told {
     fn parse(messages: &str) -> Result<Self> {
-        let broken = |e: serde_json::Error| Error::internal(format!("not a message of a task: {e}"));
+        let broken = |e: serde_json::Error| Error::internal("not a message of a task").because(e);
         let mut told = Self::default();
         for message in messages.split(RECORD).filter(|message| !message.is_empty()) {
             if let Some((file, rows)) = message.split_once(UNIT) {
@@ -270,7 +270,7 @@ fn row_statement(settings: &Settings) -> Result<RowStatement> {
         Some("UPDATE") => RowStatementKind::Update,
         _ => RowStatementKind::Merge,
     };
-    let broken = |e: serde_json::Error| Error::internal(format!("not a list of conditions: {e}"));
+    let broken = |e: serde_json::Error| Error::internal("not a list of conditions").because(e);
     let conditions = settings.parsed("write.conditions", |text| serde_json::from_str(text).map_err(broken))?;
     Ok(RowStatement { kind, conditions })
 }

@@ -29,7 +29,7 @@ impl Settings {
     /// An object of JSON: values may have any characters.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let options: BTreeMap<String, String> =
-            serde_json::from_str(text).map_err(|e| Error::internal(format!("options that are no JSON: {e}")))?;
+            serde_json::from_str(text).map_err(|e| Error::internal("options that are no JSON").because(e))?;
         let is_as_given = |name: &str| name.starts_with(PROPERTY) || name.starts_with(HADOOP);
         let named = |name: String| if is_as_given(&name) { name } else { name.to_ascii_lowercase() };
         Ok(Self(options.into_iter().map(|(name, value)| (named(name), value)).collect()))

@@ -58,7 +58,7 @@ fn spark_field(field: &Field) -> Result<Value> {
 /// A fitted schema as Spark's, with the metadata of a Delta table's columns by the text of its log.
 pub(crate) fn spark_schema_of_table(schema: &Schema, text: &str) -> Result<Value> {
     let table =
-        serde_json::from_str(text).map_err(|e| Error::corrupt(format!("the table's schema can't be read: {e}")))?;
+        serde_json::from_str(text).map_err(|e| Error::corrupt("the table's schema can't be read").because(e))?;
     let mut schema = spark_schema(schema)?;
     add_metadata(&mut schema, &table);
     Ok(schema)

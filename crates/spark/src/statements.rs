@@ -41,7 +41,7 @@ fn check_features(location: &str, changes: &AlterOptions, settings: &Settings) -
 
 fn alter_options(changes: &str) -> Result<AlterOptions> {
     let named: BTreeMap<String, String> =
-        serde_json::from_str(changes).map_err(|e| Error::internal(format!("changes that are no JSON: {e}")))?;
+        serde_json::from_str(changes).map_err(|e| Error::internal("changes that are no JSON").because(e))?;
     // Spark's catalogs take a property away that is not there: it has looked itself where that is an error.
     let mut options = AlterOptions { ignores_missing: true, ..AlterOptions::default() };
     for (name, value) in named {

@@ -23,7 +23,7 @@ impl PutSource {
     pub(super) fn open(args: &PutArgs) -> Result<Self> {
         check_name(&args.name)?;
         if let Some(Err(e)) = args.metadata.as_deref().map(serde_json::from_str::<IgnoredAny>) {
-            return Err(Error::invalid(format!("the metadata is no JSON: {e}")));
+            return Err(Error::invalid("the metadata is no JSON").because(e));
         }
         let is_standard = args.source.as_os_str() == STANDARD_STREAM;
         let place = if is_standard { "standard input".to_owned() } else { args.source.display().to_string() };

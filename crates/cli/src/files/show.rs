@@ -91,7 +91,7 @@ fn json_of(stat: &Stat) -> Result<Value> {
     value["metadata"] = match &stat.metadata {
         None => Value::Null,
         Some(text) => serde_json::from_str(text)
-            .map_err(|e| Error::corrupt(format!("the metadata is no JSON: {e}")).at(&stat.name))?,
+            .map_err(|e| Error::corrupt("the metadata is no JSON").because(e).at(&stat.name))?,
     };
     // A number of 64 bits is beyond what many readers of JSON keep.
     value["checksum"] = stat.checksum.map_or(Value::Null, |sum| json!(format!("{sum:016x}")));

@@ -254,7 +254,8 @@ impl Client {
     /// The object of an answer.
     pub fn parsed<'a, T: Deserialize<'a>>(&self, answer: &'a Answer) -> Result<T> {
         serde_json::from_slice(&answer.body).map_err(|error| {
-            Error::unavailable(format!("the answer is not what a server of Elasticsearch says: {error}"))
+            Error::unavailable("the answer is not what a server of Elasticsearch says")
+                .because(error)
                 .at(&self.location.shown)
                 .advice("check the host, the port and what stands in between")
         })
@@ -378,7 +379,7 @@ fn unpacked(body: &Bytes, most: usize) -> Result<Bytes> {
     let mut plain = Vec::with_capacity(body.len().saturating_mul(4).min(most));
     let mut decoder = MultiGzDecoder::new(body.as_ref()).take(most as u64 + 1);
     decoder.read_to_end(&mut plain).map_err(|error| {
-        Error::unavailable(format!("an answer could not be decompressed: {error}")).advice("add ?gzip=false")
+        Error::unavailable("an answer could not be decompressed").because(error).advice("add ?gzip=false")
     })?;
     if plain.len() > most { Err(too_large(most)) } else { Ok(plain.into()) }
 }

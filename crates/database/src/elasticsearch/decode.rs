@@ -221,7 +221,7 @@ impl Decoder {
 
     /// The rows since the last batch.
     pub fn batch(&mut self) -> Result<RecordBatch> {
-        let failed = |error: arrow::error::ArrowError| Error::internal(format!("a page became no batch: {error}"));
+        let failed = |error: arrow::error::ArrowError| Error::internal("a page became no batch").because(error);
         let mut arrays = self.document.finish()?.into_iter().map(Some).collect::<Vec<_>>();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for (origin, field) in self.columns.iter().zip(self.schema.fields()) {

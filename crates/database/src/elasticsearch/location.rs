@@ -182,7 +182,7 @@ fn json(name: &str, value: &str) -> Result<Map<String, Value>> {
         })?;
         &read
     };
-    serde_json::from_str(text).map_err(|error| Error::invalid(format!("{name} is no JSON object: {error}")))
+    serde_json::from_str(text).map_err(|error| Error::invalid(format!("{name} is no JSON object")).because(error))
 }
 
 fn metadata(names: Vec<String>) -> Result<Vec<String>> {

@@ -136,8 +136,7 @@ impl MongoSink {
             IdPlan::Column(index) => vec![*index],
             IdPlan::Key(key) | IdPlan::Server(key) => key.clone(),
         };
-        let failed =
-            |error: arrow::error::ArrowError| Error::unsupported(format!("the key can't be compared: {error}"));
+        let failed = |error: arrow::error::ArrowError| Error::unsupported("the key can't be compared").because(error);
         let fields =
             columns.iter().map(|index| arrow::row::SortField::new(self.schema.field(*index).data_type().clone()));
         let converter = arrow::row::RowConverter::new(fields.collect()).map_err(failed)?;

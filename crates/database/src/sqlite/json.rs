@@ -63,7 +63,7 @@ pub(super) fn texts(array: &ArrayRef) -> Result<StringArray> {
         return Err(Error::unsupported("a nested date or time is not of the years 0 to 9999, and has no text")
             .advice(format!("leave the column out with {COLUMNS}, or its row with {WHERE}")));
     }
-    let failed = |error: arrow::error::ArrowError| Error::unsupported(format!("it can't be JSON: {error}"));
+    let failed = |error: arrow::error::ArrowError| Error::unsupported("it can't be JSON").because(error);
     let schema = Schema::new(vec![Field::new(NAME, array.data_type().clone(), true)]);
     let batch = RecordBatch::try_new(Arc::new(schema), vec![Arc::clone(array)]).map_err(failed)?;
     let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(Vec::new());

@@ -31,7 +31,7 @@ impl Mark {
 
     /// What a journal keeps.
     pub fn text(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|error| Error::internal(format!("a mark without a text: {error}")))
+        serde_json::to_string(self).map_err(|error| Error::internal("a mark without a text").because(error))
     }
 
     /// Whether a table is the one of the mark in a journal. Where the journal has none, the table's existence counts.

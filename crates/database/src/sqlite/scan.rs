@@ -137,7 +137,7 @@ impl Scan {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let output = self.output.iter().map(|at| Arc::clone(&columns[*at])).collect();
         let given = RecordBatch::try_new_with_options(Arc::clone(&self.schema), output, &options)
-            .map_err(|error| Error::invalid(format!("a column declared NOT NULL has nulls, or: {error}")))?;
+            .map_err(|error| Error::invalid("a column declared NOT NULL has nulls, or").because(error))?;
         let Some(filter) = &self.filter else { return Ok(given) };
         let schema = super::infer::schema(&self.columns);
         let read = RecordBatch::try_new_with_options(schema, columns, &options).map_err(Error::unexpected)?;

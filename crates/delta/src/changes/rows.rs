@@ -69,7 +69,7 @@ impl Reader {
 
     /// A batch with plain texts where readers have views.
     fn plain(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let unfit = |error| Error::internal(format!("changes in another schema: {error}"));
+        let unfit = |error| Error::internal("changes in another schema").because(error);
         let columns = self.schema.fields().iter().zip(batch.columns());
         let columns = columns.map(|(field, column)| cast(column, field.data_type())).collect::<Result<Vec<_>, _>>();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

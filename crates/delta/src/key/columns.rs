@@ -399,7 +399,7 @@ fn encoded_rows(arrays: &[ArrayRef]) -> Result<Rows> {
     let fields = arrays.iter().map(|array| SortField::new(array.data_type().clone())).collect();
     RowConverter::new(fields)
         .and_then(|converter| converter.convert_columns(arrays))
-        .map_err(|error| Error::internal(format!("keys can't be encoded: {error}")))
+        .map_err(|error| Error::internal("keys can't be encoded").because(error))
 }
 
 fn plain_bytes(array: &ArrayRef) -> Option<ByteKeys> {

@@ -137,7 +137,7 @@ impl<F: DeserializeOwned> Entry<F> {
             }
             let text = line;
             let mut line: Line<F> = serde_json::from_slice(text)
-                .map_err(|e| Error::corrupt(format!("line {} of an entry of the log: {e}", number + 1)))?;
+                .map_err(|e| Error::corrupt(format!("line {} of an entry of the log", number + 1)).because(e))?;
             if let Some(info) = &mut line.commit_info {
                 info.note_texts(text);
             }

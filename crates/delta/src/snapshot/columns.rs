@@ -31,7 +31,7 @@ pub(crate) struct TableColumns {
 impl TableColumns {
     pub fn new(logical: &StructType, mode: ColumnMappingMode) -> Result<Self> {
         let arrow = |schema: &StructType| -> Result<Schema> {
-            schema.try_into_arrow().map_err(|e| Error::unsupported(format!("the table's schema: {e}")))
+            schema.try_into_arrow().map_err(|e| Error::unsupported("the table's schema").because(e))
         };
         let stored = arrow(&logical.make_physical(mode).map_err(from_kernel)?)?;
         let stored = Schema::new(stored.fields().iter().map(with_field_ids).collect::<Vec<_>>());

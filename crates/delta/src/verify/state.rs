@@ -88,7 +88,7 @@ impl EntryActions {
             }
             let text = line;
             let line: Line = serde_json::from_slice(text)
-                .map_err(|e| Error::corrupt(format!("line {} can't be understood: {e}", number + 1)))?;
+                .map_err(|e| Error::corrupt(format!("line {} can't be understood", number + 1)).because(e))?;
             if line.commit_info.is_some() && actions.stated == StatedFiles::default() {
                 actions.stated = StatedFiles::parse(text);
             }

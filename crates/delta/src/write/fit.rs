@@ -84,7 +84,7 @@ impl Fit {
         let arrays = self.columns.iter().map(|column| column.fit(batch)).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
-            .map_err(|e| Error::invalid(format!("the rows don't fit the table: {e}")))
+            .map_err(|e| Error::invalid("the rows don't fit the table").because(e))
     }
 }
 
@@ -137,7 +137,7 @@ impl Column {
         check_digits(&array.to_data()).map_err(named)?;
         let options = CastOptions { safe: false, ..CastOptions::default() };
         let plain = cast_with_options(array, &self.plain, &options)
-            .map_err(|e| named(Error::invalid(format!("its values don't fit the table: {e}"))))?;
+            .map_err(|e| named(Error::invalid("its values don't fit the table").because(e)))?;
         let (to, logical) = (self.target.stored.data_type(), self.target.logical.data_type());
         conform(&plain, to, logical, FindBy::Name).map_err(named)
     }

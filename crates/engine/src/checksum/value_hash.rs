@@ -228,5 +228,5 @@ fn lists<O: OffsetSizeTrait>(values: &ArrayRef, offsets: &[O], seed: u64, out: &
 }
 
 fn converted(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
-    cast(array, to).map_err(|e| Error::unsupported(format!("no checksum of {}: {e}", array.data_type())))
+    cast(array, to).map_err(|e| Error::unsupported(format!("no checksum of {}", array.data_type())).because(e))
 }

@@ -43,7 +43,7 @@ fn decoded<'a>(stream: &'a mut dyn Read, kind: ArchiveKind) -> Result<Decoded<Bo
 fn damaged(error: std::io::Error) -> Error {
     match error.get_ref().is_some_and(|inner| inner.is::<Error>()) {
         true => Error::from(error),
-        false => Error::corrupt(format!("no tar archive, or a damaged one: {error}")),
+        false => Error::corrupt("no tar archive, or a damaged one").because(error),
     }
 }
 

@@ -148,10 +148,10 @@ fn read(mut decoder: impl Read, out: &mut [u8]) -> Result<()> {
     }
 }
 
-fn failed(error: impl std::error::Error) -> Error {
-    Error::internal(format!("compressing failed: {error}"))
+fn failed(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::internal("compressing failed").because(error)
 }
 
-fn damaged(error: impl std::error::Error) -> Error {
-    Error::corrupt(format!("decompressing failed: {error}"))
+fn damaged(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::corrupt("decompressing failed").because(error)
 }

@@ -91,7 +91,7 @@ impl Samples {
             )));
         }
         zstd::dict::from_continuous(&self.bytes, &self.sizes, DICTIONARY_BYTES).map_err(|e| {
-            Error::invalid(format!("the store's small files have too little in common to train a dictionary: {e}"))
+            Error::invalid("the store's small files have too little in common to train a dictionary").because(e)
         })
     }
 }

@@ -34,7 +34,7 @@ impl Transform for Base64 {
     }
 
     fn remove(&self, _piece: u64, data: &[u8]) -> Result<Vec<u8>> {
-        STANDARD.decode(data).map_err(|e| Error::corrupt(format!("no base64: {e}")))
+        STANDARD.decode(data).map_err(|e| Error::corrupt("no base64").because(e))
     }
 }
 

@@ -409,7 +409,7 @@ impl<U: DecodeUnits> Shared<U> {
         let output = columns.output.iter().zip(columns.schema.fields()).map(take).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&columns.schema), output, &options)
-            .map_err(|e| Error::corrupt(format!("the columns don't make a batch: {e}")))
+            .map_err(|e| Error::corrupt("the columns don't make a batch").because(e))
     }
 }
 

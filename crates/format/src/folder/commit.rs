@@ -111,7 +111,7 @@ impl Commit {
 
     fn read(&self, name: &str) -> Result<Marker> {
         let tail = self.store.object(self.path(name)?).read_tail(u64::from(u32::MAX))?;
-        serde_json::from_slice(&tail.bytes).map_err(|e| Error::corrupt(format!("not a marker: {e}")).at(name))
+        serde_json::from_slice(&tail.bytes).map_err(|e| Error::corrupt("not a marker").because(e).at(name))
     }
 
     /// Nothing was committed: removes the files, and then what keeps them from counting.
@@ -166,6 +166,6 @@ impl Commit {
     fn path(&self, name: &str) -> Result<Path> {
         let folder = self.folder.as_ref();
         let text = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-        Path::parse(&text).map_err(|e| Error::internal(format!("{text}: {e}")))
+        Path::parse(&text).map_err(|e| Error::internal(&text).because(e))
     }
 }

@@ -60,7 +60,7 @@ pub fn visible(files: Vec<String>, markers: &[(String, Vec<u8>)]) -> Result<Vec<
     let mut parsed = Vec::with_capacity(markers.len());
     for (name, json) in markers {
         let marker: Marker = serde_json::from_slice(json).map_err(|e| {
-            Error::corrupt(format!("not a marker: {e}")).at(name).advice(
+            Error::corrupt("not a marker").because(e).at(name).advice(
                 "a copy into this folder may have been cut off; look which files belong to it, then remove the marker",
             )
         })?;

@@ -73,7 +73,7 @@ pub(super) fn converted(operand: &Operand, to: &DataType) -> Result<Operand> {
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let array = cast_with_options(&operand.array, to, &options)
-        .map_err(|e| Error::invalid(format!("a value of the filter is out of range: {e}")))?;
+        .map_err(|e| Error::invalid("a value of the filter is out of range").because(e))?;
     Ok(Operand { array, is_scalar: operand.is_scalar })
 }
 
@@ -99,7 +99,7 @@ fn numbers(op: ArithmeticOp, left: &Operand, right: &Operand) -> Result<ArrayRef
         ArithmeticOp::Divide => numeric::div(left, &without_zeros(right)?),
         ArithmeticOp::Modulo => numeric::rem(left, &without_zeros(right)?),
     };
-    result.map_err(|e| Error::invalid(format!("arithmetic in the filter failed: {e}")).caused_by(e))
+    result.map_err(|e| Error::invalid("arithmetic in the filter failed").because(e))
 }
 
 /// Null for zero: a division by it then is null, too.

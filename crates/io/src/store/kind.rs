@@ -227,7 +227,7 @@ pub(crate) fn container_and_key(kind: &StoreKind, rest: &str, shown: &str) -> Re
         let message = format!("the URL names no {}", kind.container);
         return Err(Error::usage(message).at(shown).advice(format!("write {}", kind.example)));
     }
-    let path = Path::parse(key).map_err(|e| Error::usage(format!("not a key: {e}")).at(shown))?;
+    let path = Path::parse(key).map_err(|e| Error::usage("not a key").because(e).at(shown))?;
     Ok((container.to_owned(), path))
 }
 

@@ -426,11 +426,11 @@ fn as_type(array: ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(&array, data_type, &options)
-        .map_err(|error| Error::invalid(format!("values of an index don't fit {data_type}: {error}")))
+        .map_err(|error| Error::invalid(format!("values of an index don't fit {data_type}")).because(error))
 }
 
 fn failed(error: arrow::error::ArrowError) -> Error {
-    Error::internal(format!("values became no array: {error}"))
+    Error::internal("values became no array").because(error)
 }
 
 pub(super) fn name_of(kind: Kind) -> &'static str {

@@ -20,9 +20,9 @@ pub(crate) fn decompress(codec: CompressionCodec, stored: &[u8], length: usize, 
     let written = match codec {
         CompressionCodec::SNAPPY => snappy::decompress(stored, target, length).map(|()| length)?,
         CompressionCodec::ZSTD => zstd::bulk::decompress_to_buffer(stored, &mut target[..length])
-            .map_err(|e| Error::corrupt(format!("zstd data can't be decompressed: {e}")))?,
+            .map_err(|e| Error::corrupt("zstd data can't be decompressed").because(e))?,
         CompressionCodec::LZ4_RAW => lz4_flex::block::decompress_into(stored, &mut target[..length])
-            .map_err(|e| Error::corrupt(format!("lz4 data can't be decompressed: {e}")))?,
+            .map_err(|e| Error::corrupt("lz4 data can't be decompressed").because(e))?,
         CompressionCodec::LZ4 => hadoop_lz4(stored, &mut target[..length])?,
         CompressionCodec::GZIP => fill("gzip", flate2::read::MultiGzDecoder::new(stored), &mut target[..length])?,
         CompressionCodec::BROTLI => fill("brotli", brotli::Decompressor::new(stored, 4096), &mut target[..length])?,
@@ -58,7 +58,7 @@ fn check_ratio(codec: CompressionCodec, stored: usize, length: usize) -> Result<
 
 /// Reads until `target` is full, and makes sure that nothing is left.
 fn fill(name: &str, mut reader: impl Read, target: &mut [u8]) -> Result<usize> {
-    let failed = |e: std::io::Error| Error::corrupt(format!("{name} data can't be decompressed: {e}"));
+    let failed = |e: std::io::Error| Error::corrupt(format!("{name} data can't be decompressed")).because(e);
     let mut written = 0;
     while written < target.len() {
         match reader.read(&mut target[written..]).map_err(failed)? {
@@ -80,7 +80,7 @@ fn hadoop_lz4(stored: &[u8], target: &mut [u8]) -> Result<usize> {
         return fill("lz4", lz4_flex::frame::FrameDecoder::new(stored), target);
     }
     lz4_flex::block::decompress_into(stored, target)
-        .map_err(|e| Error::corrupt(format!("lz4 data can't be decompressed: {e}")))
+        .map_err(|e| Error::corrupt("lz4 data can't be decompressed").because(e))
 }
 
 /// Hadoop's frames: the length of the plain bytes, then blocks until they are complete, each after its length. A block is cut where

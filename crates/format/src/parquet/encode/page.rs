@@ -352,5 +352,5 @@ impl Header {
 }
 
 fn internal(error: parquet::errors::ParquetError) -> Error {
-    Error::internal(format!("column metadata: {error}"))
+    Error::internal("column metadata").because(error)
 }

@@ -198,5 +198,5 @@ fn feed_zeros(out: &mut impl Write, mut count: u64) -> std::io::Result<()> {
 }
 
 fn internal(error: ParquetError) -> Error {
-    Error::internal(format!("file metadata: {error}"))
+    Error::internal("file metadata").because(error)
 }

@@ -108,7 +108,7 @@ impl Layout {
             // The names of list elements and map entries as the format's specification has them.
             .with_coerce_types(true)
             .convert(&stored)
-            .map_err(|e| Error::unsupported(format!("the schema can't be stored as Parquet: {e}")))?;
+            .map_err(|e| Error::unsupported("the schema can't be stored as Parquet").because(e))?;
         let mut columns = Vec::with_capacity(stored_fields.len());
         let mut first_leaf = 0;
         for (at, (field, stored)) in schema.fields().iter().zip(stored_fields).enumerate() {

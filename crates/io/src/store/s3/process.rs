@@ -74,7 +74,7 @@ pub(super) fn time(text: &str) -> Result<SystemTime> {
     // The command of AWS has written `UTC` for `Z`.
     let parsed = chrono::DateTime::parse_from_rfc3339(&text.replace("UTC", "Z"));
     let seconds =
-        parsed.map(|time| time.timestamp()).map_err(|e| Error::invalid(format!("{text:?} is no time: {e}")))?;
+        parsed.map(|time| time.timestamp()).map_err(|e| Error::invalid(format!("{text:?} is no time")).because(e))?;
     Ok(UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
 }
 

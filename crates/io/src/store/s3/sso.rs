@@ -114,17 +114,16 @@ impl SsoSource {
             encoded(&self.token.account)
         );
         let mut request = HttpRequest::new(HttpRequestBody::empty());
-        *request.uri_mut() = url.parse().map_err(|e| Error::usage(format!("{ENDPOINT} is no address: {e}")))?;
+        *request.uri_mut() = url.parse().map_err(|e| Error::usage(format!("{ENDPOINT} is no address")).because(e))?;
         let mut token = http::HeaderValue::from_str(&access_token)
             .map_err(|_| Error::invalid("the stored token has characters that no header can carry"))?;
         token.set_sensitive(true);
         request.headers_mut().insert("x-amz-sso_bearer_token", token);
         let unavailable = |e: object_store::client::HttpError| {
-            Error::unavailable(format!("the portal does not answer: {e}"))
-                .advice("check the network, then run it again")
+            Error::unavailable("the portal does not answer").because(e).advice("check the network, then run it again")
         };
         let client = NoRedirectConnector::default().connect(&ClientOptions::new().with_allow_http(allows_http));
-        let client = client.map_err(|e| Error::internal(format!("no HTTP client could be made: {e}")))?;
+        let client = client.map_err(|e| Error::internal("no HTTP client could be made").because(e))?;
         let answer = client.execute(request).await.map_err(unavailable)?;
         let status = answer.status();
         let body = answer.into_body().bytes().await.map_err(unavailable)?;
