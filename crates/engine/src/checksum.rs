@@ -7,11 +7,10 @@ mod numbers;
 mod value_hash;
 
 use std::fmt;
-use std::sync::Mutex;
 
 use arrow::array::RecordBatch;
+use lakerace_exec::map_with_states;
 use lakerace_format::Batches;
-use lakerace_io::threads::spawn_or_run;
 use lakerace_io::{Error, Job, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
@@ -38,34 +37,13 @@ const CHUNK_BYTES: usize = 256 << 10;
 
 /// Row count and checksum of any batches, on `job`'s threads.
 pub fn checksum(batches: Batches, job: &Job) -> Result<Checksum> {
-    let threads = job.options().threads.max(1);
-    let batches = Mutex::new(batches);
-    let work = || {
-        let mut sum = Checksum::default();
-        loop {
-            job.check()?;
-            let next = batches.lock().map_err(|_| Error::internal("a thread that read batches panicked"))?.next();
-            match next {
-                None => return Ok(sum),
-                Some(batch) => sum = sum.and(of_batch(&batch?)?),
-            }
-        }
-    };
-    if threads == 1 {
-        return work();
-    }
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| spawn_or_run(scope, work)).collect();
-        let mut total = Ok(Checksum::default());
-        for worker in workers {
-            let part = worker.join().unwrap_or_else(|_| Err(Error::internal("a thread that summed rows panicked")));
-            total = match (total, part) {
-                (Ok(total), Ok(part)) => Ok(total.and(part)),
-                (Err(error), _) | (_, Err(error)) => Err(error),
-            };
-        }
-        total
-    })
+    let mut sums = vec![Checksum::default(); job.options().threads.max(1)];
+    map_with_states(&mut sums, batches, |sum, batch| {
+        job.check()?;
+        *sum = sum.and(of_batch(&batch?)?);
+        Ok::<_, Error>(())
+    })?;
+    Ok(sums.into_iter().fold(Checksum::default(), Checksum::and))
 }
 
 impl Checksum {

@@ -1,10 +1,9 @@
 //! Reading on a thread of its own, a bounded number of bytes ahead.
 
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 
 use arrow::array::RecordBatch;
-use lakerace_exec::{QueueSender, bounded_queue, caught};
+use lakerace_exec::{QueueSender, bounded_queue, caught, spawn_with};
 use lakerace_format::Batches;
 use lakerace_io::{Job, Result};
 
@@ -13,15 +12,11 @@ use lakerace_io::{Job, Result};
 pub(crate) fn read_ahead(batches: Batches, bytes: u64, job: &Job) -> Batches {
     let schema = Arc::clone(batches.schema());
     let (waiting, taken) = bounded_queue(bytes, job);
-    // A thread that does not start drops what it was given.
-    let (sender, given) = sync_channel(1);
-    let read = move || given.recv().map(|batches| fill(batches, &waiting));
     // Not joined: a thread that waits for a store ends when its request does.
-    if std::thread::Builder::new().name("lakerace-read".to_owned()).spawn(read).is_err() {
+    if let Err(batches) = spawn_with("lakerace-read", batches, move |batches| fill(batches, &waiting)) {
         // Who takes the batches reads them.
         return batches;
     }
-    let _ = sender.send(batches);
     let next = move || taken.receive().unwrap_or_else(|interruption| Some(Err(interruption.into())));
     Batches::new(schema, std::iter::from_fn(next))
 }

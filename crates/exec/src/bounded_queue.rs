@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::{CancelToken, Interruption, WatchedValue};
 
@@ -94,6 +95,23 @@ impl<T> QueueReceiver<T> {
                 return Ok(None);
             }
             state = shared.state.wait_briefly(state);
+        }
+    }
+
+    /// Waits for so long at most, until [`Self::receive`] would not wait. Gives whether it would not.
+    pub fn wait_within(&self, time: Duration) -> bool {
+        let Self(shared) = self;
+        let begin = Instant::now();
+        let mut state = shared.state.lock();
+        loop {
+            if !state.waiting.is_empty() || !state.has_sender || shared.cancel.is_cancelled() {
+                return true;
+            }
+            let left = time.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                return false;
+            }
+            state = shared.state.wait_within(state, left);
         }
     }
 }

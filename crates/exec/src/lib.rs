@@ -6,6 +6,7 @@
 
 mod bounded_queue;
 mod cancel_token;
+mod consumer_thread;
 mod lock;
 mod ordered_pipe;
 mod ordered_pool;
@@ -22,11 +23,12 @@ mod schedule;
 
 pub use bounded_queue::{QueueReceiver, QueueSender, bounded_queue};
 pub use cancel_token::{CancelToken, Interruption, caught};
+pub use consumer_thread::{ConsumerItems, ConsumerThread};
 pub use lock::{CANCEL_POLL, into_value, lock, read_lock, value_mut, wait_briefly, write_lock};
 pub use ordered_pipe::OrderedPipe;
 pub use ordered_pool::{OrderedPool, PoolOptions};
 pub use producer_threads::{ProducerThreads, ValueSender};
-pub use scoped_work::{ScopedWork, consume_ordered, map_ordered, map_slice, spawn_or_run};
+pub use scoped_work::{ScopedWork, consume_ordered, map_ordered, map_slice, map_with_states, run_both, spawn_or_run};
 pub use watched_value::WatchedValue;
 pub use weighted_semaphore::{SemaphorePermit, WeightedSemaphore};
-pub use worker_threads::WorkerThreads;
+pub use worker_threads::{WorkerThreads, spawn_with};

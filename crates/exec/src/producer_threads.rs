@@ -1,8 +1,10 @@
 //! Threads that make values for one consumer, in no order among the threads.
 
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
+use crate::worker_threads::{join, spawn};
 use crate::{CancelToken, Interruption, QueueReceiver, QueueSender, bounded_queue, caught};
 
 /// Values that several threads make. The first error or panic of one of them comes out among the values: they do not just end.
@@ -43,7 +45,7 @@ impl<T: Send + 'static, E: From<Interruption> + Send + 'static> ProducerThreads<
                     let _ = sender.send(Err(error), 0);
                 }
             };
-            all.threads.push(Builder::new().name(thread_name.to_owned()).spawn(run)?);
+            all.threads.push(spawn(thread_name, run)?);
         }
         Ok(all)
     }
@@ -59,18 +61,24 @@ impl<T: Send + 'static, E: From<Interruption> + Send + 'static> ProducerThreads<
     ///
     /// # Errors
     /// That of a thread; `Cancelled`.
-    pub fn take(&mut self) -> Result<Option<T>, E> {
+    pub fn take(&self) -> Result<Option<T>, E> {
         let Some(values) = &self.values else { return Ok(None) };
         values.receive()?.transpose()
+    }
+}
+
+impl<T, E> ProducerThreads<T, E> {
+    /// Waits for so long at most, until [`Self::take`] would not wait. Gives whether it would not.
+    pub fn wait_within(&self, time: Duration) -> bool {
+        self.values.as_ref().is_none_or(|values| values.wait_within(time))
     }
 }
 
 impl<T, E> Drop for ProducerThreads<T, E> {
     fn drop(&mut self) {
         self.values = None;
-        for thread in self.threads.drain(..).filter(|_| self.joins) {
-            // Its panics have become errors.
-            let _ = thread.join();
+        if self.joins {
+            self.threads.drain(..).for_each(join);
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Threads of a scope: they may borrow, and the system may start no further one.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvError, sync_channel};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::{Builder, Result as Joined, Scope, ScopedJoinHandle};
 
 use crate::ordered_pool::PoolCore;
 use crate::reorder_buffer::ReorderBuffer;
-use crate::{CancelToken, Interruption, PoolOptions, WatchedValue, bounded_queue, caught, into_value, lock};
+use crate::worker_threads::spawn_scoped;
+use crate::{CancelToken, Interruption, PoolOptions, WatchedValue, bounded_queue, caught, lock};
 
 /// Work of a scope that has ended already or goes on.
 #[derive(Debug)]
@@ -48,17 +48,33 @@ fn spawn_or_run_by<'scope, T: Send + 'scope>(
     // A thread that does not start drops its closure, and the work would go with it: the thread is sent the work.
     let (sender, receiver) = sync_channel(1);
     let run = move || receiver.recv().map(|work: Box<dyn FnOnce() -> T + Send + 'scope>| work());
-    match builder.spawn_scoped(scope, run) {
-        Ok(thread) => {
+    match spawn_scoped(builder, scope, run) {
+        Some(thread) => {
             let _ = sender.send(Box::new(work));
             ScopedWork::Thread(thread)
         }
-        Err(_) => ScopedWork::Done(work()),
+        None => ScopedWork::Done(work()),
     }
 }
 
-/// Calls `work` for each item on up to `threads` threads; gives the results in the order of the items. After an error no
-/// further item is begun.
+/// Does both at the same time: `other` on a thread, where the system starts one.
+///
+/// # Errors
+/// That of `own`, or else that of `other`; `Panicked`.
+pub fn run_both<A: Send, B, E: From<Interruption> + Send>(
+    other: impl FnOnce() -> Result<A, E> + Send,
+    own: impl FnOnce() -> Result<B, E>,
+) -> Result<(A, B), E> {
+    std::thread::scope(|scope| {
+        let other = spawn_or_run(scope, || caught(other));
+        let own = own();
+        let other = other.join().unwrap_or_else(|payload| Err(Interruption::Panicked(payload).into()));
+        own.and_then(|own| Ok((other?, own)))
+    })
+}
+
+/// Calls `work` for each item on up to `threads` threads, the calling one among them; gives the results in the order of the
+/// items. After an error no further item is begun.
 ///
 /// # Errors
 /// That of the first item that has one; `Panicked`.
@@ -67,30 +83,64 @@ pub fn map_slice<T: Sync, R: Send, E: From<Interruption> + Send>(
     threads: usize,
     work: impl Fn(&T) -> Result<R, E> + Sync,
 ) -> Result<Vec<R>, E> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Result<R, E>)>> = Mutex::default();
-    let run = || {
-        while let Some((number, item)) = next_item(&next, items) {
-            let result = caught(|| work(item));
-            if result.is_err() {
-                next.fetch_max(items.len(), Ordering::Relaxed);
-            }
-            lock(&done).push((number, result));
-        }
-    };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.clamp(1, items.len().max(1))).map(|_| spawn_or_run(scope, run)).collect();
-        workers.into_iter().try_for_each(ScopedWork::join)
-    })
-    .map_err(Interruption::Panicked)?;
-    let mut done = into_value(done);
-    done.sort_unstable_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, result)| result).collect()
+    let mut threads = vec![(); threads.clamp(1, items.len().max(1))];
+    map_with_states(&mut threads, items.iter(), |(), item| work(item))
 }
 
-fn next_item<'a, T>(next: &AtomicUsize, items: &'a [T]) -> Option<(usize, &'a T)> {
-    let number = next.fetch_add(1, Ordering::Relaxed);
-    items.get(number).map(|item| (number, item))
+/// As [`map_slice`], with a thread for each of these states, which it has for itself, and items that come one by one.
+///
+/// ```
+/// use lakerace_exec::{Interruption, map_with_states};
+/// let mut buffers = [Vec::new(), Vec::new()];
+/// let lengths = map_with_states(&mut buffers, 1..4, |buffer: &mut Vec<u8>, length| {
+///     buffer.resize(length, 0);
+///     Ok::<_, Interruption>(buffer.len())
+/// });
+/// assert_eq!(lengths.unwrap(), [1, 2, 3]);
+/// ```
+///
+/// # Errors
+/// Those of [`map_slice`]; `Ended` without a state.
+pub fn map_with_states<S: Send, I, R: Send, E: From<Interruption> + Send>(
+    states: &mut [S],
+    items: impl Iterator<Item = I> + Send,
+    work: impl Fn(&mut S, I) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let (own, others) = states.split_first_mut().ok_or(Interruption::Ended)?;
+    // Nothing is left after an error, nor after a panic of the items.
+    let left = Mutex::new(Some((0..).zip(items)));
+    let take = || {
+        let mut left = lock(&left);
+        let mut items = left.take()?;
+        let next = items.next();
+        *left = Some(items);
+        next
+    };
+    let run = |state: &mut S| {
+        let mut done: Vec<(usize, Result<R, E>)> = Vec::new();
+        loop {
+            let next = caught(|| Ok(take()));
+            let (number, result) = match next {
+                Ok(None) => return done,
+                Ok(Some((number, item))) => (number, caught(|| work(state, item))),
+                Err(error) => (usize::MAX, Err(error)),
+            };
+            if result.is_err() {
+                *lock(&left) = None;
+            }
+            done.push((number, result));
+        }
+    };
+    let mut done = std::thread::scope(|scope| {
+        let start = |state| spawn_scoped(Builder::new(), scope, || run(state));
+        let threads: Vec<_> = others.iter_mut().map_while(start).collect();
+        let mut done = run(own);
+        threads.into_iter().try_for_each(|thread| thread.join().map(|others| done.extend(others)))?;
+        Ok(done)
+    })
+    .map_err(Interruption::Panicked)?;
+    done.sort_unstable_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Calls `work` for each of these on the threads of a pool, and `consume` on the calling thread for what comes of it, in the
@@ -110,7 +160,7 @@ pub fn consume_ordered<I: Send, T: Send, E: From<Interruption> + Send>(
         let count = if options.threads > 1 { options.threads } else { 0 };
         let name = |number| Builder::new().name(format!("{}-{number}", options.thread_name));
         let core = &core;
-        let start = |number| name(number).spawn_scoped(scope, || core.work()).ok();
+        let start = |number| spawn_scoped(name(number), scope, || core.work());
         let threads = (0..count).map_while(start).count();
         // The scope waits for the threads: they end by a panic of the consumer, too.
         let _stop = StopGuard(core);
@@ -156,7 +206,7 @@ pub fn map_ordered<I: Send, T: Send, E: From<Interruption> + Clone + Send>(
             }
         };
         // Where the system starts no thread, the calling one does the work.
-        let start = |thread| Builder::new().spawn_scoped(scope, run(thread)).ok();
+        let start = |thread| spawn_scoped(Builder::new(), scope, run(thread));
         let workers: Vec<_> = (0..threads).map_while(start).collect();
         let mut made_all = Ok(());
         for (number, item) in (0..).zip(items) {

@@ -1,9 +1,10 @@
 //! A value that threads change, and wait for others to change.
 
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::lock::{lock, wait, wait_briefly};
-use crate::{CancelToken, Interruption};
+use crate::{CANCEL_POLL, CancelToken, Interruption};
 
 /// A value that threads change, and wait for others to change.
 #[derive(Debug, Default)]
@@ -50,6 +51,12 @@ impl<T> WatchedValue<T> {
             return self.lock();
         }
         wait_briefly(&self.changed, value)
+    }
+
+    /// As [`Self::wait_briefly`], but for no longer than this.
+    pub(crate) fn wait_within<'a>(&'a self, value: MutexGuard<'a, T>, time: Duration) -> MutexGuard<'a, T> {
+        let time = time.min(CANCEL_POLL);
+        self.changed.wait_timeout(value, time).unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Waits until `is_over` says so, and gives the lock.

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
-use lakerace_io::threads::spawn_or_run;
+use lakerace_exec::map_slice;
 use lakerace_io::{Error, Object, PathProfile, Result};
 
 use crate::{Constants, FilePlan, InputFile, ReadPlan, SourceInfo, UnitPlan};
@@ -119,37 +119,8 @@ pub(crate) fn open_all<F: OpenFile>(
     let Some(first) = files.first() else { return Ok(Vec::new()) };
     let store = &first.object.store;
     let at_once = if store.is_local() { store.job.options().threads } else { REMOTE_OPENS_AT_ONCE };
-    let at_once = at_once.clamp(1, files.len());
     let opening = Opening { tail_bytes: AtomicU64::new(FIRST_TAIL_BYTES), kept_bytes: AtomicU64::new(0) };
-    if at_once == 1 {
-        return files.into_iter().map(|file| open(file, &opening).map(Arc::new)).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut opened = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = files.get(index) else { return opened };
-            let outcome = open(file.clone(), &opening).map(Arc::new);
-            let failed = outcome.is_err();
-            opened.push((index, outcome));
-            if failed {
-                // The others finish what they have begun and find nothing more to do.
-                next.fetch_max(files.len(), Ordering::Relaxed);
-            }
-        }
-    };
-    let mut opened = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..at_once).map(|_| spawn_or_run(scope, work)).collect();
-        let mut all = Vec::with_capacity(files.len());
-        for thread in threads {
-            let outcomes = thread.join().map_err(|_| Error::internal("a thread that opened files panicked"))?;
-            all.extend(outcomes);
-        }
-        Ok::<_, Error>(all)
-    })?;
-    opened.sort_by_key(|(index, _)| *index);
-    opened.into_iter().map(|(_, outcome)| outcome).collect()
+    map_slice(&files, at_once, |file| open(file.clone(), &opening).map(Arc::new))
 }
 
 /// Whether a plan has requests for all of these files that are not known whole. A part of a split plan has none, and where a plan

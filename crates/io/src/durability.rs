@@ -13,7 +13,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use lakerace_exec::lock;
+use lakerace_exec::{lock, map_slice};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -138,28 +138,7 @@ impl Job {
         let _alone = lock(&syncs.syncing);
         syncs.check()?;
         let folders: Vec<PathBuf> = std::mem::take(&mut *lock(&syncs.folders)).into_iter().collect();
-        if let [folder] = folders.as_slice() {
-            return self.sync_folder(folder);
-        }
-        let share = folders.len().div_ceil(FOLDERS_AT_ONCE).max(1);
-        let sync_all = |folders: &[PathBuf]| folders.iter().try_for_each(|folder| self.sync_folder(folder));
-        std::thread::scope(|scope| {
-            let begin =
-                |part| std::thread::Builder::new().spawn_scoped(scope, move || sync_all(part)).map_err(|_| part);
-            let begun: Vec<_> = folders.chunks(share).map(begin).collect();
-            let mut outcome = Ok(());
-            for part in begun {
-                let ended = match part {
-                    Ok(thread) => {
-                        thread.join().unwrap_or_else(|_| Err(Error::internal("a thread that syncs panicked")))
-                    }
-                    // Where no thread is to be had, this one does its work.
-                    Err(part) => sync_all(part),
-                };
-                outcome = outcome.and(ended);
-            }
-            outcome
-        })
+        map_slice(&folders, FOLDERS_AT_ONCE, |folder| self.sync_folder(folder)).map(drop)
     }
 
     fn sync_folder(&self, folder: &Path) -> Result<()> {

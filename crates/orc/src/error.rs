@@ -112,3 +112,9 @@ impl From<arrow::error::ArrowError> for Error {
         Self::internal(error.to_string())
     }
 }
+
+impl From<lakerace_exec::Interruption> for Error {
+    fn from(interruption: lakerace_exec::Interruption) -> Self {
+        Self::internal(interruption.to_string())
+    }
+}

@@ -41,18 +41,17 @@ mod timestamps;
 mod types;
 mod values;
 
-use std::sync::Mutex;
-
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
+use lakerace_exec::map_with_states;
 
 use crate::encode::codec::Compressor;
 use crate::schema::{OrcKind, OrcType};
 use crate::{Error, Result};
 
-use column::{Column, FinishedColumn};
+use column::Column;
 use file::FileWriter;
 pub use options::WriterOptions;
 use statistics::Statistics;
@@ -204,15 +203,15 @@ impl Writer {
         if ends {
             self.root_groups.push(self.group_rows as u64);
         }
-        let finished: Vec<Mutex<Vec<FinishedColumn>>> = self.columns.iter().map(|_| Mutex::default()).collect();
-        self.for_each_column(|nth, column, compressor| {
+        let finished = self.for_each_column(|_, column, compressor| {
             if ends {
                 column.end_group(compressor)?;
             }
-            let mut out = finished[nth].lock().map_err(|_| Error::internal("a thread ended early"))?;
-            column.end_stripe(compressor, &mut out)
+            let mut finished = Vec::new();
+            column.end_stripe(compressor, &mut finished)?;
+            Ok(finished)
         })?;
-        let columns = finished.into_iter().flat_map(|column| column.into_inner().unwrap_or_default()).collect();
+        let columns = finished.into_iter().flatten().collect();
         let compressor = first(&mut self.compressors)?;
         let groups = self.root_groups.drain(..).map(counts).collect();
         self.file.push_stripe(columns, self.stripe_rows as u64, groups, counts(self.stripe_rows as u64), compressor)?;
@@ -221,35 +220,14 @@ impl Writer {
     }
 
     /// Calls `work` for every column of the table, on the writer's threads.
-    fn for_each_column(
+    fn for_each_column<R: Send>(
         &mut self,
-        work: impl Fn(usize, &mut Column, &mut Compressor) -> Result<()> + Sync,
-    ) -> Result<()> {
-        let threads = self.compressors.len().min(self.columns.len());
-        let mut columns = self.columns.iter_mut().enumerate();
-        if threads <= 1 {
-            let compressor = first(&mut self.compressors)?;
-            return columns.try_for_each(|(nth, column)| work(nth, column, compressor));
-        }
-        let queue = Mutex::new(columns);
-        let next = || queue.lock().ok().and_then(|mut queue| queue.next());
-        let run = |compressor: &mut Compressor| {
-            while let Some((nth, column)) = next() {
-                work(nth, column, compressor)?;
-            }
-            Ok(())
-        };
-        std::thread::scope(|scope| {
-            let (own, others) = self.compressors[..threads].split_at_mut(1);
-            // Where the system starts no further thread, the others do its work.
-            let start = |compressor| std::thread::Builder::new().spawn_scoped(scope, || run(compressor)).ok();
-            let handles: Vec<_> = others.iter_mut().map_while(start).collect();
-            let result = own.iter_mut().try_for_each(run);
-            // All threads are waited for; the first error is told.
-            handles.into_iter().fold(result, |result, handle| {
-                result.and(handle.join().unwrap_or_else(|_| Err(Error::internal("a thread of the writer panicked"))))
-            })
-        })
+        work: impl Fn(usize, &mut Column, &mut Compressor) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        let threads = self.compressors.len().min(self.columns.len().max(1));
+        let columns = self.columns.iter_mut().enumerate();
+        let work = |compressor: &mut Compressor, (nth, column): (usize, &mut Column)| work(nth, column, compressor);
+        map_with_states(&mut self.compressors[..threads], columns, work)
     }
 }
 

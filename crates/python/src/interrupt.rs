@@ -1,10 +1,9 @@
 //! Long work with the GIL released and Ctrl-C heard.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use lakerace::{Error, Job, Result};
+use lakerace_exec::{CancelToken, Interruption, ProducerThreads, ValueSender};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -19,32 +18,12 @@ pub(crate) fn run<T: Send + 'static>(
     job: &Job,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
-    let (sender, mut receiver) = sync_channel(1);
-    let thread = std::thread::Builder::new().name("lakerace-job".to_owned()).spawn(move || {
-        let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(lakerace::panicked(&*panic)));
-        // Nobody waits any more after a second Ctrl-C.
-        let _ = sender.send(outcome);
-    });
-    thread.map_err(|e| errors::raised(py, &lakerace_io::threads::not_started(&e)))?;
+    let run = [move |sender: &ValueSender<T, Error>| Ok(sender.send(Ok(work()?), 1)?)];
+    // The work ends by its job alone: its outcome is waited for after a cancellation, too.
+    let outcome = ProducerThreads::start("lakerace-job", 1, &CancelToken::default(), run)
+        .map_err(|e| errors::raised(py, &lakerace_io::threads::not_started(&e)))?;
     let mut interrupted: Option<PyErr> = None;
-    loop {
-        let answer;
-        (receiver, answer) = py.detach(move || {
-            let answer = receiver.recv_timeout(SIGNAL_POLL);
-            (receiver, answer)
-        });
-        match answer {
-            Ok(outcome) => {
-                return match interrupted {
-                    Some(interrupted) => Err(interrupted),
-                    None => outcome.map_err(|error| errors::raised(py, &error)),
-                };
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(errors::raised(py, &Error::internal("the job's thread ended without an answer")));
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-        }
+    while !py.detach(|| outcome.wait_within(SIGNAL_POLL)) {
         if let Err(raised) = py.check_signals() {
             job.cancel();
             if interrupted.is_some() {
@@ -52,6 +31,11 @@ pub(crate) fn run<T: Send + 'static>(
             }
             interrupted = Some(raised);
         }
+    }
+    let outcome = outcome.take().and_then(|outcome| outcome.ok_or_else(|| Interruption::Ended.into()));
+    match interrupted {
+        Some(interrupted) => Err(interrupted),
+        None => outcome.map_err(|error| errors::raised(py, &error)),
     }
 }
 

@@ -1,8 +1,6 @@
 //! Batches of ours, by the Arrow C stream interface.
 
 use std::ffi::CStr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::Instant;
@@ -14,6 +12,7 @@ use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 use lakerace::{Batches, Error, ErrorKind, Job, Result};
+use lakerace_exec::{ProducerThreads, ValueSender};
 use lakerace_io::option::Door;
 use lakerace_io::wait::lock;
 use pyo3::prelude::*;
@@ -94,7 +93,7 @@ impl Stream {
 /// Reads batches on a thread of its own and hands them on, one ahead.
 struct Reader {
     schema: SchemaRef,
-    batches: Receiver<Result<RecordBatch>>,
+    batches: ProducerThreads<RecordBatch, Error>,
     first: Option<Option<Result<RecordBatch>>>,
     job: Job,
     failure: Arc<Mutex<Option<Failure>>>,
@@ -113,31 +112,22 @@ impl Reader {
         failure: Arc<Mutex<Option<Failure>>>,
     ) -> Result<Self> {
         let schema = target.clone().unwrap_or_else(|| Arc::clone(batches.schema()));
-        let (sender, receiver) = sync_channel(1);
-        let pull = move || {
-            let mut batches = batches;
-            loop {
-                let next = catch_unwind(AssertUnwindSafe(|| batches.next()));
-                let next = next.unwrap_or_else(|panic| Some(Err(lakerace::panicked(&*panic))));
-                let next = match (next, &target) {
-                    (Some(Ok(batch)), Some(target)) => Some(cast(&batch, target)),
-                    (next, _) => next,
+        // One batch waits for the consumer.
+        let pull = [move |sender: &ValueSender<RecordBatch, Error>| {
+            for batch in batches {
+                let batch = match &target {
+                    Some(target) => cast(&batch?, target)?,
+                    None => batch?,
                 };
-                let Some(next) = next else { return };
-                let is_last = next.is_err();
-                // The consumer let go of the stream.
-                if sender.send(next).is_err() || is_last {
-                    return;
-                }
+                sender.send(Ok(batch), 1)?;
             }
-        };
-        std::thread::Builder::new()
-            .name("lakerace-stream".to_owned())
-            .spawn(pull)
+            Ok(())
+        }];
+        let batches = ProducerThreads::start("lakerace-stream", 1, &job, pull)
             .map_err(|e| lakerace_io::threads::not_started(&e))?;
         Ok(Self {
             schema,
-            batches: receiver,
+            batches,
             first: None,
             job,
             failure,
@@ -154,15 +144,11 @@ impl Reader {
     /// The next batch. On the owner's thread it looks for signals while it waits.
     fn wait(&mut self) -> Option<Result<RecordBatch>> {
         if std::thread::current().id() != self.owner {
-            return self.keep(self.batches.recv().ok());
+            return self.keep(self.batches.take().transpose());
         }
         loop {
-            if self.signals_checked.elapsed() < SIGNAL_POLL {
-                match self.batches.recv_timeout(SIGNAL_POLL) {
-                    Ok(batch) => return self.keep(Some(batch)),
-                    Err(RecvTimeoutError::Disconnected) => return None,
-                    Err(RecvTimeoutError::Timeout) => {}
-                }
+            if self.signals_checked.elapsed() < SIGNAL_POLL && self.batches.wait_within(SIGNAL_POLL) {
+                return self.keep(self.batches.take().transpose());
             }
             self.signals_checked = Instant::now();
             // Detached at once: a consumer that calls with the GIL held must not keep other threads from it.
@@ -232,7 +218,7 @@ fn requested(capsule: &Bound<'_, PyCapsule>, own: &SchemaRef) -> Result<SchemaRe
         .map_err(|_| Error::usage("the requested schema is not an `arrow_schema` capsule"))?;
     // SAFETY: by the PyCapsule interface, a capsule of this name holds a valid ArrowSchema, which it keeps.
     let schema = unsafe { &*pointer.as_ptr().cast::<FFI_ArrowSchema>() };
-    let schema = Schema::try_from(schema).map_err(|e| Error::usage(format!("the requested schema: {e}")))?;
+    let schema = Schema::try_from(schema).map_err(|e| Error::usage("the requested schema").because(e))?;
     let names_agree = schema.fields().len() == own.fields().len()
         && schema.fields().iter().zip(own.fields()).all(|(theirs, ours)| theirs.name() == ours.name());
     if !names_agree {
@@ -260,5 +246,5 @@ fn cast(batch: &RecordBatch, target: &SchemaRef) -> Result<RecordBatch> {
     let columns = columns.collect::<Result<Vec<_>>>()?;
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(Arc::clone(target), columns, &rows)
-        .map_err(|e| Error::invalid(format!("the requested schema: {e}")))
+        .map_err(|e| Error::invalid("the requested schema").because(e))
 }

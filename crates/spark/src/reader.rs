@@ -1,15 +1,14 @@
 //! Reading a task: batches that cross the Arrow C data interface, one ahead of Spark.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use arrow::array::{Array, RecordBatch, StructArray};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use lakerace::{
-    Error, ErrorKind, Job, ReadOptions, ReadPlan, Result, Scan, ScannedVersion, TableTask, panicked, read_table_task,
+    Error, ErrorKind, Job, ReadOptions, ReadPlan, Result, Scan, ScannedVersion, TableTask, read_table_task,
 };
+use lakerace_exec::{ProducerThreads, ValueSender};
 
 use crate::counters::{Alive, BATCHES, READERS, THREADS};
 use crate::feed::{self, Feed, FeedTask};
@@ -22,7 +21,7 @@ const NO_MORE: i64 = -1;
 
 /// One pass over the rows of a task.
 pub(crate) struct Reader {
-    batches: Receiver<Result<RecordBatch>>,
+    batches: ProducerThreads<RecordBatch, Error>,
     schema: Box<FFI_ArrowSchema>,
     job: Job,
     _alive: Alive,
@@ -33,7 +32,7 @@ impl Reader {
     pub(crate) fn open(location: String, options: &str, part: &str) -> Result<Self> {
         let settings = Settings::parse(options)?;
         let (read, job) = (settings.read()?, settings.job()?);
-        let broken = |e: serde_json::Error| Error::internal(format!("not a plan of this version: {e}"));
+        let broken = |e: serde_json::Error| Error::internal("not a plan of this version").because(e);
         let (schema, rows) = match settings.get("task.version") {
             _ if Feed::of(&settings)?.is_some() => {
                 let FeedTask { from, to, plan } = serde_json::from_str(part).map_err(broken)?;
@@ -51,9 +50,10 @@ impl Reader {
         };
         let fitted = fitted_schema(&schema);
         let schema = Box::new(foreign_schema(&fitted)?);
-        let (sender, batches) = sync_channel(1);
-        let work = Work { location, read, rows, fitted, job: job.clone(), sender, _alive: Alive::new(&THREADS) };
-        std::thread::Builder::new().name("lakerace-spark".to_owned()).spawn(move || work.run())?;
+        let work = Work { location, read, rows, fitted, job: job.clone(), _alive: Alive::new(&THREADS) };
+        // One batch waits for Spark.
+        let work = [move |sender: &ValueSender<_, _>| work.run(sender)];
+        let batches = ProducerThreads::start("lakerace-spark", 1, &job, work)?;
         Ok(Self { batches, schema, job, _alive: Alive::new(&READERS) })
     }
 
@@ -89,11 +89,10 @@ impl Reader {
     /// The next batch's address.
     pub(crate) fn next(&self, millis: i64) -> Result<i64> {
         let wait = Duration::from_millis(u64::try_from(millis).unwrap_or(0));
-        match self.batches.recv_timeout(wait) {
-            Ok(batch) => Ok(hand_over(batch?)),
-            Err(RecvTimeoutError::Timeout) => Ok(NOT_YET),
-            Err(RecvTimeoutError::Disconnected) => Ok(NO_MORE),
+        if !self.batches.wait_within(wait) {
+            return Ok(NOT_YET);
         }
+        Ok(self.batches.take()?.map_or(NO_MORE, hand_over))
     }
 
     /// A number of its job.
@@ -126,33 +125,23 @@ struct Work {
     rows: TaskRows,
     fitted: SchemaRef,
     job: Job,
-    sender: SyncSender<Result<RecordBatch>>,
     _alive: Alive,
 }
 
 impl Work {
-    fn run(self) {
-        let Self { location, read, rows, fitted, job, sender, _alive } = self;
-        let work = || -> Result<()> {
-            let batches: Box<dyn Iterator<Item = Result<RecordBatch>>> = match rows {
-                TaskRows::Files(plan) => Box::new(Scan::with_plan(&location, &read, *plan, &job)?.batches()?),
-                TaskRows::Table(version, task) => Box::new(read_table_task(&location, &version, &task, &read, &job)?),
-                TaskRows::Changes(from, to, schema) => {
-                    Box::new(feed::read(&location, (from, to), &schema, &read.storage, &job)?)
-                }
-            };
-            for batch in batches {
-                // The reader was closed.
-                if sender.send(fit(&batch?, &fitted)).is_err() {
-                    return Ok(());
-                }
+    fn run(self, sender: &ValueSender<RecordBatch, Error>) -> Result<()> {
+        let Self { location, read, rows, fitted, job, _alive } = self;
+        let batches: Box<dyn Iterator<Item = Result<RecordBatch>>> = match rows {
+            TaskRows::Files(plan) => Box::new(Scan::with_plan(&location, &read, *plan, &job)?.batches()?),
+            TaskRows::Table(version, task) => Box::new(read_table_task(&location, &version, &task, &read, &job)?),
+            TaskRows::Changes(from, to, schema) => {
+                Box::new(feed::read(&location, (from, to), &schema, &read.storage, &job)?)
             }
-            Ok(())
         };
-        let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)));
-        if let Err(error) = done {
-            let _ = sender.send(Err(error));
+        for batch in batches {
+            sender.send(Ok(fit(&batch?, &fitted)?), 1)?;
         }
+        Ok(())
     }
 }
 

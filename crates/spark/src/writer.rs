@@ -1,15 +1,14 @@
 //! Writing in executors: files for a Delta table, or files that are staged until the driver commits them.
 
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
-use std::thread::JoinHandle;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use lakerace::{
-    Batches, CopyOptions, Error, FileWriter, Job, PARQUET, Result, RowOptions, StorageOptions, UpsertPart, panicked,
+    Batches, CopyOptions, Error, FileWriter, Job, PARQUET, Result, RowOptions, StorageOptions, UpsertPart,
     table_writer, upsert_part,
 };
+use lakerace_exec::ConsumerThread;
 use serde_json::{Value, json};
 
 use crate::arrow_type::arrow_schema;
@@ -45,12 +44,7 @@ struct Staged {
 }
 
 /// Work on a thread of its own that takes rows while they come.
-struct Piped<T> {
-    sender: Option<SyncSender<Result<RecordBatch>>>,
-    thread: Option<JoinHandle<Result<T>>>,
-    /// What the work came to before the rows ended.
-    done: Option<T>,
-}
+type Piped<T> = ConsumerThread<RecordBatch, T, Error>;
 
 impl Writer {
     /// Begins to write for what [`crate::commit::prepare`] prepared.
@@ -107,8 +101,8 @@ impl Writer {
         self.rows += rows as u64;
         match &mut self.target {
             Target::Table(files) => files.write(&batch),
-            Target::Staged(staged) => staged.rows.write(batch),
-            Target::Upsert(rows) => rows.write(batch),
+            Target::Staged(staged) => staged.rows.send(batch, 1),
+            Target::Upsert(rows) => rows.send(batch, 1),
         }
     }
 
@@ -132,7 +126,7 @@ impl Staged {
         let mut options = CopyOptions { format: Some(&PARQUET), ..CopyOptions::default() };
         options.read.storage = storage.clone();
         let (target, job) = (path.to_owned(), job.clone());
-        let rows = Piped::begin(schema, move |rows| lakerace::write(rows, &target, &options, &job).map(drop))?;
+        let rows = begin(schema, &job.clone(), move |rows| lakerace::write(rows, &target, &options, &job).map(drop))?;
         Ok(Self { rows, path: path.to_owned() })
     }
 }
@@ -142,51 +136,19 @@ fn upsert(location: &str, version: u64, settings: &Settings, schema: &SchemaRef)
     let memory_bytes = settings.parsed("write.memory_bytes", number)?.unwrap_or(UPSERT_MEMORY_BYTES);
     let options = RowOptions { memory_bytes, ..row_options(settings)? };
     let (location, storage, job) = (location.to_owned(), settings.storage(), settings.job()?);
-    Piped::begin(schema, move |rows| upsert_part(&location, version, rows.into(), &options, &storage, &job))
+    begin(schema, &job.clone(), move |rows| upsert_part(&location, version, rows.into(), &options, &storage, &job))
 }
 
-impl<T: Send + 'static> Piped<T> {
-    fn begin(schema: &SchemaRef, work: impl FnOnce(Batches) -> Result<T> + Send + 'static) -> Result<Self> {
-        let (sender, receiver) = std::sync::mpsc::sync_channel::<Result<RecordBatch>>(1);
-        let rows = Batches::new(Arc::clone(schema), receiver.into_iter());
-        let thread = std::thread::Builder::new().name("lakerace-write".to_owned()).spawn(move || work(rows))?;
-        Ok(Self { sender: Some(sender), thread: Some(thread), done: None })
-    }
-
-    fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        let is_taken = self.sender.as_ref().is_some_and(|sender| sender.send(Ok(batch)).is_ok());
-        if !is_taken {
-            self.done = Some(self.join()?);
-        }
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<T> {
-        self.sender = None;
-        match self.done.take() {
-            Some(done) => Ok(done),
-            None => self.join(),
-        }
-    }
-}
-
-impl<T> Piped<T> {
-    fn join(&mut self) -> Result<T> {
-        let thread = self.thread.take().ok_or_else(|| Error::internal("the write has ended"))?;
-        thread.join().unwrap_or_else(|panic| Err(panicked(&*panic)))
-    }
-}
-
-impl<T> Drop for Piped<T> {
-    fn drop(&mut self) {
-        if let Some(sender) = self.sender.take() {
-            // The work fails by it and leaves nothing behind.
-            let _ = sender.send(Err(Error::cancelled()));
-        }
-        if self.thread.is_some() {
-            let _ = self.join();
-        }
-    }
+/// Begins work on the rows that Spark gives, one batch ahead of it.
+fn begin<T: Send + 'static>(
+    schema: &SchemaRef,
+    job: &Job,
+    work: impl FnOnce(Batches) -> Result<T> + Send + 'static,
+) -> Result<Piped<T>> {
+    let own = Arc::clone(schema);
+    // Where it is given up, the work fails by it and leaves nothing behind.
+    let thread = ConsumerThread::start("lakerace-write", 1, job, move |rows| work(Batches::new(own, rows)));
+    Ok(thread?)
 }
 
 fn number(text: &str) -> Result<u64> {

@@ -5,15 +5,14 @@
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::buffer::NullBuffer;
 use arrow::compute::take_record_batch;
 use arrow::datatypes::{BinaryType, DataType, LargeBinaryType, LargeUtf8Type, SchemaRef, Utf8Type};
 use arrow::error::ArrowError;
+use lakerace_exec::map_with_states;
 use lakerace_format::{Block, Pool, prefetch};
-use lakerace_io::threads::spawn_or_run;
 use lakerace_io::{Error, Result};
 
 use super::decode::Unpacked;
@@ -137,32 +136,17 @@ impl Packing {
     ///
     /// Errors: `Invalid` for a row of 4 GiB and more.
     pub fn pack(&self, batch: &RecordBatch, keys: Option<&Keys>) -> Result<PackedBatch> {
-        let ranges: Vec<Range<usize>> = ranges(batch).collect();
-        let next = AtomicUsize::new(0);
+        let mut pools: Vec<&Arc<Pool>> = self.pools.iter().take(batch.num_rows().div_ceil(PIECE_ROWS)).collect();
+        if pools.is_empty() {
+            return Ok(Vec::new());
+        }
         // Piece by piece, as threads get a core: the source's threads have work, too.
-        let work = |pool: &Arc<Pool>| {
-            let packer = Packer { packing: self, batch, keys, pool };
-            let mut made = Vec::new();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(range) = ranges.get(number) else { return Ok::<_, Error>(made) };
-                let mut pieces = Vec::with_capacity(1);
-                packer.pack(range.clone(), &mut pieces)?;
-                made.push((number, pieces));
-            }
-        };
-        let pools = &self.pools[..self.pools.len().min(ranges.len())];
-        let Some((first, others)) = pools.split_first() else { return Ok(Vec::new()) };
-        let mut made = std::thread::scope(|scope| {
-            let others: Vec<_> = others.iter().map(|pool| spawn_or_run(scope, || work(pool))).collect();
-            let mut made = work(first)?;
-            for other in others {
-                made.append(&mut other.join().map_err(|_| Error::internal("a thread that packs rows panicked"))??);
-            }
-            Ok::<_, Error>(made)
+        let packed = map_with_states(&mut pools, ranges(batch), |pool, range| {
+            let mut pieces = Vec::with_capacity(1);
+            Packer { packing: self, batch, keys, pool }.pack(range, &mut pieces)?;
+            Ok::<_, Error>(pieces)
         })?;
-        made.sort_unstable_by_key(|(number, _)| *number);
-        Ok(made.into_iter().flat_map(|(_, pieces)| pieces).collect())
+        Ok(packed.into_iter().flatten().collect())
     }
 
     /// As [`Self::pack`], by the calling thread alone, whose number this is.
@@ -468,7 +452,7 @@ fn fetch<'a>(pieces: &'a [PackedRows], at: &[(u32, u32)]) -> Vec<&'a [u8]> {
 }
 
 fn broken(error: ArrowError) -> Error {
-    Error::internal(format!("rows can't be put in order: {error}"))
+    Error::internal("rows can't be put in order").because(error)
 }
 
 #[cfg(test)]

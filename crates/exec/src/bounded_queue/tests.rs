@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::bounded_queue;
 use crate::schedule::run_scheduled;
@@ -63,4 +64,22 @@ fn a_receiver_that_is_dropped_drops_what_waits() {
     assert_eq!(Arc::strong_count(&held), 1);
     drop(sender);
     into_value(std::sync::Mutex::new(held));
+}
+
+#[test]
+fn a_receiver_waits_for_an_item_or_the_end_or_a_time() {
+    let cancel = CancelToken::default();
+    let (sender, receiver) = bounded_queue(10, &cancel);
+    assert!(!receiver.wait_within(Duration::ZERO));
+    sender.send((), 1).unwrap();
+    assert!(receiver.wait_within(Duration::MAX / 4));
+    receiver.receive().unwrap().unwrap();
+    let late = std::thread::spawn(move || sender.send((), 1).map(|()| sender).unwrap());
+    assert!(receiver.wait_within(Duration::MAX / 4));
+    receiver.receive().unwrap().unwrap();
+    let sender = late.join().unwrap();
+    cancel.cancel();
+    assert!(receiver.wait_within(Duration::MAX / 4));
+    drop(sender);
+    assert!(receiver.wait_within(Duration::MAX / 4));
 }

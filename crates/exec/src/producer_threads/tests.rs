@@ -15,7 +15,7 @@ fn numbers(thread: u64) -> impl FnOnce(&Sender) -> Result<(), Interruption> {
 
 #[test]
 fn the_values_of_all_threads_come_once_each() {
-    let mut values = ProducerThreads::start("test", 2, &CancelToken::default(), (0..3).map(numbers)).unwrap().joined();
+    let values = ProducerThreads::start("test", 2, &CancelToken::default(), (0..3).map(numbers)).unwrap().joined();
     let mut seen: Vec<u64> = std::iter::from_fn(|| values.take().unwrap()).collect();
     seen.sort_unstable();
     assert!(seen.into_iter().eq(0..300));
@@ -28,7 +28,7 @@ fn an_error_or_a_panic_of_a_thread_is_not_the_end_of_the_values() {
     let panics: fn() -> Producer = || Box::new(|_| resume_unwind(Box::new("injected")));
     for bad in [fails, panics] {
         let producers: [Producer; 2] = [Box::new(numbers(0)), bad()];
-        let mut values = ProducerThreads::start("test", 2, &CancelToken::default(), producers).unwrap();
+        let values = ProducerThreads::start("test", 2, &CancelToken::default(), producers).unwrap();
         let outcomes: Vec<_> = std::iter::from_fn(|| values.take().transpose()).collect();
         assert_eq!(outcomes.iter().filter(|outcome| outcome.is_err()).count(), 1);
         assert_eq!(outcomes.len(), 101);
@@ -47,7 +47,7 @@ fn threads_end_when_their_values_are_dropped_or_not_wanted_any_more() {
     };
     drop(ProducerThreads::start("test", 2, &cancel, (0..3).map(endless)).unwrap().joined());
     assert_eq!(Arc::strong_count(&held), 1);
-    let mut values = ProducerThreads::start("test", 2, &cancel, (0..3).map(endless)).unwrap().joined();
+    let values = ProducerThreads::start("test", 2, &cancel, (0..3).map(endless)).unwrap().joined();
     cancel.cancel();
     assert!(matches!(values.take(), Err(Interruption::Cancelled)));
     drop(values);

@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Builder, current, scope};
 
-use super::{ScopedWork, consume_ordered, map_ordered, map_slice, spawn_or_run, spawn_or_run_by};
+use super::{
+    ScopedWork, consume_ordered, map_ordered, map_slice, map_with_states, run_both, spawn_or_run, spawn_or_run_by,
+};
+use crate::schedule::limit_threads;
 use crate::{CancelToken, Interruption, PoolOptions};
 
 /// An error of a test, by what failed.
@@ -62,6 +65,54 @@ fn a_slice_is_mapped_in_order_until_its_first_error() {
         assert!(begun.load(Ordering::SeqCst) <= 100);
         let panics = |item: &u64| if *item == 3 { panic!("of this test") } else { Ok::<_, Failure>(()) };
         assert_eq!(map_slice(&items, threads, panics), Err(Failure("panicked")));
+    }
+}
+
+#[test]
+fn each_thread_has_a_state_for_itself() {
+    for started in [0, 1, usize::MAX] {
+        limit_threads(started);
+        let mut sums = [0u64; 4];
+        let doubled = map_with_states(&mut sums, 0..1000u64, |sum, item| {
+            *sum += item;
+            Ok::<_, Failure>(2 * item)
+        });
+        limit_threads(usize::MAX);
+        assert!(doubled.unwrap().into_iter().eq((0..1000).map(|item| 2 * item)));
+        assert_eq!(sums.iter().sum::<u64>(), 1000 * 999 / 2, "{started} threads");
+    }
+    let none = map_with_states(&mut [] as &mut [()], 0..3, |(), item| Ok::<_, Failure>(item));
+    assert_eq!(none, Err(Failure("ended")));
+}
+
+#[test]
+fn a_panic_of_the_items_is_an_error() {
+    let items = |begun: &AtomicUsize| {
+        let number = begun.fetch_add(1, Ordering::SeqCst);
+        if number == 5 { std::panic::resume_unwind(Box::new("injected")) } else { Some(number) }
+    };
+    for threads in [1, 3] {
+        let begun = AtomicUsize::new(0);
+        let mapped = map_with_states(&mut vec![(); threads], std::iter::from_fn(|| items(&begun)), |(), item| {
+            Ok::<_, Failure>(item)
+        });
+        assert_eq!(mapped, Err(Failure("panicked")));
+        assert_eq!(begun.load(Ordering::SeqCst), 6, "nothing is begun after it");
+    }
+}
+
+#[test]
+fn two_are_done_at_once_or_one_after_the_other() {
+    for started in [0, 1] {
+        limit_threads(started);
+        let both = run_both(|| Ok::<_, Failure>(1), || Ok("one"));
+        let own = run_both(|| Err::<(), _>(Failure("other")), || Err::<(), _>(Failure("own")));
+        let other = run_both(|| Err::<(), _>(Failure("other")), || Ok(()));
+        let panics: fn() -> Result<(), Failure> = || std::panic::resume_unwind(Box::new("injected"));
+        let panicked = run_both(panics, || Ok(()));
+        limit_threads(usize::MAX);
+        assert_eq!((both, own), (Ok((1, "one")), Err(Failure("own"))), "{started} threads");
+        assert_eq!((other, panicked.map(|((), ())| ())), (Err(Failure("other")), Err(Failure("panicked"))));
     }
 }
 

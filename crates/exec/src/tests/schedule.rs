@@ -117,8 +117,13 @@ fn switch(status: ThreadStatus) {
     }
 }
 
-/// A thread that is to start; `None` where the system starts none.
-pub(crate) fn new_thread() -> Option<StartedThread> {
+/// The work of a thread that is to start, in its turn; `None` where the system starts none.
+pub(crate) fn scheduled<T>(work: impl FnOnce() -> T) -> Option<impl FnOnce() -> T> {
+    let started = new_thread()?;
+    Some(move || started.run(work))
+}
+
+fn new_thread() -> Option<StartedThread> {
     let left = THREADS_LEFT.get();
     if left == 0 {
         return None;
@@ -134,16 +139,15 @@ pub(crate) fn new_thread() -> Option<StartedThread> {
     Some(StartedThread(place))
 }
 
-pub(crate) struct StartedThread(Option<(Arc<Scheduler>, usize)>);
+struct StartedThread(Option<(Arc<Scheduler>, usize)>);
 
 impl StartedThread {
-    /// Runs the thread's work, in its turn.
-    pub(crate) fn run(self, work: impl FnOnce()) {
+    fn run<T>(self, work: impl FnOnce() -> T) -> T {
         if let Some((scheduler, own)) = &self.0 {
             CURRENT.set(self.0.clone());
             scheduler.wait(scheduler.lock(), *own);
         }
-        work();
+        work()
     }
 }
 

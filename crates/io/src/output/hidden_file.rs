@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-use lakerace_exec::{SemaphorePermit, WeightedSemaphore, lock};
+use lakerace_exec::{SemaphorePermit, WeightedSemaphore, lock, run_both};
 use rustix::fs::{CWD, RenameFlags};
 
 use super::hidden_name::{ENDING, MARK};
@@ -126,16 +126,7 @@ impl HiddenFile {
             self.sync()?;
             return job.sync_folders().map_err(std::io::Error::other);
         }
-        std::thread::scope(|scope| {
-            let folders = std::thread::Builder::new().spawn_scoped(scope, || job.sync_folders());
-            let file = self.sync();
-            let folders = match folders {
-                Ok(thread) => thread.join().unwrap_or_else(|_| Err(Error::internal("a thread that syncs panicked"))),
-                // Where no thread is to be had, this one does its work.
-                Err(_) => job.sync_folders(),
-            };
-            file.and(folders.map_err(std::io::Error::other))
-        })
+        run_both(|| job.sync_folders(), || self.sync().map_err(Error::from)).map(drop).map_err(std::io::Error::other)
     }
 
     /// Notes that the file was synced by a handle of its own, after [`Self::seal`].

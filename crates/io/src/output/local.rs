@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::RecvError;
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
-use lakerace_exec::{SemaphorePermit, WeightedSemaphore, lock};
+use lakerace_exec::{SemaphorePermit, WeightedSemaphore, spawn_with};
 
 use super::IfExists;
 use super::hidden_file::{HiddenFile, are_many_open};
@@ -69,7 +69,7 @@ impl Writer {
 
 /// A thread that writes the rest of a file, syncs it, and says how long it is.
 #[derive(Debug)]
-struct SyncThread(Option<JoinHandle<Result<u64>>>);
+struct SyncThread(Option<JoinHandle<Result<Result<u64>, RecvError>>>);
 
 impl SyncThread {
     /// Begins one for a file to which the caller adds nothing more. Gives the writer back where there are many, or there is no thread.
@@ -79,24 +79,18 @@ impl SyncThread {
         let begun = SemaphorePermit::try_acquire_within(&SYNC_THREADS_IN_USE, 1, most).zip(file.try_clone().ok());
         let Some((permit, file)) = begun else { return Err(writer) };
         let job = job.clone();
-        // What the thread does not take, where it can't be begun, is given back.
-        let given = Arc::new(Mutex::new(writer));
-        let taken = Arc::clone(&given);
-        let thread = std::thread::Builder::new().name("lakerace-sync".to_owned()).spawn(move || {
-            let writer = lock(&taken).take();
+        let thread = spawn_with("lakerace-sync", writer, move |writer| {
             let written = writer.map_or(Ok(written), Behind::finish)?;
             job.sync_file(&file)?;
             drop(permit);
             Ok(written)
         });
-        thread.map(|thread| Self(Some(thread))).map_err(|_| lock(&given).take())
+        thread.map(|thread| Self(Some(thread)))
     }
 
     fn join(mut self) -> Result<u64> {
-        let ended = self.0.take().map(JoinHandle::join);
-        ended
-            .and_then(std::result::Result::ok)
-            .unwrap_or_else(|| Err(Error::internal("a thread that syncs a file panicked")))
+        let ended = self.0.take().and_then(|thread| thread.join().ok()?.ok());
+        ended.unwrap_or_else(|| Err(Error::internal("a thread that syncs a file panicked")))
     }
 }
 

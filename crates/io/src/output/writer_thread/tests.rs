@@ -40,7 +40,7 @@ fn bytes_come_in_their_order_behind_those_that_are_there() {
         let bytes = chunk(number, len);
         all.extend_from_slice(&bytes);
         behind.write(bytes).unwrap();
-        assert!(behind.shared.lock().bytes <= LIMIT_BYTES.max(len));
+        assert!(behind.thread.waiting_weight() <= LIMIT_BYTES.max(len) as u64);
     }
     assert_eq!(behind.finish().unwrap(), all.len() as u64);
     assert_eq!(job.meter().counts().bytes_written, all.len() as u64 - 4);
