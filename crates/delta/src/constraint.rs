@@ -88,7 +88,10 @@ pub(crate) fn constraints(snapshot: &Snapshot) -> Result<Vec<TableConstraint>> {
     let parsed = properties.iter().filter_map(|(property, text)| Some((property.strip_prefix(CONSTRAINT)?, text)));
     let parsed = parsed.map(|(name, text)| {
         let refused = |error: &Error| {
-            let what = format!("writing to a table with the constraint {name} ({text}): {}", error.message());
+            let what = format!(
+                "writing to a table with the constraint {name} ({text}; the feature checkConstraints): {}",
+                error.message()
+            );
             let unset = ALTER.with([UNSET.to(format!("{CONSTRAINT}{name}"))]);
             Error::unsupported(what)
                 .advice(format!("write with an engine that checks it, or drop it there or by {unset}"))

@@ -42,7 +42,7 @@ fn names_and_values_are_checked() {
         ("delta.dataSkippingStatsColumns", "a,,b", ErrorKind::Usage, "no list of columns"),
         ("delta.feature.deletionVectors", "enabled", ErrorKind::Usage, "\"supported\""),
         ("delta.feature.timeTravel", "supported", ErrorKind::Usage, "no feature \"timeTravel\""),
-        ("delta.constraints.positive", "id > 0", ErrorKind::Unsupported, "constraints"),
+        ("delta.constraints.positive", "id > 0", ErrorKind::Unsupported, "a constraint is checked"),
         ("delta.isolationLevel", "Serializable", ErrorKind::Unsupported, "does not set"),
     ];
     for (name, value, kind, says) in wrong {
