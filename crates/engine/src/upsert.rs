@@ -79,7 +79,7 @@ fn upsert_once(
     if has_transaction(table, transaction)? {
         return Ok(Changed::default());
     }
-    let fence = CommitFence::of_transaction(Some(&table.snapshot(None)?), transaction)?;
+    let fence = CommitFence::of_transaction(Some(&table.snapshot(None)?), &transaction.name, transaction.number)?;
     lakerace_delta::upsert(table, rows, &lakerace_delta::UpsertOptions { fence: Some(fence), ..options.clone() })
 }
 

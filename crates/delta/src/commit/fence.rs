@@ -3,7 +3,7 @@
 use lakerace_io::option::RESUME;
 use lakerace_io::{Error, Result};
 
-use crate::{AppTransaction, Snapshot};
+use crate::Snapshot;
 
 /// Rows of a load, as an entry of the log counts them (`txn`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,9 +55,9 @@ impl CommitFence {
         Ok(Self { name: name.to_owned(), before, after: None })
     }
 
-    /// The fence of a transaction of an application, whose number the commit that passes gives to the table.
-    pub fn of_transaction(snapshot: Option<&Snapshot>, transaction: &AppTransaction) -> Result<Self> {
-        Ok(Self { after: Some(transaction.number), ..Self::read(snapshot, &transaction.name)? })
+    /// The fence of a transaction of an application of this name: the commit that passes gives its number to the table.
+    pub fn of_transaction(snapshot: Option<&Snapshot>, name: &str, number: u64) -> Result<Self> {
+        Ok(Self { after: Some(number), ..Self::read(snapshot, name)? })
     }
 
     /// The number with the commit that passes.

@@ -158,7 +158,8 @@ pub fn commit_upsert(
         return Ok(Changed::default());
     }
     let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
-    let of_transaction = |transaction| CommitFence::of_transaction(Some(&snapshot), transaction);
+    let of_transaction =
+        |known: &AppTransaction| CommitFence::of_transaction(Some(&snapshot), &known.name, known.number);
     let fence = transaction.map(of_transaction).transpose()?;
     let removal = Removal::of(&snapshot, options.enables_vectors, || options.write.clone()).map_err(named)?;
     let probe = WrittenKeys::new(&snapshot, published.files(), options).map_err(named)?;

@@ -80,8 +80,8 @@ final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow
         throw LakeraceException.usage(shown + ": option \"" + name + "\" leaves changes out, and option \"readChangeFeed\" reads them: give one of them");
       }
     }
-    if (isFeed && STARTS.stream().noneMatch(options::containsKey)) {
-      throw LakeraceException.usage(shown + ": a stream of changes begins with a version: give startingVersion, a number or latest, or startingTimestamp");
+    if (isFeed && !options.containsKey("startingversion")) {
+      throw LakeraceException.usage(shown + ": a stream of changes begins with a version: give startingVersion, a number");
     }
   }
 
