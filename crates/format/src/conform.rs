@@ -8,7 +8,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, FieldRef, Fields};
 use lakerace_io::{Error, Result};
 
-use crate::FieldPositions;
+use crate::field_positions::{FieldPositions, FindBy};
 use crate::variant::{self, is_variant};
 
 /// Whether values of a file's type can be read as the table's.
@@ -141,13 +141,4 @@ pub(crate) fn widen(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         .map_err(|e| Error::invalid(format!("its values don't fit the type {to}")).because(e))?;
     debug_assert_eq!(wide.len(), array.len());
     Ok(wide)
-}
-
-/// What a column is known by in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FindBy {
-    /// Its stored name.
-    Name,
-    /// Its field id. Files without ids are refused.
-    Id,
 }

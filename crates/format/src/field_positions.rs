@@ -6,8 +6,6 @@ use std::collections::HashMap;
 use arrow::datatypes::{Field, Fields};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
-use crate::FindBy;
-
 /// Up to so many fields are gone through one by one: an index of them costs more than it spares.
 const FEW_FIELDS: usize = 16;
 
@@ -70,6 +68,15 @@ impl<'a> FieldPositions<'a> {
         };
         index.get_or_init(make).get(key).copied()
     }
+}
+
+/// What a column is known by in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FindBy {
+    /// Its stored name.
+    Name,
+    /// Its field id. Files without ids are refused.
+    Id,
 }
 
 fn field_id(field: &Field) -> Option<&str> {

@@ -47,14 +47,13 @@ mod variant;
 
 pub use arrow_ipc::{ARROW_IPC, ArrowSink, ArrowSource};
 pub use columns::requested_schema;
-pub use conform::FindBy;
 pub use content::{Content, PACKED_FRONT_BYTES, is_zip};
 pub use csv::{CSV, TBL, TSV};
 pub use deleted_rows::DeletedRows;
 pub use duplicates::refuse_to_write_duplicates;
 pub use exec::is_large_row;
 pub use expr::{ArithmeticOp, CompareOp, Expr, Literal, ScalarFunction};
-pub use field_positions::FieldPositions;
+pub use field_positions::{FieldPositions, FindBy};
 pub use file_format::{CheckSchema, CreateFile, FileFormat, OpenFiles, OpenOptions};
 pub use fixed_sizes::warn_of_fixed_sizes;
 pub use foreign_arrays::{checked_batch, with_plain_nulls};

@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use lakerace_io::{Error, Result};
 
-use crate::conform::{FindBy, check};
+use crate::Constants;
+use crate::conform::check;
+use crate::field_positions::{FieldPositions, FindBy};
 use crate::projection::key_and_value;
 use crate::variant::is_variant;
-use crate::{Constants, FieldPositions};
 
 /// The columns of a table, and how they are found in its files: by name or by field id, at every level of nesting.
 /// A column that a file lacks reads as null there; narrower types are widened.

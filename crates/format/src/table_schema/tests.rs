@@ -9,7 +9,7 @@ use lakerace_io::ErrorKind;
 
 use super::TableSchema;
 use crate::Constants;
-use crate::conform::FindBy;
+use crate::FindBy;
 use crate::conform::conform;
 use crate::predicate::Value;
 
