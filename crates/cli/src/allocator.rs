@@ -9,7 +9,7 @@ use mimalloc as _;
 /// `mi_option_purge_delay`: milliseconds for which freed memory is kept.
 const PURGE_DELAY: c_int = 15;
 
-/// What it is unless somebody says otherwise, by the environment or in another version.
+/// The value without a setting of the environment or of another version.
 const USUAL_MS: c_long = 1000;
 
 /// A load frees more than half a gigabyte in a second: what is kept for some milliseconds adds up.

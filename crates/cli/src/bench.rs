@@ -6,7 +6,7 @@ use lakerace::{Error, Result};
 
 use crate::Host;
 
-/// What follows `bench`, where that is the command: its options are the bench's own.
+/// Returns the arguments after `bench` where that is the command: its options are the bench's own.
 pub(crate) fn arguments(args: &[OsString]) -> Option<&[OsString]> {
     let command = args.iter().skip(1).position(|arg| !arg.as_encoded_bytes().starts_with(b"-"))? + 1;
     (args[command] == "bench").then(|| &args[command + 1..])

@@ -105,7 +105,7 @@ pub(crate) fn batch_rows(given: Option<value::BatchRows>) -> BatchRows {
     }
 }
 
-/// What may change of a table's schema.
+/// The changes of a table's schema that are allowed.
 pub(crate) fn evolve(changes: &[Change]) -> Evolve {
     Evolve { add: changes.contains(&Change::Add), widen: changes.contains(&Change::Widen) }
 }

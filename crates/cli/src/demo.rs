@@ -23,7 +23,7 @@ use crate::{human, interrupt, orders};
 /// Orders are numbered in ascending order, so statistics exclude all but a few pages.
 const FILTER: &str = "order_id BETWEEN 1000 AND 4999 AND status = 'shipped'";
 
-/// One line of the result.
+/// A line of the result.
 #[derive(Serialize)]
 struct Step {
     step: &'static str,

@@ -11,7 +11,7 @@ use crate::{stderr, stdout};
 
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
-/// Where the last panic happened and what it said.
+/// The place and the message of the last panic.
 static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 /// Prints `error: …` on stderr, and with `--json` the error as an object on stdout; gives the exit code.

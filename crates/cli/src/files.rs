@@ -26,13 +26,13 @@ use crate::stdout::{self, Stdout};
 use crate::{args::Global, human, stderr};
 use input::{ImportSource, PutSource};
 
-/// What is copied at once, in bytes.
+/// Bytes that are copied in one step.
 const PART_BYTES: usize = 1 << 20;
 
 /// Contents up to this are put at once, in bytes.
 const WHOLE_BYTES: usize = 16 << 20;
 
-/// How often a mount looks whether it is to end.
+/// The interval at which a mount checks for its end.
 const MOUNT_POLL: Duration = Duration::from_millis(50);
 
 /// The length of a key, and one byte that tells a longer file.
@@ -99,7 +99,7 @@ impl Opened<'_> {
         Ok(())
     }
 
-    /// Whether a long work goes on.
+    /// Returns true if a long work goes on.
     fn progress(&self) -> impl FnMut(u64, u64) -> bool {
         let job = self.session.job.clone();
         move |_, _| !job.is_cancelled()

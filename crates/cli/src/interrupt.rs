@@ -61,7 +61,7 @@ fn end_for_certain() {
     std::process::exit(ErrorKind::Cancelled.exit_code().into());
 }
 
-/// Whether a hangup is ignored: `nohup` arranges that, and wants it to stay so.
+/// Returns true if a hangup is ignored: `nohup` arranges that, and wants it to stay so.
 fn ignores_hangups() -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: without a new action, sigaction only fills the struct that it is given; zeroes are valid for it as well.

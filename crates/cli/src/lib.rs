@@ -47,7 +47,7 @@ use session::Session;
 
 pub use sql::{SqlAnswer, SqlEngine, SqlQuery};
 
-/// What the process that runs the command can do for it.
+/// Services of the process that runs the command.
 #[derive(Default)]
 pub struct Host<'a> {
     /// Runs `bench` with the arguments after it and gives the exit code. The wheel has it, the bare binary does not.

@@ -104,7 +104,7 @@ pub(crate) fn auto_compact(table: &str, store: &StoreArgs, session: &Session) ->
     compacted_behind(compacted, session)
 }
 
-/// What became of a compaction behind a write that is done.
+/// Tells the outcome of a compaction that follows a finished write.
 pub(crate) fn compacted_behind(compacted: Result<Compacted>, session: &Session) -> Value {
     match compacted {
         Ok(compacted) => report(&compacted),

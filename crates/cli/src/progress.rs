@@ -11,7 +11,7 @@ use lakerace::{Job, TableProgress};
 
 use crate::human;
 
-/// How often the line is drawn anew.
+/// The interval at which the line is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Positions of the bar: one a percent, as a share of 99.9 % would be shown rounded, as 100 %.

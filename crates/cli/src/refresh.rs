@@ -45,7 +45,7 @@ fn options(args: &TpchArgs) -> Result<ApplyOptions> {
     })
 }
 
-/// What became of a stream, on a line.
+/// Describes the outcome of a stream on one line.
 fn words(stream: &AppliedStream) -> String {
     let number = stream.stream;
     let [orders, lines] = stream.tables;

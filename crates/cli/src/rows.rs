@@ -21,7 +21,7 @@ use crate::terminal::{self, Escaped};
 /// Bytes gathered before they go to the output: a part of an upload is made of many.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Where rows go. A file appears when [`Self::finish`] is called; dropped before, it leaves nothing.
+/// The target of rows. A file appears when [`Self::finish`] is called; dropped before, it leaves nothing.
 pub(crate) struct RowSink {
     encoder: Encoder,
     file: Option<SharedOutput>,

@@ -57,7 +57,7 @@ fn checksum(scan: &Scan, session: &Session) -> Result<()> {
     session.done("summed", sum.rows, json!({ "checksum": sum.to_string() }))
 }
 
-/// Where rows go, and in which format.
+/// The target of rows, and its format.
 pub(crate) struct RowTarget<'a> {
     /// The one that was asked for.
     pub(crate) format: Option<RowFormat>,

@@ -1,4 +1,4 @@
-//! One run of a job command: its job, its clock, and how its outcome is told.
+//! A run of a job command: its job, its clock, and its outcome.
 
 use std::cell::Cell;
 
@@ -28,7 +28,7 @@ impl Session {
         Self::start_with(global, store, RangeOptions::default())
     }
 
-    /// The same for a job that writes what it reads.
+    /// Starts a job that writes what it reads.
     pub(crate) fn start_copy(global: Global, store: &StoreArgs) -> Self {
         Self::start_with(global, store, RangeOptions::for_copy())
     }
@@ -40,7 +40,7 @@ impl Session {
         Self { global, job, clock, has_warned: Cell::new(false) }
     }
 
-    /// The same with files that survive so much.
+    /// Sets the durability of the files.
     pub(crate) fn with_durability(mut self, durability: DurabilityLevel) -> Self {
         self.job = self.job.with_options(JobOptions { durability, ..self.job.options().clone() });
         self
@@ -51,7 +51,7 @@ impl Session {
         Progress::start(&self.job, !self.global.quiet)
     }
 
-    /// What the job has cost so far.
+    /// The cost of the job so far.
     pub(crate) fn report(&self, rows: u64) -> Report {
         self.clock.report(rows, &self.job, &Prices::default())
     }
@@ -62,7 +62,7 @@ impl Session {
         self.end(&report, &summary(verb, &report), more)
     }
 
-    /// The same for a command that moves no rows, so that its summary counts none.
+    /// Reports the end of a command that moves no rows: its summary counts none.
     pub(crate) fn done_without_rows(&self, verb: &str, more: impl Serialize) -> Result<()> {
         let report = self.report(0);
         self.end(&report, &format!("{verb}: {}", cost(&report)), more)
@@ -136,7 +136,7 @@ pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> Result
     })
 }
 
-/// Of which files columns are put together.
+/// The files whose columns are put together.
 pub(crate) fn column_union(any: bool) -> ColumnUnion {
     if any { ColumnUnion::Any } else { ColumnUnion::Related }
 }
@@ -203,7 +203,7 @@ fn cost(report: &Report) -> String {
     text + &format!(", {}, peak {peak}, {}", human::seconds(report.wall_seconds), human::dollars(report.cost_usd))
 }
 
-/// One object of the fields of all parts, in this order, on one line.
+/// Joins the fields of all parts, in this order, into an object on one line.
 fn json_line(parts: &[&Value]) -> Result<String> {
     let mut object = Map::new();
     for part in parts {

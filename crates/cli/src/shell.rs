@@ -1,4 +1,4 @@
-//! What a shell takes of the command line: completions, and manual pages.
+//! Shell integration: completions and manual pages.
 
 use std::fs;
 use std::io::Write;

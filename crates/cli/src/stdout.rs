@@ -31,7 +31,7 @@ impl Write for Stdout {
     }
 }
 
-/// Whether a thread waits for standard output to take something.
+/// Returns true if a thread waits for standard output to take something.
 pub(crate) fn is_writing() -> bool {
     WRITES.load(Ordering::Relaxed) > 0
 }
@@ -57,7 +57,7 @@ fn note(error: &io::Error) {
     }
 }
 
-/// The same, to be written to by any thread.
+/// Standard output for any thread.
 pub(crate) struct Writer(io::Stdout);
 
 impl Writer {
@@ -76,7 +76,7 @@ impl Write for Writer {
     }
 }
 
-/// Whether the reader of our standard output went away.
+/// Returns true if the reader of our standard output went away.
 pub(crate) fn is_closed() -> bool {
     CLOSED.load(Ordering::Relaxed) || lakerace_io::PipeWriter::is_stdout_closed()
 }

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &SyncArgs, session: &Session) -> Result<()> {
     session.done("sent", done.upserted + done.deleted, json!(done))
 }
 
-/// What a run has done, in words.
+/// Describes a run in words.
 fn told(run: &Synced) -> String {
     let rows = human::plural(run.upserted, "row");
     let verified = match (&run.checksum, run.rows_verified) {

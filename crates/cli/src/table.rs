@@ -22,9 +22,9 @@ const GAP: &str = "  ";
 pub(crate) struct Table {
     out: BufWriter<Box<dyn Write>>,
     schema: SchemaRef,
-    /// Of the terminal that shows the table; `None`: nothing is cut off.
+    /// The width of the terminal that shows the table; `None`: nothing is cut off.
     terminal: Option<usize>,
-    /// Of the columns shown, once known.
+    /// The widths of the columns, once known.
     widths: Option<Vec<usize>>,
 }
 

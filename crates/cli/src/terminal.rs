@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use console::Term;
 
-/// Whether standard output is a terminal.
+/// Returns true if standard output is a terminal.
 pub(crate) fn is_stdout() -> bool {
     Term::stdout().is_term()
 }

@@ -13,7 +13,7 @@ use crate::refresh;
 use crate::session::{Session, storage_options};
 use crate::stdout::Writer;
 
-/// What OUT is for standard output.
+/// The value of OUT for standard output.
 const STANDARD_OUTPUT: &str = "-";
 
 pub(crate) fn run(args: &TpchArgs, session: &Session) -> Result<()> {

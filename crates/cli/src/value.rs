@@ -28,12 +28,12 @@ pub(crate) enum BatchRows {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Quote(pub(crate) Option<u8>);
 
-/// One of the names of an option's values.
+/// Parses a name among an option's values.
 pub(crate) fn choice<T: Choice + Send + Sync>() -> impl TypedValueParser<Value = T> {
     choice_among::<T>(T::CHOICES)
 }
 
-/// The same of a command that takes some of the values.
+/// Parses a name among those values that a command takes.
 pub(crate) fn choice_among<T: Choice + Send + Sync>(
     choices: &'static [(&'static str, T)],
 ) -> impl TypedValueParser<Value = T> {
@@ -121,7 +121,7 @@ pub(crate) fn positive(text: &str) -> Result<usize> {
     }
 }
 
-/// The same, as a count.
+/// Parses a count.
 pub(crate) fn count(text: &str) -> Result<u64> {
     positive(text).map(|n| n as u64)
 }
@@ -184,7 +184,7 @@ pub(crate) fn merge(text: &str) -> Result<(String, MergeOperator)> {
     }
 }
 
-/// One ASCII character, or `\t`.
+/// Parses an ASCII character, or `\t`.
 pub(crate) fn delimiter(text: &str) -> Result<u8> {
     match text.as_bytes() {
         br"\t" => Ok(b'\t'),
@@ -193,7 +193,7 @@ pub(crate) fn delimiter(text: &str) -> Result<u8> {
     }
 }
 
-/// One ASCII character, or `none`.
+/// Parses an ASCII character, or `none`.
 pub(crate) fn quote(text: &str) -> Result<Quote> {
     if text.eq_ignore_ascii_case("none") { Ok(Quote(None)) } else { delimiter(text).map(|c| Quote(Some(c))) }
 }

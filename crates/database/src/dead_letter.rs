@@ -38,7 +38,7 @@ struct State {
     file: BufWriter<File>,
     /// Rows of this run.
     rows: u64,
-    /// Whether an earlier run has left rows there.
+    /// True if an earlier run has left rows there.
     had_rows: bool,
     /// The file's name is on the disk.
     is_name_synced: bool,
@@ -164,7 +164,7 @@ fn write_object(one: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// The same values, with texts in place of floats where one of them is not finite, in lists and structs, too.
+/// Replaces floats that are not finite by texts, in lists and structs, too.
 fn finite(column: &ArrayRef) -> Result<ArrayRef> {
     let failed = |error: arrow::error::ArrowError| Error::unexpected(error);
     let inner = |field: &FieldRef, values: &ArrayRef| -> Result<(FieldRef, ArrayRef)> {

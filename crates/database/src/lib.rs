@@ -93,7 +93,7 @@ pub fn canonical(system: &DatabaseSystem, location: &str) -> Result<String> {
     (client_of(system)?.canonical)(location)
 }
 
-/// What the collection, index or table that `location` names keeps. It need not exist.
+/// Opens the state that the collection, index or table of `location` keeps. It need not exist.
 pub fn open_state(system: &DatabaseSystem, location: &str, job: &Job) -> Result<Arc<dyn TargetState>> {
     (client_of(system)?.open_state)(location, job)
 }

@@ -1,4 +1,4 @@
-//! What a read or a load may say.
+//! Options of reads and loads.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -44,7 +44,7 @@ pub struct Fence {
 /// How to load into a database.
 #[derive(Debug, Clone, Default)]
 pub struct SinkOptions {
-    /// What happens to rows that are there already.
+    /// The treatment of existing rows.
     pub mode: WriteMode,
     /// The columns of the primary key, in order; empty: none.
     pub key: Vec<String>,
@@ -60,7 +60,7 @@ pub struct SinkOptions {
     pub resume: bool,
     /// A file of JSON lines that gets rejected rows, each with its key and the reason.
     pub dead_letter: Option<PathBuf>,
-    /// Whether values may lose what the target's type can't hold, such as microseconds.
+    /// True if values may lose what the target's type can't hold, such as microseconds.
     pub allow_narrowing: bool,
     /// Told of each rejected row.
     pub on_rejected: OnRejected,
@@ -70,12 +70,12 @@ pub struct SinkOptions {
     /// The run that the load is a part of. A target with transactions takes no row of a run that another one has taken over;
     /// for the others, the caller looks between two writes.
     pub fence: Option<Fence>,
-    /// Whether a table gets the columns that it lacks, where its system has a schema and lakerace has made it.
+    /// True if a table gets the columns that it lacks, where its system has a schema and lakerace has made it.
     pub adds_columns: bool,
 }
 
 impl SinkOptions {
-    /// What helps where the target rejects rows. A job that follows a table puts none aside.
+    /// Advice where the target rejects rows. A job that follows a table puts none aside.
     pub(crate) fn advice_on_rejected(&self) -> String {
         if self.adds_columns {
             return "mend such rows in the table that is followed, then run it again".to_owned();

@@ -1,4 +1,4 @@
-//! What a target keeps for jobs that follow a source: how far they have come.
+//! The state that a target keeps for jobs that follow a source: their progress.
 
 use lakerace_io::Result;
 

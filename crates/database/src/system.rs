@@ -17,17 +17,17 @@ pub struct DatabaseSystem {
     pub schemes: &'static [&'static str],
     /// A target in it with its location, for advice.
     pub example: &'static str,
-    /// Whether equal reads give the same rows in the same order.
+    /// True if equal reads give the same rows in the same order.
     pub has_stable_order: bool,
-    /// Whether rows appear by the transaction of a checkpoint. Else each is there as soon as it is sent.
+    /// True if rows appear by the transaction of a checkpoint. Else each is there as soon as it is sent.
     pub has_transactions: bool,
-    /// Whether types are found by reading rows. Else the system declares them.
+    /// True if types are found by reading rows. Else the system declares them.
     pub infers_types: bool,
-    /// Whether a table has columns beyond those of a given schema.
+    /// True if a table has columns beyond those of a given schema.
     pub has_other_columns: bool,
-    /// Whether it stores floats that are no numbers.
+    /// True if it stores floats that are no numbers.
     pub has_nan: bool,
-    /// Whether it is a file of this machine.
+    /// True if it is a file of this machine.
     pub is_local_file: bool,
 }
 

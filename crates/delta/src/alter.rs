@@ -28,7 +28,7 @@ use crate::protocol::DELETION_VECTORS;
 use crate::protocol::{adds, configured, protocol_action, with_features};
 use crate::{Snapshot, Table};
 
-/// What is to change.
+/// Changes to a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AlterOptions {
     /// Properties and their new values. `delta.feature.NAME=supported` adds a feature to the protocol and is no property.
@@ -59,7 +59,7 @@ impl AlterOptions {
     }
 }
 
-/// What was changed.
+/// The changes that were made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Altered {
     /// The version that was made; `None`: the table was so already.

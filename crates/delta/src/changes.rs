@@ -1,4 +1,4 @@
-//! What became of a table's rows from version to version: its change data feed.
+//! Changes of a table's rows from version to version: its change data feed.
 //!
 //! A version with change files (`_change_data`) says by them which rows were inserted, deleted, and how they were before and
 //! after an update. Of other versions it follows from the files and deletion vectors that came and went: a row that was replaced
@@ -45,7 +45,7 @@ pub(crate) const FEED_COLUMNS: [&str; 3] = [CHANGE_TYPE, COMMIT_VERSION, COMMIT_
 /// Ranges of versions that are read apart: each opens the table's log.
 const RANGES_AT_MOST: u64 = 200;
 
-/// What tells of a change.
+/// The source of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeOrigin {
     /// New data files, and rows that are not deleted any more: each row is an `insert`.
@@ -69,7 +69,7 @@ pub fn changes(table: &Table, from: u64, to: Option<u64>) -> Result<Batches> {
     ChangeFeed::open(table, from, to)?.read(&all, None)
 }
 
-/// The same versions in ranges that can be read apart, and the columns of all: each range has these, too. They are the versions one
+/// Splits versions into ranges that can be read apart, and gives the columns of all: each range has these, too. They are the versions one
 /// by one, several together where there are more than 200, and all in one range where the schema changes within them.
 pub fn change_ranges(table: &Table, from: u64, to: Option<u64>) -> Result<(Vec<(u64, u64)>, SchemaRef)> {
     let feed = ChangeFeed::open(table, from, to)?;

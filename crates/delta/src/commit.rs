@@ -1,4 +1,4 @@
-//! One entry of the log that makes files a table's.
+//! An entry of the log that adds files to a table.
 
 pub(crate) mod extra_actions;
 mod fence;
@@ -59,7 +59,7 @@ const UNANSWERED_AT_MOST: u32 = 3;
 /// Versions from one checkpoint to the next, where the table does not say.
 const CHECKPOINT_INTERVAL: u64 = 10;
 
-/// What a write starts from.
+/// The base of a write.
 pub(crate) enum WriteBase {
     /// No table yet.
     New { schema: Schema, partition_by: Vec<String>, properties: BTreeMap<String, String> },
@@ -67,23 +67,23 @@ pub(crate) enum WriteBase {
     Existing(Box<Snapshot>),
 }
 
-/// What an entry does beside adding files.
+/// Actions of an entry in addition to files.
 pub(crate) trait CommitAction: Send {
     /// The operation that history shows, and its parameters.
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>);
 
-    /// Whether it changes the table's rows; false for what only stores the same rows in another way.
+    /// Returns true if it changes the table's rows; false for what only stores the same rows in another way.
     fn changes_data(&self) -> bool {
         true
     }
 
-    /// Whether every row that it writes and that the table had before, changed or not, keeps its id (row tracking), after
+    /// Returns true if every row that it writes and that the table had before, changed or not, keeps its id (row tracking), after
     /// [`Self::stage`]. So it is where no such row is written.
     fn keeps_row_ids(&self) -> bool {
         true
     }
 
-    /// Whether a file that was written for it is not to be added after all, by what [`Self::stage`] found.
+    /// Returns true if a file that was written for it is not to be added after all, by what [`Self::stage`] found.
     fn leaves_out(&self, file: &AddedFile) -> bool {
         let _ = file;
         false
@@ -104,13 +104,13 @@ pub(crate) trait CommitAction: Send {
         HashMap::new()
     }
 
-    /// Whether the table may get deletion vectors by it.
+    /// Returns true if the table may get deletion vectors by it.
     fn may_upgrade(&self, snapshot: &Snapshot) -> bool {
         let _ = snapshot;
         false
     }
 
-    /// Whether files get deletion vectors by it, after [`Self::stage`].
+    /// Returns true if files get deletion vectors by it, after [`Self::stage`].
     fn gives_vectors(&self) -> bool {
         false
     }
@@ -151,13 +151,13 @@ pub(crate) struct Commit<S> {
 /// The columns of a table, as a write needs them.
 #[derive(Debug, Clone)]
 pub(crate) struct Targets {
-    /// Those that files have.
+    /// The columns that are in files.
     pub data: Vec<Target>,
-    /// Those that files are divided by.
+    /// The columns that files are divided by.
     pub partitions: Vec<Target>,
     /// New columns, by their stored names, whose statistics are taken though the kernel does not know of them yet.
     pub new_statistics: Vec<ColumnName>,
-    /// Whether who reads the table has to know deletion vectors.
+    /// True if who reads the table has to know deletion vectors.
     pub has_vectors: bool,
 }
 
@@ -207,7 +207,7 @@ impl<S: CommitAction> Commit<S> {
         Self { load: fence.map(CommitFence::passed), ..self }
     }
 
-    /// What the kernel knows of writing to this table. A table that demands what can't be done is an error here.
+    /// The kernel's state of writes to this table. A table that demands what can't be done is an error here.
     pub fn write_state(&self) -> Result<Arc<WriteState>> {
         match (&self.creation, &self.base) {
             (Some(creation), _) => guarded(|| creation.write_state()),
@@ -243,7 +243,7 @@ impl<S: CommitAction> Commit<S> {
         }
     }
 
-    /// What the entry does beside adding files.
+    /// The stage with the actions in addition to files.
     pub fn stage(&mut self) -> &mut S {
         &mut self.stage
     }
@@ -340,7 +340,7 @@ impl<S: CommitAction> Commit<S> {
         attempted(&table, is_view || !self.more.is_empty(), |engine| update.commit(engine))
     }
 
-    /// What an error means: the entry is there after all, it may be tried again, or neither.
+    /// Interprets an error: the entry is there after all, it may be tried again, or neither.
     fn after_error(&self, error: Error, unanswered: &mut u32) -> Result<Option<u64>> {
         *unanswered += 1;
         let next = self.next_version();
@@ -365,7 +365,7 @@ impl<S: CommitAction> Commit<S> {
         }
     }
 
-    /// Whether an entry that could not be written is not there, and does not come later: a disk of this machine, unlike a
+    /// Returns true if an entry that could not be written is not there, and does not come later: a disk of this machine, unlike a
     /// store behind a network, has done all that it will do when it tells of an error.
     fn is_known_to_be_absent(&self) -> bool {
         self.is_local() && matches!(self.is_mine(self.next_version()), Ok(false))
@@ -375,7 +375,7 @@ impl<S: CommitAction> Commit<S> {
         self.table.store().has_local_files()
     }
 
-    /// Whether an entry of the log is this commit's own: the store has written it and then lost its answer.
+    /// Returns true if an entry of the log is this commit's own: the store has written it and then lost its answer.
     fn is_mine(&self, version: u64) -> Result<bool> {
         let object = self.table.object(&format!("{LOG}/{version:020}.json"))?;
         match object.read_tail(u64::from(u32::MAX)) {
@@ -490,7 +490,7 @@ fn attempted<S>(
     }
 }
 
-/// Whether rows of a table have ids.
+/// Returns true if rows of a table have ids.
 pub(crate) fn tracks_rows(snapshot: &Snapshot) -> bool {
     snapshot.kernel().table_configuration().is_feature_enabled(&TableFeature::RowTracking)
 }

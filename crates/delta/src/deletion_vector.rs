@@ -30,7 +30,7 @@ const FRAME_BYTES: u64 = 4;
 /// Hidden rows take a bit for each row of their file. One that does not say how many rows it has may have this many.
 const UNKNOWN_ROWS: u64 = 1 << 31;
 
-/// Where the vector of a file is.
+/// The location of a file's vector.
 struct Place {
     /// The file, among those asked for.
     file: usize,
@@ -62,7 +62,7 @@ pub(crate) fn treemaps(table: &Table, files: &[&TableFile]) -> Result<Vec<Option
     })
 }
 
-/// What is made of each stored bitmap of hidden rows. Vectors are fetched in as few requests as one read of their files
+/// Applies a function to each stored bitmap of hidden rows. Vectors are fetched in as few requests as one read of their files
 /// would take.
 fn each<T: Clone>(
     table: &Table,
@@ -202,7 +202,7 @@ pub(crate) struct Packed {
     /// The file's name, in the table's folder.
     pub name: String,
     pub bytes: Bytes,
-    /// One for each vector.
+    /// The descriptors, one for each vector.
     pub descriptors: Vec<DeletionVectorDescriptor>,
 }
 

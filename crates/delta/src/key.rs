@@ -41,7 +41,7 @@ macro_rules! with_keys {
 }
 use with_keys;
 
-/// One key.
+/// A key.
 trait Key: Ord + Copy {
     /// A number that is another one for most other keys, and another one for another seed.
     fn hash(self, seed: u64) -> u64;
@@ -103,7 +103,7 @@ trait KeyList {
 
     fn key(&self, index: usize) -> Self::Key<'_>;
 
-    /// Whether no key is smaller than the one before it.
+    /// Returns true if no key is smaller than the one before it.
     fn is_sorted(&self) -> bool {
         (1..self.len()).all(|index| self.key(index - 1) <= self.key(index))
     }
@@ -130,7 +130,7 @@ impl Keys {
         with_keys!(self, keys => KeyList::len(keys))
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -144,7 +144,7 @@ impl Keys {
         }
     }
 
-    /// Whether more would move them, and so touch new memory for all of them.
+    /// Returns true if more would move them, and so touch new memory for all of them.
     pub fn is_at_capacity(&self) -> bool {
         match self {
             Self::Narrow(keys) => keys.len() == keys.capacity(),

@@ -1,4 +1,4 @@
-//! What a table needs from time to time: history, vacuum, compaction, restoring, and a log that does not grow for ever.
+//! Maintenance of a table: history, vacuum, compaction, restoring, and a log that does not grow for ever.
 
 mod compact;
 mod history;

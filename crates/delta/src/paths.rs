@@ -1,4 +1,4 @@
-//! Where the files are that a log names.
+//! Paths of the files that a log names.
 //!
 //! A log is written by others. A name in it is a file of the table's folder, or an absolute path or URL. An absolute one may
 //! be in the store that the table is in: the same bucket, or a folder of this machine for a table of this machine (shallow
@@ -19,7 +19,7 @@ pub(crate) struct Paths {
     pub storage: StorageOptions,
 }
 
-/// What a name of a log is.
+/// The kind of a name in a log.
 enum Name {
     /// A path below the table's folder.
     Below(Path),
@@ -39,7 +39,7 @@ impl Paths {
         }
     }
 
-    /// Where in the table's store a name's file may be, however its writer has encoded it. None for one of another store.
+    /// The paths in the table's store that a name may mean, however its writer has encoded it. None for one of another store.
     pub fn own_paths(&self, name: &str) -> Result<Vec<Path>> {
         let mut paths = match self.parse(name)? {
             Name::Below(path) => vec![self.below(&path)],
@@ -110,7 +110,7 @@ fn normal(name: &str) -> Result<Path, String> {
     Path::parse(parts.join("/")).map_err(|_| "a path has no control characters".to_owned())
 }
 
-/// Whether a name, as it is encoded, is a URL (`s3://…`, `file:/…`) or an absolute path. Another colon does not make one: names of
+/// Returns true if a name, as it is encoded, is a URL (`s3://…`, `file:/…`) or an absolute path. Another colon does not make one: names of
 /// files have them, too.
 fn is_absolute(name: &str) -> bool {
     let is_scheme = |scheme: &str| {
@@ -151,7 +151,7 @@ pub(crate) fn file_name(kind: &str, number: usize, random: u128) -> String {
     format!("{kind}-{number:05}-{random:0NAME_DIGITS$x}.parquet")
 }
 
-/// Whether a path ends in a name that [`file_name`] gives to data files. Files of other writers have other names.
+/// Returns true if a path ends in a name that [`file_name`] gives to data files. Files of other writers have other names.
 pub(crate) fn is_own_data_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let name = name.strip_prefix(DATA_FILE).and_then(|name| name.strip_prefix('-')?.strip_suffix(".parquet"));

@@ -17,9 +17,9 @@ pub(crate) trait Probe: Send + Sync {
     fn find(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>>;
 }
 
-/// What is looked for, as far as statistics can tell.
+/// The wanted keys, as far as statistics can tell.
 pub(crate) trait Sought: Sync {
-    /// Whether rows of which this is known have to be looked into.
+    /// Returns true if rows of which this is known have to be looked into.
     fn may_be_in(&self, statistics: &dyn ColumnStatistics) -> bool;
 
     /// In how many places of these rows it is at most, were they in order; `u64::MAX` where no statistics can tell.
@@ -114,7 +114,7 @@ impl Look<'_> {
 }
 
 impl Opened {
-    /// What reading a row group takes: bytes, and requests.
+    /// The cost of reading a row group: bytes, and requests.
     pub fn cost(&self, group: &RowGroup) -> Result<(u64, u64)> {
         self.source.cost(group, &self.columns)
     }

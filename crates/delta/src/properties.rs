@@ -16,7 +16,7 @@ use crate::key::KeyColumns;
 use crate::protocol::VECTORS_ON_DEMAND;
 use crate::snapshot::{KEY_PROPERTY, key_names};
 
-/// What the value of a property is.
+/// The kind of a property's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// `true` or `false`.
@@ -25,7 +25,7 @@ enum Kind {
     AtLeast(i64),
     /// `interval 7 days`.
     Interval,
-    /// One of these words.
+    /// A word of these.
     OneOf(&'static [&'static str]),
     /// Numbers with dots between: `2.12.0`.
     Version,
@@ -39,11 +39,11 @@ enum Kind {
 
 /// The property that says how columns are named in files.
 pub(crate) const COLUMN_MAPPING: &str = "delta.columnMapping.mode";
-/// What the name of a property begins with that lists a feature.
+/// The prefix of the name of a property that lists a feature.
 pub(crate) const FEATURE: &str = "delta.feature.";
-/// What names begin with that keep how far incremental unloads have come.
+/// The prefix of names that keep the progress of incremental unloads.
 pub(crate) const SINCE: &str = "lakerace.since.";
-/// What names begin with that Delta and lakerace keep for themselves.
+/// Prefixes of names that Delta and lakerace keep for themselves.
 const RESERVED: [&str; 2] = ["delta.", "lakerace."];
 
 /// All properties that Delta and lakerace know.
@@ -183,14 +183,14 @@ fn unknown(name: &str) -> Error {
     }
 }
 
-/// Whether a text is a list of columns, none of them without a name; the empty text has none.
+/// Returns true if a text is a list of columns, none of them without a name; the empty text has none.
 fn is_column_list(text: &str) -> bool {
     let has_names =
         |column: &ColumnName| !column.path().is_empty() && column.path().iter().all(|name| !name.is_empty());
     ColumnName::parse_column_name_list(text).is_ok_and(|columns| columns.iter().all(has_names))
 }
 
-/// Whether a text is an interval as Delta has them: of fixed length, and none that overflows.
+/// Returns true if a text is an interval as Delta has them: of fixed length, and none that overflows.
 fn is_interval(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let (interval, number, unit, end) = (words.next(), words.next(), words.next(), words.next());

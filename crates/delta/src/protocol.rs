@@ -1,4 +1,4 @@
-//! What a table demands of its writers, and how it comes to demand more.
+//! The demands of a table on its writers, and their growth.
 //!
 //! A protocol lists features that the table allows, and old writer versions stand for several at once. A writer has to honour
 //! those that are in use: a constraint that is defined, a column that is generated. The kernel refuses by the list alone, so it
@@ -125,7 +125,7 @@ pub(crate) fn upgrade(snapshot: &Snapshot) -> Result<(RecordBatch, BTreeMap<Stri
     Ok((protocol_action(snapshot.table(), &protocol)?, properties))
 }
 
-/// Whether a version differs from an earlier one by this at most: it has deletion vectors now.
+/// Returns true if a version differs from an earlier one by this at most: it has deletion vectors now.
 pub(crate) fn is_same_but_vectors(before: &TableConfiguration, after: &TableConfiguration) -> bool {
     if before.protocol() == after.protocol() && before.metadata() == after.metadata() {
         return true;
@@ -220,7 +220,7 @@ fn parsed_schema(configuration: &TableConfiguration) -> Result<Value> {
         .map_err(|e| Error::corrupt("the table's schema can't be read").because(e))
 }
 
-/// Whether the metadata of a field, at any depth, has a name that begins so.
+/// Returns true if the metadata of a field, at any depth, has a name that begins so.
 fn uses(schema: &Value, mark: &str) -> bool {
     match schema {
         Value::Object(parts) => parts.iter().any(|(name, part)| match part {
@@ -259,7 +259,7 @@ fn with_vectors(protocol: &Protocol) -> Result<Protocol> {
     with_features(protocol, &[TableFeature::DeletionVectors])
 }
 
-/// Those of some features that a protocol does not have.
+/// The features among some that a protocol does not have.
 pub(crate) fn adds(protocol: &Protocol, wanted: &[TableFeature]) -> Vec<TableFeature> {
     let (_, writers) = features(protocol);
     wanted.iter().filter(|feature| !writers.contains(feature)).cloned().collect()

@@ -36,7 +36,7 @@ pub(crate) struct Touched<'a> {
 }
 
 impl Touched<'_> {
-    /// Whether no row of it stays.
+    /// Returns true if no row of it stays.
     pub fn is_dead(&self) -> bool {
         self.all.len() == self.rows
     }
@@ -49,7 +49,7 @@ impl Touched<'_> {
 /// Files that were written anew, of a version at a time. Dropped before its commit, they are removed again.
 pub(crate) struct Rewrites {
     options: WriteOptions,
-    /// What was written for a file, by the file's path.
+    /// The file that was written for a file, by that file's path.
     made: HashMap<String, Made>,
     published: Published,
     /// The change files, and what they tell of: paths and vectors.
@@ -66,7 +66,7 @@ struct Made {
 /// A data file and its deletion vector.
 type Identity = (String, Option<DeletionVectorDescriptor>);
 
-/// What rewriting did.
+/// The outcome of rewriting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Rewritten {
     /// Files that were written anew.

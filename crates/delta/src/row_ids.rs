@@ -22,7 +22,7 @@ pub const FILE_COLUMN: &str = "_file";
 /// The column of the row's number in its file.
 pub const POSITION_COLUMN: &str = "_pos";
 
-/// What is known of the rows to hide: all of the version that they were read from.
+/// The known facts about the rows to hide: all of the version that they were read from.
 struct Known {
     version: u64,
 }

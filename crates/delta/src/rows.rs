@@ -65,7 +65,7 @@ impl Rows {
         self.bytes
     }
 
-    /// Whether rows are packed: their pieces are not batches.
+    /// Returns true if rows are packed: their pieces are not batches.
     pub fn is_packed(&self) -> bool {
         matches!(self.pieces, Pieces::Packed(..))
     }

@@ -1,4 +1,4 @@
-//! One version of a table.
+//! A version of a table.
 
 pub(crate) mod changed_rows;
 pub(crate) mod columns;
@@ -24,12 +24,12 @@ use crate::log::distrust::may_be_damage;
 /// The property of a table that names its key: columns, separated by commas.
 pub const KEY_PROPERTY: &str = "lakerace.primaryKey";
 
-/// One version of a table. Cheap to clone.
+/// A version of a table. Cheap to clone.
 #[derive(Clone)]
 pub struct Snapshot {
     table: Table,
     kernel: SnapshotRef,
-    /// The same version, where a checkpoint of `kernel` has turned out to be damaged.
+    /// A repaired version, where a checkpoint of `kernel` has turned out to be damaged.
     repaired: Arc<OnceLock<SnapshotRef>>,
     columns: Arc<TableColumns>,
     files: Arc<OnceLock<TableFiles>>,
@@ -47,7 +47,7 @@ impl Snapshot {
         self.kernel.version()
     }
 
-    /// Whether it was the last version when it was opened without a number.
+    /// Returns true if it was the last version when it was opened without a number.
     pub(crate) fn is_last(&self) -> bool {
         self.kernel.is_built_as_latest()
     }
@@ -82,7 +82,7 @@ impl Snapshot {
         self.kernel.metadata_configuration().get(KEY_PROPERTY).map(|names| key_names(names)).unwrap_or_default()
     }
 
-    /// Whether its readers are to be told of each row that changes.
+    /// Returns true if its readers are to be told of each row that changes.
     pub(crate) fn has_change_feed(&self) -> bool {
         self.kernel.table_configuration().is_feature_enabled(&TableFeature::ChangeDataFeed)
     }

@@ -58,14 +58,14 @@ impl DeltaSource {
         Ok(Self { only: Some(only), ..Self::open(snapshot)? })
     }
 
-    /// Of [changed](Self::open_changed) rows, those of files that the other version does not have.
+    /// Restricts [changed](Self::open_changed) rows to files that the other version does not have.
     #[must_use]
     pub fn in_other_files(mut self) -> Self {
         self.only = self.only.map(|only| of_kind(only, |rows| matches!(rows, ChangedRows::Visible)));
         self
     }
 
-    /// Of [changed](Self::open_changed) rows, those of files that both versions have.
+    /// Restricts [changed](Self::open_changed) rows to files that both versions have.
     #[must_use]
     pub fn in_shared_files(mut self) -> Self {
         self.only = self.only.map(|only| of_kind(only, |rows| matches!(rows, ChangedRows::Between(..))));

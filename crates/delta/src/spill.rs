@@ -19,7 +19,7 @@ pub(crate) struct Spill {
     end: u64,
 }
 
-/// Where a run is in its file.
+/// The location of a run in its file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     from: u64,
@@ -114,7 +114,7 @@ impl RunWriter<'_> {
     }
 }
 
-/// What is wrong with a run.
+/// Makes the error of a damaged run.
 pub(crate) fn broken(error: ArrowError) -> Error {
     let error = match error {
         ArrowError::IoError(_, error) => Error::from(error),

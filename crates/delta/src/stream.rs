@@ -34,7 +34,7 @@ pub struct StreamPosition {
     pub version: u64,
     /// The number of files of that version that have been read.
     pub file: u64,
-    /// Whether all files of that version are read, and not those alone that it adds.
+    /// True if all files of that version are read, and not those alone that it adds.
     pub is_initial: bool,
 }
 
@@ -74,9 +74,9 @@ pub struct StreamOptions {
     pub until: Option<u64>,
     /// Versions that change rows.
     pub non_append: NonAppend,
-    /// Whether versions that only remove rows are left out.
+    /// True if versions that only remove rows are left out.
     pub ignores_deletes: bool,
-    /// Whether the changes of versions are read, and not the files that they add: a position is then between two versions.
+    /// True if the changes of versions are read, and not the files that they add: a position is then between two versions.
     pub reads_changes: bool,
 }
 

@@ -71,7 +71,7 @@ impl Table {
         self.inner.condition_parser
     }
 
-    /// The same table, of which nothing has been read yet.
+    /// Makes a table of the same place of which nothing has been read yet.
     pub(crate) fn fresh(&self) -> Result<Self> {
         if let Some(parser) = self.inner.condition_parser {
             return self.with_condition_parser(parser);
@@ -80,7 +80,7 @@ impl Table {
         Self::named(store.clone(), root.clone(), place.clone(), storage)
     }
 
-    /// The same table, read without `_last_checkpoint` and without these checkpoints.
+    /// Makes a table that is read without `_last_checkpoint` and without these checkpoints.
     pub(crate) fn distrusting(&self, checkpoints: &[u64]) -> Result<Self> {
         let fresh = self.fresh()?;
         fresh.distrust().leave_out(checkpoints);
@@ -107,12 +107,12 @@ impl Table {
         &self.inner.paths.root
     }
 
-    /// Whether its files are on this machine.
+    /// Returns true if its files are on this machine.
     pub(crate) fn is_local(&self) -> bool {
         self.inner.paths.store.is_local()
     }
 
-    /// Whether there is one: its log has an entry or a checkpoint. One LIST at most.
+    /// Returns true if there is one: its log has an entry or a checkpoint. One LIST at most.
     pub fn exists(&self) -> Result<bool> {
         self.inner.job.check()?;
         // A writer that makes the table may have a file of another name there before.
@@ -123,8 +123,8 @@ impl Table {
         Ok(self.store().list_unless(&self.root().clone().join(LOG), is_of_version)?.is_none())
     }
 
-    /// What tells a version from another one of its number, as a table that was put back from a copy may have. `None` where this object
-    /// has neither listed nor made it.
+    /// The tag that distinguishes a version from another one of its number, as a table that was put back from a copy may have. `None` where
+    /// this object has neither listed nor made it.
     pub fn entry_tag(&self, version: u64) -> Option<u64> {
         self.inner.engine.log_store().entry_tag(version)
     }
@@ -194,12 +194,12 @@ impl Table {
         found.map_err(|error| error.at(self.place()))
     }
 
-    /// What of the log is left out.
+    /// The parts of the log that are left out.
     pub(crate) fn distrust(&self) -> &Distrust {
         self.inner.engine.distrust()
     }
 
-    /// What the kernel reads the log with.
+    /// The engine by which the kernel reads the log.
     pub(crate) fn engine(&self) -> &TableEngine {
         &self.inner.engine
     }
@@ -215,7 +215,7 @@ impl Table {
         Error::not_found(format!("there is no Delta table: {why}")).at(self.place())
     }
 
-    /// What an error of opening a version means: no table here, or no such version.
+    /// Explains an error of opening a version: no table here, or no such version.
     fn explain(&self, error: Error, version: Option<u64>) -> Error {
         if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Unavailable | ErrorKind::Unsupported) {
             return error.at(self.place());

@@ -38,7 +38,7 @@ pub struct TableScan {
     task: TableTask,
 }
 
-/// What the tasks of a scan need of its version: they read no log.
+/// The facts about a version that the tasks of a scan need: they read no log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScannedVersion {
     /// Its number.
@@ -54,7 +54,7 @@ pub struct ScannedVersion {
 pub struct TableTask {
     /// The columns, the filter and the limit.
     pub request: ReadRequest,
-    /// Whether the columns `_file` and `_pos` follow the others.
+    /// True if the columns `_file` and `_pos` follow the others.
     pub with_ids: bool,
     slices: Vec<FileSlice>,
 }

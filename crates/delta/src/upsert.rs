@@ -90,7 +90,7 @@ pub struct UpsertOptions {
     pub from_version: Option<u64>,
     /// The commit fails by `Conflict` where another one has passed this fence.
     pub fence: Option<CommitFence>,
-    /// What may change of the table's schema.
+    /// The changes of the table's schema that are allowed.
     pub evolve: Evolve,
     /// How new files are written.
     pub write: WriteOptions,
@@ -118,12 +118,12 @@ impl Default for UpsertOptions {
 
 /// Rows that are sorted and written at once.
 const SLICE_ROWS: usize = 65_536;
-/// Where keys are known ahead: the parts of the memory of which one is for the rows that are sorted and written at once. Later
+/// The parts of the memory where keys are known ahead: one is for the rows that are sorted and written together. Later
 /// upserts go through their keys once for each such run of a file.
 const RUNS_IN_MEMORY: u64 = 8;
 /// Fewer runs, by the bytes that they are read from, are sorted at once.
 const LEAST_RUNS: u64 = 2;
-/// How often rows are made again because another writer has changed what they were made from.
+/// The number of times that rows are remade because another writer has changed what they were made from.
 const REMAKES: u32 = 100;
 
 /// Inserts rows, or replaces those of the table that have their key. Columns that the rows do not have keep their values.
@@ -139,7 +139,7 @@ pub fn delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &UpsertO
     run(table, rows.into(), options, UpsertKind::Delete)
 }
 
-/// What becomes of the source's rows.
+/// The kind of an upsert: the fate of the source's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UpsertKind {
     Upsert,
@@ -193,7 +193,7 @@ fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ups
         .advice("run it again when they are done"))
 }
 
-/// One attempt from one version.
+/// An attempt from one version.
 struct Upsert<'a> {
     table: &'a Table,
     snapshot: Snapshot,
@@ -205,9 +205,9 @@ struct Upsert<'a> {
 /// Files that an upsert writes.
 struct New {
     rows: DataFiles,
-    /// Where the table has a change data feed.
+    /// The change files, where the table has a change data feed.
     changes: Option<ChangeFiles>,
-    /// Whether all rows come at once.
+    /// True if all rows come at once.
     is_one_window: bool,
 }
 
@@ -219,7 +219,7 @@ impl New {
     }
 }
 
-/// What was found in the files of a version.
+/// The rows that were found in the files of a version.
 type FoundRows = Vec<Option<RoaringTreemap>>;
 
 impl Upsert<'_> {
@@ -357,7 +357,7 @@ impl Upsert<'_> {
         }
     }
 
-    /// Whether change files are to tell of rows that are replaced.
+    /// Returns true if change files are to tell of rows that are replaced.
     fn feeds(&self) -> bool {
         self.ends == UpsertKind::Upsert && !self.options.insert_only && self.snapshot.has_change_feed()
     }

@@ -87,12 +87,12 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Whether keys were looked for in several rows.
+    /// Returns true if keys were looked for in several rows.
     pub fn has_checked_keys(&self) -> bool {
         !self.key.is_empty()
     }
 
-    /// Whether no damage is left.
+    /// Returns true if no damage is left.
     pub fn is_sound(&self) -> bool {
         self.findings.iter().all(|finding| finding.repaired.is_some())
     }
@@ -213,7 +213,7 @@ fn opened(table: &Table, verified: &mut Verified) -> Result<Option<Snapshot>> {
     }
 }
 
-/// Whether an error tells of the table, and not of the run.
+/// Returns true if an error tells of the table, and not of the run.
 fn is_damage(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound | ErrorKind::Invalid)
 }

@@ -70,7 +70,7 @@ pub struct TableWrite {
     pub partition_by: Vec<String>,
     /// Properties of a new table.
     pub properties: BTreeMap<String, String>,
-    /// What may change of the schema of a table that exists.
+    /// The changes of an existing table's schema that are allowed.
     pub evolve: Evolve,
     /// Columns that are NOT NULL in the batches are so in a new table, too, where Delta can say it. Else all of its columns
     /// are nullable, for more readers and writers take those. Of a table that exists they have to be NOT NULL already.
@@ -92,7 +92,7 @@ pub struct DeltaSink {
     part: Option<Part>,
     /// Rows of the load that earlier runs have committed.
     acknowledged: u64,
-    /// What the table counts of the load; `None`: no entry names it.
+    /// The table's count of the load; `None`: no entry names it.
     counted: Option<u64>,
     /// Rows since the last commit.
     uncommitted: u64,
@@ -100,10 +100,10 @@ pub struct DeltaSink {
     written: Written,
 }
 
-/// What goes into one commit.
+/// The content of a commit.
 struct Part {
     files: DataFiles,
-    /// Where the table has a key.
+    /// The files by key, where the table has a key.
     by_key: Option<ByKey>,
     commit: Commit<WriteMode>,
     /// Columns of a new table that are nullable though the batches' are not.
@@ -159,7 +159,7 @@ impl DeltaSink {
     }
 }
 
-/// What the table counts of the load, and whether the load goes on behind that.
+/// The table's count of the load, and whether the load goes on after that.
 fn known_load(table: &Table, write: &TableWrite) -> Result<(Option<u64>, bool)> {
     let Some(name) = &write.load_name else { return Ok((None, false)) };
     let snapshot = match table.snapshot(None) {
@@ -252,7 +252,7 @@ impl Part {
     }
 }
 
-/// What the write starts from.
+/// The base of the write.
 fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<WriteBase> {
     let snapshot = match table.snapshot(None) {
         Ok(snapshot) => snapshot,

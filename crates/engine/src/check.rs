@@ -1,4 +1,4 @@
-//! What can be done at a location.
+//! Checks of what can be done at a location.
 
 use lakerace_io::{Error, Job, LocationCheck, Result, StorageOptions, check_location};
 

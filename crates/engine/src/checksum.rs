@@ -47,12 +47,12 @@ pub fn checksum(batches: Batches, job: &Job) -> Result<Checksum> {
 }
 
 impl Checksum {
-    /// Of both sets of rows together.
+    /// Adds two sums: that of both sets of rows together.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { rows: self.rows + other.rows, sum: self.sum.wrapping_add(other.sum) }
     }
 
-    /// Of the rows that are left when those of `other` are taken away.
+    /// Subtracts a sum: that of the rows that are left without those of `other`.
     pub(crate) fn without(self, other: Self) -> Self {
         Self { rows: self.rows - other.rows, sum: self.sum.wrapping_sub(other.sum) }
     }

@@ -58,7 +58,7 @@ pub fn check_target(target: &str, options: &CopyOptions, job: &Job) -> Result<()
     Target::resolve(target, options, job).map(drop)
 }
 
-/// Like [`copy`], from batches that the caller makes (a data frame, another library's stream).
+/// Copies like [`copy`], from batches that the caller makes (a data frame, another library's stream).
 pub fn write(batches: Batches, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
     if options.load.since.is_some() {
         return Err(Error::usage(format!("{SINCE}: a stream can't be read from a value on")).advice("name a location"));

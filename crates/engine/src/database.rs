@@ -41,7 +41,7 @@ pub(crate) fn open(
     open_source(system, location, &SourceOptions { schema, ..SourceOptions::default() }, job)
 }
 
-/// Like [`open`], with types that are known before.
+/// Opens like [`open`], with types that are known before.
 pub(crate) fn open_known(
     system: &'static DatabaseSystem,
     location: &str,
@@ -55,9 +55,9 @@ pub(crate) fn open_known(
 /// The types of columns, as far as they are known before a read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct KnownTypes {
-    /// Those that the user has named.
+    /// The columns that the user has named.
     pub given: Option<SchemaRef>,
-    /// Those that an earlier read has found.
+    /// The columns that an earlier read has found.
     pub found: Option<SchemaRef>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn shown(location: &str) -> String {
     DatabaseSystem::of(location).map_or_else(|| location.to_owned(), |system| database_shown(system, location))
 }
 
-/// Whether a location gives the same rows in the same order again.
+/// Returns true if a location gives the same rows in the same order again.
 pub(crate) fn has_stable_order(location: &str) -> bool {
     DatabaseSystem::of(location).is_none_or(|system| system.has_stable_order)
 }
@@ -101,7 +101,7 @@ impl DatabaseTarget {
         &self.location
     }
 
-    /// Whether a row is there as soon as it is sent, and not with the next checkpoint.
+    /// Returns true if a row is there as soon as it is sent, and not with the next checkpoint.
     pub(crate) fn shows_rows_at_once(&self) -> bool {
         !self.system.has_transactions
     }

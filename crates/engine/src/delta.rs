@@ -22,13 +22,13 @@ pub(crate) fn named(location: &str) -> Option<&str> {
     }
 }
 
-/// Whether an object, or a path of a file, is a part of the log of the table in `folder`.
+/// Returns true if an object, or a path of a file, is a part of the log of the table in `folder`.
 pub(crate) fn is_log_of(folder: &Path, path: &Path) -> bool {
     let below = path.as_ref().strip_prefix(folder.as_ref()).unwrap_or_default();
     below.trim_start_matches('/').strip_prefix(LOG).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Whether a folder of this machine is a Delta table.
+/// Returns true if a folder of this machine is a Delta table.
 pub(crate) fn is_local_table(store: &JobStore, path: &Path) -> bool {
     store.has_local_files() && std::fs::metadata(format!("/{path}/{LOG}")).is_ok_and(|metadata| metadata.is_dir())
 }
@@ -58,7 +58,7 @@ fn snapshot(location: &Location, options: &ReadOptions, job: &Job) -> Result<Sna
     table_at(location, &options.storage, job)?.snapshot(at)
 }
 
-/// Whether a folder is a Delta table. One LIST where it is not on this machine.
+/// Returns true if a folder is a Delta table. One LIST where it is not on this machine.
 pub(crate) fn is_table(store: &JobStore, path: &Path) -> Result<bool> {
     if store.has_local_files() {
         return Ok(is_local_table(store, path));

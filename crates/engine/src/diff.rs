@@ -68,7 +68,7 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// Whether the two sides have other rows or other columns.
+    /// Returns true if the two sides have other rows or other columns.
     pub fn is_different(&self) -> bool {
         let rows = self.inserted + self.deleted + self.changed;
         rows > 0 || !self.first_columns.is_empty() || !self.second_columns.is_empty()

@@ -14,22 +14,22 @@ use lakerace_io::{Error, ErrorKind, IfExists, Job, Location, Output, Result, Sto
 
 use crate::delta::{LOG, is_table, named, open_table, table_at};
 
-/// What stands in the names of folders that hold files for a while.
+/// The infix of names of folders that hold files for a while.
 const STAGED: &str = ".lakerace-";
 
-/// Where a table has fewer files, each part of an upsert may look into all of them.
+/// The number of files of a table below which each part of an upsert may look into all of them.
 const LEAST_FILES: usize = 32;
 /// Ranges of keys are worth it where a key may be in one of so many files at most.
 const RANGES_PART: f64 = 8.0;
 
-/// What a table is that a write makes, beside its columns.
+/// The properties of a table that a write makes, in addition to its columns.
 #[derive(Debug, Clone, Default)]
 pub struct NewTable {
     /// The columns that its files are divided by.
     pub partition_by: Vec<String>,
     /// Its properties.
     pub properties: BTreeMap<String, String>,
-    /// Whether columns that are NOT NULL in the schema are so in the table.
+    /// True if columns that are NOT NULL in the schema are so in the table.
     pub keep_not_null: bool,
 }
 
@@ -85,12 +85,13 @@ impl SharedTable {
         lakerace_delta::check_replaced(&self.snapshot, filter)
     }
 
-    /// Whether an upsert of rows of this schema can be done in parts, by several processes.
+    /// Returns true if an upsert of rows of this schema can be done in parts, by several processes.
     pub fn is_divisible(&self, rows: &SchemaRef, options: &RowOptions) -> Result<bool> {
         lakerace_delta::is_divisible(&self.snapshot, rows, options)
     }
 
-    /// Whether a range of keys is in a small part of the table's files: parts of an upsert that have ranges look into few files each.
+    /// Returns true if a range of keys is in a small part of the table's files: parts of an upsert that have ranges look into few files
+    /// each.
     pub fn has_key_ranges(&self, key: &[String]) -> Result<bool> {
         let files = self.snapshot.file_count()?;
         if files < LEAST_FILES {
@@ -100,7 +101,7 @@ impl SharedTable {
         Ok(per_key.is_some_and(|per_key| per_key * RANGES_PART <= files as f64))
     }
 
-    /// The same, made without rows where there is none and the name begins with `delta:`.
+    /// Finds the table, or makes one without rows where there is none and the name begins with `delta:`.
     pub fn find_or_make(
         name: &str,
         schema: &SchemaRef,
@@ -210,7 +211,7 @@ fn written_meanwhile(name: &str) -> Error {
     Error::conflict("another writer has committed to the table while it was dropped").at(name).advice("drop it again")
 }
 
-/// Whether a file has a name that this library gives to those of tables: `part-NUMBER-HEX.parquet`.
+/// Returns true if a file has a name that this library gives to those of tables: `part-NUMBER-HEX.parquet`.
 fn is_data_file(name: &str) -> bool {
     let parts = name.strip_prefix("part-").and_then(|name| name.strip_suffix(".parquet")?.split_once('-'));
     parts.is_some_and(|(number, random)| {

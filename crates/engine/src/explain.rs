@@ -19,13 +19,13 @@ pub struct Explain {
     pub filter: Option<String>,
     /// The parts of the filter, joined by AND, that no statistics can decide: they are worked out row by row.
     pub row_filters: Vec<String>,
-    /// What the path to the files costs, as observed so far.
+    /// The costs of the path to the files, as observed so far.
     pub path: Option<PathProfile>,
     /// The requests under other settings of `min_seek_size`, the chosen one among them.
     pub alternatives: Vec<Alternative>,
 }
 
-/// What the same read would cost under one setting.
+/// The cost of the same read under one setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Alternative {
     /// The setting: `auto`, or bytes.

@@ -11,7 +11,7 @@ use lakerace_io::{Error, Glob, Job, JobStore, Location, Object, ObjectInfo, Resu
 
 use crate::{ReadOptions, delta};
 
-/// What a location is.
+/// The kind of a location.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// Files.
@@ -100,7 +100,7 @@ impl Files {
     }
 }
 
-/// One file. Where its name says no format, its first bytes may.
+/// Makes the list of a single file. Where its name says no format, its first bytes may.
 fn single(mut object: Object, named: Option<&'static FileFormat>) -> Result<Files> {
     let format = match named {
         Some(format) => format,
@@ -198,7 +198,7 @@ fn of_pattern(store: &JobStore, path: &Path, options: &ReadOptions) -> Result<Fi
     of_one_format(store, found, root, options.format, None)?.ok_or_else(nothing)
 }
 
-/// Whether the pattern matches the path or a folder on its way, below the pattern's root.
+/// Returns true if the pattern matches the path or a folder on its way, below the pattern's root.
 fn matches(glob: &Glob, path: &str, root_len: usize) -> bool {
     glob.matches(path) || path.match_indices('/').any(|(at, _)| at > root_len && glob.matches(&path[..at]))
 }

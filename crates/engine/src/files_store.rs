@@ -16,7 +16,7 @@ use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
 use crate::delta::table_at;
 use crate::{CompactOptions, parse_filter};
 
-/// What stands before a location to say that a store of packs is there.
+/// The scheme of a location that has a store of packs.
 const SCHEME: &str = "packs:";
 
 /// The rows of a batch of the index.

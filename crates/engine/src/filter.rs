@@ -239,7 +239,7 @@ fn not(expr: Expr) -> Expr {
     Expr::Not(Box::new(expr))
 }
 
-/// What an expression is called that has no place here.
+/// The name of an expression that is not allowed here.
 fn construct(sql: &Sql) -> String {
     match sql {
         Sql::Function(function) => format!("the function {}", function.name),

@@ -17,7 +17,7 @@ use crate::ReadOptions;
 /// A kind of place, as far as options go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlaceKind {
-    /// One file, or a stream, of a format.
+    /// A file, or a stream, of a format.
     File(&'static FileFormat),
     /// A folder of files of a format.
     Folder(&'static FileFormat),
@@ -56,12 +56,12 @@ impl PlaceKind {
         }
     }
 
-    /// Whether it is text, whose columns have no types of their own.
+    /// Returns true if it is text, whose columns have no types of their own.
     pub(crate) fn is_text(self) -> bool {
         self.file_format().is_some_and(FileFormat::is_text)
     }
 
-    /// Whether its columns are stored apart, with statistics.
+    /// Returns true if its columns are stored apart, with statistics.
     pub(crate) fn is_columnar(self) -> bool {
         self.file_format().is_some_and(|format| format.is_columnar)
     }

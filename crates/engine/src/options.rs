@@ -9,7 +9,7 @@ use lakerace_delta::Evolve;
 use lakerace_format::{ColumnUnion, CsvOptions, FileFormat, OrcOptions, ParquetOptions, WriteOptions};
 use lakerace_io::{StorageOptions, WriteMode};
 
-/// What to read and how.
+/// The options of a read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadOptions {
     /// Columns in the order wanted; `None`: all.
@@ -30,7 +30,7 @@ pub struct ReadOptions {
     pub parquet: ParquetOptions,
     /// How ORC is read.
     pub orc: OrcOptions,
-    /// Of which files columns are put together.
+    /// The files whose columns are put together.
     pub column_union: ColumnUnion,
     /// Settings of the store.
     pub storage: StorageOptions,
@@ -39,7 +39,7 @@ pub struct ReadOptions {
 /// How to copy.
 #[derive(Debug, Clone, Default)]
 pub struct CopyOptions {
-    /// What to read.
+    /// The options of the read.
     pub read: ReadOptions,
     /// How to write.
     pub write: WriteOptions,

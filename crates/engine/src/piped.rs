@@ -39,7 +39,7 @@ fn names_for_pipes() -> String {
     listed(formats.iter().map(|format| format.name.to_owned()), "or")
 }
 
-/// What the first bytes are. Text that is no JSON is taken for CSV.
+/// The format of a pipe's first bytes. Text that is no JSON is taken for CSV.
 fn format_of_content(pipe: &Arc<Pipe>, job: &Job) -> Result<&'static FileFormat> {
     let (front, is_whole) = pipe.peek(FRONT_BYTES, job)?;
     let mut content = Content::of(&front);

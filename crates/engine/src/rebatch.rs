@@ -12,7 +12,7 @@ use lakerace_io::{Error, Result};
 /// Sources make batches of their own size and have them sliced, where more rows than this are asked for.
 pub(crate) const SOURCE_BATCH_ROWS: usize = 64 << 10;
 
-/// The same rows in batches of exactly `rows` rows, the last one perhaps fewer: large batches are sliced without a copy,
+/// Cuts rows into batches of exactly `rows` rows, the last one perhaps fewer: large batches are sliced without a copy,
 /// small ones are joined. `usize::MAX` makes one batch of all rows, in memory.
 pub(crate) fn rebatch(batches: Batches, rows: usize) -> Batches {
     let schema = SchemaRef::clone(batches.schema());

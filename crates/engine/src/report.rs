@@ -1,4 +1,4 @@
-//! What a job cost, as `--json` prints it.
+//! The cost of a job, as `--json` prints it.
 
 use lakerace_io::{Job, Prices, Requests};
 use serde::Serialize;
@@ -10,7 +10,7 @@ pub struct Clock {
     cpu_seconds: f64,
 }
 
-/// What a job cost. Field names are part of the command's contract.
+/// The cost of a job. Field names are part of the command's contract.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
     /// Rows that the job moved or counted.
@@ -21,7 +21,7 @@ pub struct Report {
     pub bytes_read: u64,
     /// Bytes sent to stores.
     pub bytes_written: u64,
-    /// Those of them that went past the kernel's page cache.
+    /// The bytes among them that went past the kernel's page cache.
     pub bytes_past_cache: u64,
     /// Requests by kind.
     pub requests: Requests,
@@ -31,7 +31,7 @@ pub struct Report {
     pub cpu_seconds: f64,
     /// The most memory that this process had resident.
     pub peak_rss_bytes: u64,
-    /// What the requests cost.
+    /// The cost of the requests.
     pub cost_usd: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What a location's name says, for sources and targets alike. A new kind of location is one arm of [`LocationKind`].
+//! Locations by name, for sources and targets alike. A new kind of location is one arm of [`LocationKind`].
 
 use lakerace_database::DatabaseSystem;
 use lakerace_delta::DELTA;
@@ -46,7 +46,7 @@ pub(crate) fn canonical(location: &str) -> String {
     place.unwrap_or_else(|_| location.to_owned())
 }
 
-/// What follows a scheme, in letters of any case; `None` where the location has another.
+/// The text after a scheme, in letters of any case; `None` where the location has another.
 fn scheme<'a>(location: &'a str, scheme: &str) -> Option<&'a str> {
     let front = location.get(..scheme.len())?;
     front.eq_ignore_ascii_case(scheme).then(|| &location[scheme.len()..])

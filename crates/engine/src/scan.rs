@@ -40,7 +40,7 @@ impl Scan {
         Self::open_for_fields(location, options, FieldPaths::new(), job)
     }
 
-    /// Like [`Self::open`], for a caller that reads no rows: of a Delta table no data file is opened, and the plan has none to read.
+    /// Opens like [`Self::open`], for a caller that reads no rows: of a Delta table no data file is opened, and the plan has none to read.
     ///
     /// # Errors
     /// As those of [`Self::open`], but for those of a table's data files.
@@ -73,7 +73,7 @@ impl Scan {
         self.source.info().rows
     }
 
-    /// Like [`Self::open`], for rows that go to a target of this kind: options of the CSV dialect apply to it, too.
+    /// Opens like [`Self::open`], for rows that go to a target of this kind: options of the CSV dialect apply to it, too.
     pub(crate) fn open_for_target(
         location: &str,
         options: &ReadOptions,
@@ -83,7 +83,7 @@ impl Scan {
         Self::open_with(location, options, FieldPaths::new(), target, job)
     }
 
-    /// Like [`Self::open`], for a caller that uses of some columns no more than these fields: of Parquet, ORC and Delta the others
+    /// Opens like [`Self::open`], for a caller that uses of some columns no more than these fields: of Parquet, ORC and Delta the others
     /// are not read. Batches of other formats have them all.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl Scan {
         Ok(rebatch(batches, rows))
     }
 
-    /// Like [`Self::batches`], for a consumer that takes row by row: batches that nobody has set a size for are small, so that few
+    /// Reads like [`Self::batches`], for a consumer that takes row by row: batches without a set size are small, so that few
     /// decoded rows wait.
     pub fn small_batches(&self) -> Result<Batches> {
         if self.plan.request.batch_rows.is_some() || !self.is_columnar() {
@@ -257,7 +257,7 @@ impl Scan {
         Ok(SourceRows::read_again(self.schema(), rows, self.plan.requests.wanted_bytes, read))
     }
 
-    /// The same rows with some of the columns.
+    /// Restricts the rows to some of the columns.
     fn columns(&self, names: &[String]) -> Result<Batches> {
         let at = |name: &String| self.plan.schema.index_of(name).map_err(Error::unexpected);
         let schema = self.plan.schema.project(&names.iter().map(at).collect::<Result<Vec<_>>>()?);
@@ -307,7 +307,7 @@ impl Scan {
         Ok(rows)
     }
 
-    /// Whether columns are stored apart, with statistics by which filtered reads leave out rows.
+    /// Returns true if columns are stored apart, with statistics by which filtered reads leave out rows.
     pub(crate) fn is_columnar(&self) -> bool {
         PlaceKind::of_source(&self.format()).is_columnar()
     }
@@ -318,7 +318,7 @@ impl Scan {
     }
 }
 
-/// Whether a source has the columns of a plan, with their types.
+/// Returns true if a source has the columns of a plan, with their types.
 fn has_columns(schema: &SchemaRef, plan: &ReadPlan) -> bool {
     // Without a filter no file was excluded.
     let Some(filter) = &plan.request.filter else { return true };

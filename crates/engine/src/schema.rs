@@ -1,4 +1,4 @@
-//! What a location holds.
+//! The content of a location.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct SchemaReport {
     /// Format, rows, files, bytes.
     #[serde(flatten)]
     pub info: SourceInfo,
-    /// What a table knows of itself beyond its columns.
+    /// The table's own facts beyond its columns.
     #[serde(flatten)]
     pub table: Option<TableReport>,
 }
@@ -45,7 +45,7 @@ pub struct ColumnReport {
     pub name: String,
     /// Its type, as Arrow writes it.
     pub r#type: String,
-    /// Whether it may hold nulls.
+    /// True if it may hold nulls.
     pub nullable: bool,
 }
 

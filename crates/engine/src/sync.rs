@@ -48,7 +48,7 @@ pub struct SyncOptions {
     pub storage: StorageOptions,
 }
 
-/// What a run has done.
+/// The outcome of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Synced {
     /// The version that the target had; `None` where the table was loaded whole.
@@ -70,7 +70,7 @@ pub struct Synced {
 /// The name of the state in the target: one table is followed.
 const STATE: &str = "sync";
 
-/// What the target keeps.
+/// The state that the target keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct State {
     /// The id that the table's log gives it.
@@ -106,7 +106,7 @@ pub fn sync(table: &str, target: &str, options: &SyncOptions, job: &Job) -> Resu
     Follower::new(table, target, options, job)?.run(options.overwrite)
 }
 
-/// Like [`sync`], again and again, until the job is cancelled: that is no error between two runs. Between looks at the table
+/// Syncs like [`sync`], again and again, until the job is cancelled: that is no error between two runs. Between looks at the table
 /// it waits for `interval`. `each` is told of each run that has brought a version.
 pub fn follow(
     table: &str,
@@ -150,7 +150,7 @@ pub fn follow(
     }
 }
 
-/// How often a follower that waits looks whether it is to end.
+/// The interval at which a waiting follower checks for its end.
 const POLL: Duration = Duration::from_millis(50);
 
 impl<'a> Follower<'a> {
@@ -176,7 +176,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// One run. `None`: another run has changed the state after it was read.
+    /// Makes a run. `None`: another run has changed the state after it was read.
     fn attempt(&self, overwrite: bool, patience: Instant) -> Result<Option<Synced>> {
         let snapshot = self.table.snapshot(None)?;
         let key = self.key(&snapshot)?;
@@ -307,7 +307,7 @@ enum Step {
     Bring(State),
 }
 
-/// What an iterator over changes leaves behind for its caller.
+/// A value that an iterator over changes leaves for its caller.
 type Shared<T> = Arc<Mutex<T>>;
 
 fn shared<T>(value: T) -> Shared<T> {

@@ -21,7 +21,7 @@ use crate::resolve::LocationKind;
 use crate::tpch;
 use crate::{CopyOptions, ReadOptions, WriteMode};
 
-/// Where a copy goes.
+/// The target of a copy.
 pub(crate) enum Target {
     /// A file or a folder of them.
     Files(FileTarget),
@@ -51,7 +51,7 @@ impl Target {
         Ok(resolved)
     }
 
-    /// What kind of place it is.
+    /// The kind of the place.
     pub(crate) fn kind(&self) -> Place {
         match self {
             Self::Files(_) => Place::Files,
@@ -101,7 +101,7 @@ impl Target {
         FileTarget::resolve(target, kind != FolderKind::Absent, options, job).map(Self::Files)
     }
 
-    /// Whether rows may be there that no checkpoint has told of.
+    /// Returns true if rows may be there that no checkpoint has told of.
     pub(crate) fn shows_rows_at_once(&self) -> bool {
         matches!(self, Self::Database(database) if database.shows_rows_at_once())
     }
@@ -377,7 +377,7 @@ impl FileTarget {
         }
     }
 
-    /// Of a local file the path without symbolic links.
+    /// The path of a local file without symbolic links.
     fn real_name(&self, url: &str) -> String {
         if !self.store.has_local_files() {
             return url.to_owned();
@@ -415,7 +415,7 @@ impl FileTarget {
     }
 }
 
-/// What kind of place rows go to, as far as its options go.
+/// The kind of a target, as far as its options go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Files,

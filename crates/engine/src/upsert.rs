@@ -16,9 +16,9 @@ use crate::{CompactOptions, ReadOptions, csv_types, parse_filter};
 /// How to upsert, or to delete by keys.
 #[derive(Debug, Clone, Default)]
 pub struct UpsertOptions {
-    /// What to read of the source, where that is a location, and the settings of the stores.
+    /// The options of reading the source, where that is a location, and the settings of the stores.
     pub read: ReadOptions,
-    /// What becomes of its rows.
+    /// The treatment of its rows.
     pub rows: lakerace_delta::UpsertOptions,
     /// Columns by which the files of a table that the upsert makes are divided.
     pub partition_by: Vec<String>,
@@ -36,7 +36,8 @@ pub fn upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> 
     upsert_rows(table, read_for_table(table, source, options, job)?, options, job)
 }
 
-/// Like [`upsert`], with a compaction by [`CompactOptions::auto`] behind it, which goes on with the version that the upsert has made.
+/// Upserts like [`upsert`], with a compaction by [`CompactOptions::auto`] after it, which goes on with the version that the upsert has
+/// made.
 ///
 /// The rows are written whatever becomes of the compaction, which is `None` where there was nothing to upsert.
 pub fn upsert_and_compact(
@@ -53,7 +54,7 @@ pub fn upsert_and_compact(
     Ok((changed, compacted))
 }
 
-/// Like [`upsert`], from rows that the caller has: batches, or those of [`crate::Scan::source_rows`].
+/// Upserts like [`upsert`], from rows that the caller has: batches, or those of [`crate::Scan::source_rows`].
 pub fn upsert_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: &Job) -> Result<Changed> {
     upsert_into(table, &open_table(table, &options.read.storage, job)?, rows, options)
 }
@@ -132,17 +133,17 @@ fn without_table(error: Error, table: &Table) -> Error {
     error
 }
 
-/// Whether an error says that there is no table at all.
+/// Returns true if an error says that there is no table at all.
 fn is_missing(error: &Error, table: &Table) -> bool {
     error.kind() == ErrorKind::NotFound && table.exists().is_ok_and(|exists| !exists)
 }
 
-/// What an upsert would do. Reads the source, and of the table no more than its log and footers.
+/// Plans an upsert. Reads the source, and of the table no more than its log and footers.
 pub fn explain_upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<UpsertPlan> {
     explain_upsert_rows(table, read_for_table(table, source, options, job)?, options, job)
 }
 
-/// Like [`explain_upsert`], from rows that the caller has.
+/// Plans like [`explain_upsert`], from rows that the caller has.
 pub fn explain_upsert_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: &Job) -> Result<UpsertPlan> {
     let (name, table) = (table, open_table(table, &options.read.storage, job)?);
     lakerace_delta::explain_upsert(&table, rows, &options.rows).map_err(|error| match named(name) {
@@ -169,7 +170,7 @@ pub fn delete_keys(table: &str, source: &str, options: &UpsertOptions, job: &Job
     delete_keys_rows(table, read_for_table(table, source, options, job)?, options, job)
 }
 
-/// Like [`delete_keys`], from rows that the caller has.
+/// Deletes like [`delete_keys`], from rows that the caller has.
 pub fn delete_keys_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: &Job) -> Result<Changed> {
     lakerace_delta::delete_keys(&open_table(table, &options.read.storage, job)?, rows, &options.rows)
 }

@@ -16,7 +16,7 @@ impl CancelToken {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Whether [`Self::cancel`] was called.
+    /// Returns true if [`Self::cancel`] was called.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }

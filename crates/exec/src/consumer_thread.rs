@@ -22,7 +22,7 @@ pub struct ConsumerItems<I, T, E> {
     shared: Arc<WatchedValue<ConsumerState<I, T, E>>>,
     /// What was taken last weighs so much.
     taken: u64,
-    /// Whether the iterator has given an error.
+    /// True if the iterator has given an error.
     has_failed: bool,
 }
 

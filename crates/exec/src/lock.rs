@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-/// How often a waiting thread looks at its job's cancel flag.
+/// The interval at which a waiting thread looks at its job's cancel flag.
 pub const CANCEL_POLL: Duration = Duration::from_millis(100);
 
 /// The value of a mutex. A thread that panicked with the lock has left the value whole: each change is one step.

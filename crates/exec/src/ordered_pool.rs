@@ -14,7 +14,7 @@ pub struct PoolOptions {
     pub threads: usize,
     /// Items that may be under way, or done and not taken.
     pub window: usize,
-    /// Whether a pool that is dropped waits for its threads. One whose threads may wait for the network does not.
+    /// True if a pool that is dropped waits for its threads. One whose threads may wait for the network does not.
     pub joins: bool,
 }
 
@@ -34,7 +34,7 @@ pub struct OrderedPool<I, T, E> {
     joins: bool,
 }
 
-/// What the threads of a pool share.
+/// The shared state of a pool's threads.
 pub(crate) struct PoolCore<'env, I, T, E> {
     /// Locked while an item is taken out of it, and while the next one waits for room.
     source: Mutex<ItemSource<'env, I, E>>,
@@ -123,7 +123,7 @@ impl<I: Send + 'static, T: Send + 'static, E: From<Interruption> + Send + 'stati
         Self { core, threads, joins: options.joins }
     }
 
-    /// Whether the caller does the work.
+    /// Returns true if the caller does the work.
     pub fn is_inline(&self) -> bool {
         self.threads.is_empty()
     }

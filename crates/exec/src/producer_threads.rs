@@ -17,7 +17,7 @@ pub struct ProducerThreads<T, E> {
     joins: bool,
 }
 
-/// Where a thread puts its values, with their weights.
+/// The queue of a thread's values, with their weights.
 pub type ValueSender<T, E> = QueueSender<Result<T, E>>;
 
 impl<T: Send + 'static, E: From<Interruption> + Send + 'static> ProducerThreads<T, E> {

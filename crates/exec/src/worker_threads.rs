@@ -25,7 +25,7 @@ impl WorkerThreads {
         self.0.len()
     }
 
-    /// Whether the system has started none.
+    /// Returns true if the system has started none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

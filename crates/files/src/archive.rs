@@ -233,7 +233,7 @@ fn read_zip(file: File, import: &mut Import<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What an archive decodes to. An error of the decoder is damage of the archive.
+/// The decoded bytes of an archive. An error of the decoder is damage of the archive.
 struct Decoded<R>(R);
 
 impl<R: Read> Read for Decoded<R> {

@@ -4,7 +4,7 @@ use lakerace_io::{Error, Result};
 
 use crate::Content;
 
-/// What is copied of an old content at once, in bytes.
+/// Bytes of an old content that are copied in one step.
 const PART_BYTES: usize = 1 << 20;
 
 /// Gives a content to `each`, part by part.
@@ -12,7 +12,7 @@ pub(crate) fn copy(content: &mut dyn Content, each: &mut dyn FnMut(&[u8]) -> Res
     copy_from(content, 0, each)
 }
 
-/// The same from a position on.
+/// Copies from a position on.
 pub(crate) fn copy_from(
     content: &mut dyn Content,
     mut at: u64,

@@ -283,7 +283,7 @@ fn fill(file: &File, out: &mut [MaybeUninit<u8>]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether an error of reading a content tells of the content, and not of the access to it.
+/// Returns true if an error of reading a content tells of the content, and not of the access to it.
 fn is_damage(error: &Error) -> bool {
     let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<std::io::Error>());
     let from_system = cause.and_then(std::io::Error::raw_os_error).map(Errno::from_raw_os_error);

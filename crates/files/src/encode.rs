@@ -30,7 +30,7 @@ pub(crate) struct Encoding {
 }
 
 impl Encoding {
-    /// Whether stored bytes are the content's own.
+    /// Returns true if stored bytes are the content's own.
     pub(crate) fn is_plain(&self) -> bool {
         self.codec == Codec::None && self.chain.is_empty()
     }
@@ -86,7 +86,7 @@ pub(crate) fn zeroed(out: &mut [MaybeUninit<u8>]) -> &mut [u8] {
     unsafe { out.assume_init_mut() }
 }
 
-/// What a store encodes and decodes with.
+/// The tools by which a store encodes and decodes.
 #[derive(Debug)]
 pub(crate) struct Toolbox {
     transforms: Vec<Arc<dyn Transform>>,

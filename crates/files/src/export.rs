@@ -9,7 +9,7 @@ use lakerace_io::{Error, Job, Location, Output, PipeWriter, Result, StorageOptio
 use crate::store::folder_prefix;
 use crate::{ArchiveKind, IfExists, Progress, Store, Write};
 
-/// What is gathered before it is written, in bytes.
+/// Bytes that are gathered before they are written.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// Begins a local file, which appears when it is complete and takes the place of one that is there in one step. What a symbolic link
@@ -87,7 +87,7 @@ impl Store {
     }
 }
 
-/// Whether a name of a directory is that of an archive that goes to it, or a hidden one of a file that is being written beside it.
+/// Returns true if a name of a directory is that of an archive that goes to it, or a hidden one of a file that is being written beside it.
 fn is_archive(name: &str, archive: &str) -> bool {
     let split = |name: &'_ str| name.rsplit_once('/').map_or((0, 0), |(folder, _)| (folder.len(), folder.len() + 1));
     let ((folder, last), (own_folder, _)) = (split(name), split(archive));

@@ -48,7 +48,7 @@ impl Opener {
         Self { process: std::process::id(), tainted: TAINTED.load(Ordering::SeqCst) }
     }
 
-    /// Whether this process is a child of the one that opened the store.
+    /// Returns true if this process is a child of the one that opened the store.
     pub(crate) fn is_forked(&self) -> bool {
         self.process != std::process::id()
     }

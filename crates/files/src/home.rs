@@ -1,4 +1,4 @@
-//! What every home of files does.
+//! The operations of every home of files.
 
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 use crate::Compression;
 use crate::name::{changed, taken};
 
-/// What is done of a long work, for who shows it: files and bytes so far. False stops the work.
+/// A report on a long work: files and bytes so far. False stops the work.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
 /// A file's properties.
@@ -37,7 +37,7 @@ impl Stat {
     }
 }
 
-/// What a put does where the name is taken.
+/// The treatment of a name that is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IfExists {
     /// The new content takes the place of the old one.
@@ -86,7 +86,7 @@ impl IfExists {
 /// How one file is put.
 #[derive(Debug, Clone, Default)]
 pub struct PutOptions {
-    /// What happens where the name is taken.
+    /// The treatment of a name that is taken.
     pub if_exists: IfExists,
     /// The codec of this file instead of the store's.
     pub compression: Option<Compression>,
@@ -217,7 +217,7 @@ pub struct Damage {
     pub name: Option<String>,
     /// The last name before the damage and the first one behind it, where names themselves are lost.
     pub between: Option<(Option<String>, Option<String>)>,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
 }
 
@@ -230,7 +230,7 @@ pub struct Verified {
     pub bytes: u64,
     /// Files that could only be held against the checksum of their stored bytes, as a key or a transform is missing.
     pub undecoded: u64,
-    /// What is damaged.
+    /// The damages.
     pub damage: Vec<Damage>,
     /// Names that differ from their successor by Unicode normalisation only.
     pub alike: Vec<(String, String)>,
@@ -275,7 +275,7 @@ pub trait Home: Reads {
     fn copy(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()>;
     /// Replaces a file's metadata.
     fn set_metadata(&self, name: &str, metadata: Option<&str>) -> Result<()>;
-    /// One state of all files, for many reads.
+    /// Opens a state of all files, for many reads.
     fn snapshot(&self) -> Result<Box<dyn Reads>>;
     /// Reads everything and says what is damaged.
     fn verify(&self, progress: Progress<'_>) -> Result<Verified>;
@@ -289,6 +289,6 @@ pub trait Home: Reads {
     }
     /// Trains a dictionary from the small files that the store has; gives its number.
     fn train(&self) -> Result<u32>;
-    /// What the user should know although nothing failed. Each is given once.
+    /// Takes warnings of operations that did not fail. Each is given once.
     fn warnings(&self) -> Vec<String>;
 }

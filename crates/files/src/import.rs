@@ -12,7 +12,7 @@ use crate::name::{check_name, shown};
 use crate::stream::{ContentReader, WHOLE_BYTES, go_on};
 use crate::{Batch, Progress, PutOptions, Store};
 
-/// What one transaction of an import has, in files and bytes.
+/// The files and bytes of a transaction of an import.
 const BATCH: (usize, u64) = (10_000, 32 << 20);
 
 /// The bytes of a content that comes from a reader.
@@ -20,7 +20,7 @@ const BATCH: (usize, u64) = (10_000, 32 << 20);
 pub(crate) enum Length {
     /// Another number of them is damage.
     Exact(u64),
-    /// Those behind them came while it was read, and are not taken.
+    /// The most bytes that are taken. Those after them came while it was read.
     AtMost(u64),
 }
 
@@ -31,7 +31,7 @@ impl Length {
         }
     }
 
-    /// What is read at most: of an exact length one byte more, which tells that there are more.
+    /// The most bytes that are read: of an exact length one byte more, which tells that there are more.
     fn limit(self) -> u64 {
         match self {
             Self::Exact(bytes) => bytes.saturating_add(1),

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use lakerace_io::Result;
 
-/// Where a content, or a part of a long one, is stored.
+/// The location of a content, or of a part of a long one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
     /// The number of the pack.
     pub pack: u128,
-    /// Where the stored bytes begin in the pack.
+    /// The start of the stored bytes in the pack.
     pub start: u64,
     /// How many stored bytes there are.
     pub len: u32,
@@ -17,7 +17,7 @@ pub struct Segment {
     pub check_sum: u32,
 }
 
-/// What the index says of a file.
+/// The index's entry of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The content's length in bytes.
@@ -30,7 +30,7 @@ pub struct Entry {
     pub checksum: u64,
     /// The file's metadata as JSON.
     pub metadata: Option<String>,
-    /// Where the content is, in parts of 4 MiB.
+    /// The location of the content, in parts of 4 MiB.
     pub segments: Vec<Segment>,
 }
 
@@ -43,7 +43,8 @@ pub trait IndexVersion {
     fn table_id(&self) -> &str;
     /// Its number; each change makes the next one.
     fn version(&self) -> u64;
-    /// What tells it from another version of that number, as a table has that was put back from a copy. `None` where that is not known.
+    /// The tag that distinguishes the version from another one of its number, as a table has that was put back from a copy. `None` where
+    /// that is not known.
     fn commit(&self) -> Option<u64>;
     /// Gives every file, in any order.
     fn each(&self, each: EachName<'_>) -> Result<()>;

@@ -55,7 +55,7 @@ impl Mount {
             .advice("export the files to a directory instead"))
     }
 
-    /// Whether it was unmounted by others.
+    /// Returns true if it was unmounted by others.
     pub fn is_ended(&self) -> bool {
         #[cfg(all(target_os = "linux", feature = "mount"))]
         {

@@ -112,12 +112,12 @@ impl Glob {
         Ok(Self { matcher, prefix: pattern[..literal].to_owned() })
     }
 
-    /// What all names of the pattern begin with.
+    /// The common prefix of all names of the pattern.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Whether a name is of the pattern.
+    /// Returns true if a name is of the pattern.
     pub fn matches(&self, name: &str) -> bool {
         self.matcher.matches(name)
     }

@@ -10,7 +10,7 @@ use lakerace_io::{Error, StorageOptions};
 
 use crate::{Key, Transform};
 
-/// What a committed write survives.
+/// The events that a committed write survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     /// A loss of power: each commit waits for the disk.
@@ -94,7 +94,7 @@ pub struct Compression {
     pub codec: Codec,
     /// Its level; the codec's own default where it has none.
     pub level: i32,
-    /// Whether contents are compressed with a dictionary trained from the store's small files.
+    /// True if contents are compressed with a dictionary trained from the store's small files.
     pub dictionary: bool,
 }
 
@@ -144,11 +144,11 @@ impl FromStr for Compression {
 /// How a store is opened. Those that a new store keeps are marked.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Whether a store is made where there is none.
+    /// True if a store is made where there is none.
     pub create: bool,
-    /// Whether nothing is written.
+    /// True if nothing is written.
     pub read_only: bool,
-    /// What a commit survives.
+    /// The events that a commit survives.
     pub durability: Durability,
     /// The codec of files put by this opening; the store's own where `None`. Kept by a new store.
     pub compression: Option<Compression>,
@@ -159,17 +159,18 @@ pub struct Options {
     pub transforms: Vec<Arc<dyn Transform>>,
     /// The key for contents that were encrypted. With it, `encrypt` says whether new ones are.
     pub key: Option<Key>,
-    /// Whether contents are encrypted behind the transforms, which takes a key.
+    /// True if contents are encrypted behind the transforms, which takes a key.
     pub encrypt: bool,
     /// How long a write waits for other writers.
     pub busy_timeout: Duration,
     /// SQLite's page in bytes: a power of two from 4,096 to 65,536. Kept by a new store.
     pub page_bytes: u32,
-    /// What the write-ahead log of a SQLite store grows to before writes wait for readers.
+    /// The size of a SQLite store's write-ahead log at which writes wait for readers.
     pub wal_limit_bytes: u64,
     /// Settings of an object store.
     pub storage: StorageOptions,
-    /// Where a store on an object store keeps its names for the next opening. Where `None`, in `names` of `LAKERACE_CACHE_DIR`, else of
+    /// The folder in which a store on an object store keeps its names for the next opening. Where `None`, in `names` of
+    /// `LAKERACE_CACHE_DIR`, else of
     /// `lakerace` in the user's folder of caches.
     pub cache_folder: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What of this machine is the store itself: an import passes over it, and an export does not replace it.
+//! The files of this machine that are the store itself: an import passes over them, and an export does not replace them.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use lakerace_io::{Error, Result};
 
-/// What SQLite puts behind the name of a file for those that it keeps beside it.
+/// The suffixes of the files that SQLite keeps next to a database.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Where a store lives.
+/// The home of a store's own files.
 #[derive(Debug)]
 pub(crate) enum Own {
     /// In memory, or on another machine.
@@ -34,7 +34,7 @@ impl Own {
         Self::Directory(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
     }
 
-    /// Whether a file of this name is the store's, or one beside it.
+    /// Returns true if a file of this name is the store's, or one beside it.
     pub(crate) fn is_file(&self, name: &OsStr, found: &Metadata) -> bool {
         let Self::File(path) = self else { return false };
         let beside = BESIDE.iter().find(|ending| name.as_encoded_bytes().ends_with(ending.as_bytes()));
@@ -85,7 +85,7 @@ impl Own {
     }
 }
 
-/// Whether a path leads to a file or folder that was found.
+/// Returns true if a path leads to a file or folder that was found.
 pub(crate) fn is_same(found: &Metadata, path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()))
 }

@@ -74,7 +74,7 @@ struct Upload {
     options: PutOptions,
     encoding: Arc<Encoding>,
     compression: Compression,
-    /// What does not fill a part yet.
+    /// Bytes that do not fill a part yet.
     rest: Vec<u8>,
     size: u64,
     hash: Xxh3Default,

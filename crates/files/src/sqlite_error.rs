@@ -54,7 +54,7 @@ fn classify(code: c_int, extended: c_int, text: String) -> Error {
     }
 }
 
-/// Whether a file could not be made longer, or its bytes not be written. A full disk is mostly told by another code.
+/// Returns true if a file could not be made longer, or its bytes not be written. A full disk is mostly told by another code.
 fn is_of_writes(extended: c_int) -> bool {
     matches!(extended, ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_TRUNCATE | ffi::SQLITE_IOERR_SHMSIZE)
 }

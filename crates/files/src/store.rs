@@ -38,7 +38,7 @@ trait HomeDebug: Home + std::fmt::Debug {}
 
 impl<T: Home + std::fmt::Debug> HomeDebug for T {}
 
-/// What a folder holds.
+/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Child {
@@ -118,7 +118,7 @@ impl Store {
         &*self.home
     }
 
-    /// What of this machine is the store itself.
+    /// The files of this machine that are the store itself.
     pub(crate) fn own(&self) -> &Own {
         &self.own
     }
@@ -189,7 +189,7 @@ impl Store {
         self.home.batch()
     }
 
-    /// One state of all files.
+    /// Opens a state of all files.
     pub fn snapshot(&self) -> Result<Box<dyn Reads>> {
         self.home.snapshot()
     }
@@ -199,7 +199,7 @@ impl Store {
         self.home.stat(name)
     }
 
-    /// Whether there is a file of this name.
+    /// Returns true if there is a file of this name.
     pub fn exists(&self, name: &str) -> Result<bool> {
         Ok(self.home.stat(name)?.is_some())
     }
@@ -279,7 +279,7 @@ impl Store {
         Ok(found)
     }
 
-    /// What is directly in a folder, in the order of names: a look for each folder in it, however much that holds.
+    /// Lists the entries directly in a folder, in the order of names: a look for each folder in it, however much that holds.
     pub fn children(&self, folder: &str) -> Result<Vec<Child>> {
         children(&*self.home, folder)
     }
@@ -294,7 +294,7 @@ impl Store {
         self.verify_with(&mut |_, _| true)
     }
 
-    /// The same, as long as `progress` is true.
+    /// Verifies as long as `progress` is true.
     pub fn verify_with(&self, progress: Progress<'_>) -> Result<Verified> {
         self.home.verify(progress)
     }
@@ -304,7 +304,7 @@ impl Store {
         self.compact_with(&mut |_, _| true)
     }
 
-    /// The same, as long as `progress` is true. What was done until then stays done.
+    /// Compacts as long as `progress` is true. The work done until then stays done.
     pub fn compact_with(&self, progress: Progress<'_>) -> Result<Compacted> {
         self.home.compact(progress)
     }
@@ -324,7 +324,7 @@ impl Store {
         self.home.train()
     }
 
-    /// What the user should know although nothing failed.
+    /// Takes warnings of operations that did not fail.
     pub fn warnings(&self) -> Vec<String> {
         self.home.warnings()
     }
@@ -398,7 +398,7 @@ fn get(reads: &(impl Reads + ?Sized), name: &str) -> Result<Vec<u8>> {
     Ok(content)
 }
 
-/// What the names of a folder's files begin with.
+/// The common prefix of the names of a folder's files.
 pub(crate) fn folder_prefix(folder: &str) -> String {
     let folder = folder.trim_end_matches('/');
     if folder.is_empty() { String::new() } else { format!("{folder}/") }

@@ -27,5 +27,5 @@ pub static ARROW_IPC: FileFormat = FileFormat {
     )
 };
 
-/// What a file begins with; a stream of messages follows.
+/// The first bytes of a file; a stream of messages follows.
 const FILE_MAGIC: &[u8] = b"ARROW1";

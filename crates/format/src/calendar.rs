@@ -38,7 +38,7 @@ pub fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Whether there is such a date.
+/// Returns true if there is such a date.
 pub fn is_date(year: i64, month: i64, day: i64) -> bool {
     (1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day)
 }

@@ -94,7 +94,7 @@ pub fn requested_schema(schema: &SchemaRef, request: &ReadRequest) -> Result<Sch
     Columns::resolve(schema, request).map(|columns| columns.schema)
 }
 
-/// What the caller uses of a column that it has named.
+/// The part of a named column that the caller uses.
 fn used_part(request: &ReadRequest, name: &str) -> Part {
     request.fields.get(name).map_or(Part::Whole, |paths| Part::of_paths(paths))
 }
@@ -132,7 +132,7 @@ fn wanted(schema: &Schema, names: &[String], request: &ReadRequest) -> Result<Ve
     Ok(wanted)
 }
 
-/// Where each decoded column is in a file with this schema.
+/// The position of each decoded column in a file with this schema.
 pub(crate) fn roots(schema: &Schema, fields: &[FieldRef]) -> Vec<Option<usize>> {
     if fields.len() <= 8 {
         return fields.iter().map(|field| schema.fields().iter().position(|f| f.name() == field.name())).collect();

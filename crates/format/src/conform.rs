@@ -88,7 +88,7 @@ fn unfit(error: arrow::error::ArrowError) -> Error {
     Error::invalid("its values don't fit the table's type").because(error)
 }
 
-/// Whether a checked cast gives each value as the table means it.
+/// Returns true if a checked cast gives each value as the table means it.
 fn widens(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {

@@ -8,7 +8,7 @@ use lakerace_io::{Error, Result};
 use crate::text::{BYTE_ORDER_MARK, FileCompression};
 use crate::{FileFormat, JSON};
 
-/// What the first bytes of a file are.
+/// The content of a file's first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// A format of its own mark, or JSON.
@@ -126,7 +126,7 @@ impl Content {
     }
 }
 
-/// Whether a file that begins so is a zip archive, which is read from its end.
+/// Returns true if a file that begins so is a zip archive, which is read from its end.
 pub fn is_zip(front: &[u8]) -> bool {
     FileCompression::detect("", front) == FileCompression::Zip
 }

@@ -16,7 +16,7 @@ pub(crate) fn refuse_duplicates(schema: &Schema) -> Result<()> {
     check(schema.fields(), "column", &refused)
 }
 
-/// The same as `Invalid`, before rows are written: what is written could not be read.
+/// Fails with `Invalid`, before rows are written that could not be read.
 ///
 /// # Errors
 /// `Invalid`, naming the place and both fields; `Unsupported` where types are nested too deep, which checks of names and writers alike

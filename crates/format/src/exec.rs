@@ -22,7 +22,7 @@ pub(crate) use schedule::ScanTask;
 
 /// The units of a read, in the order of their rows.
 pub(crate) trait DecodeUnits: Send + Sync + 'static {
-    /// One column of one unit.
+    /// The reader of a column of a unit.
     type ColumnReader: ColumnReader;
 
     /// How many units there are.
@@ -38,7 +38,7 @@ pub(crate) trait DecodeUnits: Send + Sync + 'static {
         None
     }
 
-    /// Whether some rows of some unit are hidden.
+    /// Returns true if some rows of some unit are hidden.
     fn hides_rows(&self) -> bool {
         false
     }
@@ -72,7 +72,7 @@ const LARGE_VALUE_BYTES: u64 = 16 << 10;
 /// Bytes of a step of large rows, unless it is one row: the work per batch is little beside theirs.
 const LARGE_STEP_BYTES: u64 = 8 << 20;
 
-/// Whether rows of so many bytes, in so many columns, are counted by their bytes alone: the memory that a batch takes beside its
+/// Returns true if rows of so many bytes, in so many columns, are counted by their bytes alone: the memory that a batch takes beside its
 /// values is nothing to them, and a fixed number of them would be any number of bytes.
 pub fn is_large_row(row_bytes: u64, columns: usize) -> bool {
     row_bytes >= LARGE_ROW_BYTES.max(columns as u64 * LARGE_VALUE_BYTES)
@@ -90,7 +90,7 @@ pub(crate) fn batch_rows(row_bytes: u64, columns: usize) -> usize {
 
 /// Decoded bytes that may wait for the consumer.
 const AHEAD_BYTES: u64 = 256 << 20;
-/// The same where rows are large.
+/// The bytes that are read ahead where rows are large.
 const LARGE_AHEAD_BYTES: u64 = 32 << 20;
 
 /// How many steps of so many rows, of so many bytes each in so many columns, may be under way or wait for the consumer.

@@ -20,7 +20,7 @@ pub struct OpenOptions<'a> {
     pub parquet: ParquetOptions,
     /// Options of ORC.
     pub orc: &'a OrcOptions,
-    /// Of which files columns are put together.
+    /// The files whose columns are put together.
     pub union: ColumnUnion,
     /// The columns that are read, those of filters included; `None`: any. A source may know these alone.
     pub columns: Option<&'a [String]>,
@@ -54,13 +54,13 @@ pub struct FileFormat {
     pub endings: &'static [&'static str],
     /// Bytes that files begin with, those of text after a byte order mark and blanks.
     pub marks: &'static [&'static [u8]],
-    /// Whether a file is read from its front, as it comes through a pipe. Else it is read from its end.
+    /// True if a file is read from its front, as it comes through a pipe. Else it is read from its end.
     pub is_streamed: bool,
-    /// Whether columns are stored apart, with statistics by which a filtered read leaves out rows.
+    /// True if columns are stored apart, with statistics by which a filtered read leaves out rows.
     pub is_columnar: bool,
-    /// Whether dictionaries are fastest written as they are, and not as their values.
+    /// True if dictionaries are fastest written as they are, and not as their values.
     pub keeps_dictionaries: bool,
-    /// Whether files are those of TPC's `dbgen`, which writes whole quantities.
+    /// True if files are those of TPC's `dbgen`, which writes whole quantities.
     pub is_dbgen: bool,
     /// The check of a format of text. Text may be in gzip or zstd, is shown on terminals, and has no schema of its own: it is read
     /// back by one that is given. `None`: files are binary, and hold their schema.
@@ -93,17 +93,17 @@ impl FileFormat {
         }
     }
 
-    /// Whether files are text.
+    /// Returns true if files are text.
     pub fn is_text(&self) -> bool {
         self.text_check.is_some()
     }
 
-    /// Whether an option of reading or writing applies to it.
+    /// Returns true if an option of reading or writing applies to it.
     pub fn takes(&self, option: &OptionDefinition) -> bool {
         self.options.iter().any(|taken| taken.id == option.id)
     }
 
-    /// Whether a file begins like one of this format.
+    /// Returns true if a file begins like one of this format.
     pub(crate) fn has_mark(&self, front: &[u8]) -> bool {
         self.marks.iter().any(|mark| front.starts_with(mark))
     }

@@ -17,7 +17,7 @@ const PANDAS: &str = "pandas";
 /// How the keys begin by which writers describe the file that they write: its schema in another model, its calendar, its indexes.
 const OF_WRITERS: [&str; 8] = ["ARROW:", "org.apache.", "parquet.", "avro.", "writer.", "iceberg.", "thrift.", "hive."];
 
-/// What a schema tells of all rows of these columns in several files: the notes that they agree on.
+/// Finds the notes of the files' schemas that all of them agree on.
 pub(crate) fn common_notes<'a>(mut files: impl Iterator<Item = &'a Metadata>) -> Metadata {
     let Some(first) = files.next() else { return Metadata::default() };
     let mut notes = first.clone();
@@ -73,7 +73,7 @@ pub(crate) fn notes_of_columns(notes: &Metadata, read: &Fields) -> Metadata {
     notes
 }
 
-/// Whether some notes tell of columns.
+/// Returns true if some notes tell of columns.
 fn has_columns(notes: &Metadata) -> bool {
     notes.contains_key(PANDAS) || notes.contains_key(GEO)
 }
@@ -136,7 +136,7 @@ fn geo_of(geo: &mut Value, is_read: &dyn Fn(&str) -> bool) -> Option<()> {
     Some(())
 }
 
-/// Whether the columns that a covering names by paths are read.
+/// Returns true if the columns that a covering names by paths are read.
 fn roots_are_read(covering: &Value, is_read: &dyn Fn(&str) -> bool) -> bool {
     match covering {
         Value::Object(parts) => parts.values().all(|part| roots_are_read(part, is_read)),

@@ -44,7 +44,7 @@ pub(crate) trait OpenFile: Send + Sync {
     fn unit_count(&self) -> usize;
 }
 
-/// What is known of files of one format.
+/// Collects the facts about files of one format.
 pub(crate) fn info<F: OpenFile>(format: &str, files: &[Arc<F>]) -> SourceInfo {
     SourceInfo {
         format: format.to_owned(),
@@ -77,7 +77,7 @@ pub(crate) fn kept_units<'a, F: OpenFile>(
     })
 }
 
-/// What the files of a source share while they are opened.
+/// The shared state of the files of a source while they are opened.
 pub(crate) struct Opening {
     /// Bytes of the next tail read.
     tail_bytes: AtomicU64,
@@ -98,7 +98,7 @@ impl Opening {
         Ok(tail.bytes)
     }
 
-    /// Whether so many bytes that came with a tail are to be kept, because another request for them would cost more.
+    /// Returns true if so many bytes that came with a tail are to be kept, because another request for them would cost more.
     pub fn may_keep(&self, object: &Object, bytes: usize) -> bool {
         !object.store.is_local()
             && self.kept_bytes.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64 <= KEPT_BYTES
@@ -123,7 +123,7 @@ pub(crate) fn open_all<F: OpenFile>(
     map_slice(&files, at_once, |file| open(file.clone(), &opening).map(Arc::new))
 }
 
-/// Whether a plan has requests for all of these files that are not known whole. A part of a split plan has none, and where a plan
+/// Returns true if a plan has requests for all of these files that are not known whole. A part of a split plan has none, and where a plan
 /// was made, other files may have been known whole than here.
 pub(crate) fn has_requests<'a, F: OpenFile + 'a>(
     plan: &ReadPlan,

@@ -80,7 +80,7 @@ fn invalid(error: &ArrowError) -> Error {
         .advice("mend the library that made the arrays; pyarrow's validate(full=True) tells more")
 }
 
-/// Whether a type has a dictionary at some level.
+/// Returns true if a type has a dictionary at some level.
 fn has_dictionary(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(..) => true,

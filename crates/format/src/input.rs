@@ -13,7 +13,7 @@ use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Value, array_of};
 /// A file to open.
 #[derive(Debug, Clone)]
 pub struct InputFile {
-    /// Where it is.
+    /// The location of the file.
     pub object: Object,
     /// Columns whose values its place gives; a column that the file itself has wins.
     pub constants: Option<Arc<Constants>>,
@@ -72,7 +72,7 @@ impl Constants {
         take(&one, &indices, None).map(Some).map_err(Error::unexpected)
     }
 
-    /// What is known of a column in `rows` rows; `None` where it is none of these, or not of this type.
+    /// The bounds of a column in `rows` rows; `None` where it is none of these, or not of this type.
     pub fn bounds_of(&self, column: &ColumnRef, rows: Option<u64>) -> Option<Bounds> {
         let [name] = column.path.as_slice() else { return None };
         let (field, value) = self.get(name)?;
@@ -86,7 +86,7 @@ impl Constants {
     }
 }
 
-/// One row stands for all: whether there are more is known once the file is opened.
+/// Statistics of a row that stands for all: the number of rows is known once the file is opened.
 impl ColumnStatistics for Constants {
     fn row_count(&self) -> Option<u64> {
         Some(1)

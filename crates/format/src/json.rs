@@ -9,12 +9,12 @@ pub struct Json<'a> {
     at: usize,
 }
 
-/// Where bytes are no JSON, and why.
+/// The place where bytes are no JSON, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoJson {
     /// The byte, from 0.
     pub at: usize,
-    /// What is wrong there, as the end of a sentence.
+    /// The problem at the place, as the end of a sentence.
     pub why: &'static str,
 }
 
@@ -27,7 +27,7 @@ const ESCAPE: &str = "no escape of a text is written like this";
 const UTF8: &str = "the text is not UTF-8";
 const CONTROL: &str = "a control character in a text needs an escape";
 
-/// What kind of value comes next.
+/// The kind of the next value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Kind {
@@ -42,7 +42,7 @@ pub enum Kind {
 /// Values nested deeper than this are refused, as the stack is finite.
 const DEEPEST: usize = 512;
 
-/// What a method reads, or where the bytes are no JSON.
+/// The result of a method that reads, or the place where the bytes are no JSON.
 pub type Read<T> = Result<T, NoJson>;
 
 impl<'a> Json<'a> {
@@ -51,17 +51,17 @@ impl<'a> Json<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// Where it is, in bytes.
+    /// The position, in bytes.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// Whether nothing but blanks is left.
+    /// Returns true if nothing but blanks is left.
     pub fn is_at_end(&mut self) -> bool {
         self.peek().is_err()
     }
 
-    /// What comes next.
+    /// The kind of the next value.
     pub fn kind(&mut self) -> Read<Kind> {
         match self.peek()? {
             b'n' => Ok(Kind::Null),

@@ -32,7 +32,7 @@ pub use self::texts::values_of_json;
 use crate::text::{TextRows, TextSink};
 use crate::{FileFormat, Sink, WriteOptions, refuse_to_write_duplicates, with_instants_in_utc, with_plain_nulls};
 
-/// One JSON object a line.
+/// JSON lines: an object a line.
 pub static JSON_LINES: FileFormat = FileFormat {
     title: "JSON lines",
     help: Some("One JSON object a line"),
@@ -179,7 +179,7 @@ impl TextRows for JsonElements {
     }
 }
 
-/// Whether values of this type may have no place.
+/// Returns true if values of this type may have no place.
 fn has_checked(data_type: &DataType) -> bool {
     match data_type {
         DataType::Struct(fields) => fields.iter().any(|field| has_checked(field.data_type())),
@@ -194,7 +194,7 @@ fn has_checked(data_type: &DataType) -> bool {
     }
 }
 
-/// What an array has that has no place.
+/// Names the part of an array that JSON has no form for.
 fn unfit(data: &ArrayData) -> Option<&'static str> {
     let array = make_array(data.clone());
     if !array.data_type().is_nested() && array.data_type().is_temporal() {
@@ -218,7 +218,7 @@ fn is_finite(array: &ArrayRef) -> bool {
     any.downcast_ref::<Float16Array>().is_none_or(|floats| floats.iter().flatten().all(|float| float.is_finite()))
 }
 
-/// Whether all times of an array have texts: where the first and the last of them have, those between have, too.
+/// Returns true if all times of an array have texts: where the first and the last of them have, those between have, too.
 fn has_texts(array: &ArrayRef) -> bool {
     let ends = match array.data_type() {
         DataType::Date32 | DataType::Time32(_) => ends::<Int32Type>(array),
@@ -237,7 +237,7 @@ fn has_texts(array: &ArrayRef) -> bool {
     })
 }
 
-/// What the arrow crate writes for a duration that it can't.
+/// The text that the arrow crate writes for a duration that it can't.
 const INVALID: &str = "<invalid>";
 
 /// The least and the largest value of an array of integers of another name.

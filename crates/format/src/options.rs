@@ -7,7 +7,7 @@ use lakerace_io::option::Choice;
 use lakerace_io::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// What to do with a CSV row that does not fit the schema.
+/// The treatment of a CSV row that does not fit the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnBadRow {
@@ -29,7 +29,7 @@ impl Choice for OnBadRow {
 /// [`Self::on_bad_row`], how JSON lines are read. `None` means the format's default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CsvOptions {
-    /// Whether the first row names the columns. Default: CSV yes, TBL no.
+    /// True if the first row names the columns. Default: CSV yes, TBL no.
     pub header: Option<bool>,
     /// Between fields. Default: `,`, TBL `|`.
     pub delimiter: Option<u8>,
@@ -63,7 +63,7 @@ pub struct CsvOptions {
     pub encoding: Option<String>,
 }
 
-/// Of which files columns are put together.
+/// The files whose columns are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColumnUnion {
@@ -78,7 +78,7 @@ pub enum ColumnUnion {
 /// How Parquet is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParquetOptions {
-    /// Whether timestamps of 96 bits are instants, in UTC, as Spark reads them. Else they are clock times without a zone, but
+    /// True if timestamps of 96 bits are instants, in UTC, as Spark reads them. Else they are clock times without a zone, but
     /// where the writer's Arrow schema names one. Those of Delta tables are instants in any case.
     pub int96_is_instant: bool,
     /// The unit of timestamps of 96 bits. By default nanoseconds, or microseconds in files of Spark, and a time that does not fit, or
@@ -201,7 +201,7 @@ impl Default for WriteOptions {
 const DEFAULT_GROUP_BYTES: u64 = 64 << 20;
 
 impl WriteOptions {
-    /// The same for each file of a folder: none of its row groups or stripes is longer than a file is to be.
+    /// Makes the options for each file of a folder: none of its row groups or stripes is longer than a file is to be.
     pub fn of_each_file(&self) -> Self {
         let longest = self.row_group_bytes.unwrap_or(DEFAULT_GROUP_BYTES);
         let shorter = self.file_bytes.filter(|bytes| (1..longest).contains(bytes));

@@ -33,7 +33,7 @@ pub(crate) fn without_frames(text: &str) -> &str {
     text
 }
 
-/// What the parquet crate and those below it put in front of what they say: names of their own types.
+/// Names of types that the parquet crate and those below it put in front of their messages.
 pub(crate) const FRAMES: [&str; 8] = [
     "Parquet error: ",
     "Parquet argument error: ",

@@ -1,4 +1,4 @@
-//! What a read will do, as a value: printable, priced, serialisable, made without reading data.
+//! The plan of a read, as a value: printable, priced, serialisable, made without reading data.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::Expr;
 /// goes on in the items of a list, and in the values of a map.
 pub type FieldPaths = BTreeMap<String, Vec<Vec<String>>>;
 
-/// What a caller wants from a [`crate::Source`].
+/// A caller's request to a [`crate::Source`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReadRequest {
     /// Columns in the order wanted; `None`: all. A name that does not exist is an error that names the nearest.
@@ -32,10 +32,10 @@ pub struct ReadRequest {
     pub version: Option<u64>,
 }
 
-/// What a read will do. Made by [`crate::Source::plan`], run by [`crate::Source::read`].
+/// The plan of a read. Made by [`crate::Source::plan`], run by [`crate::Source::read`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadPlan {
-    /// What was asked for.
+    /// The request.
     pub request: ReadRequest,
     /// The schema of the batches.
     #[serde(with = "schema_serde")]
@@ -46,7 +46,7 @@ pub struct ReadPlan {
     pub requests: RequestPlan,
 }
 
-/// One file of a plan.
+/// A file of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FilePlan {
     /// Path or URL.

@@ -137,7 +137,7 @@ impl Predicate {
         self.columns.iter().map(AsRef::as_ref)
     }
 
-    /// Whether no more is asked of a column than where it is null. [`Self::evaluate`] needs no field of it then.
+    /// Returns true if no more is asked of a column than where it is null. [`Self::evaluate`] needs no field of it then.
     pub(crate) fn asks_nulls_alone(&self, column: &ColumnRef) -> bool {
         let mut is_alone = true;
         self.node.visit_values(&mut |used| is_alone &= used.as_ref() != column);
@@ -152,7 +152,7 @@ impl Predicate {
         }
     }
 
-    /// One value a row: true, false or null; only true keeps the row. The batch needs to have the columns of
+    /// Evaluates the filter to one value a row: true, false or null; only true keeps the row. The batch needs to have the columns of
     /// [`Self::columns`], by name, with the types bound to (the layouts of text and bytes may differ).
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         evaluate::evaluate(&self.node, batch)
@@ -169,7 +169,7 @@ impl Predicate {
         prune::decided_by(&self.node)
     }
 
-    /// What bloom filters can answer: for each column named, a row that matches has one of these values in it.
+    /// The equalities that bloom filters can answer: for each column named, a row that matches has one of these values in it.
     pub fn equalities(&self) -> Vec<(Arc<ColumnRef>, Vec<Value>)> {
         prune::equalities(&self.node)
     }

@@ -10,7 +10,7 @@ use lakerace_io::{Error, Result};
 use crate::variant::is_variant;
 use crate::{FieldPositions, FindBy};
 
-/// What is wanted of a column.
+/// The wanted part of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
     /// All of it.
@@ -40,7 +40,7 @@ impl Part {
         Self::Fields(Vec::new())
     }
 
-    /// The same of the field that a path of names leads to.
+    /// The null flags of the field that a path of names leads to.
     pub fn nulls_of_path(path: &[String]) -> Self {
         match path.split_first() {
             None => Self::nulls(),
@@ -90,7 +90,7 @@ impl Part {
     }
 }
 
-/// Those of a struct's fields that are wanted, in their own order: all where it lacks one of them, and one where none is.
+/// The wanted fields of a struct, in their own order: all where it lacks one of them, and one where none is.
 fn fields_of(wanted: &[(String, Part)], fields: &Fields) -> Fields {
     if wanted.is_empty() {
         let least = least_of(fields).and_then(|at| fields.get(at));

@@ -1,4 +1,4 @@
-//! One schema for many files.
+//! The common schema of many files.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::file_notes::common_notes;
 use crate::files::OpenFile;
 use crate::{ColumnUnion, FieldPositions};
 
-/// One schema for all files: the columns of all of them in the order of their first appearance. A column that is
+/// Merges the schemas of all files: the columns of all of them in the order of their first appearance. A column that is
 /// missing somewhere is nullable; a type that is wider somewhere is the wider one.
 ///
 /// # Errors
@@ -71,7 +71,7 @@ fn check_related<F: OpenFile>(file: &F, known: &HashMap<String, usize>, first: &
     ))
 }
 
-/// What the files say of their rows by notes.
+/// The notes of the files about their rows.
 fn notes<F: OpenFile>(files: &[Arc<F>]) -> Metadata {
     common_notes(files.iter().map(|file| file.schema().metadata()))
 }

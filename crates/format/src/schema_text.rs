@@ -379,7 +379,7 @@ impl<'a> Parser<'a> {
         Ok(data_type)
     }
 
-    /// What stands in parentheses behind a type, split at commas. None where there are none.
+    /// Parses the arguments in parentheses after a type, split at commas. None where there are none.
     fn arguments(&mut self, name: &str) -> Result<Vec<String>> {
         let before = self.position;
         self.skip_blanks();

@@ -1,4 +1,4 @@
-//! Where batches go.
+//! Targets of batches.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub trait Sink: Send {
     fn finish(self: Box<Self>) -> Result<Written>;
 }
 
-/// What a sink wrote.
+/// The outcome of a sink.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// Rows that the target has confirmed.

@@ -1,4 +1,4 @@
-//! Where batches come from.
+//! Sources of batches.
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
@@ -14,10 +14,10 @@ pub trait Source: Send + Sync {
     /// The schema of all its columns.
     fn schema(&self) -> SchemaRef;
 
-    /// What is known without reading data.
+    /// The facts that are known without reading data.
     fn info(&self) -> SourceInfo;
 
-    /// What a read would do. Reads metadata at most (page indexes, bloom filters).
+    /// Plans a read. Reads metadata at most (page indexes, bloom filters).
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan>;
 
     /// Runs a plan made by this source (or by an equal one in another process). The batches
@@ -31,7 +31,7 @@ pub trait Source: Send + Sync {
         Ok(None)
     }
 
-    /// Whether rows are left out for what their columns hold: as many as those that are read tell.
+    /// Returns true if rows are left out for what their columns hold: as many as those that are read tell.
     fn leaves_out_rows(&self) -> bool {
         false
     }
@@ -84,7 +84,7 @@ impl Iterator for Batches {
     }
 }
 
-/// What is known of a source without reading its data.
+/// The facts about a source that are known without reading its data.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceInfo {
     /// `parquet`, `csv`, …

@@ -20,7 +20,7 @@ pub struct TableFormat {
 }
 
 impl TableFormat {
-    /// Whether an option of reading or writing applies to it.
+    /// Returns true if an option of reading or writing applies to it.
     pub fn takes(&self, option: &OptionDefinition) -> bool {
         self.options.iter().any(|taken| taken.id == option.id)
     }

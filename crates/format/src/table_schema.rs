@@ -18,7 +18,7 @@ use crate::variant::is_variant;
 pub struct TableSchema {
     /// The columns as batches have them.
     logical: SchemaRef,
-    /// The same columns, each with the name and the field id (`PARQUET:field_id`) that it has in files.
+    /// The columns, each with the name and the field id (`PARQUET:field_id`) that it has in files.
     stored: SchemaRef,
     find_by: FindBy,
     /// Positions of the columns by name, once one is looked for.
@@ -78,7 +78,7 @@ impl TableSchema {
     }
 }
 
-/// What of a column is read from files, in both trees: no other fields of structs than those of the part that is wanted. Variants
+/// The part of a column that is read from files, in both trees: no other fields of structs than those of the part that is wanted. Variants
 /// are whole, as they are made of all that files have of them.
 #[derive(Debug)]
 pub(crate) struct TablePart {

@@ -9,9 +9,9 @@ use crate::{Error, Result};
 
 /// Code, buffers and stacks of a job that writes, beside rows that a limit bounds.
 const WRITE_BYTES: u64 = 288 << 20;
-/// The same for a job that only reads.
+/// The address space of a job that only reads.
 const READ_BYTES: u64 = 96 << 20;
-/// The same for each thread.
+/// The address space of each thread.
 const THREAD_BYTES: u64 = 48 << 20;
 /// Memory for rows, at least.
 const LEAST_MEMORY_BYTES: u64 = 64 << 20;
@@ -34,7 +34,7 @@ impl JobSize {
     }
 }
 
-/// Whether a limit is set.
+/// Returns true if a limit is set.
 pub fn is_limited() -> bool {
     getrlimit(Resource::As).current.is_some()
 }

@@ -1,4 +1,4 @@
-//! What every store and every wrapper must do, as functions that anybody can run over a store of their own.
+//! Rules for every store and every wrapper, as functions that anyone can run over a store.
 //!
 //! Each takes the store and an empty folder in it, cleans up behind itself, and says as an `Err` what was not right.
 //! [`check_all`] runs them all.
@@ -10,7 +10,7 @@ use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 
-/// What was not right.
+/// The problem that was found.
 pub type Outcome = Result<(), String>;
 
 /// S3 takes parts of 5 MiB at least, but for the last.
@@ -77,7 +77,7 @@ async fn names(store: &dyn ObjectStore, folder: &Path) -> Result<Vec<String>, St
     Ok(names)
 }
 
-/// What was put is got, replaced and removed whole; sizes and tags are those of the newest.
+/// Checks that an object is put, read, replaced and removed whole; sizes and tags are those of the newest.
 pub async fn put_get_delete(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     let path = folder.clone().join("x");
     for len in [1, 1000, 3_000_000] {

@@ -1,4 +1,4 @@
-//! One error type for the whole of lakerace.
+//! The error type of the whole of lakerace.
 //!
 //! An error has a [`ErrorKind`], named by what the caller has to do next, a message, the place
 //! (file or URL, and the position in it) and, where there is one, advice. Formats and stores keep
@@ -9,7 +9,7 @@ use std::fmt;
 use crate::option::Door;
 use crate::printable;
 
-/// What the caller has to do about an error.
+/// The kind of an error, by what the caller has to do.
 ///
 /// The kinds map one to one to exit codes of the command and to exception classes in Python.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -175,7 +175,7 @@ impl Error {
         self
     }
 
-    /// What the caller has to do.
+    /// The kind of the error: what the caller has to do.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -195,7 +195,7 @@ impl Error {
         &self.0.message
     }
 
-    /// What the user can do about it, where known, for the advice of other errors.
+    /// The advice to the user, where known, for the advice of other errors.
     pub fn advice_text(&self) -> Option<&str> {
         self.0.advice.as_deref()
     }
@@ -219,7 +219,7 @@ pub struct ErrorText {
     pub message: String,
     /// The file, URL or position, where known.
     pub place: Option<String>,
-    /// What the user can do about it, where known.
+    /// The advice to the user, where known.
     pub advice: Option<String>,
 }
 

@@ -14,7 +14,7 @@ mod state;
 
 use state::Shared;
 
-/// What [`Fetcher::bytes_some`] waits for at least.
+/// The least bytes that [`Fetcher::bytes_some`] waits for.
 const ENOUGH_BYTES: usize = 1 << 20;
 
 /// The bytes of a plan's requests, asked for as they are needed.
@@ -51,7 +51,7 @@ impl Fetcher {
         Self::start_within(objects, plan, job.options().ranges.prefetch_bytes, job)
     }
 
-    /// The same, with a bound of its own for the bytes that are not yet released.
+    /// Starts with a bound of its own for the bytes that are not yet released.
     pub fn start_within(objects: Vec<Object>, plan: &RequestPlan, prefetch_bytes: u64, job: &Job) -> Result<Self> {
         if let Some(request) = plan.requests.iter().find(|r| r.file as usize >= objects.len()) {
             return Err(Error::internal(format!("the plan names file {} of {}", request.file, objects.len())));
@@ -89,7 +89,7 @@ impl Fetcher {
         Ok(joined.freeze())
     }
 
-    /// Like [`Self::bytes`], but gives a prefix of `range` that is one piece without a copy; never empty for a range
+    /// Reads like [`Self::bytes`], but gives a prefix of `range` that is one piece without a copy; never empty for a range
     /// that is not empty. It may end where the bytes have not arrived yet, but not before the first megabyte.
     pub fn bytes_some(&self, file: u32, range: Range<u64>) -> Result<Bytes> {
         if range.is_empty() {

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileIo {
-    /// Like [`Self::Sync`]; large files whose bytes come from threads of their own (Parquet) leave the page cache while that costs
+    /// Reads like [`Self::Sync`]; large files whose bytes come from threads of their own (Parquet) leave the page cache while that costs
     /// more of the processors' time than the disk takes, as it does on virtual machines whose host takes memory back.
     #[default]
     Auto,
@@ -55,7 +55,7 @@ impl FromStr for FileIo {
     }
 }
 
-/// What a job has seen of it so far.
+/// A job's observations so far.
 #[derive(Debug, Default)]
 pub(crate) struct FileIoSeen(Mutex<Seen>);
 
@@ -63,12 +63,12 @@ pub(crate) struct FileIoSeen(Mutex<Seen>);
 pub(crate) struct Seen {
     /// How files are written: as asked for, or what was left of that.
     pub(crate) effective: Option<FileIo>,
-    /// What the user is told.
+    /// The warnings for the user.
     pub(crate) warnings: Vec<String>,
 }
 
 impl FileIoSeen {
-    /// What was seen.
+    /// Locks the observations.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Seen> {
         lock(&self.0)
     }

@@ -18,7 +18,7 @@ pub fn on_change(tell: fn(bool)) {
     let _ = TELL.set(tell);
 }
 
-/// Whether freed memory is to go back to the system soon.
+/// Returns true if freed memory is to go back to the system soon.
 pub fn is_returned_soon() -> bool {
     *lock(&HOLDERS) > 0
 }

@@ -33,7 +33,7 @@ impl Glob {
         Ok(Self { regex: regex.map_err(|e| refuse(e.to_string()))? })
     }
 
-    /// Whether the whole of a name is of the pattern.
+    /// Returns true if the whole of a name is of the pattern.
     pub fn matches(&self, name: &str) -> bool {
         self.regex.is_match(name)
     }
@@ -86,7 +86,7 @@ impl<'a> Parser<'a> {
         self.regex.push_str(&regex::escape(char.encode_utf8(&mut [0; 4])));
     }
 
-    /// What has been read of the pattern, a star that was just read left out.
+    /// The part of the pattern that was read, a star that was just read left out.
     fn before(&self) -> &'a str {
         self.pattern[..self.pattern.len() - self.rest.len()].trim_end_matches('*')
     }

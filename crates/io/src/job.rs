@@ -66,17 +66,17 @@ impl Job {
         }
     }
 
-    /// The same job, for a part of it that is to use this many threads.
+    /// Makes a job for a part that is to use this many threads.
     pub fn with_threads(&self, threads: usize) -> Self {
         self.with_options(JobOptions { threads, ..self.options.as_ref().clone() })
     }
 
-    /// The same job, for a part of it that has other limits.
+    /// Makes a job for a part that has other limits.
     pub fn with_options(&self, options: JobOptions) -> Self {
         Self { options: Arc::new(options), ..self.clone() }
     }
 
-    /// The same job, for a part of it that has to be done when the job is cancelled: it has a cancel flag of its own.
+    /// Makes a job for a part that has to be done when the job is cancelled: it has a cancel flag of its own.
     pub fn uncancelled(&self) -> Self {
         Self { cancelled: CancelToken::default(), ..self.clone() }
     }
@@ -86,7 +86,7 @@ impl Job {
         &self.options
     }
 
-    /// What this job has cost so far.
+    /// The cost of this job so far.
     pub fn meter(&self) -> &Arc<Meter> {
         &self.meter
     }
@@ -113,7 +113,7 @@ impl Job {
         self.cancelled.cancel();
     }
 
-    /// Whether [`Self::cancel`] was called.
+    /// Returns true if [`Self::cancel`] was called.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.is_cancelled()
     }

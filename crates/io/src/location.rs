@@ -93,7 +93,7 @@ impl Location {
         Ok((store, path.clone()))
     }
 
-    /// Whether the store lists what it holds: folders, patterns and tables need that.
+    /// Returns true if the store lists what it holds: folders, patterns and tables need that.
     pub fn can_list(&self) -> bool {
         match &self.target {
             Target::Remote { address, .. } => address.kind.can_list,

@@ -1,4 +1,4 @@
-//! What can be done at a location, tried out: who asks, where the store is, what it allows, and how fast it answers.
+//! Checks of a location: who asks, where the store is, what it allows, and how fast it answers.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,14 +24,14 @@ const MOST_SKEW_SECONDS: i64 = 15 * 60;
 /// A difference of clocks that is worth a word: certificates and tokens depend on the time, too.
 const WORTH_TELLING_SECONDS: i64 = 60;
 
-/// What a check of a location has found.
+/// The findings of a check of a location.
 #[derive(Debug, Clone, Serialize)]
 pub struct LocationCheck {
     /// The location, without credentials.
     pub location: String,
     /// The kind of store: `S3`, `Azure`, `local files` and so on.
     pub store: String,
-    /// Where the credentials come from; `None` where the store takes none.
+    /// The source of the credentials; `None` where the store takes none.
     pub credentials: Option<String>,
     /// The region of the bucket.
     pub region: Option<String>,
@@ -41,7 +41,7 @@ pub struct LocationCheck {
     pub endpoint: Option<String>,
     /// Seconds that this machine's clock is ahead of the server's.
     pub clock_skew_seconds: Option<i64>,
-    /// What the store allows: `list`, `read`, `write`, `put_if_absent` and `delete`.
+    /// The rights that the store grants: `list`, `read`, `write`, `put_if_absent` and `delete`.
     pub rights: Vec<RightCheck>,
     /// Milliseconds to the fastest of a few answers.
     pub latency_ms: Option<f64>,
@@ -49,14 +49,14 @@ pub struct LocationCheck {
     pub write_bytes_per_second: Option<f64>,
     /// Bytes a second that one request reads.
     pub read_bytes_per_second: Option<f64>,
-    /// What to set or to do.
+    /// Settings and steps to take.
     pub advice: Vec<String>,
 }
 
-/// One thing that was tried.
+/// The check of a right.
 #[derive(Debug, Clone, Serialize)]
 pub struct RightCheck {
-    /// What was tried.
+    /// The right that was tried.
     pub right: &'static str,
     /// How it went.
     pub outcome: RightOutcome,

@@ -1,4 +1,4 @@
-//! What a job has cost: requests by kind, bytes and dollars.
+//! The cost of a job: requests by kind, bytes and dollars.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -22,11 +22,11 @@ pub struct Meter {
     bad_rows: AtomicU64,
     billed_reads: AtomicU64,
     billed_writes: AtomicU64,
-    /// What the counts will be when all of the plan is done; 0 where that is not known.
+    /// The counts when all of the plan is done; 0 where that is not known.
     planned_bytes: AtomicU64,
     planned_rows_read: AtomicU64,
     planned_rows_written: AtomicU64,
-    /// Whether the job writes the rows that it reads.
+    /// True if the job writes the rows that it reads.
     is_copy: AtomicBool,
 }
 
@@ -195,7 +195,7 @@ pub struct Requests {
     pub delete: u64,
 }
 
-/// What requests cost, in US dollars per 1,000. The defaults are Amazon S3 Standard's list prices
+/// The price of requests, in US dollars per 1,000. The defaults are Amazon S3 Standard's list prices
 /// in us-east-1; a DELETE is free there. Requests to local disks and memory cost nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Prices {
@@ -212,7 +212,7 @@ impl Default for Prices {
 }
 
 impl Counts {
-    /// What the billed requests cost in US dollars.
+    /// The cost of the billed requests in US dollars.
     pub fn cost_usd(&self, prices: &Prices) -> f64 {
         let (reads, writes) = (self.billed_reads as f64, self.billed_writes as f64);
         (reads * prices.get_usd_per_1000 + writes * prices.put_usd_per_1000) / 1000.0

@@ -27,12 +27,12 @@ pub struct FileShares {
     pub(crate) reads: usize,
     /// Complete, until they have their names.
     pub(crate) complete: usize,
-    /// Of one load that writes several at the same time.
+    /// The files of a load that writes several at the same time.
     pub written: usize,
 }
 
 impl FileShares {
-    /// Of the limit of this process, which may change.
+    /// The limit of this process, which may change.
     pub fn of_process() -> Self {
         Self::of_limit(getrlimit(Resource::Nofile).current)
     }
@@ -176,7 +176,7 @@ impl KeptFiles {
         Some(ReadHandle { opened: Arc::clone(&kept.opened), is_kept: true })
     }
 
-    /// Whether there is room for a file, after others were closed that nobody reads.
+    /// Returns true if there is room for a file, after others were closed that nobody reads.
     fn keep(&mut self, key: (u64, u32), opened: &Arc<OpenedFile>, most: usize) -> bool {
         while self.files.len() >= most {
             let idle = self.files.iter().filter(|(_, kept)| kept.is_idle());

@@ -36,7 +36,7 @@ pub enum ValueKind {
     Off,
     /// A text.
     Text,
-    /// One of a few names.
+    /// A name of a few.
     Choice,
     /// A number.
     Number,
@@ -67,7 +67,7 @@ pub enum PythonName {
 pub enum SparkName {
     /// A name for `.option(…)`.
     Option(&'static str),
-    /// What comes before names for `.option(…)`, of a table's properties for one.
+    /// The prefix of names for `.option(…)`, of a table's properties for one.
     Prefix(&'static str),
     /// A name for `.option(…)` with values of another kind than at the other doors.
     OtherValues(&'static str),

@@ -31,7 +31,7 @@ use local::LocalFile;
 use stream::Stream;
 use upload::Upload;
 
-/// What to do about an object that exists.
+/// The treatment of an object that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IfExists {
     /// Fail with `Conflict`, leaving it as it is.
@@ -47,7 +47,7 @@ pub enum IfExists {
 }
 
 impl IfExists {
-    /// Whether what is there stays.
+    /// Returns true if what is there stays.
     pub(crate) fn is_error(self) -> bool {
         self != Self::Replace
     }
@@ -64,7 +64,7 @@ pub struct Output {
     end: End,
 }
 
-/// What [`Output::finish`] does.
+/// The way in which [`Output::finish`] ends.
 #[derive(Debug)]
 enum End {
     /// Makes the object visible.
@@ -136,8 +136,8 @@ impl Output {
         handle
     }
 
-    /// Like [`Self::defer`]; [`Self::finish`] does not even wait for what a thread of its own is still writing or syncing, or for parts
-    /// that are under way to a store: that is left to who takes the output from the handle.
+    /// Defers like [`Self::defer`]; [`Self::finish`] does not even wait for what a thread of its own is still writing or syncing, or for
+    /// parts that are under way to a store: that is left to who takes the output from the handle.
     pub fn defer_unwritten(&mut self) -> Deferred {
         let handle = Deferred::default();
         self.end = End::Leave(handle.clone());
@@ -249,7 +249,7 @@ impl Unpublished {
         self.publish_as(false)
     }
 
-    /// Like [`Self::publish`], of a file of this machine that is one of several: [`Job::sync_folders`] puts their names on the disk.
+    /// Publishes like [`Self::publish`], a file of this machine that is one of several: [`Job::sync_folders`] puts their names on the disk.
     pub fn publish_in_group(self) -> Result<()> {
         self.publish_as(true)
     }
@@ -292,7 +292,7 @@ impl Deferred {
         self.lock().position
     }
 
-    /// What [`Output::finish`] has left.
+    /// The output that [`Output::finish`] has left.
     pub fn take(&self) -> Option<Unpublished> {
         self.lock().finished.take()
     }

@@ -10,7 +10,7 @@ use lakerace_exec::{Interruption, lock};
 use crate::Error;
 use crate::option::THREADS;
 
-/// What the last panic said that was not printed. A library may replace a panic of one of its threads by one of its own.
+/// The message of the last panic that was not printed. A library may replace a panic of one of its threads by one of its own.
 static LAST_QUIET: Mutex<Option<String>> = Mutex::new(None);
 
 thread_local! {
@@ -47,7 +47,7 @@ pub fn shortage(payload: &(dyn Any + Send)) -> Option<Error> {
     ))
 }
 
-/// What a text of a panic says to be missing.
+/// The resource that a text of a panic says to be missing.
 fn shortage_of(text: &str) -> Option<&'static str> {
     let is_thread = text.contains("spawn") && text.contains("thread");
     let is_memory =

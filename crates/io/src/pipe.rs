@@ -22,7 +22,7 @@ const PIPE_WRITE_BYTES: usize = 4096;
 /// Bytes of a step from a pipe to a temporary file.
 const SPOOL_BYTES: usize = 1 << 20;
 
-/// Whether the reader of standard output went away.
+/// True if the reader of standard output went away.
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// A source that can be read once, from the front.
@@ -75,7 +75,7 @@ impl Pipe {
         Ok(Some(pipe))
     }
 
-    /// Whether `place` names a pipe, which is read once.
+    /// Returns true if `place` names a pipe, which is read once.
     pub fn is_named(place: &str) -> bool {
         place == STANDARD_STREAM || special_file(place).is_some()
     }
@@ -162,7 +162,7 @@ impl Read for PipeReader {
 struct Spooled(File);
 
 impl Spooled {
-    /// Where this process can open it.
+    /// The path at which this process can open it.
     fn path(&self) -> String {
         let folder = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
         format!("{folder}/{}", self.0.as_raw_fd())
@@ -237,12 +237,12 @@ impl PipeWriter {
         Ok(Self { file, is_stdout, at_once, job: job.clone() })
     }
 
-    /// Whether somebody looks at it: a terminal.
+    /// Returns true if somebody looks at it: a terminal.
     pub fn is_terminal(&self) -> bool {
         std::io::IsTerminal::is_terminal(&self.file)
     }
 
-    /// Whether the reader of this process's standard output went away while something was written to it.
+    /// Returns true if the reader of this process's standard output went away while something was written to it.
     pub fn is_stdout_closed() -> bool {
         STDOUT_CLOSED.load(Ordering::Relaxed)
     }

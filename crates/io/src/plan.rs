@@ -36,7 +36,7 @@ pub struct RangeOptions {
     pub max_request_bytes: Option<u64>,
     /// Requests under way at once. `None`: the path's own number.
     pub max_requests_in_flight: Option<usize>,
-    /// Where bytes read through and kept exceed this fraction of the bytes wanted, the wanted bytes are copied out
+    /// The fraction of the wanted bytes: where bytes read through and kept exceed it, the wanted bytes are copied out
     /// and the merged buffer is freed; below it the buffer is sliced without a copy. From a remote store only gaps below
     /// 64 KiB are kept.
     pub extra_bytes_tolerance: f64,
@@ -48,11 +48,11 @@ pub struct RangeOptions {
 /// busy at 80 MB/s each.
 pub(crate) const PREFETCH_BYTES: u64 = 480 << 20;
 
-/// The same for a copy: encoding is slower than decoding, and what it encodes needs memory too.
+/// The bytes that a copy prefetches: encoding is slower than decoding, and what it encodes needs memory too.
 const COPY_PREFETCH_BYTES: u64 = 128 << 20;
 
 impl RangeOptions {
-    /// What suits a job that writes what it reads.
+    /// Makes the options of a job that writes what it reads.
     pub fn for_copy() -> Self {
         Self { prefetch_bytes: COPY_PREFETCH_BYTES, ..Self::default() }
     }
@@ -70,16 +70,16 @@ impl Default for RangeOptions {
     }
 }
 
-/// What the path to a store costs in time and money.
+/// The cost of the path to a store in time and money.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PathProfile {
     /// From sending a request to its first byte.
     pub latency_ms: f64,
-    /// One connection's bandwidth.
+    /// The bandwidth of a connection.
     pub connection_bytes_per_second: f64,
     /// All connections' bandwidth together.
     pub total_bytes_per_second: f64,
-    /// What the reader makes of the bytes that it asked for, at most: a path that is faster is no use to it.
+    /// The most bytes a second that the reader takes: a path that is faster is no use to it.
     pub reader_bytes_per_second: f64,
     /// Requests under way at once that the path takes well.
     pub requests_in_flight: usize,
@@ -100,7 +100,7 @@ pub struct Wanted {
     pub range: Range<u64>,
 }
 
-/// One request of a plan.
+/// A request of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// Index of the file in the plan.
@@ -109,7 +109,7 @@ pub struct Request {
     pub range: Range<u64>,
     /// How many of these bytes nobody asked for.
     pub read_through_bytes: u64,
-    /// Where the longer gaps are, in order: from a remote store, their bytes are dropped as they arrive.
+    /// The places of the longer gaps, in order: from a remote store, their bytes are dropped as they arrive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<Range<u64>>,
 }

@@ -13,16 +13,16 @@ const SMALL_BODY_BYTES: u64 = 256 << 10;
 /// Bodies from this size on tell a connection's bandwidth.
 const LARGE_BODY_BYTES: u64 = 1 << 20;
 
-/// What one thread decodes at most.
+/// The most bytes a second that a thread decodes.
 const DECODED_BYTES_PER_SECOND: f64 = 500e6;
 
 /// The weight of a new observation at least: the last ten or so count.
 const WEIGHT: f64 = 0.1;
 
-/// What a core of a rented machine costs an hour, in US dollars: about that of the large clouds' cheaper general-purpose ones.
+/// The price of a core of a rented machine, in US dollars an hour: about that of the large clouds' cheaper general-purpose ones.
 const CORE_HOUR_USD: f64 = 0.04;
 
-/// What was observed on one store so far. Shared by all jobs of the process that use the store.
+/// The observations of a store so far. Shared by all jobs of the process that use the store.
 ///
 /// The numbers are means, of the typical value and all observations at first, of the last ten or so later. A prediction from them chooses between plans; nothing depends on
 /// their being exact.

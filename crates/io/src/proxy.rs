@@ -34,10 +34,10 @@ mod splice;
 use counts::Counters;
 pub use counts::ProxyCounts;
 
-/// What a [`Proxy`] does.
+/// The options of a [`Proxy`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProxyOptions {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen at; port 0 takes a free one.
     pub listen: SocketAddr,
     /// The server, as `host:port`.
     pub target: String,
@@ -45,7 +45,7 @@ pub struct ProxyOptions {
     pub latency: Duration,
     /// Bound on the bodies of each client connection, each way. `None`: none.
     pub bytes_per_second: Option<f64>,
-    /// What goes wrong.
+    /// The faults.
     pub faults: Faults,
 }
 
@@ -62,7 +62,7 @@ impl ProxyOptions {
     }
 }
 
-/// What goes wrong, and how often: `Some(3)` is the third request, the sixth, and so on.
+/// The faults, and how often each happens: `Some(3)` is the third request, the sixth, and so on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Answered with status 500 without asking the server.
@@ -82,7 +82,7 @@ pub struct Proxy {
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-/// What all connections share.
+/// The shared state of all connections.
 #[derive(Debug)]
 struct Setup {
     options: ProxyOptions,
@@ -111,12 +111,12 @@ impl Proxy {
         Ok(Self { address, counters, stop, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address of the listener.
     pub fn addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// What has passed so far.
+    /// The counts so far.
     pub fn counts(&self) -> ProxyCounts {
         self.counters.read()
     }

@@ -18,7 +18,7 @@ const IO_THREADS: usize = 2;
 const BLOCKING_THREADS: usize = 16;
 /// Threads for calls that block stay: the first one must.
 const KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-/// How often a thread is asked for.
+/// The number of times that a thread is asked for.
 const STARTS: usize = 100;
 
 /// The I/O runtime of this process, started on first use.

@@ -141,7 +141,7 @@ impl StoreClient {
         Self { options, retry, connector: AttemptConnector::new(kind, retry_time, observed) }
     }
 
-    /// The same once more: builders take it.
+    /// Makes a copy: builders take it.
     pub(crate) fn again(&self) -> Self {
         Self { options: self.options.clone(), retry: self.retry.clone(), connector: self.connector.clone() }
     }

@@ -1,10 +1,10 @@
-//! What to do about a target that exists.
+//! The treatment of a target that exists.
 
 use serde::{Deserialize, Serialize};
 
 use crate::option::Choice;
 
-/// What to do about a target that exists.
+/// The treatment of a target that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WriteMode {

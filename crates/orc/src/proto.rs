@@ -19,7 +19,7 @@ pub enum CompressionKind {
     Brotli = 6,
 }
 
-/// What a stream of a stripe holds.
+/// The content of a stream of a stripe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum StreamKind {
@@ -166,7 +166,7 @@ pub struct Footer {
     pub software_version: Option<String>,
 }
 
-/// Where a stripe lies in the file.
+/// The place of a stripe in the file.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct StripeInformation {
     #[prost(uint64, optional, tag = "1")]
@@ -265,7 +265,7 @@ pub struct ColumnStatistics {
     pub collection_statistics: Option<Box<CollectionStatistics>>,
 }
 
-/// Of tinyint to bigint; `sum` is missing where it overflowed.
+/// Statistics of tinyint to bigint; `sum` is missing where it overflowed.
 #[derive(Clone, PartialEq, Copy, prost::Message)]
 pub struct IntegerStatistics {
     #[prost(sint64, optional, tag = "1")]
@@ -276,7 +276,7 @@ pub struct IntegerStatistics {
     pub sum: Option<i64>,
 }
 
-/// Of float and double.
+/// Statistics of float and double.
 #[derive(Clone, PartialEq, Copy, prost::Message)]
 pub struct DoubleStatistics {
     #[prost(double, optional, tag = "1")]
@@ -287,7 +287,7 @@ pub struct DoubleStatistics {
     pub sum: Option<f64>,
 }
 
-/// Of string, char and varchar; `sum` is the total length. Bounds stand for values longer than 1,024 bytes.
+/// Statistics of string, char and varchar; `sum` is the total length. Bounds stand for values longer than 1,024 bytes.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct StringStatistics {
     #[prost(bytes = "vec", optional, tag = "1")]
@@ -302,14 +302,14 @@ pub struct StringStatistics {
     pub upper_bound: Option<Vec<u8>>,
 }
 
-/// Of boolean: the count of true values.
+/// Statistics of boolean: the count of true values.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct BucketStatistics {
     #[prost(uint64, repeated, packed = "true", tag = "1")]
     pub count: Vec<u64>,
 }
 
-/// Of decimal, as text.
+/// Statistics of decimal, as text.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct DecimalStatistics {
     #[prost(string, optional, tag = "1")]
@@ -320,7 +320,7 @@ pub struct DecimalStatistics {
     pub sum: Option<String>,
 }
 
-/// Of date, in days since 1970-01-01.
+/// Statistics of date, in days since 1970-01-01.
 #[derive(Clone, PartialEq, Copy, prost::Message)]
 pub struct DateStatistics {
     #[prost(sint32, optional, tag = "1")]
@@ -329,7 +329,7 @@ pub struct DateStatistics {
     pub maximum: Option<i32>,
 }
 
-/// Of timestamp, in milliseconds since 1970-01-01; nanos hold the six digits below, plus one.
+/// Statistics of timestamp, in milliseconds since 1970-01-01; nanos hold the six digits below, plus one.
 #[derive(Clone, PartialEq, Copy, prost::Message)]
 pub struct TimestampStatistics {
     #[prost(sint64, optional, tag = "1")]
@@ -346,14 +346,14 @@ pub struct TimestampStatistics {
     pub maximum_nanos: Option<i32>,
 }
 
-/// Of binary: the total length.
+/// Statistics of binary: the total length.
 #[derive(Clone, PartialEq, Copy, prost::Message)]
 pub struct BinaryStatistics {
     #[prost(sint64, optional, tag = "1")]
     pub sum: Option<i64>,
 }
 
-/// Of list and map: how many children a value has.
+/// Statistics of list and map: the number of children of a value.
 #[derive(Clone, PartialEq, Copy, prost::Message)]
 pub struct CollectionStatistics {
     #[prost(uint64, optional, tag = "1")]
@@ -377,7 +377,7 @@ pub struct StripeFooter {
     pub encryption: Vec<StripeEncryptionVariant>,
 }
 
-/// One stream of a stripe; streams lie behind each other in this order.
+/// A stream of a stripe; streams follow each other in this order.
 #[derive(Clone, PartialEq, Copy, prost::Message)]
 pub struct Stream {
     #[prost(enumeration = "StreamKind", optional, tag = "1")]
@@ -408,14 +408,14 @@ pub struct StripeEncryptionVariant {
     pub encoding: Vec<ColumnEncoding>,
 }
 
-/// One entry for each row group of a column.
+/// The index of a column: one entry for each row group.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RowIndex {
     #[prost(message, repeated, tag = "1")]
     pub entry: Vec<RowIndexEntry>,
 }
 
-/// Where a row group begins in the streams of a column, and its statistics.
+/// The start of a row group in the streams of a column, and its statistics.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RowIndexEntry {
     #[prost(uint64, repeated, packed = "true", tag = "1")]
@@ -424,7 +424,7 @@ pub struct RowIndexEntry {
     pub statistics: Option<ColumnStatistics>,
 }
 
-/// One bloom filter for each row group of a column.
+/// The bloom filters of a column, one for each row group.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct BloomFilterIndex {
     #[prost(message, repeated, tag = "1")]

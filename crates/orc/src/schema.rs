@@ -35,7 +35,7 @@ const SPARK_TIMESTAMP_NTZ: &str = "timestamp_ntz";
 /// The name of the only column where the root of a file isn't a struct.
 pub const UNNAMED_COLUMN: &str = "_col0";
 
-/// One node of the type tree: a column with its id.
+/// A node of the type tree: a column with its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrcType {
     /// The column id of this node.
@@ -283,7 +283,7 @@ impl OrcType {
         Some(node)
     }
 
-    /// The same tree, in which timestamps are instants by a reader's clock.
+    /// Makes timestamps of the tree instants by a reader's clock.
     pub(crate) fn with_clock_instants(mut self) -> Self {
         self.map_kinds(&|kind| match kind {
             OrcKind::Timestamp => Some(OrcKind::ClockInstant),
@@ -292,7 +292,7 @@ impl OrcType {
         self
     }
 
-    /// The same tree, in which timestamps are counted in microseconds, on no zone's clock, as Spark has them.
+    /// Makes timestamps of the tree count microseconds, on no zone's clock, as Spark has them.
     pub(crate) fn with_micros(mut self) -> Self {
         self.map_kinds(&|kind| match kind {
             OrcKind::Timestamp => Some(OrcKind::Micros),

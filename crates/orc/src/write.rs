@@ -66,11 +66,11 @@ pub struct Writer {
     /// Rows of the row group and of the stripe at hand.
     group_rows: usize,
     stripe_rows: usize,
-    /// Of the root: one entry for each row group of the stripe.
+    /// The entries of the root, one for each row group of the stripe.
     root_groups: Vec<u64>,
 }
 
-/// What a finished file is made of.
+/// The parts of a finished file.
 #[derive(Debug, Clone)]
 pub struct Finished {
     /// The last pieces of the file, in order.

@@ -74,7 +74,7 @@ fn long<T: Send + 'static>(
     long_of(py, &Job::new(JobOptions::default()), progress, work)
 }
 
-/// The same as a part of a job, which Ctrl-C cancels.
+/// Runs a function as a part of a job, which Ctrl-C cancels.
 fn long_of<T: Send + 'static>(
     py: Python<'_>,
     job: &Job,

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::errors;
 
-/// How often a waiting thread looks for signals.
+/// The interval at which a waiting thread looks for signals.
 pub(crate) const SIGNAL_POLL: Duration = Duration::from_millis(100);
 
 /// Runs `work` on a thread of its own and waits for it. A signal whose handler raises cancels `job`, waits until the

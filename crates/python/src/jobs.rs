@@ -14,7 +14,7 @@ use crate::options::Keywords;
 use crate::scan::Scan;
 use crate::{convert, interrupt};
 
-/// What a copy wrote and what it cost.
+/// The outcome and the cost of a copy.
 #[derive(Serialize)]
 struct Copied {
     #[serde(flatten)]
@@ -70,7 +70,7 @@ pub(crate) fn copy(
     )
 }
 
-/// What a run of a sync has done and what it cost.
+/// The outcome and the cost of a sync.
 #[derive(Serialize)]
 struct Synced {
     #[serde(flatten)]
@@ -97,7 +97,7 @@ pub(crate) fn sync(py: Python<'_>, table: String, target: String, options: Bound
     convert::to_python(py, &Synced { report, synced })
 }
 
-/// What an upsert or a delete did and what it cost.
+/// The outcome and the cost of an upsert or a delete.
 #[derive(Serialize)]
 struct Changed {
     #[serde(flatten)]
@@ -176,7 +176,7 @@ fn changed(
     convert::to_python(py, &Changed::new(&changed, report, &job))
 }
 
-/// What an upsert would do: in words, and as a dict.
+/// Plans an upsert: in words, and as a dict.
 #[pyfunction]
 pub(crate) fn explain_upsert(
     py: Python<'_>,
@@ -274,7 +274,7 @@ pub(crate) fn schema(py: Python<'_>, location: String, options: Bound<'_, PyDict
     convert::to_python(py, &schema)
 }
 
-/// What can be done at a location; gives a dict.
+/// Checks a location; gives a dict.
 #[pyfunction]
 pub(crate) fn check(py: Python<'_>, location: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);

@@ -17,7 +17,7 @@ use std::time::Duration;
 use crate::errors;
 use crate::job::SharedJob;
 
-/// What the package gives for `batch_rows="all"`.
+/// The value of `batch_rows="all"`.
 const ALL_ROWS: usize = i64::MAX as usize;
 
 /// Bytes as Python gives them: a whole number, or a text with a unit, such as `64MB`.
@@ -328,7 +328,7 @@ impl<'py> Keywords<'py> {
         })
     }
 
-    /// What may change of a table's schema: a list of names.
+    /// The allowed changes of a table's schema: a list of names.
     fn evolve(&self) -> PyResult<Evolve> {
         let mut evolve = Evolve::default();
         for name in self.texts("evolve")?.unwrap_or_default() {

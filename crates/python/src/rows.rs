@@ -147,7 +147,7 @@ impl From<arrow::error::ArrowError> for Failure {
 
 type Objects = Result<Vec<Py<PyAny>>, Failure>;
 
-/// One object for each value of an array.
+/// Makes an object for each value of an array.
 fn objects(py: Python<'_>, array: &ArrayRef) -> Objects {
     use DataType as T;
     match array.data_type() {

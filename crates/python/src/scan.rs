@@ -169,21 +169,21 @@ impl Scan {
         texts.map_err(|e| errors::raised(py, &Error::unexpected(e)))
     }
 
-    /// What this scan has cost since it was opened, as a dict.
+    /// The cost of this scan since it was opened, as a dict.
     fn report(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let open = self.opened(py)?;
         let rows = open.job.meter().counts().rows_read;
         convert::to_python(py, &open.clock.report(rows, &open.job, &Prices::default()))
     }
 
-    /// One pass over the rows, as tuples or dicts.
+    /// Makes a pass over the rows, as tuples or dicts.
     fn rows(&self, py: Python<'_>, named: bool) -> PyResult<Rows> {
         let Open { scan, job, .. } = self.opened(py)?;
         let batches = interrupt::run(py, &job, move || scan.small_batches())?;
         Ok(Rows::new(py, batches, job, named))
     }
 
-    /// One pass over the rows.
+    /// Makes a pass over the rows.
     fn stream(&self, py: Python<'_>) -> PyResult<Stream> {
         let (batches, job) = self.batches(py)?;
         Ok(Stream::new(batches, job))

@@ -24,7 +24,7 @@ use crate::interrupt::SIGNAL_POLL;
 pub(crate) const SCHEMA_CAPSULE: &CStr = c"arrow_schema";
 pub(crate) const STREAM_CAPSULE: &CStr = c"arrow_array_stream";
 
-/// One pass over a scan's rows, to be taken once through `__arrow_c_stream__`.
+/// A pass over a scan's rows, to be taken once through `__arrow_c_stream__`.
 ///
 /// A C stream can only say a message and an errno. The error itself is kept here, so that the package can raise it
 /// in place of the consumer's.
@@ -100,7 +100,7 @@ struct Reader {
     /// The thread that asked for the stream: if it is Python's main thread, it hears Ctrl-C.
     owner: ThreadId,
     signals_checked: Instant,
-    /// Whether a consumer of whom nothing is known pulls, so that a signal's exception can't be raised from here.
+    /// True if a consumer of whom nothing is known pulls, so that a signal's exception can't be raised from here.
     is_handed_over: bool,
 }
 

@@ -11,7 +11,7 @@ use crate::job::warn;
 use crate::options::Keywords;
 use crate::{convert, errors, interrupt};
 
-/// What was generated and what it cost.
+/// The outcome and the cost of a generation.
 #[derive(Serialize)]
 struct Generated {
     #[serde(flatten)]

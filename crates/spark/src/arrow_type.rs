@@ -11,7 +11,7 @@ pub(crate) fn arrow_schema(text: &str) -> Result<Schema> {
     schema(text, false)
 }
 
-/// The same, whose fields have the texts of their metadata, such as comments: that of a table to be made.
+/// Makes the schema of a new table, whose fields have the texts of their metadata, such as comments.
 pub(crate) fn arrow_schema_of_table(text: &str) -> Result<Schema> {
     schema(text, true)
 }

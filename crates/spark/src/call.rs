@@ -57,7 +57,7 @@ pub(crate) fn text<'local>(env: &mut Env<'local>, text: &str) -> Result<JByteArr
     env.byte_array_from_slice(text.as_bytes()).map_err(foreign)
 }
 
-/// What the JVM refused to do.
+/// Makes the error of a refusal of the JVM.
 pub(crate) fn foreign(error: jni::errors::Error) -> Error {
     Error::internal(format!("the JVM refused a call: {error}"))
 }

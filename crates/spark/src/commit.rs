@@ -146,7 +146,7 @@ pub(crate) fn row_options(settings: &Settings) -> Result<RowOptions> {
     })
 }
 
-/// Whether the driver writes what tasks have staged: it upserts, or the target is files.
+/// Returns true if the driver writes what tasks have staged: it upserts, or the target is files.
 fn is_staged(location: &str, settings: &Settings, is_table: bool) -> bool {
     let names_table = location.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("delta:"));
     settings.get("key").is_some() || !(names_table || is_table)
@@ -187,7 +187,7 @@ fn copy_options(settings: &Settings) -> Result<CopyOptions> {
     })
 }
 
-/// What tasks have told.
+/// The reports of tasks.
 #[derive(Default)]
 struct Told {
     files: Vec<PendingFile>,

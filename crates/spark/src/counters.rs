@@ -1,4 +1,4 @@
-//! What is alive in this process, by which tests tell that nothing leaks.
+//! Counts of live objects in this process, by which tests tell that nothing leaks.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -16,7 +16,7 @@ pub(crate) static WRITERS: AtomicI64 = AtomicI64::new(0);
 static ALLOCATIONS: AtomicI64 = AtomicI64::new(0);
 static BYTES: AtomicI64 = AtomicI64::new(0);
 
-/// One of the numbers, by its place in `lakerace.spark.Native.live`.
+/// A count, by its place in `lakerace.spark.Native.live`.
 pub(crate) fn live(what: i32) -> i64 {
     let counters = [&READERS, &THREADS, &BATCHES, &ALLOCATIONS, &BYTES, &WRITERS];
     usize::try_from(what).ok().and_then(|what| counters.get(what)).map_or(0, |counter| counter.load(Ordering::SeqCst))

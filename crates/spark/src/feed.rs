@@ -32,7 +32,7 @@ pub(crate) struct FeedTask {
 }
 
 impl Feed {
-    /// What the options ask for; `None` where that is the rows of a version.
+    /// The feed that the options ask for; `None` where that is the rows of a version.
     pub(crate) fn of(settings: &Settings) -> Result<Option<Self>> {
         if !settings.parsed("readchangefeed", flag)?.unwrap_or(false) {
             return Ok(None);

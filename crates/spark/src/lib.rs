@@ -40,7 +40,7 @@ pub extern "system" fn Java_lakerace_spark_Native_attach<'local>(mut env: EnvUno
     call(&mut env, |env| credentials::keep_class(env, &native));
 }
 
-/// What a read gives and how it parts into tasks, as the records of the module `plan`.
+/// Plans a read and its tasks, as the records of the module `plan`.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_lakerace_spark_Native_plan<'local>(
     mut env: EnvUnowned<'local>,

@@ -55,7 +55,7 @@ fn opened(location: &str, settings: &Settings, read: &ReadOptions) -> Result<Vec
     Ok(records)
 }
 
-/// What a query reads, as the engine's options.
+/// Makes the engine's options of a query.
 pub(crate) fn query(settings: &Settings) -> Result<ReadOptions> {
     let with_ids = settings.get("query.ids").is_some();
     let mut read = settings.read()?;

@@ -14,7 +14,7 @@ const LEAST_TASK_BYTES: u64 = 4 << 20;
 const MOST_TASK_BYTES: RangeInclusive<u64> = 128 << 20..=512 << 20;
 /// So many tasks of a core make up for some that take longer.
 const TASKS_PER_CORE: u64 = 3;
-/// The same of a core that is alone: there is no other one to wait for it.
+/// The most bytes of a task of a core that is alone: there is no other one to wait for it.
 const MOST_TASK_BYTES_ALONE: u64 = 1 << 30;
 pub(crate) const MOST_TASKS: u64 = 100_000;
 

@@ -15,11 +15,11 @@ use crate::feed::{self, Feed, FeedTask};
 use crate::fit::{fit, fitted_schema};
 use crate::settings::Settings;
 
-/// What `next` gives where no batch has come yet, and behind the last one.
+/// The result of `next` where no batch has come yet, and after the last one.
 const NOT_YET: i64 = 0;
 const NO_MORE: i64 = -1;
 
-/// One pass over the rows of a task.
+/// A pass over the rows of a task.
 pub(crate) struct Reader {
     batches: ProducerThreads<RecordBatch, Error>,
     schema: Box<FFI_ArrowSchema>,
@@ -110,15 +110,15 @@ impl Reader {
 
 /// Which rows are read.
 enum TaskRows {
-    /// Those of a plan of files.
+    /// The rows of a plan of files.
     Files(Box<ReadPlan>),
-    /// Those of a part of a table's scan.
+    /// The rows of a part of a table's scan.
     Table(ScannedVersion, Box<TableTask>),
     /// The changes from one version to another, with these columns.
     Changes(u64, u64, SchemaRef),
 }
 
-/// What the reader's thread does.
+/// The work of the reader's thread.
 struct Work {
     location: String,
     read: ReadOptions,

@@ -37,7 +37,7 @@ fn invalid(error: ArrowError) -> Error {
     Error::from_source(ErrorKind::Invalid, error)
 }
 
-/// What was not read yet.
+/// The unread part.
 struct Words<'a> {
     words: &'a [i64],
     at: usize,

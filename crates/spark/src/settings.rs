@@ -11,13 +11,13 @@ use lakerace::{
 use crate::call::{RECORD, UNIT};
 use crate::credentials;
 
-/// What comes before properties of tables, whose names have capitals.
+/// The prefix of properties of tables, whose names have capitals.
 const PROPERTY: &str = "table.";
-/// What comes before the settings of a query.
+/// The prefix of the settings of a query.
 const QUERY: &str = "query.";
-/// What comes before the settings of a store.
+/// The prefix of the settings of a store.
 const STORAGE: &str = "storage.";
-/// What comes before settings of Hadoop's, by which its providers find credentials, and the bucket that these are for.
+/// The prefix of settings of Hadoop's, by which its providers find credentials, and the bucket that these are for.
 const HADOOP: &str = "hadoop.";
 const HADOOP_BUCKET: &str = "hadoop.bucket";
 
@@ -40,7 +40,7 @@ impl Settings {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Whether a query asks for rows or for what metadata tell of them.
+    /// Returns true if a query asks for rows or for what metadata tell of them.
     pub(crate) fn asks(&self) -> bool {
         self.0.keys().any(|name| name.starts_with(QUERY))
     }
@@ -65,7 +65,7 @@ impl Settings {
         text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
     }
 
-    /// The same, with the columns of an upsert named as a schema names them, where Spark says that capitals make no other name.
+    /// Names the columns of an upsert as a schema names them, where Spark says that capitals make no other name.
     pub(crate) fn named_by(mut self, schema: &Schema) -> Self {
         if self.get("write.ignores_case") != Some("true") {
             return self;

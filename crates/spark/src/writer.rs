@@ -31,7 +31,7 @@ pub(crate) struct Writer {
 enum Target {
     /// Files of a table.
     Table(Box<FileWriter>),
-    /// One file, which is written when all of its rows are here or their memory is full.
+    /// A file that is written when all of its rows are here or their memory is full.
     Staged(Box<Staged>),
     /// A part of an upsert: files, and the rows of the table that have its keys.
     Upsert(Box<Piped<UpsertPart>>),

@@ -1,4 +1,4 @@
-//! What SQLite says of a call that failed.
+//! SQLite's account of a call that failed.
 
 use std::ffi::{CStr, c_int};
 use std::fmt;
@@ -8,7 +8,7 @@ use rusqlite::ffi;
 /// A call that failed: its codes, see <https://www.sqlite.org/rescode.html>, and SQLite's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What the call answered.
+    /// The result of the call.
     pub code: c_int,
     /// The connection's extended code, which is more exact.
     pub extended: c_int,

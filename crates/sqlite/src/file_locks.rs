@@ -73,7 +73,7 @@ pub(crate) fn install() {
     });
 }
 
-/// Whether the kernel has locks of open file descriptions.
+/// Returns true if the kernel has locks of open file descriptions.
 fn is_supported() -> bool {
     // SAFETY: a file in memory is made, asked for a lock by a request that the call may change, and closed.
     unsafe {
@@ -298,7 +298,7 @@ fn regular_file(descriptor: c_int) -> Option<FileId> {
     (found.st_mode & libc::S_IFMT == libc::S_IFREG).then_some((found.st_dev, found.st_ino))
 }
 
-/// What a descriptor was opened for: reading, writing or both.
+/// The access that a descriptor was opened for: reading, writing or both.
 fn access(descriptor: c_int) -> Option<c_int> {
     // SAFETY: the request has no argument.
     let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };

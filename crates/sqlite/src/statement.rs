@@ -154,14 +154,14 @@ impl Row<'_> {
         unsafe { ffi::sqlite3_column_int64(self.0.raw, column) }
     }
 
-    /// Whether a column is NULL.
+    /// Returns true if a column is NULL.
     #[inline]
     pub fn is_null(&self, column: c_int) -> bool {
         // SAFETY: as above.
         unsafe { ffi::sqlite3_column_type(self.0.raw, column) == ffi::SQLITE_NULL }
     }
 
-    /// The same as [`int`](Self::int); none of NULL.
+    /// Reads like [`int`](Self::int); none of NULL.
     #[inline]
     pub fn opt_int(&self, column: c_int) -> Option<i64> {
         (!self.is_null(column)).then(|| self.int(column))
@@ -187,7 +187,7 @@ impl Row<'_> {
         str::from_utf8(self.bytes(column)).map_err(|_| Error::corrupt("a text is not UTF-8"))
     }
 
-    /// The same; none of NULL.
+    /// Reads like [`str`](Self::str); none of NULL.
     #[inline]
     pub fn opt_str(&self, column: c_int) -> Result<Option<&str>> {
         if self.is_null(column) { Ok(None) } else { self.str(column).map(Some) }

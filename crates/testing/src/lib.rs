@@ -1,4 +1,4 @@
-//! What the tests of several crates share: the conformance corpora, which are the one thing that may be absent.
+//! Helpers of the tests of several crates: the conformance corpora, which are the one thing that may be absent.
 //!
 //! A corpus is a folder of files that other implementations wrote. It lies beside the repository, or where the
 //! variable `LAKERACE_CONFORMANCE` says. A test that finds its corpus or file absent is left out. It says so in

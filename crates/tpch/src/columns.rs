@@ -24,7 +24,7 @@ use crate::scale::Scale;
 use crate::words::Words;
 use crate::{Mode, Table};
 
-/// What a batch is made from.
+/// The part of a table that a batch is made from.
 #[derive(Debug, Clone)]
 pub(crate) struct Piece {
     pub(crate) table: Table,
@@ -85,12 +85,12 @@ impl Piece {
         (0..self.len()).map(move |i| first + i as i64)
     }
 
-    /// One number for each entity.
+    /// Makes a number for each entity.
     fn drawn<T>(&self, seed: u64, few: Few, value: impl Fn(i64) -> T) -> Vec<T> {
         self.stream(seed, 1).draws(self.len()).map(|draw| value(few.pick(draw))).collect()
     }
 
-    /// One word for each entity.
+    /// Makes a word for each entity.
     fn words(&self, seed: u64, words: &Words) -> Result<ArrayRef> {
         let numbers = self.stream(seed, 1).draws(self.len()).map(|draw| words.number(draw)).collect();
         words.column(numbers, self.mode)

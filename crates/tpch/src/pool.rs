@@ -39,7 +39,7 @@ impl Place {
         self.offset as usize / PIECE_BYTES
     }
 
-    /// Where it begins in its piece.
+    /// The offset in its piece.
     #[inline(always)]
     pub(crate) fn offset_in_piece(self) -> u32 {
         self.offset % PIECE_BYTES as u32
@@ -76,7 +76,7 @@ fn make(number: usize) -> Buffer {
     Buffer::from_vec(text)
 }
 
-/// Where the comments of a column are cut from.
+/// The text that the comments of a column are cut from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Comments {
     offset: Many,
@@ -101,7 +101,7 @@ impl Comments {
         Place { offset, len: self.len.pick(row.draw(2 * number + 2)) as u32 }
     }
 
-    /// One comment for each of so many rows.
+    /// Makes a comment for each of so many rows.
     pub(crate) fn places(self, mut stream: Stream, rows: usize) -> impl ExactSizeIterator<Item = Place> {
         (0..rows).map(move |_| self.place(stream.next_row(), 0))
     }

@@ -1,7 +1,7 @@
-//! Where the pieces of the pool begin: the state of the sequence before the sentence in which a piece begins, and how
+//! The starts of the pieces of the pool: the state of the sequence before the sentence in which a piece begins, and how
 //! many bytes of that sentence are the piece before's. Found by walking through the pool, which a test does again.
 
-/// One for each piece.
+/// The starts, one for each piece.
 #[rustfmt::skip]
 pub(crate) const SEEDS: [(u32, u16); 300] = [
     (933588178, 0), (2056604121, 26), (817202612, 8), (1939727581, 13), (830312643, 72), (886746558, 5),

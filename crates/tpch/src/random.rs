@@ -48,9 +48,9 @@ fn power(mut base: u64, mut exponent: u64) -> u64 {
 /// The sequence of a column, at a row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stream {
-    /// What was drawn last before the row.
+    /// The last draw before the row.
     seed: u64,
-    /// What leads to the next row.
+    /// The step to the next row.
     step: u64,
 }
 
@@ -73,7 +73,7 @@ impl Stream {
         row
     }
 
-    /// One draw of each of the next rows, of columns that have one draw a row.
+    /// Makes a draw of each of the next rows, of columns that have one draw a row.
     pub(crate) fn draws(mut self, rows: usize) -> impl Iterator<Item = Draw> {
         (0..rows).map(move |_| self.next_row().draw(1))
     }
@@ -101,7 +101,7 @@ impl Sequence {
         Self(u64::from(seed))
     }
 
-    /// What was drawn last.
+    /// The last draw.
     #[cfg(test)]
     pub(crate) fn seed(&self) -> u32 {
         self.0 as u32
@@ -120,7 +120,7 @@ impl Sequence {
 pub(crate) struct Draw(u64);
 
 impl Draw {
-    /// What was drawn: the sequence goes on from it.
+    /// The last draw: the sequence goes on from it.
     #[cfg(test)]
     pub(crate) fn seed(self) -> u64 {
         self.0

@@ -35,7 +35,7 @@ pub enum Refresh {
     Delete(u32),
 }
 
-/// What an order key stands for.
+/// The meaning of an order key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderKey {
     /// The table's order of this number, from 1.
@@ -111,7 +111,7 @@ pub(crate) fn order_key(scale: Scale, place: u64) -> i64 {
 }
 
 impl OrderKey {
-    /// What a key stands for; `None`: no table of TPC-H has it.
+    /// The meaning of a key; `None`: no table of TPC-H has it.
     pub fn of(key: i64) -> Option<Self> {
         let number = u64::try_from(key.div_euclid(BLOCK) * KEPT + key.rem_euclid(KEPT)).ok()?;
         match key.rem_euclid(BLOCK) / KEPT {

@@ -44,7 +44,7 @@ impl TpchSource {
         Self { schema: spec.table.schema(spec.mode, spec.whole_quantities), spec, job: job.clone() }
     }
 
-    /// What it generates.
+    /// The table that it generates.
     pub fn spec(&self) -> Spec {
         self.spec
     }
@@ -300,7 +300,7 @@ impl Rows {
     }
 }
 
-/// What is known of a unit's keys: they grow with the entities.
+/// The known keys of a unit: they grow with the entities.
 struct UnitKeys {
     spec: Spec,
     entities: Range<u64>,

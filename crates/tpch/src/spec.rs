@@ -9,7 +9,7 @@ use lakerace_io::{Error, Result};
 
 use crate::{Mode, Refresh, Scale, Table};
 
-/// What the names of generated tables begin with.
+/// The prefix of the names of generated tables.
 pub const SCHEME: &str = "tpch:";
 
 /// The name that generated tables give as their format.
@@ -32,7 +32,7 @@ pub struct Spec {
     pub whole_quantities: bool,
 }
 
-/// One of several parts of a table, the rows that dbgen makes for `-C count -S number`.
+/// A part of a table, the rows that dbgen makes for `-C count -S number`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// From 1 to `count`.
@@ -73,7 +73,7 @@ impl Spec {
         Self { table, scale, refresh: None, part: Part::WHOLE, mode: Mode::default(), whole_quantities: false }
     }
 
-    /// What its rows are made from (see [`Table::entities`]), by their places from 0.
+    /// The entities of its rows (see [`Table::entities`]), by their places from 0.
     pub(crate) fn entities(self) -> Range<u64> {
         let all = match self.refresh {
             Some(refresh) => refresh.orders(self.scale),

@@ -27,7 +27,7 @@ pub enum Table {
     LineItem,
 }
 
-/// What a column holds.
+/// The kind of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A key: int64.
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     Day,
     /// A text.
     Text,
-    /// One of few words.
+    /// A word of few.
     Word,
 }
 
@@ -87,7 +87,7 @@ impl Table {
         }
     }
 
-    /// What its rows are made from, at a scale: orders for `lineitem`, parts for `partsupp`, else its own rows.
+    /// The entities of its rows, at a scale: orders for `lineitem`, parts for `partsupp`, else its own rows.
     pub fn entities(self, scale: Scale) -> u64 {
         match self {
             Self::Nation => 25,

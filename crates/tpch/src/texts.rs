@@ -15,7 +15,7 @@ use crate::pool::{self, Place};
 pub(crate) struct Texts {
     views: Vec<u128>,
     bytes: Vec<u8>,
-    /// Where the text under way begins.
+    /// The start of the text under way.
     start: usize,
 }
 
@@ -25,7 +25,7 @@ impl Texts {
         Self { views: Vec::with_capacity(rows), bytes: Vec::with_capacity(rows * bytes_of_each), start: 0 }
     }
 
-    /// Where the next text is put: append it, then call [`Self::end`].
+    /// The place of the next text: append it, then call [`Self::end`].
     #[inline(always)]
     pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
@@ -58,7 +58,7 @@ impl Texts {
     }
 }
 
-/// What a view holds itself.
+/// The bytes that a view holds itself.
 const INLINE_BYTES: usize = 12;
 
 /// A column of comments, each somewhere in the pool.

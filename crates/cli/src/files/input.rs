@@ -1,4 +1,4 @@
-//! What `put` and `import` take, looked at before there is a store for it.
+//! Sources of `put` and `import`, checked before there is a store for them.
 
 use std::fs::File;
 use std::io::Read;
@@ -37,7 +37,7 @@ impl PutSource {
         Ok(source)
     }
 
-    /// What is behind the first bytes.
+    /// Reads what follows the first bytes.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         self.rest.read(buffer).map_err(|e| Error::from(e).at(&self.place))
     }

@@ -1,4 +1,4 @@
-//! What `lakerace files` prints of a store.
+//! Output of `lakerace files` about a store.
 
 use std::io::Write;
 

@@ -19,7 +19,7 @@ const LOAD: &str = "load";
 /// The key of an empty index that holds a name until the alias takes its place.
 const PLACEHOLDER: &str = "placeholder";
 
-/// One index.
+/// An index.
 #[derive(Debug, Clone)]
 pub(super) struct Index {
     pub name: String,
@@ -31,11 +31,11 @@ pub(super) struct Index {
     pub settings: Map<String, Value>,
     /// The names of all its aliases.
     pub aliases: Vec<String>,
-    /// Whether documents are kept whole.
+    /// True if documents are kept whole.
     pub has_source: bool,
 }
 
-/// What a name stands for.
+/// The indices of a name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Found {
     pub indices: Vec<Index>,
@@ -49,12 +49,12 @@ impl Index {
         self.meta.get(OURS)?.get(key)
     }
 
-    /// Whether it has been filled for this alias by a load, so that another load may remove it.
+    /// Returns true if it has been filled for this alias by a load, so that another load may remove it.
     pub fn was_made_for(&self, alias: &str) -> bool {
         self.ours(STAGING_FOR).and_then(Value::as_str) == Some(alias)
     }
 
-    /// Whether it only holds its name.
+    /// Returns true if it only holds its name.
     pub fn is_placeholder(&self) -> bool {
         self.ours(PLACEHOLDER).is_some()
     }
@@ -98,7 +98,7 @@ impl Catalog {
         Self { client: client.clone(), job: job.clone() }
     }
 
-    /// What a name stands for; nothing, where there is no such index.
+    /// Finds the indices of a name; none where there is no such index.
     pub fn find(&self, name: &str) -> Result<Found> {
         let path = format!("/{}?flat_settings=true", escape(name));
         let Some(answer) = self.client.found(&self.job, Request::bare("GET", path))? else {

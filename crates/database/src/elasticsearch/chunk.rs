@@ -7,7 +7,7 @@ use std::ops::Range;
 use arrow::record_batch::RecordBatch;
 use bytes::{Bytes, BytesMut};
 
-/// One row of a request.
+/// A row of a request.
 #[derive(Debug, Clone)]
 pub(super) struct Item {
     /// Its lines in the chunk.
@@ -30,7 +30,7 @@ pub(super) struct Chunk {
     pub batches: Vec<RecordBatch>,
     /// Hashes of the documents' names, where two rows may have one.
     pub names: Vec<u64>,
-    /// Whether two of these rows may have one name.
+    /// True if two of these rows may have one name.
     pub has_doubles: bool,
 }
 

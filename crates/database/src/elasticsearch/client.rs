@@ -79,7 +79,7 @@ impl Request {
     }
 }
 
-/// What a server answered.
+/// An answer of a server.
 pub(super) struct Answer {
     pub status: u16,
     pub body: Bytes,
@@ -88,7 +88,7 @@ pub(super) struct Answer {
 /// A request without an answer.
 pub(super) struct Lost {
     pub error: Error,
-    /// Whether sending it again may help.
+    /// True if sending it again may help.
     pub is_transient: bool,
 }
 
@@ -140,7 +140,7 @@ impl Client {
         Ok(Self { http, location: Arc::clone(location), credentials, meter: Arc::clone(job.meter()), has_gzip })
     }
 
-    /// What it is a client of.
+    /// The location of the server.
     pub fn location(&self) -> &Location {
         &self.location
     }
@@ -303,7 +303,7 @@ impl Client {
     }
 }
 
-/// Whether a status says that the same request may succeed later.
+/// Returns true if a status says that the same request may succeed later.
 pub(super) fn is_busy(status: u16) -> bool {
     matches!(status, 408 | 429 | 502..=504)
 }
@@ -314,7 +314,7 @@ pub(super) fn blocked(text: &str) -> Error {
         .advice("free space on the server's disk, or remove the block from the index's settings, then run it again")
 }
 
-/// What a server says about a failure.
+/// A server's account of a failure.
 pub(super) struct Said {
     kind: String,
     reason: String,
@@ -346,7 +346,7 @@ impl Said {
         &self.kind
     }
 
-    /// What it says.
+    /// The reason in the server's words.
     pub fn reason(&self) -> &str {
         &self.reason
     }
@@ -374,7 +374,7 @@ fn kind_of(request: &Request) -> RequestKind {
     }
 }
 
-/// What was compressed, if it is no more than `most` bytes: a few bytes may stand for as many as there is memory.
+/// Decompresses a body of at most `most` bytes: a few bytes may expand to all of the memory.
 fn unpacked(body: &Bytes, most: usize) -> Result<Bytes> {
     let mut plain = Vec::with_capacity(body.len().saturating_mul(4).min(most));
     let mut decoder = MultiGzDecoder::new(body.as_ref()).take(most as u64 + 1);
@@ -400,7 +400,7 @@ fn too_large(most: usize) -> Error {
         .advice("check what stands between this machine and the server, and that no document has as many")
 }
 
-/// Whether an answer was larger than any that is taken, so that one about fewer documents may do.
+/// Returns true if an answer was larger than any that is taken, so that one about fewer documents may do.
 pub(super) fn is_too_large(error: &Error) -> bool {
     error.message().starts_with(TOO_LARGE)
 }

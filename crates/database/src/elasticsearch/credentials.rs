@@ -46,7 +46,7 @@ pub(super) struct Signer {
 }
 
 impl Credentials {
-    /// Those of the location, else of the environment.
+    /// Collects the credentials of the location, else of the environment.
     pub fn gather(location: &Location) -> Result<Self> {
         if let Some((user, password)) = &location.user {
             return basic(user, password);

@@ -28,18 +28,18 @@ enum DateFormat {
 }
 
 impl DateFormats {
-    /// Those of a field of the type `date` or `date_nanos`; without a format, the server's own. `None` where one is not known.
+    /// The formats of a field of the type `date` or `date_nanos`; without a format, the server's own. `None` where one is not known.
     pub fn of_field(format: Option<&str>) -> Option<Self> {
         let formats = format.unwrap_or("strict_date_optional_time||epoch_millis").split("||").map(DateFormat::of);
         Some(Self { formats: formats.collect::<Option<_>>()?, has_plain_numbers: false })
     }
 
-    /// Those of texts and numbers in a field of another type.
+    /// The formats of texts and numbers in a field of another type.
     pub fn of_text() -> Self {
         Self { formats: vec![DateFormat::Iso], has_plain_numbers: true }
     }
 
-    /// Whether texts of ISO 8601 are among them.
+    /// Returns true if texts of ISO 8601 are among them.
     pub fn has_iso(&self) -> bool {
         self.formats.contains(&DateFormat::Iso)
     }
@@ -121,7 +121,7 @@ fn iso(text: &[u8]) -> Option<i128> {
     rest.0.is_empty().then_some(midnight + in_day - offset)
 }
 
-/// What is left of a text.
+/// The rest of a text.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {

@@ -67,12 +67,12 @@ impl MappedField<'_> {
     }
 }
 
-/// What a page says besides its rows.
+/// A page of rows, and the state of the search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Page {
     /// Its hits.
     pub rows: usize,
-    /// What names the view that the next page is read from.
+    /// The identifier of the view that the next page is read from.
     pub pit_id: Option<String>,
     /// The place of the last hit, as JSON.
     pub last_sort: Option<Vec<u8>>,
@@ -82,7 +82,7 @@ pub(super) struct Page {
 pub(super) struct Decoder {
     schema: SchemaRef,
     document: Fields,
-    /// Where each column comes from.
+    /// The origin of each column.
     columns: Vec<Origin>,
     id: Option<Slot>,
     routing: Option<Slot>,

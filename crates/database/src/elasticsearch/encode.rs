@@ -20,7 +20,7 @@ const LONGEST_ID: usize = 512;
 /// Why a row can't be sent. It holds no value.
 pub(super) type Refusal = String;
 
-/// What is done with a document.
+/// An operation on a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     /// It is put there, over one of the same `_id`.
@@ -31,7 +31,7 @@ pub(super) enum Action {
     Delete,
 }
 
-/// Where a document's `_id` is from.
+/// The source of a document's `_id`.
 #[derive(Debug, Clone)]
 enum Id {
     /// These columns, each as text.
@@ -54,7 +54,7 @@ struct Column {
     index: usize,
     /// `"name":`
     name: Vec<u8>,
-    /// Whether its field takes numbers, so that decimals and large integers are none of its texts.
+    /// True if its field takes numbers, so that decimals and large integers are none of its texts.
     is_numeric: bool,
     /// The values that its field does not find as they are.
     limits: Limits,
@@ -117,7 +117,7 @@ impl Encoder {
         self
     }
 
-    /// Whether two rows may have one `_id`.
+    /// Returns true if two rows may have one `_id`.
     pub fn has_key(&self) -> bool {
         matches!(self.id, Id::Key(_))
     }

@@ -19,7 +19,7 @@ pub(super) struct Entry {
     pub target: String,
     /// Its name.
     pub load: String,
-    /// What the `_id` of its rows begins with, where they have no key.
+    /// The prefix of the `_id` of rows without a key.
     pub run: String,
     /// The index that it fills, if that is not the target.
     pub staging: Option<String>,
@@ -30,13 +30,13 @@ pub(super) struct Entry {
     /// The server's own id of the index that it fills. Loads of earlier versions have noted none.
     #[serde(default)]
     pub uuid: Option<String>,
-    /// Those of the acknowledged rows that the index has not taken.
+    /// The number of acknowledged rows that the index has rejected.
     #[serde(default)]
     pub rejected_rows: u64,
 }
 
 impl Entry {
-    /// Whether an index is the one that the load fills, as far as the journal tells.
+    /// Returns true if an index is the one that the load fills, as far as the journal tells.
     pub fn is_of(&self, index: &Index) -> bool {
         self.uuid.is_none() || self.uuid.as_deref() == index.setting("index.uuid")
     }
@@ -84,7 +84,7 @@ impl Journal {
     }
 }
 
-/// Where the document of a name is.
+/// The path of the document of a name.
 pub(super) fn path_of(target: &str, name: &str) -> String {
     format!("/{JOURNAL}/_doc/{}", escape(&id(target, name)))
 }

@@ -140,7 +140,7 @@ impl<'a> JsonTree<'a> {
         }
     }
 
-    /// Whether two values are the same, whatever the order of their fields.
+    /// Returns true if two values are the same, whatever the order of their fields.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Array(items), Self::Array(others)) => {
@@ -158,7 +158,7 @@ impl<'a> JsonTree<'a> {
         }
     }
 
-    /// Whether it holds no value: null, and lists and objects of nothing else.
+    /// Returns true if it holds no value: null, and lists and objects of nothing else.
     pub fn is_void(&self) -> bool {
         match self {
             Self::Word(word) => *word == "null",

@@ -16,13 +16,13 @@ pub(super) struct Location {
     pub shown: String,
     /// User and password, where the location has them.
     pub user: Option<(String, String)>,
-    /// Whether the host is this machine.
+    /// True if the host is this machine.
     pub is_loopback: bool,
-    /// What stands behind the question mark.
+    /// The parameters after the question mark.
     pub parameters: Parameters,
 }
 
-/// What a location may say behind its question mark.
+/// Parameters of a location, after its question mark.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parameters {
     /// `query`: a query in the server's own language; only the documents that it finds are read.
@@ -35,7 +35,7 @@ pub(super) struct Parameters {
     pub text: Vec<String>,
     /// `date`: columns of times in µs or ns that are kept as `date`, which holds all years and searches by milliseconds.
     pub date: Vec<String>,
-    /// The same of columns whose values are whole milliseconds, as far as they are known.
+    /// Columns whose values are whole milliseconds, as far as they are known.
     pub whole_date: Vec<String>,
     /// `lists`: fields of an index without a schema of ours that hold arrays.
     pub lists: Vec<String>,
@@ -165,7 +165,7 @@ impl Parameters {
 }
 
 impl Parameters {
-    /// Whether a column of times, or a field in one, is kept as `date`.
+    /// Returns true if a column of times, or a field in one, is kept as `date`.
     pub fn is_date(&self, path: &str) -> bool {
         self.date.iter().chain(&self.whole_date).any(|name| name == path)
     }

@@ -17,7 +17,7 @@ pub(super) const ROUTING: &str = "_routing";
 const RESERVED: [&str; 10] =
     ["_index", "_source", "_type", "_ignored", "_field_names", "_size", "_meta", "_tier", "_seq_no", "_doc_count"];
 
-/// Whether a column is kept in the document.
+/// Returns true if a column is kept in the document.
 pub(super) fn is_in_document(field: &Field) -> bool {
     field.name() != ID && field.name() != ROUTING
 }
@@ -130,7 +130,7 @@ fn object(fields: &Fields, place: &str, parameters: &Parameters) -> Result<Value
     Ok(json!({ "type": "object", "properties": properties }))
 }
 
-/// What a field that is there does with a column's values.
+/// The way in which an existing field takes a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fit {
     /// It holds all of them as they are.
@@ -228,7 +228,7 @@ pub(super) fn ignore_above(mapped: &Value) -> Option<usize> {
     matches!(kind_of(mapped), "keyword" | "wildcard").then(|| usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
-/// Whether a field of this type takes numbers.
+/// Returns true if a field of this type takes numbers.
 pub(super) fn is_numeric(kind: &str) -> bool {
     matches!(
         kind,
@@ -287,7 +287,7 @@ fn fit(data_type: &DataType, kind: &str) -> Fit {
     }
 }
 
-/// Whether a field keeps a column's values and finds them as a field that is made for the column does.
+/// Returns true if a field keeps a column's values and finds them as a field that is made for the column does.
 pub(super) fn holds_exactly(data_type: &DataType, mapped: &Value) -> bool {
     let kind = kind_of(mapped);
     let is_number = data_type.is_integer() || data_type.is_floating() || *data_type == DataType::Boolean;

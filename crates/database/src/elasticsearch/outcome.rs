@@ -1,4 +1,4 @@
-//! What a server says about each row of a request.
+//! The outcomes of a server for each row of a request.
 
 use lakerace_format::json::{Json, NoJson};
 use lakerace_io::Result;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::client::{Said, is_busy};
 use super::json_tree::JsonTree;
 
-/// What became of one row.
+/// The outcome of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The server has it.

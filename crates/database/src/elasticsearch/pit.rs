@@ -52,7 +52,7 @@ impl PointInTime {
         Ok(Self { client: client.clone(), dialect, id: Mutex::new(id.to_owned()) })
     }
 
-    /// What names it now.
+    /// The current identifier.
     pub fn id(&self) -> String {
         lock(&self.id).clone()
     }

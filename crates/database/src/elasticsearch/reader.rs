@@ -30,7 +30,7 @@ const MOST_SLICES: usize = 8;
 /// Names of a warning at most.
 const SHOWN_NAMES: usize = 20;
 
-/// What is read.
+/// A read of an index.
 pub(super) struct Scan {
     pub client: Client,
     pub job: Job,

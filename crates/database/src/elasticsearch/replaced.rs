@@ -1,4 +1,4 @@
-//! What stays of an index that an overwrite replaces: its settings, its mapping where columns keep their types, its aliases.
+//! The parts of an index that an overwrite keeps: its settings, its mapping where columns keep their types, its aliases.
 
 use arrow::datatypes::{DataType, Schema};
 use lakerace_io::{Error, Result};

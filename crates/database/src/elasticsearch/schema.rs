@@ -167,7 +167,7 @@ fn json_text(name: &str) -> Field {
     Field::new(name, DataType::Utf8, true).with_metadata(metadata)
 }
 
-/// Whether all formats of a date are those that we read.
+/// Returns true if all formats of a date are those that we read.
 fn is_iso(mapped: &Value) -> bool {
     DateFormats::of_field(mapped["format"].as_str()).is_some()
 }

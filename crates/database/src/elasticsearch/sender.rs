@@ -131,7 +131,7 @@ impl Sender {
         self.shared.lock().counts
     }
 
-    /// Whether a document of this hash is on its way: another row of it has to wait, or might be overtaken.
+    /// Returns true if a document of this hash is on its way: another row of it has to wait, or might be overtaken.
     pub fn is_under_way(&self, name: u64) -> bool {
         self.shared.lock().names.contains(&name)
     }

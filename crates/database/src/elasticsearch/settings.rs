@@ -1,4 +1,4 @@
-//! What is off in an index while a load fills it, and how that is put right, also by the next load after a kill.
+//! Settings of an index that are off during a load, and their return, also by the next load after a kill.
 
 use lakerace_io::Result;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ const RESTORE: &str = "restore";
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Restore(Map<String, Value>);
 
-/// What a load may switch off.
+/// A setting that a load may switch off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quiet {
     /// Copies of shards and searches' view: nobody uses the index yet.
@@ -25,7 +25,7 @@ pub(super) enum Quiet {
 }
 
 impl Restore {
-    /// What an earlier load has noted and not put back.
+    /// The settings that an earlier load has noted and not put back.
     pub fn noted(index: &Index) -> Option<Self> {
         index.ours(RESTORE)?.as_object().cloned().map(Self)
     }

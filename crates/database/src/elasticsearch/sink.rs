@@ -41,7 +41,7 @@ pub(super) struct ElasticsearchSink {
     acknowledged: u64,
     /// Acknowledged rows of earlier runs that the index has not taken.
     rejected_before: u64,
-    /// Whether that number is known: journals of earlier versions lack it.
+    /// True if that number is known: journals of earlier versions lack it.
     knows_rejected: bool,
     must_be_new: bool,
     /// The state that stays where rows are replaced.

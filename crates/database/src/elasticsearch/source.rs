@@ -118,7 +118,7 @@ impl ElasticsearchSource {
         })
     }
 
-    /// What of the documents is sent: all, or the fields that are wanted. A star in a name would stand for others.
+    /// The fields of the documents that are sent: all, or the wanted ones. A star in a name would stand for others.
     fn wanted_fields(&self, schema: &Schema, is_part: bool) -> Value {
         let names: Vec<&String> =
             schema.fields().iter().filter(|field| is_in_document(field)).map(|field| field.name()).collect();
@@ -139,7 +139,7 @@ impl Source for ElasticsearchSource {
         SourceInfo { format: "elasticsearch".to_owned(), rows: Some(self.documents), ..SourceInfo::default() }
     }
 
-    /// One unit: the server finds the documents. Pages are cut by what documents turn out to take.
+    /// Plans one unit: the server finds the documents. Pages are cut by the size of the documents.
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
         let selected = self.selected(request)?;
         if let Some(filter) = &request.filter {

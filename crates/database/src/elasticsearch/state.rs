@@ -29,7 +29,7 @@ pub(super) fn forget_states(client: &Client, job: &Job, job_state: Option<&str>)
     if answer.status < 300 || is_denied(&answer) { Ok(()) } else { Err(client.refusal(&answer)) }
 }
 
-/// What is kept for an index.
+/// The kept state of an index.
 pub(super) struct IndexState {
     client: Client,
     job: Job,
@@ -61,7 +61,7 @@ impl IndexState {
         Ok((Some(text), Some(answer)))
     }
 
-    /// What tells of the last rows that were replaced; null where none were.
+    /// The mark of the rows that were replaced last; null where none were.
     fn replaced(&self) -> Result<Value> {
         let path = path_of(&self.client.location().index, REPLACED);
         let answer = self.client.found(&self.job, Request::bare("GET", path))?;

@@ -1,4 +1,4 @@
-//! What a load writes to: an index that is there, one that it makes, or one that an alias will stand for.
+//! The target of a load: an existing index, one that the load makes, or one that an alias will stand for.
 
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use lakerace_io::option::{KEY, MODE, RESUME};
@@ -16,7 +16,7 @@ use super::settings::{Quiet, Restore};
 use super::state::forget_states;
 use crate::{SinkOptions, WriteMode};
 
-/// Where the rows of a load go.
+/// The target of a load's rows.
 pub(super) struct Target {
     pub catalog: Catalog,
     /// The index that gets the rows.

@@ -30,10 +30,10 @@ pub(super) struct Connection {
     has_answered: Arc<AtomicBool>,
 }
 
-/// What came of a request that may have been sent more than once.
+/// The answer to a request that may have been sent more than once.
 pub(super) struct Answer {
     pub document: Document,
-    /// Whether an earlier attempt may have been carried out.
+    /// True if an earlier attempt may have been carried out.
     pub was_sent_again: bool,
 }
 

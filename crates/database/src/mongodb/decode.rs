@@ -21,7 +21,7 @@ const DAY_MS: i64 = 86_400_000;
 /// Texts and bytes of a batch at most: their offsets have 31 bits.
 const OFFSET_END: usize = i32::MAX as usize;
 
-/// What happens to a field that no column has.
+/// The treatment of a field that no column has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unknown {
     /// It is left out: the caller has named the columns.

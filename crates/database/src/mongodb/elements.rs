@@ -16,7 +16,7 @@ pub(super) const INT32: u8 = 0x10;
 pub(super) const INT64: u8 = 0x12;
 pub(super) const DECIMAL128: u8 = 0x13;
 
-/// What a type is called in messages.
+/// The name of a type in messages.
 pub(super) fn type_name(kind: u8) -> &'static str {
     match kind {
         DOUBLE => "double",
@@ -104,7 +104,7 @@ pub(super) struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Of a document with its length in front.
+    /// Makes a reader of a document with its length in front.
     pub(super) fn new(document: &'a [u8]) -> Result<Self> {
         let length = document.get(..4).and_then(|bytes| bytes.try_into().ok()).map(i32::from_le_bytes);
         match length {

@@ -60,7 +60,7 @@ pub(super) fn query(expr: &Expr, schema: &Schema) -> Option<Document> {
     }
 }
 
-/// Whether a name of the query language means this field alone: dots lead into documents there, and dollars are operators.
+/// Returns true if a name of the query language means this field alone: dots lead into documents there, and dollars are operators.
 pub(super) fn is_plain_name(name: &str) -> bool {
     !name.is_empty() && !name.contains('.') && !name.starts_with('$')
 }

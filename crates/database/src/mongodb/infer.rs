@@ -30,7 +30,7 @@ struct Shapes {
     shapes: Vec<Shape>,
 }
 
-/// What was seen of one field.
+/// The observed values of a field.
 #[derive(Debug, Default)]
 struct Shape {
     /// A bit for each type that was seen, null left out.

@@ -16,7 +16,7 @@ const LOADS: &str = "lakerace.loads";
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Journal {
     id: Document,
-    /// What the `_id` of rows without a key begins with: the same when the load goes on.
+    /// The prefix of the `_id` of rows without a key: the same when the load goes on.
     pub token: [u8; 7],
     /// The collection that is loaded aside, where there is one.
     pub staging: Option<String>,
@@ -25,9 +25,9 @@ pub(super) struct Journal {
     pub uuid: Option<Bson>,
     /// The first rows, all of which the server has confirmed or rejected.
     pub acknowledged_rows: u64,
-    /// Those of them that are in no document. Loads of earlier versions have noted none.
+    /// The number of rows that are in no document. Loads of earlier versions have noted none.
     pub rejected_rows: u64,
-    /// Whether all rows are there and visible.
+    /// True if all rows are there and visible.
     pub is_finished: bool,
     /// All rows are there, and the collection aside is about to get its name.
     pub is_publishing: bool,
@@ -112,7 +112,7 @@ impl Journal {
         self.acknowledged_rows.saturating_sub(self.rejected_rows)
     }
 
-    /// Whether a collection is the one that the load began with, as far as the journal tells.
+    /// Returns true if a collection is the one that the load began with, as far as the journal tells.
     pub(super) fn is_of(&self, info: Option<&CollectionInfo>) -> bool {
         match (info, &self.uuid) {
             (None, _) => false,

@@ -14,7 +14,7 @@ use super::connection::Connection;
 /// The collection that has a document for each collection that was loaded.
 pub(super) const SCHEMAS: &str = "lakerace.schemas";
 
-/// What the `_id` of a collection's documents is.
+/// The kind of `_id` of a collection's documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ids {
     /// Made from the load and the number of the row.
@@ -32,7 +32,7 @@ pub(super) struct KeptSchema {
     pub ids: Ids,
 }
 
-/// What the server says of a collection.
+/// The server's description of a collection.
 #[derive(Debug, Clone)]
 pub(super) struct CollectionInfo {
     pub is_view: bool,

@@ -1,4 +1,4 @@
-//! What a location says: servers, database, collection, and how to read and write.
+//! A location: servers, database, collection, and the ways to read and write.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use url::form_urlencoded;
 /// `mongodb://user:password@host:27017/database/collection?option=value`, taken apart.
 #[derive(Clone)]
 pub(super) struct MongoLocation {
-    /// What the driver is given: servers, credentials and its own options.
+    /// The address for the driver: servers, credentials and its own options.
     pub uri: String,
     /// The database.
     pub database: String,

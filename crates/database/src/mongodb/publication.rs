@@ -39,7 +39,7 @@ pub(super) fn has_name(
     Ok(documents(connection)? == journal.documents())
 }
 
-/// Whether the location's collection has a document whose `_id` a load with this token has made.
+/// Returns true if the location's collection has a document whose `_id` a load with this token has made.
 fn has_row_of(connection: &Connection, token: [u8; 7]) -> Result<bool> {
     let id = |rest: u8| {
         let mut bytes = [rest; 12];

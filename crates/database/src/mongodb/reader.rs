@@ -30,10 +30,10 @@ const BATCH_BYTES: usize = 16 << 20;
 /// How long a server may take for one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Where the thread of a part puts its batches.
+/// The queue of batches of a part's thread.
 type BatchSender = ValueSender<RecordBatch, Error>;
 
-/// What a server is asked for.
+/// A query of a server.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Query {
     pub pipeline: Option<Vec<Document>>,
@@ -42,7 +42,7 @@ pub(super) struct Query {
     pub limit: Option<u64>,
 }
 
-/// What becomes of the answers.
+/// The decoding of answers.
 #[derive(Clone)]
 pub(super) struct ReadJob {
     pub connection: Connection,

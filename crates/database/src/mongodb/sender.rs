@@ -17,7 +17,7 @@ use super::statement::{Command, Statement};
 
 /// Commands on their way at most.
 pub(super) const LANES: usize = 4;
-/// How often a command is sent for rows that the server rejects for a reason that passes.
+/// The number of attempts for rows that the server rejects for a passing reason.
 const ITEM_ATTEMPTS: u32 = 8;
 const ITEM_BACKOFF: Duration = Duration::from_millis(50);
 /// How long a sink that is dropped waits for the commands on their way.

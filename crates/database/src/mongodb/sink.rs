@@ -25,7 +25,7 @@ const COMMAND_BYTES: usize = 1 << 20;
 /// Rows of an insert that share a decision about commands.
 const BLOCK_ROWS: usize = 64;
 
-/// What a sink was opened for.
+/// The purpose of a sink.
 pub(super) struct Plan {
     pub statement: Statement,
     pub ids: IdPlan,
@@ -46,7 +46,7 @@ pub(super) struct MongoSink {
     /// The number of the next row, from 0, those that an earlier run had acknowledged included.
     next_row: u64,
     acknowledged_at_start: u64,
-    /// Those of the rows acknowledged at the start that are in no document.
+    /// The number of rows that were acknowledged at the start and are in no document.
     rejected_at_start: u64,
     keeps_staging: bool,
     confirmed: u64,

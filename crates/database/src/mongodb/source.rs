@@ -131,7 +131,7 @@ impl MongoSource {
         Ok(indices.into_iter().map(|index| Arc::clone(&self.schema.fields()[index])).collect())
     }
 
-    /// What the server is asked for.
+    /// Makes the query of the server.
     fn query(&self, request: &ReadRequest, fields: &[FieldRef]) -> Query {
         let filter = request.filter.as_ref().and_then(|filter| query(filter, &self.schema));
         let reads_all = fields.len() == self.schema.fields().len();

@@ -22,7 +22,7 @@ pub(super) fn forget_states(connection: &Connection, job_state: Option<&str>) ->
     expect_written(&connection.command(command)?)
 }
 
-/// What is kept for the location's collection.
+/// The kept state of the location's collection.
 pub(super) struct CollectionState(pub Connection);
 
 impl CollectionState {

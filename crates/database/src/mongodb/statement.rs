@@ -8,7 +8,7 @@ use lakerace_io::{Error, Result};
 use super::columns::{self, Column, Encoding, Misfit};
 use super::elements as kind;
 
-/// What a command does with its rows.
+/// The statement of a command about its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Statement {
     Insert,
@@ -16,7 +16,7 @@ pub(super) enum Statement {
     Delete,
 }
 
-/// Where the `_id` of a document comes from.
+/// The origin of the `_id` of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum IdPlan {
     /// 7 bytes of the load and 5 of the row's number, as an ObjectId.
@@ -140,7 +140,7 @@ struct RowAt {
     row: u32,
 }
 
-/// What came of adding a row.
+/// The outcome of adding a row.
 pub(super) enum Added {
     /// It is there.
     Yes,

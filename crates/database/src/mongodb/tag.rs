@@ -1,4 +1,4 @@
-//! What a column of text or bytes stands for, kept in the metadata of its field.
+//! The type of a column of text or bytes, kept in the metadata of its field.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ pub(super) enum Tag {
 }
 
 impl Tag {
-    /// What the field says.
+    /// Reads the tag of a field.
     pub(super) fn of(field: &Field) -> Option<Self> {
         match field.metadata().get(KEY)?.as_str() {
             "objectId" => Some(Self::ObjectId),
@@ -41,7 +41,7 @@ impl Tag {
         }
     }
 
-    /// What the text has to be.
+    /// The required form of the text.
     pub(super) fn expectation(self) -> &'static str {
         match self {
             Self::ObjectId => "a text is no ObjectId of 24 hexadecimal digits",

@@ -147,7 +147,7 @@ struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Where the `_id`s come from, and the schema to keep, where all documents will have one.
+    /// The origin of `_id`s, and the schema to keep, where all documents will have one.
     fn ids(&self) -> Result<(IdPlan, Option<KeptSchema>)> {
         let key = self.key()?;
         let id_column = self.schema.index_of("_id").ok();
@@ -198,8 +198,8 @@ impl Opening<'_> {
         Ok((plan, kept))
     }
 
-    /// What an earlier load keeps of the collection, and whether another load is making it right now: then it is empty, and nothing is
-    /// kept yet. An upsert or append into it keeps the same.
+    /// The state that an earlier load keeps of the collection, and whether another load is making it right now: then it is empty, and
+    /// nothing is kept yet. An upsert or append into it keeps the same.
     fn kept(&self, info: &CollectionInfo, key: &[usize]) -> Result<(Option<KeptSchema>, bool)> {
         let name = &self.connection.location.collection;
         let kept = kept_schema::find(self.connection, name, info)?;
@@ -338,7 +338,7 @@ impl Target {
         self.staging.as_deref().unwrap_or(&self.connection.location.collection)
     }
 
-    /// Whether the collection takes its name when the load ends.
+    /// Returns true if the collection takes its name when the load ends.
     pub(super) fn is_aside(&self) -> bool {
         self.staging.is_some()
     }
@@ -408,7 +408,7 @@ impl Target {
         publication::complete(&self.connection, &staging, options, kept)
     }
 
-    /// Whether a name has a collection by now that is not the replaced one, as far as the server tells.
+    /// Returns true if a name has a collection by now that is not the replaced one, as far as the server tells.
     fn has_another(&self, name: &str, replaced: Option<&CollectionInfo>) -> Result<bool> {
         let Some(now) = collection_info(&self.connection, name)? else { return Ok(false) };
         Ok(replaced.is_none_or(|replaced| replaced.uuid.is_none() || replaced.uuid != now.uuid))

@@ -1,4 +1,4 @@
-//! What a database knows of its tables, and what lakerace keeps beside them.
+//! The tables of a database, and the state that lakerace keeps next to them.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// What the database has under a name.
+    /// Finds the entry of a name in the database.
     pub fn find(connection: &Connection, name: &str) -> Result<Option<Self>> {
         // A name is found in any case, as SQLite does.
         let sql = "SELECT type, wr, strict FROM pragma_table_list WHERE schema = 'main' AND name = ?1 COLLATE NOCASE";
@@ -120,7 +120,7 @@ fn columns(connection: &Connection, table: &str, is_strict: bool) -> Result<Vec<
     Ok(columns)
 }
 
-/// Whether a table, or a trigger of it, may leave a row out without an error, or keep the rows before one that it refuses.
+/// Returns true if a table, or a trigger of it, may leave a row out without an error, or keep the rows before one that it refuses.
 pub(super) fn takes_parts(connection: &Connection, table: &str) -> Result<bool> {
     // ON CONFLICT IGNORE or FAIL, and RAISE of them; the words may stand for anything else.
     let sql = "SELECT count(*) > 0 FROM sqlite_schema WHERE tbl_name = ?1 COLLATE NOCASE AND type IN ('table', 'trigger') \
@@ -128,7 +128,7 @@ pub(super) fn takes_parts(connection: &Connection, table: &str) -> Result<bool> 
     connection.query_row(sql, [table], |row| row.get(0)).map_err(failed)
 }
 
-/// Whether columns are unique together, so that rows are found by them.
+/// Returns true if columns are unique together, so that rows are found by them.
 pub(super) fn is_unique(connection: &Connection, table: &str, found: &Table, key: &[String]) -> Result<bool> {
     let is_same = |names: &[String]| {
         names.len() == key.len() && key.iter().all(|name| names.iter().any(|other| other.eq_ignore_ascii_case(name)))
@@ -213,14 +213,14 @@ pub(super) fn forget_schema(connection: &Connection, table: &str) -> Result<()> 
     connection.execute(&sql, [table]).map(drop).map_err(failed)
 }
 
-/// What is known of a load.
+/// A known load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Load {
     pub rows: u64,
     pub is_finished: bool,
 }
 
-/// Whether the loads have marks of their tables: those of earlier versions have none.
+/// Returns true if the loads have marks of their tables: those of earlier versions have none.
 fn has_marks(connection: &Connection) -> Result<bool> {
     let sql = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = 'mark'";
     connection.query_row(sql, [LOADS], |row| row.get::<_, bool>(0)).map_err(failed)

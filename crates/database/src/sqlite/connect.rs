@@ -13,7 +13,7 @@ use super::error::failed;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Instructions of SQLite's machine between two looks at the job's cancel flag.
 const CANCEL_STEPS: i32 = 200_000;
-/// Where a database file counts its commits.
+/// The place of the count of commits in a database file.
 const CHANGE_COUNTER: std::ops::Range<usize> = 24..28;
 const HEADER_BYTES: usize = 100;
 
@@ -50,7 +50,7 @@ fn unreadable(error: rusqlite::Error) -> Error {
         .caused_by(error)
 }
 
-/// Whether the file has a journal that must be played back first.
+/// Returns true if the file has a journal that must be played back first.
 fn needs_recovery(error: &rusqlite::Error) -> bool {
     use rusqlite::ffi::{SQLITE_READONLY_RECOVERY, SQLITE_READONLY_ROLLBACK};
     let code = error.sqlite_error().map(|error| error.extended_code);
@@ -93,7 +93,7 @@ fn connect(path: &Path, flags: OpenFlags, job: &Job) -> rusqlite::Result<Connect
     Ok(connection)
 }
 
-/// How often a database file has been changed, as its header says; 0 of an empty file.
+/// Reads the number of changes from a database file's header; 0 of an empty file.
 pub(super) fn change_counter(path: &Path) -> Result<u32> {
     let mut header = [0; HEADER_BYTES];
     let read = lakerace_sqlite::read_start(path, &mut header).map_err(|error| Error::from(error).at(path.display()))?;

@@ -162,7 +162,7 @@ fn utf8(bytes: &[u8]) -> Result<&str, Misfit> {
     std::str::from_utf8(bytes).map_err(|_| "a text that is not UTF-8")
 }
 
-/// What a value is, as messages say it.
+/// Describes a value for messages.
 pub(super) fn found(value: ValueRef<'_>) -> Misfit {
     match value {
         ValueRef::Null => "a null",

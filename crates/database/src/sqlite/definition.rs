@@ -21,7 +21,7 @@ fn sql_of(connection: &Connection, table: &str) -> Result<String> {
     connection.query_row(sql, [table], |row| row.get(0)).map_err(failed)
 }
 
-/// What follows the name in `CREATE TABLE name …`, as SQLite keeps it.
+/// The text after the name in `CREATE TABLE name …`, as SQLite keeps it.
 fn after_name(sql: &str) -> Option<&str> {
     let rest = sql.strip_prefix("CREATE TABLE ")?.trim_start();
     let end = match rest.bytes().next()? {
@@ -75,7 +75,7 @@ pub(super) fn primary_key(table: &Table) -> Vec<String> {
     columns.into_iter().map(|column| column.name.clone()).collect()
 }
 
-/// What a new table of these columns and this key would lack of a table's definition, in SQL's words.
+/// The parts of a table's definition, in SQL's words, that a new table of these columns and this key would lack.
 pub(super) fn losses(
     connection: &Connection,
     table: &str,
@@ -137,7 +137,7 @@ fn children(connection: &Connection, table: &str) -> Result<Vec<String>> {
 pub(super) struct Orphans(Vec<(String, Option<i64>)>);
 
 impl Orphans {
-    /// Those of now.
+    /// Counts the rows of now.
     pub fn count(connection: &Connection, table: &str) -> Result<Self> {
         let mut counts = Vec::new();
         for name in children(connection, table)?.into_iter().chain([table.to_owned()]) {

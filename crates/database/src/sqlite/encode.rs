@@ -36,7 +36,7 @@ pub(super) enum Values {
 }
 
 impl Values {
-    /// Those of an array. Errors name no place.
+    /// Makes the values of an array. Errors name no place.
     pub fn of(array: &ArrayRef) -> Result<Self> {
         if let DataType::Dictionary(_, values) = array.data_type() {
             return Self::of(&cast(array, values)?);
@@ -66,7 +66,7 @@ impl Values {
         })
     }
 
-    /// The same for a column whose declared type makes numbers of texts: decimals are bound as numbers.
+    /// Binds decimals as numbers for a column whose declared type makes numbers of texts.
     pub fn with_numbers(self, array: &ArrayRef, affinity: Affinity) -> Self {
         match self {
             Self::Texts(digits) if array.data_type().is_decimal() => Self::Numbers(digits, affinity),
@@ -74,7 +74,7 @@ impl Values {
         }
     }
 
-    /// Whether a column whose declared type makes numbers of texts keeps value number `row` as it is.
+    /// Returns true if a column whose declared type makes numbers of texts keeps value number `row` as it is.
     pub fn stays_in_numbers(&self, row: usize) -> bool {
         if self.is_null(row) {
             return true;
@@ -116,7 +116,7 @@ impl Values {
         }
     }
 
-    /// Whether value number `row` is null.
+    /// Returns true if value number `row` is null.
     pub fn is_null(&self, row: usize) -> bool {
         match self {
             Self::Null => true,
@@ -132,7 +132,7 @@ impl Values {
         }
     }
 
-    /// Whether any value is null.
+    /// Returns true if any value is null.
     pub fn has_null(&self) -> bool {
         let array: &dyn Array = match self {
             Self::Null => return true,
@@ -149,12 +149,12 @@ impl Values {
         array.null_count() > 0
     }
 
-    /// Whether value number `row` is NaN, which SQLite makes a null.
+    /// Returns true if value number `row` is NaN, which SQLite makes a null.
     pub fn is_nan(&self, row: usize) -> bool {
         matches!(self, Self::Reals(array) if array.is_valid(row) && array.value(row).is_nan())
     }
 
-    /// Whether any value is NaN.
+    /// Returns true if any value is NaN.
     pub fn has_nan(&self) -> bool {
         matches!(self, Self::Reals(array) if array.iter().flatten().any(f64::is_nan))
     }

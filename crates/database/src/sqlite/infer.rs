@@ -23,7 +23,7 @@ pub(super) struct Typed {
     pub field: Field,
     /// The user named the type.
     pub is_given: bool,
-    /// What the declared type makes of values.
+    /// The affinity of the declared type.
     pub affinity: Affinity,
     /// The column as SQL compares its texts by their bytes. An index serves a plain name alone.
     pub compared: String,
@@ -83,7 +83,7 @@ pub(super) fn schema(columns: &[Typed]) -> SchemaRef {
     Arc::new(Schema::new(columns.iter().map(|column| column.field.clone()).collect::<Vec<_>>()))
 }
 
-/// What a statement gives, beside the columns: what a row is called, and where the values begin.
+/// The results of a statement next to the columns: the name of a row, and the first value's position.
 pub(super) struct Rows<'a> {
     pub connection: &'a Connection,
     pub sql: &'a str,
@@ -162,7 +162,7 @@ fn found_before(table: &Table, column: &Column, found: Option<&Schema>) -> Optio
     Some(Typed::of_any_values(table, column, field, false))
 }
 
-/// What the values of a column are.
+/// The observed values of a column.
 #[derive(Debug, Clone)]
 struct Seen {
     /// The first rows of an integer, a float, a text and bytes.

@@ -94,7 +94,7 @@ fn is_finite(array: &ArrayRef) -> bool {
     }
 }
 
-/// Whether all dates and times have texts that can be read.
+/// Returns true if all dates and times have texts that can be read.
 fn has_plain_years(array: &ArrayRef) -> Result<bool> {
     let units = match array.data_type() {
         DataType::Timestamp(unit, _) => *unit,

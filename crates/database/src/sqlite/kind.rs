@@ -5,7 +5,7 @@ use lakerace_format::schema_text::print_type;
 use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Result};
 
-/// What the values of a column are, as SQLite stores them.
+/// The kind of a column's values, as SQLite stores them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// All null.
@@ -83,13 +83,13 @@ impl Kind {
         }
     }
 
-    /// Whether values are texts.
+    /// Returns true if values are texts.
     pub fn is_text(self) -> bool {
         self.declared() == "TEXT"
     }
 }
 
-/// What a declared type makes of the values that a column gets.
+/// The affinity of a declared type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Affinity {
     Integer,

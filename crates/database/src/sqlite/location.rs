@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use lakerace_io::{Error, Result};
 use percent_encoding::percent_decode_str;
 
-/// What of a database is meant.
+/// The relation of a database that is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Relation {
     /// A table or a view.

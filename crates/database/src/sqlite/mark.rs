@@ -1,4 +1,4 @@
-//! What a load notes of its table, so that it knows the table again when it goes on.
+//! The mark that a load leaves of its table, by which it knows the table again when it goes on.
 
 use lakerace_io::{Error, Result};
 use rusqlite::types::ValueRef;
@@ -29,12 +29,12 @@ impl Mark {
         Ok(Some(Self { schema_version: schema_version(connection)?, root_page, last_row }))
     }
 
-    /// What a journal keeps.
+    /// The text for a journal.
     pub fn text(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| Error::internal("a mark without a text").because(error))
     }
 
-    /// Whether a table is the one of the mark in a journal. Where the journal has none, the table's existence counts.
+    /// Returns true if a table is the one of the mark in a journal. Where the journal has none, the table's existence counts.
     pub fn is_of(connection: &Connection, table: &str, columns: &[&str], noted: Option<&str>) -> Result<bool> {
         let Some(root_page) = root_page(connection, table)? else { return Ok(false) };
         let Some(mark) = noted.and_then(|text| serde_json::from_str::<Self>(text).ok()) else { return Ok(true) };

@@ -20,7 +20,7 @@ pub(super) fn number(digits: &str, affinity: Affinity) -> Option<ToSqlOutput<'st
     is_float(float).then_some(ToSqlOutput::Borrowed(ValueRef::Real(float)))
 }
 
-/// Whether a text is a number to SQLite, so that columns of numbers keep it as one.
+/// Returns true if a text is a number to SQLite, so that columns of numbers keep it as one.
 pub(super) fn is_number(text: &[u8]) -> bool {
     // What SQLite takes for blanks.
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');

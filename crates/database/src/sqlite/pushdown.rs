@@ -75,7 +75,7 @@ fn find<'a>(name: &str, columns: &'a [Typed]) -> Option<&'a Typed> {
     columns.iter().find(|column| column.field.name() == name)
 }
 
-/// Where the column's values are of one storage class, SQLite compares numbers by value and texts by their bytes, as we do.
+/// Compares in SQLite where the column's values are of one storage class: it compares numbers by value and texts by their bytes, as we do.
 /// Of other columns it judges lower bounds.
 fn compare(column: &Typed, op: CompareOp, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
     let same = match column.order {

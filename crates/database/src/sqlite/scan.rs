@@ -26,21 +26,21 @@ const BATCH_BYTES: usize = 8 << 20;
 /// Batches that a thread may be ahead.
 const AHEAD: u64 = 3;
 
-/// What every thread needs to know.
+/// The shared state of all threads of a scan.
 pub(super) struct Scan {
     pub place: String,
-    /// What stands behind FROM.
+    /// The text after FROM.
     pub from: String,
     pub rowid: Option<&'static str>,
     /// Row numbers are found by an index, and not by ranges.
     pub is_by_index: bool,
-    /// What SQLite judges of the filter, and its parameters.
+    /// The part of the filter that SQLite evaluates, and its parameters.
     pub pushed: Option<(String, Vec<Value>)>,
     /// All of the filter, bound to `columns`.
     pub filter: Option<Predicate>,
     /// The columns that are read.
     pub columns: Vec<Typed>,
-    /// Those that are given, as positions among them.
+    /// The positions of the columns that are given.
     pub output: Vec<usize>,
     /// The schema of what is given.
     pub schema: SchemaRef,

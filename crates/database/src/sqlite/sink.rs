@@ -127,7 +127,7 @@ fn begin(connection: &Connection, table: &str, options: &SinkOptions) -> Result<
     options.fence.as_ref().map_or(Ok(()), |fence| check_owner(connection, table, fence))
 }
 
-/// What the database knows of the load that goes on; `None` where it begins.
+/// The database's note of the load that goes on; `None` where it begins.
 fn known_load(connection: &Connection, table: &str, schema: &Schema, options: &SinkOptions) -> Result<Option<Load>> {
     let Some(name) = options.load_name.as_deref().filter(|_| options.resume) else { return Ok(None) };
     let Some((load, mark)) = catalog::find_load(connection, table, name)? else {
@@ -411,7 +411,7 @@ impl Rejection {
 }
 
 impl Input {
-    /// Whether rows have to be looked at one by one.
+    /// Returns true if rows have to be looked at one by one.
     fn needs_look(&self, values: &Values, rows: usize) -> bool {
         let is_rounded = || matches!(values, Values::Integers(array) if array.iter().flatten().any(is_rounded));
         let is_changed = || (0..rows).any(|row| !values.stays_in_numbers(row));

@@ -32,13 +32,13 @@ pub(super) struct SqliteSource {
     schema: SchemaRef,
     /// The name of the rows' numbers.
     rowid: Option<&'static str>,
-    /// What stands behind FROM.
+    /// The text after FROM.
     from: String,
     size_bytes: u64,
     job: Job,
 }
 
-/// What a plan has to say beside its units: the state of the file, and the ranges of row numbers.
+/// A plan's facts next to its units: the state of the file, and the ranges of row numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ranges {
     change_counter: u32,

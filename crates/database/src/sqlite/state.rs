@@ -43,7 +43,7 @@ pub(super) fn check_owner(connection: &Connection, table: &str, fence: &Fence) -
     Err(Error::conflict("another run has taken the target over").advice("let it end, then run this again"))
 }
 
-/// What is kept for a table.
+/// The kept state of a table.
 pub(super) struct TableState {
     place: Place,
     table: String,

@@ -29,7 +29,7 @@ pub(super) fn name_aside(table: &str) -> String {
     format!("{ASIDE}{table}")
 }
 
-/// Where rows go.
+/// The target of rows.
 pub(super) struct Target {
     /// The table's name.
     pub table: String,

@@ -32,7 +32,7 @@ pub(super) struct Entries {
     versions: VecDeque<Version>,
     /// When versions were made, in milliseconds since 1970, by the store; `None`: nobody asks.
     moments: Option<BTreeMap<u64, i64>>,
-    /// Of the last entry that was read.
+    /// The files of the last entry that was read.
     files: VecDeque<ChangedFile>,
 }
 
@@ -40,12 +40,12 @@ pub(super) struct Entries {
 struct Version {
     number: u64,
     partitions: Arc<Partitions>,
-    /// Whether it lies within its piece: whether such versions have a feed is not known yet.
+    /// True if it lies within its piece: whether such versions have a feed is not known yet.
     is_within: bool,
 }
 
 impl Entries {
-    /// Of these origins; `has_moments`: with the times of versions.
+    /// Makes the rows of these origins; `has_moments`: with the times of versions.
     pub fn new(table: &Table, pieces: &[Piece], origins: &[ChangeOrigin], has_moments: bool) -> Result<Self> {
         let versions = pieces.iter().flat_map(|piece| {
             let (first, last) = (*piece.versions.start(), *piece.versions.end());
@@ -133,7 +133,7 @@ impl Entries {
     }
 }
 
-/// What is told of all files of a version.
+/// The facts that all files of a version share.
 struct Described<'a> {
     entries: &'a Entries,
     version: &'a Version,

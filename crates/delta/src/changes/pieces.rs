@@ -154,7 +154,7 @@ fn unreadable(error: &serde_json::Error, version: u64) -> Error {
     Error::corrupt(format!("its metadata can't be read: {error}")).at(entry_name(version))
 }
 
-/// What a line with a schema has in it.
+/// The text that every line with a schema contains.
 const KEY: &[u8] = b"\"metaData\"";
 
 /// An error where a column of a piece can't have the type of the last one.

@@ -33,7 +33,7 @@ struct Reader {
     entries: Entries,
     schema: SchemaRef,
     columns: Arc<TableSchema>,
-    /// Those of the files that are open.
+    /// The batches of the open files.
     batches: Option<Batches>,
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel's transactions know nothing of, in the same entry as their actions.
+//! Actions that the kernel's transactions do not know, in the same entry as theirs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -24,13 +24,13 @@ use crate::log::json_object::JsonObject;
 use crate::protocol::{lowest, protocol_action};
 use crate::write::{AddedFile, log_text};
 
-/// What the next entry has beside the kernel's actions. Clones share it.
+/// The actions of the next entry in addition to the kernel's. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MoreActions {
     more: Arc<Mutex<ExtraActions>>,
 }
 
-/// What one entry has.
+/// The extra actions of an entry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ExtraActions {
     /// Batches with one column, which has the action's name.
@@ -54,7 +54,7 @@ impl MoreActions {
         *lock(&self.more) = more;
     }
 
-    /// Whether it has nothing that the kernel would not say in other words.
+    /// Returns true if it has nothing that the kernel would not say in other words.
     pub fn is_empty(&self) -> bool {
         let more = lock(&self.more);
         let ExtraActions { batches, statistics: _, vectors, tells_changes, gives_ids } = &*more;

@@ -10,9 +10,9 @@ use crate::Snapshot;
 pub(crate) struct LoadRows {
     /// The load's name.
     pub name: String,
-    /// What the table counts before the entry.
+    /// The table's count before the entry.
     pub before: Option<u64>,
-    /// What it counts with it.
+    /// The table's count after the entry.
     pub after: u64,
 }
 
@@ -71,7 +71,7 @@ impl CommitFence {
         Self { name: self.name.clone(), before: Some(self.passed().after), after: None }
     }
 
-    /// Whether a version has this very number.
+    /// Returns true if a version has this very number.
     pub fn matches(&self, snapshot: &Snapshot) -> Result<bool> {
         Ok(LoadRows::counted(snapshot, &self.name)? == self.before)
     }

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::Table;
 
-/// What is to change.
+/// Changes to the metadata.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Changes {
     /// The schema, as the log has it.

@@ -62,7 +62,7 @@ pub(crate) fn chosen(batch: &RecordBatch, selection: Vec<bool>) -> Result<Option
     guarded(|| FilteredEngineData::try_new(data, selection)).map(Some)
 }
 
-/// The same batch, in which the statistics of these files are as those of a file with a deletion vector must be: they say how many
+/// Adapts the statistics of these files to those that a file with a deletion vector must have: they say how many
 /// rows it has, and that bounds hold for more rows than it shows. All else in them stays as it is written. Statistics that can't
 /// be read are left out.
 ///

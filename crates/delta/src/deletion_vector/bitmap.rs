@@ -106,7 +106,7 @@ fn fill(bits: &mut [u8], start: usize, last: usize) -> Result<()> {
     Ok(())
 }
 
-/// What is left to read.
+/// The unread part of the input.
 struct Input<'a> {
     bytes: &'a [u8],
 }

@@ -22,7 +22,7 @@ use crate::snapshot::row_counts;
 use crate::write::{AddedFile, Published};
 use crate::{Snapshot, deletion_vector, protocol};
 
-/// What an upsert or a delete did.
+/// The outcome of an upsert or a delete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changed {
     /// The rows and files that were written, and the version that was made; `None`: there was nothing to do.
@@ -50,25 +50,25 @@ pub struct Changed {
 pub(crate) struct DvCommit {
     probe: Box<dyn Probe>,
     operation: UpdateTableOperation,
-    /// What the log tells of the operation, by name.
+    /// The parameters of the operation in the log, by name.
     parameters: Vec<(&'static str, String)>,
     removal: Removal,
-    /// What was found, by file: files themselves never change. Every file that was looked into or left out is here.
+    /// The rows that were found, by file: files themselves never change. Every file that was looked into or left out is here.
     found: HashMap<String, RoaringTreemap>,
-    /// What the written rows depend on; see [`Depends`].
+    /// The condition of the written rows; see [`Depends`].
     depends: Depends,
     /// The rows that they depend on are others by now.
     is_outdated: bool,
     /// The vectors of the last attempt, or of the next one.
     packed: Option<Object>,
-    /// What was made ahead of the first attempt, and of which version.
+    /// The vectors that were made ahead of the first attempt, and their version.
     ahead: Option<(u64, Vectors)>,
     /// The actions that name change files. Where there is none, readers of the feed learn by the files and vectors.
     changes: Vec<RecordBatch>,
     changed: Changed,
 }
 
-/// What becomes of files, by their paths.
+/// The new vectors of files, by their paths.
 #[derive(Default)]
 struct Vectors {
     /// The vectors that files get.
@@ -97,7 +97,7 @@ impl Removal {
     }
 }
 
-/// What the rows that are written beside the hidden ones depend on.
+/// The condition of the rows that are written next to the hidden ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depends {
     /// On nothing that is in the table.
@@ -135,7 +135,7 @@ impl DvCommit {
         Self { depends, ..self }
     }
 
-    /// Whether the rows that were written depend on ones that another writer has changed: they have to be made again.
+    /// Returns true if the rows that were written depend on ones that another writer has changed: they have to be made again.
     pub fn is_outdated(&self) -> bool {
         self.is_outdated
     }
@@ -165,7 +165,7 @@ impl DvCommit {
         Ok(any)
     }
 
-    /// Whether rows that were found are gone.
+    /// Returns true if rows that were found are gone.
     fn has_lost(&self, snapshot: &Snapshot) -> Result<bool> {
         let files = self.touched(snapshot)?;
         let present: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();

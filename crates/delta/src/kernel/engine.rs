@@ -25,7 +25,7 @@ use crate::snapshot::statistics::lenient;
 
 type Inner = DefaultEngine<QuietExecutor>;
 
-/// What the kernel reads and writes a table's log with.
+/// The kernel's access to a table's log.
 pub(crate) struct TableEngine {
     inner: Inner,
     storage: Arc<Storage>,
@@ -57,7 +57,7 @@ impl TableEngine {
         &self.store
     }
 
-    /// What of the log is left out.
+    /// The parts of the log that are left out.
     pub fn distrust(&self) -> &Distrust {
         &self.distrust
     }
@@ -86,7 +86,7 @@ impl Engine for TableEngine {
     }
 }
 
-/// What the kernel made of a name in the log, where that is no file of the table's folder: as the log has it.
+/// The name in the log, as it stands there, of a file outside the table's folder.
 fn foreign_name(url: &Url) -> Option<&str> {
     (!url.as_str().starts_with(ROOT)).then(|| url.as_str())
 }
@@ -257,7 +257,7 @@ impl ParquetHandler for Parquet {
     }
 }
 
-/// What is known of a log when a file of it can't be read.
+/// The known files of a log when one of them can't be read.
 #[derive(Clone)]
 struct LogFiles {
     /// The table's folder, as users know it.
@@ -284,18 +284,18 @@ impl LogFiles {
     }
 }
 
-/// Whether a file is a part of the log.
+/// Returns true if a file is a part of the log.
 fn is_of_log(file: &FileMeta) -> bool {
     file.location.path().starts_with("/_delta_log/")
 }
 
-/// Whether a file is a checkpoint, a part of one, or a sidecar.
+/// Returns true if a file is a checkpoint, a part of one, or a sidecar.
 fn is_checkpoint(file: &FileMeta) -> bool {
     let path = file.location.path();
     path.starts_with("/_delta_log/") && (path.contains(".checkpoint.") || path.starts_with("/_delta_log/_sidecars/"))
 }
 
-/// Whether a file is a checkpoint that is whole by itself: `12.checkpoint.parquet`.
+/// Returns true if a file is a checkpoint that is whole by itself: `12.checkpoint.parquet`.
 fn is_classic_checkpoint(file: &FileMeta) -> bool {
     let name = file.location.path().strip_prefix("/_delta_log/").and_then(|name| name.split_once('.'));
     name.is_some_and(|(_, rest)| rest == "checkpoint.parquet")

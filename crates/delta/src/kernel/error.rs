@@ -47,7 +47,7 @@ pub(crate) fn from_kernel(error: KernelError) -> Error {
     }
 }
 
-/// What the kernel and the libraries below it put in front of what they say: names of their own types.
+/// Names of types that the kernel and the libraries below it put in front of their messages.
 const FRAMES: [&str; 22] = [
     "Generic delta kernel error: ",
     "Generic error: ",
@@ -93,7 +93,7 @@ pub(crate) fn plain(text: &str) -> String {
     if known.len() == text.len() { known } else { known.replace("\")", "\"") }
 }
 
-/// What Arrow says in front of the name of a field.
+/// Arrow's words in front of the name of a field.
 const NULL_FIELD: &str = "Encountered unmasked nulls in non-nullable StructArray child: Field { \"";
 
 fn of_store(error: object_store::Error) -> Error {

@@ -17,7 +17,7 @@ const BLOCK_WORDS: usize = 8;
 const BITS_PER_KEY: u64 = 64;
 
 impl BitSet {
-    /// Of keys in order; `None` where they lie too far apart.
+    /// Makes the set of keys in order; `None` where they lie too far apart.
     pub fn of(keys: &Keys) -> Option<Self> {
         let Keys::Narrow(keys) = keys else { return None };
         let (first, last) = (*keys.first()?, *keys.last()?);

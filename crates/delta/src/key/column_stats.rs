@@ -1,4 +1,4 @@
-//! What values the columns of keys have, column by column: the order of keys tells that of the first one only.
+//! The values of key columns, column by column: the order of keys tells that of the first one only.
 
 use std::ops::Range;
 
@@ -69,7 +69,7 @@ impl Values {
         }
     }
 
-    /// Whether one of them may be in a range, whose ends are lists of one value; `None`: it has no upper end.
+    /// Returns true if one of them may be in a range, whose ends are lists of one value; `None`: it has no upper end.
     pub fn any_between(&self, low: &Keys, high: Option<&Keys>) -> bool {
         match self {
             Self::Few(few) => few.count_between(low, high) > 0,
@@ -109,7 +109,7 @@ fn ends(keys: &impl KeyList) -> Option<(u32, u32)> {
     Some((least as u32, rows.max_by_key(|row| keys.key(*row))? as u32))
 }
 
-/// Where each different key comes first; `None`: there are too many.
+/// The first position of each different key; `None`: there are too many.
 fn distinct(keys: &impl KeyList) -> Option<Vec<u32>> {
     let seed = rand::random();
     let (mut known, mut rows) = (HashTable::new(), Vec::new());

@@ -132,7 +132,7 @@ impl KeyColumns {
         self.encode(&arrays, batch.num_rows())
     }
 
-    /// Like [`Self::keys`], of rows that may have nulls: those have any key, and are not valid.
+    /// Makes the keys of rows that may have nulls: those have any key, and are not valid.
     pub fn keys_and_nulls(&self, batch: &RecordBatch) -> Result<(Keys, Option<NullBuffer>)> {
         let arrays: Vec<ArrayRef> = self.columns.iter().map(|column| column.array(batch)).collect::<Result<_>>()?;
         let nulls = arrays.iter().fold(None, |nulls: Option<NullBuffer>, array| {
@@ -247,7 +247,7 @@ fn plain(data_type: &DataType) -> &DataType {
     }
 }
 
-/// Whether values of both types compare by the same bytes.
+/// Returns true if values of both types compare by the same bytes.
 fn is_same(one: &DataType, other: &DataType) -> bool {
     use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Timestamp, Utf8, Utf8View};
     match (one, other) {
@@ -384,7 +384,7 @@ fn for_each_boolean(array: &BooleanArray, mut each: impl FnMut(usize, u128)) {
     }
 }
 
-/// One string or binary column as it is, more columns in Arrow's row format.
+/// Encodes a string or binary column as it is, more columns in Arrow's row format.
 fn bytes(arrays: &[ArrayRef]) -> Result<ByteKeys> {
     if let [array] = arrays
         && let Some(keys) = plain_bytes(array)

@@ -31,7 +31,7 @@ impl Filter {
         self.words[word] |= bits;
     }
 
-    /// Whether a key of this hash may be in the set.
+    /// Returns true if a key of this hash may be in the set.
     pub fn may_have(&self, hash: u64) -> bool {
         let (word, bits) = self.place(hash);
         self.words[word] & bits == bits

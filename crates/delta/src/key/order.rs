@@ -32,12 +32,12 @@ impl Keys {
         }
     }
 
-    /// Whether no key is smaller than the one before it, nor the first smaller than the last of `before`.
+    /// Returns true if no key is smaller than the one before it, nor the first smaller than the last of `before`.
     pub fn follow(&self, before: &Self) -> bool {
         with_keys!(self, keys => keys.is_sorted()) && self.rows_below(&before.last()) == 0
     }
 
-    /// Where each stretch of keys in order ends, if there are `most` of them at most; else none.
+    /// The ends of the stretches of keys in order, if there are at most `most`; else none.
     pub fn stretch_ends(&self, most: usize) -> Vec<usize> {
         with_keys!(self, keys => stretch_ends(keys, most))
     }
@@ -57,7 +57,7 @@ impl Keys {
         self.take(&(rows.saturating_sub(1)..rows).collect::<Vec<_>>())
     }
 
-    /// Of two lists of one key, the one with the smaller.
+    /// Chooses the list with the smaller key among two lists of one key.
     pub fn smaller(self, other: Self) -> Self {
         if self.rows_up_to(&other) > 0 { self } else { other }
     }
@@ -98,7 +98,7 @@ const PARTS: usize = 2048;
 #[derive(Default)]
 pub(super) struct Spread {
     pub rows: Vec<u32>,
-    /// Where each part ends.
+    /// The ends of the parts.
     ends: Vec<usize>,
 }
 
@@ -151,7 +151,7 @@ fn bounds<T: Number>(keys: &[T], share: usize) -> Option<(T, T)> {
     found.into_iter().flatten().reduce(|(least, largest), (low, high)| (least.min(low), largest.max(high)))
 }
 
-/// What `work` makes of each `share` of the keys, and the number of the first one; each of them on a thread.
+/// Applies `work` to each `share` of the keys, and the number of the first one; each of them on a thread.
 fn by_shares<T: Number, R: Default + Send>(keys: &[T], share: usize, work: impl Fn(&[T], usize) -> R + Sync) -> Vec<R> {
     let mut made: Vec<R> = keys.chunks(share).map(|_| R::default()).collect();
     let last = made.len().saturating_sub(1);

@@ -29,7 +29,7 @@ pub(crate) struct KeySet {
     narrow: OnceLock<Option<Buckets<u64>>>,
     wide: OnceLock<Option<Buckets<u128>>>,
     hashed: OnceLock<Hashed>,
-    /// Of each key column but the first.
+    /// The values of each key column but the first.
     values: OnceLock<Vec<Values>>,
 }
 
@@ -41,7 +41,7 @@ struct Hashed {
     table: HashTable<u32>,
 }
 
-/// Where a batch in order has fewer rows than this for each key in its range, a set of bits is faster than a walk.
+/// The least number of rows of a batch in order, for each key in its range, with which a walk is as fast as a set of bits.
 const WALKED_ROWS_PER_KEY: usize = 16;
 
 impl KeySet {
@@ -139,7 +139,7 @@ impl KeySet {
     }
 }
 
-/// Whether a batch, if it is in order, has many rows for each key in its range.
+/// Returns true if a batch, if it is in order, has many rows for each key in its range.
 fn is_long<L: KeyList>(keys: &L, batch: &L) -> bool {
     if batch.len() == 0 {
         return true;
@@ -149,7 +149,7 @@ fn is_long<L: KeyList>(keys: &L, batch: &L) -> bool {
     (last - first) * WALKED_ROWS_PER_KEY <= batch.len()
 }
 
-/// Whether a batch in order has so few rows for the keys in its range that a walk would fetch nearly all of the keys' memory, and
+/// Returns true if a batch in order has so few rows for the keys in its range that a walk would fetch nearly all of the keys' memory, and
 /// jump over little of it.
 fn is_between<L: KeyList>(keys: &L, batch: &L) -> bool {
     let first = first_not_below(keys, 0, batch.key(0));
@@ -199,7 +199,7 @@ const JUMPED_RATIO: usize = 512;
 /// Lists of numbers in order where one is at most so many times longer than the other are walked through step by step.
 const WALKED_RATIO: usize = 8;
 
-/// Like [`merge`], without a branch for each step where both lists are about as long.
+/// Merges like [`merge`], without a branch for each step where both lists are about as long.
 fn merge_numbers<T: Number + Key>(keys: &Vec<T>, batch: &Vec<T>, mut found: impl FnMut(usize, usize)) {
     let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return };
     let (begin, end) = (first_not_below(keys, 0, *first), keys.partition_point(|key| key <= last));

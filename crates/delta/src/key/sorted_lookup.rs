@@ -3,13 +3,13 @@
 use super::filter::Filter;
 use super::{Key, Number};
 
-/// Where the keys of each stretch of numbers begin, and a filter in front. A look takes one place in memory for most keys
+/// The starts of the keys of each stretch of numbers, and a filter in front. A look takes one place in memory for most keys
 /// that are not there, three for the others, and those of many keys are under way at once.
 #[derive(Debug)]
 pub(super) struct Buckets<T> {
     least: T,
     shift: u32,
-    /// Of each bucket the index of its first key; then twice the number of keys.
+    /// The index of the first key of each bucket; then twice the number of keys.
     starts: Vec<u32>,
     seed: u64,
     filter: Filter,

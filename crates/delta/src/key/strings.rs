@@ -6,7 +6,7 @@ use super::KeyList;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ByteKeys {
     bytes: Vec<u8>,
-    /// Where each string begins, and the end of the last.
+    /// The start of each string, and the end of the last.
     offsets: Vec<usize>,
 }
 

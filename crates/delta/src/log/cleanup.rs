@@ -18,7 +18,7 @@ use super::files::{LogFile, LogFileKind};
 use super::sidecars;
 use crate::Table;
 
-/// Where the table does not say how long its history stays.
+/// The retention of a table that does not say how long its history stays.
 const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Removes what has expired, where the table has it so (`delta.enableExpiredLogCleanup`; it has, unless it says otherwise).

@@ -103,7 +103,7 @@ fn check_stated_files(bytes: &[u8], stated: StatedFiles) -> Result<(), String> {
     Err(format!("its commitInfo says that it {}, and it names no file", stated.told()))
 }
 
-/// Whether an entry that was checked is known to have all of its actions: lakerace has counted them.
+/// Returns true if an entry that was checked is known to have all of its actions: lakerace has counted them.
 pub(crate) fn is_counted(bytes: &[u8]) -> bool {
     let line = actions(bytes).find(|line| begins_with_info(line));
     let info = line.and_then(|line| serde_json::from_slice::<InfoLine>(line).ok()?.commit_info);

@@ -1,4 +1,4 @@
-//! What of a log is left out when it is read, as it is damaged.
+//! Damaged files of a log that are left out when it is read.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard};
@@ -18,7 +18,7 @@ pub(crate) fn damaged_advice() -> String {
     )
 }
 
-/// What of a log is left out.
+/// The files of a log that are left out.
 #[derive(Debug, Default)]
 pub(crate) struct Distrust(Mutex<LeftOut>);
 
@@ -28,7 +28,7 @@ pub(super) struct LeftOut {
     pub hint: bool,
     /// Versions of checkpoints.
     pub checkpoints: HashSet<u64>,
-    /// Whether a checkpoint, or a part of one, could not be read.
+    /// True if a checkpoint, or a part of one, could not be read.
     saw_damage: bool,
 }
 
@@ -37,7 +37,7 @@ impl Distrust {
         lock(&self.0)
     }
 
-    /// Whether a file, by its path in the table's folder, is left out.
+    /// Returns true if a file, by its path in the table's folder, is left out.
     pub fn hides(&self, path: &Path) -> bool {
         let left_out = self.lock();
         (left_out.hint && is_hint(path)) || checkpoint_version(path).is_some_and(|v| left_out.checkpoints.contains(&v))
@@ -55,18 +55,18 @@ impl Distrust {
         self.lock().saw_damage = true;
     }
 
-    /// Whether a checkpoint, or a part of one, could not be read since this was asked.
+    /// Returns true if a checkpoint, or a part of one, could not be read since this was asked.
     pub fn take_damage(&self) -> bool {
         std::mem::take(&mut self.lock().saw_damage)
     }
 }
 
-/// Whether this is `_last_checkpoint`.
+/// Returns true if this is `_last_checkpoint`.
 pub(crate) fn is_hint(path: &Path) -> bool {
     path.as_ref() == HINT
 }
 
-/// Whether a file in the folder of the log has this name.
+/// Returns true if a file in the folder of the log has this name.
 pub(crate) fn is_hint_name(name: &str) -> bool {
     HINT.rsplit('/').next() == Some(name)
 }
@@ -77,7 +77,7 @@ pub(super) fn checkpoint_version(path: &Path) -> Option<u64> {
     digits.parse().ok()
 }
 
-/// Whether an error may be one of `_last_checkpoint` or a checkpoint.
+/// Returns true if an error may be one of `_last_checkpoint` or a checkpoint.
 pub(crate) fn may_be_damage(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound | ErrorKind::Invalid | ErrorKind::Internal)
 }

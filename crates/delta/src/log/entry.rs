@@ -17,7 +17,7 @@ use crate::Table;
 use crate::kernel::error::guarded;
 use crate::paths::{LOG, ROOT};
 
-/// What one version changed. `F` is what is to be known of files: [`FileAction`] is what maintenance needs.
+/// The changes of a version. `F` is the known part of files: [`FileAction`] is what maintenance needs.
 #[derive(Debug)]
 pub(crate) struct Entry<F = FileAction> {
     pub info: Option<CommitInfo>,
@@ -25,7 +25,7 @@ pub(crate) struct Entry<F = FileAction> {
     pub removed: Vec<F>,
     /// Change files.
     pub changes: Vec<F>,
-    /// Whether it changes the schema, properties or the protocol.
+    /// True if it changes the schema, properties or the protocol.
     pub has_settings: bool,
     /// The schema and the id that it gives to the table.
     pub metadata: Option<EntryMetadata>,

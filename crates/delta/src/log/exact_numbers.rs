@@ -43,7 +43,7 @@ impl ExactNumbers {
     }
 }
 
-/// Whether a number is written again with the same digits.
+/// Returns true if a number is written again with the same digits.
 fn is_kept(number: &str) -> bool {
     serde_json::from_str::<Number>(number).is_ok_and(|known| known.to_string() == number)
 }

@@ -8,13 +8,13 @@ use lakerace_io::object_store::path::Path;
 /// A file of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogFile {
-    /// Of an entry its version; of a checkpoint or checksum that of the state it holds; of joined entries the first.
+    /// The version of an entry; of a checkpoint or checksum that of the state it holds; of joined entries the first.
     pub version: u64,
     pub kind: LogFileKind,
     pub info: ObjectInfo,
 }
 
-/// What a file of the log is.
+/// The kind of a file of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogFileKind {
     /// `00000000000000000012.json`: what one version changed.
@@ -28,7 +28,7 @@ pub(crate) enum LogFileKind {
 }
 
 impl LogFile {
-    /// Whether it would be a checkpoint, or a part of one, and has no bytes: it is none, as the kernel has it.
+    /// Returns true if it would be a checkpoint, or a part of one, and has no bytes: it is none, as the kernel has it.
     pub fn is_empty_checkpoint(&self) -> bool {
         matches!(self.kind, LogFileKind::Checkpoint { .. }) && self.info.size_bytes == 0
     }
@@ -64,7 +64,7 @@ pub(crate) fn checkpoints(files: &[LogFile]) -> BTreeSet<u64> {
     parts.into_iter().filter(|((_, of), found)| found >= of).map(|((version, _), _)| version).collect()
 }
 
-/// What a file is by its name; `None` where it is no part of the log that this crate knows.
+/// Parses the name of a file; `None` where it is no part of the log that this crate knows.
 pub(crate) fn parse(info: ObjectInfo) -> Option<LogFile> {
     let name = info.path.filename()?;
     let (digits, rest) = name.split_once('.')?;
@@ -84,7 +84,7 @@ pub(crate) fn parse(info: ObjectInfo) -> Option<LogFile> {
     Some(LogFile { version, kind, info })
 }
 
-/// Whether a file of the log has a hidden name: no reader's, and that of an entry that its writer has not published yet.
+/// Returns true if a file of the log has a hidden name: no reader's, and that of an entry that its writer has not published yet.
 pub(crate) fn is_hidden(path: &Path) -> bool {
     path.filename().is_some_and(|name| name.starts_with('.'))
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-/// What JSON takes for white space.
+/// The white space of JSON.
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// The members of a JSON object in their order, each value as it is written.

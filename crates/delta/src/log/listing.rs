@@ -14,7 +14,7 @@ impl Table {
         self.list_log_and_sidecars().map(|(files, _)| files)
     }
 
-    /// Like [`Self::list_log`], with the parts of checkpoints that are in files of their own.
+    /// Lists the log as [`Self::list_log`] does, with the parts of checkpoints that are in files of their own.
     pub(crate) fn list_log_and_sidecars(&self) -> Result<(Vec<LogFile>, Vec<ObjectInfo>)> {
         let folder = self.root().clone().join(LOG);
         let (depth, parts) = (folder.parts().count() + 1, folder.clone().join(SIDECARS));

@@ -25,7 +25,7 @@ impl Table {
         }
     }
 
-    /// The same, without a way around damage.
+    /// Builds a snapshot once, without a way around damage.
     pub(crate) fn build_once(&self, version: Option<u64>) -> Result<SnapshotRef> {
         let builder = delta_kernel::Snapshot::builder_for(ROOT);
         let built = self.kernel(|engine| match version {
@@ -106,7 +106,7 @@ impl Table {
         self.job().warn(&text);
     }
 
-    /// Whether the log has the file `_last_checkpoint`. What a store does not say counts as one.
+    /// Returns true if the log has the file `_last_checkpoint`. What a store does not say counts as one.
     fn has_hint(&self) -> bool {
         let object = self.object(HINT);
         let is_absent = object.and_then(|object| object.store.stat(&object.path)).is_ok_and(|found| found.is_none());
@@ -114,7 +114,7 @@ impl Table {
     }
 }
 
-/// What is to be left out, one after the other: `_last_checkpoint` (`None`), then checkpoints, the newest first, as long as what is left
+/// The files to leave out, one after the other: `_last_checkpoint` (`None`), then checkpoints, the newest first, as long as what is left
 /// makes the version.
 fn steps(files: &[LogFile], version: Option<u64>, before: &LeftOut) -> Vec<Option<u64>> {
     let entries: BTreeSet<u64> =

@@ -23,14 +23,14 @@ struct FileMetrics {
     removed: &'static str,
 }
 
-/// Those of delta-rs. Its counts of added files contain change files.
+/// The metrics of delta-rs. Its counts of added files contain change files.
 const DELTA_RS: [FileMetrics; 4] = [
     FileMetrics { operations: &["WRITE", "DELETE", "UPDATE"], added: "num_added_files", removed: "num_removed_files" },
     FileMetrics { operations: &["MERGE"], added: "num_target_files_added", removed: "num_target_files_removed" },
     FileMetrics { operations: &["OPTIMIZE"], added: "numFilesAdded", removed: "numFilesRemoved" },
     FileMetrics { operations: &["RESTORE"], added: "numRestoredFile", removed: "numRemovedFile" },
 ];
-/// Those of delta-spark. Its count of files of a WRITE contains files without rows, which it does not add.
+/// The metrics of delta-spark. Its count of files of a WRITE contains files without rows, which it does not add.
 const DELTA_SPARK: [FileMetrics; 3] = [
     FileMetrics { operations: &["DELETE", "UPDATE", "OPTIMIZE"], added: "numAddedFiles", removed: "numRemovedFiles" },
     FileMetrics { operations: &["MERGE"], added: "numTargetFilesAdded", removed: "numTargetFilesRemoved" },

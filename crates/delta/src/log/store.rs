@@ -37,13 +37,13 @@ pub(crate) struct LogStore {
     distrust: Arc<Distrust>,
 }
 
-/// What is known of the log.
+/// The known part of the log.
 #[derive(Debug, Default)]
 struct Known {
     files: HashMap<Path, (ObjectMeta, Bytes)>,
-    /// Of all of `files`.
+    /// The bytes of all `files`.
     bytes: usize,
-    /// What tells an entry from another one of its name, as a log that was put back may have.
+    /// Tags that distinguish an entry from another one of its name, as a log that was put back may have.
     tags: HashMap<Path, u64>,
     /// Checkpoints that were listed and are small enough to be fetched whole.
     small: HashSet<Path>,
@@ -71,7 +71,7 @@ impl LogStore {
         lock(&self.known)
     }
 
-    /// What tells the entry of a version from another one of its name, as far as it was listed or put.
+    /// The tag of a version's entry, as far as it was listed or put.
     pub(crate) fn entry_tag(&self, version: u64) -> Option<u64> {
         self.known().tags.get(&Path::from(format!("_delta_log/{version:020}.json"))).copied()
     }
@@ -218,14 +218,14 @@ fn answer((meta, bytes): (ObjectMeta, Bytes), options: &GetOptions) -> Result<Ge
     Ok(GetResult { payload, meta, range, attributes: Default::default(), extensions: Default::default() })
 }
 
-/// Where a range lies in a file; an error where it begins behind its end.
+/// The part of a file that a range covers; an error where the range begins after the file's end.
 fn within(range: &GetRange, file: &Bytes) -> Result<Range<usize>> {
     let found = range.as_range(file.len() as u64);
     let found = found.map_err(|e| failed(std::io::ErrorKind::UnexpectedEof, format!("it is cut short: {e}")))?;
     Ok(found.start as usize..found.end as usize)
 }
 
-/// Whether the store has to answer: it alone knows of other versions of an object.
+/// Returns true if the store has to answer: it alone knows of other versions of an object.
 fn is_conditional(options: &GetOptions) -> bool {
     options.if_match.is_some()
         || options.if_none_match.is_some()
@@ -239,13 +239,13 @@ fn log_name(location: &Path) -> Option<&str> {
     location.as_ref().strip_prefix("_delta_log/")
 }
 
-/// Whether this is an entry: `_delta_log/00000000000000000012.json`.
+/// Returns true if this is an entry: `_delta_log/00000000000000000012.json`.
 fn is_entry(location: &Path) -> bool {
     let version = log_name(location).and_then(|name| name.strip_suffix(".json"));
     version.is_some_and(|name| name.len() == 20 && name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether this is a checkpoint, a part of one, or a file that one points to.
+/// Returns true if this is a checkpoint, a part of one, or a file that one points to.
 fn is_checkpoint(location: &Path) -> bool {
     log_name(location).is_some_and(|name| name.contains(".checkpoint.") || name.starts_with("_sidecars/"))
 }

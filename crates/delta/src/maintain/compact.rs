@@ -90,7 +90,7 @@ impl Default for CompactOptions {
     }
 }
 
-/// What a compaction did.
+/// The outcome of a compaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Compacted {
     /// The last version that it made; `None`: there was nothing to do.
@@ -137,8 +137,8 @@ pub fn compact(table: &Table, options: &CompactOptions) -> Result<Compacted> {
     compact_from(first, options)
 }
 
-/// Like [`compact`], behind a write through the same [`Table`]: of the version that it has made, which costs no request to open. What
-/// other writers have made meanwhile is followed as it is by every compaction.
+/// Compacts like [`compact`], after a write through the same [`Table`]: at the version that it has made, which costs no request to open.
+/// What other writers have made meanwhile is followed as it is by every compaction.
 pub fn compact_behind(table: &Table, options: &CompactOptions) -> Result<Compacted> {
     table.made()?.map_or_else(|| compact(table, options), |made| compact_from(made, options))
 }
@@ -341,7 +341,7 @@ fn in_types(batch: &RecordBatch, schema: &Schema) -> Result<RecordBatch> {
 /// Takes the files of groups out, and the new ones in.
 struct Rewrite {
     groups: Vec<Group>,
-    /// Whether rows are in the order of the old files.
+    /// True if rows are in the order of the old files.
     in_order: bool,
     parameters: Vec<(&'static str, String)>,
     /// New files that are not added: those of groups that were given up, and those without a row left.

@@ -1,4 +1,4 @@
-//! What has become of a table, version by version.
+//! The history of a table, version by version.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,7 +19,7 @@ pub struct HistoryEntry {
     /// When it was made, in milliseconds since 1970: by the entry where the table keeps times in it, else by the store. It
     /// is what a timestamp in place of a version is held against.
     pub timestamp: i64,
-    /// What made it, such as `WRITE` or `MERGE`, where the writer says so.
+    /// The operation of the version, such as `WRITE` or `MERGE`, where the writer says so.
     pub operation: Option<String>,
     /// How.
     pub parameters: BTreeMap<String, String>,

@@ -19,7 +19,7 @@ use crate::snapshot::files::TableFile;
 use crate::write::check_row_tracking;
 use crate::{Snapshot, Table, VersionSpec, deletion_vector};
 
-/// What was restored.
+/// The outcome of a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
     /// The version that was made; `None`: the table is as it was then.

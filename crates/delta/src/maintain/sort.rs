@@ -17,13 +17,13 @@ use crate::spill::{self, Spill};
 const BATCH_ROWS: usize = 8192;
 /// Runs that are read side by side at most: then they become one.
 const RUNS_AT_MOST: usize = 64;
-/// The same of large rows at least: fewer would be written again too often.
+/// The least number of runs of large rows that are merged together: fewer would be written again too often.
 const LEAST_RUNS_AT_ONCE: usize = 4;
 /// Rows of a batch that is merged at least, unless they are large.
 const LEAST_MERGED_ROWS: usize = 64;
 /// Batches that rows of one are taken from at most: each takes memory of its own.
 const BATCHES_AT_MOST: usize = 1024;
-/// What a row takes beside its values and its key while it is sorted: its number.
+/// Bytes of a row next to its values and its key while it is sorted: its number.
 const BYTES_PER_ROW: u64 = 8;
 
 /// Takes rows with their keys and gives them back in the order of the keys; equal ones in the order that they came in.

@@ -48,7 +48,7 @@ pub struct VacuumOptions {
     pub dry_run: bool,
 }
 
-/// What a vacuum has removed, or would.
+/// The files that a vacuum has removed, or would.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vacuumed {
     /// The version whose files stayed.
@@ -61,7 +61,7 @@ pub struct Vacuumed {
     pub kept: u64,
 }
 
-/// Where the table does not say how long removed files stay.
+/// The retention of a table that does not say how long removed files stay.
 const RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Folders and files whose names begin with these are not the table's data.
 const HIDDEN: [char; 2] = ['_', '.'];
@@ -109,7 +109,7 @@ fn retention(snapshot: &Snapshot, options: &VacuumOptions) -> Result<Duration> {
     Ok(retain)
 }
 
-/// What is there: the files below the table's folder that may go.
+/// Lists the files below the table's folder that may go.
 pub(crate) fn found(snapshot: &Snapshot) -> Result<Vec<ObjectInfo>> {
     let table = snapshot.table();
     let root = table.root();
@@ -166,7 +166,7 @@ pub(crate) fn of_version(snapshot: &Snapshot) -> Result<HashSet<Path>> {
     Ok(paths)
 }
 
-/// Where a file of an entry of the log is, and its vector.
+/// The paths of a file of an entry of the log, and of its vector.
 fn places(table: &Table, file: &FileAction) -> Result<Vec<Path>> {
     let mut places = table.own_paths(&file.path)?;
     if let Some(name) = &file.deletion_vector {

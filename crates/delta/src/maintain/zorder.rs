@@ -30,9 +30,9 @@ pub(crate) struct Curve {
 
 /// Looks at values to find the ranges of a [`Curve`].
 pub(crate) struct Sample {
-    /// Of each column, as bytes.
+    /// The values of each column, as bytes.
     values: Vec<Vec<Vec<u8>>>,
-    /// One value in so many is taken.
+    /// The stride of the sample: one value in so many is taken.
     one_in: usize,
     seen: usize,
 }
@@ -98,7 +98,7 @@ fn encoded(columns: &[ArrayRef], types: &[DataType]) -> Result<BinaryArray> {
 }
 
 impl Sample {
-    /// Of a table that has about so many rows.
+    /// Makes the order of a table that has about so many rows.
     pub fn new(columns: &SortColumns, rows: u64) -> Self {
         let one_in = usize::try_from(rows / SAMPLES as u64).unwrap_or(usize::MAX).max(1);
         Self { values: vec![Vec::new(); columns.names.len()], one_in, seen: 0 }

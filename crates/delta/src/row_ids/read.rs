@@ -92,7 +92,7 @@ pub(crate) fn read_files(
 /// The rows of one file.
 struct FileRows {
     name: String,
-    /// Those that are deleted.
+    /// The rows that are deleted.
     hidden: RoaringTreemap,
     schema: SchemaRef,
     condition: Option<Arc<Condition>>,
@@ -126,7 +126,7 @@ struct Condition {
     added: Vec<String>,
     /// The columns of the filter.
     filtered: Vec<String>,
-    /// Where the filter's columns are among those that are read.
+    /// The positions of the filter's columns among those that are read.
     places: Vec<usize>,
 }
 

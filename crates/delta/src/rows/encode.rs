@@ -34,16 +34,16 @@ pub(crate) struct Packing {
     null_bytes: usize,
     /// Bytes of a row in front of its texts.
     fixed_bytes: usize,
-    /// One for each thread: new memory is cleared under the pool's lock.
+    /// The pools, one for each thread: new memory is cleared under the pool's lock.
     pools: Vec<Arc<Pool>>,
-    /// Whether more rows are packed when others are gone.
+    /// True if more rows are packed when others are gone.
     recycles: bool,
 }
 
 #[derive(Debug)]
 struct PackedColumn {
     number: usize,
-    /// Where a row has its value, or the length of its text.
+    /// The offset of a row's value, or the length of its text.
     at: usize,
     kind: Kind,
 }
@@ -52,15 +52,15 @@ struct PackedColumn {
 #[derive(Debug)]
 pub(crate) struct PackedRows {
     bytes: Block,
-    /// Where each row begins, and the last one ends.
+    /// The start of each row, and the end of the last.
     starts: Vec<u32>,
     /// The place of each row among them as they came.
     origins: Vec<u16>,
-    /// Whether a column has a null, by the numbers of packed columns.
+    /// True if a column has a null, by the numbers of packed columns.
     has_nulls: Vec<bool>,
     /// The columns that stay.
     others: RecordBatch,
-    /// What all but the columns that stay takes.
+    /// The memory of all columns but those that stay.
     memory_bytes: usize,
     /// The most that one of them takes, packed.
     largest_bytes: usize,

@@ -29,7 +29,7 @@ pub(crate) struct SortedRows {
     pub order: Option<Vec<u32>>,
 }
 
-/// What sorting needs beside each row and its key, in bytes: the row, and the sorted key.
+/// Bytes that sorting needs next to each row and its key: the row, and the sorted key.
 pub(crate) const SORTING_BYTES_PER_ROW: usize = 4 + 16;
 
 impl KeyedRows {
@@ -58,7 +58,7 @@ impl KeyedRows {
         self.rows.push_packed(batch, &mut self.keys)
     }
 
-    /// Whether rows did not come in the order of their keys.
+    /// Returns true if rows did not come in the order of their keys.
     pub fn is_packed(&self) -> bool {
         self.rows.is_packed()
     }
@@ -96,7 +96,7 @@ impl KeyedRows {
         self.rows.bytes() + self.keys.memory_bytes() + rows * SORTING_BYTES_PER_ROW + KeySet::lookup_bytes(rows)
     }
 
-    /// Whether no more should be pushed: the rows take `limit_bytes`, or are as many as can be counted.
+    /// Returns true if no more should be pushed: the rows take `limit_bytes`, or are as many as can be counted.
     pub fn is_full(&self, limit_bytes: usize) -> bool {
         self.memory_bytes() >= limit_bytes || self.rows.len() >= (u32::MAX / 2) as usize
     }

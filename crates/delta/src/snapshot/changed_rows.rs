@@ -18,7 +18,7 @@ use crate::deletion_vector;
 pub(crate) enum ChangedRows {
     /// All that its vector does not hide.
     Visible,
-    /// Those that the first vector hides and the second one does not.
+    /// The rows that the first vector hides and the second one does not.
     Between(Option<DeletionVectorDescriptor>, Option<DeletionVectorDescriptor>),
 }
 
@@ -34,9 +34,9 @@ pub(crate) fn inputs(
 
 /// The vectors that tell which rows of files have changed.
 struct Vectors {
-    /// What the vectors of files hide, of which all else is read.
+    /// The rows that the vectors of files hide, of which all else is read.
     hidden: Vec<Option<Arc<DeletedRows>>>,
-    /// Of files whose vector has changed: how many rows they have.
+    /// The number of rows of files whose vector has changed.
     counts: HashMap<usize, u64>,
     /// The vectors of which one is taken from another.
     compared: HashMap<String, RoaringTreemap>,
@@ -92,7 +92,7 @@ impl Vectors {
     }
 }
 
-/// What tells a vector from others of the table.
+/// The name of a vector among those of the table.
 fn name_of(vector: &DeletionVectorDescriptor) -> String {
     format!("{} {} {:?}", vector.storage_type, vector.path_or_inline_dv, vector.offset)
 }

@@ -23,7 +23,7 @@ pub(crate) struct TableColumns {
     pub schema: Arc<TableSchema>,
     /// The columns as the table's schema has them: with plain texts where batches have views.
     logical: Schema,
-    /// The same tree with the names that files and statistics have.
+    /// The tree with the names that files and statistics have.
     stored: Schema,
     find_by: FindBy,
 }

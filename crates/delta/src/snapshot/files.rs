@@ -27,7 +27,7 @@ pub(crate) struct TableFiles {
 pub(crate) struct TableFile {
     /// As the log names it: relative to the table or absolute, and encoded as a URI.
     pub path: String,
-    /// Where it is.
+    /// The location of the file.
     pub object: Object,
     /// Its size, as the log says.
     pub size_bytes: u64,

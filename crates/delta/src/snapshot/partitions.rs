@@ -27,7 +27,7 @@ struct Column {
 }
 
 impl Partitions {
-    /// Those of a version; `last` and `columns` are what the last one has, for the kernel and for readers.
+    /// Makes the partitions of a version; `last` and `columns` are what the last one has, for the kernel and for readers.
     pub fn new(version: &SnapshotRef, last: &StructType, columns: &Schema) -> Result<Self> {
         let names = version.table_configuration().logical_partition_columns();
         Self::of_columns(&version.schema(), names, last, columns)

@@ -17,7 +17,7 @@ pub(crate) fn count(snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<u64
     count_of(files, snapshot.table_schema(), snapshot.table().job()).map_err(|error| snapshot.broken(error))
 }
 
-/// The same of any files with these columns.
+/// Counts the rows of any files with these columns.
 pub(crate) fn count_of(files: &[&TableFile], columns: &Arc<TableSchema>, job: &Job) -> Result<Vec<u64>> {
     let mut counts: Vec<u64> = files.iter().map(|file| file.rows.unwrap_or(0)).collect();
     let unknown: Vec<usize> = (0..files.len()).filter(|number| files[*number].rows.is_none()).collect();

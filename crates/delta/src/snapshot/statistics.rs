@@ -1,4 +1,4 @@
-//! What the log says of the values in a file.
+//! The log's statistics of the values in a file.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Int64Type};
@@ -68,7 +68,7 @@ impl ColumnStatistics for FileStatistics<'_> {
     }
 }
 
-/// Whether both types have the same values; layouts of text may differ.
+/// Returns true if both types have the same values; layouts of text may differ.
 fn is_same(log: &DataType, column: &DataType) -> bool {
     match (log, column) {
         (DataType::Utf8, DataType::Utf8View) | (DataType::Binary, DataType::BinaryView) => true,

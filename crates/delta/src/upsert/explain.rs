@@ -1,4 +1,4 @@
-//! What an upsert is going to do, as far as is known without reading keys of the table.
+//! The plan of an upsert, as far as it is known without reading keys of the table.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -33,7 +33,7 @@ pub struct UpsertPlan {
     pub requests: u64,
     /// Files that get a new deletion vector, at most. All vectors are one file.
     pub vectors_at_most: u64,
-    /// Of a table without deletion vectors: files that are written anew without the rows that are replaced, at most.
+    /// The most files that are rewritten without the rows that are replaced, in a table without deletion vectors.
     pub rewrites_at_most: u64,
     /// Bytes of these files, which are read, and written again without these rows.
     pub rewritten_bytes_at_most: u64,

@@ -19,7 +19,7 @@ use crate::spill::{self, RunReader, Spill};
 const BATCH_ROWS: usize = 8192;
 /// Runs that are read side by side at least and at most: more become one.
 const RUNS_AT_ONCE: RangeInclusive<usize> = 4..=256;
-/// What reading a run takes beside its rows, in bytes: its buffer and its messages, and what describes each column.
+/// Bytes that reading a run takes next to its rows: its buffer and its messages, and the description of each column.
 const RUN_BYTES: usize = 16 << 10;
 const COLUMN_BYTES: usize = 2 << 10;
 /// Rows of several runs that are taken in as one piece, where each run has few of them: a piece takes memory of its own.
@@ -113,7 +113,7 @@ impl ExternalSort {
         Ok(())
     }
 
-    /// Where the last runs begin that are of one level, if they are as many as are read side by side.
+    /// The first of the last runs of one level, if they are as many as are merged together.
     fn full_level(&self) -> Option<usize> {
         let level = self.places.last()?.level;
         let count = self.places.iter().rev().take_while(|place| place.level == level).count();

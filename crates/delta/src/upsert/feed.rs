@@ -20,11 +20,11 @@ use crate::write::{DataFiles, Published, Target};
 pub(crate) struct ChangeFiles {
     files: DataFiles,
     schema: SchemaRef,
-    /// Whether any row was replaced. Where all are new, readers learn that by the data files.
+    /// True if any row was replaced. Where all are new, readers learn that by the data files.
     has_updates: bool,
 }
 
-/// What became of a row.
+/// The change of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     Insert,

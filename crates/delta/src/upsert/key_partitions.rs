@@ -27,9 +27,9 @@ use crate::write::Fit;
 /// The rows of a source by the windows of their keys. They can be gone through more than once.
 #[derive(Debug)]
 pub(crate) enum Windows {
-    /// One window.
+    /// A window in memory.
     Memory(Chunk),
-    /// One or more.
+    /// One window or more on disk.
     Disk(ExternalSort),
 }
 
@@ -152,7 +152,7 @@ fn piece_rows(batch: &RecordBatch, threads: usize, memory_bytes: usize) -> usize
 }
 
 impl Windows {
-    /// Whether there is no row.
+    /// Returns true if there is no row.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Memory(chunk) if chunk.rows() == 0)
     }
@@ -173,7 +173,7 @@ impl Windows {
         }
     }
 
-    /// The same keys, without the rows where these are in memory.
+    /// Keeps the keys, without the rows where these are in memory.
     pub fn keys_alone(&self) -> Self {
         match self {
             Self::Memory(chunk) => Self::Memory(chunk.keys_alone()),
@@ -222,7 +222,7 @@ pub(crate) struct KeyProbe<'a> {
 /// A row of a file that has a key: the number of the row, and of the key.
 pub(crate) type Match = (u64, u32);
 
-/// What is known of the keys of some rows.
+/// The known keys of some rows.
 pub(crate) enum KnownKeys {
     /// They have none.
     None,

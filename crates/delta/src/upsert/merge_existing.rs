@@ -175,9 +175,9 @@ struct Old {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
     first_key: usize,
-    /// Where the row of a key is: the batch, counted from 1, and the row in it.
+    /// The place of a key's row: the batch, counted from 1, and the row in it.
     places: Vec<(u32, u32)>,
-    /// Where further rows of keys are that the table has more than once.
+    /// The places of further rows of keys that the table has more than once.
     repeated: Vec<(u32, u32)>,
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of a column's value when a row with the same key comes.
+//! The effect of a row with the same key on a column's value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -67,12 +67,12 @@ impl fmt::Display for MergeOperator {
 }
 
 impl MergeOperator {
-    /// Whether the result depends on the old value.
+    /// Returns true if the result depends on the old value.
     pub fn needs_old(&self) -> bool {
         *self != Self::Last
     }
 
-    /// Whether it can be applied to values of this type.
+    /// Returns true if it can be applied to values of this type.
     fn takes(&self, data_type: &DataType) -> bool {
         match self {
             Self::Last | Self::LastNotNull => true,
@@ -190,7 +190,7 @@ impl MergeOperators {
         self.by_column.get(column).unwrap_or(&MergeOperator::Last)
     }
 
-    /// Whether any column's result depends on older rows.
+    /// Returns true if any column's result depends on older rows.
     pub fn combine_rows(&self) -> bool {
         self.by_column.values().any(MergeOperator::needs_old)
     }

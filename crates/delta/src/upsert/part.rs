@@ -27,7 +27,7 @@ use crate::snapshot::statistics::FileStatistics;
 use crate::write::{AddedFile, PendingFile, Published, check_memory, hand_over, published};
 use crate::{AppTransaction, CommitFence, Snapshot, Table, VersionSpec, has_transaction};
 
-/// What a process has done of an upsert. Its files are visible in the table's folder, and no part of the table yet.
+/// The work of a process for an upsert. Its files are visible in the table's folder, and no part of the table yet.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct UpsertPart {
     /// The rows that it writes.
@@ -45,7 +45,7 @@ pub enum PartKeys {
     Unknown,
 }
 
-/// Whether an upsert of rows of this schema can be done in parts: what it writes depends on no row of the table, and the
+/// Returns true if an upsert of rows of this schema can be done in parts: what it writes depends on no row of the table, and the
 /// table's schema stays as it is.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What the rows of a source are to a table.
+//! The mapping of a source's rows to a table.
 
 use std::sync::Arc;
 
@@ -112,7 +112,7 @@ impl RowMapping {
         fit(source, self.written.fields().iter().filter(is_key), &self.partitions)
     }
 
-    /// Whether rows with the same key become one that is neither of them.
+    /// Returns true if rows with the same key become one that is neither of them.
     pub fn combines_own(&self) -> bool {
         self.own.combine_rows()
     }
@@ -132,7 +132,7 @@ impl RowMapping {
     }
 }
 
-/// What rows and keys may take.
+/// The memory for rows and keys.
 pub(super) fn memory_bytes(options: &UpsertOptions) -> usize {
     let buffers = BUFFER_BYTES.min(options.memory_bytes / 2);
     usize::try_from(options.memory_bytes - buffers).unwrap_or(usize::MAX)

@@ -12,7 +12,7 @@ use super::operator::MergeOperators;
 use crate::key::{KeyColumns, KeySet, Keys};
 use crate::rows::{KeyedRows, OrderedRows, PackedBatch, Packing, Rows, SortedRows};
 
-/// What becomes of rows of one source that have the same key.
+/// The treatment of rows of one source that have the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnDuplicate {
     /// The last one counts. Where a column has an operator, the rows are merged by it in their order.
@@ -104,7 +104,7 @@ impl ChunkBuilder {
         }
     }
 
-    /// Whether rows did not come in the order of their keys.
+    /// Returns true if rows did not come in the order of their keys.
     pub fn is_packed(&self) -> bool {
         self.rows.is_packed()
     }
@@ -119,7 +119,7 @@ impl ChunkBuilder {
         self.rows.make_room(limit_bytes);
     }
 
-    /// Whether no more should be pushed: the rows take `limit_bytes`, or are as many as can be counted.
+    /// Returns true if no more should be pushed: the rows take `limit_bytes`, or are as many as can be counted.
     pub fn is_full(&self, limit_bytes: usize) -> bool {
         self.rows.is_full(limit_bytes)
     }
@@ -169,7 +169,7 @@ impl ChunkBuilder {
     }
 }
 
-/// Of rows in order, the last one of each key.
+/// Keeps the last row of each key among rows in order.
 pub(super) fn kept_rows(rows: usize, repeated: &[Range<usize>]) -> Vec<u32> {
     let mut kept = Vec::with_capacity(rows);
     let mut next = 0;
@@ -182,7 +182,7 @@ pub(super) fn kept_rows(rows: usize, repeated: &[Range<usize>]) -> Vec<u32> {
     kept
 }
 
-/// One row for each range of rows with the same key.
+/// Makes a row for each range of rows with the same key.
 fn merged_rows(
     schema: &SchemaRef,
     rows: &Rows,
@@ -234,7 +234,7 @@ impl Chunk {
         Self { rows: OrderedRows::none(schema), keys: Arc::new(keys), row_bytes: 0 }
     }
 
-    /// The same keys, without their rows.
+    /// Keeps the keys, without their rows.
     pub fn keys_alone(&self) -> Self {
         let rows = OrderedRows::none(Arc::clone(self.rows.schema()));
         Self { rows, keys: Arc::clone(&self.keys), row_bytes: 0 }

@@ -11,7 +11,7 @@ use lakerace_io::{Error, Result};
 pub struct SourceRows {
     schema: SchemaRef,
     kind: Kind,
-    /// Where they are from, for errors of rows.
+    /// The source of the rows, for errors.
     place: Option<String>,
 }
 
@@ -25,7 +25,7 @@ enum Kind {
 pub(crate) struct Again {
     /// How many there are.
     pub rows: u64,
-    /// What reading all columns takes, about.
+    /// The approximate bytes of reading all columns.
     pub bytes: u64,
     read: Box<Read>,
 }
@@ -60,13 +60,13 @@ impl SourceRows {
         Self { schema, kind: Kind::Again(Again { rows, bytes, read: Box::new(read) }), place: None }
     }
 
-    /// The same rows, of which errors say that they are from there: a file, folder or URL.
+    /// Names the source of the rows in errors: a file, folder or URL.
     #[must_use]
     pub fn named(self, place: impl Into<String>) -> Self {
         Self { place: Some(place.into()), ..self }
     }
 
-    /// Where they are from, if that is known.
+    /// The source of the rows, if that is known.
     pub(crate) fn place(&self) -> Option<&str> {
         self.place.as_deref()
     }
@@ -84,7 +84,7 @@ impl SourceRows {
         }
     }
 
-    /// The same rows with these columns alone, where reading fewer costs less and all of them are there.
+    /// Restricts the rows to these columns, where reading fewer costs less and all of them exist.
     pub(crate) fn only(self, names: &[String]) -> Self {
         let numbers = names.iter().map(|name| self.schema.index_of(name));
         let schema = numbers.collect::<Result<Vec<_>, _>>().and_then(|numbers| self.schema.project(&numbers));

@@ -21,7 +21,7 @@ pub enum Subject {
     File,
     /// A deletion vector.
     Vector,
-    /// What the log says of the values in a file.
+    /// The log's statistics of the values in a file.
     Statistics,
     /// A key in several rows.
     Key,
@@ -49,7 +49,7 @@ impl Serialize for Subject {
     }
 }
 
-/// One damage.
+/// A damage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The damaged part.
@@ -77,7 +77,7 @@ impl Finding {
         Self { subject, place, problem: problem.into(), advice: advice.into(), repaired: None, fix: None }
     }
 
-    /// One that can be repaired.
+    /// Makes a finding that can be repaired.
     pub(super) fn fixable(subject: Subject, place: String, problem: impl Into<String>, fix: Fix) -> Self {
         Self { fix: Some(fix), ..Self::new(subject, place, problem, repair_advice()) }
     }

@@ -58,9 +58,9 @@ struct Replay<'a> {
     copies: HashMap<String, Vec<ObjectInfo>>,
     check: LogCheck,
     hypotheses: Vec<Hypothesis>,
-    /// Whether the commit of an empty last entry is to be given up.
+    /// True if the commit of an empty last entry is to be given up.
     drops_empty_entry: bool,
-    /// Whether `_last_checkpoint` is evidence against that, and stays.
+    /// True if `_last_checkpoint` is evidence against that, and stays.
     keeps_hint: bool,
 }
 

@@ -71,8 +71,8 @@ impl EntryCopy {
     }
 }
 
-/// Whether bytes have the checksums of Hadoop's file for them. Format: `crc\0`, the bytes of a block as a big-endian 32-bit number, and
-/// a CRC-32 of each block.
+/// Returns true if bytes have the checksums of Hadoop's file for them. Format: `crc\0`, the bytes of a block as a big-endian 32-bit number,
+/// and a CRC-32 of each block.
 pub(super) fn matches_checksums(bytes: &[u8], checksums: &[u8]) -> bool {
     let number = |bytes: &[u8]| bytes.try_into().map(u32::from_be_bytes).ok();
     let Some(rest) = checksums.strip_prefix(MAGIC) else { return false };

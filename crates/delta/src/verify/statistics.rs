@@ -1,4 +1,4 @@
-//! What the log says of the values in files, against the values.
+//! Checks the log's statistics against the values of files.
 
 use arrow::array::{Array, ArrayRef, AsArray, Scalar, make_array};
 use arrow::buffer::NullBuffer;

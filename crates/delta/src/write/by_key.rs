@@ -27,13 +27,13 @@ pub(super) struct ByKey {
     schema: SchemaRef,
     threads: usize,
     limit_bytes: usize,
-    /// Those that wait.
+    /// The rows that wait.
     rows: KeyedRows,
     /// The largest key of the rows that were written last; none at first.
     last: Keys,
 }
 
-/// What comes out of it.
+/// The result of sorting by key.
 pub(super) enum InOrder {
     Rows(RecordBatch),
     /// The next rows are in an order of their own.

@@ -26,7 +26,7 @@ pub(crate) use fields::wider;
 
 use fields::Evolving;
 
-/// What a write may change of a table's schema.
+/// The changes of a table's schema that a write may make.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Evolve {
     /// Columns that the table lacks become its own; rows of before have nulls there.
@@ -40,7 +40,7 @@ pub struct Evolve {
 pub(crate) struct Evolved {
     /// The columns that files get.
     pub columns: Arc<TableColumns>,
-    /// What changes of the table.
+    /// The changes of the table.
     pub changes: Changes,
     /// The columns that are new, by their stored names, and that have values to compare.
     new_columns: Vec<String>,

@@ -29,9 +29,9 @@ pub(super) struct DoneFile {
 
 /// Makes files visible. They are not the table's yet: dropped, it removes them again.
 pub(super) struct FilePublisher {
-    /// Those of this machine.
+    /// The finished files of this machine.
     waiting: Vec<DoneFile>,
-    /// Those of a store, the oldest first.
+    /// The uploads to a store, the oldest first.
     under_way: VecDeque<UnderWay>,
     /// Bytes of all files under way that the store does not have yet. What it has, it may take its time to make an object of.
     unsent: Arc<WeightedSemaphore>,

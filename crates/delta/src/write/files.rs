@@ -53,7 +53,7 @@ pub(crate) struct DataFiles {
     known: HashMap<OwnedRow, usize>,
     contexts: Vec<Arc<BoundWriteContext>>,
     finishing: FilePublisher,
-    /// What is on its way to a store, of all files.
+    /// The bytes on their way to a store, of all files.
     in_flight: InFlight,
     options: WriteOptions,
     cut: FileCut,
@@ -314,13 +314,13 @@ impl DataFiles {
     }
 }
 
-/// Whether a value is an empty text, whose text in the log is that of null.
+/// Returns true if a value is an empty text, whose text in the log is that of null.
 fn is_empty_text(value: &Scalar) -> bool {
     matches!(value, Scalar::String(text) if text.is_empty())
         || matches!(value, Scalar::Binary(bytes) if bytes.is_empty())
 }
 
-/// Whether a date or time is of a year beyond four digits, whose text has a sign: readers of the log know none.
+/// Returns true if a date or time is of a year beyond four digits, whose text has a sign: readers of the log know none.
 fn has_sign_of_year(value: &Scalar, text: &str) -> bool {
     matches!(value, Scalar::Date(_) | Scalar::Timestamp(_) | Scalar::TimestampNtz(_)) && text.starts_with(['-', '+'])
 }
@@ -338,7 +338,7 @@ impl Partitions {
     }
 }
 
-/// What the kernel says of a value that can't divide files: the rows are at fault, and not the log.
+/// The kernel's error about a value that can't divide files: the rows are at fault, and not the log.
 fn not_a_path(error: &Error) -> Error {
     Error::unsupported(format!("a value that Delta has no text for: {}", error.message()))
         .advice("leave the row out, or write to a table that is partitioned by another column")

@@ -30,13 +30,13 @@ pub(crate) struct Fit {
 
 struct Column {
     target: Target,
-    /// Where it is in the batches; `None`: it is null.
+    /// The position in the batches; `None`: it is null.
     source: Option<usize>,
     /// The type of the table that the batches' type is read as.
     plain: DataType,
     /// The type that files get.
     stored: DataType,
-    /// Whether an empty text is an error.
+    /// True if an empty text is an error.
     refuses_empty: bool,
 }
 
@@ -49,7 +49,7 @@ impl Fit {
         Self::of(targets.iter().map(column).collect::<Result<Vec<_>>>()?)
     }
 
-    /// Like [`Self::new`], with the very types of the table: text has its own layout nowhere. The rows may take the place
+    /// Fits like [`Self::new`], with the very types of the table: text has its own layout nowhere. The rows may take the place
     /// of others, so a struct that lacks a field of the table's is an error.
     pub fn exact(source: &Schema, targets: &[Target]) -> Result<Self> {
         refuse_duplicates(source.fields())?;

@@ -1,4 +1,4 @@
-//! What files under way may take of a limit of memory.
+//! The share of a limit of memory for files under way.
 
 use lakerace_format::WriteOptions;
 use lakerace_io::option::MEMORY_LIMIT;
@@ -34,7 +34,7 @@ pub(crate) fn within_memory(options: &WriteOptions, memory_bytes: u64, columns: 
     WriteOptions { row_group_bytes: Some(row_group_bytes), ..options.clone() }
 }
 
-/// The same with row groups of a quarter of the memory at most: for rows that are written as they come, one after the other.
+/// Limits row groups to a quarter of the memory: for rows that are written as they come, one after the other.
 pub(crate) fn streamed_within_memory(options: &WriteOptions, memory_bytes: u64, columns: usize) -> WriteOptions {
     let most = (memory_bytes / 4).max(least_bytes(columns));
     WriteOptions { row_group_bytes: Some(options.row_group_bytes.unwrap_or(most).min(most)), ..options.clone() }

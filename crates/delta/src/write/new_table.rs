@@ -1,4 +1,4 @@
-//! What a new table may look like: the names of its columns, and those that divide its files.
+//! Rules for a new table: the names of its columns, and those that divide its files.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::properties::COLUMN_MAPPING;
 /// Characters that no column has in a table whose files have the same names. Source: Delta's Parquet files.
 const FORBIDDEN: [char; 10] = [' ', ',', ';', '{', '}', '(', ')', '\n', '\t', '='];
 
-/// Whether columns have other names in files, so that their own may have any characters.
+/// Returns true if columns have other names in files, so that their own may have any characters.
 pub(crate) fn maps_columns(properties: &BTreeMap<String, String>) -> bool {
     properties.get(COLUMN_MAPPING).is_some_and(|mode| mode != "none")
 }

@@ -78,7 +78,7 @@ impl PendingFile {
 /// Writes files for a version of a table that exists. Dropped before [`Self::finish`], it leaves none behind.
 pub struct FileWriter {
     files: DataFiles,
-    /// Where the table has a key.
+    /// The files by key, where the table has a key.
     by_key: Option<ByKey>,
 }
 
@@ -200,13 +200,13 @@ fn commit<S: CommitAction>(
     }
 }
 
-/// What the log is to count of a transaction, from a version on that does not have it.
+/// Makes the count of a transaction for the log, from a version on that does not have it.
 pub(crate) fn counts(snapshot: &Snapshot, transaction: &AppTransaction) -> Result<LoadRows> {
     let before = LoadRows::counted(snapshot, &transaction.name)?;
     Ok(LoadRows { name: transaction.name.clone(), before, after: transaction.number })
 }
 
-/// Whether a table has a transaction, or a later one, already.
+/// Returns true if a table has a transaction, or a later one, already.
 pub fn has_transaction(table: &Table, transaction: &AppTransaction) -> Result<bool> {
     let counted = LoadRows::counted(&table.snapshot(None)?, &transaction.name)?;
     Ok(counted.is_some_and(|counted| counted >= transaction.number))

@@ -26,7 +26,7 @@ pub(crate) struct Published {
     files: Vec<AddedFile>,
     objects: Vec<Object>,
     written: Written,
-    /// Those of this machine that were made for them.
+    /// The folders of this machine that were made for the files.
     folders: BTreeSet<PathBuf>,
     /// They are the table's, or may be.
     keep: bool,
@@ -121,7 +121,7 @@ impl Drop for Published {
     }
 }
 
-/// What can't be removed now is no part of the table and is left to its next vacuum.
+/// Removes objects. Those that can't be removed now are no part of the table and are left to its next vacuum.
 fn remove(objects: Vec<Object>) {
     let Some(store) = objects.first().map(|object| object.store.clone()) else { return };
     store.delete_best_effort(objects.into_iter().map(|object| object.path).collect());

@@ -1,4 +1,4 @@
-//! What files that other processes wrote replace: nothing, the whole table, or the rows of some partitions.
+//! The rows that the files of other processes replace: nothing, the whole table, or the rows of some partitions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,13 +19,13 @@ use crate::kernel::error::from_kernel;
 pub enum Replaced {
     /// None: the files are added.
     Nothing,
-    /// Those of the partitions that the files belong to. Of a table without partitions, all of them.
+    /// The rows of the partitions that the files belong to. Of a table without partitions, all of them.
     Partitions,
-    /// Those of the partitions for which a filter of partition columns is true, to which the files have to belong.
+    /// The rows of the partitions for which a filter of partition columns is true, to which the files have to belong.
     Where {
         /// The filter.
         filter: Expr,
-        /// The same as SQL, for the log.
+        /// The filter as SQL, for the log.
         text: String,
     },
     /// All of them.

@@ -108,7 +108,7 @@ impl PartitionCondition {
         Ok(Self { predicate, columns })
     }
 
-    /// Whether it is true of a partition with these values.
+    /// Returns true if it is true of a partition with these values.
     fn holds(&self, values: &Constants) -> Result<bool> {
         let missing = || Error::internal("a partition without a value of its column");
         let array = |name: &String| values.array(name, 1)?.ok_or_else(missing);

@@ -32,7 +32,7 @@ pub(super) struct Statistics {
     rows: i64,
 }
 
-/// What is known of a column.
+/// The known statistics of a column.
 struct Column {
     name: String,
     nulls: i64,
@@ -40,7 +40,7 @@ struct Column {
 }
 
 enum Values {
-    /// Of each of some batches the least and the largest value.
+    /// The least and the largest value of each of some batches.
     Leaf(Vec<ArrayRef>),
     Struct(Vec<Column>),
 }
@@ -148,7 +148,7 @@ fn joined(kept: &[ArrayRef]) -> Result<Option<ArrayRef>> {
     }
 }
 
-/// The same fields, with nulls wherever a struct may have them.
+/// Makes the fields nullable wherever a struct may have nulls.
 fn nullable(fields: &Fields) -> Fields {
     let field = |field: &FieldRef| {
         let field = Field::clone(field).with_nullable(true);

@@ -10,7 +10,7 @@ use lakerace_format::suggestions::column_not_found;
 use lakerace_io::option::EVOLVE;
 use lakerace_io::{Error, Result};
 
-/// What a field that the rows lack means.
+/// The meaning of a field that the rows lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MissingFields {
     /// New rows have null there.

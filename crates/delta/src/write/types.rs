@@ -27,7 +27,7 @@ fn table_field(field: &Field, known: Option<&Fields>) -> Result<FieldRef> {
     Ok(Arc::new(Field::new(field.name(), data_type, true).with_metadata(metadata)))
 }
 
-/// What a new table keeps of its columns' metadata: comments, and the type `CHAR(n)` or `VARCHAR(n)` that Spark knows a text by.
+/// The metadata of columns that a new table keeps: comments, and the type `CHAR(n)` or `VARCHAR(n)` that Spark knows a text by.
 const DESCRIBING: [&str; 2] = ["comment", "__CHAR_VARCHAR_TYPE_STRING"];
 
 /// The type of a table that holds all values of this one. `known` is the type of a column that is there: it is that of nulls alone.

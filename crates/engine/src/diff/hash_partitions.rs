@@ -35,7 +35,7 @@ pub(super) struct HashPartitions {
 /// that shares its half with another one is found to be the same.
 pub(super) type KeySet = Option<Vec<u64>>;
 
-/// Whether a key is one of a set, or may be.
+/// Returns true if a key is one of a set, or may be.
 pub(super) fn may_have(set: &KeySet, key: u128) -> bool {
     set.as_ref().is_none_or(|keys| keys.binary_search(&short(key)).is_ok())
 }

@@ -102,7 +102,7 @@ pub fn with_parameters(text: &str, parameters: &[FilterParameter]) -> Result<Str
     Ok(whole)
 }
 
-/// Whether a value of SQL is a place for a parameter.
+/// Returns true if a value of SQL is a place for a parameter.
 pub(super) fn is_place(value: &Value) -> bool {
     matches!(value, Value::Placeholder(_))
 }

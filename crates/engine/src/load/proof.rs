@@ -17,13 +17,13 @@ use crate::load::samples::Samples;
 use crate::target::Target;
 use crate::{CopyOptions, ReadOptions, Scan, WriteMode};
 
-/// What a load sends, and what the target has of it in the end.
+/// The sum of a load's rows, and the target's at the end.
 pub(super) struct Proof {
     target: String,
     read: ReadOptions,
     /// The names of the key's columns.
     key: Vec<String>,
-    /// What the target had before. Rows that are found by their key need none, and a target that the load makes has none.
+    /// The target's sum before. Rows that are found by their key need none, and a target that the load makes has none.
     before: Checksum,
     mode: WriteMode,
     /// An earlier run may have rejected rows, which only its dead-letter file tells of.
@@ -31,7 +31,7 @@ pub(super) struct Proof {
     noted: Arc<Mutex<Noted>>,
 }
 
-/// What was sent, as the target keeps it.
+/// The sum of the rows that were sent, as the target keeps it.
 struct Noted {
     sent: Sent,
     narrowing: Option<Narrowing>,
@@ -44,13 +44,13 @@ impl Noted {
     }
 }
 
-/// What was sent.
+/// The rows that were sent.
 enum Sent {
     /// Rows that are there beside those from before: their checksum, and that of the rejected ones.
     Added { sent: Checksum, rejected: Checksum },
     /// Rows by the hash of their key: the last one of each counts. About 70 bytes a row.
     ByKey { key: Key, rows: HashMap<u128, u128> },
-    /// How often a row was sent, by its hash. Any part of them may have been there before. About 70 bytes a row.
+    /// The number of times that a row was sent, by its hash. Any of them may have existed before. About 70 bytes a row.
     Resent { rows: HashMap<u128, u64>, sent: Checksum },
 }
 
@@ -69,7 +69,7 @@ impl Sent {
         Ok(())
     }
 
-    /// What the target has of a key whose row was rejected is not known.
+    /// Notes a rejected row: the target's row of that key is not known.
     fn reject(&mut self, one: &RecordBatch) -> Result<()> {
         match self {
             Self::Added { rejected, .. } => *rejected = rejected.and(of_batch(one)?),
@@ -132,7 +132,7 @@ impl Proof {
         }
     }
 
-    /// Whether the rows that earlier runs have brought count, too: they are all that is in a target that the load makes.
+    /// Returns true if the rows that earlier runs have brought count, too: they are all that is in a target that the load makes.
     pub fn is_of_whole_source(&self) -> bool {
         matches!(self.mode, WriteMode::Error | WriteMode::Overwrite)
     }
@@ -280,7 +280,7 @@ impl Proof {
         samples.check(scan).map_err(|error| error.at(shown(&self.target)))
     }
 
-    /// What the target has is another thing.
+    /// Makes the error of a target that differs.
     fn differs(&self, how: &str) -> Error {
         let advice = match lock(&self.noted).narrowing {
             None => "another program may have written to it meanwhile; else load again".to_owned(),

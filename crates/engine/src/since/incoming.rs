@@ -113,7 +113,7 @@ impl Unload<'_> {
         Ok(Incoming { batches, seen, has_failed, types: KnownTypes { given, found }, knows_types, is_empty })
     }
 
-    /// Whether the source has the column, be it read or not.
+    /// Returns true if the source has the column, be it read or not.
     fn is_in_source(&self, scan: &Scan, read: &ReadOptions) -> Result<bool> {
         let name = &self.since.column;
         if read.columns.is_none() || scan.source_schema().column_with_name(name).is_some() {

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::options::Since;
 use crate::parse_duration;
 
-/// One value, as an array of one row.
+/// A value, as an array of one row.
 #[derive(Debug, Clone)]
 pub(super) struct Mark(ArrayRef);
 
@@ -188,7 +188,7 @@ enum Overlap {
     /// An unscaled number of the column's own type.
     Decimal(i128),
     Days(i32),
-    /// Of the column's own unit.
+    /// Units of the column.
     Units(i64),
 }
 

@@ -18,7 +18,7 @@ const PROPERTY: &str = "lakerace.since.";
 /// Attempts to keep a value while other writers change properties.
 const KEEPS: u32 = 100;
 
-/// What a table knew of an unload before a run of it.
+/// The table's state of an unload before a run of it.
 struct Before {
     kept: Kept,
     /// The text of it.
@@ -64,7 +64,7 @@ pub(super) fn copy(unload: &Unload<'_>, knows_types: bool) -> Result<Attempt> {
     Ok(Attempt::Done(written))
 }
 
-/// What the table knows of the unload.
+/// Reads the table's state of the unload.
 fn before(table: &Table, unload: &Unload<'_>) -> Result<Before> {
     let snapshot = table.exists()?.then(|| table.snapshot(None)).transpose()?;
     let fence = CommitFence::read(snapshot.as_ref(), &property(&unload.name))?;
@@ -104,7 +104,7 @@ fn upsert_options(unload: &Unload<'_>, before: &Before) -> Result<UpsertOptions>
     })
 }
 
-/// Whether another run of the unload has changed the table after what was known before.
+/// Returns true if another run of the unload has changed the table after what was known before.
 fn is_overtaken(table: &Table, unload: &Unload<'_>, before: &Before) -> Result<bool> {
     if !table.exists()? {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! What a run has begun to bring.
+//! The rows that a run has begun to bring.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) struct Begun {
 pub(super) struct Run<'a> {
     pub target: &'a LeasedTarget<'a>,
     pub to: &'a Snapshot,
-    /// What the target has noted.
+    /// The target's state.
     state: &'a State,
     begun: Begun,
     is_noted: Cell<bool>,
@@ -56,7 +56,7 @@ impl<'a> Run<'a> {
         &self.state.key
     }
 
-    /// Whether the target may have a part of the changes, by this run or by one that was stopped.
+    /// Returns true if the target may have a part of the changes, by this run or by one that was stopped.
     pub fn is_dirty(&self) -> bool {
         self.is_noted.get() || self.state.begun.is_some()
     }

@@ -18,7 +18,7 @@ use super::{Shared, Synced, shared};
 use crate::WriteMode;
 use crate::keys::Key;
 
-/// What came of the feed.
+/// The outcome of the feed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The target has the changes.
@@ -72,7 +72,7 @@ struct Part<'a> {
     to: u64,
 }
 
-/// What is learnt while rows that have come are sent.
+/// Facts that are learnt while rows are sent.
 #[derive(Default)]
 struct Seen {
     /// The last version that each key came with.
@@ -181,7 +181,7 @@ fn tells_of_no_feed(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Unsupported | ErrorKind::NotFound)
 }
 
-/// What a pass through the feed is for.
+/// The purpose of a pass through the feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pass {
     /// Keys of rows that have gone are learnt, but for those in change files.
@@ -195,7 +195,7 @@ enum Pass {
 }
 
 impl Pass {
-    /// What tells of its rows.
+    /// The origins of the pass's rows.
     fn origins(self) -> &'static [ChangeOrigin] {
         match self {
             Self::Learns => &[ChangeOrigin::Removed],

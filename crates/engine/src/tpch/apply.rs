@@ -37,12 +37,12 @@ pub struct ApplyOptions {
     pub storage: StorageOptions,
 }
 
-/// What became of a stream.
+/// The outcome of a stream.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AppliedStream {
     /// Its number, from 1.
     pub stream: u32,
-    /// What there was to do.
+    /// The work that there was.
     pub outcome: StreamOutcome,
     /// `orders` and `lineitem`, in this order.
     pub tables: [AppliedTable; 2],
@@ -50,7 +50,7 @@ pub struct AppliedStream {
     pub seconds: f64,
 }
 
-/// What there was to do for a stream.
+/// The work that there was for a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamOutcome {
@@ -62,7 +62,7 @@ pub enum StreamOutcome {
     AlreadyApplied,
 }
 
-/// What a stream did to a table. Counts are 0, and versions `None`, where it had been done before.
+/// The effect of a stream on a table. Counts are 0, and versions `None`, where it had been done before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AppliedTable {
     /// Which.
@@ -92,9 +92,9 @@ enum Change {
 /// Rows of a stream in a table.
 #[derive(Debug, Clone, Copy, Default)]
 struct Rows {
-    /// Of orders that it inserts.
+    /// The number of orders that it inserts.
     inserted: u64,
-    /// Of orders that it deletes.
+    /// The number of orders that it deletes.
     to_delete: u64,
 }
 
@@ -238,7 +238,7 @@ impl Apply<'_> {
         Ok(found)
     }
 
-    /// Whether a change is still to be made; fails where it was made in part, or to other rows.
+    /// Returns true if a change is still to be made; fails where it was made in part, or to other rows.
     fn is_pending(&self, table: Table, stream: u32, change: Change, found: Rows) -> Result<bool> {
         let expected = self.rows(table, stream, change)?;
         let (rows, before, after, verb) = match change {

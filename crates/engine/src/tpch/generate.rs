@@ -37,7 +37,7 @@ const STANDARD_OUTPUT: &str = "standard output";
 /// Memory for files, where no other bound is given.
 const MEMORY_BYTES: u64 = 1 << 30;
 
-/// What tables become.
+/// The format of generated tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TpchFormat {
     /// Files of a format.
@@ -65,7 +65,7 @@ impl FromStr for TpchFormat {
     }
 }
 
-/// Where tables go.
+/// The target of generated tables.
 pub enum TpchTarget {
     /// A folder: a path or URL.
     Folder(String),
@@ -73,7 +73,7 @@ pub enum TpchTarget {
     Stream(Box<dyn Write + Send>),
 }
 
-/// What to generate, and how.
+/// The options of a generation.
 #[derive(Debug, Clone)]
 pub struct TpchOptions {
     /// How large.
@@ -82,7 +82,7 @@ pub struct TpchOptions {
     pub tables: Vec<Table>,
     /// So many refresh streams, instead of tables.
     pub refresh: Option<u32>,
-    /// What they become.
+    /// The format of the tables.
     pub format: TpchFormat,
     /// How columns are made; `None`: the fastest way, which [`Generation::mode`] tells.
     pub mode: Option<Mode>,
@@ -107,7 +107,7 @@ pub struct TableProgress {
     times: Mutex<Option<(Instant, Instant)>>,
 }
 
-/// What became of a table, or of one kind of files of refresh streams.
+/// The outcome of a table, or of one kind of files of refresh streams.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GeneratedTable {
     /// Which: the table's name; `delete` for the keys that streams delete.
@@ -156,7 +156,7 @@ pub struct Generation {
     job: Job,
 }
 
-/// One file to be made.
+/// A file to be made.
 struct File {
     /// Its table, by its place in the list.
     table: usize,
@@ -463,7 +463,7 @@ struct Done {
     deferred: Option<Deferred>,
 }
 
-/// What the threads of a generation share.
+/// The shared state of the threads of a generation.
 struct Run<'g> {
     options: &'g TpchOptions,
     tables: &'g [TableProgress],

@@ -17,7 +17,7 @@ pub(super) enum StreamFile {
 impl StreamFile {
     pub const ALL: [Self; 3] = [Self::Orders, Self::Lines, Self::Deleted];
 
-    /// What it is called where people look.
+    /// The name for people.
     pub fn title(self) -> &'static str {
         match self {
             Self::Orders => "orders",

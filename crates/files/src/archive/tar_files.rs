@@ -60,7 +60,7 @@ fn drain(rest: &mut dyn Read, import: &mut Import<'_>) -> Result<()> {
 struct Seen {
     /// Files, and how many transactions of the import were ended before each.
     files: HashMap<u64, u64>,
-    /// What is no file, and is passed over.
+    /// Entries that are no files, and are skipped.
     others: HashSet<u64>,
 }
 
@@ -117,7 +117,8 @@ impl Seen {
     }
 }
 
-/// Whether an entry is passed over, as an import of a directory does: folders, links, devices, pipes and what describes the archive.
+/// Returns true if an entry is passed over, as an import of a directory does: folders, links, devices, pipes and what describes the
+/// archive.
 fn is_no_file(kind: EntryType) -> bool {
     /// A folder with the names in it, a solaris header, and the name of a volume.
     const DESCRIBING: [u8; 3] = *b"DXV";

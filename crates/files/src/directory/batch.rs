@@ -133,7 +133,7 @@ impl<'a> Foreseen<'a> {
         Ok(())
     }
 
-    /// Whether files are below a name.
+    /// Returns true if files are below a name.
     fn is_folder(&self, name: &str, kind: Option<FileType>) -> Result<bool> {
         let prefix = format!("{name}/");
         let below = || self.changed.range(prefix.as_str()..).take_while(|(name, _)| name.starts_with(&prefix));
@@ -148,7 +148,7 @@ impl<'a> Foreseen<'a> {
     }
 }
 
-/// What was done of a batch.
+/// The finished part of a batch.
 struct Done<'a> {
     root: &'a Root,
     steps: Vec<Step>,
@@ -161,7 +161,7 @@ enum Step {
     Moved(String, String, FileId, Kept),
 }
 
-/// What had a name before.
+/// The earlier content of a name.
 enum Kept {
     Nothing,
     /// Its hidden name in the root.
@@ -170,7 +170,7 @@ enum Kept {
     Lost,
 }
 
-/// What a step does where its look at the version has been taken.
+/// The treatment of a name in a step whose look at the version has been taken.
 fn held(if_exists: IfExists) -> IfExists {
     match if_exists {
         IfExists::ReplaceVersion(_) => IfExists::Replace,

@@ -18,13 +18,13 @@ use crate::{IfExists, PutOptions, Stat};
 pub(super) const FOLDER: OFlags =
     OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
 
-/// What hidden files begin and end with; they are not listed.
+/// The prefix and suffix of hidden files; they are not listed.
 const HIDDEN: (&str, &str) = (".lakerace-files-", ".tmp");
 
-/// What helps where a file and a folder want one name.
+/// Advice where a file and a folder want one name.
 const FOLDER_STAYS: &str = "rename one of the two, or take a SQLite store, where both may be";
 
-/// How often a folder is made that others remove, as it is empty.
+/// The number of times that a folder is made that others remove, as it is empty.
 const TRIES: usize = 1_000;
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) struct Root {
     pub(super) warnings: Mutex<Vec<String>>,
 }
 
-/// What stands in a folder's place.
+/// The obstacle in a folder's place.
 enum NoFolder {
     Nothing,
     File,
@@ -241,7 +241,7 @@ impl Root {
         Ok(Some((file, stat)))
     }
 
-    /// What kind of thing has a name, a symbolic link being one; `None` where nothing has it.
+    /// The kind of the thing at a name, a symbolic link being one; `None` where there is nothing.
     pub(super) fn kind(&self, name: &str) -> Result<Option<FileType>> {
         let Some((folder, last)) = self.parent(name)? else { return Ok(None) };
         match rustix::fs::statat(&folder, last, AtFlags::SYMLINK_NOFOLLOW) {

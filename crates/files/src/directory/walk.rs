@@ -94,7 +94,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a folder may have files that are wanted.
+    /// Returns true if a folder may have files that are wanted.
     fn may_hold(&self, folder: &str) -> bool {
         let is_below = folder.starts_with(self.prefix) || self.prefix.starts_with(folder);
         is_below && (folder >= self.from || self.from.starts_with(folder))

@@ -12,7 +12,7 @@ use crate::Codec;
 /// The sliding window of Brotli, in bits: a piece's.
 const BROTLI_WINDOW_BITS: u32 = 18;
 
-/// What XZ looks back at most, in bytes: a piece.
+/// The largest distance in bytes that XZ looks back: a piece.
 const XZ_DICTIONARY_BYTES: u32 = super::PIECE_BYTES as u32;
 
 thread_local! {

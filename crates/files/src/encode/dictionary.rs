@@ -10,7 +10,7 @@ use zstd::zstd_safe::{CDict, DDict};
 /// The length of a dictionary in bytes. Longer ones gain little, and every reader loads it.
 const DICTIONARY_BYTES: usize = 16 << 10;
 
-/// What a dictionary is trained from at most, in bytes.
+/// The most bytes that a dictionary is trained from.
 const SAMPLE_BYTES: usize = 4 << 20;
 
 /// Contents above this have enough of their own to look back at.
@@ -72,12 +72,12 @@ impl Samples {
         }
     }
 
-    /// Whether no more are of use.
+    /// Returns true if no more are of use.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.len() > SAMPLE_BYTES - MAX_SAMPLE_BYTES
     }
 
-    /// Whether a store trains from them without being told.
+    /// Returns true if a store trains from them without being told.
     pub(crate) fn is_enough(&self) -> bool {
         self.sizes.len() >= ENOUGH_SAMPLES || self.bytes.len() >= SAMPLE_BYTES / 2
     }

@@ -1,4 +1,4 @@
-//! What happens to contents behind compression.
+//! Transforms of contents after compression.
 
 use std::fmt;
 
@@ -59,7 +59,7 @@ impl Key {
     }
 }
 
-/// What stands before the key's number in an encoding.
+/// The text in front of the key's number in an encoding.
 pub(super) const AES_SPEC: &str = "aes-256-gcm key=";
 
 /// Bytes in front of each piece, from which its key is derived.

@@ -105,7 +105,7 @@ fn source(name: &str) -> String {
     printable(name).replace([',', '\\', '\n', '\t', ' '], "_")
 }
 
-/// What the kernel asks of a tree.
+/// The tree, as the kernel asks for it.
 #[derive(Debug)]
 struct Files {
     tree: FileTree,

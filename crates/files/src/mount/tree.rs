@@ -22,7 +22,7 @@ pub(super) const MAX_PART_BYTES: usize = 1_024;
 /// Messages beyond which none is told: a damaged store may have millions.
 const MAX_TOLD: usize = 100;
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NodeKind {
     /// A file.
@@ -36,7 +36,7 @@ pub enum NodeKind {
 pub struct Node {
     /// Its number.
     pub id: u64,
-    /// What it is.
+    /// The kind of the node.
     pub kind: NodeKind,
     /// The content's length in bytes; 0 for a folder.
     pub size: u64,
@@ -44,16 +44,16 @@ pub struct Node {
     pub mtime_ms: i64,
 }
 
-/// What a folder holds.
+/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderEntry {
     /// The number of the node.
     pub id: u64,
-    /// What it is.
+    /// The kind of the entry.
     pub kind: NodeKind,
     /// Its name in the folder.
     pub name: String,
-    /// Where a look at the folder goes on behind it.
+    /// The position at which a look at the folder goes on after it.
     pub next: u64,
 }
 
@@ -87,7 +87,7 @@ struct Known {
     lookups: u64,
 }
 
-/// What is open, by numbers.
+/// The open things, by numbers.
 struct Handles<T> {
     last: u64,
     open: HashMap<u64, Arc<Mutex<T>>>,
@@ -118,14 +118,14 @@ struct OpenFolder {
     page: Vec<(String, NodeKind)>,
     /// How many names are before the page.
     before: u64,
-    /// Where the next page begins; `None` behind the last one.
+    /// The start of the next page; `None` after the last one.
     next: Option<String>,
 }
 
-/// What one look at a folder shows.
+/// A page of a folder.
 struct Page {
     names: Vec<(String, NodeKind)>,
-    /// Where the next look begins; `None` behind the last one.
+    /// The start of the next look; `None` after the last one.
     next: Option<String>,
 }
 
@@ -374,7 +374,7 @@ fn file(id: u64, stat: &Stat) -> Node {
     Node { id, kind: NodeKind::File, size: stat.size, mtime_ms: stat.mtime_ms }
 }
 
-/// Whether a path can hold a part of a name.
+/// Returns true if a path can hold a part of a name.
 fn is_showable(part: &str) -> bool {
     !matches!(part, "" | "." | "..") && part.len() <= MAX_PART_BYTES && !part.contains(['/', '\0'])
 }

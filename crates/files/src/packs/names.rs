@@ -45,7 +45,7 @@ impl VersionId {
         Self { table: version.table_id().into(), version: version.version(), commit: version.commit() }
     }
 
-    /// Whether this is surely the same version.
+    /// Returns true if this is surely the same version.
     pub(super) fn is(&self, other: &Self) -> bool {
         self == other && self.commit.is_some()
     }
@@ -107,7 +107,7 @@ impl Names {
         builder.finish(id)
     }
 
-    /// What a name stands for.
+    /// Finds the entry of a name.
     pub(super) fn find(&self, name: &str) -> Result<Option<Arc<Entry>>> {
         match (self.changed.get(name), &self.base) {
             (Some(change), _) => Ok(change.clone()),

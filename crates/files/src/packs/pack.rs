@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{Segment, random};
 
-/// What a pack begins and ends with.
+/// The first and the last bytes of a pack.
 pub(super) const MAGIC: &[u8; 8] = b"LRPACK01";
 
 /// The stored bytes from which on a pack is full.
@@ -34,7 +34,7 @@ pub(super) struct OpenPack {
 pub(super) struct SealedPack {
     pub(super) id: u128,
     pub(super) bytes: Bytes,
-    /// Whether the store has it; locked while it is sent.
+    /// True if the store has it; locked while it is sent.
     pub(super) is_sent: Mutex<bool>,
 }
 
@@ -48,7 +48,7 @@ struct FooterLine<'a> {
     encoding: &'a str,
 }
 
-/// What is stored of a part of a content.
+/// The stored form of a content's part.
 pub(super) struct Part<'a> {
     pub(super) name: &'a str,
     pub(super) number: u64,
@@ -94,7 +94,7 @@ impl OpenPack {
     }
 }
 
-/// What a segment keeps of its stored bytes.
+/// The check sum that a segment keeps of its stored bytes.
 pub(super) fn check_sum(stored: &[u8]) -> u32 {
     xxh3_64(stored) as u32
 }

@@ -29,7 +29,7 @@ pub(super) fn decode(shared: &Shared, entry: &Entry, stored: &[Bytes], out: &mut
     }
 }
 
-/// One part of a content that is as long as parts are.
+/// Decodes a part of a content that is as long as parts are.
 pub(super) fn decode_part(shared: &Shared, encoding: &Encoding, part: usize, segment: &Segment) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let stored = shared.fetch(std::slice::from_ref(segment))?.pop();

@@ -12,7 +12,7 @@ use crate::name::changed;
 use crate::{Content, Entry, PutOptions, Tail, content_copy};
 
 impl Shared {
-    /// Whether pending contents were made from others that are to be what they were.
+    /// Returns true if pending contents were made from others that are to be what they were.
     pub(super) fn has_bases(&self) -> bool {
         !lock(&self.state).based.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What the parts of a store on an object store share: the index, what is not committed, and packs.
+//! The shared state of a store on an object store: the index, pending contents, and packs.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -20,7 +20,7 @@ use crate::{Changed, Compression, Entry, Index, Segment, Stat};
 /// Packs that may wait for the store. Where there are more, a put whose pack can't be sent is an error.
 const UNSENT_PACKS: usize = 4;
 
-/// How often contents are made again from what other writers have committed.
+/// The number of times that contents are made from what other writers have committed.
 const ATTEMPTS: u32 = 100;
 
 /// Names that wait for a flush: with more, a put makes a version of the table.
@@ -45,13 +45,13 @@ pub(super) struct Shared {
     warnings: Mutex<(Vec<String>, HashSet<String>)>,
 }
 
-/// What reads look at.
+/// The state for reads.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// The names of a version of the table.
     names: Names,
     pub(super) pending: Changes,
-    /// What pending contents were made from, where that counts.
+    /// The bases of pending contents, where that counts.
     pub(super) based: Bases,
     open: Option<OpenPack>,
     unsent: Vec<Arc<SealedPack>>,
@@ -85,7 +85,7 @@ impl Shared {
         Ok(shared)
     }
 
-    /// Whether this process is a child of the one that opened the store.
+    /// Returns true if this process is a child of the one that opened the store.
     pub(super) fn is_forked(&self) -> bool {
         self.opener.is_forked()
     }
@@ -536,7 +536,7 @@ pub(super) fn range(segment: &Segment) -> Range<u64> {
     segment.start..segment.start + u64::from(segment.len)
 }
 
-/// What the index says of a file.
+/// Makes the facts of a file from its entry in the index.
 pub(super) fn stat(name: &str, entry: &Entry) -> Stat {
     Stat {
         name: name.to_owned(),

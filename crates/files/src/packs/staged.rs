@@ -9,15 +9,15 @@ use super::names::{Changes, Names};
 use crate::name::not_found;
 use crate::{Entry, FileVersion, IfExists};
 
-/// What contents were made from, by their names.
+/// The bases of contents, by their names.
 pub(super) type Bases = BTreeMap<Arc<str>, Base>;
 
-/// What a content was made from, which must be what others see when the content is committed.
+/// The base of a content, which must be what others see when the content is committed.
 #[derive(Debug, Clone)]
 pub(super) struct Base {
     /// The committed file; `None` where there was none.
     pub(super) entry: Option<Arc<Entry>>,
-    /// Whether the content is that of the file and more bytes.
+    /// True if the content is that of the file and more bytes.
     pub(super) is_append: bool,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Staged<'a> {
         Ok(())
     }
 
-    /// What a content rests on that is made from what the name stands for: the committed file, or what the pending content of the
+    /// The base of a content that is made from its name's content: the committed file, or what the pending content of the
     /// name was made from. `None` where that replaces whatever is there.
     fn base(&self, name: &str) -> Result<Option<Base>> {
         if self.changes.contains_key(name) {

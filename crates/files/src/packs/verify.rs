@@ -1,4 +1,4 @@
-//! What of a store on an object store is damaged.
+//! Damage of a store on an object store.
 
 use bytes::Bytes;
 use lakerace_io::{Error, ErrorKind, Result};
@@ -74,7 +74,7 @@ fn one(shared: &Shared, name: &str, entry: &Entry, stored: Result<Vec<Bytes>>, v
     Ok(())
 }
 
-/// Whether a content is what was put; false where a key or a transform is missing that it takes to tell.
+/// Returns true if a content is what was put; false where a key or a transform is missing that it takes to tell.
 fn is_whole(shared: &Shared, entry: &Entry, stored: &[Bytes]) -> Result<bool> {
     let encoding = match shared.encoding(&entry.encoding) {
         Ok(encoding) => encoding,

@@ -14,7 +14,7 @@ use crate::file_metadata::{check_metadata, now_ms};
 use crate::name::shown;
 use crate::{Batch, IfExists, PutOptions};
 
-/// What a batch keeps in memory before it takes the store for writing, in bytes.
+/// Bytes that a batch keeps in memory before it takes the store for writing.
 const BUFFER_BYTES: usize = 8 << 20;
 
 /// Contents that share blocks have at most this many bytes.

@@ -60,7 +60,7 @@ fn check_regular(path: &Path) -> Result<()> {
     }
 }
 
-/// Whether the file may be read, but not what lies beside it made.
+/// Returns true if the file may be read, but not what lies beside it made.
 fn is_refused(connection: &Connection) -> bool {
     let read = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()));
     let code = read.err().and_then(|e| e.sqlite_error_code());
@@ -81,7 +81,7 @@ fn immutable(path: &Path) -> String {
     uri
 }
 
-/// Whether a store has a log with content.
+/// Returns true if a store has a log with content.
 fn has_log(path: &Path) -> bool {
     let mut log = OsString::from(path);
     log.push("-wal");

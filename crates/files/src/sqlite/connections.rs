@@ -15,7 +15,7 @@ use super::writer::{Checkpoint, Writer};
 use crate::Options;
 use crate::sqlite_error::is_disk_full;
 
-/// What the log of a removal takes, about.
+/// The approximate bytes of the log of a removal.
 const LOG_BYTES: u64 = 1 << 20;
 
 /// Connections that wait for the next read.
@@ -32,7 +32,7 @@ pub(super) struct Connections {
     pub(super) keeper: Arc<Keeper>,
     /// Snapshots and batches whose connections a fork can't close.
     pub(super) outstanding: AtomicUsize,
-    /// Whether they are the parent's of this process.
+    /// True if they are the parent's of this process.
     pub(super) is_tainted: AtomicBool,
 }
 

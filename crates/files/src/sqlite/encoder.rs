@@ -21,7 +21,7 @@ impl Inner {
         self.prepare_in(None, data, options)
     }
 
-    /// The same, in the transaction that `writer` is in.
+    /// Prepares in the transaction that `writer` is in.
     pub(super) fn prepare_in<'a>(
         &self,
         writer: Option<&mut Writer>,

@@ -29,7 +29,7 @@ thread_local! {
     static FORKING: RefCell<Option<Forking>> = const { RefCell::new(None) };
 }
 
-/// What is held while the process forks. Guards come first: they are dropped before what they guard.
+/// Guards that are held while the process forks. They come first: they are dropped before what they guard.
 struct Forking {
     homes: Vec<Closed>,
     _all: MutexGuard<'static, Vec<Weak<Connections>>>,

@@ -1,4 +1,4 @@
-//! What the parts of a store share.
+//! The shared state of the parts of a store.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(super) struct Inner {
     /// The length of shared blocks; 0 where there are none.
     pub(super) pack_bytes: usize,
     pub(super) connections: Arc<Connections>,
-    /// Those that were not told yet, and those that were.
+    /// The warnings that were not told yet, and those that were.
     warnings: Mutex<(Vec<String>, HashSet<String>)>,
 }
 
@@ -139,7 +139,7 @@ impl Inner {
     }
 }
 
-/// Whether a file is on a file system of another machine.
+/// Returns true if a file is on a file system of another machine.
 fn is_on_network(path: &Path) -> bool {
     /// NFS, SMB, CIFS, SMB2, AFS, Ceph, 9P.
     const NETWORKS: [u64; 7] = [0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0x5346_414f, 0x00c3_6400, 0x0102_1997];

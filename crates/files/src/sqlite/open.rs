@@ -42,7 +42,7 @@ pub(super) fn in_order(names: &[&str]) -> Vec<usize> {
     order.into_iter().map(|(_, at)| at).collect()
 }
 
-/// One state of a store, in a read transaction.
+/// A state of a store, in a read transaction.
 #[derive(Debug, Clone)]
 pub(super) struct Snapshot(Arc<Held>);
 
@@ -113,7 +113,7 @@ impl Reads for Snapshot {
     }
 }
 
-/// What an open content reads through.
+/// The way in which an open content reads.
 pub(super) enum Via {
     Home(Arc<Inner>),
     Snapshot(Snapshot),

@@ -21,7 +21,7 @@ type Work<'a> = dyn FnMut(&mut Writer) -> Result<()> + Send + 'a;
 /// The most work in one transaction.
 const GROUP: usize = 4096;
 
-/// What else may be in the transaction of some work.
+/// The other works that may be in a work's transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Company {
     /// The work of other threads.
@@ -41,7 +41,7 @@ pub(super) struct State {
     waiting: VecDeque<Arc<Ticket>>,
 }
 
-/// Where the writer is.
+/// The place of the writer.
 #[derive(Debug, Default)]
 pub(super) enum Seat {
     /// Not open yet.

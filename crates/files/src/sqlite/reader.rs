@@ -38,12 +38,12 @@ pub(super) struct Reader {
     scratch: Vec<u8>,
     /// The last block that was decoded, by its row number and checksum.
     block: Option<(i64, i64, Vec<u8>)>,
-    /// Where the file is read without locks.
+    /// The unlocked file, where it is read without locks.
     unlocked: Option<Unlocked>,
     pub(super) connection: Connection,
 }
 
-/// What stays of a row when its statement is reset.
+/// The parts of a row that stay when its statement is reset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Located {
     pub(super) size: u64,
@@ -214,7 +214,7 @@ impl Reader {
         not_found(name)
     }
 
-    /// Where a content is; `None` where there is no such file.
+    /// Finds a content; `None` where there is no such file.
     pub(super) fn locate(&mut self, name: &str) -> Result<Option<Located>> {
         let get = |row: &Row<'_>| Record::of(row, name).map(|record| Located::from(&record));
         let found = self.stat.first(&[Value::Text(name.as_bytes())], get).map_err(|e| e.at(shown(name)))?;

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::schema::PIECE_BITS;
 use super::statement::Row;
 
-/// Where a content's stored bytes are.
+/// The place of a content's stored bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// In the row.
@@ -37,7 +37,7 @@ pub(super) fn chunk_ids(place: i64) -> (i64, i64) {
     (chunk_id(place, 0), chunk_id(place, (1 << PIECE_BITS) - 1))
 }
 
-/// What is told where a name leads to another one, or names are not in their order.
+/// Makes the error of a name that leads to another one, or of names out of order.
 pub(super) fn out_of_order() -> Error {
     Error::corrupt("names are out of order").advice("verifying the store says what else is damaged")
 }

@@ -40,7 +40,7 @@ fn damaged(name: Option<String>, error: &Error) -> Damage {
     Damage { name, between: None, problem: error.message().to_owned() }
 }
 
-/// What SQLite itself finds wrong with the file: lists of free pages, pages that two trees have.
+/// Runs SQLite's own check of the file: lists of free pages, pages that two trees have.
 fn quick_check(inner: &Inner, verified: &mut Verified, progress: Progress<'_>) -> Result<()> {
     let mut problems = Vec::new();
     let (files, bytes) = (verified.files, verified.bytes);
@@ -113,7 +113,7 @@ struct Scan<'a> {
     progress: Progress<'a>,
     /// The last name that was read.
     last: Option<Vec<u8>>,
-    /// Whether the last damage is a range whose end is not known.
+    /// True if the last damage is a range whose end is not known.
     is_lost: bool,
 }
 
@@ -256,7 +256,7 @@ impl Scan<'_> {
     }
 }
 
-/// Where a range begins.
+/// The start of a range.
 enum Start {
     Behind(Vec<u8>),
     At(Vec<u8>),

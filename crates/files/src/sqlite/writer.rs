@@ -23,7 +23,7 @@ use crate::{Durability, FileVersion, IfExists, Options};
 /// The pages that the writing connection keeps, in KiB.
 const CACHE_KIB: u32 = 64 << 10;
 
-/// What the log takes at most before its pages go to the store, in bytes: a page that commits change again and again goes there once.
+/// The most bytes of the log before its pages go to the store: a page that commits change again and again goes there once.
 const CHECKPOINT_BYTES: u64 = 32 << 20;
 
 /// Commits that don't wait for the disk, after which the log's file is looked at.
@@ -54,14 +54,14 @@ pub(super) struct Writer {
     upload: Statement,
     touch_upload: Statement,
     end_upload: Statement,
-    /// Whether the transaction has changed something.
+    /// True if the transaction has changed something.
     pub(super) is_dirty: bool,
     keeper: Arc<Keeper>,
     /// Pages in the log behind the last commit.
     log_pages: Arc<AtomicI32>,
     page_bytes: u64,
     log_limit_bytes: u64,
-    /// What the log takes before its pages go to the store: half of the limit, where that is less.
+    /// The bytes of the log before its pages go to the store: half of the limit, where that is less.
     checkpoint_bytes: u64,
     looked_at_bytes: u64,
     busy_timeout: Duration,
@@ -79,9 +79,9 @@ pub(super) enum Checkpoint {
     Passive = ffi::SQLITE_CHECKPOINT_PASSIVE as isize,
     /// All of the log, when readers allow it.
     Full = ffi::SQLITE_CHECKPOINT_FULL as isize,
-    /// The same, and the log begins anew.
+    /// Waits for readers, too, and the log starts over.
     Restart = ffi::SQLITE_CHECKPOINT_RESTART as isize,
-    /// The same, and the log's file is empty.
+    /// Starts the log over, and empties its file.
     Truncate = ffi::SQLITE_CHECKPOINT_TRUNCATE as isize,
 }
 
@@ -335,7 +335,7 @@ impl Writer {
         if_exists.check(name, || found.map_err(|e| e.at(shown(name))))
     }
 
-    /// Where a file's stored bytes are; `None` where there is no such file.
+    /// Finds a file's stored bytes; `None` where there is no such file.
     pub(super) fn place(&mut self, name: &str) -> Result<Option<Place>> {
         let found = self.find.first(&[Value::Text(name.as_bytes())], |row| match row.bytes(0) == name.as_bytes() {
             true => Ok(place_of(row, 1)),

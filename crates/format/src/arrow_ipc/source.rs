@@ -28,7 +28,7 @@ const STEP_BYTES: usize = 1 << 20;
 /// Bytes of a schema at most.
 const MAX_SCHEMA_BYTES: usize = 64 << 20;
 
-/// One file or stream of Arrow IPC, read from the front.
+/// A file or stream of Arrow IPC, read from the front.
 pub struct ArrowSource {
     object: Object,
     schema: SchemaRef,
@@ -85,7 +85,7 @@ impl Source for ArrowSource {
         SourceInfo { format: super::ARROW_IPC.name.to_owned(), rows: None, files: 1, bytes, units: None }
     }
 
-    /// One unit, as only what stands before a batch tells where it is. Requests are made while it is read.
+    /// Plans one unit, as only the message before a batch tells where it is. Requests are made while it is read.
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
         let selected = self.selected(request)?;
         if let Some(filter) = &request.filter {
@@ -264,7 +264,7 @@ struct Rows {
     schema: SchemaRef,
     left: u64,
     batch_rows: usize,
-    /// What is left of the batch that is cut into smaller ones.
+    /// The rest of the batch that is cut into smaller ones.
     batch: Option<RecordBatch>,
     job: Job,
 }

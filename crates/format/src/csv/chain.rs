@@ -22,7 +22,7 @@ pub(super) struct FileColumns {
     pub first_url: String,
     /// The names in that file's order.
     pub names: Vec<String>,
-    /// What is read of them, by position in `names`.
+    /// The positions in `names` of the columns that are read.
     pub wanted: Vec<usize>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Chain {
     carry_line: u64,
     /// The line that the next block begins in.
     line: u64,
-    /// Of the current file; `None` until its header was read.
+    /// The layout of the current file; `None` until its header was read.
     layout: Option<Arc<Layout>>,
 }
 
@@ -187,7 +187,7 @@ impl Chain {
         Ok(())
     }
 
-    /// What is left when the file ends is its last record, where no quote is open.
+    /// Ends a file: the rest is its last record, where no quote is open.
     fn end_file(&mut self, block: &ScannedBlock, pieces: &mut Vec<Piece>) -> Result<()> {
         if let Some(error) = self.unclosed(&block.url) {
             return Err(error);
@@ -243,7 +243,7 @@ impl Chain {
 }
 
 impl FileColumns {
-    /// Where the wanted columns are in a file with these names, or what is wrong with them.
+    /// The positions of the wanted columns in a file with these names, or the problem with them.
     fn positions(&self, names: &[String]) -> Result<Vec<usize>, String> {
         if names == self.names {
             return Ok(self.wanted.clone());

@@ -1,4 +1,4 @@
-//! What all columns of a CSV file have in common: fields, their text, and what is wrong with it.
+//! Common parts of all columns of a CSV file: fields, their text, and the problems with it.
 
 use super::fields::FieldTable;
 use super::rules::Rules;
@@ -21,7 +21,7 @@ pub(crate) trait Column: Send {
     }
 }
 
-/// Where a column's type is from.
+/// The origin of a column's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TypeOrigin {
     /// The user, or the table that rows go to.
@@ -42,7 +42,7 @@ pub(crate) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// Where the text of a field in quotes begins and ends. What is in it was not looked at.
+    /// The start and the end of the text of a field in quotes. Its content was not looked at.
     #[inline]
     pub fn inside_quotes(&self, start: usize, end: usize) -> Option<(usize, usize)> {
         let field = self.bytes.get(start..end.wrapping_sub(1))?;
@@ -52,7 +52,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Whether what stands inside quotes has quotes or escapes itself.
+    /// Returns true if what stands inside quotes has quotes or escapes itself.
     #[inline]
     pub fn has_specials(&self, start: usize, end: usize) -> bool {
         let inside = self.bytes.get(start..end).unwrap_or(&[]);

@@ -1,4 +1,4 @@
-//! Where fields begin and end: whole records of text become a table of offsets.
+//! Starts and ends of fields: whole records of text become a table of offsets.
 
 use super::bits::{STEP, chunk_at, low_bits, parity_prefix, positions};
 use super::rules::Rules;
@@ -18,13 +18,13 @@ pub(super) struct FieldTable {
 /// A row with the wrong number of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ragged {
-    /// Where the row begins in the text.
+    /// The start of the row in the text.
     pub start: usize,
     /// How many fields it has.
     pub fields: usize,
 }
 
-/// What to do with a row that has too few or too many fields.
+/// The treatment of a row that has too few or too many fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnRagged {
     /// Stop in front of it.
@@ -42,7 +42,7 @@ pub(super) struct FieldSplitter<'a> {
     rules: &'a Rules,
     columns: usize,
     on_ragged: OnRagged,
-    /// Where the current 64 bytes begin.
+    /// The start of the current 64 bytes.
     base: usize,
     /// Delimiters, line feeds, and quotes and escapes among them that are still to be looked at.
     delimiters: u64,
@@ -51,9 +51,9 @@ pub(super) struct FieldSplitter<'a> {
     /// The delimiters and line feeds are those outside quotes; quotes don't matter any more.
     is_final: bool,
     row_start: usize,
-    /// Where the current row's offsets begin in the table.
+    /// The start of the current row's offsets in the table.
     row_at: usize,
-    /// Where the current field begins.
+    /// The start of the current field.
     field_start: usize,
     /// Fields of the current row that are complete.
     fields: usize,
@@ -125,7 +125,7 @@ impl<'a> FieldSplitter<'a> {
         splitter
     }
 
-    /// Whether all records were split.
+    /// Returns true if all records were split.
     pub fn is_done(&self) -> bool {
         self.done
     }

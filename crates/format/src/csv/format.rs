@@ -23,7 +23,7 @@ use crate::schema_text::print_type;
 /// How many rows ahead texts are asked for that may lie anywhere in memory.
 const AHEAD: usize = 16;
 
-/// What text can't hold of a value.
+/// A property of a value that text can't hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unfit {
     /// It would need quotes, which the dialect does not have.
@@ -280,7 +280,7 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     plain(&values)
 }
 
-/// Whether a dictionary has fewer values than rows.
+/// Returns true if a dictionary has fewer values than rows.
 fn is_short(array: &dyn Array) -> bool {
     array.as_any_dictionary_opt().is_some_and(|keyed| keyed.values().len() < array.len())
 }

@@ -21,7 +21,7 @@ use crate::text::infer;
 /// Offsets of fields in a table at most, about: what fits a core's own cache beside the text.
 const TABLE_OFFSETS: usize = 16 << 10;
 
-/// Where the columns of a file are, and which of them are wanted.
+/// The positions of a file's columns, and the wanted ones.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
     /// The file, as the user knows it.
@@ -38,7 +38,7 @@ pub(super) struct Parser {
     pub rules: Arc<Rules>,
     /// The columns to convert.
     pub schema: SchemaRef,
-    /// Where the type of each is from.
+    /// The origin of each type.
     pub origins: Vec<TypeOrigin>,
     pub on_bad_row: OnBadRow,
     /// Rows that the last block had, to make room for as many.
@@ -53,7 +53,7 @@ pub(super) struct Piece {
     pub line: u64,
 }
 
-/// What became of a block.
+/// The outcome of a block.
 #[derive(Debug)]
 pub(super) struct Parsed {
     /// The good rows, in order, up to the error.
@@ -295,7 +295,7 @@ fn value_advice(name: &str, data_type: &DataType) -> String {
     )
 }
 
-/// What reads a column in which a value looks like another type than the one that was inferred.
+/// Advice that reads a column in which a value looks like another type than the one that was inferred.
 fn inferred_advice(name: &str, inferred: &DataType, looks: &DataType) -> String {
     let wider = match (inferred, looks) {
         (DataType::Int64, DataType::Float64) => "float64",

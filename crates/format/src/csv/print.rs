@@ -94,7 +94,7 @@ fn short_float(n: f64, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Like [`float64`], shortest among 32-bit floats.
+/// Prints like [`float64`], shortest among 32-bit floats.
 pub(super) fn float32(n: f32, out: &mut Vec<u8>) {
     if n.is_finite() {
         out.extend_from_slice(zmij::Buffer::new().format_finite(n).as_bytes());
@@ -131,7 +131,7 @@ pub(super) fn decimal128(n: i128, scale: i8, out: &mut Vec<u8>) {
     }
 }
 
-/// Like [`decimal128`].
+/// Prints like [`decimal128`].
 pub(super) fn decimal256(n: i256, scale: i8, out: &mut Vec<u8>) {
     let text = n.to_string();
     let digits = text.strip_prefix('-').unwrap_or(&text);
@@ -208,7 +208,7 @@ pub(super) fn time(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a value is a time of day.
+/// Returns true if a value is a time of day.
 pub(super) fn is_time_of_day(value: i64, unit: TimeUnit) -> bool {
     (0..DAY * units_per_second(unit)).contains(&value)
 }

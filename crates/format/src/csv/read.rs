@@ -15,7 +15,7 @@ use super::scan::Outlook;
 use crate::text::{BlockReader, RawBlock, fetch_block, pool_options, without_byte_order_mark};
 use crate::{Constants, Predicate};
 
-/// What to do with every block.
+/// The work for every block.
 pub(super) struct Work {
     pub parser: Parser,
     pub filter: Option<Predicate>,
@@ -23,7 +23,7 @@ pub(super) struct Work {
     pub projection: Vec<usize>,
     /// The parser's columns, then those that the files' places give.
     pub whole_schema: SchemaRef,
-    /// What these are, by the file's URL.
+    /// The constants of files, by the file's URL.
     pub constants: HashMap<String, Arc<Constants>>,
     pub schema: SchemaRef,
     pub urls: Vec<Arc<str>>,
@@ -37,7 +37,7 @@ pub(super) struct Reader {
     blocks: Option<OrderedPool<RawBlock, Parsed, Error>>,
     job: Job,
     pending: VecDeque<RecordBatch>,
-    /// What ends the read, once the pending batches are taken.
+    /// The error that ends the read, once the pending batches are taken.
     error: Option<Error>,
     rows_left: u64,
     batch_rows: usize,

@@ -141,7 +141,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Whether a record, or the text that begins with it, is a comment.
+    /// Returns true if a record, or the text that begins with it, is a comment.
     #[inline]
     pub fn is_comment(&self, record: &[u8]) -> bool {
         self.comment.as_deref().is_some_and(|comment| record.starts_with(comment))
@@ -163,12 +163,12 @@ impl Nulls {
         Self { only_empty: texts.iter().all(Vec::is_empty) && !texts.is_empty(), texts }
     }
 
-    /// Whether an unquoted field is null.
+    /// Returns true if an unquoted field is null.
     pub fn contains(&self, field: &[u8]) -> bool {
         self.texts.iter().any(|t| t == field)
     }
 
-    /// What a writer puts for null.
+    /// The text that a writer puts for null.
     pub fn first(&self) -> &[u8] {
         self.texts.first().map_or(&[], Vec::as_slice)
     }

@@ -20,7 +20,7 @@ pub(super) struct Sample {
     text: Bytes,
     /// The text is the whole file.
     is_whole: bool,
-    /// Where the rows begin.
+    /// The start of the rows.
     rows_at: usize,
     /// The columns' names.
     pub names: Vec<String>,
@@ -132,7 +132,7 @@ impl Sample {
         (inferred.into_iter().map(InferredType::data_type).collect(), seen)
     }
 
-    /// Where the last whole row of the sample ends.
+    /// The end of the last whole row of the sample.
     fn rows_end(&self, rules: &Rules) -> usize {
         if self.is_whole {
             return self.text.len();

@@ -1,4 +1,4 @@
-//! Where records end, found in blocks of a file in any order.
+//! Ends of records, found in blocks of a file in any order.
 //!
 //! Whether a line end is one depends on the quotes before it, back to the start of the file. A block is therefore
 //! looked at under both assumptions, "begins outside quotes" and "begins inside", at once ([`Outlook::of`], the
@@ -28,7 +28,7 @@ pub(super) enum State {
     Comment,
 }
 
-/// What is known of a block before the state at its start is.
+/// The known facts about a block before the state at its start is known.
 #[derive(Debug, Clone)]
 pub(super) struct Outlook {
     /// Line feeds in the block, quoted or not.
@@ -48,7 +48,7 @@ enum Guess {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Assumed {
-    /// Where the last record ends, behind its line feed.
+    /// The end of the last record, after its line feed.
     last_end: Option<usize>,
     /// The block ends inside quotes.
     quoted_at_end: bool,
@@ -82,7 +82,7 @@ impl Outlook {
         Self { newlines, guess }
     }
 
-    /// Where the last record of the block ends, and the state behind the block, given the state before it.
+    /// The end of the block's last record, and the state after the block, given the state before it.
     pub fn resolve(&self, state: State, block: &[u8], rules: &Rules) -> (Option<usize>, State) {
         let Some(last) = block.last() else { return (None, state) };
         let outside_end = if *last == b'\n' || *last == rules.delimiter { State::Start } else { State::Unquoted };
@@ -136,7 +136,7 @@ pub(super) fn step(state: State, byte: u8, rules: &Rules) -> (State, bool) {
     }
 }
 
-/// Where the first record ends, behind its line feed.
+/// The end of the first record, after its line feed.
 pub(super) fn first_end(mut state: State, text: &[u8], rules: &Rules) -> Option<usize> {
     for (i, byte) in text.iter().enumerate() {
         let (next, ended) = step(state, *byte, rules);
@@ -148,7 +148,7 @@ pub(super) fn first_end(mut state: State, text: &[u8], rules: &Rules) -> Option<
     None
 }
 
-/// Where the quote stands that is open at the end of `record`, which begins at a record's start.
+/// The position of the quote that is open at the end of `record`, which begins at a record's start.
 pub(super) fn open_quote(record: &[u8], rules: &Rules) -> Option<usize> {
     let mut state = State::record_start(rules);
     let mut opened = None;

@@ -30,7 +30,7 @@ const INFER_ROWS: usize = 10_000;
 /// Rows in a batch, where no other number is given.
 const BATCH_ROWS: usize = 65_536;
 
-/// One or many CSV or TBL files of the same columns, read as one table.
+/// CSV or TBL files of the same columns, read as one table.
 ///
 /// The columns, their order and their types are those of the first file (types not given are inferred, see
 /// [`crate::csv`]). Files with a header may have their columns in any order; a file that lacks one, or has another, is an
@@ -43,9 +43,9 @@ pub struct CsvSource {
     rules: Arc<Rules>,
     /// The files' own columns, then those of their places.
     schema: SchemaRef,
-    /// Where the types of the files' own columns, which come first, are from.
+    /// The origins of the types of the files' own columns, which come first.
     origins: Vec<TypeOrigin>,
-    /// What the files' places give, file by file.
+    /// The constants of the files' places, file by file.
     constants: Vec<Option<Arc<Constants>>>,
     on_bad_row: OnBadRow,
     job: Job,
@@ -61,7 +61,7 @@ impl CsvSource {
         Self::open_files(objects.into_iter().map(InputFile::from).collect(), &[], dialect, options, job)
     }
 
-    /// Like [`Self::open`], of files some of whose columns are constants. The columns and types are those of `all`,
+    /// Opens like [`Self::open`], for files some of whose columns are constants. The columns and types are those of `all`,
     /// where it has any: files of known sizes, whether they are read or not.
     pub fn open_files(
         files: Vec<InputFile>,
@@ -196,7 +196,7 @@ impl Source for CsvSource {
         SourceInfo { format: self.dialect.name().to_owned(), rows: None, files, bytes, units: Some(files) }
     }
 
-    /// One unit a file: where a record begins can't be known without reading from the front.
+    /// Plans one unit a file: the start of a record can't be known without reading from the front.
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
         let selected = self.selected(request)?;
         if let Some(filter) = &request.filter {

@@ -52,17 +52,17 @@ impl ValueTexts {
         })
     }
 
-    /// Whether values are written as they are read.
+    /// Returns true if values are written as they are read.
     pub fn is_plain(&self) -> bool {
         !self.decimal_comma && self.date.is_none() && self.timestamp.is_none()
     }
 
-    /// Whether dates have a format of their own.
+    /// Returns true if dates have a format of their own.
     pub fn has_date_format(&self) -> bool {
         self.date.is_some()
     }
 
-    /// Whether timestamps have a format of their own.
+    /// Returns true if timestamps have a format of their own.
     pub fn has_timestamp_format(&self) -> bool {
         self.timestamp.is_some()
     }

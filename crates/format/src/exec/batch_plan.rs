@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-/// One step of a read: the same rows of every column of a unit.
+/// A step of a read: the same rows of every column of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step {
     /// The unit.

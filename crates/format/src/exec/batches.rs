@@ -59,7 +59,7 @@ struct Coalesced<U: DecodeUnits> {
     coalescer: Option<BatchCoalescer>,
     /// Batches of so many rows pass.
     passing_rows: usize,
-    /// One that passes, once what came before it has been given.
+    /// The batch that passes, once what came before it has been given.
     next: Option<RecordBatch>,
 }
 

@@ -87,7 +87,7 @@ impl Piece {
         self.bits.count_ones() as usize
     }
 
-    /// Whether all are.
+    /// Returns true if all are.
     pub fn is_all(&self) -> bool {
         self.bits == all(self.rows)
     }
@@ -98,7 +98,7 @@ impl Piece {
         (self.bits >> row & 1) as usize
     }
 
-    /// Those of as many bits, the lowest being the first row's, that belong to rows that are kept.
+    /// Compresses as many bits, the lowest being the first row's, to those of kept rows.
     pub fn compress(&self, bits: u64) -> u64 {
         compress(bits, self.bits)
     }

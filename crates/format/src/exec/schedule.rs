@@ -16,13 +16,13 @@ use super::{ColumnReader, DecodeUnits};
 use crate::columns::Columns;
 use crate::projection::narrow;
 
-/// What a read goes through.
+/// The path of a read.
 pub(crate) struct ScanTask<U> {
     /// The columns.
     pub columns: Columns,
     /// The fields of the decoded columns.
     pub fields: Vec<FieldRef>,
-    /// Where the columns' lanes come from.
+    /// The source of the columns' readers.
     pub units: U,
     /// The steps through the units.
     pub steps: BatchPlan,
@@ -35,7 +35,7 @@ pub(crate) struct ScanTask<U> {
 /// The batches of a scan, one per step, in order. Steps whose rows were all filtered out are left out.
 pub(crate) struct StepBatches<U: DecodeUnits> {
     shared: Arc<Shared<U>>,
-    /// Whether the consumer decodes itself: one thread needs no hand-over.
+    /// True if the consumer decodes itself: one thread needs no hand-over.
     inline: bool,
 }
 

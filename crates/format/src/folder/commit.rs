@@ -80,7 +80,7 @@ impl Commit {
         Ok(urls)
     }
 
-    /// What this copy replaces: the files that count now, and the markers that said so.
+    /// Lists the files that this copy replaces: those that count now, and the markers that said so.
     fn removes(&self) -> Result<Vec<String>> {
         if self.mode != WriteMode::Overwrite {
             return Ok(Vec::new());
@@ -156,7 +156,7 @@ impl Commit {
         }
     }
 
-    /// The same with a job that is not cancelled: what was begun is ended.
+    /// Makes a commit with a job that is not cancelled: what was begun is ended.
     fn uncancelled(&self) -> Self {
         let mut store = self.store.clone();
         store.job = Job::new(self.store.job.options().clone());

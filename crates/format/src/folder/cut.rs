@@ -1,4 +1,4 @@
-//! Where rows are cut into files of a size.
+//! Cuts rows into files of a size.
 
 use crate::Written;
 
@@ -15,7 +15,7 @@ const ROW_BYTES: u64 = 64;
 #[derive(Debug)]
 pub struct FileCut {
     wanted_bytes: u64,
-    /// Of the files that are complete.
+    /// The rows of the files that are complete.
     rows: u64,
     bytes: u64,
 }

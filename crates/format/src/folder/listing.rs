@@ -17,7 +17,7 @@ pub fn list(store: &JobStore, folder: &Path) -> Result<Vec<ObjectInfo>> {
     list_unless(store, folder, |_| false).map(Option::unwrap_or_default)
 }
 
-/// Like [`list`]; `None` as soon as an object shows, by `is_other`, that the folder is something else.
+/// Lists like [`list`]; `None` as soon as an object shows, by `is_other`, that the folder is something else.
 pub fn list_unless(
     store: &JobStore,
     folder: &Path,
@@ -36,7 +36,7 @@ pub fn list_unless(
 /// The objects of a folder that count, and the names of its markers.
 pub(super) type Listed = (Vec<ObjectInfo>, Vec<String>);
 
-/// What counts of a folder that is to be replaced: links to folders are not followed.
+/// Lists the files of a folder that is to be replaced: links to folders are not followed.
 pub(super) fn list_once(store: &JobStore, folder: &Path) -> Result<Listed> {
     counted(store, folder, || store.list(folder).map(Some)).map(Option::unwrap_or_default)
 }

@@ -20,7 +20,7 @@ const PREFIX: &str = "_lakerace_commit-";
 /// How it ends.
 const SUFFIX: &str = ".json";
 
-/// What a marker says.
+/// The content of a marker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
     /// Whether it has happened.
@@ -46,7 +46,7 @@ pub(crate) fn new_name() -> String {
     format!("{PREFIX}{:016x}{SUFFIX}", rand::random::<u64>())
 }
 
-/// Whether an object of this name (relative to its folder) is a marker.
+/// Returns true if an object of this name (relative to its folder) is a marker.
 pub fn is_marker(name: &str) -> bool {
     name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX)).is_some_and(|random| !random.contains('/'))
 }

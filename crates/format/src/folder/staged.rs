@@ -32,7 +32,7 @@ pub(super) struct Staged {
     /// The hidden folder, which is held while it is open.
     handle: File,
     target: PathBuf,
-    /// Those of the folder that is replaced.
+    /// The permissions of the folder that is replaced.
     permissions: Option<KeptPermissions>,
     replaces: bool,
     /// Names of its files, in order.
@@ -45,7 +45,7 @@ pub(super) struct Staged {
 }
 
 impl Staged {
-    /// Whether the folder exists and holds anything.
+    /// Returns true if the folder exists and holds anything.
     pub(super) fn holds_files(store: &JobStore, path: &Path) -> Result<bool> {
         let folder = file_path(path);
         match fs::read_dir(&folder) {

@@ -49,7 +49,7 @@ fn span<O: OffsetSizeTrait>(offsets: &[O], length: usize, first_row: u64) -> Res
     }
 }
 
-/// Whether no offset stands within a character.
+/// Returns true if no offset stands within a character.
 fn begin_characters<O: OffsetSizeTrait>(offsets: &[O], bytes: &[u8]) -> bool {
     const CONTINUES: u8 = 0b1000_0000;
     offsets.iter().all(|offset| bytes.get(offset.as_usize()).is_none_or(|byte| byte & 0b1100_0000 != CONTINUES))

@@ -15,10 +15,10 @@ use crate::text::infer;
 
 pub(super) use nested::{Object, Others};
 
-/// What an append gives.
+/// The result of an append.
 pub(super) type Append = std::result::Result<(), Fault>;
 
-/// Where a column's type is from.
+/// The origin of a column's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The user: texts take any value as it is written, and numbers may stand in quotes.
@@ -40,7 +40,7 @@ trait Column: Send {
     fn finish(&mut self, rows: usize) -> Result<ArrayRef>;
 }
 
-/// What messages say of a column, or of values within one.
+/// The name of a column, or of values within one, in messages.
 #[derive(Debug, Clone)]
 struct Place {
     /// Such as `a.b[]`.

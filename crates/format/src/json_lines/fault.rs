@@ -1,4 +1,4 @@
-//! What is wrong with a line.
+//! Problems of a line.
 
 use std::borrow::Cow;
 use std::fmt;

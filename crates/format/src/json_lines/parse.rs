@@ -15,7 +15,7 @@ use super::fault::{Fault, RowUnit, no_object};
 use crate::json::{Json, Kind};
 use crate::{Constants, OnBadRow, Predicate};
 
-/// What threads do with blocks.
+/// The work of threads on blocks.
 pub(super) struct Parser {
     pub urls: Arc<[String]>,
     pub unit: RowUnit,
@@ -28,7 +28,7 @@ pub(super) struct Parser {
     pub on_bad_row: OnBadRow,
     /// The columns of the lines, then those that the files' places give.
     pub whole_schema: SchemaRef,
-    /// What these are, by the file's number.
+    /// The constants of files, by the file's number.
     pub constants: Vec<Option<Arc<Constants>>>,
     pub filter: Option<Predicate>,
     /// The columns of the result, by position in the whole schema.
@@ -40,7 +40,7 @@ pub(super) struct Parser {
 pub(super) struct Parsed {
     pub batch: RecordBatch,
     pub bad_rows: u64,
-    /// What is wrong behind the rows.
+    /// The error after the rows.
     pub error: Option<Error>,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// What files' places give, file by file, of a plan's files.
+/// Collects the constants of the places of a plan's files, file by file.
 pub(super) fn constants_of(urls: &[String], known: &HashMap<String, Arc<Constants>>) -> Vec<Option<Arc<Constants>>> {
     urls.iter().map(|url| known.get(url).cloned()).collect()
 }

@@ -45,12 +45,12 @@ impl<'a> Known<'a> {
     }
 }
 
-/// What first rows tell.
+/// The facts that the first rows tell.
 pub(super) struct Learnt {
     pub schema: Schema,
-    /// Where the type of each column is from.
+    /// The origin of the type of each column.
     pub origins: Vec<Origin>,
-    /// What is wrong with columns, by position, that have no type for all of their values.
+    /// The problems of columns, by position, that have no type for all of their values.
     pub mixed: HashMap<usize, Error>,
 }
 
@@ -107,10 +107,10 @@ pub(super) fn learn_schema(
     Ok(Learnt { schema: Schema::new(fields), origins, mixed })
 }
 
-/// What the front of a file has.
+/// The front of a file.
 struct Front {
     rows: usize,
-    /// What is wrong with the first line that is no object.
+    /// The problem of the first line that is no object.
     fault: Option<Error>,
 }
 

@@ -160,7 +160,7 @@ impl Shape {
         fields.map(move |(name, shape)| (format!("{path}{dot}{name}"), name.as_str(), shape))
     }
 
-    /// Whether no value was added but nulls.
+    /// Returns true if no value was added but nulls.
     pub fn is_empty(&self) -> bool {
         self.kinds().is_empty()
     }

@@ -35,7 +35,7 @@ pub struct JsonLinesSource {
     objects: Vec<Object>,
     /// The lines' own columns, then those of the files' places.
     schema: SchemaRef,
-    /// Where the types of the lines' own columns are from.
+    /// The origins of the types of the lines' own columns.
     origins: Vec<Origin>,
     /// Columns of values of several kinds, by position: an error where they are asked for.
     mixed: HashMap<usize, Error>,
@@ -159,7 +159,7 @@ impl JsonLinesSource {
         self.schema.project(columns).map(Arc::new).map_err(Error::unexpected)
     }
 
-    /// What parses the blocks of a plan's files.
+    /// Makes the parser of the blocks of a plan's files.
     fn parser(&self, plan: &ReadPlan, urls: Arc<[String]>) -> Result<Parser> {
         let selected = self.selected(&plan.request)?;
         let filter = plan.request.filter.as_ref().map(|f| Predicate::bind(f, &self.schema)).transpose()?;
@@ -200,7 +200,7 @@ impl Source for JsonLinesSource {
         SourceInfo { format: self.layout.format().name.to_owned(), rows: None, files, bytes, units: Some(files) }
     }
 
-    /// One unit a file: where a line begins can't be known without reading from the front.
+    /// Plans one unit a file: the start of a line can't be known without reading from the front.
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
         let selected = self.selected(request)?;
         if let Some(filter) = &request.filter {
@@ -284,7 +284,7 @@ fn with_constants(schema: &Schema, constants: &[Option<Arc<Constants>>]) -> Sche
 struct Rows {
     blocks: OrderedPool<Block, Parsed, Error>,
     pending: VecDeque<RecordBatch>,
-    /// What ends the read, once the pending batches are taken.
+    /// The error that ends the read, once the pending batches are taken.
     error: Option<Error>,
     rows_left: u64,
     batch_rows: usize,

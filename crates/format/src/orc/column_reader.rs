@@ -1,4 +1,4 @@
-//! One column of one stripe as a state machine that yields the next rows.
+//! A column of a stripe as a state machine that yields the next rows.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -49,7 +49,7 @@ pub(crate) fn fetch(
     Ok(())
 }
 
-/// Where the footer of a stripe lies.
+/// The place of a stripe's footer.
 pub(crate) fn footer_range(unit: &Unit) -> Result<Range<u64>> {
     let (at, length) = unit.file.tail.stripes()[unit.stripe].footer_range();
     if length > STRIPE_FOOTER_BYTES_AT_MOST {

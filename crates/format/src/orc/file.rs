@@ -23,7 +23,7 @@ pub(crate) const FINEST: TimeUnit = TimeUnit::Nanosecond;
 /// Footer and metadata above this are refused: their decoded form takes several times as much memory.
 const TAIL_BYTES_AT_MOST: u64 = 512 << 20;
 
-/// One opened file.
+/// An opened file.
 #[derive(Debug)]
 pub(crate) struct OrcFile {
     /// The object; its size and tag are known.
@@ -36,13 +36,13 @@ pub(crate) struct OrcFile {
     pub tail: Arc<FileTail>,
     /// The schema of its batches; [`settle`](super::timestamps::settle) sets the unit of its timestamps.
     pub schema: SchemaRef,
-    /// Where the columns are in it, by their names.
+    /// The positions of the file's columns, by their names.
     roots: HashMap<String, usize>,
     /// Columns whose values its place gives.
     pub constants: Option<Arc<Constants>>,
     /// Its stripes, of all columns, once their footers were read.
     stripes: Vec<OnceLock<Stripe>>,
-    /// What the last filter left of stripes, by their number.
+    /// The row groups that the last filter left of stripes, by their number.
     groups: Mutex<HashMap<usize, Arc<RowGroups>>>,
 }
 
@@ -175,7 +175,7 @@ impl OrcFile {
         Projection::ids(self.tail.root(), columns).map_err(from_orc)
     }
 
-    /// What the last filter left of a stripe, if it was some of its row groups.
+    /// The row groups that the last filter left of a stripe, if it was some of them.
     pub fn known_groups(&self, stripe: usize) -> Option<Arc<RowGroups>> {
         lock(&self.groups).get(&stripe).cloned()
     }

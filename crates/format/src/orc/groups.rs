@@ -22,7 +22,7 @@ use crate::{Expr, RowGroupsPlan};
 /// Row indexes and bloom filters of a stripe above this are not read: the data they could spare is hardly larger.
 const INDEX_BYTES_AT_MOST: u64 = 64 << 20;
 
-/// What a filter leaves of a stripe.
+/// The part of a stripe that a filter leaves.
 pub(crate) enum Left {
     /// All of it.
     Whole,
@@ -36,7 +36,7 @@ pub(crate) enum Left {
 pub(crate) struct Question<'a> {
     /// The filter.
     pub predicate: &'a Predicate,
-    /// The same as it was asked for.
+    /// The filter as it was asked for.
     pub filter: &'a Expr,
     /// The decoded columns, those of the filter among them.
     pub fields: &'a [FieldRef],
@@ -54,7 +54,7 @@ struct Candidate<'a> {
 }
 
 impl Question<'_> {
-    /// What the filter leaves of each stripe. The indexes of all of them are read by planned requests; where a second round of
+    /// Asks which part of each stripe the filter leaves. The indexes of all of them are read by planned requests; where a second round of
     /// requests would take longer than what it spares, together with the footers.
     pub fn ask(&self, units: &[Unit], job: &Job) -> Result<Vec<Left>> {
         let mut left: Vec<Left> = units.iter().map(|_| Left::Whole).collect();
@@ -86,7 +86,7 @@ impl Question<'_> {
         self.fields.iter().flat_map(|field| unit.file.columns(field)).collect()
     }
 
-    /// Whether the statistics of a column that the file has can decide the filter.
+    /// Returns true if the statistics of a column that the file has can decide the filter.
     fn can_be_decided(&self, unit: &Unit) -> bool {
         let has_groups = unit.file.tail.row_group_rows().is_some() && unit.rows() > 0;
         has_groups && self.predicate.decided_by().iter().any(|column| column_of(&unit.file, &column.path).is_some())
@@ -131,7 +131,7 @@ impl Question<'_> {
         Ok(if tells && bytes <= INDEX_BYTES_AT_MOST { ranges } else { Vec::new() })
     }
 
-    /// What is left of a stripe, from its indexes.
+    /// Judges a stripe by its indexes.
     fn judge(&self, candidate: Candidate<'_>) -> Result<Left> {
         let Candidate { unit, columns, found, .. } = candidate;
         if found.is_empty() {

@@ -16,7 +16,7 @@ pub(crate) struct RowGroups {
     pub stripe: Stripe,
     /// For each row group whether it is read.
     pub kept: Vec<bool>,
-    /// The same in words.
+    /// The row groups in words.
     pub plan: RowGroupsPlan,
 }
 
@@ -34,7 +34,7 @@ impl RowGroups {
         rows
     }
 
-    /// Whether it is what this filter leaves, and these columns can be read.
+    /// Returns true if it is what this filter leaves, and these columns can be read.
     pub(super) fn serves(&self, filter: &Expr, columns: &[u32]) -> bool {
         self.filter == *filter && columns.iter().all(|column| self.columns.contains(column))
     }

@@ -48,7 +48,7 @@ impl OrcSource {
         )
     }
 
-    /// Like [`Self::open`], of files some of whose columns are constants.
+    /// Opens like [`Self::open`], for files some of whose columns are constants.
     pub fn open_files(files: Vec<InputFile>, options: OrcOptions, union: ColumnUnion, job: &Job) -> Result<Self> {
         let clock = options.timestamp_zone.as_deref().map(ReaderClock::in_zone).transpose().map_err(from_orc)?;
         let mut files = open_all(files, |file, opening| open(file, opening, clock.as_ref()))?;
@@ -69,7 +69,7 @@ impl OrcSource {
         Ok((plan_requests(&wanted, &self.job.options().ranges, &profile(&self.files)), bytes))
     }
 
-    /// What the filter leaves of these stripes: all of each, some of its row groups, or nothing.
+    /// Finds the part of these stripes that the filter leaves: all of each, some of its row groups, or nothing.
     fn row_groups(&self, units: &[Unit], columns: &Columns, filter: Option<&Expr>) -> Result<Vec<Left>> {
         match (&columns.predicate, filter) {
             (Some(predicate), Some(filter)) => {

@@ -1,4 +1,4 @@
-//! What files, stripes and row groups say of their columns, as filters ask for it.
+//! Statistics of files, stripes and row groups about their columns, as filters ask for them.
 
 use arrow::datatypes::{DataType, TimeUnit, i256};
 use lakerace_io::Result;
@@ -109,7 +109,7 @@ fn bounds(statistics: &ColumnStats, kind: &OrcKind, data_type: &DataType, rows: 
     Bounds { min: min.filter(|_| !none), max: max.filter(|_| !none), null_count }
 }
 
-/// Of one unit of a timestamp.
+/// The nanoseconds of a unit of a timestamp.
 fn nanoseconds(data_type: &DataType) -> i128 {
     match data_type {
         DataType::Timestamp(TimeUnit::Second, _) => 1_000_000_000,

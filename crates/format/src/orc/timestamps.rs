@@ -78,7 +78,7 @@ fn far_unit(file: &OrcFile, node: &OrcType) -> Option<TimeUnit> {
     }
 }
 
-/// Of two units that [`far_unit`] gives, the one that reaches further.
+/// Chooses of two units that [`far_unit`] gives the one that reaches further.
 fn coarser(one: Option<TimeUnit>, other: Option<TimeUnit>) -> Option<TimeUnit> {
     match (one, other) {
         (Some(TimeUnit::Millisecond), _) | (_, None) => one,

@@ -58,7 +58,7 @@ impl Unit {
         }
     }
 
-    /// What to read of a decoded column, which may be a part of the file's; `None` where the file does not have it. The
+    /// Plans the read of a decoded column, which may be a part of the file's; `None` where the file does not have it. The
     /// stripe's footer must be known.
     pub fn read(&self, field: &FieldRef) -> Result<Option<StripeRead>> {
         let columns = self.file.columns(field);

@@ -44,7 +44,7 @@ const TRAILER_BYTES: u64 = 8;
 const MAGIC: &[u8] = b"PAR1";
 const ENCRYPTED_MAGIC: &[u8] = b"PARE";
 
-/// One opened file.
+/// An opened file.
 #[derive(Debug)]
 pub(crate) struct FileMeta {
     /// The object; its size and tag are known.
@@ -59,9 +59,9 @@ pub(crate) struct FileMeta {
     pub schema: SchemaRef,
     /// The table that the file belongs to, where that is more than its files.
     pub table: Option<Arc<TableSchema>>,
-    /// What it counts by an old calendar.
+    /// The columns that count by an old calendar.
     pub old_calendar: Option<OldCalendar>,
-    /// Whether digits of timestamps of 96 bits below their unit are rounded down; else they are an error.
+    /// True if digits of timestamps of 96 bits below their unit are rounded down; else they are an error.
     pub rounds_int96: bool,
     /// Leaf columns that are encrypted.
     pub encrypted: BTreeSet<usize>,
@@ -109,7 +109,7 @@ impl OpenFile for FileMeta {
 }
 
 impl FileMeta {
-    /// Whether some values of a column chunk may be others than those stored, so that what is told of these says nothing.
+    /// Returns true if some values of a column chunk may be others than those stored, so that what is told of these says nothing.
     pub fn may_move(&self, row_group: &RowGroupMetaData, leaf: usize) -> bool {
         self.old_calendar.as_ref().is_some_and(|old| old.may_move(leaf, row_group.column(leaf)))
     }
@@ -150,7 +150,7 @@ impl FileMeta {
     }
 }
 
-/// What says of which types columns are.
+/// The source of the types of columns.
 #[derive(Clone, Copy)]
 pub(crate) enum TypesBy<'a> {
     /// The file itself; of a wide one, these root columns may be all that is known.
@@ -370,13 +370,13 @@ fn arrow_metadata(
     ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new().with_schema(viewed))
 }
 
-/// Whether a column has timestamps of 96 bits.
+/// Returns true if a column has timestamps of 96 bits.
 pub(super) fn has_int96(metadata: &ParquetMetaData) -> bool {
     let stored = metadata.file_metadata().schema_descr();
     (0..stored.num_columns()).any(|leaf| is_int96(stored, leaf))
 }
 
-/// Whether Spark wrote the file.
+/// Returns true if Spark wrote the file.
 fn is_of_spark(metadata: &ParquetMetaData) -> bool {
     let pairs = metadata.file_metadata().key_value_metadata();
     pairs.is_some_and(|pairs| pairs.iter().any(|pair| pair.key.starts_with("org.apache.spark.")))
@@ -473,7 +473,7 @@ fn check_chunk(group: &RowGroupMetaData, column: &ColumnChunkMetaData, size: u64
 }
 
 impl FileMeta {
-    /// Whether the byte in the middle of a row group is in a range, by what the footer states.
+    /// Returns true if the byte in the middle of a row group is in a range, by what the footer states.
     pub fn has_midpoint_in(&self, row_group: usize, range: &Range<u64>) -> bool {
         let group = self.metadata().row_group(row_group);
         let start = group.columns().first().and_then(|column| chunk_range(column).ok()).map_or(0, |chunk| chunk.start);
@@ -496,10 +496,10 @@ impl FileMeta {
     }
 }
 
-/// What parquet-mr before 1.2.9 left out of a chunk's length at most (PARQUET-816): the header of its dictionary page.
+/// The most bytes that parquet-mr before 1.2.9 left out of a chunk's length (PARQUET-816): the header of its dictionary page.
 const FORGOTTEN_BYTES: u64 = 100;
 
-/// Whether a writer left the dictionary's page header out of a chunk's length.
+/// Returns true if a writer left the dictionary's page header out of a chunk's length.
 fn forgets_headers(created_by: &str) -> bool {
     let Some(rest) = created_by.strip_prefix("parquet-mr") else { return false };
     let version = rest.trim_start().strip_prefix("version ").unwrap_or("0");

@@ -40,7 +40,7 @@ impl ParquetSource {
         Self::open_files(files, ParquetOptions::default(), ColumnUnion::default(), job)
     }
 
-    /// Like [`Self::open`], of files some of whose columns are constants.
+    /// Opens like [`Self::open`], for files some of whose columns are constants.
     pub fn open_files(files: Vec<InputFile>, options: ParquetOptions, union: ColumnUnion, job: &Job) -> Result<Self> {
         Self::open_columns(files, options, union, None, job)
     }
@@ -73,8 +73,8 @@ impl ParquetSource {
         Ok(Self { files, schema: Arc::clone(table.schema()), job: job.clone() })
     }
 
-    /// Like [`Source::plan`], of those row groups alone whose midpoint is in the range of bytes that their file has here: ranges that part
-    /// a file give each of its row groups to one of them. No ranges: all row groups.
+    /// Plans like [`Source::plan`], for those row groups alone whose midpoint is in the range of bytes that their file has here: ranges
+    /// that part a file give each of its row groups to one of them. No ranges: all row groups.
     pub fn plan_ranges(&self, request: &ReadRequest, ranges: &[Range<u64>]) -> Result<ReadPlan> {
         let columns = Columns::resolve(&self.schema, request)?;
         let fields = columns.fields(&self.schema);

@@ -97,7 +97,7 @@ pub(crate) struct FileEncoder {
 }
 
 enum Engine {
-    /// One thread: the caller's.
+    /// The caller's thread alone.
     Inline { scratch: Box<Scratch>, encoders: Vec<Box<dyn ColumnEncoder>> },
     /// Several threads.
     Threads { pool: Pool, open: Option<Group>, closed: VecDeque<(Group, usize)> },
@@ -207,7 +207,7 @@ impl FileEncoder {
         Ok(())
     }
 
-    /// Whether the row group under way has its bytes. Threads may be behind: where what waits for them could make the
+    /// Returns true if the row group under way has its bytes. Threads may be behind: where what waits for them could make the
     /// difference, they are waited for, so that the answer is the same for any number of them.
     fn is_full(&self) -> Result<bool> {
         let limit = self.settings.row_group_bytes;

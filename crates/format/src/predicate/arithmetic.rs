@@ -129,7 +129,7 @@ fn days(op: ArithmeticOp, left: &Operand, right: &Operand) -> Result<ArrayRef> {
     internal(cast(&sum.array, &DataType::Date32))
 }
 
-/// Whether values are spans of time.
+/// Returns true if values are spans of time.
 pub(super) fn is_interval(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Interval(_))
 }
@@ -179,7 +179,7 @@ fn compare_exactly(op: CompareOp, left: &Operand, right: &Operand) -> Result<Boo
     }))
 }
 
-/// What the stored integers of both types are to be multiplied by to count in one unit.
+/// The factors by which the stored integers of both types count in one unit.
 fn factors(left: &DataType, right: &DataType) -> Result<(i256, i256)> {
     if let (Some(l), Some(r)) = (unit_ns(left), unit_ns(right)) {
         return Ok((i256::from_i128(l), i256::from_i128(r)));

@@ -34,7 +34,7 @@ pub(super) fn bind_value(expr: &Expr, schema: &Schema) -> Result<(Scalar, DataTy
     Ok((scalar, data_type))
 }
 
-/// What values can be compared with each other.
+/// A class of values that can be compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Null,

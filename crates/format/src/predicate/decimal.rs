@@ -61,7 +61,7 @@ impl Decimal {
         self.is_negative
     }
 
-    /// Whether it has as many digits as `other`, and `middle` is as far from it as from the next number of so many digits.
+    /// Returns true if it has as many digits as `other`, and `middle` is as far from it as from the next number of so many digits.
     pub fn is_beside(&self, other: &Self, middle: &Self) -> bool {
         let Some(below) = middle.digits.strip_suffix('5') else { return false };
         let same_place = self.exponent == other.exponent && self.exponent == middle.exponent + 1;

@@ -101,7 +101,7 @@ pub(super) fn column_array(column: &ColumnRef, batch: &RecordBatch) -> Result<Ar
     Ok(array)
 }
 
-/// The same, of whatever type the batch has.
+/// Gives the array of whatever type the batch has.
 fn array_at(column: &ColumnRef, batch: &RecordBatch) -> Result<ArrayRef> {
     let missing = || Error::internal(format!("the batch has no column {:?}", column.name()));
     let mut path = column.path.iter();
@@ -219,7 +219,7 @@ where
     BooleanArray::new(bits, array.nulls().cloned())
 }
 
-/// One bit a value. Whole words at a time, so that the compiler vectorises the test.
+/// Packs one bit a value. Whole words at a time, so that the compiler vectorises the test.
 fn pack<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> BooleanBuffer {
     let words: Vec<u64> = values
         .chunks(64)

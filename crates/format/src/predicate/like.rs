@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 pub(super) struct Pattern {
     kind: Kind,
     case_insensitive: bool,
-    /// What every match begins with; empty for ILIKE.
+    /// The common prefix of every match; empty for ILIKE.
     prefix: String,
 }
 
@@ -51,12 +51,12 @@ impl Pattern {
         Ok(Self { kind: Kind::of(tokens), case_insensitive, prefix })
     }
 
-    /// Whether the whole of `text` matches.
+    /// Returns true if the whole of `text` matches.
     pub fn matches(&self, text: &str) -> bool {
         if self.case_insensitive { self.kind.matches(&text.to_lowercase()) } else { self.kind.matches(text) }
     }
 
-    /// What every match begins with, bytewise; empty where that is unknown.
+    /// The common prefix of every match, bytewise; empty where that is unknown.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }

@@ -13,7 +13,7 @@ use crate::Literal;
 /// Digits behind the point that any double has at most.
 const EXACT_PLACES: usize = 1074;
 
-/// Where a literal lies among the values that a column can hold.
+/// The place of a literal among the values that a column can hold.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Place {
     /// It is NULL.
@@ -28,7 +28,7 @@ pub(super) enum Place {
     Above,
 }
 
-/// Where `literal` lies among the values of `data_type`. The error says what is wrong, without naming the column.
+/// Finds the place of `literal` among the values of `data_type`. The error names the problem, without naming the column.
 pub(super) fn place(literal: &Literal, data_type: &DataType) -> Result<Place, String> {
     let data_type = plain_type(data_type);
     let mismatch = || format!("it is {data_type} and can't be compared with {}", describe(literal));
@@ -53,7 +53,7 @@ pub(super) fn place(literal: &Literal, data_type: &DataType) -> Result<Place, St
     }
 }
 
-/// Where a text lies; `None` where the type has nothing that is written as a text.
+/// Finds the place of a text; `None` where the type has nothing that is written as a text.
 fn place_text(text: &str, data_type: &DataType) -> Result<Option<Place>, String> {
     let bytes = match data_type {
         DataType::FixedSizeBinary(size) => fixed_bytes(text, *size)?,
@@ -173,7 +173,7 @@ fn number_scale(data_type: &DataType) -> Option<i32> {
     }
 }
 
-/// Where a number lies; `None` for a type without numbers, and for NaN where there is none.
+/// Finds the place of a number; `None` for a type without numbers, and for NaN where there is none.
 fn place_number(literal: &Literal, data_type: &DataType) -> Option<Place> {
     if let Literal::Float(float) = literal
         && !float.is_finite()

@@ -1,4 +1,4 @@
-//! What a filter is compiled to.
+//! The compiled form of a filter.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{ArithmeticOp, CompareOp};
 /// A condition.
 #[derive(Debug, Clone)]
 pub(super) enum Node {
-    /// The same for every row.
+    /// A constant for every row.
     Constant(Option<bool>),
     /// `value` where the column is not null, else null.
     Known {
@@ -57,7 +57,7 @@ pub(super) enum Node {
 #[derive(Debug, Clone)]
 pub(super) enum Scalar {
     Column(Arc<ColumnRef>),
-    /// One value for all rows.
+    /// A value for all rows.
     Constant(ArrayRef),
     Arithmetic {
         op: ArithmeticOp,

@@ -11,7 +11,7 @@ use super::node::{Node, Scalar};
 use super::value::{Value, is_text, plain_type};
 use crate::CompareOp;
 
-/// What is known of one column of a set of rows. The default is: nothing.
+/// The known bounds of a column of a set of rows. The default is: nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bounds {
     /// No value is less, NaN apart. Need not be a value that occurs: it may have been cut.
@@ -50,10 +50,10 @@ pub trait ColumnStatistics {
     /// How many rows.
     fn row_count(&self) -> Option<u64>;
 
-    /// What is known of a column.
+    /// The known bounds of a column.
     fn bounds(&self, column: &ColumnRef) -> Bounds;
 
-    /// Where this is known from, for messages.
+    /// The source of the bounds, for messages.
     fn label(&self) -> &str {
         "statistics"
     }

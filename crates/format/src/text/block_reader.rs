@@ -14,7 +14,7 @@ pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 /// Text that is read ahead for each thread, at most: a thread parses 150 MB in a second, and waits for a far store for a tenth of one.
 const READ_AHEAD_BYTES_PER_THREAD: u64 = 16 << 20;
 
-/// The same for all of them at least: some requests of several MiB.
+/// The least bytes that are read ahead of all of them: some requests of several MiB.
 const LEAST_READ_AHEAD_BYTES: u64 = 32 << 20;
 
 /// How many requests what is read ahead has at least.
@@ -62,7 +62,7 @@ pub(crate) enum BlockData {
 pub(crate) struct BlockReader {
     fetcher: Fetcher,
     objects: Vec<Object>,
-    /// Whether a file is read at all.
+    /// True if a file is read at all.
     wanted: Vec<bool>,
     requests: Vec<lakerace_io::Request>,
     form: TextForm,

@@ -19,7 +19,7 @@ const MOST_DIGITS: usize = 767;
 /// Bits of a double's mantissa after the first one.
 const MANTISSA_BITS: i32 = 52;
 
-/// Whether a double keeps all digits of the decimal text that it is the nearest one to: printed with as many significant digits
+/// Returns true if a double keeps all digits of the decimal text that it is the nearest one to: printed with as many significant digits
 /// as the text has, it has the same ones. Zeros at the end are no digits.
 ///
 /// `unsigned` is a number without a sign, such as `12.50` or `1e-7`, and `nearest` the double that is nearest to it, not negative.
@@ -40,7 +40,7 @@ pub fn keeps_digits(unsigned: &[u8], nearest: f64) -> bool {
             || has_same_digits(unsigned, nearest))
 }
 
-/// Whether the double differs from the text by less than half of the text's last place, which then is what rounding gives. `None`
+/// Returns true if the double differs from the text by less than half of the text's last place, which then is what rounding gives. `None`
 /// where 128 bits are not enough to tell.
 fn is_within_half_a_digit(unsigned: &[u8], nearest: f64) -> Option<bool> {
     let (mantissa, exponent) = split_exponent(unsigned)?;
@@ -83,14 +83,14 @@ fn split_exponent(unsigned: &[u8]) -> Option<(&[u8], i32)> {
     (-1000..1000).contains(&exponent).then_some((&unsigned[..at], exponent))
 }
 
-/// Whether the text has the digits of the double's shortest text, which is the nearest one of its length. Most texts that are too small
-/// or too large for 128 bits have.
+/// Returns true if the text has the digits of the double's shortest text, which is the nearest one of its length. Most texts that are too
+/// small or too large for 128 bits have.
 fn is_shortest_text(unsigned: &[u8], nearest: f64) -> bool {
     let mut buffer = zmij::Buffer::new();
     nearest != 0.0 && same_digits(buffer.format_finite(nearest).as_bytes(), unsigned)
 }
 
-/// Whether two numbers have the same digits, but for zeros at both ends.
+/// Returns true if two numbers have the same digits, but for zeros at both ends.
 fn same_digits(left: &[u8], right: &[u8]) -> bool {
     let (mut left, mut right) = (significant_digits(left), significant_digits(right));
     loop {
@@ -110,7 +110,7 @@ fn significant_digits(number: &[u8]) -> impl Iterator<Item = u8> {
     mantissa.filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0')
 }
 
-/// Whether the double, printed with as many digits as the text has, has the text's.
+/// Returns true if the double, printed with as many digits as the text has, has the text's.
 #[cold]
 #[inline(never)]
 fn has_same_digits(unsigned: &[u8], nearest: f64) -> bool {

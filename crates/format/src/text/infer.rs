@@ -111,7 +111,7 @@ fn number_kind(field: &[u8]) -> Option<InferredType> {
     is_kept.then_some(float)
 }
 
-/// Whether a text that parses as an integer is one in an inferred column, too.
+/// Returns true if a text that parses as an integer is one in an inferred column, too.
 #[inline(always)]
 pub(crate) fn is_integer(field: &[u8]) -> bool {
     match field {
@@ -121,7 +121,7 @@ pub(crate) fn is_integer(field: &[u8]) -> bool {
     }
 }
 
-/// Whether a text that parses as this float is one in an inferred column, too.
+/// Returns true if a text that parses as this float is one in an inferred column, too.
 #[inline(always)]
 pub(crate) fn is_float(field: &[u8], parsed: f64) -> bool {
     // Whole numbers of fewer digits are exact, and a point is no digit.
@@ -132,7 +132,7 @@ pub(crate) fn is_float(field: &[u8], parsed: f64) -> bool {
     (parsed.is_normal() && is_plain_number(field, is_kept)) || is_float_at_all(field)
 }
 
-/// Whether a number of JSON that parses as this float is one in a column whose type was given: whole numbers are exact, of
+/// Returns true if a number of JSON that parses as this float is one in a column whose type was given: whole numbers are exact, of
 /// others the float is the nearest one.
 #[inline(always)]
 pub(crate) fn is_nearest_float(field: &[u8], parsed: f64) -> bool {
@@ -141,7 +141,7 @@ pub(crate) fn is_nearest_float(field: &[u8], parsed: f64) -> bool {
     (parsed.is_finite() && parsed != 0.0 && is_plain_number(field, is_exact)) || is_float_at_all(field)
 }
 
-/// Whether a field is written like a number, and `is_kept` is true of it without its sign.
+/// Returns true if a field is written like a number, and `is_kept` is true of it without its sign.
 #[inline(always)]
 fn is_plain_number(field: &[u8], is_kept: impl Fn(&[u8]) -> bool) -> bool {
     let unsigned = if field.first() == Some(&b'-') { &field[1..] } else { field };
@@ -159,13 +159,13 @@ fn is_float_at_all(field: &[u8]) -> bool {
     number_kind(field).is_some_and(|kind| !kind.wide_integer)
 }
 
-/// Whether a text is a number of which a float keeps not all digits.
+/// Returns true if a text is a number of which a float keeps not all digits.
 pub(crate) fn loses_digits(field: &[u8]) -> bool {
     let is_number = |parsed: &f64| field.iter().any(u8::is_ascii_digit) && is_nearest_float(field, *parsed);
     value::float64(field, 0, field.len()).is_some_and(|parsed| is_number(&parsed) && !is_float(field, parsed))
 }
 
-/// Whether a text that parses as a boolean is one in an inferred column, too: `t` and `1` are not.
+/// Returns true if a text that parses as a boolean is one in an inferred column, too: `t` and `1` are not.
 pub(crate) fn is_boolean(field: &[u8]) -> bool {
     field.len() > 1
 }

@@ -19,7 +19,7 @@ const XZ_LEVEL: u32 = 6;
 
 /// Rows as text.
 pub(crate) trait TextRows: Send + Sync {
-    /// What stands in front of the first row.
+    /// The text in front of the first row.
     fn header(&self) -> Result<Vec<u8>> {
         Ok(Vec::new())
     }
@@ -207,7 +207,7 @@ fn file_compression(url: &str, compression: Option<Compression>) -> Result<FileC
 }
 
 impl TextEncoder {
-    /// One piece of work.
+    /// Encodes a piece of work.
     fn encode(&self, piece: &TextPiece) -> Result<EncodedPiece> {
         let mut text = Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 4);
         if piece.is_first {

@@ -39,7 +39,7 @@ impl FromStr for TextEncoding {
 }
 
 impl TextEncoding {
-    /// Whether the text is UTF-8, which is read as it is.
+    /// Returns true if the text is UTF-8, which is read as it is.
     pub fn is_utf8(self) -> bool {
         self == Self::Known(UTF_8)
     }

@@ -15,7 +15,7 @@ pub(crate) struct TextForm {
 }
 
 impl TextForm {
-    /// Whether the bytes are what is read.
+    /// Returns true if the bytes are what is read.
     pub fn is_plain(self) -> bool {
         self == Self::default()
     }

@@ -6,7 +6,7 @@ use arrow::datatypes::{TimeUnit, i256};
 
 use crate::calendar::{days_from_civil, days_in_month, fraction_digits, units_per_second};
 
-/// One to eight digits as a number: the field is `text[start..end]`, and what stands before it is read along.
+/// Parses one to eight digits: the field is `text[start..end]`, and the bytes before it are read along.
 #[inline(always)]
 fn eight_digits(text: &[u8], start: usize, end: usize) -> Option<u64> {
     let len = end - start;
@@ -79,7 +79,7 @@ pub(crate) fn uint64(text: &[u8], start: usize, end: usize) -> Option<u64> {
     }
 }
 
-/// Where the digits begin that count, in a number with more of them than digits fit.
+/// The start of the digits that count, in a number with more of them than fit.
 #[cold]
 fn skip_zeros(text: &[u8], start: usize, end: usize) -> Option<usize> {
     let field = text.get(start..end).filter(|f| f.len() > 19)?;
@@ -120,7 +120,7 @@ pub(crate) fn float64(text: &[u8], start: usize, end: usize) -> Option<f64> {
     fast_float2::parse(field).ok()
 }
 
-/// Whether a text that parses as infinity says so, and is no number beyond all floats.
+/// Returns true if a text that parses as infinity says so, and is no number beyond all floats.
 #[cold]
 #[inline(never)]
 pub(crate) fn says_infinity(field: &[u8]) -> bool {
@@ -143,7 +143,7 @@ pub(crate) fn decimal128(field: &[u8], precision: u8, scale: i8) -> Option<i128>
     (value < most).then_some(if parts.negative { -value } else { value })
 }
 
-/// Like [`decimal128`], up to 76 digits.
+/// Parses like [`decimal128`], up to 76 digits.
 pub(crate) fn decimal256(field: &[u8], precision: u8, scale: i8) -> Option<i256> {
     let parts = DecimalParts::parse(field, scale)?;
     let ten = i256::from_i128(10);

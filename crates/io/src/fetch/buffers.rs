@@ -31,7 +31,7 @@ const LARGER_CLASSES: usize = 3;
 /// Bytes of unused buffers kept at most: while something is fetched, as many as are read ahead by default.
 const KEPT_BYTES_BUSY: usize = crate::plan::PREFETCH_BYTES as usize;
 
-/// The same while nothing is fetched.
+/// The bytes that are kept while nothing is fetched.
 const KEPT_BYTES_IDLE: usize = 64 << 20;
 
 static POOL: Pool =
@@ -144,7 +144,7 @@ impl Buffer {
         self.memory.as_ref().map_or(0, |m| m.capacity)
     }
 
-    /// Where all of its memory lies, filled or not, and how much that is.
+    /// The place and the size of all of its memory, filled or not.
     #[cfg(target_os = "linux")]
     pub(crate) fn memory(&self) -> (*mut u8, usize) {
         self.memory.as_ref().map_or((std::ptr::null_mut(), 0), |m| (m.start.as_ptr(), m.capacity))

@@ -26,7 +26,7 @@ const TELLING_BYTES: u64 = 256 << 10;
 #[derive(Debug)]
 pub(super) struct LocalFiles {
     open: ReaderFiles,
-    /// Those of their first opening: a file that is opened again must have it still.
+    /// The versions of files at their first opening: a file that is opened again must have the same.
     versions: Mutex<Vec<Option<FileVersion>>>,
     from_disk: AtomicBool,
     /// For each file, up to which number of the plan's requests the kernel was told of its own: it goes through all pages of a

@@ -16,7 +16,7 @@ use crate::{Error, Job, Object, Request, RequestPlan, Result};
 /// Waiting threads are told of arrived bytes in steps of this many.
 const PROGRESS_BYTES: usize = 256 << 10;
 
-/// What all clones of a [`Fetcher`](super::Fetcher) and its tasks share.
+/// The shared state of all clones of a [`Fetcher`](super::Fetcher) and its tasks.
 #[derive(Debug)]
 pub(super) struct Shared {
     extra_bytes_tolerance: f64,
@@ -137,7 +137,7 @@ impl Shared {
         rest.take_while(move |i| self.requests[*i].file == file && self.requests[*i].range.start < end)
     }
 
-    /// Where `range` of a file is in what is kept of a piece.
+    /// The place of `range` of a file in the kept bytes of a piece.
     pub(super) fn place(&self, piece: usize, range: &Range<u64>) -> Result<Range<usize>> {
         let request = &self.requests[piece];
         let mut start = range.start - request.range.start;
@@ -164,7 +164,7 @@ impl Shared {
         request.range.end - request.range.start - dropped
     }
 
-    /// Whether a slice of a piece would keep too many bytes in memory that nobody wants.
+    /// Returns true if a slice of a piece would keep too many bytes in memory that nobody wants.
     pub(super) fn pins_too_much(&self, piece: usize) -> bool {
         let request = &self.requests[piece];
         let wanted = request.range.end - request.range.start - request.read_through_bytes;

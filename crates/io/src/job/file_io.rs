@@ -14,7 +14,7 @@ impl Job {
         self.page_cache().bytes_past()
     }
 
-    /// What its user should know although nothing failed: that it goes on another way than was asked for, and why; and
+    /// Warnings where nothing failed: that the job goes on another way than was asked for, and why; and
     /// that rows of a source did not fit.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.file_io_seen().lock().warnings.clone();

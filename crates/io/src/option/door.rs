@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::mark::{Part, is_plain, parts};
 use super::{JobDefinition, OptionValue, PythonName, SparkName, ValueKind};
 
-/// Where users give options.
+/// A way in which users give options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
     /// None in particular: an option stands as `mode=overwrite`. For logs, and for callers of the library.

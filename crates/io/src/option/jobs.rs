@@ -7,7 +7,7 @@ use super::OptionValue;
 pub struct JobDefinition {
     /// The command's name.
     pub name: &'static str,
-    /// What follows the name in the command before options.
+    /// The text after the name in the command before options.
     pub arguments: &'static str,
     /// The call in Python, without its parentheses.
     pub python: &'static str,

@@ -62,7 +62,7 @@ pub(super) fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// Whether a text has no option.
+/// Returns true if a text has no option.
 pub(super) fn is_plain(text: &str) -> bool {
     !text.contains([OPTION, JOB])
 }

@@ -23,9 +23,9 @@ pub(crate) struct HiddenFile {
     open: Option<OpenHidden>,
     hidden: PathBuf,
     target: PathBuf,
-    /// Those that were made for it, or for files beside it that have not appeared yet; outermost first.
+    /// The folders that were made for it, or for files next to it that have not appeared yet; outermost first.
     made_folders: Vec<PathBuf>,
-    /// Those of the file that has the name already: the new one gets them.
+    /// The permissions of the file that has the name already: the new one gets them.
     permissions: Option<KeptPermissions>,
     is_synced: bool,
     published: bool,
@@ -41,7 +41,7 @@ struct OpenHidden {
 /// Hidden files of this process that are open.
 static OPEN: WeightedSemaphore = WeightedSemaphore::new(u64::MAX);
 
-/// Whether more files wait for their names than may stay open meanwhile.
+/// Returns true if more files wait for their names than may stay open meanwhile.
 pub(crate) fn are_many_open() -> bool {
     OPEN.used() > FileShares::of_process().complete as u64
 }
@@ -119,7 +119,7 @@ impl HiddenFile {
         Ok(())
     }
 
-    /// The same for the folders of names that the job has given before. Both wait for one flush of the disk, where it can be.
+    /// Syncs the folders of names that the job has given before, too. Both wait for one flush of the disk, where possible.
     fn sync_with_folders(&mut self) -> std::io::Result<()> {
         let job = self.job.clone();
         if self.is_synced || !job.has_unsynced_folders() {
@@ -143,7 +143,7 @@ impl HiddenFile {
         self.job.sync_folders().map_err(std::io::Error::other)
     }
 
-    /// Like [`Self::publish`], but the name is not put on the disk before [`Job::sync_folders`].
+    /// Publishes like [`Self::publish`], but the name is not put on the disk before [`Job::sync_folders`].
     pub(crate) fn publish_in_group(&mut self, replace: bool) -> std::io::Result<()> {
         self.sync()?;
         if replace {
@@ -181,7 +181,7 @@ pub fn give_up_folders(made: &[PathBuf]) {
     known.retain(|folder| folder.exists());
 }
 
-/// Whether a file's name is that of a hidden file, which is not complete or was left by a process that was killed.
+/// Returns true if a file's name is that of a hidden file, which is not complete or was left by a process that was killed.
 pub(crate) fn is_hidden_name(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(ENDING) && name.contains(MARK)
 }

@@ -154,7 +154,7 @@ impl LocalFile {
         Ok(())
     }
 
-    /// Like [`Self::end`], but a thread of its own may go on with what it was given, and with the sync.
+    /// Ends like [`Self::end`], but a thread of its own may go on with what it was given, and with the sync.
     pub(super) fn leave(&mut self) -> Result<()> {
         if self.syncing.is_some() {
             return Ok(());
@@ -217,7 +217,7 @@ impl LocalFile {
         }
     }
 
-    /// Whether a write is kept for later.
+    /// Returns true if a write is kept for later.
     fn gather(&mut self, bytes: &[u8]) -> bool {
         if bytes.len() >= GATHERED_BYTES {
             return false;
@@ -232,7 +232,7 @@ impl LocalFile {
         has_room
     }
 
-    /// What writes the file, unless it is to be written at once.
+    /// Makes the writer of the file, unless it is to be written immediately.
     fn begin_writer(&self) -> Result<Option<Writer>> {
         let (file, job) = (self.hidden.file()?, &self.job);
         match (job.begin_file(|wanted| uring::probe(file, wanted)), self.behind_bytes) {

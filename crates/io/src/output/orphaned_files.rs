@@ -1,4 +1,4 @@
-//! What killed processes left under hidden names.
+//! Hidden files of killed processes.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -12,7 +12,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::hidden_name::is_own_name;
 
-/// What was not changed for so long, nobody is writing.
+/// The age from which an unchanged hidden file has no writer.
 const OLD: Duration = Duration::from_secs(24 * 60 * 60);
 /// A folder is not looked through again so soon.
 const LOOK_AGAIN: Duration = Duration::from_secs(60 * 60);
@@ -69,7 +69,7 @@ fn is_old(metadata: &Metadata, age: Duration) -> bool {
     metadata.modified().is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|passed| passed >= age))
 }
 
-/// Whether a living process has it open. What can't be told counts as held.
+/// Returns true if a living process has it open. What can't be told counts as held.
 fn is_held(path: &Path, metadata: &Metadata) -> bool {
     if !metadata.is_file() && !metadata.is_dir() {
         return true;
@@ -80,7 +80,7 @@ fn is_held(path: &Path, metadata: &Metadata) -> bool {
     }
 }
 
-/// Whether nothing in a staged folder has changed for so long.
+/// Returns true if nothing in a staged folder has changed for so long.
 fn holds_old_files_only(folder: &Path, age: Duration) -> bool {
     let Ok(mut entries) = std::fs::read_dir(folder) else { return false };
     entries.all(|entry| {

@@ -21,7 +21,7 @@ const WINDOW_BYTES: u64 = 8 << 20;
 /// How much longer one may have waited for the disk than was saved.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Where the next bytes go.
+/// The way of the next bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Way {
     #[default]
@@ -29,7 +29,7 @@ pub(crate) enum Way {
     Direct,
 }
 
-/// What a job has seen of both ways.
+/// A job's observations of both ways.
 #[derive(Debug, Default)]
 pub(crate) struct PageCache(Mutex<Seen>);
 
@@ -38,18 +38,18 @@ struct Seen {
     way: Way,
     /// Nothing goes past the cache any more.
     is_settled: bool,
-    /// What went into the cache since its cost was last taken.
+    /// The bytes that went into the cache since its cost was last taken.
     window_bytes: u64,
     window_time: Duration,
     cached_ns_per_byte: f64,
-    /// What the cache would have taken for what went past it, and how long that was waited for.
+    /// The time that the cache would have taken for what went past it, and the time that was waited for it.
     saved: Duration,
     waited: Duration,
     bytes_past: u64,
 }
 
 impl PageCache {
-    /// Where the next bytes go.
+    /// The way of the next bytes.
     pub(crate) fn way(&self) -> Way {
         self.lock().way
     }

@@ -14,7 +14,7 @@ pub struct KeptPermissions {
 }
 
 impl KeptPermissions {
-    /// Those of what is there; `None` where nothing is.
+    /// The permissions of the file at a path; `None` where there is none.
     pub fn of(target: &Path) -> Option<Self> {
         std::fs::metadata(target).ok().map(|metadata| Self::from(&metadata))
     }

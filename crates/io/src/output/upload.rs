@@ -40,7 +40,7 @@ const UPLOAD_METADATA: Attribute = Attribute::Metadata(Cow::Borrowed("lakeraceup
 pub(super) struct Upload {
     store: JobStore,
     path: Path,
-    /// Where parts become an object: another name than `path` where the store takes no condition when they do.
+    /// The path at which parts become an object: another name than `path` where the store takes no condition when they do.
     parts_path: Path,
     url: String,
     if_exists: IfExists,
@@ -58,7 +58,7 @@ pub(super) struct Upload {
     published: bool,
 }
 
-/// Whether the object is there, and is of the upload with this token.
+/// Returns true if the object is there, and is of the upload with this token.
 async fn is_made_by(store: &Arc<dyn ObjectStore>, path: &Path, token: &str) -> bool {
     let head = store.get_opts(path, GetOptions { head: true, ..GetOptions::default() }).await;
     head.is_ok_and(|made| made.attributes.get(&UPLOAD_METADATA).is_some_and(|value| value.as_ref() == token))
@@ -130,7 +130,7 @@ impl Upload {
         Ok(())
     }
 
-    /// What is kept back for the next part, and parts that are under way.
+    /// The bytes that are kept back for the next part, and parts that are under way.
     pub(super) fn unsent_bytes(&self) -> u64 {
         (self.pending_bytes + self.under_way.lock().bytes) as u64
     }

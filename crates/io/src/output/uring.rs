@@ -85,14 +85,14 @@ struct Piece {
 /// A write that the kernel knows of.
 struct Write {
     held: Held,
-    /// Where in the file it begins, and how many of its bytes are written.
+    /// The offset in the file, and the number of its bytes that are written.
     offset: u64,
     done: usize,
-    /// Whether it goes past the page cache.
+    /// True if it goes past the page cache.
     is_direct: bool,
 }
 
-/// What owns the bytes of a write.
+/// The owner of the bytes of a write.
 enum Held {
     Piece(Piece),
     Shared(Bytes),
@@ -412,7 +412,7 @@ impl Ring {
         }
     }
 
-    /// Whether a failed write is made again; else the file has failed.
+    /// Returns true if a failed write is made again; else the file has failed.
     fn is_worth_retrying(&mut self, error: io::Error, was_direct: bool) -> bool {
         if is_passing(&error) {
             return true;
@@ -475,11 +475,11 @@ fn not_direct(error: &io::Error) -> String {
     format!("files can't be written past the page cache here ({error}): they are written through it")
 }
 
-/// What a user is told where [`never_blocks`] says no.
+/// The message where [`never_blocks`] says no.
 const WRITES_BLOCK: &str = "the file system here writes into the page cache by blocking calls only, which io_uring would \
     leave to threads of the kernel: files are written by blocking writes (uring-direct goes past the page cache)";
 
-/// Whether the file system of `file`, which has `position` bytes, knows writes into the page cache that don't block: it is
+/// Returns true if the file system of `file`, which has `position` bytes, knows writes into the page cache that don't block: it is
 /// asked for one.
 fn never_blocks(file: &File, position: u64) -> bool {
     #[cfg(test)]
@@ -493,7 +493,7 @@ fn never_blocks(file: &File, position: u64) -> bool {
         && !matches!(written, Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS | rustix::io::Errno::INVAL))
 }
 
-/// Whether a call or a write was not made, for a reason that passes. Writes that wait for a thread of the kernel are
+/// Returns true if a call or a write was not made, for a reason that passes. Writes that wait for a thread of the kernel are
 /// cancelled when the thread ends that sent them.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY | libc::ECANCELED))

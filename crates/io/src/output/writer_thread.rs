@@ -76,7 +76,7 @@ impl Behind {
     }
 }
 
-/// What the thread has: a file, whose place is behind what was written.
+/// The state of the thread: a file, whose position is after what was written.
 struct Writer {
     file: File,
     /// Bytes of the file, those included that wait until they fill a block.
@@ -146,7 +146,7 @@ impl Writer {
     }
 }
 
-/// What this thread has taken of a processor.
+/// The processor time of this thread.
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()

@@ -120,7 +120,7 @@ fn cut(span: &[Segment], sizes: Sizes, mut before: u64, requests: &mut Vec<(usiz
     before
 }
 
-/// Where a piece that begins at `start` and can't take all up to `end` stops: at a border between segments in its last
+/// The end of a piece that begins at `start` and can't take all up to `end`: at a border between segments in its last
 /// quarter, or else in the middle of a segment; the rest is at least half a request.
 fn stop_of_piece(segments: &[Segment], start: u64, end: u64, max_bytes: u64) -> u64 {
     let half = max_bytes.div_ceil(2);

@@ -1,4 +1,4 @@
-//! What a plan takes in seconds and dollars, and which of several to take.
+//! The price of a plan in seconds and dollars, and the choice among several.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! One client's connection, and the one to the server behind it.
+//! A client's connection, and the one to the server.
 
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -23,7 +23,7 @@ struct Wire {
     end: usize,
 }
 
-/// What goes wrong with one request.
+/// A fault of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Error,
@@ -123,7 +123,7 @@ fn fault_of(setup: &Setup, number: u64) -> Option<Fault> {
     Some(fault)
 }
 
-/// One request and its response. Says whether both connections can be used again.
+/// Exchanges a request and its response. Says whether both connections can be used again.
 async fn exchange(
     client: &mut Wire,
     server: &mut Wire,
@@ -314,7 +314,7 @@ impl Wire {
         Ok(n)
     }
 
-    /// Whether an idle connection can be used again: the server may have closed it meanwhile.
+    /// Returns true if an idle connection can be used again: the server may have closed it meanwhile.
     fn is_open(&self) -> bool {
         let mut byte = [0];
         self.is_empty() && matches!(self.stream.try_read(&mut byte), Err(e) if e.kind() == io::ErrorKind::WouldBlock)

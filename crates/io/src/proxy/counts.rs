@@ -1,4 +1,4 @@
-//! What has passed through the proxy.
+//! Counts of the proxy.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -75,7 +75,7 @@ pub(super) fn add(counter: &AtomicU64, n: u64) {
     counter.fetch_add(n, Ordering::Relaxed);
 }
 
-/// Whether a GET asks for a listing: of the server's buckets, or of something in a bucket.
+/// Returns true if a GET asks for a listing: of the server's buckets, or of something in a bucket.
 fn is_listing(target: &str) -> bool {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let key = path.trim_start_matches('/').split_once('/').map_or("", |(_, key)| key);

@@ -1,4 +1,4 @@
-//! What the proxy must know of HTTP/1.1 (RFC 9112): where a head ends and where its body does.
+//! The proxy's part of HTTP/1.1 (RFC 9112): the ends of heads and bodies.
 
 use std::io;
 
@@ -7,7 +7,7 @@ pub(super) const LONGEST_HEAD: usize = 64 << 10;
 
 const MOST_HEADERS: usize = 128;
 
-/// Where a body ends.
+/// The end of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
     Bytes(u64),

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 /// Bodies that have less left than this are not worth a pipe.
 const LEAST_BYTES: u64 = 128 << 10;
 
-/// What a pipe should hold: more than passes at once, since pieces that have arrived need not fill the pipe's pages.
+/// The bytes that a pipe should hold: more than pass in one step, since pieces that have arrived need not fill the pipe's pages.
 const PIPE_BYTES: usize = 512 << 10;
 
 /// The way of one body in one direction. After an error, bytes may be left in it: it must not be used again.
@@ -28,7 +28,7 @@ struct Pipe {
 }
 
 impl Splice {
-    /// Whether a body of which so many bytes are left should go this way.
+    /// Returns true if a body of which so many bytes are left should go this way.
     pub(super) fn is_worth(left: u64) -> bool {
         left >= LEAST_BYTES
     }

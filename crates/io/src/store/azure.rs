@@ -88,7 +88,7 @@ fn foreign_option(name: &str) -> Option<ForeignOption> {
     })
 }
 
-/// What a connection string says, of the option or of the variable that Azure's own tools read.
+/// Reads the connection string of the option or of the variable that Azure's own tools read.
 fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -> Result<()> {
     if let Some(account) = draft.variable("AZURE_STORAGE_ACCOUNT")? {
         draft.set_default("azure_storage_account_name", &account);
@@ -161,10 +161,10 @@ fn parse(scheme: &str, rest: &str, shown: &str) -> Result<(StoreAddress, Path)> 
     Ok((StoreAddress { kind: &AZURE, url_prefix, container, account, account_endpoint, query: None }, path))
 }
 
-/// What follows the account and `blob.` in the names of hosts of Azure's public cloud.
+/// The suffix after the account and `blob.` in the names of hosts of Azure's public cloud.
 const PUBLIC_SUFFIX: &str = "core.windows.net";
 
-/// Those of all clouds: public, of China, of the government of the United States, and of Fabric. Credentials go to no other host
+/// The suffixes of all clouds: public, of China, of the government of the United States, and of Fabric. Credentials go to no other host
 /// that a URL names.
 const SUFFIXES: [&str; 4] = [PUBLIC_SUFFIX, "core.chinacloudapi.cn", "core.usgovcloudapi.net", "fabric.microsoft.com"];
 
@@ -248,7 +248,7 @@ fn build(address: &StoreAddress, settings: &Settings, mut client: StoreClient) -
     Ok(BuiltStore { store: Arc::new(AzureBlobs::new(Arc::new(store))), identity })
 }
 
-/// Where the credentials come from, in the order in which `object_store` looks for them.
+/// The source of the credentials, in the order in which `object_store` looks for them.
 fn credentials(settings: &Settings, is_emulator: bool) -> String {
     let given = |names: &[&str]| names.iter().all(|name| settings.value(name).is_some());
     let principal = ["azure_storage_client_id", "azure_storage_tenant_id"];

@@ -8,7 +8,7 @@ use object_store::aws::AwsCredential;
 
 use crate::Result;
 
-/// What signs a request to S3.
+/// A credential that signs a request to S3.
 #[derive(Clone)]
 pub struct Credential {
     /// The access key's id.
@@ -21,7 +21,7 @@ pub struct Credential {
 
 /// A system that hands out credentials: Hadoop's providers, for one.
 pub trait CredentialSource: Send + Sync {
-    /// What tells it from others: equal names give the credentials of the same principal. It may be a secret.
+    /// The name of the credentials: equal names give those of the same principal. It may be a secret.
     fn name(&self) -> &str;
 
     /// The credentials of now. It is asked before each request, on a thread that may wait.

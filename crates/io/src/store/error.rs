@@ -62,7 +62,7 @@ pub(crate) fn unknown_option(key: &str) -> Error {
     }
 }
 
-/// Whether a request that failed like this may succeed when it is sent again.
+/// Returns true if a request that failed like this may succeed when it is sent again.
 pub(crate) fn is_transient(error: &StoreError) -> bool {
     match error {
         StoreError::Generic { source, .. } => generic_kind(source.as_ref()) == ErrorKind::Unavailable,
@@ -70,19 +70,19 @@ pub(crate) fn is_transient(error: &StoreError) -> bool {
     }
 }
 
-/// Whether the answer to a LIST broke off, or what came of it is no list.
+/// Returns true if the answer to a LIST broke off, or what came of it is no list.
 pub(crate) fn is_cut_off_listing(error: &StoreError) -> bool {
     let text = chain_text(error);
     text.contains("list response body") || text.contains("invalid list response")
 }
 
-/// Whether the store answered with a whole object when a range was asked for: it takes no ranges, or the object is
+/// Returns true if the store answered with a whole object when a range was asked for: it takes no ranges, or the object is
 /// empty.
 pub(crate) fn is_not_partial(error: &StoreError) -> bool {
     chain_text(error).contains("non-partial response")
 }
 
-/// Whether a range lies behind the object's end, in part or whole. The types that `object_store` has for it are private, and differ
+/// Returns true if a range lies behind the object's end, in part or whole. The types that `object_store` has for it are private, and differ
 /// from store to store: a file's, memory's, and an answer with fewer bytes.
 pub(crate) fn is_range_behind_end(error: &StoreError) -> bool {
     let text = error.to_string();
@@ -91,12 +91,12 @@ pub(crate) fn is_range_behind_end(error: &StoreError) -> bool {
         || text.contains("Wanted range")
 }
 
-/// Whether the store answered 416: the range begins behind the object's end.
+/// Returns true if the store answered 416: the range begins behind the object's end.
 pub(crate) fn is_range_not_satisfiable(error: &StoreError) -> bool {
     status_code(&chain_text(error)) == Some(416)
 }
 
-/// Where credentials are looked for last, on a machine of a cloud's.
+/// The addresses at which credentials are looked for last, on a machine of a cloud's.
 const INSTANCE_METADATA: [&str; 2] = ["169.254.169.254", "metadata.google.internal"];
 
 fn not_found(kind: &StoreKind, text: &str) -> Error {
@@ -276,7 +276,7 @@ fn status_code(text: &str) -> Option<u16> {
     rest.get(..3)?.parse().ok()
 }
 
-/// What went wrong, without the request (its URL is the error's place) and its retries.
+/// The cause of an error, without the request (its URL is the error's place) and its retries.
 fn cause(text: &str) -> &str {
     match text.split_once(" - ") {
         Some((request, cause)) if request.contains("Error performing") => cause,

@@ -35,7 +35,7 @@ pub(crate) struct TranslatedOptions {
     pub profile: Option<String>,
     /// The connection string that names an account and its key.
     pub connection: Option<String>,
-    /// What the user should know.
+    /// The warnings for the user.
     pub warnings: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn is_false(value: &str) -> bool {
     matches!(value.to_ascii_lowercase().as_str(), "false" | "0" | "no" | "off")
 }
 
-/// Whether another tool has an option of this name for every store.
+/// Returns true if another tool has an option of this name for every store.
 pub(super) fn is_common_option(name: &str) -> bool {
     common_option(name).is_some()
 }
@@ -98,7 +98,7 @@ pub(super) fn translate(kind: &StoreKind, options: &BTreeMap<String, String>) ->
     translate_by(options, meaning, |one, other| is_same_option(kind, one, other))
 }
 
-/// Whether two names are of one option.
+/// Returns true if two names are of one option.
 pub(super) fn is_same_option(kind: &StoreKind, one: &str, other: &str) -> bool {
     let setting = |name: &str| (kind.setting)(&name.to_ascii_lowercase());
     one.eq_ignore_ascii_case(other) || (setting(one).is_some() && setting(one) == setting(other))

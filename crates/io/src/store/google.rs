@@ -142,7 +142,7 @@ fn build(address: &StoreAddress, settings: &Settings, client: StoreClient) -> Re
     Ok(BuiltStore { store: Arc::new(store), identity })
 }
 
-/// Where the credentials come from, in the order in which `object_store` looks for them.
+/// The source of the credentials, in the order in which `object_store` looks for them.
 fn credentials(settings: &Settings) -> String {
     let given = |name: &str| settings.value(name).is_some();
     match () {
@@ -158,7 +158,7 @@ fn credentials(settings: &Settings) -> String {
     }
 }
 
-/// Whether gcloud has stored credentials for programs.
+/// Returns true if gcloud has stored credentials for programs.
 fn has_default_file() -> bool {
     std::env::home_dir().is_some_and(|home| home.join(".config/gcloud/application_default_credentials.json").is_file())
 }

@@ -149,7 +149,7 @@ fn build(address: &StoreAddress, settings: &Settings, client: StoreClient) -> Re
     Ok(BuiltStore { store: Arc::new(store), identity })
 }
 
-/// What requests to the URL's own host carry.
+/// The authorization of requests to the URL's own host.
 fn authorization(settings: &Settings) -> Result<Option<http::HeaderValue>> {
     let text = match (settings.value(BEARER_TOKEN), settings.value(USER), settings.value(PASSWORD)) {
         (Some(_), Some(_), _) => {

@@ -19,13 +19,13 @@ use crate::{Error, RequestKind, Result};
 /// All kinds of remote stores.
 pub(crate) static STORE_KINDS: [&StoreKind; 4] = [&s3::S3, &google::GOOGLE, &azure::AZURE, &http::HTTP];
 
-/// What a kind of store is called and can do, and how one is reached.
+/// A kind of store: its name, its abilities, and the way to reach one.
 pub struct StoreKind {
     /// Its name in messages.
     pub name: &'static str,
     /// Schemes of its URLs, in lower case. The first one is its own.
     pub schemes: &'static [&'static str],
-    /// Those of its schemes whose URLs have the container before an `@`, where others would have a secret.
+    /// The schemes whose URLs have the container before an `@`, where others would have a secret.
     pub(crate) container_schemes: &'static [&'static str],
     /// A URL of an object, for advice.
     pub example: &'static str,
@@ -39,7 +39,7 @@ pub struct StoreKind {
     pub(crate) conditional_parts: ConditionalParts,
     /// Names of a URL are percent-encoded.
     pub(crate) has_encoded_names: bool,
-    /// What it calls the first part of its URLs.
+    /// The store's word for the first part of its URLs.
     pub(crate) container: &'static str,
     /// Storage options that users give most.
     pub(crate) common_options: &'static [&'static str],
@@ -47,7 +47,7 @@ pub struct StoreKind {
     pub(crate) identity_settings: &'static [&'static str],
     /// Settings that are addresses of servers.
     pub(crate) addresses: &'static [&'static str],
-    /// What users can do about errors.
+    /// The advice to users about errors.
     pub(crate) advice: StoreAdvice,
     /// Whether a variable of the environment may be a setting.
     pub(crate) is_variable: fn(&str) -> bool,
@@ -88,7 +88,7 @@ pub(crate) struct StoreAdvice {
     pub no_store: &'static str,
 }
 
-/// What stores are built with.
+/// The client that stores are built with.
 pub(crate) struct StoreClient {
     pub options: ClientOptions,
     pub retry: RetryConfig,
@@ -104,7 +104,7 @@ pub(crate) struct BuiltStore {
 /// Who asks a store, and where it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreIdentity {
-    /// Where the credentials come from, in words. It has no secret.
+    /// The source of the credentials, in words. It has no secret.
     pub credentials: String,
     /// The region of the bucket.
     pub region: Option<StoreRegion>,
@@ -144,7 +144,7 @@ pub struct RemoteStore {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct StoreAddress {
     pub kind: &'static StoreKind,
-    /// What comes before an object's path in its URL: `s3://bucket/`.
+    /// The text before an object's path in its URL: `s3://bucket/`.
     pub url_prefix: String,
     /// The bucket, the container or the server.
     pub container: String,
@@ -167,17 +167,17 @@ impl StoreKind {
         Self::of_scheme(url.split_once("://")?.0)
     }
 
-    /// Whether an option is one of its settings, or of other tools for the same store.
+    /// Returns true if an option is one of its settings, or of other tools for the same store.
     pub(crate) fn knows_option(&self, name: &str) -> bool {
         (self.setting)(name).is_some() || (self.foreign_option)(name).is_some()
     }
 
-    /// Whether options say who asks.
+    /// Returns true if options say who asks.
     pub(crate) fn is_identity_given(&self, options: &TranslatedOptions) -> bool {
         options.connection.is_some() || options.options.keys().any(|name| self.is_identity(name))
     }
 
-    /// Whether a setting, by any of its names, says who asks.
+    /// Returns true if a setting, by any of its names, says who asks.
     pub(crate) fn is_identity(&self, name: &str) -> bool {
         let setting = (self.setting)(&name.to_ascii_lowercase());
         setting.is_some() && self.identity_settings.iter().any(|known| (self.setting)(known) == setting)
@@ -231,7 +231,7 @@ pub(crate) fn container_and_key(kind: &StoreKind, rest: &str, shown: &str) -> Re
     Ok((container.to_owned(), path))
 }
 
-/// Whether it has the query of a presigned URL: of Amazon (versions 4 and 2 of its signatures), Google or Azure.
+/// Returns true if it has the query of a presigned URL: of Amazon (versions 4 and 2 of its signatures), Google or Azure.
 pub(crate) fn is_signed(rest: &str) -> bool {
     const SIGNATURES: [&str; 7] = [
         "x-amz-signature",

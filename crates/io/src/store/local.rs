@@ -349,7 +349,7 @@ impl Iterator for Walk {
     }
 }
 
-/// What a folder holds.
+/// An entry of a folder.
 pub(crate) enum Entry {
     Folder(PathBuf),
     /// A symbolic link to a folder.

@@ -14,7 +14,7 @@ use crate::path::file_path;
 use crate::{JobStore, ObjectInfo, RequestKind, Result};
 
 impl JobStore {
-    /// Like [`Self::list_unless`], for reading: links to folders are followed, each of them once, and none that leads to a
+    /// Lists like [`Self::list_unless`], for reading: links to folders are followed, each of them once, and none that leads to a
     /// folder above it or has a hidden name (`.x`, `_x`). Files may be found by two names; see [`Self::without_doubles`].
     pub fn list_linked_unless(
         &self,
@@ -81,7 +81,7 @@ impl JobStore {
         FileIds(paths.into_iter().filter_map(id).collect())
     }
 
-    /// Whether removing `path` removes a plain file, and none of `others`: not a link, a pipe or a device. True on other
+    /// Returns true if removing `path` removes a plain file, and none of `others`: not a link, a pipe or a device. True on other
     /// stores, where an object has one name.
     pub fn is_removable(&self, path: &Path, others: &FileIds) -> bool {
         if !self.has_local_files() {
@@ -145,7 +145,7 @@ impl<S: Fn(&Path) -> bool> LinkedWalk<'_, S> {
         Ok(true)
     }
 
-    /// Whether a link is to be followed: a new one, and not to a folder above it, which would be walked for ever.
+    /// Returns true if a link is to be followed: a new one, and not to a folder above it, which would be walked for ever.
     fn leads_on(&mut self, link: &FilePath) -> bool {
         let (Some(folder), Some(name)) = (link.parent(), link.file_name()) else { return false };
         let hidden = name.to_str().is_none_or(|name| name.starts_with(['.', '_']));

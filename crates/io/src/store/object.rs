@@ -1,4 +1,4 @@
-//! One object (or local file) of a metered store, with blocking reads.
+//! An object (or local file) of a metered store, with blocking reads.
 
 use std::future::Future;
 use std::ops::Range;
@@ -31,11 +31,11 @@ const URL_PATH: &AsciiSet =
 pub struct JobStore {
     /// The wrapped store. Every request that goes through it is counted.
     pub store: Arc<dyn ObjectStore>,
-    /// What to put in front of an object's path to make the URL that a user knows: `s3://bucket/` or `/`.
+    /// The text in front of an object's path in the URL that a user knows: `s3://bucket/` or `/`.
     pub url_prefix: String,
     /// How its objects are reached.
     pub access: StoreAccess,
-    /// What it is, where it is a remote store that a URL names.
+    /// The remote store that a URL names, where it is one.
     pub remote: Option<Arc<RemoteStore>>,
     /// Latencies and bandwidths seen so far on this store, by every job of the process.
     pub observed: Arc<crate::profile::Observations>,
@@ -56,7 +56,7 @@ pub enum StoreAccess {
     Remote,
 }
 
-/// One object: where it is, and what was known of it when it was first seen.
+/// An object: its location, and its facts when it was first seen.
 #[derive(Debug, Clone)]
 pub struct Object {
     /// The store it is in.
@@ -83,12 +83,12 @@ pub struct Tail {
 }
 
 impl JobStore {
-    /// Whether objects are read by blocking calls on the thread that needs them.
+    /// Returns true if objects are read by blocking calls on the thread that needs them.
     pub const fn is_local(&self) -> bool {
         !matches!(self.access, StoreAccess::Remote)
     }
 
-    /// Whether objects are files of this machine.
+    /// Returns true if objects are files of this machine.
     pub const fn has_local_files(&self) -> bool {
         matches!(self.access, StoreAccess::LocalFiles)
     }
@@ -107,7 +107,7 @@ impl JobStore {
         }
     }
 
-    /// What the path to this store costs: observed where there are observations, typical values until then.
+    /// The cost of the path to this store: observed where there are observations, typical values until then.
     pub fn profile(&self) -> PathProfile {
         self.observed.profile()
     }
@@ -123,7 +123,7 @@ impl JobStore {
         }
     }
 
-    /// What kind of store it is, where it is a remote one that a URL names.
+    /// The kind of the store, where it is a remote one that a URL names.
     pub fn kind(&self) -> Option<&'static StoreKind> {
         self.remote.as_ref().map(|remote| remote.kind)
     }
@@ -136,7 +136,7 @@ impl JobStore {
         }
     }
 
-    /// Whether an object of several parts that must not replace one is made under another name, and copied.
+    /// Returns true if an object of several parts that must not replace one is made under another name, and copied.
     pub(crate) fn copies_conditional_parts(&self) -> bool {
         self.kind().is_some_and(|kind| kind.conditional_parts == ConditionalParts::OnCopy)
     }
@@ -152,7 +152,7 @@ impl JobStore {
         self.list_unless(prefix, |_| false).map(Option::unwrap_or_default)
     }
 
-    /// Like [`Self::list`]; `None` as soon as an object is seen for which `stop` is true.
+    /// Lists like [`Self::list`]; `None` as soon as an object is seen for which `stop` is true.
     pub fn list_unless(
         &self,
         prefix: &Path,
@@ -177,7 +177,7 @@ impl JobStore {
         })
     }
 
-    /// What the store says of the object at `path`; `None` where there is none. One HEAD request. Blocks.
+    /// The store's facts about the object at `path`; `None` where there is none. One HEAD request. Blocks.
     pub fn stat(&self, path: &Path) -> Result<Option<ObjectInfo>> {
         let (store, path, url) = (Arc::clone(&self.store), path.clone(), self.url(path));
         self.wait(async move {
@@ -196,7 +196,7 @@ impl JobStore {
         self.job.sync_folders()
     }
 
-    /// Like [`Self::delete`], of a file of this machine that is one of several: [`Job::sync_folders`] has the disk forget their names.
+    /// Deletes like [`Self::delete`], a file of this machine that is one of several: [`Job::sync_folders`] has the disk forget their names.
     pub fn delete_in_group(&self, path: &Path) -> Result<()> {
         self.check_writable(path)?;
         let (store, path, url) = (Arc::clone(&self.store), path.clone(), self.url(path));
@@ -243,7 +243,7 @@ impl JobStore {
         }
     }
 
-    /// What killed writers have left below a folder of this machine, under hidden names that no listing shows; none on
+    /// Lists the files that killed writers have left below a folder of this machine, under hidden names that no listing shows; none on
     /// other stores. Blocks.
     pub fn orphaned_files(&self, prefix: &Path) -> Result<Vec<ObjectInfo>> {
         self.job.check()?;
@@ -274,7 +274,7 @@ impl Object {
         self.store.pipe.as_ref().filter(|_| !self.store.has_local_files())
     }
 
-    /// One request for the last `n` bytes (all of them where the object is shorter). Blocks.
+    /// Reads the last `n` bytes by one request (all of them where the object is shorter). Blocks.
     pub fn read_tail(&self, n: u64) -> Result<Tail> {
         if self.store.has_local_files() {
             return self.read_local_tail(n);
@@ -307,7 +307,7 @@ impl Object {
         })
     }
 
-    /// One request for one range. Blocks. An object that is shorter, or was replaced since `e_tag` was
+    /// Reads a range by one request. Blocks. An object that is shorter, or was replaced since `e_tag` was
     /// learnt, is an error (`Corrupt`, `Conflict`).
     pub fn read_range(&self, range: Range<u64>) -> Result<Bytes> {
         if range.is_empty() {

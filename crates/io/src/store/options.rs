@@ -36,7 +36,7 @@ impl StorageOptions {
         found.map(|(_, text)| humantime::parse_duration(text).map_err(wrong)).transpose()
     }
 
-    /// Whether a table's log may name files in other stores ([`ALLOW_FOREIGN_PATHS`]). An error of kind `Usage` where that is
+    /// Returns true if a table's log may name files in other stores ([`ALLOW_FOREIGN_PATHS`]). An error of kind `Usage` where that is
     /// neither true nor false.
     pub fn allows_foreign_paths(&self) -> Result<bool> {
         let found = self.options.iter().find(|(name, _)| name.eq_ignore_ascii_case(ALLOW_FOREIGN_PATHS));

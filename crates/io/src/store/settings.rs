@@ -1,4 +1,4 @@
-//! What a user says of a store: variables of the environment and storage options, checked before anything is sent.
+//! Settings of a store: variables of the environment and storage options, checked before anything is sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,7 +21,7 @@ pub(crate) struct Settings {
     /// The names of those that options give.
     options: BTreeSet<String>,
     credentials: Option<Credentials>,
-    /// Where the credentials come from, where that is none of the settings.
+    /// The source of the credentials, where that is none of the settings.
     source: Option<String>,
     retry_time: Option<Duration>,
 }
@@ -86,12 +86,12 @@ impl Settings {
         self.values.get(&setting_of(self.kind, name)?).map(String::as_str)
     }
 
-    /// Whether a setting is given and true.
+    /// Returns true if a setting is given and true.
     pub(crate) fn is_true(&self, name: &str) -> bool {
         self.value(name).is_some_and(is_true)
     }
 
-    /// Whether an option gives a setting.
+    /// Returns true if an option gives a setting.
     pub(crate) fn is_option(&self, name: &str) -> bool {
         setting_of(self.kind, name).is_some_and(|setting| self.options.contains(&setting))
     }
@@ -101,7 +101,7 @@ impl Settings {
         self.credentials.as_ref()
     }
 
-    /// Where the credentials come from, where a profile says it.
+    /// The source of the credentials, where a profile says it.
     pub(crate) fn source(&self) -> Option<&str> {
         self.source.as_deref()
     }
@@ -153,12 +153,12 @@ impl SettingsDraft {
         self.settings.value(name)
     }
 
-    /// Whether two names are of one setting.
+    /// Returns true if two names are of one setting.
     pub(crate) fn is_same(&self, one: &str, other: &str) -> bool {
         is_same_option(self.settings.kind, one, other)
     }
 
-    /// Whether somebody hands out credentials.
+    /// Returns true if somebody hands out credentials.
     pub(crate) fn has_credentials(&self) -> bool {
         self.settings.credentials.is_some()
     }
@@ -240,13 +240,13 @@ fn setting_of(kind: &StoreKind, name: &str) -> Option<String> {
     (kind.setting)(&name.to_ascii_lowercase())
 }
 
-/// Whether a store or a table knows a storage option.
+/// Returns true if a store or a table knows a storage option.
 fn is_known_option(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     is_own_option(name) || is_common_option(&lower) || STORE_KINDS.iter().any(|kind| kind.knows_option(&lower))
 }
 
-/// Whether it is an option of ours, which `object_store` does not know.
+/// Returns true if it is an option of ours, which `object_store` does not know.
 fn is_own_option(name: &str) -> bool {
     [ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION].into_iter().any(|own| name.eq_ignore_ascii_case(own))
 }
@@ -292,7 +292,7 @@ fn address(name: &str, text: &str) -> Result<Url> {
     Ok(url)
 }
 
-/// Whether the way to `endpoint` (Amazon's own, where there is none) keeps bodies from being changed, so that no signature has to:
+/// Returns true if the way to `endpoint` (Amazon's own, where there is none) keeps bodies from being changed, so that no signature has to:
 /// it is TLS, or does not leave this machine. The tools of AWS sign bodies by the same rule, but for the latter:
 /// <https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>, "Unsigned payload option".
 pub(crate) fn protects_bodies(endpoint: Option<&Url>) -> bool {

@@ -1,4 +1,4 @@
-//! One chunk after the other out of its codec.
+//! Chunks, one after the other out of their codec.
 
 use std::io::Read;
 

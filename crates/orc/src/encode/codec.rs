@@ -68,7 +68,7 @@ impl Compressor {
         Ok(Self { coder, block_size, scratch: Vec::new() })
     }
 
-    /// Whether blocks are left as they are, without a header.
+    /// Returns true if blocks are left as they are, without a header.
     pub(crate) fn is_none(&self) -> bool {
         matches!(self.coder, Coder::None)
     }

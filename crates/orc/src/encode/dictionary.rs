@@ -5,11 +5,11 @@ use std::hash::{BuildHasher, RandomState};
 /// Distinct byte strings and their numbers.
 pub(crate) struct Dictionary {
     bytes: Vec<u8>,
-    /// One more than there are strings: string `n` is `bytes[ends[n]..ends[n + 1]]`.
+    /// The ends of strings, one more than there are strings: string `n` is `bytes[ends[n]..ends[n + 1]]`.
     ends: Vec<u32>,
     /// Upper half of the hash and number of a string, by the lower bits of its hash; a power of two, at most half full.
     slots: Vec<Slot>,
-    /// Of this process: nobody can prepare strings that collide.
+    /// The seed of this process: no one can prepare strings that collide.
     seed: u64,
 }
 

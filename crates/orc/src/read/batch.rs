@@ -24,7 +24,7 @@ pub struct BatchReader {
     decompressor: SharedDecompressor,
     zone: Zone,
     bytes: Vec<Bytes>,
-    /// Those still to be read, the next one last.
+    /// The sections still to be read, the next one last.
     sections: Vec<Section>,
     current: Option<Current>,
     dictionaries: HashMap<u32, super::column::Dictionary>,

@@ -29,19 +29,19 @@ impl BloomFilter {
         usable.then_some(Self { hashes, words })
     }
 
-    /// Whether an integer or a date may be among the values.
+    /// Returns true if an integer or a date may be among the values.
     pub fn may_contain_integer(&self, value: i64) -> bool {
         self.may_contain(hash_integer(value))
     }
 
-    /// Whether a float or double may be among the values.
+    /// Returns true if a float or double may be among the values.
     pub fn may_contain_double(&self, value: f64) -> bool {
         // Java's bits of a double know one NaN.
         let bits = if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() };
         self.may_contain(hash_integer(bits as i64))
     }
 
-    /// Whether text or bytes may be among the values.
+    /// Returns true if text or bytes may be among the values.
     pub fn may_contain_bytes(&self, value: &[u8]) -> bool {
         self.may_contain(hash_bytes(value))
     }
@@ -58,7 +58,7 @@ impl BloomFilter {
     }
 }
 
-/// Whether the filters that `file` has for a column of this kind say the truth.
+/// Returns true if the filters that `file` has for a column of this kind say the truth.
 ///
 /// ORC C++ 1.6.0 to 1.6.11 and 1.7.0 hashed wrongly, and its filters of tinyint deny values up to 2.2 at least. Decimals are hashed as text that differs between writers, and timestamps
 /// in zones that differ. Filters of the first kind of stream aren't asked at all: Hive hashed text in the character set of the

@@ -10,7 +10,7 @@ use crate::proto::StreamKind;
 use crate::schema::{OrcKind, OrcType};
 use crate::{Error, Result};
 
-/// Where the row groups begin in the streams of each column.
+/// The starts of row groups in the streams of each column.
 type Positions = HashMap<u32, HashMap<i32, Vec<Position>>>;
 
 /// The ranges of a read, and the last one of each stream so far.
@@ -40,7 +40,7 @@ impl Stripe {
         (ranges.len() == columns.len()).then_some(ranges)
     }
 
-    /// Whether row groups can be read by the positions of the row indexes that were set; false where some writer has put
+    /// Returns true if row groups can be read by the positions of the row indexes that were set; false where some writer has put
     /// other numbers there than the format tells.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl Stripe {
         Ok(self.positions()?.is_some())
     }
 
-    /// What to fetch for the rows of the row groups for which `selected` is true.
+    /// Plans the read of the rows of the row groups for which `selected` is true.
     ///
     /// The row indexes of all columns of the projection must have been set, unless every row group is selected, or none.
     ///
@@ -114,7 +114,7 @@ impl Stripe {
         Ok(Section { first_row, rows, streams })
     }
 
-    /// Where each row group begins in each stream of the columns of the projection; `None` where a row index has too few or
+    /// Finds the start of each row group in each stream of the columns of the projection; `None` where a row index has too few or
     /// too many numbers for these streams.
     fn positions(&self) -> Result<Option<Positions>> {
         let mut positions = Positions::new();
@@ -171,7 +171,7 @@ impl Stripe {
         Ok(Some(kinds.iter().map(|(kind, _)| *kind as i32).zip(streams).collect()))
     }
 
-    /// Whether a row group begins somewhere in a stream: dictionaries are read as a whole.
+    /// Returns true if a row group begins somewhere in a stream: dictionaries are read as a whole.
     fn has_positions(&self, column: u32, kind: StreamKind) -> bool {
         kind != StreamKind::DictionaryData && !(kind == StreamKind::Length && self.is_dictionary(column))
     }

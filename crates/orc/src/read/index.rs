@@ -9,7 +9,7 @@ use crate::compress::CHUNK_HEADER;
 use crate::proto::{self, StreamKind};
 use crate::{Error, Result};
 
-/// Where a row group begins in a stream.
+/// The start of a row group in a stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     /// The byte of the stream; where it is compressed, the beginning of a chunk.
@@ -30,7 +30,7 @@ pub(crate) const MAX_ROW_GROUPS: usize = 1 << 20;
 pub(crate) struct ColumnIndex {
     /// The row index, decompressed: decoded entries would take many times as much.
     bytes: Vec<u8>,
-    /// Where its entries lie.
+    /// The places of its entries.
     entries: Vec<(usize, usize)>,
     blooms: Vec<Option<BloomFilter>>,
 }
@@ -65,7 +65,7 @@ impl ColumnIndex {
         Ok(())
     }
 
-    /// Whether the row index was set.
+    /// Returns true if the row index was set.
     pub(crate) fn has_rows(&self) -> bool {
         !self.entries.is_empty()
     }

@@ -18,7 +18,7 @@ pub(crate) struct Input {
     source: Bytes,
     /// The next byte of `source` to be taken.
     at: usize,
-    /// Whether `source` may end within a chunk: it is the part of a stream that some row groups need.
+    /// True if `source` may end within a chunk: it is the part of a stream that some row groups need.
     partial: bool,
     /// `None` where the file is uncompressed: then the window is `source`.
     decompressor: Option<SharedDecompressor>,

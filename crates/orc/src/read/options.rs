@@ -9,7 +9,7 @@ pub struct ReadOptions {
     pub batch_rows: usize,
     /// The unit of timestamps. In nanoseconds they reach from 1677 to 2262 only.
     pub timestamp_unit: TimeUnit,
-    /// Whether a timestamp with digits below the unit is an error; else it is rounded down.
+    /// True if a timestamp with digits below the unit is an error; else it is rounded down.
     pub exact_timestamps: bool,
 }
 

@@ -68,7 +68,7 @@ impl ReaderClock {
         seconds.checked_add(self.difference(writer, first)?)
     }
 
-    /// What the writer's clock is ahead of the reader's by, at `seconds` of the writer's.
+    /// The seconds that the writer's clock is ahead of the reader's, at `seconds` of the writer's.
     fn difference(&mut self, writer: &mut Zone, seconds: i64) -> Option<i64> {
         let ahead = writer.offset(seconds);
         let about = seconds.checked_add(ahead - self.zone.offset(seconds))?;

@@ -11,7 +11,7 @@ const MAX_RUN_BYTES: usize = 129;
 /// Bytes out of runs of 3 to 130 equal ones and of 1 to 128 literals.
 pub(crate) struct ByteRuns {
     input: Input,
-    /// What is left of the run.
+    /// The rest of the run.
     left: usize,
     /// The repeated byte; literals where `None`, still in the input.
     repeated: Option<u8>,

@@ -17,12 +17,12 @@ const TIMESTAMPS_REPAIRED: u32 = 6;
 /// The version of Java's writer that repaired the statistics of short decimals (ORC-517).
 const DECIMALS_REPAIRED: u32 = 7;
 
-/// What is known about the values of a column.
+/// The known statistics of the values of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnStats {
     /// Values that aren't null; `None` where unknown.
     pub values: Option<u64>,
-    /// Whether there may be nulls; true also where unknown.
+    /// True if there may be nulls; true also where unknown.
     pub has_null: bool,
     /// Bounds of the values that aren't null.
     pub bounds: Bounds,
@@ -35,17 +35,17 @@ pub struct ColumnStats {
 pub enum Bounds {
     /// Not known, or not to be trusted.
     Unknown,
-    /// Of tinyint, smallint, int and bigint.
+    /// Bounds of tinyint, smallint, int and bigint.
     Integer(i64, i64),
-    /// Of float and double; there are no NaNs.
+    /// Bounds of float and double; there are no NaNs.
     Double(f64, f64),
-    /// Of string, char and varchar, as bytes. Cut values are widened; the upper bound is missing where it isn't known.
+    /// Bounds of string, char and varchar, as bytes. Cut values are widened; the upper bound is missing where it isn't known.
     Text(Vec<u8>, Option<Vec<u8>>),
-    /// Of decimal, without the point, at the column's scale.
+    /// Bounds of decimal, without the point, at the column's scale.
     Decimal(i128, i128),
-    /// Of date, in days since 1970-01-01 of the proleptic Gregorian calendar.
+    /// Bounds of date, in days since 1970-01-01 of the proleptic Gregorian calendar.
     Date(i32, i32),
-    /// Of timestamps, in nanoseconds since 1970-01-01, as the reader makes them.
+    /// Bounds of timestamps, in nanoseconds since 1970-01-01, as the reader makes them.
     Timestamp(i128, i128),
     /// How many values of a boolean are true.
     True(u64),

@@ -23,11 +23,11 @@ pub struct Range {
     pub length: u64,
     /// The column that they belong to.
     pub column: u32,
-    /// What the stream holds.
+    /// The content of the stream.
     pub kind: StreamKind,
 }
 
-/// Where a stream lies in the file.
+/// The place of a stream in the file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamPlace {
     pub(super) offset: u64,
@@ -60,9 +60,9 @@ pub(crate) struct Section {
 pub(crate) struct StreamPart {
     /// Which of the ranges holds it.
     pub(crate) range: usize,
-    /// Where the section begins, counted from the beginning of the range; `None` at the beginning of the stream.
+    /// The start of the section, counted from the beginning of the range; `None` at the beginning of the stream.
     pub(crate) start: Option<Position>,
-    /// Whether the range may end within a chunk.
+    /// True if the range may end within a chunk.
     pub(crate) partial: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct StripeRead {
 }
 
 impl StripeRead {
-    /// What to fetch.
+    /// The ranges to fetch.
     pub fn ranges(&self) -> &[Range] {
         &self.ranges
     }
@@ -216,7 +216,7 @@ impl Stripe {
         self.indexes.get(&column)?.bloom(group)
     }
 
-    /// What to fetch for the rows of the whole stripe.
+    /// Plans the read of the rows of the whole stripe.
     ///
     /// # Errors
     /// None at present.

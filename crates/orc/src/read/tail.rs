@@ -23,7 +23,7 @@ pub const MAX_METADATA_BYTES: usize = 512 << 20;
 /// The version that files of an unfinished second version of the format have.
 const UNSTABLE_VERSION: (u32, u32) = (1, 9999);
 
-/// What [`FileTail::parse`] came to.
+/// The outcome of [`FileTail::parse`].
 #[derive(Debug, Clone)]
 pub enum TailStep {
     /// So many of the file's last bytes are needed; more than were given.
@@ -32,10 +32,10 @@ pub enum TailStep {
     Done(Box<FileTail>),
 }
 
-/// Where a stripe lies in the file.
+/// The place of a stripe in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StripeInfo {
-    /// Of its first byte in the file.
+    /// The offset of its first byte in the file.
     pub offset: u64,
     /// Bytes of row indexes and bloom filters.
     pub index_bytes: u64,
@@ -136,7 +136,7 @@ impl FileTail {
         Ok(TailStep::Done(Box::new(tail)))
     }
 
-    /// The same file, whose timestamps are instants by a reader's clock.
+    /// Makes timestamps instants by a reader's clock.
     #[must_use]
     pub fn with_clock(self, clock: &ReaderClock) -> Self {
         Self { root: self.root.with_clock_instants(), clock: Some(clock.clone()), ..self }
@@ -209,7 +209,7 @@ impl FileTail {
         self.footer.metadata.iter().map(|item| (item.name(), item.value()))
     }
 
-    /// Whether days before 1582-10-15 are counted by the Julian calendar: Java's old writers did, which say nothing.
+    /// Returns true if days before 1582-10-15 are counted by the Julian calendar: Java's old writers did, which say nothing.
     pub(crate) fn julian(&self) -> bool {
         match self.footer.calendar() {
             CalendarKind::JulianGregorian => true,
@@ -218,7 +218,7 @@ impl FileTail {
         }
     }
 
-    /// Whether decimals of up to 18 digits are plain integers.
+    /// Returns true if decimals of up to 18 digits are plain integers.
     pub(crate) fn has_decimal64(&self) -> bool {
         self.version() == UNSTABLE_VERSION
     }
@@ -306,7 +306,7 @@ fn stripes(footer: &proto::Footer, content_bytes: u64) -> Result<Vec<StripeInfo>
     }
 }
 
-/// Where the statistics of each stripe lie in the metadata.
+/// The places of the statistics of each stripe in the metadata.
 fn stripe_statistics(metadata: &[u8], stripes: usize, columns: usize) -> Result<Vec<(usize, usize)>> {
     let mut found = Vec::new();
     wire::fields(metadata, |tag, (from, to)| {

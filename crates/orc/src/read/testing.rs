@@ -1,4 +1,4 @@
-//! What the unit tests of the decoders share.
+//! Helpers of the unit tests of the decoders.
 
 use std::sync::{Arc, Mutex};
 

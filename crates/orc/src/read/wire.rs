@@ -30,7 +30,7 @@ pub(crate) fn fields(bytes: &[u8], mut each: impl FnMut(u64, (usize, usize)) -> 
     Ok(())
 }
 
-/// What protobuf's decoder says.
+/// Makes the error of protobuf's decoder.
 pub(crate) fn broken(error: &prost::DecodeError) -> Error {
     Error::corrupt(format!("isn't a valid message: {error}"))
 }

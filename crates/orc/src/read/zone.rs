@@ -73,7 +73,7 @@ impl Zone {
         Ok(zone)
     }
 
-    /// The same zone with the standard time of the year that ends here for all times before 1900.
+    /// Extends the standard time of the year that ends here to all times before 1900.
     pub(crate) fn with_ancient_of(mut self, year_end: i64) -> Self {
         self.ancient = self.standard_offset(year_end);
         self
@@ -84,12 +84,12 @@ impl Zone {
         (0..12).map(|month| self.look_up(year_end - month * (30 * 86_400))).min()
     }
 
-    /// Whether the zone's clock is UTC's at any time.
+    /// Returns true if the zone's clock is UTC's at any time.
     pub(crate) fn is_utc(&self) -> bool {
         matches!(self.rules, Rules::Fixed(0))
     }
 
-    /// What the zone's clock is ahead of UTC by, at `seconds` since 1970 in UTC.
+    /// The seconds that the zone's clock is ahead of UTC, at `seconds` since 1970 in UTC.
     #[inline]
     pub(crate) fn offset(&mut self, seconds: i64) -> i64 {
         let block = seconds >> BLOCK_BITS;

@@ -30,14 +30,14 @@ pub(crate) struct Column {
     path: String,
     present: Stream,
     values: Box<dyn Values>,
-    /// Of the values.
+    /// The streams of the values.
     streams: Vec<Stream>,
     children: Vec<Column>,
-    /// Of the row group, the stripe and the file.
+    /// The statistics of the row group, the stripe and the file.
     group: Statistics,
     stripe: Statistics,
     file: Statistics,
-    /// Of the stripe's finished row groups.
+    /// The statistics of the stripe's finished row groups.
     groups: Vec<proto::ColumnStatistics>,
     bloom: Option<Bloom>,
     indexed: bool,

@@ -33,7 +33,7 @@ pub struct WriterOptions {
     pub bloom_filters: Vec<String>,
     /// Share of values that a bloom filter takes for present though they are not. Default: 0.01.
     pub bloom_fpp: f64,
-    /// Whether timestamps without a zone are written as Spark writes them, and it alone reads them: a bigint of microseconds, marked by
+    /// True if timestamps without a zone are written as Spark writes them, and it alone reads them: a bigint of microseconds, marked by
     /// an attribute. Spark takes ORC's own for instants. Default: no.
     pub spark_timestamps: bool,
     /// Names and values that are put into the footer.

@@ -1,4 +1,4 @@
-//! One stream of a column: values that wait to be encoded, bytes cut into compressed blocks, and where row groups begin.
+//! A stream of a column: values that wait to be encoded, bytes cut into compressed blocks, and the starts of row groups.
 
 use crate::Result;
 use crate::encode::booleans::BitCollector;
@@ -23,7 +23,7 @@ pub(crate) enum Coding {
     Bits,
 }
 
-/// What became of values so far, by which is guessed what will become of others.
+/// The observed ratio of sizes, by which the size of other values is estimated.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ratio {
     before: usize,
@@ -36,7 +36,7 @@ impl Ratio {
         self.after += after;
     }
 
-    /// What `count` will about become; `unknown` of each where nothing was seen yet.
+    /// Estimates the size of `count`; `unknown` of each where nothing was seen yet.
     fn guess(self, count: usize, unknown: usize) -> usize {
         match self.before {
             0 => count * unknown,
@@ -52,21 +52,21 @@ const BYTES_OF_NUMBER: usize = 4;
 pub(crate) struct Stream {
     kind: StreamKind,
     coding: Coding,
-    /// Whether the row index has positions of this stream; one without is read as a whole.
+    /// True if the row index has positions of this stream; one without is read as a whole.
     indexed: bool,
     pub(crate) numbers: Vec<i64>,
     pub(crate) bits: BitCollector,
-    /// What is encoded and not compressed yet.
+    /// The bytes that are encoded and not compressed yet.
     pub(crate) bytes: Vec<u8>,
     /// Compressed blocks.
     blocks: Vec<u8>,
-    /// Where each block begins in `blocks`.
+    /// The start of each block in `blocks`.
     starts: Vec<usize>,
     /// Bytes in `blocks` before compression.
     compressed: usize,
-    /// Where each row group begins: byte before compression, and bits of it to be skipped.
+    /// The start of each row group: byte before compression, and bits of it to be skipped.
     marks: Vec<(usize, u8)>,
-    /// Of numbers to encoded bytes, and of those to compressed ones, in the whole file.
+    /// The ratio of numbers to encoded bytes, and of those to compressed ones, in the whole file.
     encoding: Ratio,
     compression: Ratio,
 }

@@ -39,7 +39,7 @@ pub(crate) struct Texts {
     groups: u32,
     /// Numbers of a dictionary's texts that are not encoded yet: of the row group, or of the stripe while on trial.
     numbers: Vec<u32>,
-    /// Where the row groups begin in `numbers`.
+    /// The starts of the row groups in `numbers`.
     starts: Vec<usize>,
     /// Values and bytes of the stripe.
     values: u64,
@@ -117,7 +117,7 @@ impl Texts {
         Ok(())
     }
 
-    /// Whether the dictionary is within the threshold, and makes the column smaller.
+    /// Returns true if the dictionary is within the threshold, and makes the column smaller.
     fn pays(&self) -> bool {
         let distinct = self.dictionary.len() as u64;
         let bits = u64::from(u64::BITS - distinct.leading_zeros());

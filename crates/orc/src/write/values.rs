@@ -50,7 +50,7 @@ pub(crate) trait Values: Send {
 /// Rows to be written.
 pub(crate) struct Rows<'a> {
     pub(crate) array: &'a dyn Array,
-    /// Where there is a value; none where there is one in every row.
+    /// The rows that have a value; none where there is one in every row.
     pub(crate) nulls: Option<&'a NullBuffer>,
 }
 
@@ -96,7 +96,7 @@ impl Rows<'_> {
     }
 }
 
-/// Where values go.
+/// The target of values.
 pub(crate) struct Out<'a> {
     pub(crate) streams: &'a mut [Stream],
     pub(crate) digest: Digest<'a>,
@@ -111,7 +111,7 @@ impl<'a> Out<'a> {
     }
 }
 
-/// What a column keeps about the values of a row group besides the values.
+/// The digest of a row group's values that a column keeps besides the values.
 pub(crate) struct Digest<'a> {
     pub(crate) statistics: &'a mut Statistics,
     pub(crate) bloom: Option<&'a mut Bloom>,

@@ -173,7 +173,7 @@ pub(super) fn skips(py: Python<'_>, missing: &str) -> PyResult<bool> {
     }
 }
 
-/// One state of a store.
+/// A state of a store.
 #[pyclass(subclass, frozen, module = "lakerace._lakerace")]
 pub(crate) struct FileSnapshot {
     reads: RwLock<Option<Arc<dyn Reads>>>,

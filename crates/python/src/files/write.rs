@@ -15,10 +15,10 @@ use pyo3::types::{PyBytes, PyMemoryView};
 use super::{drop_detached, raise, warn};
 use crate::errors;
 
-/// What goes to a batch at once, in files and bytes: the interpreter is released meanwhile.
+/// The files and bytes that go to a batch together: the interpreter is released in that time.
 const CHUNK: (usize, usize) = (1_000, 4 << 20);
 
-/// What is read of a file at once.
+/// Bytes of a file that are read in one step.
 const PART_BYTES: usize = 1 << 20;
 
 /// The bytes of anything with a buffer.
@@ -62,7 +62,7 @@ pub(super) fn put_options(
     })
 }
 
-/// What is appended: bytes, or a file of this machine from a position on.
+/// The appended content: bytes, or a file of this machine from a position on.
 pub(super) enum AppendedBytes {
     Bytes(PyBackedBytes),
     File(File, u64),

@@ -84,7 +84,7 @@ impl Maker {
         Ok(maker)
     }
 
-    /// One that calls the classes.
+    /// Makes a constructor that calls the classes.
     fn of_classes(py: Python<'_>) -> PyResult<Self> {
         let module = py.import("datetime")?;
         let class = |name: &str| -> PyResult<Py<PyType>> { Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind()) };

@@ -32,7 +32,7 @@ const SHIP_DAYS: Few = Few::new(1, 121);
 const COMMIT_DAYS: Few = Few::new(30, 90);
 const RECEIPT_DAYS: Few = Few::new(1, 30);
 
-/// Whether a day is not after the one on which the data was made.
+/// Returns true if a day is not after the one on which the data was made.
 #[inline(always)]
 pub(super) fn is_past(day: i32) -> bool {
     day <= NOW
@@ -174,7 +174,7 @@ impl<'p> Lines<'p> {
         })
     }
 
-    /// What was received by now was kept or returned; only these lines draw.
+    /// The return flags: a line that was received by now was kept or returned; only these lines draw.
     fn return_flags(&self) -> Vec<u8> {
         let words = &*words::RETURN_FLAGS;
         let mut stream = self.piece.stream(717_419_739, LINES as u64);

@@ -1,4 +1,4 @@
-//! What suppliers and customers have alike.
+//! Common columns of suppliers and customers.
 
 use arrow::array::ArrayRef;
 use lakerace_io::Result;

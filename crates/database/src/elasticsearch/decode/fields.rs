@@ -21,9 +21,9 @@ pub(super) struct Fields {
     /// The object, counted from 1, in which each was seen last.
     seen: Vec<u64>,
     objects: u64,
-    /// Whether some must not be null.
+    /// True if some must not be null.
     has_required: bool,
-    /// Whether dots may lead from a key to a field, or from a field into an object.
+    /// True if dots may lead from a key to a field, or from a field into an object.
     has_paths: bool,
 }
 

@@ -14,7 +14,7 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     text.parse().ok().or_else(|| decimal(text, INTEGER_DIGITS, 0)?.to_i128()?.try_into().ok())
 }
 
-/// The same from 0 to 2^64-1.
+/// Parses a number from 0 to 2^64-1.
 pub(super) fn unsigned(text: &str) -> Option<u64> {
     text.parse().ok().or_else(|| decimal(text, INTEGER_DIGITS, 0)?.to_i128()?.try_into().ok())
 }
@@ -47,7 +47,7 @@ pub(super) fn float32(text: &str) -> Option<f32> {
     (f64::from(single) == wide || is_short() || is_shortest()).then_some(single)
 }
 
-/// Whether a 32-bit float is one of 16 bits.
+/// Returns true if a 32-bit float is one of 16 bits.
 pub(super) fn is_half(single: f32) -> bool {
     single.is_nan() || <Float16Type as ArrowPrimitiveType>::Native::from_f32(single).to_f32() == single
 }

@@ -329,7 +329,7 @@ impl Slot {
         }
     }
 
-    /// Whether the last value is null.
+    /// Returns true if the last value is null.
     pub fn ends_with_null(&self) -> bool {
         let is_null = |bits: Option<&[u8]>, length: usize| {
             let last = length.wrapping_sub(1);
@@ -401,7 +401,7 @@ fn lengths(ends: &[i32]) -> Vec<usize> {
     ends.iter().map(|end| (*end - std::mem::replace(&mut before, *end)) as usize).collect()
 }
 
-/// The same values, or an error: nothing becomes null here.
+/// Casts the values, or fails: nothing becomes null here.
 fn as_type(array: ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
     if array.data_type() == data_type {
         return Ok(array);

@@ -108,7 +108,7 @@ impl Cells {
         Ok(Self::List(list, Box::new(items)))
     }
 
-    /// Whether the row has a value.
+    /// Returns true if the row has a value.
     pub fn is_valid(&self, row: usize) -> bool {
         match self {
             Self::Null => false,

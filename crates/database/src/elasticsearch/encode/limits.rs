@@ -16,7 +16,7 @@ pub(super) enum Limits {
     None,
     /// It does not find some.
     Value(Limit),
-    /// Those of the fields of an object, in their order.
+    /// The limits of an object's fields, in their order.
     Fields(Vec<Self>),
 }
 
@@ -93,7 +93,7 @@ impl Limit {
     }
 }
 
-/// Whether a number is one of 32 bits, or is what the shortest text of one reads as.
+/// Returns true if a number is one of 32 bits, or is what the shortest text of one reads as.
 fn is_float32(value: f64) -> bool {
     let single = value as f32;
     f64::from(single) == value
@@ -102,7 +102,7 @@ fn is_float32(value: f64) -> bool {
 }
 
 impl Limits {
-    /// Those of a field of this type, as it is mapped.
+    /// The limits of a field of this type, as it is mapped.
     pub fn new(path: &str, data_type: &DataType, mapped: Option<&Value>) -> Self {
         let Some(mapped) = mapped else { return Self::None };
         match data_type {

@@ -38,7 +38,7 @@ impl Bin {
     }
 }
 
-/// What is written anew.
+/// The rules for files that are rewritten.
 pub(super) struct Rules<'a> {
     options: &'a CompactOptions,
     condition: Option<Predicate>,
@@ -97,7 +97,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Whether a file is in the partitions that are looked at.
+    /// Returns true if a file is in the partitions that are looked at.
     pub fn is_meant(&self, file: &TableFile) -> bool {
         let Some(condition) = &self.condition else { return true };
         let Some(constants) = &file.constants else { return true };
@@ -116,7 +116,7 @@ impl<'a> Rules<'a> {
         RecordBatch::try_new(SchemaRef::new(Schema::new(fields)), columns).map_err(Error::unexpected)
     }
 
-    /// Whether a file is to be looked at, where there are many small ones or not.
+    /// Returns true if a file is to be looked at, where there are many small ones or not.
     fn is_candidate(&self, file: &TableFile, has_many: bool, holey: &Holey) -> bool {
         match self.options.layout {
             Layout::AsIs if has_many => self.is_small(file) || holey.contains(file.path.as_str()),
@@ -130,7 +130,7 @@ impl<'a> Rules<'a> {
         file.size_bytes < self.options.target_bytes / 4 * 3
     }
 
-    /// Whether it is so small that what it hides costs its readers next to nothing.
+    /// Returns true if it is so small that what it hides costs its readers next to nothing.
     fn is_tiny(&self, file: &TableFile) -> bool {
         file.size_bytes < self.options.target_bytes / 8
     }
@@ -156,7 +156,7 @@ impl<'a> Rules<'a> {
         holey
     }
 
-    /// Whether so many of its rows are hidden that it is written anew whatever the other files hide.
+    /// Returns true if so many of its rows are hidden that it is written anew whatever the other files hide.
     fn is_holey(&self, file: &TableFile) -> bool {
         let hidden = hidden(file);
         match file.rows {
@@ -190,7 +190,7 @@ impl<'a> Rules<'a> {
 /// The paths of files that are written anew for their hidden rows.
 type Holey<'f> = HashSet<&'f str>;
 
-/// Of the rows of a file that says how many it has.
+/// The share of hidden rows of a file that says how many it has.
 fn hidden_share(file: &TableFile) -> f64 {
     hidden(file) as f64 / file.rows.unwrap_or(0).max(1) as f64
 }

@@ -105,7 +105,7 @@ fn integer_slack(value: i256) -> i256 {
     if beyond { (magnitude(value) >> DOUBLE_BITS).wrapping_add(i256::ONE) } else { i256::ZERO }
 }
 
-/// Whether it is what conversions to 64 bits make of any greater number: of the unscaled one, or of the decimal itself.
+/// Returns true if it is what conversions to 64 bits make of any greater number: of the unscaled one, or of the decimal itself.
 fn is_saturated(value: i256, scale: i8) -> bool {
     let limit = i256::from_i128(1 << 63);
     let power = u32::try_from(scale).ok().and_then(|scale| i256::from_i128(10).checked_pow(scale));

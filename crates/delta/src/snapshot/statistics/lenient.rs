@@ -11,7 +11,7 @@ use delta_kernel::{EngineData, JsonHandler, KernelResult};
 
 use crate::log::json_object::JsonObject;
 
-/// What is kept of a file's statistics that can't be read as a whole; the first of these that can be.
+/// The parts of a file's statistics that are kept where they can't be read as a whole; the first of these that can be.
 const KEPT: [&[&str]; 3] = [&["numRecords", "nullCount", "tightBounds"], &["numRecords"], &[]];
 
 /// Parses a column of JSON texts, each a file's statistics. A file whose bounds or null counts are of another type than the

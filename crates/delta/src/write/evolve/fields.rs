@@ -24,11 +24,11 @@ const TYPE_CHANGES: &str = "delta.typeChanges";
 pub(crate) struct Evolving<'a> {
     snapshot: &'a Snapshot,
     allowed: Evolve,
-    /// Whether the table allows types to be widened.
+    /// True if the table allows types to be widened.
     pub allows_widening: bool,
     /// The highest id of a column, where the table maps its columns.
     pub highest: Option<i64>,
-    /// Whether anything is new.
+    /// True if anything is new.
     pub has_changed: bool,
 }
 

@@ -28,7 +28,7 @@ const SEGMENT_BYTES: usize = 32;
 /// Connections that wait for the next read.
 const IDLE: usize = 8;
 
-/// What keeps the file.
+/// The owner of the file.
 #[derive(Debug)]
 pub(super) enum Kept {
     /// It is in the cache. The lock keeps others from removing it.
@@ -196,7 +196,7 @@ fn segment(bytes: &[u8; SEGMENT_BYTES]) -> Segment {
     }
 }
 
-/// Where a content is, as the file keeps it.
+/// Encodes the location of a content for the file.
 pub(super) fn stored_segments(segments: &[Segment], out: &mut Vec<u8>) {
     out.clear();
     for Segment { pack, start, len, check_sum } in segments {

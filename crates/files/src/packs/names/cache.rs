@@ -1,4 +1,4 @@
-//! Where files of names are kept for the next opening.
+//! Files of names that are kept for the next opening.
 //!
 //! A store has a folder, which no other user can read. A file is complete when it gets its name: the table, the version with its
 //! commit, and XXH3-64 of its bytes. Who uses a file holds a shared lock of it, and who cleans up removes none that is locked.
@@ -51,13 +51,13 @@ impl Draft {
         &self.path
     }
 
-    /// Whether it is no copy of another one.
+    /// Returns true if it is no copy of another one.
     pub(super) fn is_new(&self) -> bool {
         self.is_new
     }
 }
 
-/// What the name of a file says.
+/// The facts in a file's name.
 struct Title {
     table: u128,
     version: u64,
@@ -220,13 +220,13 @@ fn folder_name(url: &str) -> String {
     format!("{:032x}", xxh3_128(url.as_bytes()))
 }
 
-/// Whether a folder has such a name. Others beside it are not ours.
+/// Returns true if a folder has such a name. Others beside it are not ours.
 fn is_of_a_store(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether a file in such a folder has one of the names that are given there.
+/// Returns true if a file in such a folder has one of the names that are given there.
 fn is_own(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == LOCK) || has_end(path, "names") || has_end(path, "draft")
 }

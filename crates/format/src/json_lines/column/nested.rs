@@ -140,7 +140,7 @@ impl Column for FixedSizeList {
     }
 }
 
-/// What becomes of fields that have no column.
+/// The treatment of fields that have no column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Others {
     /// They are errors.

@@ -259,7 +259,7 @@ impl Drop for Cursor {
 }
 
 impl Part {
-    /// Where the bytes begin.
+    /// The start of the bytes.
     pub fn start(&self) -> NonNull<u8> {
         // SAFETY: parts lie within their region.
         unsafe { self.region.mapping.start.add(self.offset) }
@@ -283,14 +283,14 @@ impl Drop for Part {
     }
 }
 
-/// What mapping has cost lately, for all regions of the process.
+/// The recent cost of mapping, for all regions of the process.
 static COST: Cost = Cost { small_ns: AtomicU64::new(0), small_until: AtomicU32::new(0), pause: AtomicU32::new(0) };
 
 /// Units to map as small pages after a slow huge one: at first, and after many slow ones in a row.
 const PAUSES: (u32, u32) = (8, 128);
 
 struct Cost {
-    /// What a unit of small pages took, averaged.
+    /// The average time of a unit of small pages.
     small_ns: AtomicU64,
     /// Units to be mapped as small pages before a huge one is tried again.
     small_until: AtomicU32,

@@ -26,13 +26,13 @@ const ALIGNMENT: usize = 64;
 pub(crate) const SLACK_BYTES: usize = 64;
 /// Smaller blocks cost the allocator nothing and are not kept.
 const LEAST_KEPT_BYTES: usize = 16 << 10;
-/// What a column takes from the allocator before it takes regions: small scans have no use for those.
+/// Bytes that a column takes from the allocator before it takes regions: small scans have no use for those.
 #[cfg(target_os = "linux")]
 const HEAP_BYTES: usize = 4 << 20;
 /// Blocks that are taken from regions.
 #[cfg(target_os = "linux")]
 const REGION_BLOCK_BYTES: RangeInclusive<usize> = 64 << 10..=LARGEST_BYTES;
-/// What the pools of a scan keep at most.
+/// The most bytes that the pools of a scan keep.
 const KEPT_BYTES: usize = 192 << 20;
 
 /// Memory of one column: blocks that wait to be used again, by capacity, and where new ones come from. Columns have
@@ -113,7 +113,7 @@ impl Pool {
         Arc::default()
     }
 
-    /// One pool for each of `columns` columns; together they keep no more than one would.
+    /// Makes a pool for each of `columns` columns; together they keep no more than one would.
     pub(crate) fn for_columns(columns: usize) -> Vec<Arc<Self>> {
         let kept_bytes = Arc::<AtomicUsize>::default();
         let pool = || Arc::new(Self { kept_bytes: Arc::clone(&kept_bytes), ..Self::default() });

@@ -118,7 +118,7 @@ fn append_kept(bits: &mut BooleanBufferBuilder, bytes: &[u8], bit: usize, kept: 
 
 struct KeptBits<'a, 'k> {
     bits: &'a mut BooleanBufferBuilder,
-    /// Of the values that are left.
+    /// The selection of the values that are left.
     kept: RowSelection<'k>,
 }
 

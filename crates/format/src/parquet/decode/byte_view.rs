@@ -319,7 +319,7 @@ impl Plain {
     }
 }
 
-/// What [`make_views`] found.
+/// The views that [`make_views`] found.
 struct Made {
     end: usize,
     has_long: bool,

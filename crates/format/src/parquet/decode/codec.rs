@@ -105,7 +105,7 @@ fn hadoop_frames(mut stored: &[u8], target: &mut [u8]) -> Option<usize> {
     (written == target.len()).then_some(written)
 }
 
-/// What follows the block of a frame without plain bytes. Some writers leave such a block out.
+/// The bytes after the block of a frame without plain bytes. Some writers leave such a block out.
 fn without_empty_block(stored: &[u8]) -> &[u8] {
     let block = be_u32(stored, 0).and_then(|packed| stored.get(4..4usize.checked_add(packed)?));
     match block {

@@ -9,16 +9,16 @@ use super::block::Plain;
 
 /// Turns stored values of a fixed width into Arrow's.
 pub(crate) trait Convert: Send {
-    /// What Arrow stores.
+    /// The type that Arrow stores.
     type Out: Plain;
 
     /// Bytes of a stored value.
     fn width(&self) -> usize;
 
-    /// Whether a stored value is the same bytes as Arrow's.
+    /// True if a stored value is the same bytes as Arrow's.
     const IS_SAME: bool = false;
 
-    /// Whether stored values are byte arrays, which some encodings share prefixes of.
+    /// True if stored values are byte arrays, which some encodings share prefixes of.
     const IS_BYTES: bool = false;
 
     /// Converts one value, of exactly [`Self::width`] bytes.
@@ -30,7 +30,7 @@ pub(crate) trait Convert: Send {
         convert_each(self, stored, target);
     }
 
-    /// What was wrong with a value that was converted so far.
+    /// The flaw of a value that was converted so far.
     fn flaw(&self) -> Option<Flaw> {
         None
     }
@@ -109,7 +109,7 @@ converts! {
 pub(crate) struct Int96 {
     units_per_day: i64,
     nanoseconds_per_unit: i64,
-    /// Whether what is below the unit is rounded down; else it is a flaw.
+    /// True if what is below the unit is rounded down; else it is a flaw.
     rounds: bool,
     flaw: Cell<Option<Flaw>>,
 }
@@ -199,7 +199,7 @@ pub(crate) struct BigEndian<T> {
 }
 
 impl<T> BigEndian<T> {
-    /// Of `length` stored bytes.
+    /// Makes a conversion of `length` stored bytes.
     pub fn new(length: usize) -> Self {
         Self { length, to: PhantomData }
     }

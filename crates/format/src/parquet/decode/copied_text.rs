@@ -29,7 +29,7 @@ pub(crate) struct Texts {
     lengths: Option<Lengths>,
     /// Bytes of a text, on average.
     mean_bytes: usize,
-    /// Where the texts that are taken at once begin, or their lengths where these are before them.
+    /// The starts of the texts that are taken together, or their lengths where these are before them.
     starts: [usize; CHUNK_ROWS],
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct TextBytes {
 /// Which texts have to be checked to be UTF-8 one by one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Doubt {
-    /// Those within views: some have bytes that are not ASCII.
+    /// The flag of texts within views: some have bytes that are not ASCII.
     pub short: bool,
     /// The others: one begins within a character, or all of them together are not UTF-8.
     pub long: bool,
@@ -307,12 +307,12 @@ impl Texts {
     }
 }
 
-/// Where texts go.
+/// The target of texts.
 pub(crate) struct Taking<'a> {
     pub bytes: &'a mut TextBytes,
     /// The array's buffers.
     pub buffers: &'a mut Vec<Buffer>,
-    /// Whether they have to be UTF-8.
+    /// True if they have to be UTF-8.
     pub is_text: bool,
 }
 
@@ -325,7 +325,7 @@ struct Chunk<'a> {
     views: &'a mut [u128],
 }
 
-/// Where the next texts begin, as many as `starts` has room for and end at `last` at most; how many these are, and where the last
+/// Finds the starts of the next texts, as many as `starts` has room for and end at `last` at most; their number, and where the last
 /// one ends. Nothing else is looked at, so that texts which nobody wants cost little more than the wait for their length.
 #[inline(always)]
 fn walk(bytes: &[u8], mut at: usize, last: usize, starts: &mut [usize]) -> (usize, usize) {
@@ -380,7 +380,7 @@ fn length_of(stored: [u8; LENGTH_BYTES]) -> usize {
     u32::from_le_bytes(stored) as usize
 }
 
-/// Whether the texts in views that have all of their bytes have some that are not ASCII. Their lengths are below that.
+/// Returns true if the texts in views that have all of their bytes have some that are not ASCII. Their lengths are below that.
 fn is_beyond_ascii(views: u128) -> bool {
     const HIGH_BITS: u128 = u128::from_le_bytes([0x80; 16]);
     views & HIGH_BITS != 0

@@ -11,7 +11,7 @@ use crate::exec::{RowSelection, compact};
 pub(crate) trait Gather {
     /// Values in the dictionary.
     fn len(&self) -> usize;
-    /// One value, `count` times. The index is below [`Self::len`].
+    /// Repeats a value `count` times. The index is below [`Self::len`].
     fn repeat(&mut self, index: u32, count: usize);
     /// Values one after the other. All indexes are below [`Self::len`].
     fn gather(&mut self, indexes: &[u32]);
@@ -78,7 +78,7 @@ struct Runner<'a, G> {
 struct KeptRunner<'a, 'k, G> {
     gather: &'a mut G,
     width: u32,
-    /// Of the values that are left.
+    /// The selection of the values that are left.
     kept: RowSelection<'k>,
     chunk: &'a mut Chunk,
 }
@@ -126,7 +126,7 @@ fn repeat(gather: &mut impl Gather, index: u32, count: usize) -> Result<()> {
 /// A run of packed indexes.
 struct Packed<'a> {
     bytes: &'a [u8],
-    /// Of the first index.
+    /// The position of the first index's first bit.
     bit: usize,
     width: u32,
     count: usize,
@@ -150,7 +150,7 @@ impl Packed<'_> {
     }
 }
 
-/// Whether all indexes of `width` bits are below `len`.
+/// Returns true if all indexes of `width` bits are below `len`.
 fn are_below(indexes: &[u32], len: usize, width: u32) -> bool {
     match i32::try_from(len) {
         // Signs of differences: the smallest set of vector instructions has no maximum.
@@ -165,7 +165,7 @@ fn are_below(indexes: &[u32], len: usize, width: u32) -> bool {
 pub(crate) struct Slots<'a, T> {
     /// The values.
     pub dictionary: &'a [T],
-    /// Where they go.
+    /// The target of the values.
     pub target: &'a mut [T],
     /// The next slot.
     pub at: usize,

@@ -33,7 +33,7 @@ enum Page {
 }
 
 impl FixedBytes {
-    /// Of `width` bytes each.
+    /// Makes a decoder of values of `width` bytes each.
     pub fn new(width: usize, data_type: DataType, pool: Arc<Pool>) -> Self {
         let page = Page::Plain(PageBytes::empty(), 0);
         Self { width, data_type, pool, dictionary: PageBytes::empty(), page, out: None, len: 0 }

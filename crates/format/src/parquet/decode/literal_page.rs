@@ -20,7 +20,7 @@ const MEAN_PIECE_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Pieces {
     bytes: PageBytes,
-    /// Where the pieces lie, from the current one on in reverse order.
+    /// The places of the pieces, from the current one on in reverse order.
     places: Vec<Range<usize>>,
     /// Bytes that are left in all of them.
     left: usize,
@@ -110,7 +110,7 @@ impl Pieces {
         Ok(())
     }
 
-    /// What is left in one block, by a copy.
+    /// Joins the rest in one block, by a copy.
     pub fn join(mut self, pool: &Arc<Pool>) -> Result<PageBytes> {
         let length = self.left;
         let mut block = pool.take_with_slack(length);

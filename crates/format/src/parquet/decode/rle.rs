@@ -14,7 +14,7 @@ enum Run {
 /// Decodes a hybrid sequence, front to back. Its length is not in it: the caller asks for no more values than there are.
 #[derive(Debug, Clone)]
 pub(crate) struct Hybrid {
-    /// Where in the caller's bytes the next run begins.
+    /// The position of the next run in the caller's bytes.
     at: usize,
     bit_width: u32,
     run: Run,

@@ -8,7 +8,7 @@ use lakerace_io::{Error, Result};
 /// Bytes that the fast loop may write beyond an element, and read beyond it.
 const REACH: usize = 64;
 
-/// What a tag byte says: the element's length, or 0 where the fast loop leaves it to the careful path.
+/// The meaning of a tag byte: the element's length, or 0 where the fast loop leaves it to the careful path.
 const LENGTHS: [u8; 256] = lengths();
 
 const fn lengths() -> [u8; 256] {

@@ -98,7 +98,7 @@ impl<'a> ValidBits<'a> {
         (u128::from_le_bytes(word) >> (bit % 8)) as u64
     }
 
-    /// Whether the row has one. Rows beyond the bits have none.
+    /// Returns true if the row has one. Rows beyond the bits have none.
     #[inline(always)]
     pub fn get(&self, row: usize) -> bool {
         let bit = self.start + row;

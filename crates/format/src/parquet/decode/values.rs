@@ -15,7 +15,7 @@ use crate::exec::RowSelection;
 /// How the values of a page are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageEncoding {
-    /// One after the other.
+    /// Values one after the other.
     Plain,
     /// Indexes into the dictionary.
     Dictionary,
@@ -63,7 +63,7 @@ pub(crate) trait Values: Send {
     /// Takes the values of the next data page, of which there are at most `count`.
     fn page(&mut self, data: PageBytes, encoding: PageEncoding, count: usize) -> Result<()>;
 
-    /// Whether values of this encoding can be taken from [`Self::pieces`].
+    /// Returns true if values of this encoding can be taken from [`Self::pieces`].
     fn takes_pieces(&self, encoding: PageEncoding) -> bool {
         let _ = encoding;
         false

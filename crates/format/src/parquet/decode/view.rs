@@ -1,4 +1,4 @@
-//! One view of a text: <https://arrow.apache.org/docs/format/Columnar.html#variable-size-binary-view-layout>
+//! A view of a text: <https://arrow.apache.org/docs/format/Columnar.html#variable-size-binary-view-layout>
 
 /// Values up to this length stand in the view itself.
 pub(crate) const INLINE_BYTES: usize = 12;

@@ -12,7 +12,7 @@ use super::statistics::Bounds;
 /// Levels of a page without nulls are shorter than this, and are put in front of its values without moving them.
 const GAP: usize = 16;
 
-/// The same of lengths that are stored as differences: most take a byte.
+/// The gap for lengths that are stored as differences: most take a byte.
 const LENGTHS_GAP: usize = PAGE_ROWS * 5 / 4;
 
 /// Levels and values of a page, the values as PLAIN, which may become differences, or as indices of a dictionary.

@@ -242,7 +242,7 @@ impl BytesEncoder {
         Ok(())
     }
 
-    /// Where all of the chunk is in the page under way and the dictionary does not pay, the page becomes PLAIN.
+    /// Makes the page PLAIN where all of the chunk is in the page under way and the dictionary does not pay.
     fn reconsider(&mut self) -> Result<()> {
         let Mode::Dictionary(dictionary) = &self.mode else { return Ok(()) };
         let page = &mut self.page;

@@ -108,12 +108,12 @@ impl<P: Physical> NumberDictionary<P> {
 pub(crate) struct BytesDictionary {
     /// The values in PLAIN encoding.
     plain: Vec<u8>,
-    /// Where each value begins in `plain`, behind its length.
+    /// The start of each value in `plain`, after its length.
     starts: Vec<u32>,
     lengths: Vec<u32>,
     /// Open addressing, at most half full: 32 bits of the hash, and the index.
     slots: Vec<(u32, u32)>,
-    /// Whether `plain` has lengths in front of the values.
+    /// True if `plain` has lengths in front of the values.
     has_lengths: bool,
 }
 

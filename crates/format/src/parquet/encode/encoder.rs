@@ -1,4 +1,4 @@
-//! What the encoders of all columns share: pages' levels, the sample that decides on a dictionary, bloom filters.
+//! The shared state of the encoders of all columns: pages' levels, the sample that decides on a dictionary, bloom filters.
 
 use arrow::array::{ArrayRef, BooleanBufferBuilder};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
@@ -35,7 +35,7 @@ pub(crate) trait ColumnEncoder: Send {
     fn finish(self: Box<Self>, scratch: &mut Scratch) -> Result<Vec<EncodedChunk>>;
 }
 
-/// What one thread needs to encode, kept from column to column.
+/// The memory that a thread needs to encode, kept from column to column.
 pub(crate) struct Scratch {
     pub(crate) compressor: Compressor,
     /// A page's body is put together here.
@@ -157,7 +157,7 @@ impl<V> Held<V> {
     }
 }
 
-/// What a sample of a column's values says.
+/// The result of a sample of a column's values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
     /// Values in it.
@@ -166,12 +166,12 @@ pub(crate) struct Sample {
     pub(crate) distinct: usize,
     /// Bytes of all of them in PLAIN encoding.
     pub(crate) bytes: usize,
-    /// Whether nothing but the sample will come.
+    /// True if nothing but the sample will come.
     pub(crate) is_all: bool,
 }
 
 impl Sample {
-    /// Whether a dictionary is worth trying.
+    /// Returns true if a dictionary is worth trying.
     ///
     /// Among `n` values drawn from `d` equally likely ones, about n²/2d are repeats: turned around, the repeats tell
     /// how many different values there are, as long as there are far more of them than the sample has.

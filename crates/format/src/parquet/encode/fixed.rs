@@ -169,7 +169,7 @@ impl<P: Physical> FixedEncoder<P> {
         Ok(())
     }
 
-    /// Where all of the chunk is in the page under way and the dictionary does not pay, the page becomes PLAIN.
+    /// Makes the page PLAIN where all of the chunk is in the page under way and the dictionary does not pay.
     fn reconsider(&mut self) {
         let Mode::Dictionary(dictionary) = &self.mode else { return };
         let plain_bytes = self.page.indices.len() * size_of::<P::Native>();

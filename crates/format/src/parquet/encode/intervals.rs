@@ -37,7 +37,7 @@ pub(crate) fn check_intervals(array: &dyn Array) -> Result<()> {
     }
 }
 
-/// Whether a type has an interval at some level.
+/// Returns true if a type has an interval at some level.
 fn has_intervals(data_type: &DataType) -> bool {
     match data_type {
         DataType::Interval(_) => true,

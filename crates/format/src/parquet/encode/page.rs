@@ -21,11 +21,11 @@ use super::rle::append_varint;
 use super::statistics::{Bounds, Order, chunk_statistics, is_utf8};
 use crate::parquet::write::options::Settings;
 
-/// One column chunk, encoded. Offsets in it count from its own first byte.
+/// An encoded column chunk. Offsets in it count from its own first byte.
 pub(crate) struct EncodedChunk {
     /// The bytes, in file order.
     pub(crate) pieces: Vec<Bytes>,
-    /// Where the pages are, what is in them.
+    /// The places and the content of the pages.
     pub(crate) metadata: ColumnChunkMetaData,
     /// Bounds of each page.
     pub(crate) column_index: Option<ColumnIndexMetaData>,
@@ -35,7 +35,7 @@ pub(crate) struct EncodedChunk {
     pub(crate) bloom_filter: Option<Sbbf>,
 }
 
-/// What a data page holds.
+/// A summary of a data page.
 pub(crate) struct PageSummary {
     /// Rows, nulls included.
     pub(crate) rows: usize,
@@ -61,9 +61,9 @@ pub(crate) struct PageWriter {
     compressed_bytes: u64,
     /// Bytes of all pages before compression, headers included.
     uncompressed_bytes: u64,
-    /// Whether compressing data pages pays.
+    /// True if compressing data pages pays.
     pays: bool,
-    /// Whether the metadata tells the encodings of the pages.
+    /// True if the metadata tells the encodings of the pages.
     tells_encodings: bool,
 }
 
@@ -107,7 +107,7 @@ impl PageWriter {
         self.compressed_bytes
     }
 
-    /// Whether a data page was added.
+    /// Returns true if a data page was added.
     pub(crate) fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }

@@ -69,12 +69,12 @@ impl Order {
         }
     }
 
-    /// Whether NaNs are counted.
+    /// Returns true if NaNs are counted.
     pub(crate) fn is_float(self) -> bool {
         matches!(self, Self::Float16 | Self::Float32 | Self::Float64)
     }
 
-    /// Whether values may be shortened in bounds.
+    /// Returns true if values may be shortened in bounds.
     fn is_truncatable(self) -> bool {
         self == Self::Bytes
     }
@@ -120,7 +120,7 @@ impl Order {
         Some((min, max))
     }
 
-    /// Whether a PLAIN value is NaN.
+    /// Returns true if a PLAIN value is NaN.
     fn is_nan(self, value: &[u8]) -> bool {
         match self {
             Self::Float16 => number(value).is_some_and(|b| u16::from_le_bytes(b) & 0x7fff > 0x7c00),
@@ -261,7 +261,7 @@ fn outward(scale: TimeScale, max: &[u8]) -> Option<Vec<u8>> {
     (outward != value).then(|| outward.to_le_bytes()[..max.len()].to_vec())
 }
 
-/// Whether a column holds text, whose bounds are cut between characters.
+/// Returns true if a column holds text, whose bounds are cut between characters.
 pub(crate) fn is_utf8(column: &ColumnDescriptor) -> bool {
     matches!(column.logical_type_ref(), Some(LogicalType::String)) || column.converted_type() == ConvertedType::UTF8
 }
@@ -389,7 +389,7 @@ fn next_bytes(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(next)
 }
 
-/// The same for text: the last character that can be is replaced by the next one of at most its length.
+/// Finds the next text after a prefix: the last character that can be is replaced by the next one of at most its length.
 fn next_text(prefix: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(prefix).ok()?;
     for (at, character) in text.char_indices().rev() {

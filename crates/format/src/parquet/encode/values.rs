@@ -113,7 +113,7 @@ pub(crate) struct ByteStrings {
     pub(crate) rows: usize,
 }
 
-/// Where the bytes are.
+/// The layout of the bytes.
 pub(crate) enum Layout {
     Offsets32(ScalarBuffer<i32>, Buffer),
     Offsets64(ScalarBuffer<i64>, Buffer),
@@ -202,7 +202,7 @@ fn offsets32(offsets: &ScalarBuffer<i32>, data: &Buffer) -> Layout {
     Layout::Offsets32(offsets.clone(), data.clone())
 }
 
-/// Whether all but the last `width` bytes repeat the sign.
+/// Returns true if all but the last `width` bytes repeat the sign.
 fn big_endian_fits(bytes: &[u8], width: usize) -> bool {
     let Some(cut) = bytes.len().checked_sub(width) else { return true };
     let sign = if bytes[cut.min(bytes.len() - 1)] >= 0x80 { 0xff } else { 0 };
@@ -258,7 +258,7 @@ fn beyond_precision(column: &ColumnDescriptor) -> Error {
         .advice("cast the column to a decimal type that holds all of its values")
 }
 
-/// The same bits as another type of the same width.
+/// Reinterprets the bits as another type of the same width.
 fn reinterpret<T: ArrowNativeType>(array: &ArrayRef) -> Result<Numbers<T>> {
     let data = array.to_data();
     let Some(buffer) = data.buffers().first() else { return Err(Error::internal("an array without values")) };

@@ -10,7 +10,7 @@ const GROUPS_AT_MOST: usize = 2 * MAX_NESTING + 2;
 const SCHEMA: i16 = 2;
 const CHILDREN: i16 = 5;
 
-/// Whether the schema of a footer is nested too deep to be followed. Of bytes that are no footer nothing is said.
+/// Returns true if the schema of a footer is nested too deep to be followed. Of bytes that are no footer nothing is said.
 pub(crate) fn is_too_deep(footer: &[u8]) -> bool {
     deepest(footer).is_some_and(|depth| depth > GROUPS_AT_MOST)
 }

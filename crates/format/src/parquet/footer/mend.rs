@@ -67,7 +67,7 @@ enum Struct {
     ChunkMetaData,
 }
 
-/// What stands in a field.
+/// The content of a field.
 #[derive(Debug, Clone, Copy)]
 enum Field {
     /// A value of this type, kept as it is.
@@ -83,7 +83,7 @@ enum Field {
 }
 
 impl Struct {
-    /// What the format has in a field; `None` where it has none of this number.
+    /// The field that the format has under a number; `None` where it has none.
     fn field(self, id: i16) -> Option<Field> {
         use Field::{ListOf, One, Plain, Structs, UpTo};
         Some(match (self, id) {
@@ -194,7 +194,7 @@ impl<'a> Mender<'a> {
         })
     }
 
-    /// Whether a field of type `found`, which begins here, is what the format has there.
+    /// Returns true if a field of type `found`, which begins here, is what the format has there.
     fn fits(&self, field: Field, found: u8) -> bool {
         let (outer, inner) = match field {
             Field::Plain(expected) => (expected, None),

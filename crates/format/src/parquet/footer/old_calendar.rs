@@ -13,7 +13,7 @@ use parquet::schema::types::ColumnDescriptor;
 use super::schema::leaf_types;
 use crate::calendar::units_per_second;
 
-/// What a leaf column counts by the old calendar.
+/// The count of a leaf column by the old calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
     /// Days.
@@ -22,7 +22,7 @@ pub(crate) enum Counted {
     Instants(i64),
 }
 
-/// What a file counts by the old calendar.
+/// The columns of a file that count by the old calendar.
 #[derive(Debug)]
 pub(crate) struct OldCalendar {
     leaves: Vec<Option<Counted>>,
@@ -35,7 +35,7 @@ const FIRST_VERSION: &str = "3.0.0";
 const FIRST_VERSION_INT96: &str = "3.1.0";
 
 impl OldCalendar {
-    /// Of a file with this Arrow schema; `None` where it counts nothing by the old calendar.
+    /// Reads the calendar of a file with this Arrow schema; `None` where it counts nothing by the old calendar.
     pub fn of(metadata: &ParquetMetaData, schema: &Schema) -> Option<Self> {
         let pairs = metadata.file_metadata().key_value_metadata()?;
         let value_of = |key: &str| pairs.iter().find(|pair| pair.key.strip_prefix("org.apache.spark.") == Some(key));
@@ -68,7 +68,7 @@ impl OldCalendar {
         Some(Self { leaves, clock })
     }
 
-    /// What a leaf column counts.
+    /// The count of a leaf column.
     pub fn counted(&self, leaf: usize) -> Option<Counted> {
         self.leaves.get(leaf).copied().flatten()
     }
@@ -78,7 +78,7 @@ impl OldCalendar {
         &self.clock
     }
 
-    /// Whether some values of a column chunk may be others than those stored, by its statistics.
+    /// Returns true if some values of a column chunk may be others than those stored, by its statistics.
     pub fn may_move(&self, leaf: usize, chunk: &ColumnChunkMetaData) -> bool {
         match (self.counted(leaf), chunk.statistics()) {
             (None, _) => false,
@@ -97,7 +97,7 @@ fn instants(unit: TimeUnit) -> Counted {
     Counted::Instants(units_per_second(unit))
 }
 
-/// Whether the timestamps of a column are instants: those without a zone are younger than Spark's old calendar.
+/// Returns true if the timestamps of a column are instants: those without a zone are younger than Spark's old calendar.
 fn is_instant(column: &ColumnDescriptor) -> bool {
     match column.logical_type_ref() {
         Some(LogicalType::Timestamp(stored)) => stored.is_adjusted_to_u_t_c,

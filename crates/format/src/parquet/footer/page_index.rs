@@ -18,7 +18,7 @@ use crate::panic_guard::guarded;
 /// Indexes lie together before the footer: up to this size they are read by one request per file.
 const SPAN_BYTES: u64 = 4 << 20;
 
-/// One page of a chunk, as the offset index describes it.
+/// A page of a chunk, as the offset index describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PagePlace {
     /// Its bytes in the file, header included.
@@ -181,7 +181,7 @@ pub(crate) fn keep_indexes(file: &FileMeta, tail: &Bytes, opening: &Opening) {
     file.index_span.get_or_init(|| (span.start, Bytes::copy_from_slice(bytes)));
 }
 
-/// Where all indexes of the file lie; empty where that is too long to read at once.
+/// The place of all indexes of the file; empty where that is too long to read together.
 fn span(file: &FileMeta) -> Range<u64> {
     let (mut start, mut end) = (u64::MAX, 0);
     let mut add = |column: &ColumnChunkMetaData| {

@@ -40,7 +40,7 @@ pub(crate) fn with_int96(schema: &Schema, stored: &SchemaDescriptor, to: &dyn Fn
     with_leaves(schema, &|leaf, known| if is_int96(stored, leaf) { to(known) } else { known.clone() })
 }
 
-/// Whether a leaf column has timestamps of 96 bits.
+/// Returns true if a leaf column has timestamps of 96 bits.
 pub(crate) fn is_int96(stored: &SchemaDescriptor, leaf: usize) -> bool {
     leaf < stored.num_columns() && stored.column(leaf).physical_type() == Type::INT96
 }
@@ -62,7 +62,7 @@ pub(crate) fn with_months(schema: &SchemaRef, metadata: &ParquetMetaData) -> Sch
     ))
 }
 
-/// Whether the writer's Arrow schema stands in the file.
+/// Returns true if the writer's Arrow schema stands in the file.
 pub(crate) fn is_hinted(metadata: &ParquetMetaData) -> bool {
     let pairs = metadata.file_metadata().key_value_metadata();
     pairs.is_some_and(|pairs| pairs.iter().any(|pair| pair.key == ARROW_SCHEMA_META_KEY))

@@ -36,7 +36,7 @@ pub(crate) struct CheckedGroup {
 }
 
 impl CheckedGroup {
-    /// Of the row group and the root column of a lane.
+    /// Makes the checks of the row group and the root column of a reader.
     pub fn new(source: &ColumnSource, root: usize, bytes: ChunkBytes) -> Self {
         Self { file: Arc::clone(&source.file), row_group: source.row_group, root, bytes: Arc::new(bytes) }
     }
@@ -100,23 +100,23 @@ impl RowGroups for CheckedGroup {
     }
 }
 
-/// What is looked at.
+/// The kind of a check.
 enum Check {
     /// Whether timestamps have a place in their type.
     Int96(Int96),
-    /// Whether intervals have months, which the type that the crate reads them as has no place for.
+    /// Returns true if intervals have months, which the type that the crate reads them as has no place for.
     Interval,
 }
 
-/// Whether the values of a leaf column are looked at before they are decoded. A writer of Arrow names the unit of its intervals, which
-/// have no other parts.
+/// Returns true if the values of a leaf column are looked at before they are decoded. A writer of Arrow names the unit of its intervals,
+/// which have no other parts.
 pub(crate) fn is_checked(file: &FileMeta, leaf: usize) -> bool {
     let stored = file.arrow.parquet_schema();
     let is_interval = stored.column(leaf).converted_type() == ConvertedType::INTERVAL;
     is_int96(stored, leaf) || (is_interval && !is_hinted(file.metadata()))
 }
 
-/// Whether the values of a page stand there in a way that is not looked at.
+/// Returns true if the values of a page stand there in a way that is not looked at.
 fn has_other_encoding(page: &Page) -> bool {
     #[allow(deprecated, reason = "old files have it")]
     let known = [Encoding::PLAIN, Encoding::PLAIN_DICTIONARY, Encoding::RLE_DICTIONARY];
@@ -145,7 +145,7 @@ impl PageIterator for OneChunk {}
 struct CheckedPages {
     pages: SerializedPageReader<ChunkBytes>,
     check: Check,
-    /// What the values are converted to.
+    /// The type that the values are converted to.
     data_type: DataType,
     /// The highest repetition and definition level.
     levels: [i16; 2],

@@ -1,4 +1,4 @@
-//! One column of one row group as a state machine that yields the next rows.
+//! A column of a row group as a state machine that yields the next rows.
 
 use arrow::array::{ArrayRef, new_null_array};
 use lakerace_io::{Error, Result};

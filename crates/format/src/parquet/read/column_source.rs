@@ -1,4 +1,4 @@
-//! Where a column's pages are, and what is to become of them.
+//! The pages of a column, and their purpose.
 
 use super::unit::Unit;
 use crate::parquet::decode::block::Pool;
@@ -9,7 +9,7 @@ use lakerace_io::{Error, Fetcher, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where a lane's bytes come from.
+/// The source of a column reader's bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnSource {
     /// The file.

@@ -11,7 +11,7 @@ use crate::parquet::footer::FileMeta;
 use crate::predicate::{ColumnRef, Value};
 use crate::source::Extremes;
 
-/// Of all rows of the files; `None` where a footer does not tell, or rows are hidden.
+/// The extremes of all rows of the files; `None` where a footer does not tell, or rows are hidden.
 pub(crate) fn extremes(files: &[Arc<FileMeta>], schema: &SchemaRef, job: &Job, column: &str) -> Option<Extremes> {
     let root = schema.index_of(column).ok()?;
     let data_type = schema.field(root).data_type().clone();
@@ -36,8 +36,8 @@ pub(crate) fn extremes(files: &[Arc<FileMeta>], schema: &SchemaRef, job: &Job, c
     Some(found)
 }
 
-/// Whether the bounds of a column are values of it. Texts may be cut, floats may have NaN beside them, and a timestamp of nanoseconds is
-/// another value to those who know microseconds.
+/// Returns true if the bounds of a column are values of it. Texts may be cut, floats may have NaN beside them, and a timestamp of
+/// nanoseconds is another value to those who know microseconds.
 fn is_exact(file: &FileMeta, column: &ColumnRef) -> bool {
     let [name] = column.path.as_slice() else { return false };
     match (file.schema().field_with_name(name), flat_leaf(file, column)) {

@@ -22,7 +22,7 @@ pub(crate) fn decoder(file: &FileMeta, row_group: usize, root: usize, pool: &Arc
     values_for(descriptor, file_type, file.rounds_int96, pool)
 }
 
-/// Whether this decoder knows the codec and all encodings of a chunk, as far as the footer tells them.
+/// Returns true if this decoder knows the codec and all encodings of a chunk, as far as the footer tells them.
 pub(crate) fn are_known(chunk: &ColumnChunkMetaData) -> bool {
     use Encoding as E;
     let is_known = |encoding: Encoding| {

@@ -20,7 +20,7 @@ const PICK_AT_MOST: f64 = 0.03;
 /// Up to this share of selected rows, texts are copied: else they would keep more in memory than they are.
 const COPY_AT_MOST: f64 = 0.5;
 
-/// One flat column of one row group.
+/// The reader of a flat column of a row group.
 pub(crate) struct FlatReader {
     pages: PageWalk,
     is_optional: bool,

@@ -19,7 +19,7 @@ use super::chunk_bytes::{ChunkBytes, Failure};
 use super::column_source::ColumnSource;
 use crate::panic_guard::guarded;
 
-/// One root column of one row group, decoded by the parquet crate.
+/// The reader of a root column of a row group, decoded by the parquet crate.
 pub(crate) struct NestedReader {
     reader: ParquetRecordBatchReader,
     /// Rows that were decoded and not yet asked for.
@@ -104,7 +104,7 @@ impl NestedReader {
     }
 }
 
-/// What the crate says where offsets of 32 bits are too few.
+/// The crate's message where offsets of 32 bits are too few.
 const OFFSET_OVERFLOW: &str = "index overflow";
 
 /// The row ranges as the crate wants them.

@@ -17,13 +17,13 @@ use crate::parquet::footer::old_calendar::Counted;
 
 /// The arrays of one root column, some of whose leaf columns are of the old calendar.
 pub(crate) struct OldDates {
-    /// What the leaf columns that are read count, in their order.
+    /// The counts of the leaf columns that are read, in their order.
     leaves: Vec<Option<Counted>>,
     clock: Result<JavaClock, String>,
 }
 
 impl OldDates {
-    /// Of some leaf columns of a file; `None` where none of them is of the old calendar.
+    /// Reads the counts of some leaf columns of a file; `None` where none of them is of the old calendar.
     pub fn of(file: &FileMeta, leaves: &[usize]) -> Option<Self> {
         let old = file.old_calendar.as_ref()?;
         let leaves: Vec<Option<Counted>> = leaves.iter().map(|leaf| old.counted(*leaf)).collect();

@@ -2,7 +2,7 @@
 
 use lakerace_io::{Error, Result};
 
-/// What kind of page it is.
+/// The kind of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageKind {
     /// Version 1 data: levels and values are compressed together.
@@ -18,7 +18,7 @@ pub(crate) enum PageKind {
         repetition_bytes: usize,
         /// Values that are null.
         nulls: usize,
-        /// Whether the values are compressed.
+        /// True if the values are compressed.
         is_compressed: bool,
     },
     /// The dictionary.
@@ -30,7 +30,7 @@ pub(crate) enum PageKind {
 /// A page header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageHeader {
-    /// What follows.
+    /// The kind of the page that follows.
     pub kind: PageKind,
     /// Values, nulls included.
     pub values: usize,

@@ -26,9 +26,9 @@ pub(crate) struct PageWalk {
     /// The most bytes that a page may have once decompressed.
     page_bytes_at_most: usize,
     pool: Arc<Pool>,
-    /// What is left of the chunk.
+    /// The rest of the chunk.
     left: Range<u64>,
-    /// Where the pages are, where the scan leaves some of them out.
+    /// The places of the pages, where the scan leaves some of them out.
     places: Option<Arc<ChunkPages>>,
     /// The next of these.
     next_place: usize,
@@ -57,9 +57,9 @@ pub(crate) struct OpenPage {
 
 /// The values of a page.
 pub(crate) enum PageData {
-    /// One behind the other.
+    /// Pages one after the other.
     Whole(PageBytes),
-    /// Where they are stored.
+    /// Pages where they are stored.
     Pieces(Pieces),
 }
 
@@ -72,7 +72,7 @@ impl PageData {
         }
     }
 
-    /// What is behind the first `count` bytes.
+    /// The bytes after the first `count`.
     pub fn behind(self, count: usize) -> Result<Self> {
         Ok(match self {
             Self::Whole(bytes) => Self::Whole(bytes.slice(count..bytes.len())),
@@ -92,7 +92,7 @@ impl PageData {
     }
 }
 
-/// What to walk through.
+/// The chunk to walk through.
 pub(crate) struct Chunk {
     /// The bytes.
     pub fetcher: Fetcher,
@@ -100,7 +100,7 @@ pub(crate) struct Chunk {
     pub file: u32,
     /// The chunk's bytes.
     pub range: Range<u64>,
-    /// Where its pages are, if only some of them were planned for.
+    /// The places of its pages, if only some of them were planned for.
     pub places: Option<Arc<ChunkPages>>,
     /// The rows that were planned for.
     pub rows: Arc<Vec<Range<u64>>>,
@@ -173,7 +173,7 @@ impl PageWalk {
         Ok(())
     }
 
-    /// Where places are known: moves on to the next one once the current one is used up.
+    /// Moves on to the next place, where places are known, once the current one is used up.
     fn enter_place(&mut self) -> Result<()> {
         let Some(places) = &self.places else { return Ok(()) };
         let is_in_dictionary = self.next_place == 0 && self.left.start < places.dictionary.end;

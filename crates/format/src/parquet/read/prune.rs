@@ -1,4 +1,4 @@
-//! What need not be read: row groups and pages that can't hold a row for which the filter is true.
+//! Prunes row groups and pages that can't hold a row for which the filter is true.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl<'a> Pruner<'a> {
         Self { schema, job }
     }
 
-    /// What remains of a unit, or the reason why nothing does.
+    /// Prunes a unit to what remains of it, or gives the reason why nothing does.
     pub fn prune(&self, unit: &Unit, columns: &Columns) -> Result<Result<Unit, String>> {
         let Some(predicate) = &columns.predicate else { return Ok(Ok(unit.clone())) };
         self.job.check()?;
@@ -123,7 +123,7 @@ impl<'a> Pruner<'a> {
         Ok(Some(kept))
     }
 
-    /// What the footer says of a unit's values.
+    /// The footer's statistics of a unit's values.
     pub fn group_statistics<'b>(&'b self, unit: &'b Unit) -> impl ColumnStatistics + 'b {
         GroupStatistics { pruner: self, file: &unit.file, group: unit.file.metadata().row_group(unit.row_group) }
     }
@@ -135,7 +135,7 @@ impl<'a> Pruner<'a> {
         if array.data_type() == field.data_type() { Some(array) } else { cast(&array, field.data_type()).ok() }
     }
 
-    /// What the footer says of a column in a row group.
+    /// The footer's bounds of a column in a row group.
     pub fn group_bounds(&self, file: &FileMeta, group: &RowGroupMetaData, column: &ColumnRef) -> Bounds {
         GroupStatistics { pruner: self, file, group }.bounds(column)
     }

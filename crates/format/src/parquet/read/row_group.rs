@@ -42,7 +42,7 @@ impl RowGroup {
     }
 }
 
-/// What statistics have to be asked: whether rows of which this is known have to be looked into.
+/// The question to statistics: whether rows of which this is known have to be looked into.
 pub type Keeps<'a> = &'a dyn Fn(&dyn ColumnStatistics) -> bool;
 
 impl ParquetSource {
@@ -96,7 +96,7 @@ impl ParquetSource {
         Ok(RowGroup { unit: Unit { rows: Arc::new(rows), ..group.unit.clone() }, ..group.clone() })
     }
 
-    /// What reading some columns of a row group takes: bytes, and requests.
+    /// The cost of reading some columns of a row group: bytes, and requests.
     pub fn cost(&self, group: &RowGroup, columns: &[String]) -> Result<(u64, u64)> {
         let resolved = Columns::resolve(&self.schema, &request(columns))?;
         let (requests, bytes) = self.requests(std::iter::once(&group.unit), &resolved.fields(&self.schema))?;
@@ -125,7 +125,7 @@ impl ParquetSource {
         self.read_row_group_fields(group, &request(columns))
     }
 
-    /// Like [`Self::read_row_group`], with the columns and fields of a request; its filter and its limit are the caller's.
+    /// Reads like [`Self::read_row_group`], with the columns and fields of a request; its filter and its limit are the caller's.
     pub fn read_row_group_fields(
         &self,
         group: &RowGroup,

@@ -11,7 +11,7 @@ use parquet::schema::types::ColumnDescriptor;
 use crate::parquet::footer::FileMeta;
 use crate::predicate::{Bounds, Value};
 
-/// Whether the bounds of a column are in the order of its type.
+/// Returns true if the bounds of a column are in the order of its type.
 ///
 /// Without an order, and in the fields that preceded it, writers compared signed numbers: the values of unsigned ones and of
 /// bytes lie elsewhere. Decimals in byte arrays of any length were compared byte by byte.
@@ -28,7 +28,7 @@ pub(crate) fn of_column(file: &FileMeta, leaf: usize) -> bool {
     }
 }
 
-/// Whether the bounds of a column chunk are in the order of its type, and as long as its values.
+/// Returns true if the bounds of a column chunk are in the order of its type, and as long as its values.
 pub(crate) fn of_chunk(file: &FileMeta, leaf: usize, chunk: &ColumnChunkMetaData) -> bool {
     let Some(statistics) = chunk.statistics() else { return false };
     let column = chunk.column_descr();
@@ -58,7 +58,7 @@ fn is_cut(column: &ColumnDescriptor) -> bool {
     column.logical_type_ref().is_none() && column.converted_type() == ConvertedType::NONE
 }
 
-/// Whether the bounds of the pages of a chunk reach as far as those of the chunk, and their nulls are as many. Else the page
+/// Returns true if the bounds of the pages of a chunk reach as far as those of the chunk, and their nulls are as many. Else the page
 /// index is not about these pages. Bounds of numbers only are known to be exact.
 pub(crate) fn cover_chunk(mins: &ArrayRef, maxes: &ArrayRef, nulls: &UInt64Array, chunk: &Bounds) -> bool {
     let values = |array: &ArrayRef| -> Option<Vec<Value>> {

@@ -56,7 +56,7 @@ impl Unit {
         usize::try_from(wanted).unwrap_or(usize::MAX).clamp(rows, rows.saturating_mul(MOST_STEPS_IN_ONE))
     }
 
-    /// Whether some rows are pruned, by page statistics or because they are hidden.
+    /// Returns true if some rows are pruned, by page statistics or because they are hidden.
     pub fn is_partial(&self) -> bool {
         self.row_count() < self.file.metadata().row_group(self.row_group).num_rows() as u64
     }
@@ -85,5 +85,5 @@ impl Unit {
     }
 }
 
-/// Where most rows are hidden, a step goes through so many times the rows of others, and no more.
+/// The most steps that a step goes through where most rows are hidden.
 pub(crate) const MOST_STEPS_IN_ONE: usize = 2;

@@ -158,7 +158,7 @@ fn for_readers(
     Ok((metadata.into_builder().set_statistics(statistics).build()?, index))
 }
 
-/// Whether a chunk of days or times may have some for which readers look by others.
+/// Returns true if a chunk of days or times may have some for which readers look by others.
 fn may_be_doubtful(metadata: &ColumnChunkMetaData) -> bool {
     let Some(scale) = time_scale(metadata.column_descr()) else { return false };
     let bounds = metadata.statistics().and_then(|statistics| {
@@ -167,7 +167,7 @@ fn may_be_doubtful(metadata: &ColumnChunkMetaData) -> bool {
     bounds.is_none_or(|(least, greatest)| scale.has_doubtful(least, greatest))
 }
 
-/// The same of a column index; `None` where a page has a NaN.
+/// Makes the pages of a column index; `None` where a page has a NaN.
 fn pages_for_readers(
     column: &ColumnDescriptor,
     order: Order,
@@ -262,7 +262,7 @@ impl PageStoreFactory for Pages {
     }
 }
 
-/// One leaf's pages.
+/// The pages of a leaf.
 struct LeafPages {
     pages: Pages,
     leaf: usize,

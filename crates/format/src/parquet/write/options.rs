@@ -1,4 +1,4 @@
-//! What a Parquet file will look like: checked options, stored types, the plan for each column.
+//! The shape of a Parquet file: checked options, stored types, the plan for each column.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ pub(crate) struct Layout {
     pub(crate) columns: Vec<ColumnLayout>,
 }
 
-/// One top-level column.
+/// The layout of a top-level column.
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnLayout {
     /// Its name and type in the batches.
@@ -86,7 +86,7 @@ pub(crate) struct ColumnLayout {
     pub(crate) first_leaf: usize,
     /// Its leaves.
     pub(crate) leaves: usize,
-    /// Whether it has levels of its own.
+    /// True if it has levels of its own.
     pub(crate) is_nested: bool,
     /// Which of its leaves get a bloom filter.
     pub(crate) bloom: Vec<usize>,
@@ -191,7 +191,7 @@ const CALENDAR_MARK: (&str, &str) = ("org.apache.spark.version", "3.5.0");
 /// such a file repeats it, and it is not true of other files.
 const SPARK: &str = "org.apache.spark.";
 
-/// Whether values of a type are days or times of a calendar.
+/// Returns true if values of a type are days or times of a calendar.
 fn has_calendar(data_type: &DataType) -> bool {
     match data_type {
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => true,
@@ -241,7 +241,7 @@ fn check(data_type: &DataType, path: &str) -> Result<()> {
     }
 }
 
-/// Whether a type that Arrow calls nested is only another encoding of a flat one.
+/// Returns true if a type that Arrow calls nested is only another encoding of a flat one.
 fn is_encoded_flat(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
 }

@@ -161,7 +161,7 @@ impl Group {
         self.0.encoded_bytes.load(Ordering::Acquire)
     }
 
-    /// Whether every column is encoded to its end.
+    /// Returns true if every column is encoded to its end.
     pub(crate) fn is_done(&self) -> bool {
         self.0.unfinished.load(Ordering::Acquire) == 0
     }

@@ -1,4 +1,4 @@
-//! What a server says of a file: its size, its tag, and which of its bytes follow.
+//! A server's facts about a file: its size, its tag, and which of its bytes follow.
 
 use std::ops::Range;
 

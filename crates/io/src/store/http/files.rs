@@ -232,7 +232,7 @@ fn is_missing(error: &StoreError) -> bool {
     matches!(error, StoreError::NotFound { .. })
 }
 
-/// Whether a server takes a method for none of its own.
+/// Returns true if a server takes a method for none of its own.
 fn refuses_method(error: &StoreError) -> bool {
     let text = error.to_string();
     text.ends_with("status code: 405") || text.ends_with("status code: 501")

@@ -35,7 +35,7 @@ pub(crate) struct Spooling {
     files: Mutex<HashMap<Path, Arc<tokio::sync::Mutex<FileState>>>>,
 }
 
-/// What the first answer has told of a file.
+/// The facts about a file in the first answer.
 #[derive(Debug, Default)]
 enum FileState {
     #[default]
@@ -56,7 +56,7 @@ impl Spooling {
         Self { inner, files: Mutex::default() }
     }
 
-    /// What is known of a file. Whoever asks while the first answer is on its way waits for it.
+    /// The state of a file. Readers wait while the first answer is on its way.
     fn state(&self, location: &Path) -> Arc<tokio::sync::Mutex<FileState>> {
         Arc::clone(lock(&self.files).entry(location.clone()).or_default())
     }

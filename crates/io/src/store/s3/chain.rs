@@ -1,4 +1,4 @@
-//! Where the credentials of S3 come from: the order of Amazon's own tools.
+//! The sources of S3's credentials, in the order of Amazon's own tools.
 
 use crate::Result;
 use crate::store::error::no_credentials;
@@ -74,7 +74,7 @@ pub(super) fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -
     Ok(())
 }
 
-/// Where the credentials come from, in words; an error where nothing says who asks of a store that is none of Amazon's.
+/// Finds the source of the credentials, in words; an error where nothing says who asks of a store that is none of Amazon's.
 pub(super) fn credentials(settings: &Settings, has_endpoint: bool) -> Result<String> {
     let given = |name: &str| settings.value(name).is_some();
     Ok(match () {

@@ -19,7 +19,7 @@ pub(super) struct ProcessSource {
     last: ExpiringCredential,
 }
 
-/// What the program prints.
+/// The output of the program.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Printed {

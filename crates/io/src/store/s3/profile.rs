@@ -131,7 +131,7 @@ impl Profile {
         Ok(ProfileCredentials::Absent)
     }
 
-    /// What single sign-on of the profile needs.
+    /// The settings of the profile for single sign-on.
     fn sso_token(&self) -> Result<SsoToken> {
         let session = self.entry("sso_session");
         let shared = session.and_then(|name| self.sessions.get(name));

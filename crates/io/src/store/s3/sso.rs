@@ -17,7 +17,7 @@ use crate::store::credentials::CredentialSource;
 use crate::store::wrap::NoRedirectConnector;
 use crate::{Credential, Error, Result};
 
-/// What a profile says of single sign-on.
+/// The settings of a profile for single sign-on.
 #[derive(Debug, Clone)]
 pub(super) struct SsoToken {
     /// The session's name, or the address of the portal: the stored token is named by its hash.

@@ -1,4 +1,4 @@
-//! One attempt of a request: bounded in time, as late as the server asks for, and given up where no server has ever answered.
+//! An attempt of a request: bounded in time, as late as the server asks for, and given up where no server has ever answered.
 //!
 //! `object_store` repeats attempts, within a time, and knows neither `Retry-After` nor how long an attempt may take.
 

@@ -71,7 +71,7 @@ impl HttpService for ConditionalClient {
     }
 }
 
-/// Whether a request makes one object of parts: a POST to S3, and a PUT of a list of blocks to Azure.
+/// Returns true if a request makes one object of parts: a POST to S3, and a PUT of a list of blocks to Azure.
 pub(super) fn completes_upload(request: &HttpRequest) -> bool {
     let has = |beginning: &str| {
         let query = request.uri().query();

@@ -15,7 +15,7 @@ use object_store::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// What a request does.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Reads an object or a range of one.
@@ -43,7 +43,7 @@ pub enum Operation {
 /// How a [`Failing`] store fails. Rates are probabilities per request, from 0 to 1.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FailingOptions {
-    /// The same seed and the same order of requests give the same faults.
+    /// The seed: the same one and the same order of requests give the same faults.
     pub seed: u64,
     /// The request fails as if by a status 500, before it has done anything.
     pub error_rate: f64,
@@ -74,7 +74,7 @@ struct Faults {
     injected: AtomicU64,
 }
 
-/// What happens to one request.
+/// The fate of a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
     Fine,

@@ -85,7 +85,7 @@ impl fmt::Display for Metered {
     }
 }
 
-/// What a stream's item adds to the meter, given its number in the stream.
+/// A stream's item added to the meter, given its number in the stream.
 type OnItem<T> = fn(&Meter, &T, u64);
 
 struct MeteredStream<T> {

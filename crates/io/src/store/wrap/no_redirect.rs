@@ -84,7 +84,7 @@ fn broken_off(error: HttpError) -> HttpError {
 
 const NOT_MODIFIED: u16 = 304;
 
-/// Whether a store that has done what it was asked for answers so.
+/// Returns true if a store that has done what it was asked for answers so.
 fn is_answer(method: &str, status: u16, is_azure: bool) -> bool {
     match method {
         "GET" | "HEAD" => matches!(status, 200 | 206),
@@ -104,7 +104,7 @@ fn refuse(refused: Refused) -> HttpError {
 pub(crate) enum Refused {
     /// The store sends us elsewhere.
     Redirect {
-        /// Of the answer.
+        /// The status of the answer.
         status: u16,
         /// Scheme, host and port of where it sends us, where it tells that.
         to: Option<String>,
@@ -113,9 +113,9 @@ pub(crate) enum Refused {
     },
     /// A status of success that does not belong to the request.
     NoAnswer {
-        /// Of the request.
+        /// The method of the request.
         method: String,
-        /// Of the answer.
+        /// The status of the answer.
         status: u16,
     },
 }

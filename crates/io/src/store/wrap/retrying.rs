@@ -20,10 +20,10 @@ use crate::store::error::{is_cut_off_listing, is_transient};
 /// When to repeat a request, and how long to wait.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryPolicy {
-    /// How often a request that failed is sent again, and how often a body that broke off without any progress is
+    /// The number of times that a failed request is sent again, and that a body that broke off without any progress is
     /// asked for again. A body that progresses may break off any number of times.
     pub retries: u32,
-    /// Whether requests that fail as a whole are repeated here. Off where the store does that itself.
+    /// True if requests that fail as a whole are repeated here. Off where the store does that itself.
     pub repeat_requests: bool,
     /// The first wait; each further one is twice as long.
     pub first_backoff: Duration,
@@ -108,7 +108,7 @@ impl Retrying {
         self.repeat_if(patience, true, request).await
     }
 
-    /// Like [`Self::repeat`]; a request that must not be carried out twice is given up when it stalls.
+    /// Repeats like [`Self::repeat`]; a request that must not be carried out twice is given up when it stalls.
     async fn repeat_if<T, F>(&self, patience: Duration, idempotent: bool, request: impl Fn() -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,

@@ -24,7 +24,7 @@ const STEP_BYTES: usize = 64 << 10;
 pub struct ThrottleOptions {
     /// From each request to its first byte, and from each answer of a listing to the next page.
     pub latency: Duration,
-    /// One request's bandwidth, each way. `None`: no bound.
+    /// The bandwidth of a request, each way. `None`: no bound.
     pub connection_bytes_per_second: Option<f64>,
     /// All requests' bandwidth together, each way. `None`: no bound.
     pub total_bytes_per_second: Option<f64>,
@@ -57,7 +57,7 @@ impl Throttled {
     }
 }
 
-/// One request's share of the path.
+/// The share of a request in the path.
 struct Line {
     connection: Pace,
     total: Arc<Mutex<Pace>>,

@@ -21,7 +21,7 @@ use crate::proto::{EncodingKind, StreamKind};
 use crate::schema::{OrcKind, OrcType};
 use crate::{Error, Result};
 
-/// What the columns of a section are made from.
+/// The parts that the columns of a section are made from.
 pub(in super::super) struct Builder<'a> {
     pub(in super::super) stripe: &'a Stripe,
     pub(in super::super) section: &'a Section,
@@ -29,13 +29,13 @@ pub(in super::super) struct Builder<'a> {
     pub(in super::super) decompressor: &'a SharedDecompressor,
     pub(in super::super) zone: &'a Zone,
     pub(in super::super) options: &'a ReadOptions,
-    /// Whether the columns at hand have a value for each row: those below lists, maps and unions have not.
+    /// True if the columns at hand have a value for each row: those below lists, maps and unions have not.
     pub(in super::super) in_rows: bool,
     /// Dictionaries that sections before have read.
     pub(in super::super) dictionaries: &'a mut HashMap<u32, Dictionary>,
 }
 
-/// Where a section begins in a stream.
+/// The start of a section in a stream.
 #[derive(Clone, Copy)]
 struct Start {
     chunk: usize,

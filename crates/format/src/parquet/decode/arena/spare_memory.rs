@@ -15,7 +15,7 @@ use lakerace_io::wait::lock;
 
 use super::{MOVED_UNITS, MOVED_UNITS_AT_MOST, Region, RegionMapping, UNIT_BYTES};
 
-/// What stays mapped for good.
+/// Bytes that stay mapped for good.
 const IDLE_BYTES_KEPT: usize = 64 << 20;
 /// How long a process may pause between two scans and still find the memory of the first.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -198,7 +198,7 @@ impl SpareMemory {
     }
 }
 
-/// What the system has free or can free at once, within the limit of the control group; 0 where that is not known.
+/// The bytes that the system has free or can free immediately, within the limit of the control group; 0 where that is not known.
 fn available_bytes() -> usize {
     let number = |text: &str| text.trim().parse::<usize>().ok();
     let told = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
