@@ -35,7 +35,7 @@ pub(crate) use self::sql::SqlArgs;
 pub(crate) use self::sync::SyncArgs;
 use self::tpch::TpchArgs;
 use crate::proxy::ProxyArgs;
-use crate::value::{self, CommaList, Threads};
+use crate::value::{self, CommaList, ThreadCount};
 
 pub(crate) use self::table::{AlterArgs, ChangesArgs, CompactArgs, HistoryArgs, RestoreArgs, VacuumArgs, VerifyArgs};
 
@@ -48,7 +48,7 @@ Exit codes: 0 done, 1 internal error, 2 usage, 3 not found, 4 invalid input, 5 c
 Stores are configured by the usual AWS_*, GOOGLE_* and AZURE_* variables or --storage-option; `lakerace check URL` tries one out.")]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) global: GlobalOptions,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -72,7 +72,7 @@ impl Cli {
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Global {
+pub(crate) struct GlobalOptions {
     /// Print one JSON object on stdout: rows, bytes, requests, seconds, memory, dollars, or the error.
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -230,7 +230,7 @@ pub(crate) struct UpsertArgs {
     pub(crate) memory_limit: Option<u64>,
     /// Let the table's schema follow the rows: new columns, and numbers that become wider; both as `add,widen`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "add|widen")]
-    pub(crate) evolve: Vec<Change>,
+    pub(crate) evolve: Vec<SchemaChange>,
     /// Give a table without deletion vectors these: rows are hidden without writing files anew, and readers of the table have
     /// to know them.
     #[arg(long)]
@@ -392,7 +392,7 @@ pub(crate) struct WriteArgs {
     pub(crate) partition_by: Option<CommaList>,
     /// Delta: let the schema of a table follow the rows: new columns, and numbers that become wider; both as `add,widen`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "add|widen")]
-    pub(crate) evolve: Vec<Change>,
+    pub(crate) evolve: Vec<SchemaChange>,
     /// Delta: columns that are NOT NULL in the source are so in a new table, too (writer feature `invariants`), except
     /// within lists, maps and structs that may be null. Default: all are nullable, which more readers and writers take.
     #[arg(long)]
@@ -418,7 +418,7 @@ pub(crate) struct WriteArgs {
 pub(crate) struct StoreArgs {
     /// Threads that decode and encode. Default: the number of cores.
     #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<Threads>,
+    pub(crate) threads: Option<ThreadCount>,
     /// Ranges closer than this become one request; `auto` prices it from the observed latency and bandwidth.
     #[arg(long, value_name = "SIZE|auto")]
     pub(crate) min_seek_size: Option<MinSeekSize>,
@@ -460,7 +460,7 @@ pub(crate) struct CsvArgs {
     pub(crate) delimiter: Option<u8>,
     /// Around fields: one character or `none`. Default: `"`, for TBL none.
     #[arg(long, value_name = "CHAR|none", value_parser = value::quote)]
-    pub(crate) quote: Option<value::Quote>,
+    pub(crate) quote: Option<value::QuoteCharacter>,
     /// Makes the next character literal inside quotes. Default: none (a doubled quote stands for one).
     #[arg(long, value_name = "CHAR", value_parser = value::delimiter)]
     pub(crate) escape: Option<u8>,
@@ -504,7 +504,7 @@ pub(crate) struct CsvArgs {
 
 /// `--evolve`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Change {
+pub(crate) enum SchemaChange {
     Add,
     Widen,
 }

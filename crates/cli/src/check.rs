@@ -6,7 +6,7 @@ use lakerace::{Error, LocationCheck, RegionSource, Result, RightOutcome};
 
 use crate::args::CheckArgs;
 use crate::session::{Session, storage_options};
-use crate::stdout::Stdout;
+use crate::stdout::PipeStdout;
 use crate::{human, shown};
 
 /// Gives the exit code: that of the first error where nothing is allowed.
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &CheckArgs, session: &Session) -> Result<u8> {
 }
 
 fn print(check: &LocationCheck) -> Result<()> {
-    let mut out = Stdout::lock();
+    let mut out = PipeStdout::lock();
     let mut line = |name: &str, value: &str| {
         writeln!(out, "{name:<15}{}", shown::text(value)).map_err(|e| Error::from(e).at("standard output"))
     };

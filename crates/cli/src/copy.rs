@@ -8,7 +8,7 @@ use lakerace::{
 use lakerace_io::STANDARD_STREAM;
 use serde_json::json;
 
-use crate::args::{Change, CopyArgs, WriteArgs};
+use crate::args::{CopyArgs, SchemaChange, WriteArgs};
 use crate::session::{Session, read_options};
 use crate::{human, maintain, value};
 
@@ -106,8 +106,8 @@ pub(crate) fn batch_rows(given: Option<value::BatchRows>) -> BatchRows {
 }
 
 /// The changes of a table's schema that are allowed.
-pub(crate) fn evolve(changes: &[Change]) -> Evolve {
-    Evolve { add: changes.contains(&Change::Add), widen: changes.contains(&Change::Widen) }
+pub(crate) fn evolve(changes: &[SchemaChange]) -> Evolve {
+    Evolve { add: changes.contains(&SchemaChange::Add), widen: changes.contains(&SchemaChange::Widen) }
 }
 
 fn write_options(args: &WriteArgs) -> WriteOptions {

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::args::DemoArgs;
 use crate::session::{Session, storage_options};
-use crate::stdout::Stdout;
+use crate::stdout::PipeStdout;
 use crate::table::Table;
 use crate::{human, interrupt, orders};
 
@@ -25,7 +25,7 @@ const FILTER: &str = "order_id BETWEEN 1000 AND 4999 AND status = 'shipped'";
 
 /// A line of the result.
 #[derive(Serialize)]
-struct Step {
+struct DemoStep {
     step: &'static str,
     rows: u64,
     bytes_read: u64,
@@ -36,11 +36,11 @@ struct Step {
 }
 
 pub(crate) fn run(args: &DemoArgs, session: &Session) -> Result<()> {
-    let folder = Folder::create(args.keep.as_deref())?;
+    let folder = DemoFolder::create(args.keep.as_deref())?;
     let csv = folder.file("orders.csv");
     let parquet = folder.file("orders.parquet");
     let s3 = args.s3.clone().or_else(|| std::env::var("LAKERACE_DEMO_S3").ok().filter(|url| !url.is_empty()));
-    let mut demo = Demo { args, session, steps: Vec::new() };
+    let mut demo = DemoRun { args, session, steps: Vec::new() };
 
     session.note(&format!("generating {} orders (seed {}) …", human::count(args.rows), args.seed));
     demo.generate("generate CSV", &csv, 1..=args.rows, args.seed)?;
@@ -69,19 +69,19 @@ pub(crate) fn run(args: &DemoArgs, session: &Session) -> Result<()> {
     demo.finish(&parquet, &expected, folder.is_kept.then(|| folder.path.display().to_string()))
 }
 
-struct Demo<'a> {
+struct DemoRun<'a> {
     args: &'a DemoArgs,
     session: &'a Session,
-    steps: Vec<Step>,
+    steps: Vec<DemoStep>,
 }
 
-impl Demo<'_> {
+impl DemoRun<'_> {
     fn generate(&mut self, step: &'static str, path: &str, numbers: RangeInclusive<u64>, seed: u64) -> Result<()> {
         let rows = numbers.end() + 1 - numbers.start();
         let started = Instant::now();
         let bytes_written = orders::generate(Path::new(path), numbers, seed, &self.session.job)?;
         let seconds = started.elapsed().as_secs_f64();
-        self.steps.push(Step { step, rows, bytes_read: 0, bytes_written, requests: 0, seconds, cost_usd: 0.0 });
+        self.steps.push(DemoStep { step, rows, bytes_read: 0, bytes_written, requests: 0, seconds, cost_usd: 0.0 });
         Ok(())
     }
 
@@ -118,7 +118,7 @@ impl Demo<'_> {
         let (rows, value) = run(&job)?;
         let counts = job.meter().counts();
         let Requests { get, put, list, head, delete } = counts.requests;
-        self.steps.push(Step {
+        self.steps.push(DemoStep {
             step,
             rows,
             bytes_read: counts.bytes_read,
@@ -159,8 +159,9 @@ impl Demo<'_> {
     }
 
     fn print(&self) -> Result<()> {
-        let text = |f: fn(&Step) -> String| Arc::new(self.steps.iter().map(|s| Some(f(s))).collect::<StringArray>());
-        let rate = |s: &Step| s.bytes_read.max(s.bytes_written) as f64 / s.seconds.max(1e-9) / 1e6;
+        let text =
+            |f: fn(&DemoStep) -> String| Arc::new(self.steps.iter().map(|s| Some(f(s))).collect::<StringArray>());
+        let rate = |s: &DemoStep| s.bytes_read.max(s.bytes_written) as f64 / s.seconds.max(1e-9) / 1e6;
         let fields: [(&str, ArrayRef); 8] = [
             ("step", text(|s| s.step.to_owned())),
             ("rows", Arc::new(self.steps.iter().map(|s| Some(s.rows)).collect::<UInt64Array>())),
@@ -172,7 +173,7 @@ impl Demo<'_> {
             ("price", text(|s| human::dollars(s.cost_usd))),
         ];
         let batch = RecordBatch::try_from_iter(fields).map_err(Error::unexpected)?;
-        let mut table = Table::new(Box::new(Stdout::lock()), batch.schema(), None);
+        let mut table = Table::new(Box::new(PipeStdout::lock()), batch.schema(), None);
         table.write(&batch)?;
         table.finish()
     }
@@ -184,12 +185,12 @@ fn round(value: f64, per_one: f64) -> f64 {
 }
 
 /// The folder of the generated files; removed when dropped, unless it is to be kept.
-struct Folder {
+struct DemoFolder {
     path: PathBuf,
     is_kept: bool,
 }
 
-impl Folder {
+impl DemoFolder {
     fn create(keep: Option<&Path>) -> Result<Self> {
         let temporary = || std::env::temp_dir().join(format!("lakerace-demo-{}", std::process::id()));
         let path = keep.map_or_else(temporary, Path::to_path_buf);
@@ -202,7 +203,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for DemoFolder {
     fn drop(&mut self) {
         if !self.is_kept {
             // What can't be removed is left to the system's own cleaning of its temporary folder.

@@ -22,8 +22,8 @@ use crate::args::{
     RmArgs,
 };
 use crate::session::{Session, storage_options};
-use crate::stdout::{self, Stdout};
-use crate::{args::Global, human, stderr};
+use crate::stdout::{self, PipeStdout};
+use crate::{args::GlobalOptions, human, stderr};
 use input::{ImportSource, PutSource};
 
 /// Bytes that are copied in one step.
@@ -39,7 +39,7 @@ const MOUNT_POLL: Duration = Duration::from_millis(50);
 const KEY_BYTES: u64 = 33;
 
 /// Gives the exit code.
-pub(crate) fn run(args: &FilesArgs, global: Global) -> Result<u8> {
+pub(crate) fn run(args: &FilesArgs, global: GlobalOptions) -> Result<u8> {
     let store = match &args.command {
         FilesCommand::Put(args) => &args.store,
         FilesCommand::Get(args) => &args.store,
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &FilesArgs, global: Global) -> Result<u8> {
     };
     let session = Session::start(global, &store.store).with_durability(level);
     let opened =
-        || Ok::<_, Error>(Opened { session: &session, store: Arc::new(open(store, &args.command, &session)?) });
+        || Ok::<_, Error>(OpenedStore { session: &session, store: Arc::new(open(store, &args.command, &session)?) });
     match &args.command {
         // What can't be put makes no store: it is looked at before.
         FilesCommand::Put(args) => put(args, PutSource::open(args)?, &opened()?),
@@ -78,12 +78,12 @@ pub(crate) fn run(args: &FilesArgs, global: Global) -> Result<u8> {
 }
 
 /// A store that a command works on.
-struct Opened<'a> {
+struct OpenedStore<'a> {
     session: &'a Session,
     store: Arc<Store>,
 }
 
-impl Opened<'_> {
+impl OpenedStore<'_> {
     /// Ends the command: with `--json` the report and `more`, else a note.
     fn done(&self, note: &str, files: u64, more: serde_json::Value) -> Result<()> {
         self.store.close()?;
@@ -177,7 +177,7 @@ fn with_advice(mode: WriteMode, error: Error) -> Error {
     }
 }
 
-fn put(args: &PutArgs, mut source: PutSource, opened: &Opened<'_>) -> Result<()> {
+fn put(args: &PutArgs, mut source: PutSource, opened: &OpenedStore<'_>) -> Result<()> {
     let options = PutOptions {
         if_exists: if_exists(args.mode),
         compression: None,
@@ -207,7 +207,7 @@ fn put(args: &PutArgs, mut source: PutSource, opened: &Opened<'_>) -> Result<()>
     opened.done(&format!("put {}", human::bytes(bytes)), 1, json!({ "files": 1, "file_bytes": bytes }))
 }
 
-fn get(args: &GetArgs, opened: &Opened<'_>) -> Result<()> {
+fn get(args: &GetArgs, opened: &OpenedStore<'_>) -> Result<()> {
     if args.output.is_none() && opened.session.global.json {
         return Err(Error::usage("the content and JSON can't both go to standard output")
             .at(&args.name)
@@ -216,7 +216,7 @@ fn get(args: &GetArgs, opened: &Opened<'_>) -> Result<()> {
     let mut content = opened.store.open_read(&args.name).map_err(opened.named())?;
     let size = content.size();
     let Some(path) = &args.output else {
-        let mut out = Stdout::lock();
+        let mut out = PipeStdout::lock();
         let failed = |e: std::io::Error| Error::from(e).at("standard output");
         copy(&mut *content, opened, &mut |bytes| out.write_all(bytes).map_err(failed))?;
         return out.flush().map_err(failed);
@@ -232,7 +232,7 @@ fn get(args: &GetArgs, opened: &Opened<'_>) -> Result<()> {
 /// Gives a content to `write`, part by part.
 fn copy(
     content: &mut dyn lakerace_files::Content,
-    opened: &Opened<'_>,
+    opened: &OpenedStore<'_>,
     write: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut buffer = vec![0; usize::try_from(content.size()).unwrap_or(PART_BYTES).clamp(1, PART_BYTES)];
@@ -248,7 +248,7 @@ fn copy(
     }
 }
 
-fn rm(args: &RmArgs, opened: &Opened<'_>) -> Result<()> {
+fn rm(args: &RmArgs, opened: &OpenedStore<'_>) -> Result<()> {
     let store = &opened.store;
     let mut removed = 0;
     for name in &args.names {
@@ -268,7 +268,7 @@ fn rm(args: &RmArgs, opened: &Opened<'_>) -> Result<()> {
     opened.done(&format!("removed {}", human::plural(removed, "file")), removed, json!({ "files": removed }))
 }
 
-fn mv(args: &MvArgs, opened: &Opened<'_>) -> Result<()> {
+fn mv(args: &MvArgs, opened: &OpenedStore<'_>) -> Result<()> {
     let store = &opened.store;
     let moved = match store.exists(&args.from)? {
         true => store.rename(&args.from, &args.to, if_exists(args.mode)).map(|()| 1),
@@ -281,7 +281,7 @@ fn mv(args: &MvArgs, opened: &Opened<'_>) -> Result<()> {
     opened.done(&format!("renamed {}", human::plural(moved, "file")), moved, json!({ "files": moved }))
 }
 
-fn import(args: &ImportArgs, source: ImportSource, opened: &Opened<'_>) -> Result<()> {
+fn import(args: &ImportArgs, source: ImportSource, opened: &OpenedStore<'_>) -> Result<()> {
     let options = PutOptions { if_exists: if_exists(args.mode), ..PutOptions::default() };
     let mut progress = opened.progress();
     let progress: Progress<'_> = &mut progress;
@@ -296,7 +296,7 @@ fn import(args: &ImportArgs, source: ImportSource, opened: &Opened<'_>) -> Resul
     opened.done(&counted("imported", files, bytes), files, json!({ "files": files, "file_bytes": bytes }))
 }
 
-fn export(args: &ExportArgs, opened: &Opened<'_>) -> Result<()> {
+fn export(args: &ExportArgs, opened: &OpenedStore<'_>) -> Result<()> {
     let mut progress = opened.progress();
     let progress: Progress<'_> = &mut progress;
     let place = args.target.display();
@@ -318,14 +318,14 @@ fn counted(verb: &str, files: u64, bytes: u64) -> String {
     format!("{verb} {} ({})", human::plural(files, "file"), human::bytes(bytes))
 }
 
-fn compact(opened: &Opened<'_>) -> Result<()> {
+fn compact(opened: &OpenedStore<'_>) -> Result<()> {
     let done = opened.store.compact_with(&mut opened.progress())?;
     let (before, after) = (human::bytes(done.bytes_before), human::bytes(done.bytes_after));
     opened.done(&format!("{before} became {after}"), 0, json!(done))
 }
 
 /// Serves a mount until it is unmounted: by others, or as the job is cancelled.
-fn mount(args: &MountArgs, opened: &Opened<'_>) -> Result<()> {
+fn mount(args: &MountArgs, opened: &OpenedStore<'_>) -> Result<()> {
     let options = MountOptions { folder: args.folder.clone(), allow_other: args.allow_other };
     let tell = Box::new(|message: &str| stderr::line(&printable(message)));
     let mounted = Mount::new(Arc::clone(&opened.store), &args.directory, &options, tell)?;

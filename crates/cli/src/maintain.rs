@@ -15,7 +15,7 @@ use crate::args::{AlterArgs, ChangesArgs, CompactArgs, HistoryArgs, RestoreArgs,
 use crate::human;
 use crate::scan::RowTarget;
 use crate::session::{Session, storage_options};
-use crate::stdout::{self, Stdout};
+use crate::stdout::{self, PipeStdout};
 use crate::table::{Table, terminal_width};
 use crate::value::CommaList;
 
@@ -177,10 +177,10 @@ pub(crate) fn history(args: &HistoryArgs, session: &Session) -> Result<()> {
         return session.done("", told.len() as u64, json!({ "history": told }));
     }
     let batch = table(&told).map_err(Error::unexpected)?;
-    let mut table = Table::new(Box::new(Stdout::lock()), batch.schema(), terminal_width());
+    let mut table = Table::new(Box::new(PipeStdout::lock()), batch.schema(), terminal_width());
     table.write(&batch)?;
     table.finish()?;
-    Stdout::lock().flush().map_err(|e| Error::from(e).at("standard output"))
+    PipeStdout::lock().flush().map_err(|e| Error::from(e).at("standard output"))
 }
 
 /// Characters of a parameter that a table shows.

@@ -52,9 +52,9 @@ impl Drop for Progress {
 }
 
 /// A line for each table that is generated, until this is dropped.
-pub(crate) struct Tables(#[expect(dead_code, reason = "it is there to be dropped")] Progress);
+pub(crate) struct TableLines(#[expect(dead_code, reason = "it is there to be dropped")] Progress);
 
-impl Tables {
+impl TableLines {
     /// Starts drawing where stderr is a terminal and `is_wanted`.
     pub(crate) fn start(tables: Arc<[TableProgress]>, is_wanted: bool) -> Self {
         Self(Progress::start_with(is_wanted, move |stopped| draw_tables(&tables, stopped)))

@@ -14,23 +14,23 @@ use lakerace_format::csv::{CsvLines, Dialect};
 use lakerace_io::{IfExists, Location, Output};
 
 use crate::args::RowFormat;
-use crate::stdout::Stdout;
+use crate::stdout::PipeStdout;
 use crate::table::{Table, terminal_width};
-use crate::terminal::{self, Escaped};
+use crate::terminal::{self, EscapedWriter};
 
 /// Bytes gathered before they go to the output: a part of an upload is made of many.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// The target of rows. A file appears when [`Self::finish`] is called; dropped before, it leaves nothing.
 pub(crate) struct RowSink {
-    encoder: Encoder,
+    encoder: RowEncoder,
     file: Option<SharedOutput>,
     rows: u64,
 }
 
 type Bytes = BufWriter<Box<dyn Write>>;
 
-enum Encoder {
+enum RowEncoder {
     Table(Table),
     Csv(CsvLines, Bytes),
     Json(JsonLines, Bytes),
@@ -46,10 +46,10 @@ impl RowSink {
                 return Err(Error::usage("Arrow IPC is binary, and standard output is a terminal")
                     .advice("name a file by -o, or send the output to one or to a program"));
             }
-            (RowFormat::Csv | RowFormat::Jsonl, true) => Box::new(Escaped::new(Stdout::lock())),
-            _ => Box::new(Stdout::lock()),
+            (RowFormat::Csv | RowFormat::Jsonl, true) => Box::new(EscapedWriter::new(PipeStdout::lock())),
+            _ => Box::new(PipeStdout::lock()),
         };
-        Ok(Self { encoder: Encoder::new(format, schema, out, true)?, file: None, rows: 0 })
+        Ok(Self { encoder: RowEncoder::new(format, schema, out, true)?, file: None, rows: 0 })
     }
 
     /// Rows to a path or URL, which is replaced at the end if it exists.
@@ -62,17 +62,19 @@ impl RowSink {
     ) -> Result<Self> {
         let (store, path) = Location::parse(target)?.open(storage, job)?;
         let output = SharedOutput::new(Output::create(&store, &path, IfExists::Replace)?);
-        let encoder = Encoder::new(format, schema, Box::new(output.clone()), false);
+        let encoder = RowEncoder::new(format, schema, Box::new(output.clone()), false);
         Ok(Self { encoder: encoder.map_err(|e| output.cause(e))?, file: Some(output), rows: 0 })
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let outcome = match &mut self.encoder {
-            Encoder::Table(table) => table.write(batch),
-            Encoder::Csv(lines, out) => csv(lines, batch, out),
-            Encoder::Json(lines, out) => lines.encode(batch, self.rows + 1).and_then(|text| Ok(out.write_all(&text)?)),
-            Encoder::Stream(writer) => writer.write(batch).map_err(encoding),
-            Encoder::File(writer) => writer.write(batch).map_err(encoding),
+            RowEncoder::Table(table) => table.write(batch),
+            RowEncoder::Csv(lines, out) => csv(lines, batch, out),
+            RowEncoder::Json(lines, out) => {
+                lines.encode(batch, self.rows + 1).and_then(|text| Ok(out.write_all(&text)?))
+            }
+            RowEncoder::Stream(writer) => writer.write(batch).map_err(encoding),
+            RowEncoder::File(writer) => writer.write(batch).map_err(encoding),
         };
         self.rows += batch.num_rows() as u64;
         outcome.map_err(|e| self.cause(e))
@@ -80,10 +82,14 @@ impl RowSink {
 
     pub(crate) fn finish(mut self) -> Result<()> {
         let finished = match &mut self.encoder {
-            Encoder::Table(table) => table.finish(),
-            Encoder::Csv(_, out) | Encoder::Json(_, out) => out.flush().map_err(Error::from),
-            Encoder::Stream(writer) => writer.finish().map_err(encoding).and_then(|()| Ok(writer.get_mut().flush()?)),
-            Encoder::File(writer) => writer.finish().map_err(encoding).and_then(|()| Ok(writer.get_mut().flush()?)),
+            RowEncoder::Table(table) => table.finish(),
+            RowEncoder::Csv(_, out) | RowEncoder::Json(_, out) => out.flush().map_err(Error::from),
+            RowEncoder::Stream(writer) => {
+                writer.finish().map_err(encoding).and_then(|()| Ok(writer.get_mut().flush()?))
+            }
+            RowEncoder::File(writer) => {
+                writer.finish().map_err(encoding).and_then(|()| Ok(writer.get_mut().flush()?))
+            }
         };
         finished.map_err(|e| self.cause(e))?;
         self.file.map_or(Ok(()), |file| file.finish())
@@ -98,7 +104,7 @@ impl RowSink {
     }
 }
 
-impl Encoder {
+impl RowEncoder {
     fn new(format: RowFormat, schema: SchemaRef, out: Box<dyn Write>, is_stdout: bool) -> Result<Self> {
         if format == RowFormat::Table {
             let width = if is_stdout { terminal_width() } else { None };

@@ -10,7 +10,7 @@ use lakerace_io::printable;
 use crate::args::SchemaArgs;
 use crate::human;
 use crate::session::{Session, column_union, csv_options, storage_options};
-use crate::stdout::Stdout;
+use crate::stdout::PipeStdout;
 use crate::table::Table;
 
 pub(crate) fn run(args: &SchemaArgs, session: &Session) -> Result<()> {
@@ -37,7 +37,7 @@ fn print(schema: &SchemaReport) -> Result<()> {
     let fields: [(&str, ArrayRef); 3] =
         [("column", Arc::new(names)), ("type", Arc::new(types)), ("nullable", Arc::new(nullable))];
     let batch = RecordBatch::try_from_iter(fields).map_err(Error::unexpected)?;
-    let mut table = Table::new(Box::new(Stdout::lock()), batch.schema(), None);
+    let mut table = Table::new(Box::new(PipeStdout::lock()), batch.schema(), None);
     table.write(&batch)?;
     table.finish()?;
     let info = &schema.info;
@@ -45,7 +45,7 @@ fn print(schema: &SchemaReport) -> Result<()> {
     let units = info.units.map(|n| format!(", units: {}", human::count(n))).unwrap_or_default();
     let files = human::plural(info.files, "file");
     let line = format!("format: {}, rows: {rows}, {files}, {}{units}", info.format, human::bytes(info.bytes));
-    let mut out = Stdout::lock();
+    let mut out = PipeStdout::lock();
     if let Some(table) = &schema.table {
         writeln!(out, "{}", printable(&version_words(table))).map_err(|e| Error::from(e).at("standard output"))?;
     }

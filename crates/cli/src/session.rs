@@ -10,13 +10,13 @@ use lakerace_io::{ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::args::{CsvArgs, Global, InputArgs, StoreArgs};
+use crate::args::{CsvArgs, GlobalOptions, InputArgs, StoreArgs};
 use crate::progress::Progress;
-use crate::value::{BatchRows, Quote};
+use crate::value::{BatchRows, QuoteCharacter};
 use crate::{human, interrupt, shown, stderr, stdout};
 
 pub(crate) struct Session {
-    pub(crate) global: Global,
+    pub(crate) global: GlobalOptions,
     pub(crate) job: Job,
     clock: Clock,
     has_warned: Cell<bool>,
@@ -24,16 +24,16 @@ pub(crate) struct Session {
 
 impl Session {
     /// Starts the clock, makes the job and gives Ctrl-C to it.
-    pub(crate) fn start(global: Global, store: &StoreArgs) -> Self {
+    pub(crate) fn start(global: GlobalOptions, store: &StoreArgs) -> Self {
         Self::start_with(global, store, RangeOptions::default())
     }
 
     /// Starts a job that writes what it reads.
-    pub(crate) fn start_copy(global: Global, store: &StoreArgs) -> Self {
+    pub(crate) fn start_copy(global: GlobalOptions, store: &StoreArgs) -> Self {
         Self::start_with(global, store, RangeOptions::for_copy())
     }
 
-    fn start_with(global: Global, store: &StoreArgs, defaults: RangeOptions) -> Self {
+    fn start_with(global: GlobalOptions, store: &StoreArgs, defaults: RangeOptions) -> Self {
         let clock = Clock::start();
         let job = Job::new(job_options(store, defaults));
         interrupt::cancels(&job);
@@ -150,7 +150,7 @@ pub(crate) fn csv_options(args: &CsvArgs) -> CsvOptions {
             (false, false) => None,
         },
         delimiter: args.delimiter,
-        quote: args.quote.map(|Quote(quote)| quote),
+        quote: args.quote.map(|QuoteCharacter(quote)| quote),
         escape: args.escape,
         null_strings: (!args.null_string.is_empty()).then(|| args.null_string.clone()),
         schema: args.schema.clone(),

@@ -6,23 +6,23 @@ use std::path::Path;
 
 use lakerace::{Error, Result};
 
-use crate::args::{CompletionsArgs, Global, ManArgs, command_line};
-use crate::stdout::Stdout;
+use crate::args::{CompletionsArgs, GlobalOptions, ManArgs, command_line};
+use crate::stdout::PipeStdout;
 
 /// Prints the script that a shell completes by.
-pub(crate) fn completions(args: &CompletionsArgs, global: &Global) -> Result<()> {
+pub(crate) fn completions(args: &CompletionsArgs, global: &GlobalOptions) -> Result<()> {
     if global.json {
         return Err(Error::usage("a script for a shell is no JSON").advice("leave --json out"));
     }
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command_line(), "lakerace", &mut script);
-    let mut out = Stdout::lock();
+    let mut out = PipeStdout::lock();
     out.write_all(&script)?;
     Ok(out.flush()?)
 }
 
 /// Writes the manual pages.
-pub(crate) fn man(args: &ManArgs, global: &Global) -> Result<()> {
+pub(crate) fn man(args: &ManArgs, global: &GlobalOptions) -> Result<()> {
     let folder = &args.folder;
     fs::create_dir_all(folder).map_err(|e| Error::from(e).at(folder.display()))?;
     let mut command = command_line();
@@ -30,7 +30,7 @@ pub(crate) fn man(args: &ManArgs, global: &Global) -> Result<()> {
     command.build();
     let mut files = Vec::new();
     write_pages(command, folder, &mut files)?;
-    let mut out = Stdout::lock();
+    let mut out = PipeStdout::lock();
     if global.json {
         writeln!(out, "{}", serde_json::json!({ "files": files }))?;
     } else if !global.quiet {

@@ -13,15 +13,15 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 static WRITES: AtomicUsize = AtomicUsize::new(0);
 
 /// Standard output that remembers when its reader went away.
-pub(crate) struct Stdout(io::StdoutLock<'static>);
+pub(crate) struct PipeStdout(io::StdoutLock<'static>);
 
-impl Stdout {
+impl PipeStdout {
     pub(crate) fn lock() -> Self {
         Self(io::stdout().lock())
     }
 }
 
-impl Write for Stdout {
+impl Write for PipeStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         noted(|| self.0.write(bytes))
     }
@@ -58,15 +58,15 @@ fn note(error: &io::Error) {
 }
 
 /// Standard output for any thread.
-pub(crate) struct Writer(io::Stdout);
+pub(crate) struct StdoutWriter(io::Stdout);
 
-impl Writer {
+impl StdoutWriter {
     pub(crate) fn new() -> Self {
         Self(io::stdout())
     }
 }
 
-impl Write for Writer {
+impl Write for StdoutWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         noted(|| self.0.lock().write(bytes))
     }
@@ -83,6 +83,6 @@ pub(crate) fn is_closed() -> bool {
 
 /// Prints one line, or several, with options as flags and control characters escaped as in JSON.
 pub(crate) fn line(text: &str) -> Result<()> {
-    let mut out = Stdout::lock();
+    let mut out = PipeStdout::lock();
     writeln!(out, "{}", shown::text(text)).and_then(|()| out.flush()).map_err(|e| Error::from(e).at("standard output"))
 }

@@ -10,7 +10,7 @@ pub(crate) fn is_stdout() -> bool {
 }
 
 /// Passes text on with control characters escaped (`\u001b`), but for ends of lines and tabs.
-pub(crate) struct Escaped<W> {
+pub(crate) struct EscapedWriter<W> {
     inner: W,
     /// The first byte of a character of two, when that came last.
     pending: bool,
@@ -19,13 +19,13 @@ pub(crate) struct Escaped<W> {
 /// The first byte of the control characters from U+0080 to U+009F in UTF-8.
 const SECOND_CONTROLS: u8 = 0xc2;
 
-impl<W: Write> Escaped<W> {
+impl<W: Write> EscapedWriter<W> {
     pub(crate) fn new(inner: W) -> Self {
         Self { inner, pending: false }
     }
 }
 
-impl<W: Write> Write for Escaped<W> {
+impl<W: Write> Write for EscapedWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut safe = Vec::with_capacity(bytes.len() + 1);
         for byte in bytes {

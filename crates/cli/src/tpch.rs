@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::args::tpch::TpchArgs;
 use crate::human;
-use crate::progress::Tables;
+use crate::progress::TableLines;
 use crate::refresh;
 use crate::session::{Session, storage_options};
-use crate::stdout::Writer;
+use crate::stdout::StdoutWriter;
 
 /// The value of OUT for standard output.
 const STANDARD_OUTPUT: &str = "-";
@@ -27,14 +27,14 @@ pub(crate) fn run(args: &TpchArgs, session: &Session) -> Result<()> {
             return Err(lakerace::Error::usage("rows and JSON can't both go to standard output")
                 .advice("name a folder, or leave --json out"));
         }
-        TpchTarget::Stream(Box::new(Writer::new()))
+        TpchTarget::Stream(Box::new(StdoutWriter::new()))
     } else {
         TpchTarget::Folder(args.output.clone())
     };
     let generation = Generation::new(target, options, &session.job)?;
     let mode = generation.mode();
     let tables = {
-        let _progress = Tables::start(generation.tables(), !session.global.quiet);
+        let _progress = TableLines::start(generation.tables(), !session.global.quiet);
         generation.run()?
     };
     session.note(&summary(&tables, mode));

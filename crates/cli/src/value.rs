@@ -13,7 +13,7 @@ pub(crate) struct CommaList(pub(crate) Vec<String>);
 
 /// A number of threads, from 1 to 1024.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Threads(pub(crate) usize);
+pub(crate) struct ThreadCount(pub(crate) usize);
 
 /// Rows in a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) enum BatchRows {
 
 /// The quote character, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Quote(pub(crate) Option<u8>);
+pub(crate) struct QuoteCharacter(pub(crate) Option<u8>);
 
 /// Parses a name among an option's values.
 pub(crate) fn choice<T: Choice + Send + Sync>() -> impl TypedValueParser<Value = T> {
@@ -97,7 +97,7 @@ fn next_name<'a>(rest: &'a str, text: &str) -> Result<(String, &'a str)> {
     Err(Error::usage(format!("a double quote is not closed in {text:?}")))
 }
 
-impl FromStr for Threads {
+impl FromStr for ThreadCount {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -194,8 +194,12 @@ pub(crate) fn delimiter(text: &str) -> Result<u8> {
 }
 
 /// Parses an ASCII character, or `none`.
-pub(crate) fn quote(text: &str) -> Result<Quote> {
-    if text.eq_ignore_ascii_case("none") { Ok(Quote(None)) } else { delimiter(text).map(|c| Quote(Some(c))) }
+pub(crate) fn quote(text: &str) -> Result<QuoteCharacter> {
+    if text.eq_ignore_ascii_case("none") {
+        Ok(QuoteCharacter(None))
+    } else {
+        delimiter(text).map(|c| QuoteCharacter(Some(c)))
+    }
 }
 
 #[cfg(test)]

@@ -30,11 +30,11 @@ pub struct DeadLetters {
     key: Vec<String>,
     on_rejected: OnRejected,
     job: Job,
-    state: Mutex<State>,
+    state: Mutex<LetterState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct LetterState {
     file: BufWriter<File>,
     /// Rows of this run.
     rows: u64,
@@ -65,7 +65,7 @@ impl DeadLetters {
             _ => Error::from(error).at(path.display()),
         })?;
         let had_rows = file.metadata().map_err(|error| Error::from(error).at(path.display()))?.len() > 0;
-        let state = Mutex::new(State { file: BufWriter::new(file), rows: 0, had_rows, is_name_synced: false });
+        let state = Mutex::new(LetterState { file: BufWriter::new(file), rows: 0, had_rows, is_name_synced: false });
         let (key, on_rejected) = (options.key.clone(), options.on_rejected.clone());
         Ok(Some(Self { path: path.clone(), key, on_rejected, job: job.clone(), state }))
     }
@@ -107,7 +107,7 @@ impl DeadLetters {
         Error::from(error).at(self.path.display())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LetterState> {
         lock(&self.state)
     }
 }

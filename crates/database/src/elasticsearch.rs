@@ -33,7 +33,7 @@ mod time;
 
 use std::sync::Arc;
 
-use self::location::Location;
+use self::location::SearchLocation;
 use crate::{DatabaseClient, DatabaseSystem};
 
 /// Elasticsearch, and OpenSearch, which speaks the same protocol.
@@ -52,13 +52,13 @@ pub static ELASTICSEARCH: DatabaseSystem = DatabaseSystem {
 pub(crate) static CLIENT: DatabaseClient = DatabaseClient {
     system: &ELASTICSEARCH,
     open_source: |location, options, job| {
-        Ok(Arc::new(source::ElasticsearchSource::open(Location::parse(location)?, options, job)?))
+        Ok(Arc::new(source::ElasticsearchSource::open(SearchLocation::parse(location)?, options, job)?))
     },
-    open_sink: |location, schema, options, job| deferred::open(Location::parse(location)?, schema, options, job),
-    shown: |location| Ok(Location::parse(location)?.shown),
-    canonical: |location| Ok(Location::parse(location)?.canonical()),
+    open_sink: |location, schema, options, job| deferred::open(SearchLocation::parse(location)?, schema, options, job),
+    shown: |location| Ok(SearchLocation::parse(location)?.shown),
+    canonical: |location| Ok(SearchLocation::parse(location)?.canonical()),
     open_state: |location, job| {
-        let location = Arc::new(Location::parse(location)?);
-        Ok(Arc::new(state::IndexState::new(client::Client::new(&location, job)?, job)))
+        let location = Arc::new(SearchLocation::parse(location)?);
+        Ok(Arc::new(state::IndexState::new(client::SearchClient::new(&location, job)?, job)))
     },
 };

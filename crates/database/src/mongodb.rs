@@ -25,7 +25,7 @@ mod target;
 
 use std::sync::Arc;
 
-use self::connection::Connection;
+use self::connection::MongoConnection;
 use self::location::MongoLocation;
 use crate::{DatabaseClient, DatabaseSystem};
 
@@ -50,7 +50,7 @@ pub(crate) static CLIENT: DatabaseClient = DatabaseClient {
     shown: |location| Ok(MongoLocation::parse(location)?.to_string()),
     canonical: |location| Ok(MongoLocation::parse(location)?.canonical()),
     open_state: |location, job| {
-        Ok(Arc::new(state::CollectionState(Connection::open(MongoLocation::parse(location)?, job)?)))
+        Ok(Arc::new(state::CollectionState(MongoConnection::open(MongoLocation::parse(location)?, job)?)))
     },
 };
 

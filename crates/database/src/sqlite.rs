@@ -28,7 +28,7 @@ mod times;
 
 use std::sync::Arc;
 
-use self::location::Place;
+use self::location::DatabasePlace;
 use crate::{DatabaseClient, DatabaseSystem};
 
 /// SQLite.
@@ -48,7 +48,7 @@ pub(crate) static CLIENT: DatabaseClient = DatabaseClient {
     system: &SQLITE,
     open_source: |location, options, job| Ok(Arc::new(source::SqliteSource::open(location, options, job)?)),
     open_sink: |location, schema, options, job| sink::SqliteSink::create(location, &schema, options, job),
-    shown: |location| Ok(Place::parse(location)?.shown()),
-    canonical: |location| Ok(Place::parse(location)?.canonical()),
+    shown: |location| Ok(DatabasePlace::parse(location)?.shown()),
+    canonical: |location| Ok(DatabasePlace::parse(location)?.canonical()),
     open_state: |location, job| Ok(Arc::new(state::TableState::new(location, job)?)),
 };

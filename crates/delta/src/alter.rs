@@ -21,7 +21,7 @@ use serde_json::json;
 
 use self::columns::{AlteredColumns, altered_columns};
 use crate::changes::FEED_COLUMNS;
-use crate::commit::{Changes, Commit, CommitAction, WriteBase, metadata_action};
+use crate::commit::{CommitAction, MetadataChanges, PendingCommit, WriteBase, metadata_action};
 use crate::constraint::{CONSTRAINT, TableConstraint};
 use crate::properties::{COLUMN_MAPPING, FEATURE, check_columns, check_property};
 use crate::protocol::DELETION_VECTORS;
@@ -109,8 +109,8 @@ pub fn alter(table: &Table, options: &AlterOptions) -> Result<Altered> {
         return Err(named(Error::usage(format!("the property {name} is both set and unset"))));
     }
     let current = table.snapshot(None)?;
-    let stage = Alter { options: options.clone(), more: Vec::new(), features_added: Vec::new() };
-    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(current)), stage).map_err(named)?;
+    let stage = AlterCommit { options: options.clone(), more: Vec::new(), features_added: Vec::new() };
+    let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(current)), stage).map_err(named)?;
     let version = commit.run(&[]).map_err(|(error, _)| named(error))?;
     let features_added = std::mem::take(&mut commit.stage().features_added);
     let properties = match table.made()? {
@@ -120,13 +120,13 @@ pub fn alter(table: &Table, options: &AlterOptions) -> Result<Altered> {
     Ok(Altered { version, properties, features_added })
 }
 
-struct Alter {
+struct AlterCommit {
     options: AlterOptions,
     more: Vec<RecordBatch>,
     features_added: Vec<String>,
 }
 
-impl Alter {
+impl AlterCommit {
     /// The properties to be set, checked against a version, without those that it has already.
     fn properties(&self, snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
         let known = snapshot.properties();
@@ -209,7 +209,7 @@ impl Alter {
     }
 }
 
-impl CommitAction for Alter {
+impl CommitAction for AlterCommit {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
         let options = &self.options;
         let names: Vec<&str> = options.add_columns.iter().map(|field| field.name().as_str()).collect();
@@ -249,7 +249,7 @@ impl CommitAction for Alter {
             features.push(TableFeature::CheckConstraints);
         }
         properties.extend(constraints);
-        let changes = Changes { properties, removed: self.removed(snapshot)?, ..columns };
+        let changes = MetadataChanges { properties, removed: self.removed(snapshot)?, ..columns };
         let configuration = snapshot.kernel().table_configuration();
         features.extend(wanted(&self.options.set)?);
         features.dedup();
@@ -320,7 +320,7 @@ fn listed(name: &str) -> Result<TableFeature> {
 fn check_together(
     snapshot: &Snapshot,
     configuration: &TableConfiguration,
-    changes: &Changes,
+    changes: &MetadataChanges,
     added: &[TableFeature],
 ) -> Result<()> {
     let is_set = |name: &str| changes.properties.get(name).is_some_and(|value| value == "true");

@@ -25,7 +25,7 @@ use lakerace_io::option::TO;
 use lakerace_io::{Error, ErrorKind, Result};
 use url::Url;
 
-use self::entries::Entries;
+use self::entries::FeedEntries;
 pub(crate) use self::pieces::narrower_part;
 use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
@@ -92,7 +92,7 @@ fn divided(range: RangeInclusive<u64>) -> Vec<(u64, u64)> {
 }
 
 /// Versions of one schema, and their partitions.
-struct Piece {
+struct SchemaPiece {
     versions: RangeInclusive<u64>,
     partitions: Arc<Partitions>,
 }
@@ -101,7 +101,7 @@ struct Piece {
 pub struct ChangeFeed {
     table: Table,
     range: RangeInclusive<u64>,
-    pieces: Vec<Piece>,
+    pieces: Vec<SchemaPiece>,
     schema: SchemaRef,
     /// The columns as data files and change files have them.
     columns: Arc<TableSchema>,
@@ -151,7 +151,7 @@ impl ChangeFeed {
                 ))
             })?;
             let partitions = Arc::new(Partitions::new(end, &last.schema(), columns.schema())?);
-            Ok(Piece { versions: versions.clone(), partitions })
+            Ok(SchemaPiece { versions: versions.clone(), partitions })
         };
         let pieces = versions.iter().zip(&ends).map(piece).collect::<Result<_>>()?;
         Ok(Self { table: table.clone(), range, pieces, schema, columns })
@@ -174,7 +174,7 @@ impl ChangeFeed {
             }
         };
         let has_moments = schema.column_with_name(COMMIT_TIMESTAMP).is_some();
-        let entries = Entries::new(&self.table, &self.pieces, origins, has_moments)?;
+        let entries = FeedEntries::new(&self.table, &self.pieces, origins, has_moments)?;
         Ok(rows::read(entries, schema, &self.columns))
     }
 }

@@ -32,9 +32,9 @@ use self::extra_actions::{ExtraActions, Lowest, MoreActions, WithExtraActions, s
 pub use self::fence::CommitFence;
 pub(crate) use self::fence::LoadRows;
 pub(crate) use self::file_actions::{added, change_file};
-pub(crate) use self::metadata::{Changes, metadata_action};
+pub(crate) use self::metadata::{MetadataChanges, metadata_action};
 pub(crate) use self::scan_rows::{for_vectors, named, selected};
-use crate::commit::outcome::Outcome;
+use crate::commit::outcome::EntryOutcome;
 use crate::constraint::RowChecks;
 use crate::kernel::error::{from_kernel, guarded};
 use crate::log::cleanup;
@@ -45,7 +45,7 @@ use crate::paths::ROOT;
 use crate::protocol::DELETION_VECTORS;
 use crate::protocol::{is_same_but_vectors, upgrade, writable};
 use crate::snapshot::columns::{TableColumns, with_field_ids};
-use crate::write::evolve::Evolved;
+use crate::write::evolve::EvolvedSchema;
 use crate::write::fit::Target;
 use crate::write::published::AddedFile;
 use crate::{Snapshot, Table, VersionSpec};
@@ -133,7 +133,7 @@ pub(crate) trait CommitAction: Send {
 }
 
 /// A commit under way.
-pub(crate) struct Commit<S> {
+pub(crate) struct PendingCommit<S> {
     table: Table,
     base: WriteBase,
     stage: S,
@@ -143,7 +143,7 @@ pub(crate) struct Commit<S> {
     mark: String,
     more: MoreActions,
     /// The schema that the entry gives to the table.
-    evolved: Option<Evolved>,
+    evolved: Option<EvolvedSchema>,
     /// The load that the entry's rows are of.
     load: Option<LoadRows>,
 }
@@ -172,7 +172,7 @@ pub(crate) fn latest(known: &Snapshot) -> Result<Snapshot> {
     Ok(latest)
 }
 
-enum Attempt {
+enum CommitAttempt {
     /// The version that the entry made, and the entries since the last checkpoint.
     Done(SnapshotRef, u64),
     /// There is nothing to write.
@@ -181,7 +181,7 @@ enum Attempt {
     Taken(u64),
 }
 
-impl<S: CommitAction> Commit<S> {
+impl<S: CommitAction> PendingCommit<S> {
     pub fn new(table: Table, base: WriteBase, stage: S) -> Result<Self> {
         let mark = format!("{:032x}", rand::random::<u128>());
         let mut commit =
@@ -193,7 +193,7 @@ impl<S: CommitAction> Commit<S> {
     }
 
     /// Lets the entry change the schema, too.
-    pub fn evolving(self, evolved: Option<Evolved>) -> Self {
+    pub fn evolving(self, evolved: Option<EvolvedSchema>) -> Self {
         Self { evolved, ..self }
     }
 
@@ -250,18 +250,18 @@ impl<S: CommitAction> Commit<S> {
 
     /// Writes the entry; gives its version, none where there was nothing to write. Behind an error it says whether the
     /// entry may be there all the same.
-    pub fn run(&mut self, files: &[AddedFile]) -> Result<Option<u64>, (Error, Outcome)> {
+    pub fn run(&mut self, files: &[AddedFile]) -> Result<Option<u64>, (Error, EntryOutcome)> {
         self.table.set_made(None);
         let mut unanswered = 0;
         for attempt in 1..=ATTEMPTS {
             let outcome = match self.attempt(files) {
-                Ok(Attempt::Done(snapshot, commits)) => {
+                Ok(CommitAttempt::Done(snapshot, commits)) => {
                     self.checkpoint(&snapshot, commits);
                     self.table.set_made(Some(&snapshot));
                     return Ok(Some(snapshot.version()));
                 }
-                Ok(Attempt::Nothing) => return Ok(None),
-                Ok(Attempt::Taken(version)) => self.is_mine(version).map(|mine| mine.then_some(version)),
+                Ok(CommitAttempt::Nothing) => return Ok(None),
+                Ok(CommitAttempt::Taken(version)) => self.is_mine(version).map(|mine| mine.then_some(version)),
                 Err(error) => self.after_error(error, &mut unanswered),
             };
             match outcome {
@@ -272,17 +272,17 @@ impl<S: CommitAction> Commit<S> {
                         ErrorKind::Unavailable => !self.is_known_to_be_absent(),
                         kind => kind == ErrorKind::Cancelled,
                     };
-                    return Err((error, if unknown { Outcome::Unknown } else { Outcome::Absent }));
+                    return Err((error, if unknown { EntryOutcome::Unknown } else { EntryOutcome::Absent }));
                 }
             }
             std::thread::sleep(Duration::from_millis(u64::from(rand::random::<u8>()) * u64::from(attempt.min(8)) / 8));
-            self.rebase().map_err(|error| (error, Outcome::Absent))?;
+            self.rebase().map_err(|error| (error, EntryOutcome::Absent))?;
         }
         let error = Error::conflict(format!("other writers were faster {ATTEMPTS} times")).at(self.table.place());
-        Err((error.advice("run it again when they are done"), Outcome::Absent))
+        Err((error.advice("run it again when they are done"), EntryOutcome::Absent))
     }
 
-    fn attempt(&mut self, files: &[AddedFile]) -> Result<Attempt> {
+    fn attempt(&mut self, files: &[AddedFile]) -> Result<CommitAttempt> {
         self.table.job().check()?;
         let table = self.table.clone();
         if let Some(mut creation) = self.creation.take() {
@@ -306,7 +306,7 @@ impl<S: CommitAction> Commit<S> {
         let does_something = self.stage.stage(snapshot, &mut update)?;
         let files: Vec<&AddedFile> = files.iter().filter(|file| !self.stage.leaves_out(file)).collect();
         if !does_something && files.is_empty() && self.evolved.is_none() {
-            return Ok(Attempt::Nothing);
+            return Ok(CommitAttempt::Nothing);
         }
         let batches = files.iter().copied().map(added).collect::<Result<Vec<_>>>()?;
         batches.into_iter().for_each(|batch| update.add_files(batch));
@@ -318,11 +318,11 @@ impl<S: CommitAction> Commit<S> {
         if self.stage.gives_vectors() && self.stage.may_upgrade(snapshot) {
             let (protocol, properties) = upgrade(snapshot)?;
             more.push(protocol);
-            changes.get_or_insert_with(Changes::default).properties.extend(properties);
+            changes.get_or_insert_with(MetadataChanges::default).properties.extend(properties);
         }
         let outdated = self.stage.outdated(snapshot);
         if !outdated.is_empty() {
-            changes.get_or_insert_with(Changes::default).removed.extend(outdated);
+            changes.get_or_insert_with(MetadataChanges::default).removed.extend(outdated);
         }
         if let Some(changes) = changes {
             let metadata = snapshot.kernel().table_configuration().metadata();
@@ -475,7 +475,7 @@ fn attempted<S>(
     table: &Table,
     has_more: bool,
     commit: impl FnOnce(&dyn Engine) -> KernelResult<CommitResult<S>>,
-) -> Result<Attempt> {
+) -> Result<CommitAttempt> {
     match table.kernel(|engine| commit(engine))? {
         CommitResult::Committed(committed) => {
             let commits = committed.post_commit_stats().commits_since_checkpoint;
@@ -483,9 +483,9 @@ fn attempted<S>(
                 Some(snapshot) if !has_more => snapshot.clone(),
                 _ => table.snapshot(Some(VersionSpec::Version(committed.commit_version())))?.kernel().clone(),
             };
-            Ok(Attempt::Done(snapshot, commits))
+            Ok(CommitAttempt::Done(snapshot, commits))
         }
-        CommitResult::Conflicted(conflicted) => Ok(Attempt::Taken(conflicted.conflict_version())),
+        CommitResult::Conflicted(conflicted) => Ok(CommitAttempt::Taken(conflicted.conflict_version())),
         CommitResult::Retryable(retryable) => Err(from_kernel(retryable.error)),
     }
 }

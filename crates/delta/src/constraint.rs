@@ -12,7 +12,7 @@ use lakerace_io::option::{ALTER, UNSET, WHERE};
 use lakerace_io::{Error, ErrorKind, Result};
 
 use crate::commit::Targets;
-use crate::write::{Fit, Target};
+use crate::write::{BatchFit, Target};
 use crate::{DeltaSource, Snapshot, Table};
 
 /// The start of a property's name that makes it a constraint.
@@ -105,7 +105,7 @@ pub(crate) fn constraints(snapshot: &Snapshot) -> Result<Vec<TableConstraint>> {
 
 /// The constraints of a table, bound to the batches of a write.
 pub(crate) struct RowChecks {
-    fit: Fit,
+    fit: BatchFit,
     checks: Vec<(TableConstraint, Predicate)>,
 }
 
@@ -129,7 +129,7 @@ impl RowChecks {
                 chosen.push(logical(target));
             }
         }
-        let fit = Fit::new(source, &chosen)?;
+        let fit = BatchFit::new(source, &chosen)?;
         let bind = |constraint: TableConstraint| Ok((constraint.clone(), constraint.bind(fit.schema())?));
         let checks = constraints.into_iter().map(bind).collect::<Result<_>>()?;
         Ok(Some(Self { fit, checks }))

@@ -7,12 +7,12 @@ use lakerace_format::{Expr, Predicate, WriteOptions};
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
-use crate::commit::{Commit, WriteBase};
-use crate::deletion_vector::commit::{Changed, DvCommit, Removal, change};
-use crate::probe::{Look, Probe, Sought, by_file};
+use crate::commit::{PendingCommit, WriteBase};
+use crate::deletion_vector::commit::{Changed, DvCommit, RemovalMethod, change};
+use crate::probe::{Look, RowProbe, StatsPredicate, by_file};
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
-use crate::write::Published;
+use crate::write::PublishedFiles;
 use crate::{Snapshot, Table};
 
 /// Hides the rows for which a condition is true.
@@ -33,19 +33,19 @@ pub fn delete_with(table: &Table, condition: &Expr, options: &DeleteOptions) -> 
     let snapshot = table.snapshot(None)?;
     let predicate = Predicate::bind(condition, snapshot.schema()).map_err(named)?;
     let names = predicate.columns().iter().map(|at| snapshot.schema().field(*at).name().clone()).collect();
-    let removal = Removal::of(&snapshot, options.enables_vectors, WriteOptions::default).map_err(named)?;
-    let hide = DvCommit::new(Box::new(Condition { predicate, names }), UpdateTableOperation::Delete, removal);
-    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
-    change(&mut commit, Published::none(), Published::none())
+    let removal = RemovalMethod::of(&snapshot, options.enables_vectors, WriteOptions::default).map_err(named)?;
+    let hide = DvCommit::new(Box::new(DeleteCondition { predicate, names }), UpdateTableOperation::Delete, removal);
+    let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
+    change(&mut commit, PublishedFiles::none(), PublishedFiles::none())
 }
 
 /// A condition as a probe.
-struct Condition {
+struct DeleteCondition {
     predicate: Predicate,
     names: Vec<String>,
 }
 
-impl Condition {
+impl DeleteCondition {
     /// Adds the rows of a batch for which the condition is true.
     fn find_in(&self, found: &mut RoaringTreemap, first_row: u64, batch: &RecordBatch) -> Result<()> {
         let matches = self.predicate.evaluate(batch)?;
@@ -56,7 +56,7 @@ impl Condition {
     }
 }
 
-impl Sought for Condition {
+impl StatsPredicate for DeleteCondition {
     fn may_be_in(&self, statistics: &dyn ColumnStatistics) -> bool {
         self.predicate.can_match(statistics).is_ok()
     }
@@ -67,7 +67,7 @@ impl Sought for Condition {
     }
 }
 
-impl Probe for Condition {
+impl RowProbe for DeleteCondition {
     fn find(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>> {
         let may_match = |file: &TableFile| self.may_be_in(&FileStatistics { file, columns: snapshot.columns() });
         let wanted: Vec<usize> = (0..files.len()).filter(|number| may_match(files[*number])).collect();

@@ -31,7 +31,7 @@ const FRAME_BYTES: u64 = 4;
 const UNKNOWN_ROWS: u64 = 1 << 31;
 
 /// The location of a file's vector.
-struct Place {
+struct VectorLocation {
     /// The file, among those asked for.
     file: usize,
     /// The object, among those with vectors.
@@ -86,7 +86,7 @@ fn each<T: Clone>(
         });
         // Without an offset the vector stands alone, behind the version.
         let start = vector.offset.map_or(1, |offset| offset.max(0) as u64);
-        places.push(Place { file: number, object, start, length: vector.size_in_bytes.max(0) as u64 });
+        places.push(VectorLocation { file: number, object, start, length: vector.size_in_bytes.max(0) as u64 });
     }
     if places.is_empty() {
         return Ok(loaded);
@@ -128,7 +128,7 @@ fn inline(table: &Table, vector: &DeletionVectorDescriptor) -> Result<Vec<u8>> {
     Ok(stored)
 }
 
-fn fetch(table: &Table, objects: &[Object], places: &[Place]) -> Result<Fetcher> {
+fn fetch(table: &Table, objects: &[Object], places: &[VectorLocation]) -> Result<Fetcher> {
     let mut wanted: Vec<Wanted> =
         (0..objects.len() as u32).map(|file| Wanted { file, range: 0..u64::from(FILE_VERSION) }).collect();
     wanted.extend(places.iter().map(|place| Wanted { file: place.object, range: place.range() }));
@@ -139,14 +139,14 @@ fn fetch(table: &Table, objects: &[Object], places: &[Place]) -> Result<Fetcher>
     Fetcher::start(objects.to_vec(), &plan, table.job())
 }
 
-impl Place {
+impl VectorLocation {
     fn range(&self) -> std::ops::Range<u64> {
         self.start..self.start + self.length + 2 * FRAME_BYTES
     }
 }
 
 /// The bytes of the vector at a place, with the length before it and the checksum behind it.
-fn framed(fetcher: &Fetcher, place: &Place) -> Result<Bytes> {
+fn framed(fetcher: &Fetcher, place: &VectorLocation) -> Result<Bytes> {
     let version = fetcher.bytes(place.object, 0..u64::from(FILE_VERSION))?;
     match version.first() {
         Some(&FILE_VERSION) => fetcher.bytes(place.object, place.range()),
@@ -157,7 +157,7 @@ fn framed(fetcher: &Fetcher, place: &Place) -> Result<Bytes> {
 }
 
 /// The bitmap of a vector, behind its length and magic number and before its checksum.
-fn body<'a>(bytes: &'a [u8], place: &Place) -> Result<&'a [u8]> {
+fn body<'a>(bytes: &'a [u8], place: &VectorLocation) -> Result<&'a [u8]> {
     let number = |at: usize| -> Result<[u8; 4]> {
         let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
         four.ok_or_else(|| Error::corrupt("it is too short"))

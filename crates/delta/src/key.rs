@@ -68,7 +68,7 @@ impl Key for &[u8] {
 }
 
 /// A key that is a number.
-trait Number: Copy + Ord + Default + Send + Sync {
+trait NumberKey: Copy + Ord + Default + Send + Sync {
     /// How far it is above another one, without the lowest `shift` bits; that it is not below it is up to the caller.
     fn above(self, least: Self, shift: u32) -> usize;
 
@@ -76,10 +76,10 @@ trait Number: Copy + Ord + Default + Send + Sync {
     fn bits_to(self, largest: Self) -> u32;
 }
 
-/// Implements [`Number`] for an unsigned integer.
+/// Implements [`NumberKey`] for an unsigned integer.
 macro_rules! number {
     ($integer:ty) => {
-        impl Number for $integer {
+        impl NumberKey for $integer {
             fn above(self, least: Self, shift: u32) -> usize {
                 self.wrapping_sub(least).checked_shr(shift).unwrap_or(0) as usize
             }

@@ -20,7 +20,7 @@ pub(crate) struct Paths {
 }
 
 /// The kind of a name in a log.
-enum Name {
+enum LoggedName {
     /// A path below the table's folder.
     Below(Path),
     /// A path in the table's store.
@@ -33,18 +33,18 @@ impl Paths {
     /// The object that a log names; the name is encoded as a URI.
     pub fn object(&self, name: &str) -> Result<Object> {
         match self.parse(name)? {
-            Name::Below(path) => Ok(self.store.object(self.below(&path))),
-            Name::InStore(path) => Ok(self.store.object(path)),
-            Name::Foreign(url) => self.foreign(&url),
+            LoggedName::Below(path) => Ok(self.store.object(self.below(&path))),
+            LoggedName::InStore(path) => Ok(self.store.object(path)),
+            LoggedName::Foreign(url) => self.foreign(&url),
         }
     }
 
     /// The paths in the table's store that a name may mean, however its writer has encoded it. None for one of another store.
     pub fn own_paths(&self, name: &str) -> Result<Vec<Path>> {
         let mut paths = match self.parse(name)? {
-            Name::Below(path) => vec![self.below(&path)],
-            Name::InStore(path) => vec![path],
-            Name::Foreign(_) => return Ok(Vec::new()),
+            LoggedName::Below(path) => vec![self.below(&path)],
+            LoggedName::InStore(path) => vec![path],
+            LoggedName::Foreign(_) => return Ok(Vec::new()),
         };
         if name.contains('%') {
             // A writer that does not encode names means this one.
@@ -57,17 +57,17 @@ impl Paths {
         self.root.parts().chain(path.parts()).collect()
     }
 
-    fn parse(&self, name: &str) -> Result<Name> {
+    fn parse(&self, name: &str) -> Result<LoggedName> {
         let decoded = percent_decode_str(name)
             .decode_utf8()
             .map_err(|_| Error::corrupt("the log names a file that is not UTF-8").at(&self.place))?;
         let named = |e: String| Error::corrupt(format!("the log names the file {decoded:?}: {e}")).at(&self.place);
         if !is_absolute(name) {
-            return normal(&decoded).map(Name::Below).map_err(named);
+            return normal(&decoded).map(LoggedName::Below).map_err(named);
         }
         match self.in_store(&decoded) {
-            Some(path) => normal(path).map(Name::InStore).map_err(named),
-            None => Ok(Name::Foreign(decoded.into_owned())),
+            Some(path) => normal(path).map(LoggedName::InStore).map_err(named),
+            None => Ok(LoggedName::Foreign(decoded.into_owned())),
         }
     }
 

@@ -11,14 +11,14 @@ use crate::Snapshot;
 use crate::snapshot::files::TableFile;
 
 /// Says which rows are looked for.
-pub(crate) trait Probe: Send + Sync {
+pub(crate) trait RowProbe: Send + Sync {
     /// The rows of each of these files that are looked for, deleted ones included; `None` for a file that can't have any
     /// and was not looked into.
     fn find(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>>;
 }
 
 /// The wanted keys, as far as statistics can tell.
-pub(crate) trait Sought: Sync {
+pub(crate) trait StatsPredicate: Sync {
     /// Returns true if rows of which this is known have to be looked into.
     fn may_be_in(&self, statistics: &dyn ColumnStatistics) -> bool;
 
@@ -31,7 +31,7 @@ pub(crate) struct Look<'a> {
     pub snapshot: &'a Snapshot,
     /// The columns that are read.
     pub columns: Vec<String>,
-    pub sought: &'a dyn Sought,
+    pub sought: &'a dyn StatsPredicate,
 }
 
 /// Opened files with the row groups of them, or pages, that have to be looked into.

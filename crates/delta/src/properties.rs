@@ -18,7 +18,7 @@ use crate::snapshot::{KEY_PROPERTY, key_names};
 
 /// The kind of a property's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PropertyKind {
     /// `true` or `false`.
     Flag,
     /// An integer of at least this.
@@ -48,49 +48,49 @@ const RESERVED: [&str; 2] = ["delta.", "lakerace."];
 
 /// All properties that Delta and lakerace know.
 /// Source: <https://docs.delta.io/latest/table-properties.html> and the Delta protocol.
-const PROPERTIES: &[(&str, Kind)] = &[
-    (KEY_PROPERTY, Kind::Key),
-    (VECTORS_ON_DEMAND.0, Kind::OneOf(&[VECTORS_ON_DEMAND.1])),
-    ("delta.appendOnly", Kind::Flag),
-    ("delta.autoOptimize", Kind::NotSet),
-    ("delta.autoOptimize.autoCompact", Kind::NotSet),
-    ("delta.autoOptimize.optimizeWrite", Kind::NotSet),
-    ("delta.checkpoint.writeStatsAsJson", Kind::Flag),
-    ("delta.checkpoint.writeStatsAsStruct", Kind::Flag),
-    ("delta.checkpointInterval", Kind::AtLeast(1)),
-    ("delta.checkpointPolicy", Kind::OneOf(&["classic", "v2"])),
-    ("delta.columnMapping.maxColumnId", Kind::NotSet),
-    (COLUMN_MAPPING, Kind::OneOf(&["none", "name", "id"])),
-    ("delta.compatibility.symlinkFormatManifest.enabled", Kind::NotSet),
-    ("delta.dataSkippingNumIndexedCols", Kind::AtLeast(-1)),
-    ("delta.dataSkippingStatsColumns", Kind::Columns),
-    ("delta.deletedFileRetentionDuration", Kind::Interval),
-    ("delta.enableChangeDataFeed", Kind::Flag),
-    ("delta.enableDeletionVectors", Kind::Flag),
-    ("delta.enableExpiredLogCleanup", Kind::Flag),
-    ("delta.enableIcebergCompatV1", Kind::NotSet),
-    ("delta.enableIcebergCompatV2", Kind::Flag),
-    ("delta.enableIcebergCompatV3", Kind::Flag),
-    ("delta.enableInCommitTimestamps", Kind::Flag),
-    ("delta.enableRowTracking", Kind::Flag),
-    ("delta.enableTypeWidening", Kind::Flag),
-    ("delta.inCommitTimestampEnablementTimestamp", Kind::NotSet),
-    ("delta.inCommitTimestampEnablementVersion", Kind::NotSet),
-    ("delta.isolationLevel", Kind::NotSet),
-    ("delta.logRetentionDuration", Kind::Interval),
-    ("delta.minReaderVersion", Kind::NotSet),
-    ("delta.minWriterVersion", Kind::NotSet),
-    ("delta.parquet.compression.codec", Kind::NotSet),
-    ("delta.parquet.format.version", Kind::Version),
-    ("delta.randomPrefixLength", Kind::NotSet),
-    ("delta.randomizeFilePrefixes", Kind::NotSet),
-    ("delta.rowTracking.materializedRowCommitVersionColumnName", Kind::NotSet),
-    ("delta.rowTracking.materializedRowIdColumnName", Kind::NotSet),
-    ("delta.rowTrackingSuspended", Kind::NotSet),
-    ("delta.setTransactionRetentionDuration", Kind::Interval),
-    ("delta.targetFileSize", Kind::NotSet),
-    ("delta.tuneFileSizesForRewrites", Kind::NotSet),
-    ("delta.universalFormat.enabledFormats", Kind::NotSet),
+const PROPERTIES: &[(&str, PropertyKind)] = &[
+    (KEY_PROPERTY, PropertyKind::Key),
+    (VECTORS_ON_DEMAND.0, PropertyKind::OneOf(&[VECTORS_ON_DEMAND.1])),
+    ("delta.appendOnly", PropertyKind::Flag),
+    ("delta.autoOptimize", PropertyKind::NotSet),
+    ("delta.autoOptimize.autoCompact", PropertyKind::NotSet),
+    ("delta.autoOptimize.optimizeWrite", PropertyKind::NotSet),
+    ("delta.checkpoint.writeStatsAsJson", PropertyKind::Flag),
+    ("delta.checkpoint.writeStatsAsStruct", PropertyKind::Flag),
+    ("delta.checkpointInterval", PropertyKind::AtLeast(1)),
+    ("delta.checkpointPolicy", PropertyKind::OneOf(&["classic", "v2"])),
+    ("delta.columnMapping.maxColumnId", PropertyKind::NotSet),
+    (COLUMN_MAPPING, PropertyKind::OneOf(&["none", "name", "id"])),
+    ("delta.compatibility.symlinkFormatManifest.enabled", PropertyKind::NotSet),
+    ("delta.dataSkippingNumIndexedCols", PropertyKind::AtLeast(-1)),
+    ("delta.dataSkippingStatsColumns", PropertyKind::Columns),
+    ("delta.deletedFileRetentionDuration", PropertyKind::Interval),
+    ("delta.enableChangeDataFeed", PropertyKind::Flag),
+    ("delta.enableDeletionVectors", PropertyKind::Flag),
+    ("delta.enableExpiredLogCleanup", PropertyKind::Flag),
+    ("delta.enableIcebergCompatV1", PropertyKind::NotSet),
+    ("delta.enableIcebergCompatV2", PropertyKind::Flag),
+    ("delta.enableIcebergCompatV3", PropertyKind::Flag),
+    ("delta.enableInCommitTimestamps", PropertyKind::Flag),
+    ("delta.enableRowTracking", PropertyKind::Flag),
+    ("delta.enableTypeWidening", PropertyKind::Flag),
+    ("delta.inCommitTimestampEnablementTimestamp", PropertyKind::NotSet),
+    ("delta.inCommitTimestampEnablementVersion", PropertyKind::NotSet),
+    ("delta.isolationLevel", PropertyKind::NotSet),
+    ("delta.logRetentionDuration", PropertyKind::Interval),
+    ("delta.minReaderVersion", PropertyKind::NotSet),
+    ("delta.minWriterVersion", PropertyKind::NotSet),
+    ("delta.parquet.compression.codec", PropertyKind::NotSet),
+    ("delta.parquet.format.version", PropertyKind::Version),
+    ("delta.randomPrefixLength", PropertyKind::NotSet),
+    ("delta.randomizeFilePrefixes", PropertyKind::NotSet),
+    ("delta.rowTracking.materializedRowCommitVersionColumnName", PropertyKind::NotSet),
+    ("delta.rowTracking.materializedRowIdColumnName", PropertyKind::NotSet),
+    ("delta.rowTrackingSuspended", PropertyKind::NotSet),
+    ("delta.setTransactionRetentionDuration", PropertyKind::Interval),
+    ("delta.targetFileSize", PropertyKind::NotSet),
+    ("delta.tuneFileSizesForRewrites", PropertyKind::NotSet),
+    ("delta.universalFormat.enabledFormats", PropertyKind::NotSet),
 ];
 
 /// Checks properties that a table with these columns is to have, and says of each error which property it is.
@@ -125,17 +125,19 @@ pub(crate) fn check_property(name: &str, value: &str) -> Result<()> {
     };
     let says = |form: &str| Err(Error::usage(format!("the value {value:?} is {form}")));
     match kind {
-        Kind::Flag if !matches!(value, "true" | "false") => says("neither true nor false"),
-        Kind::AtLeast(least) if !value.parse::<i64>().is_ok_and(|number| number >= *least) => {
+        PropertyKind::Flag if !matches!(value, "true" | "false") => says("neither true nor false"),
+        PropertyKind::AtLeast(least) if !value.parse::<i64>().is_ok_and(|number| number >= *least) => {
             says(&format!("no integer of {least} or more"))
         }
-        Kind::Interval if !is_interval(value) => {
+        PropertyKind::Interval if !is_interval(value) => {
             says("no interval").map_err(|error: Error| error.advice("write it as: interval 7 days"))
         }
-        Kind::OneOf(words) if !words.contains(&value) => says(&format!("none of {}", words.join(", "))),
-        Kind::Version if !value.split('.').all(|part| part.parse::<u32>().is_ok()) => says("no version such as 2.12.0"),
-        Kind::Columns if !is_column_list(value) => says("no list of columns such as a,b.c"),
-        Kind::NotSet => Err(Error::unsupported("lakerace does not set this property of Delta's")
+        PropertyKind::OneOf(words) if !words.contains(&value) => says(&format!("none of {}", words.join(", "))),
+        PropertyKind::Version if !value.split('.').all(|part| part.parse::<u32>().is_ok()) => {
+            says("no version such as 2.12.0")
+        }
+        PropertyKind::Columns if !is_column_list(value) => says("no list of columns such as a,b.c"),
+        PropertyKind::NotSet => Err(Error::unsupported("lakerace does not set this property of Delta's")
             .advice("leave it out, or set it with an engine that follows it")),
         _ => Ok(()),
     }
@@ -144,8 +146,8 @@ pub(crate) fn check_property(name: &str, value: &str) -> Result<()> {
 /// An error where a property names columns that are not there, or that can't be what it makes of them.
 pub(crate) fn check_columns(name: &str, value: &str, schema: &Schema) -> Result<()> {
     match PROPERTIES.iter().find(|(known, _)| *known == name).map(|(_, kind)| kind) {
-        Some(Kind::Key) => KeyColumns::new(schema, &key_names(value)).map(drop),
-        Some(Kind::Columns) => {
+        Some(PropertyKind::Key) => KeyColumns::new(schema, &key_names(value)).map(drop),
+        Some(PropertyKind::Columns) => {
             let columns = ColumnName::parse_column_name_list(value).unwrap_or_default();
             columns.iter().try_for_each(|column| find(column.path(), schema.fields()))
         }

@@ -18,7 +18,7 @@ use lakerace_io::option::ENABLE_DELETION_VECTORS;
 use lakerace_io::{Error, Result};
 use serde_json::{Value, json};
 
-use crate::commit::Changes;
+use crate::commit::MetadataChanges;
 use crate::constraint::{CONSTRAINT, constraints};
 use crate::kernel::error::guarded;
 
@@ -290,14 +290,14 @@ pub(crate) fn with_features(protocol: &Protocol, added: &[TableFeature]) -> Resu
 /// The metadata with the property that enables deletion vectors.
 fn with_property(metadata: &Metadata) -> Metadata {
     let properties = BTreeMap::from([(DELETION_VECTORS.to_owned(), "true".to_owned())]);
-    with_changes(metadata, &Changes { properties, ..Changes::default() })
+    with_changes(metadata, &MetadataChanges { properties, ..MetadataChanges::default() })
 }
 
 /// A version with another protocol and other properties: an error where the kernel can't read such a table.
 pub(crate) fn configured(
     configuration: &TableConfiguration,
     protocol: &Protocol,
-    changes: &Changes,
+    changes: &MetadataChanges,
 ) -> Result<TableConfiguration> {
     let metadata = with_changes(configuration.metadata(), changes);
     let root = configuration.table_root().clone();
@@ -307,11 +307,11 @@ pub(crate) fn configured(
 /// The metadata without constraints, which the kernel takes for a use of their feature.
 fn without_constraints(metadata: &Metadata) -> Metadata {
     let removed = metadata.configuration().keys().filter(|name| name.starts_with(CONSTRAINT)).cloned().collect();
-    with_changes(metadata, &Changes { removed, ..Changes::default() })
+    with_changes(metadata, &MetadataChanges { removed, ..MetadataChanges::default() })
 }
 
 /// The metadata with these changes.
-fn with_changes(metadata: &Metadata, changes: &Changes) -> Metadata {
+fn with_changes(metadata: &Metadata, changes: &MetadataChanges) -> Metadata {
     let mut configuration: HashMap<String, String> = metadata.configuration().clone();
     configuration.extend(changes.properties.clone());
     configuration.retain(|name, _| !changes.removed.contains(name));

@@ -17,15 +17,15 @@ use lakerace_io::option::ENABLE_DELETION_VECTORS;
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
-use crate::commit::outcome::Outcome;
+use crate::commit::outcome::EntryOutcome;
 use crate::commit::{Targets, tracks_rows};
 use crate::snapshot::files::TableFile;
 use crate::upsert::ChangeFiles;
-use crate::write::{AddedFile, DataFiles, Published, write_split};
+use crate::write::{AddedFile, DataFiles, PublishedFiles, write_split};
 use crate::{Snapshot, Table};
 
 /// A file that loses rows.
-pub(crate) struct Touched<'a> {
+pub(crate) struct TouchedFile<'a> {
     pub file: &'a TableFile,
     /// Its rows, hidden ones included.
     pub rows: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Touched<'a> {
     pub all: RoaringTreemap,
 }
 
-impl Touched<'_> {
+impl TouchedFile<'_> {
     /// Returns true if no row of it stays.
     pub fn is_dead(&self) -> bool {
         self.all.len() == self.rows
@@ -47,17 +47,17 @@ impl Touched<'_> {
 }
 
 /// Files that were written anew, of a version at a time. Dropped before its commit, they are removed again.
-pub(crate) struct Rewrites {
+pub(crate) struct FileRewrites {
     options: WriteOptions,
     /// The file that was written for a file, by that file's path.
-    made: HashMap<String, Made>,
-    published: Published,
+    made: HashMap<String, RewrittenFile>,
+    published: PublishedFiles,
     /// The change files, and what they tell of: paths and vectors.
-    changes: (Published, Vec<Identity>),
+    changes: (PublishedFiles, Vec<Identity>),
 }
 
 /// A file as it was written anew.
-struct Made {
+struct RewrittenFile {
     vector: Option<DeletionVectorDescriptor>,
     /// The names of its new files.
     new: Vec<String>,
@@ -68,7 +68,7 @@ type Identity = (String, Option<DeletionVectorDescriptor>);
 
 /// The outcome of rewriting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Rewritten {
+pub(crate) struct RewriteOutcome {
     /// Files that were written anew.
     pub files: u64,
     /// Bytes of these files.
@@ -84,11 +84,11 @@ const GROWTH_AT_MOST: u64 = 4;
 /// Bytes up to which a new file is not divided, whatever the old one had.
 const LEAST_FILE_BYTES: u64 = 256 << 20;
 
-impl Rewrites {
+impl FileRewrites {
     /// Files are written with these options.
     pub fn new(options: WriteOptions) -> Self {
-        let (made, changes) = (HashMap::new(), (Published::none(), Vec::new()));
-        Self { options, made, published: Published::none(), changes }
+        let (made, changes) = (HashMap::new(), (PublishedFiles::none(), Vec::new()));
+        Self { options, made, published: PublishedFiles::none(), changes }
     }
 
     /// Writes these files of a version anew, but for those that were written before; what was written for others is removed.
@@ -97,34 +97,34 @@ impl Rewrites {
         &mut self,
         snapshot: &Snapshot,
         state: &Arc<WriteState>,
-        touched: &[Touched<'_>],
+        touched: &[TouchedFile<'_>],
         tells: bool,
-    ) -> Result<Rewritten> {
-        let now: HashMap<&str, &Touched<'_>> = touched.iter().map(|touched| (touched.path(), touched)).collect();
+    ) -> Result<RewriteOutcome> {
+        let now: HashMap<&str, &TouchedFile<'_>> = touched.iter().map(|touched| (touched.path(), touched)).collect();
         self.made.retain(|path, made| now.get(path.as_str()).is_some_and(|now| now.file.vector == made.vector));
         let wanted: HashSet<&String> = self.made.values().flat_map(|made| &made.new).collect();
         self.published.discard(|file| !wanted.contains(&file.name));
-        let lasting: Vec<&Touched<'_>> = touched.iter().filter(|touched| !touched.is_dead()).collect();
+        let lasting: Vec<&TouchedFile<'_>> = touched.iter().filter(|touched| !touched.is_dead()).collect();
         if !lasting.is_empty() {
             check_row_ids(snapshot)?;
         }
         let options = self.options.clone();
-        let writer = Writer { snapshot, state, targets: Targets::of(snapshot), options: &options };
-        let missing: Vec<&Touched<'_>> =
+        let writer = RewriteWriter { snapshot, state, targets: Targets::of(snapshot), options: &options };
+        let missing: Vec<&TouchedFile<'_>> =
             lasting.iter().filter(|touched| !self.made.contains_key(touched.path())).copied().collect();
         for some in missing.chunks(FILES_AT_ONCE) {
             let (published, ends) = writer.write(some)?;
             let mut begin = 0;
             for (touched, end) in some.iter().zip(ends) {
                 let new = published.files()[begin..end].iter().map(|file| file.name.clone()).collect();
-                self.made.insert(touched.file.path.clone(), Made { vector: touched.file.vector.clone(), new });
+                self.made.insert(touched.file.path.clone(), RewrittenFile { vector: touched.file.vector.clone(), new });
                 begin = end;
             }
             self.published.extend(published);
         }
-        let changes: &[Touched<'_>] = if tells && !lasting.is_empty() { touched } else { &[] };
+        let changes: &[TouchedFile<'_>] = if tells && !lasting.is_empty() { touched } else { &[] };
         self.tell(&writer, changes)?;
-        Ok(Rewritten {
+        Ok(RewriteOutcome {
             files: lasting.len() as u64,
             bytes_before: lasting.iter().map(|touched| touched.file.size_bytes).sum(),
             bytes_after: self.published.files().iter().map(|file| file.size_bytes).sum(),
@@ -133,14 +133,14 @@ impl Rewrites {
 
     /// Writes the rows that go to change files. Readers take a version with change files by these alone: they tell of all
     /// files that lose rows, those without a row left included.
-    fn tell(&mut self, writer: &Writer<'_>, touched: &[Touched<'_>]) -> Result<()> {
+    fn tell(&mut self, writer: &RewriteWriter<'_>, touched: &[TouchedFile<'_>]) -> Result<()> {
         let of: Vec<Identity> =
             touched.iter().map(|touched| (touched.file.path.clone(), touched.file.vector.clone())).collect();
         if of == self.changes.1 {
             return Ok(());
         }
-        self.changes = (Published::none(), Vec::new());
-        self.changes = (if of.is_empty() { Published::none() } else { writer.tell(touched)? }, of);
+        self.changes = (PublishedFiles::none(), Vec::new());
+        self.changes = (if of.is_empty() { PublishedFiles::none() } else { writer.tell(touched)? }, of);
         Ok(())
     }
 
@@ -161,24 +161,24 @@ impl Rewrites {
     }
 
     /// The log does not have them, or nobody knows.
-    pub fn abort(&mut self, outcome: Outcome) {
+    pub fn abort(&mut self, outcome: EntryOutcome) {
         self.published.abort(outcome);
         self.changes.0.abort(outcome);
     }
 }
 
 /// Writes files of one version anew.
-struct Writer<'a> {
+struct RewriteWriter<'a> {
     snapshot: &'a Snapshot,
     state: &'a Arc<WriteState>,
     targets: Targets,
     options: &'a WriteOptions,
 }
 
-impl Writer<'_> {
+impl RewriteWriter<'_> {
     /// The successors of these files, visible and not yet the table's, and how many of them there are up to the end of each file.
-    fn write(&self, some: &[&Touched<'_>]) -> Result<(Published, Vec<usize>)> {
-        let hide = |touched: &Touched<'_>| DeletedRows::new(touched.all.iter(), touched.all.max(), touched.rows);
+    fn write(&self, some: &[&TouchedFile<'_>]) -> Result<(PublishedFiles, Vec<usize>)> {
+        let hide = |touched: &TouchedFile<'_>| DeletedRows::new(touched.all.iter(), touched.all.max(), touched.rows);
         let source = self.open(some, hide)?;
         let mut rows = vec![0u64; some.len()];
         source.row_groups().iter().for_each(|group| rows[group.file] += group.visible_rows());
@@ -195,12 +195,12 @@ impl Writer<'_> {
     }
 
     /// Change files of the rows that go.
-    fn tell(&self, touched: &[Touched<'_>]) -> Result<Published> {
+    fn tell(&self, touched: &[TouchedFile<'_>]) -> Result<PublishedFiles> {
         let (table, schema) = (self.snapshot.table(), self.snapshot.schema());
         let mut changes = ChangeFiles::new(table, schema, &self.targets, Arc::clone(self.state), self.options)?;
         for some in touched.chunks(FILES_AT_ONCE) {
             let hide =
-                |touched: &Touched<'_>| DeletedRows::all_but((&touched.all - &touched.known).iter(), touched.rows);
+                |touched: &TouchedFile<'_>| DeletedRows::all_but((&touched.all - &touched.known).iter(), touched.rows);
             let source = self.open(&some.iter().collect::<Vec<_>>(), hide)?;
             for batch in read(&source)? {
                 table.job().check()?;
@@ -210,8 +210,12 @@ impl Writer<'_> {
         changes.publish()
     }
 
-    fn open(&self, some: &[&Touched<'_>], hide: impl Fn(&Touched<'_>) -> Result<DeletedRows>) -> Result<ParquetSource> {
-        let input = |touched: &&Touched<'_>| {
+    fn open(
+        &self,
+        some: &[&TouchedFile<'_>],
+        hide: impl Fn(&TouchedFile<'_>) -> Result<DeletedRows>,
+    ) -> Result<ParquetSource> {
+        let input = |touched: &&TouchedFile<'_>| {
             let hidden = hide(touched).map_err(|error| error.at(touched.file.object.url()))?;
             let (object, constants) = (touched.file.object.clone(), touched.file.constants.clone());
             Ok(InputFile { object, constants, hidden: Some(Arc::new(hidden)) })
@@ -228,7 +232,7 @@ fn read(source: &ParquetSource) -> Result<Batches> {
 }
 
 /// An error where a file has other rows than the log says: none must be lost for that.
-fn check_rows(touched: &Touched<'_>, found: u64) -> Result<()> {
+fn check_rows(touched: &TouchedFile<'_>, found: u64) -> Result<()> {
     let expected = touched.rows - touched.all.len();
     if found == expected {
         return Ok(());

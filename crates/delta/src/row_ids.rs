@@ -9,12 +9,12 @@ use lakerace_format::WriteOptions;
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
-use crate::commit::{Commit, WriteBase};
-use crate::deletion_vector::commit::{Changed, Depends, DvCommit, Removal, change};
-use crate::probe::Probe;
+use crate::commit::{PendingCommit, WriteBase};
+use crate::deletion_vector::commit::{Changed, DvCommit, RemovalMethod, RowDependency, change};
+use crate::probe::RowProbe;
 use crate::snapshot::files::TableFile;
 use crate::upsert::by_files;
-use crate::write::{AppTransaction, PendingFile, Published, counts, has_transaction, published};
+use crate::write::{AppTransaction, PendingFile, PublishedFiles, counts, has_transaction, published};
 use crate::{Snapshot, Table, VersionSpec};
 
 /// The column of the file's name, as the log has it.
@@ -23,11 +23,11 @@ pub const FILE_COLUMN: &str = "_file";
 pub const POSITION_COLUMN: &str = "_pos";
 
 /// The known facts about the rows to hide: all of the version that they were read from.
-struct Known {
+struct KnownRows {
     version: u64,
 }
 
-impl Probe for Known {
+impl RowProbe for KnownRows {
     fn find(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>> {
         if files.is_empty() {
             return Ok(Vec::new());
@@ -93,12 +93,12 @@ pub fn commit_rows(
     }
     let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
     let load = transaction.map(|transaction| counts(&snapshot, transaction)).transpose()?;
-    let removal = Removal::of(&snapshot, false, WriteOptions::default).map_err(named)?;
-    let hide = DvCommit::new(Box::new(Known { version }), statement.operation(), removal);
-    let mut hide = hide.with_parameters(statement.parameters()).depending(Depends::Values);
+    let removal = RemovalMethod::of(&snapshot, false, WriteOptions::default).map_err(named)?;
+    let hide = DvCommit::new(Box::new(KnownRows { version }), statement.operation(), removal);
+    let mut hide = hide.with_parameters(statement.parameters()).depending(RowDependency::Values);
     let hidden = hidden.into_iter().map(|(name, rows)| (name, rows.into_iter().collect())).collect();
     hide.note(&snapshot.files()?.files, by_files(&snapshot, hidden)?, 1);
-    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
+    let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
     commit.counts(load);
-    change(&mut commit, published, Published::none()).map(Some)
+    change(&mut commit, published, PublishedFiles::none()).map(Some)
 }

@@ -15,7 +15,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use lakerace_io::{Error, Result};
 
 use self::encode::PackedPieces;
-pub(crate) use self::encode::{PackedBatch, Packing};
+pub(crate) use self::encode::{PackedBatch, RowPacking};
 pub(crate) use self::gather::gather;
 pub(crate) use self::keyed::{KeyedRows, SORTING_BYTES_PER_ROW, SortedRows};
 pub(crate) use self::ordered::OrderedRows;
@@ -24,7 +24,7 @@ use crate::key::{KeyColumns, Keys};
 /// Batches whose rows are numbered one behind the other.
 #[derive(Debug)]
 pub(crate) struct Rows {
-    pieces: Pieces,
+    pieces: KeptPieces,
     /// The number of the first row of each piece.
     firsts: Vec<u32>,
     /// The piece of every row whose number is a multiple of [`HINT_ROWS`]: to find a row's own piece takes few steps from it.
@@ -35,14 +35,14 @@ pub(crate) struct Rows {
     /// The most that a packed row takes.
     largest_bytes: usize,
     /// `None`: no column can be packed.
-    packing: Option<Arc<Packing>>,
+    packing: Option<Arc<RowPacking>>,
 }
 
 #[derive(Debug)]
-enum Pieces {
+enum KeptPieces {
     /// As they came.
     Whole(Vec<RecordBatch>),
-    Packed(Arc<Packing>, PackedPieces),
+    Packed(Arc<RowPacking>, PackedPieces),
 }
 
 /// Rows between those whose piece is kept.
@@ -50,8 +50,8 @@ const HINT_ROWS: usize = 4096;
 
 impl Rows {
     /// No rows yet; they will be packed in this way.
-    pub fn new(packing: Option<Arc<Packing>>) -> Self {
-        let (pieces, firsts, hints) = (Pieces::Whole(Vec::new()), Vec::new(), Vec::new());
+    pub fn new(packing: Option<Arc<RowPacking>>) -> Self {
+        let (pieces, firsts, hints) = (KeptPieces::Whole(Vec::new()), Vec::new(), Vec::new());
         Self { pieces, firsts, hints, bytes: 0, rows: 0, largest_bytes: 0, packing }
     }
 
@@ -67,14 +67,14 @@ impl Rows {
 
     /// Returns true if rows are packed: their pieces are not batches.
     pub fn is_packed(&self) -> bool {
-        matches!(self.pieces, Pieces::Packed(..))
+        matches!(self.pieces, KeptPieces::Packed(..))
     }
 
     /// The batches as they came; none where rows are packed.
     pub fn batches(&self) -> &[RecordBatch] {
         match &self.pieces {
-            Pieces::Whole(batches) => batches,
-            Pieces::Packed(..) => &[],
+            KeptPieces::Whole(batches) => batches,
+            KeptPieces::Packed(..) => &[],
         }
     }
 
@@ -107,13 +107,13 @@ impl Rows {
     /// The keys of packed pieces, where it has some.
     fn append(&mut self, batch: RecordBatch, keys: Option<&Keys>) -> Result<Option<Vec<Keys>>> {
         match &mut self.pieces {
-            Pieces::Whole(batches) => {
+            KeptPieces::Whole(batches) => {
                 let (rows, bytes) = (batch.num_rows(), bytes_of(&batch));
                 batches.push(batch);
                 self.note(rows, bytes);
                 Ok(None)
             }
-            Pieces::Packed(packing, _) => {
+            KeptPieces::Packed(packing, _) => {
                 let packed = packing.pack(&batch, keys)?;
                 self.append_packed(packed).map(Some)
             }
@@ -123,7 +123,7 @@ impl Rows {
     fn append_packed(&mut self, packed: PackedBatch) -> Result<Vec<Keys>> {
         let mut all_keys = Vec::with_capacity(packed.len());
         for (piece, keys) in packed {
-            let Pieces::Packed(_, pieces) = &mut self.pieces else {
+            let KeptPieces::Packed(_, pieces) = &mut self.pieces else {
                 return Err(Error::internal("packed rows among others"));
             };
             let (rows, bytes) = (piece.rows(), piece.memory_bytes() + bytes_of(piece.others()));
@@ -137,10 +137,10 @@ impl Rows {
 
     /// Packs the rows, and those to come: they are not in order. Their numbers stay.
     pub fn pack(&mut self) -> Result<()> {
-        let (Pieces::Whole(batches), Some(packing)) = (&mut self.pieces, &self.packing) else { return Ok(()) };
+        let (KeptPieces::Whole(batches), Some(packing)) = (&mut self.pieces, &self.packing) else { return Ok(()) };
         let (batches, packing) = (std::mem::take(batches), Arc::clone(packing));
         let pieces = packing.no_pieces();
-        *self = Self { pieces: Pieces::Packed(Arc::clone(&packing), pieces), ..Self::new(Some(packing)) };
+        *self = Self { pieces: KeptPieces::Packed(Arc::clone(&packing), pieces), ..Self::new(Some(packing)) };
         batches.into_iter().try_for_each(|batch| self.push(batch))
     }
 
@@ -166,8 +166,8 @@ impl Rows {
         let (count, at) = (rows.len(), rows.map(|row| self.place(row)));
         let wide = |(piece, row): (u32, u32)| (piece as usize, row as usize);
         match &self.pieces {
-            Pieces::Whole(batches) => gather(schema, batches, &at.map(wide).collect::<Vec<_>>()).map_err(broken),
-            Pieces::Packed(packing, pieces) => {
+            KeptPieces::Whole(batches) => gather(schema, batches, &at.map(wide).collect::<Vec<_>>()).map_err(broken),
+            KeptPieces::Packed(packing, pieces) => {
                 let others_schema = packing.others_schema()?;
                 let others = if others_schema.fields().is_empty() {
                     RecordBatch::new_empty(others_schema)
@@ -190,7 +190,7 @@ impl Rows {
     ) -> Vec<Range<usize>> {
         let (count, most_rows) = (rows.len(), most_rows.max(1));
         let pieces = match &self.pieces {
-            Pieces::Packed(_, pieces) if self.largest_bytes > most_bytes / most_rows => pieces,
+            KeptPieces::Packed(_, pieces) if self.largest_bytes > most_bytes / most_rows => pieces,
             _ => return (0..count).step_by(most_rows).map(|from| from..(from + most_rows).min(count)).collect(),
         };
         let (mut ranges, mut from, mut bytes) = (Vec::new(), 0, 0);
@@ -213,8 +213,8 @@ impl Rows {
     pub fn origin(&self, row: u32) -> u32 {
         let (piece, at) = self.place(row);
         match &self.pieces {
-            Pieces::Whole(_) => row,
-            Pieces::Packed(_, pieces) => row - at + pieces[piece as usize].origin(at as usize),
+            KeptPieces::Whole(_) => row,
+            KeptPieces::Packed(_, pieces) => row - at + pieces[piece as usize].origin(at as usize),
         }
     }
 

@@ -25,11 +25,11 @@ pub struct DeltaSource {
     /// The files that are read, by URL, and which rows of them; `None`: all.
     only: Option<HashMap<String, ChangedRows>>,
     /// The files that the last plan opened.
-    opened: Mutex<Option<Arc<Opened>>>,
+    opened: Mutex<Option<Arc<OpenedFiles>>>,
 }
 
 /// Opened files.
-struct Opened {
+struct OpenedFiles {
     source: ParquetSource,
     urls: HashSet<String>,
 }
@@ -77,7 +77,7 @@ impl DeltaSource {
         &self.snapshot
     }
 
-    fn open_files(&self, files: &[&TableFile]) -> Result<Arc<Opened>> {
+    fn open_files(&self, files: &[&TableFile]) -> Result<Arc<OpenedFiles>> {
         let rows = |file: &TableFile| self.only.as_ref().and_then(|only| only.get(&file.object.url()));
         let changed: Vec<_> = files.iter().map(|file| (*file, rows(file).unwrap_or(&ChangedRows::Visible))).collect();
         let (schema, table) = (self.snapshot.table_schema(), self.snapshot.table());
@@ -85,7 +85,7 @@ impl DeltaSource {
         let inputs = inputs.into_iter().flatten().collect();
         let source = ParquetSource::open_table(inputs, schema, table.job()).map_err(|error| self.missing(error))?;
         let urls = files.iter().map(|file| file.object.url()).collect();
-        let opened = Arc::new(Opened { source, urls });
+        let opened = Arc::new(OpenedFiles { source, urls });
         *lock(&self.opened) = Some(Arc::clone(&opened));
         Ok(opened)
     }
@@ -103,7 +103,7 @@ impl DeltaSource {
     }
 
     /// The files that a plan reads, opened, and the plan of reading them.
-    fn opened(&self, plan: &ReadPlan) -> Result<(Arc<Opened>, ReadPlan)> {
+    fn opened(&self, plan: &ReadPlan) -> Result<(Arc<OpenedFiles>, ReadPlan)> {
         if plan.request.version.is_some_and(|version| version != self.snapshot.version()) {
             return Err(Error::usage("the plan is for another version of the table").advice("plan again"));
         }

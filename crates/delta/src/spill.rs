@@ -14,7 +14,7 @@ use lakerace_io::{Error, Result, private_file, release};
 
 /// Runs in one file that nobody else can open: see [`private_file`]. However many they are, they take one descriptor.
 #[derive(Debug, Clone)]
-pub(crate) struct Spill {
+pub(crate) struct SpillFile {
     file: Arc<File>,
     end: u64,
 }
@@ -62,10 +62,10 @@ impl Write for Part {
 /// Writes a run.
 pub(crate) struct RunWriter<'a> {
     writer: StreamWriter<BufWriter<Part>>,
-    spill: &'a mut Spill,
+    spill: &'a mut SpillFile,
 }
 
-impl Spill {
+impl SpillFile {
     /// No runs yet, in a new file.
     pub fn create() -> Result<Self> {
         Ok(Self { file: Arc::new(private_file()?), end: 0 })

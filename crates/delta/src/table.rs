@@ -11,7 +11,7 @@ use lakerace_io::{Error, ErrorKind, Job, JobStore, Location, Object, Result, Sto
 use crate::constraint::ConditionParser;
 use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
-use crate::log::distrust::Distrust;
+use crate::log::distrust::DamagedLogFiles;
 use crate::log::files as log_files;
 use crate::paths::LOG;
 use crate::paths::Paths;
@@ -20,10 +20,10 @@ use crate::{Snapshot, VersionSpec};
 /// A Delta table: a folder with a `_delta_log`. Cheap to clone.
 #[derive(Clone)]
 pub struct Table {
-    inner: Arc<Inner>,
+    inner: Arc<TableCore>,
 }
 
-struct Inner {
+struct TableCore {
     paths: Arc<Paths>,
     engine: TableEngine,
     job: Job,
@@ -50,7 +50,7 @@ impl Table {
         let job = store.job.clone();
         let paths = Arc::new(Paths { store, root, place, storage: storage.clone() });
         let engine = TableEngine::new(&paths)?;
-        let inner = Inner { paths, engine, job, condition_parser: None, made: Mutex::default() };
+        let inner = TableCore { paths, engine, job, condition_parser: None, made: Mutex::default() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -195,7 +195,7 @@ impl Table {
     }
 
     /// The parts of the log that are left out.
-    pub(crate) fn distrust(&self) -> &Distrust {
+    pub(crate) fn distrust(&self) -> &DamagedLogFiles {
         self.inner.engine.distrust()
     }
 

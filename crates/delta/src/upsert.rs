@@ -16,7 +16,7 @@
 //!    are, too ([`ChangeFiles`]).
 //! 4. The rows that were found join the deletion vectors of their files; all vectors of the commit are packed into one
 //!    file. A file without any row left is removed. A table without deletion vectors gets the files that have such rows written
-//!    anew without them ([`Rewrites`](crate::rewrite::Rewrites)), and no other file.
+//!    anew without them ([`FileRewrites`](crate::rewrite::Rewrites)), and no other file.
 //! 5. One entry of the log makes all of this the next version, put where there is none. Where another writer was faster,
 //!    its version is opened: data files never change, so what was found in a file stays found, and only files that
 //!    came are read. Vectors are made anew from those of the new version. So no update is lost, and no key comes
@@ -60,15 +60,15 @@ pub use self::source::SourceRows;
 pub(crate) use self::feed::ChangeFiles;
 pub(crate) use self::part::by_files;
 
-use self::key_partitions::{KeyProbe, Match, SourceKeys, Windows, join};
+use self::key_partitions::{KeyProbe, KeyWindows, Match, SourceKeys, join};
 use self::key_prescan::KeyPrescan;
-use self::merge_existing::{Found, Merge};
+use self::merge_existing::{FilesWithRows, Merge};
 use self::row_mapping::{RowMapping, memory_bytes};
 use self::sorted_chunk::Chunk;
-use crate::commit::{Commit, CommitFence, WriteBase, latest};
-use crate::deletion_vector::commit::{Changed, Depends, DvCommit, Removal, change};
+use crate::commit::{CommitFence, PendingCommit, WriteBase, latest};
+use crate::deletion_vector::commit::{Changed, DvCommit, RemovalMethod, RowDependency, change};
 use crate::snapshot::files::TableFile;
-use crate::write::{DataFiles, Evolve, Published, check_memory, within_memory};
+use crate::write::{DataFiles, Evolve, PublishedFiles, check_memory, within_memory};
 use crate::{Snapshot, Table, VersionSpec, deletion_vector};
 
 /// How to upsert.
@@ -175,7 +175,7 @@ fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ups
         None => {}
     }
     let mut windows = Some(shape.gather(rows.batches()?, options, table.job())?);
-    if windows.as_ref().is_some_and(Windows::is_empty) {
+    if windows.as_ref().is_some_and(KeyWindows::is_empty) {
         return Ok(Changed::default());
     }
     for _ in 0..REMAKES {
@@ -203,7 +203,7 @@ struct Upsert<'a> {
 }
 
 /// Files that an upsert writes.
-struct New {
+struct NewFiles {
     rows: DataFiles,
     /// The change files, where the table has a change data feed.
     changes: Option<ChangeFiles>,
@@ -211,10 +211,10 @@ struct New {
     is_one_window: bool,
 }
 
-impl New {
+impl NewFiles {
     /// Makes them visible: the table's rows, and the changes.
-    fn publish(self) -> Result<(Published, Published)> {
-        let changes = self.changes.map_or_else(|| Ok(Published::none()), ChangeFiles::publish)?;
+    fn publish(self) -> Result<(PublishedFiles, PublishedFiles)> {
+        let changes = self.changes.map_or_else(|| Ok(PublishedFiles::none()), ChangeFiles::publish)?;
         Ok((self.rows.publish()?, changes))
     }
 }
@@ -225,12 +225,12 @@ type FoundRows = Vec<Option<RoaringTreemap>>;
 impl Upsert<'_> {
     /// Writes and commits. `None`: the rows were made from old ones that another writer has changed. Rows that depend on
     /// nothing are dropped from memory once they are written.
-    fn attempt(&self, windows: &mut Option<Windows>) -> Result<Option<Changed>> {
+    fn attempt(&self, windows: &mut Option<KeyWindows>) -> Result<Option<Changed>> {
         let all = windows.as_ref().ok_or_else(|| Error::internal("the rows are gone"))?;
         let mut commit = self.commit(all.keys_alone())?;
         let mut new = match self.ends {
             UpsertKind::Delete => None,
-            UpsertKind::Upsert => Some(self.new_files(&mut commit, matches!(all, Windows::Memory(_)))?),
+            UpsertKind::Upsert => Some(self.new_files(&mut commit, matches!(all, KeyWindows::Memory(_)))?),
         };
         let files: Vec<&TableFile> = self.snapshot.files()?.files.iter().collect();
         let (mut found, mut count): (FoundRows, u64) = (vec![None; files.len()], 0);
@@ -240,7 +240,7 @@ impl Upsert<'_> {
             Ok(())
         })?;
         commit.stage().note(&self.snapshot.files()?.files, found, count);
-        if self.depends() == Depends::Nothing {
+        if self.depends() == RowDependency::Nothing {
             *windows = None;
         }
         match self.end(&mut commit, new) {
@@ -253,7 +253,7 @@ impl Upsert<'_> {
     /// The keys of a large source, where its rows depend on nothing and its keys can be read first.
     fn keys_ahead(&self, rows: &SourceRows) -> Result<Option<KeyPrescan>> {
         let is_alone =
-            self.ends == UpsertKind::Upsert && self.depends() == Depends::Nothing && !self.shape.combines_own();
+            self.ends == UpsertKind::Upsert && self.depends() == RowDependency::Nothing && !self.shape.combines_own();
         match rows.again().filter(|again| is_alone && again.bytes >= LEAST_RUNS * self.run_bytes()) {
             Some(again) => {
                 // A run that is written, and the next one.
@@ -272,7 +272,7 @@ impl Upsert<'_> {
     /// Writes rows while they are read, whose keys are known ahead, and commits.
     fn write_in_runs(&self, batches: Batches, ahead: KeyPrescan) -> Result<Changed> {
         let keys = ahead.keys;
-        let mut commit = self.commit(Windows::Memory(keys.keys_alone()))?;
+        let mut commit = self.commit(KeyWindows::Memory(keys.keys_alone()))?;
         let mut new = self.new_files(&mut commit, true)?;
         let files: Vec<&TableFile> = self.snapshot.files()?.files.iter().collect();
         let probe = KeyProbe { columns: &self.shape.columns, keys: keys.keys() };
@@ -289,7 +289,7 @@ impl Upsert<'_> {
     }
 
     /// A commit that hides the rows with these keys.
-    fn commit(&self, windows: Windows) -> Result<Commit<DvCommit>> {
+    fn commit(&self, windows: KeyWindows) -> Result<PendingCommit<DvCommit>> {
         let named = |error: Error| error.at(self.table.place());
         let probe = SourceKeys { columns: self.shape.columns.clone(), windows };
         let operation = match self.ends {
@@ -297,15 +297,15 @@ impl Upsert<'_> {
             UpsertKind::Delete => UpdateTableOperation::Delete,
         };
         let removal =
-            Removal::of(&self.snapshot, self.options.enables_vectors, || self.write_options()).map_err(named)?;
+            RemovalMethod::of(&self.snapshot, self.options.enables_vectors, || self.write_options()).map_err(named)?;
         let hide = DvCommit::new(Box::new(probe), operation, removal).depending(self.depends());
         let base = WriteBase::Existing(Box::new(self.snapshot.clone()));
-        let commit = Commit::new(self.table.clone(), base, hide).map_err(named)?;
+        let commit = PendingCommit::new(self.table.clone(), base, hide).map_err(named)?;
         Ok(commit.evolving(self.shape.evolved.clone()).fenced(self.options.fence.as_ref()))
     }
 
     /// The files that rows are written to.
-    fn new_files(&self, commit: &mut Commit<DvCommit>, is_one_window: bool) -> Result<New> {
+    fn new_files(&self, commit: &mut PendingCommit<DvCommit>, is_one_window: bool) -> Result<NewFiles> {
         let named = |error: Error| error.at(self.table.place());
         let state = commit.write_state().map_err(named)?;
         let (targets, options, schema) = (commit.targets(&state)?, self.write_options(), &self.shape.written);
@@ -313,20 +313,20 @@ impl Upsert<'_> {
         let changes = self.feeds().then(changes).transpose().map_err(named)?;
         let rows = DataFiles::new(self.table, schema, &targets, state, &options).map_err(named)?;
         let rows = rows.checked_by(commit.row_checks(schema, &targets).map_err(named)?);
-        Ok(New { rows, changes, is_one_window })
+        Ok(NewFiles { rows, changes, is_one_window })
     }
 
     /// Makes new files and vectors the next version.
-    fn end(&self, commit: &mut Commit<DvCommit>, new: Option<New>) -> Result<Changed> {
+    fn end(&self, commit: &mut PendingCommit<DvCommit>, new: Option<NewFiles>) -> Result<Changed> {
         let (published, changes) = match new {
             Some(new) => self.publish(new, commit.stage())?,
-            None => (Published::none(), Published::none()),
+            None => (PublishedFiles::none(), PublishedFiles::none()),
         };
         change(commit, published, changes)
     }
 
     /// Makes new files visible, and stores vectors meanwhile.
-    fn publish(&self, new: New, hide: &mut DvCommit) -> Result<(Published, Published)> {
+    fn publish(&self, new: NewFiles, hide: &mut DvCommit) -> Result<(PublishedFiles, PublishedFiles)> {
         let (published, prepared) = std::thread::scope(|scope| {
             let prepared = spawn_or_run(scope, || hide.prepare(&self.snapshot));
             (new.publish(), prepared.join())
@@ -344,16 +344,16 @@ impl Upsert<'_> {
         within_memory(&self.options.write, self.options.memory_bytes, self.shape.written.fields().len())
     }
 
-    fn depends(&self) -> Depends {
+    fn depends(&self) -> RowDependency {
         match self.ends {
-            UpsertKind::Upsert if self.options.insert_only => Depends::Presence,
+            UpsertKind::Upsert if self.options.insert_only => RowDependency::Presence,
             // Change files have the rows as they were.
             UpsertKind::Upsert
                 if self.options.from_version.is_some() || self.feeds() || self.shape.operators.combine_rows() =>
             {
-                Depends::Values
+                RowDependency::Values
             }
-            UpsertKind::Upsert | UpsertKind::Delete => Depends::Nothing,
+            UpsertKind::Upsert | UpsertKind::Delete => RowDependency::Nothing,
         }
     }
 
@@ -363,10 +363,10 @@ impl Upsert<'_> {
     }
 
     /// Finds the rows of the table that have the keys of a window, and writes the rows of the window.
-    fn window(&self, window: &Chunk, files: &[&TableFile], new: Option<&mut New>) -> Result<FoundRows> {
+    fn window(&self, window: &Chunk, files: &[&TableFile], new: Option<&mut NewFiles>) -> Result<FoundRows> {
         let probe = KeyProbe { columns: &self.shape.columns, keys: window.keys() };
         let Some(new) = new else { return probe.rows(&self.snapshot, files) };
-        if self.depends() != Depends::Nothing {
+        if self.depends() != RowDependency::Nothing {
             let visible = self.visible(files, probe.matches(&self.snapshot, files)?)?;
             let rows = |matches: &Option<Vec<Match>>| Some(matches.as_ref()?.iter().map(|(row, _)| *row).collect());
             let found = visible.iter().map(rows).collect();
@@ -404,7 +404,7 @@ impl Upsert<'_> {
         window: &Chunk,
         files: &[&TableFile],
         found: Vec<Option<Vec<Match>>>,
-        new: &mut New,
+        new: &mut NewFiles,
     ) -> Result<()> {
         if self.options.insert_only {
             let mut is_known = vec![false; window.rows()];
@@ -415,7 +415,7 @@ impl Upsert<'_> {
                 .try_for_each(|keys| self.write_whole(&window.sorted().take(keys)?, &mut new.rows));
         }
         let matches = files.iter().copied().zip(found);
-        let found = Found {
+        let found = FilesWithRows {
             files: matches
                 .filter_map(|(file, matches)| Some((file, matches.filter(|rows| !rows.is_empty())?)))
                 .collect(),

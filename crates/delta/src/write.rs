@@ -35,19 +35,19 @@ use lakerace_io::option::{ALTER, AT, HISTORY, MODE, RESUME, UNSET};
 use lakerace_io::{Error, ErrorKind, Result, WriteMode};
 
 pub use self::evolve::{Evolve, may_widen};
-pub(crate) use self::evolve::{Evolved, evolve};
+pub(crate) use self::evolve::{EvolvedSchema, evolve};
 pub use self::existing_table::check_existing;
 pub(crate) use self::files::DataFiles;
 pub(crate) use self::memory::{check_memory, streamed_within_memory, within_memory};
 pub use self::pending::{AppTransaction, FileWriter, PendingFile, commit_files, discard_files, has_transaction};
 pub(crate) use self::pending::{counts, hand_over, published};
-pub(crate) use self::published::{AddedFile, Published};
+pub(crate) use self::published::{AddedFile, PublishedFiles};
 pub use self::replace::Replaced;
 pub use self::replace_where::check_replaced;
 pub(crate) use self::split::{other_rows, write_split};
 pub(crate) use self::statistics::log_text;
 pub use self::truncate::truncate;
-use crate::commit::{Commit, CommitAction, LoadRows, WriteBase, tracks_rows};
+use crate::commit::{CommitAction, LoadRows, PendingCommit, WriteBase, tracks_rows};
 use crate::properties::{SINCE, check_properties};
 use crate::protocol::{VECTORS_ON_DEMAND, check_defaults};
 use crate::snapshot::{KEY_PROPERTY, key_names};
@@ -59,7 +59,7 @@ use self::new_table::check_new_table;
 use self::types::table_types;
 use crate::protocol::DELETION_VECTORS;
 
-pub(crate) use self::fit::{Fit, Target};
+pub(crate) use self::fit::{BatchFit, Target};
 
 /// How to write to a table.
 #[derive(Debug, Clone)]
@@ -89,7 +89,7 @@ pub struct DeltaSink {
     schema: SchemaRef,
     write: TableWrite,
     /// `None` behind a commit.
-    part: Option<Part>,
+    part: Option<CommitPart>,
     /// Rows of the load that earlier runs have committed.
     acknowledged: u64,
     /// The table's count of the load; `None`: no entry names it.
@@ -101,11 +101,11 @@ pub struct DeltaSink {
 }
 
 /// The content of a commit.
-struct Part {
+struct CommitPart {
     files: DataFiles,
     /// The files by key, where the table has a key.
     by_key: Option<ByKey>,
-    commit: Commit<WriteMode>,
+    commit: PendingCommit<WriteMode>,
     /// Columns of a new table that are nullable though the batches' are not.
     made_nullable: Vec<String>,
     /// The table is there, keeps its rows and its schema: without rows, nothing changes.
@@ -127,7 +127,7 @@ impl DeltaSink {
             write.partition_by = Vec::new();
             write.properties = BTreeMap::new();
         }
-        let part = Part::begin(table, schema, &write)?;
+        let part = CommitPart::begin(table, schema, &write)?;
         let acknowledged = if goes_on { counted.unwrap_or(0) } else { 0 };
         Ok(Box::new(Self {
             table: table.clone(),
@@ -196,7 +196,7 @@ fn unknown_load(mode: WriteMode) -> Error {
     ))
 }
 
-impl Part {
+impl CommitPart {
     fn begin(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Self> {
         let named = |error: Error| error.at(table.place());
         let base = base(table, schema, write).map_err(named)?;
@@ -219,7 +219,7 @@ impl Part {
         };
         let is_there = matches!(base, WriteBase::Existing(_));
         let only_adds = is_there && evolved.is_none() && write.mode == WriteMode::Append;
-        let commit = Commit::new(table.clone(), base, write.mode).map_err(named)?.evolving(evolved);
+        let commit = PendingCommit::new(table.clone(), base, write.mode).map_err(named)?.evolving(evolved);
         let state = commit.write_state().map_err(named)?;
         let targets = commit.targets(&state).map_err(named)?;
         let by_key = ByKey::new(schema, &key, table.job().options().threads, write.options.memory_bytes);
@@ -307,10 +307,10 @@ impl Sink for DeltaSink {
         let part = match &mut self.part {
             Some(part) => part,
             // Behind a commit: the rows are added to what it made.
-            none => none.insert(Part::begin(&self.table, &self.schema, &self.write)?),
+            none => none.insert(CommitPart::begin(&self.table, &self.schema, &self.write)?),
         };
         self.uncommitted += batch.num_rows() as u64;
-        let Part { files, by_key, .. } = part;
+        let CommitPart { files, by_key, .. } = part;
         match by_key {
             Some(by_key) => by_key.write(&batch, &mut |next| files.take_in(next)),
             None => files.write(&batch),

@@ -8,7 +8,7 @@ use crate::database::has_stable_order;
 use crate::load::{self, load_name};
 use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::options::CopyOptions;
-use crate::target::Target;
+use crate::target::CopyTarget;
 use crate::{Scan, csv_types, since, tpch};
 
 /// Copies `source` to `target`: all of it appears there, or nothing.
@@ -17,14 +17,14 @@ pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Res
         return since::copy(source, target, since, options, job);
     }
     // What is wrong with the target shows before anything is read.
-    into_target(source, Target::resolve(target, options, job)?, options, job)
+    into_target(source, CopyTarget::resolve(target, options, job)?, options, job)
 }
 
 /// Copies all rows of `source` to a target that is found.
-pub(crate) fn into_target(source: &str, mut target: Target, options: &CopyOptions, job: &Job) -> Result<Written> {
+pub(crate) fn into_target(source: &str, mut target: CopyTarget, options: &CopyOptions, job: &Job) -> Result<Written> {
     let scan = match &target {
-        Target::Table(table) => csv_types::open(source, &options.read, table.table(), options.evolve, &[], job)?,
-        Target::Files(_) | Target::Stream(_) | Target::Database(_) => {
+        CopyTarget::Table(table) => csv_types::open(source, &options.read, table.table(), options.evolve, &[], job)?,
+        CopyTarget::Files(_) | CopyTarget::Stream(_) | CopyTarget::Database(_) => {
             let source = tpch::for_files(source, target.format());
             Scan::open_for_target(&source, &options.read, target.scope(), job)?
         }
@@ -55,7 +55,7 @@ fn with_dialect(options: &CopyOptions) -> CopyOptions {
 ///
 /// What [`write()`] says before it asks for a row: options that make no sense for the target, and targets that the mode is not for.
 pub fn check_target(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
-    Target::resolve(target, options, job).map(drop)
+    CopyTarget::resolve(target, options, job).map(drop)
 }
 
 /// Copies like [`copy`], from batches that the caller makes (a data frame, another library's stream).
@@ -63,7 +63,7 @@ pub fn write(batches: Batches, target: &str, options: &CopyOptions, job: &Job) -
     if options.load.since.is_some() {
         return Err(Error::usage(format!("{SINCE}: a stream can't be read from a value on")).advice("name a location"));
     }
-    let mut target = Target::resolve(target, options, job)?;
+    let mut target = CopyTarget::resolve(target, options, job)?;
     target.take_format(None)?;
     target.check_scope(&options.write)?;
     if let Some(kind) = target.scope() {

@@ -14,7 +14,7 @@ use lakerace_io::{Error, Job, Result};
 
 #[cfg(not(feature = "databases"))]
 use self::absent::{open_sink, open_source, shown as database_shown};
-use crate::lease::Guard;
+use crate::lease::LeaseGuard;
 use crate::{CopyOptions, ReadOptions};
 
 #[cfg(not(feature = "databases"))]
@@ -79,7 +79,7 @@ pub(crate) struct DatabaseTarget {
     on_rejected: OnRejected,
     job_state: Option<String>,
     adds_columns: bool,
-    guard: Option<Guard>,
+    guard: Option<LeaseGuard>,
 }
 
 impl DatabaseTarget {
@@ -112,7 +112,7 @@ impl DatabaseTarget {
     }
 
     /// Names the state of the job that the load is a part of, and the lease of its run.
-    pub(crate) fn of_job(self, state: &str, guard: Guard) -> Self {
+    pub(crate) fn of_job(self, state: &str, guard: LeaseGuard) -> Self {
         Self { job_state: Some(state.to_owned()), guard: Some(guard), ..self }
     }
 
@@ -142,7 +142,7 @@ impl DatabaseTarget {
             on_rejected: self.on_rejected,
             adds_columns: self.adds_columns,
             job_state: self.job_state,
-            fence: self.guard.as_ref().map(Guard::fence),
+            fence: self.guard.as_ref().map(LeaseGuard::fence),
         };
         let open = || open_sink(self.system, &self.location, schema, &options, job);
         match &self.guard {

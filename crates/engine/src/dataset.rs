@@ -14,27 +14,27 @@ use lakerace_io::{Error, ErrorKind, Job, Location, Object, PathProfile, Result, 
 use crate::ReadOptions;
 use crate::database;
 use crate::delta;
-use crate::files::{Files, Found, find_files};
+use crate::files::{Files, FoundLocation, find_files};
 use crate::hive::partitions;
 use crate::piped;
 use crate::resolve::LocationKind;
 use crate::tpch;
 
 /// Files that are read as one table, those that their partition excludes left out.
-struct Dataset {
+struct FileDataset {
     inner: Arc<dyn Source>,
     /// Files that were not opened, as they stand in plans.
     pruned: Vec<FilePlan>,
 }
 
 /// An opened location.
-pub(crate) struct Opened {
+pub(crate) struct OpenedLocation {
     pub source: Arc<dyn Source>,
     /// The version of the Delta table that it is.
     pub version: Option<Snapshot>,
 }
 
-impl Opened {
+impl OpenedLocation {
     fn files(source: Arc<dyn Source>) -> Self {
         Self { source, version: None }
     }
@@ -47,31 +47,31 @@ impl Opened {
 }
 
 /// Opens all files of a location; the source knows all of their columns, whichever are read.
-pub(crate) fn open_whole(location: &str, options: &ReadOptions, job: &Job) -> Result<Opened> {
+pub(crate) fn open_whole(location: &str, options: &ReadOptions, job: &Job) -> Result<OpenedLocation> {
     open(location, &ReadOptions { columns: None, ..options.clone() }, None, job)
 }
 
 /// Opens a location for a read of the columns in `options` with `filter`: files that the filter excludes by their partition are not
 /// opened, and the source may know no other columns.
-pub(crate) fn open(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Opened> {
+pub(crate) fn open(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<OpenedLocation> {
     match LocationKind::of(location) {
-        LocationKind::Table { folder } => Opened::table(&Location::parse(folder)?, options, job),
-        LocationKind::Tpch => tpch::open(location, options, job).map(|source| Opened::files(Arc::new(source))),
-        LocationKind::Database(system) => database::open(system, location, options, job).map(Opened::files),
+        LocationKind::Table { folder } => OpenedLocation::table(&Location::parse(folder)?, options, job),
+        LocationKind::Tpch => tpch::open(location, options, job).map(|source| OpenedLocation::files(Arc::new(source))),
+        LocationKind::Database(system) => database::open(system, location, options, job).map(OpenedLocation::files),
         LocationKind::Path => open_path(location, options, filter, job),
     }
 }
 
-fn open_path(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Opened> {
+fn open_path(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<OpenedLocation> {
     if let Some(files) = piped::find(location, options, job)? {
         refuse_version(location, options)?;
-        return open_files(files, options, filter, job).map(Opened::files);
+        return open_files(files, options, filter, job).map(OpenedLocation::files);
     }
     let location = Location::parse(location)?;
     let files = match find_files(&location, options, job)? {
-        Found::Files(files) => files,
-        Found::DeltaTable => return Opened::table(&location, options, job),
-        Found::Nothing => return Err(Error::not_found("there are no data files").at(location.as_str())),
+        FoundLocation::Files(files) => files,
+        FoundLocation::DeltaTable => return OpenedLocation::table(&location, options, job),
+        FoundLocation::Nothing => return Err(Error::not_found("there are no data files").at(location.as_str())),
     };
     refuse_version(location.as_str(), options)?;
     let format = files.format;
@@ -79,12 +79,12 @@ fn open_path(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: 
         Err(error) if error.kind() == ErrorKind::NotFound && location.can_list() => {
             // The name of a file in an object store may be that of a folder: no request was spent to find out.
             match Files::of_folder(&location, options, Some(format), job)? {
-                Found::Files(files) => open_files(files, options, filter, job).map(Opened::files),
-                Found::DeltaTable => Opened::table(&location, options, job),
-                Found::Nothing => Err(error),
+                FoundLocation::Files(files) => open_files(files, options, filter, job).map(OpenedLocation::files),
+                FoundLocation::DeltaTable => OpenedLocation::table(&location, options, job),
+                FoundLocation::Nothing => Err(error),
             }
         }
-        other => other.map(Opened::files),
+        other => other.map(OpenedLocation::files),
     }
 }
 
@@ -120,7 +120,7 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
         return Ok(inner);
     }
     let pruned = pruned.into_iter().map(|(file, reason)| pruned_plan(&file, reason)).collect();
-    Ok(Arc::new(Dataset { inner, pruned }))
+    Ok(Arc::new(FileDataset { inner, pruned }))
 }
 
 /// The columns that a read with these options and this filter needs; `None`: all.
@@ -180,7 +180,7 @@ fn pruned_plan(file: &InputFile, reason: String) -> FilePlan {
     }
 }
 
-impl Dataset {
+impl FileDataset {
     /// The plan without the files that were not opened.
     fn opened(&self, plan: &ReadPlan) -> ReadPlan {
         let mut plan = plan.clone();
@@ -189,7 +189,7 @@ impl Dataset {
     }
 }
 
-impl Source for Dataset {
+impl Source for FileDataset {
     fn schema(&self) -> SchemaRef {
         self.inner.schema()
     }

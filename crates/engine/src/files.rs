@@ -13,7 +13,7 @@ use crate::{ReadOptions, delta};
 
 /// The kind of a location.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum FoundLocation {
     /// Files.
     Files(Files),
     /// A folder with the log of a Delta table.
@@ -33,12 +33,12 @@ pub(crate) struct Files {
 }
 
 /// Finds the files of a location: a file, a folder of files, or a pattern.
-pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) -> Result<Found> {
+pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) -> Result<FoundLocation> {
     let (store, path) = location.open(&options.storage, job)?;
     let place = location.as_str();
     let on_disk = store.has_local_files().then(|| std::fs::metadata(format!("/{path}")));
     if is_pattern(path.as_ref()) && !matches!(on_disk, Some(Ok(_))) {
-        return of_pattern(&store, &path, options).map(Found::Files).map_err(|e| e.at(place));
+        return of_pattern(&store, &path, options).map(FoundLocation::Files).map_err(|e| e.at(place));
     }
     let named = options.format.or_else(|| FileFormat::of_file_name(path.as_ref()));
     let is_remote = on_disk.is_none();
@@ -56,16 +56,16 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
         }
     };
     if !is_folder {
-        return single(store.object(path), named).map(Found::Files);
+        return single(store.object(path), named).map(FoundLocation::Files);
     }
     match Files::of_folder(location, options, None, job)? {
-        Found::Nothing => {}
+        FoundLocation::Nothing => {}
         found => return Ok(found),
     }
     match (is_remote, place.ends_with('/') || path.is_root()) {
         // Without an ending it may still be a file.
         (true, false) => match store.stat(&path)? {
-            Some(_) => single(store.object(path.clone()), named).map(Found::Files),
+            Some(_) => single(store.object(path.clone()), named).map(FoundLocation::Files),
             None => Err(Error::not_found("there is no such file or folder").at(place)),
         },
         _ => Err(Error::not_found("the folder holds no data files").at(place)),
@@ -79,14 +79,14 @@ impl Files {
         options: &ReadOptions,
         named: Option<&'static FileFormat>,
         job: &Job,
-    ) -> Result<Found> {
+    ) -> Result<FoundLocation> {
         let (store, path) = location.open(&options.storage, job)?;
         if delta::is_local_table(&store, &path) {
-            return Ok(Found::DeltaTable);
+            return Ok(FoundLocation::DeltaTable);
         }
         let folder = path.clone();
         let Some(found) = list_unless(&store, &path, move |object| delta::is_log_of(&folder, object))? else {
-            return Ok(Found::DeltaTable);
+            return Ok(FoundLocation::DeltaTable);
         };
         let root = path.as_ref();
         let below = |info: &ObjectInfo| info.path.as_ref()[root.len()..].trim_start_matches('/').to_owned();
@@ -96,7 +96,7 @@ impl Files {
             .filter(|info| info.size_bytes > 0 || FileFormat::of_file_name(info.path.as_ref()).is_some());
         let found = store.without_doubles(&path, found.collect());
         let files = of_one_format(&store, found, root, options.format, named);
-        Ok(files.map_err(|e| e.at(location.as_str()))?.map_or(Found::Nothing, Found::Files))
+        Ok(files.map_err(|e| e.at(location.as_str()))?.map_or(FoundLocation::Nothing, FoundLocation::Files))
     }
 }
 

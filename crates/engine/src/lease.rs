@@ -6,7 +6,7 @@
 //!
 //! An owner that was only stopped may go on later, and requests that are under way then reach the target. It notices before its
 //! next request, ends, and confesses in the state that rows of it may be late. Until then the state names it as overtaken.
-//! The next run puts the target right ([`Lease::doubts`]).
+//! The next run puts the target right ([`TargetLease::doubts`]).
 
 mod fenced;
 mod owner;
@@ -23,8 +23,8 @@ use lakerace_io::{Error, ErrorKind, Job, Result};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::fenced::Guard;
-use self::owner::Owner;
+pub(crate) use self::fenced::LeaseGuard;
+use self::owner::LeaseOwner;
 
 /// An owner without a sign of life for this long is taken over.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -43,16 +43,16 @@ const OVERTAKEN: usize = 8;
 const OWN: [&str; 4] = ["owner", "overtaken", "late", "runs"];
 
 /// The outcome of asking for a lease.
-pub(crate) enum Claim {
+pub(crate) enum LeaseClaim {
     /// The run has it.
-    Held(Lease),
+    Held(TargetLease),
     /// The state has changed since it was read: it is to be read again.
     Changed,
 }
 
 /// A lease of a target.
-pub(crate) struct Lease {
-    shared: Arc<Shared>,
+pub(crate) struct TargetLease {
+    shared: Arc<LeaseCore>,
     doubts: Vec<Doubt>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Doubt {
     is_late: bool,
 }
 
-struct Shared {
+struct LeaseCore {
     target: Arc<dyn TargetState>,
     name: String,
     token: String,
@@ -122,7 +122,7 @@ pub(crate) fn has_no_job_state(text: &str) -> bool {
 
 /// The earlier runs that a state has doubts about, and that can send no more rows.
 fn doubts(value: &Map<String, Value>, new: Option<&str>) -> Vec<Doubt> {
-    let is_over = |entry: &&Value| Owner::of(&entry["owner"]).is_none_or(|owner| owner.is_gone());
+    let is_over = |entry: &&Value| LeaseOwner::of(&entry["owner"]).is_none_or(|owner| owner.is_gone());
     let doubt = |entry: &Value, is_late: bool| {
         let token = token_of(entry).to_owned();
         Doubt { is_new: new == Some(token.as_str()), state: entry["state"].clone(), token, is_late }
@@ -144,7 +144,7 @@ pub(crate) fn has_doubts(text: Option<&str>) -> bool {
     !doubts_of(text).is_empty()
 }
 
-impl Lease {
+impl TargetLease {
     /// Takes the lease of a target whose state was read as `before`. Waits for another owner until `patience` ends.
     ///
     /// # Errors
@@ -156,29 +156,29 @@ impl Lease {
         (place, has_transactions): (&str, bool),
         patience: Instant,
         job: &Job,
-    ) -> Result<Claim> {
+    ) -> Result<LeaseClaim> {
         let mut value = object(before);
-        let other = value.get("owner").and_then(Owner::of);
+        let other = value.get("owner").and_then(LeaseOwner::of);
         if let Some(other) = &other {
-            let waiting = Waiting { target, name, place, before, other, has_transactions };
-            if !other.is_gone() && waiting.wait(patience, job)? == Seen::Changed {
-                return Ok(Claim::Changed);
+            let waiting = WaitingRun { target, name, place, before, other, has_transactions };
+            if !other.is_gone() && waiting.wait(patience, job)? == WaiterView::Changed {
+                return Ok(LeaseClaim::Changed);
             }
             let mut overtaken = list(&value, "overtaken").to_vec();
             overtaken.push(json!({ "owner": other, "state": of_job(&value) }));
             let first = overtaken.len().saturating_sub(OVERTAKEN);
             value.insert("overtaken".to_owned(), overtaken.split_off(first).into());
         }
-        let owner = Owner::new();
+        let owner = LeaseOwner::new();
         let runs = value.get("runs").and_then(Value::as_u64).unwrap_or(0) + 1;
         value.insert("owner".to_owned(), json!(owner));
         value.insert("runs".to_owned(), json!(runs));
         let (text, confirmed) = (Value::Object(value.clone()).to_string(), Instant::now());
         if !target.replace(name, before, &text)? {
-            return Ok(Claim::Changed);
+            return Ok(LeaseClaim::Changed);
         }
         let doubts = doubts(&value, other.as_ref().map(|other| other.token.as_str()));
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(LeaseCore {
             target: Arc::clone(target),
             name: name.to_owned(),
             token: owner.token,
@@ -193,7 +193,7 @@ impl Lease {
         let beating = Arc::clone(&shared);
         let started = std::thread::Builder::new().name("lakerace-lease".to_owned()).spawn(move || beating.beat());
         started.map_err(|error| lakerace_io::threads::not_started(&error))?;
-        Ok(Claim::Held(Self { shared, doubts }))
+        Ok(LeaseClaim::Held(Self { shared, doubts }))
     }
 
     /// Runs whose rows may have come late, or may have been replaced by older ones.
@@ -207,8 +207,8 @@ impl Lease {
     }
 
     /// A guard for the rows of this run.
-    pub fn guard(&self) -> Guard {
-        Guard::new(&self.shared)
+    pub fn guard(&self) -> LeaseGuard {
+        LeaseGuard::new(&self.shared)
     }
 
     /// Keeps what the job has to say.
@@ -227,7 +227,7 @@ impl Lease {
             value.remove("owner");
             for (key, is_late) in [("late", true), ("overtaken", false)] {
                 let may_come =
-                    |entry: &Value| !is_late && Owner::of(&entry["owner"]).is_some_and(|owner| !owner.is_gone());
+                    |entry: &Value| !is_late && LeaseOwner::of(&entry["owner"]).is_some_and(|owner| !owner.is_gone());
                 let left = list(value, key).iter();
                 let left = left.filter(|entry| !right.contains(&(token_of(entry), is_late)) || may_come(entry));
                 let left: Vec<Value> = left.cloned().collect();
@@ -250,7 +250,7 @@ fn fields(state: &impl Serialize) -> Result<Map<String, Value>> {
     }
 }
 
-impl Drop for Lease {
+impl Drop for TargetLease {
     /// A run that has failed gives the lease back, or confesses where it was taken over. Its job may be cancelled, and its target
     /// out of reach: it waits a little.
     fn drop(&mut self) {
@@ -269,7 +269,7 @@ impl Drop for Lease {
     }
 }
 
-impl Shared {
+impl LeaseCore {
     fn held(&self) -> MutexGuard<'_, Held> {
         lock(&self.held)
     }
@@ -380,7 +380,7 @@ impl Shared {
 
 /// The view of a run that waits.
 #[derive(Debug, PartialEq, Eq)]
-enum Seen {
+enum WaiterView {
     /// The other owner gives no sign of life.
     Silence,
     /// Something has changed.
@@ -388,23 +388,23 @@ enum Seen {
 }
 
 /// A run that waits for another one.
-struct Waiting<'a> {
+struct WaitingRun<'a> {
     target: &'a Arc<dyn TargetState>,
     name: &'a str,
     place: &'a str,
     before: Option<&'a str>,
-    other: &'a Owner,
+    other: &'a LeaseOwner,
     has_transactions: bool,
 }
 
-impl Waiting<'_> {
-    fn wait(&self, patience: Instant, job: &Job) -> Result<Seen> {
+impl WaitingRun<'_> {
+    fn wait(&self, patience: Instant, job: &Job) -> Result<WaiterView> {
         let (mut seen, mut since) = (self.before.map(str::to_owned), Instant::now());
         loop {
             // In a transaction, a process gives no signs of life, and can be seen to run.
             let runs = self.has_transactions && self.other.is_running();
             if !runs && (since.elapsed() >= SILENCE || self.other.is_gone()) {
-                return Ok(if seen.as_deref() == self.before { Seen::Silence } else { Seen::Changed });
+                return Ok(if seen.as_deref() == self.before { WaiterView::Silence } else { WaiterView::Changed });
             }
             if Instant::now() >= patience && (runs || seen.as_deref() != self.before) {
                 return Err(self.is_held());
@@ -417,9 +417,9 @@ impl Waiting<'_> {
                 now => now?,
             };
             if now != seen {
-                let owner = object(now.as_deref()).get("owner").and_then(Owner::of);
+                let owner = object(now.as_deref()).get("owner").and_then(LeaseOwner::of);
                 if owner.is_none_or(|owner| owner.token != self.other.token) {
-                    return Ok(Seen::Changed);
+                    return Ok(WaiterView::Changed);
                 }
                 (seen, since) = (now, Instant::now());
             }

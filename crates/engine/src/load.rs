@@ -19,11 +19,11 @@ use lakerace_io::{Error, Job, Result};
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_128;
 
-use self::proof::Proof;
+use self::proof::LoadProof;
 use crate::options::LoadOptions;
 use crate::read_ahead::read_ahead;
+use crate::target::CopyTarget;
 use crate::target::Place;
-use crate::target::Target;
 use crate::{CopyOptions, Scan, WriteMode};
 
 impl LoadOptions {
@@ -98,7 +98,7 @@ const QUEUE_BYTES: u64 = 8 << 20;
 /// again.
 pub(crate) fn run(
     batches: Batches,
-    mut target: Target,
+    mut target: CopyTarget,
     load_name: Option<String>,
     options: &CopyOptions,
     job: &Job,
@@ -116,8 +116,8 @@ pub(crate) fn run(
             .at(target.place())
             .advice("leave one of them out, or put delta: before the folder of a new table"));
     }
-    let proof = load.verify.then(|| Proof::begin(&target, &batches, options, job)).transpose()?;
-    let on_rejected = proof.as_ref().map(Proof::listener).unwrap_or_default();
+    let proof = load.verify.then(|| LoadProof::begin(&target, &batches, options, job)).transpose()?;
+    let on_rejected = proof.as_ref().map(LoadProof::listener).unwrap_or_default();
     // One commit that adds or replaces all rows is there or not, and needs no count. By its count, a new table is known as the load's own.
     let is_counted = target.kind() != Place::Delta
         || load.batch_rows != BatchRows::All
@@ -156,14 +156,14 @@ fn pour(batches: Batches, sink: &mut dyn Sink, load: &LoadOptions, job: &Job) ->
         BatchRows::All => u64::MAX,
         BatchRows::Rows(rows) => rows.get(),
     };
-    let mut pace = load.max_rows_per_second.map(Pace::new);
+    let mut pace = load.max_rows_per_second.map(RowPace::new);
     let (mut sent, mut since_checkpoint) = (0u64, 0u64);
     for batch in batches {
         let batch = batch?;
         let (mut at, rows) = (0, batch.num_rows());
         while at < rows {
             job.check()?;
-            let room = (checkpoint_rows - since_checkpoint).min(pace.as_ref().map_or(u64::MAX, Pace::rows_at_once));
+            let room = (checkpoint_rows - since_checkpoint).min(pace.as_ref().map_or(u64::MAX, RowPace::rows_at_once));
             let take = usize::try_from(room).unwrap_or(usize::MAX).min(rows - at);
             if let Some(pace) = &mut pace {
                 pace.wait(take as u64, job)?;
@@ -212,13 +212,13 @@ fn skip_rows(batches: Batches, rows: u64) -> Batches {
 }
 
 /// Keeps rows below a rate.
-struct Pace {
+struct RowPace {
     rows_per_second: NonZeroU64,
     started: Instant,
     rows: u64,
 }
 
-impl Pace {
+impl RowPace {
     fn new(rows_per_second: NonZeroU64) -> Self {
         Self { rows_per_second, started: Instant::now(), rows: 0 }
     }

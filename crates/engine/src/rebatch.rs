@@ -17,10 +17,10 @@ pub(crate) const SOURCE_BATCH_ROWS: usize = 64 << 10;
 pub(crate) fn rebatch(batches: Batches, rows: usize) -> Batches {
     let schema = SchemaRef::clone(batches.schema());
     let rows = rows.max(1);
-    Batches::new(schema, Rebatch { batches: Some(batches), waiting: VecDeque::new(), waiting_rows: 0, rows })
+    Batches::new(schema, RebatchedRows { batches: Some(batches), waiting: VecDeque::new(), waiting_rows: 0, rows })
 }
 
-struct Rebatch {
+struct RebatchedRows {
     /// `None` once it has ended.
     batches: Option<Batches>,
     waiting: VecDeque<RecordBatch>,
@@ -28,7 +28,7 @@ struct Rebatch {
     rows: usize,
 }
 
-impl Iterator for Rebatch {
+impl Iterator for RebatchedRows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -49,7 +49,7 @@ impl Iterator for Rebatch {
     }
 }
 
-impl Rebatch {
+impl RebatchedRows {
     /// The next `rows` rows, or all that wait.
     fn take(&mut self) -> Result<RecordBatch> {
         let mut parts = Vec::new();

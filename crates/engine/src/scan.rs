@@ -12,7 +12,7 @@ use lakerace_io::{Error, ErrorKind, Job, RequestPlan, Result};
 
 use crate::checksum::{Checksum, checksum};
 use crate::database::{self, KnownTypes};
-use crate::dataset::{self, Opened};
+use crate::dataset::{self, OpenedLocation};
 use crate::explain::Explain;
 use crate::explain::row_filters;
 use crate::filter::parse_filter;
@@ -59,7 +59,7 @@ impl Scan {
     /// As those of [`Self::open`].
     pub fn planned_again(&self, location: &str, options: &ReadOptions) -> Result<Self> {
         let filter = options.filter.as_deref().map(parse_filter).transpose()?;
-        let opened = Opened { source: Arc::clone(&self.source), version: self.version.clone() };
+        let opened = OpenedLocation { source: Arc::clone(&self.source), version: self.version.clone() };
         Self::plan_opened(location, opened, options, (filter, FieldPaths::new()), None, &self.job)
     }
 
@@ -106,13 +106,13 @@ impl Scan {
 
     fn plan_opened(
         location: &str,
-        opened: Opened,
+        opened: OpenedLocation,
         options: &ReadOptions,
         (filter, fields): (Option<Expr>, FieldPaths),
         target: Option<PlaceKind>,
         job: &Job,
     ) -> Result<Self> {
-        let Opened { source, version } = opened;
+        let OpenedLocation { source, version } = opened;
         check_read_scope(options, PlaceKind::of_source(&source.info().format), target, &database::shown(location))?;
         let request = ReadRequest {
             columns: options.columns.clone(),
@@ -157,7 +157,7 @@ impl Scan {
         let columns = plan.request.columns.clone();
         let options = &ReadOptions { at, columns, ..options.clone() };
         let opened = dataset::open(location, options, plan.request.filter.as_ref(), job)?;
-        let Opened { source, version } = match has_columns(&opened.source.schema(), &plan) {
+        let OpenedLocation { source, version } = match has_columns(&opened.source.schema(), &plan) {
             true => opened,
             // They are in files that their partition has excluded.
             false => dataset::open_whole(location, options, job)?,

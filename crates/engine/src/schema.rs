@@ -8,7 +8,7 @@ use lakerace_io::{Job, Result};
 use serde::Serialize;
 
 use crate::database::shown;
-use crate::dataset::Opened;
+use crate::dataset::OpenedLocation;
 use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::{ReadOptions, dataset};
 
@@ -51,7 +51,7 @@ pub struct ColumnReport {
 
 /// Reads what the schema of `location` needs and reports it.
 pub fn schema(location: &str, options: &ReadOptions, job: &Job) -> Result<SchemaReport> {
-    let Opened { source, version } = dataset::open_whole(location, options, job)?;
+    let OpenedLocation { source, version } = dataset::open_whole(location, options, job)?;
     check_read_scope(options, PlaceKind::of_source(&source.info().format), None, &shown(location))?;
     let column = |field: &FieldRef| ColumnReport {
         name: field.name().clone(),

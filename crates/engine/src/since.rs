@@ -23,20 +23,20 @@ use lakerace_io::option::{
 use lakerace_io::{Error, Job, Pipe, Result};
 use serde_json::json;
 
-use self::incoming::Incoming;
+use self::incoming::IncomingRows;
 use self::kept::Kept;
-use self::mark::Mark;
+use self::mark::WatermarkValue;
 use crate::database::{DatabaseTarget, shown};
-use crate::lease::{self, Claim, Doubt, Lease};
+use crate::lease::{self, Doubt, LeaseClaim, TargetLease};
 use crate::load::{self, digest};
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::options::Since;
 use crate::resolve::{LocationKind, canonical};
-use crate::target::Target;
+use crate::target::CopyTarget;
 use crate::{CopyOptions, ReadOptions, WriteMode};
 
 /// An incremental unload.
-struct Unload<'a> {
+struct IncrementalUnload<'a> {
     source: &'a str,
     target: &'a str,
     since: &'a Since,
@@ -49,7 +49,7 @@ struct Unload<'a> {
 }
 
 /// The outcome of an attempt to run.
-enum Attempt {
+enum UnloadAttempt {
     Done(Written),
     /// Another run has changed what is kept.
     Again,
@@ -63,7 +63,7 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
     let name_of =
         |source: &str| digest(&json!([source, options.read.columns, options.read.filter, since.column]).to_string());
     let (name, spelled_name) = (name_of(&canonical(source)), name_of(source));
-    let unload = Unload { source, target, since, options, job, name, spelled_name };
+    let unload = IncrementalUnload { source, target, since, options, job, name, spelled_name };
     let patience = lease::patience();
     let mut knows_types = true;
     loop {
@@ -72,12 +72,12 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
             None => table::copy(&unload, knows_types)?,
         };
         match attempt {
-            Attempt::Done(written) => return Ok(written),
-            Attempt::Again if Pipe::is_named(source) => return Err(overtaken(target)),
-            Attempt::Again => {}
+            UnloadAttempt::Done(written) => return Ok(written),
+            UnloadAttempt::Again if Pipe::is_named(source) => return Err(overtaken(target)),
+            UnloadAttempt::Again => {}
             // All rows are looked at again.
-            Attempt::OtherTypes(_) if knows_types => knows_types = false,
-            Attempt::OtherTypes(error) => return Err(error),
+            UnloadAttempt::OtherTypes(_) if knows_types => knows_types = false,
+            UnloadAttempt::OtherTypes(error) => return Err(error),
         }
     }
 }
@@ -89,9 +89,14 @@ fn overtaken(target: &str) -> Error {
         .advice("run it again, from the source's rows as they are now")
 }
 
-impl Unload<'_> {
+impl IncrementalUnload<'_> {
     /// Upserts the rows into a database.
-    fn load_database(&self, system: &'static DatabaseSystem, knows_types: bool, patience: Instant) -> Result<Attempt> {
+    fn load_database(
+        &self,
+        system: &'static DatabaseSystem,
+        knows_types: bool,
+        patience: Instant,
+    ) -> Result<UnloadAttempt> {
         // The last word of a run that is cancelled goes there, too.
         let state = open_state(system, self.target, &self.job.uncancelled())?;
         let key = format!("since/{}", self.name);
@@ -110,37 +115,37 @@ impl Unload<'_> {
         let has_doubts = lease::has_doubts(text.as_deref());
         // They are of runs that another one has taken over before: the lease names the same ones again.
         let rewound = if has_doubts { self.rewound(&kept, &lease::doubts_of(text.as_deref()))? } else { kept.clone() };
-        let target = exists.then_some(Target::Database(DatabaseTarget::new(system, self.target)));
+        let target = exists.then_some(CopyTarget::Database(DatabaseTarget::new(system, self.target)));
         let incoming = match self.incoming(&rewound, knows_types, target.as_ref()) {
             Ok(incoming) => incoming,
-            Err(error) if knows_types && kept.types.found.is_some() => return Ok(Attempt::OtherTypes(error)),
+            Err(error) if knows_types && kept.types.found.is_some() => return Ok(UnloadAttempt::OtherTypes(error)),
             Err(error) => return Err(error),
         };
         if kept.mark.is_some() && incoming.is_empty() && !has_doubts {
-            return Ok(Attempt::Done(Written::default()));
+            return Ok(UnloadAttempt::Done(Written::default()));
         }
         let place = shown(self.target);
         let place = (place.as_str(), system.has_transactions);
-        let claim = Lease::claim(&state, &key, text.as_deref(), place, patience, self.job)?;
-        let Claim::Held(lease) = claim else { return Ok(Attempt::Again) };
+        let claim = TargetLease::claim(&state, &key, text.as_deref(), place, patience, self.job)?;
+        let LeaseClaim::Held(lease) = claim else { return Ok(UnloadAttempt::Again) };
         self.load(incoming, &rewound, system, &key, &state, lease)
     }
 
     fn load(
         &self,
-        incoming: Incoming,
+        incoming: IncomingRows,
         kept: &Kept,
         system: &'static DatabaseSystem,
         key: &str,
         state: &Arc<dyn TargetState>,
-        lease: Lease,
-    ) -> Result<Attempt> {
+        lease: TargetLease,
+    ) -> Result<UnloadAttempt> {
         let target = DatabaseTarget::new(system, self.target).of_job(key, lease.guard());
         let (seen, has_failed, types) = (incoming.seen, incoming.has_failed, incoming.types);
-        let written = match load::run(incoming.batches, Target::Database(target), None, self.options, self.job) {
+        let written = match load::run(incoming.batches, CopyTarget::Database(target), None, self.options, self.job) {
             Ok(written) => written,
             Err(error) if has_failed.load(Ordering::Acquire) && incoming.knows_types => {
-                return Ok(Attempt::OtherTypes(error));
+                return Ok(UnloadAttempt::OtherTypes(error));
             }
             Err(error) => return Err(error),
         };
@@ -148,7 +153,7 @@ impl Unload<'_> {
         now.target = state.identity()?;
         // A request of a run that was taken over just now may still be under way.
         lease.end(&now.value()?, |doubt| !doubt.is_new)?;
-        Ok(Attempt::Done(written))
+        Ok(UnloadAttempt::Done(written))
     }
 
     fn parse(&self, text: &str) -> Result<Kept> {
@@ -161,7 +166,7 @@ impl Unload<'_> {
         for doubt in doubts {
             let begun = self.parse(&doubt.state.to_string()).map(|kept| kept.mark).unwrap_or_default();
             lowest = match (lowest, begun) {
-                (Some(lowest), Some(begun)) => Some(Mark::lower(lowest, begun)?),
+                (Some(lowest), Some(begun)) => Some(WatermarkValue::lower(lowest, begun)?),
                 // It has read all rows.
                 _ => None,
             };
@@ -170,7 +175,7 @@ impl Unload<'_> {
     }
 
     /// The filter of the rows that are read.
-    fn filter(&self, mark: Option<&Mark>) -> Result<Option<String>> {
+    fn filter(&self, mark: Option<&WatermarkValue>) -> Result<Option<String>> {
         let filter = &self.options.read.filter;
         let Some(mark) = mark else { return Ok(filter.clone()) };
         let has_nan = DatabaseSystem::of(self.source).is_none_or(|system| system.has_nan);
@@ -179,7 +184,7 @@ impl Unload<'_> {
     }
 
     /// How the source is read from a value on.
-    fn read(&self, mark: Option<&Mark>) -> Result<ReadOptions> {
+    fn read(&self, mark: Option<&WatermarkValue>) -> Result<ReadOptions> {
         Ok(ReadOptions { filter: self.filter(mark)?, batch_rows: None, ..self.options.read.clone() })
     }
 }
@@ -210,7 +215,7 @@ fn check(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
         return check_write_scope(&options.write, PlaceKind::Table(&DELTA), target);
     }
     // As for any other copy.
-    Target::resolve(target, options, job)?.check_scope(&options.write)
+    CopyTarget::resolve(target, options, job)?.check_scope(&options.write)
 }
 
 /// Fails where an option is given that an upsert into a Delta table does not follow.

@@ -3,7 +3,7 @@
 //! The target's own state names the version that it has. A run brings the rows that have changed since: those that are
 //! there now are put there by their key, and those that are gone are removed. Then it notes the new version.
 //!
-//! One run at a time has the right to write ([`Lease`]). Before its first row, it notes to which version it goes and how it finds changes ([`Begun`]). Where it is stopped, the
+//! One run at a time has the right to write ([`TargetLease`]). Before its first row, it notes to which version it goes and how it finds changes ([`InFlightSync`]). Where it is stopped, the
 //! target has any part of these changes. The feed tells of each of them again, and so does the same comparison of
 //! versions. A comparison with a later version does not: a row that came and went between is in neither of its versions.
 
@@ -25,12 +25,12 @@ use lakerace_io::option::{KEY, MODE};
 use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
 use serde::{Deserialize, Serialize};
 
-use self::begun::Begun;
-use self::turn::Turn;
+use self::begun::InFlightSync;
+use self::turn::WriteTurn;
 use crate::ReadOptions;
 use crate::database;
 use crate::delta::open_table;
-use crate::lease::{self, Claim, Lease};
+use crate::lease::{self, LeaseClaim, TargetLease};
 use crate::options::LoadOptions;
 
 /// How a target is kept in step.
@@ -81,14 +81,14 @@ struct State {
     is_loading: bool,
     /// Changes are on their way: the target may have any part of them.
     #[serde(default)]
-    begun: Option<Begun>,
+    begun: Option<InFlightSync>,
     /// The identity of the target, which tells it from another one of its name. States of earlier versions have noted nothing.
     #[serde(default)]
     target: Option<String>,
 }
 
 /// A table, and a target that follows it.
-struct Follower<'a> {
+struct TableFollower<'a> {
     table: Table,
     target: &'a str,
     system: &'static DatabaseSystem,
@@ -103,7 +103,7 @@ struct Follower<'a> {
 /// `Conflict` for a target that exists and does not follow this table by this key, that has a version which the table
 /// lacks, or to which another run writes; `Usage` for a target that is no database, or where no key is known.
 pub fn sync(table: &str, target: &str, options: &SyncOptions, job: &Job) -> Result<Synced> {
-    Follower::new(table, target, options, job)?.run(options.overwrite)
+    TableFollower::new(table, target, options, job)?.run(options.overwrite)
 }
 
 /// Syncs like [`sync`], again and again, until the job is cancelled: that is no error between two runs. Between looks at the table
@@ -116,7 +116,7 @@ pub fn follow(
     job: &Job,
     mut each: impl FnMut(&Synced),
 ) -> Result<Synced> {
-    let follower = Follower::new(table, target, options, job)?;
+    let follower = TableFollower::new(table, target, options, job)?;
     let mut all: Option<Synced> = None;
     let mut overwrite = options.overwrite;
     loop {
@@ -153,7 +153,7 @@ pub fn follow(
 /// The interval at which a waiting follower checks for its end.
 const POLL: Duration = Duration::from_millis(50);
 
-impl<'a> Follower<'a> {
+impl<'a> TableFollower<'a> {
     fn new(table: &str, target: &'a str, options: &'a SyncOptions, job: &'a Job) -> Result<Self> {
         let system = DatabaseSystem::of(target).ok_or_else(|| {
             let examples = listed(DatabaseSystem::all().map(|system| system.example.to_owned()), "or");
@@ -194,28 +194,28 @@ impl<'a> Follower<'a> {
             None => self.first_step(overwrite)?,
             Some(state) => self.step(state, &snapshot, &key, has_doubts)?,
         };
-        if let (Step::Nothing(version), false) = (&step, has_doubts) {
+        if let (RunStep::Nothing(version), false) = (&step, has_doubts) {
             let done = Synced { from_version: Some(*version), version: *version, ..Synced::default() };
             return self.verified(&snapshot, done).map(Some);
         }
         let place = database::shown(self.target);
         let place = (place.as_str(), self.system.has_transactions);
-        let claim = Lease::claim(&self.state, STATE, text.as_deref(), place, patience, self.job)?;
-        let Claim::Held(lease) = claim else { return Ok(None) };
-        let done = Turn::new(self, lease).take(step, &snapshot, key)?;
+        let claim = TargetLease::claim(&self.state, STATE, text.as_deref(), place, patience, self.job)?;
+        let LeaseClaim::Held(lease) = claim else { return Ok(None) };
+        let done = WriteTurn::new(self, lease).take(step, &snapshot, key)?;
         self.verified(&snapshot, done).map(Some)
     }
 
     /// The step for a target that follows no table, or whose rows are to be replaced.
-    fn first_step(&self, overwrite: bool) -> Result<Step> {
+    fn first_step(&self, overwrite: bool) -> Result<RunStep> {
         if !overwrite && self.state.identity()?.is_some() {
             return Err(self.conflict("it exists, and follows no table"));
         }
-        Ok(Step::Load)
+        Ok(RunStep::Load)
     }
 
     /// The step for a target that follows a table.
-    fn step(&self, state: State, snapshot: &Snapshot, key: &[String], has_doubts: bool) -> Result<Step> {
+    fn step(&self, state: State, snapshot: &Snapshot, key: &[String], has_doubts: bool) -> Result<RunStep> {
         if state.table_id != snapshot.table_id() {
             return Err(self.conflict("it follows another table"));
         }
@@ -224,14 +224,14 @@ impl<'a> Follower<'a> {
             return Err(self.conflict(&message));
         }
         if state.is_loading || self.state.identity()?.is_none() {
-            return Ok(Step::Load);
+            return Ok(RunStep::Load);
         }
         if let Some(noted) = &state.target
             && !self.state.is_same(noted)?
         {
             // A run that was taken over may have replaced it.
             if has_doubts || self.is_empty()? {
-                return Ok(Step::Load);
+                return Ok(RunStep::Load);
             }
             return Err(self.conflict("it was made again after the last run, and has rows that are not of this table"));
         }
@@ -240,7 +240,7 @@ impl<'a> Follower<'a> {
         if highest > to {
             return Err(self.conflict(&format!("it has version {highest} of the table, whose last one is {to}")));
         }
-        Ok(if from < to { Step::Bring(state) } else { Step::Nothing(from) })
+        Ok(if from < to { RunStep::Bring(state) } else { RunStep::Nothing(from) })
     }
 
     fn is_empty(&self) -> Result<bool> {
@@ -298,7 +298,7 @@ impl<'a> Follower<'a> {
 }
 
 /// The task of a run.
-enum Step {
+enum RunStep {
     /// The target has this version.
     Nothing(u64),
     /// The table is loaded whole.

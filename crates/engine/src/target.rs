@@ -22,7 +22,7 @@ use crate::tpch;
 use crate::{CopyOptions, ReadOptions, WriteMode};
 
 /// The target of a copy.
-pub(crate) enum Target {
+pub(crate) enum CopyTarget {
     /// A file or a folder of them.
     Files(FileTarget),
     /// A Delta table.
@@ -33,7 +33,7 @@ pub(crate) enum Target {
     Database(DatabaseTarget),
 }
 
-impl Target {
+impl CopyTarget {
     /// The target that a name stands for: a Delta table where it says so or is one, a folder where it ends in `/` or is one
     /// already, else a file. Fails early where the copy could not be finished.
     pub(crate) fn resolve(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {

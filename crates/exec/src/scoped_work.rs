@@ -192,7 +192,7 @@ pub fn map_ordered<I: Send, T: Send, E: From<Interruption> + Clone + Send>(
     take: impl FnMut(T) -> Result<(), E> + Send,
 ) -> Result<(), E> {
     let threads = threads.max(1);
-    let taking = Taking { results: ReorderBuffer::new(), take, outcome: Ok(()) };
+    let taking = TakenWork { results: ReorderBuffer::new(), take, outcome: Ok(()) };
     let taker = OrderedTaker { taking: WatchedValue::new(taking), most: threads };
     // Whoever waits for an item hears of an error by the end of the queue.
     let (sender, receiver) = bounded_queue(ahead as u64, &CancelToken::default());
@@ -231,19 +231,19 @@ pub fn map_ordered<I: Send, T: Send, E: From<Interruption> + Clone + Send>(
 
 /// Results on their way to a call that takes them in order.
 struct OrderedTaker<T, E, F> {
-    taking: WatchedValue<Taking<T, E, F>>,
+    taking: WatchedValue<TakenWork<T, E, F>>,
     /// Results that may wait for an earlier one.
     most: usize,
 }
 
-struct Taking<T, E, F> {
+struct TakenWork<T, E, F> {
     results: ReorderBuffer<Result<T, E>>,
     take: F,
     outcome: Result<(), E>,
 }
 
 impl<T, E: From<Interruption>, F: FnMut(T) -> Result<(), E>> OrderedTaker<T, E, F> {
-    fn lock(&self) -> MutexGuard<'_, Taking<T, E, F>> {
+    fn lock(&self) -> MutexGuard<'_, TakenWork<T, E, F>> {
         self.taking.lock()
     }
 
@@ -260,7 +260,7 @@ impl<T, E: From<Interruption>, F: FnMut(T) -> Result<(), E>> OrderedTaker<T, E, 
         let mut taking = self.lock();
         taking.results.insert(number, result);
         loop {
-            let Taking { results, take, outcome } = &mut *taking;
+            let TakenWork { results, take, outcome } = &mut *taking;
             let before = results.next();
             while outcome.is_ok()
                 && let Some(result) = results.pop()

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use lakerace_io::{Error, Result};
 
-use crate::import::{Import, Length};
+use crate::import::{FileImport, Length};
 use crate::store::folder_prefix;
 use crate::stream::{ContentReader, flushed, go_on};
 use crate::{Progress, PutOptions, Store};
@@ -76,7 +76,7 @@ impl Store {
         options: &PutOptions,
         progress: Progress<'_>,
     ) -> Result<(u64, u64)> {
-        let mut import = Import::new(self, folder_prefix(folder), options, progress);
+        let mut import = FileImport::new(self, folder_prefix(folder), options, progress);
         match (archive, kind) {
             (Archive::File(file), ArchiveKind::Zip) => read_zip(file, &mut import)?,
             (Archive::Stream(_), ArchiveKind::Zip) => {
@@ -214,7 +214,7 @@ pub fn check_archive(mut file: &File, kind: ArchiveKind) -> Result<()> {
     file.rewind().map_err(Error::from)
 }
 
-fn read_zip(file: File, import: &mut Import<'_>) -> Result<()> {
+fn read_zip(file: File, import: &mut FileImport<'_>) -> Result<()> {
     let mut zip = zip::ZipArchive::new(BufReader::new(file)).map_err(from_zip)?;
     for index in 0..zip.len() {
         let entry = zip.by_index(index).map_err(from_zip)?;
@@ -228,15 +228,15 @@ fn read_zip(file: File, import: &mut Import<'_>) -> Result<()> {
         }
         let mtime_ms = zip_time::time_of(entry.extra_data_fields(), entry.last_modified());
         let length = Length::Exact(entry.size());
-        import.content(&name, length, mtime_ms, &mut Decoded(entry))?;
+        import.content(&name, length, mtime_ms, &mut DecodedArchive(entry))?;
     }
     Ok(())
 }
 
 /// The decoded bytes of an archive. An error of the decoder is damage of the archive.
-struct Decoded<R>(R);
+struct DecodedArchive<R>(R);
 
-impl<R: Read> Read for Decoded<R> {
+impl<R: Read> Read for DecodedArchive<R> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         self.0.read(out).map_err(|error| {
             let is_own = error.get_ref().is_some_and(|inner| inner.is::<Error>());

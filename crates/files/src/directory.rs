@@ -23,8 +23,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use self::batch::DirectoryBatch;
-use self::root::Root;
-use self::staged::Staged;
+use self::root::StoreRoot;
+use self::staged::StagedFile;
 use self::syncs::FolderSyncs;
 use crate::home::Progress;
 use crate::name::{composed, shown};
@@ -36,7 +36,7 @@ use crate::{
 
 /// A store in a directory.
 #[derive(Debug, Clone)]
-pub(crate) struct DirectoryHome(Arc<Root>);
+pub(crate) struct DirectoryHome(Arc<StoreRoot>);
 
 /// Hidden files that are older were left by a process that was killed.
 const LEFT_OVER: Duration = Duration::from_secs(3600);
@@ -65,7 +65,7 @@ impl DirectoryHome {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
         let handle = rustix::fs::open(path, flags, Mode::empty())
             .map_err(|e| Error::from(std::io::Error::from(e)).at(&location))?;
-        Ok(Self(Arc::new(Root {
+        Ok(Self(Arc::new(StoreRoot {
             location,
             handle,
             is_read_only: options.read_only,
@@ -86,9 +86,9 @@ fn make_directory(path: &Path, syncs: &FolderSyncs) -> Result<()> {
     syncs.sync()
 }
 
-struct Open(File, u64);
+struct OpenFile(File, u64);
 
-impl Content for Open {
+impl Content for OpenFile {
     fn size(&self) -> u64 {
         self.1
     }
@@ -133,7 +133,7 @@ impl Reads for DirectoryHome {
 
     fn open(&self, name: &str) -> Result<Box<dyn Content>> {
         let (file, size) = self.0.read(name).map_err(|e| e.at(&self.0.location))?;
-        Ok(Box::new(Open(file, size)))
+        Ok(Box::new(OpenFile(file, size)))
     }
 }
 
@@ -143,13 +143,13 @@ impl Home for DirectoryHome {
     }
 
     fn put(&self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
-        let mut staged = Staged::new(self, name, options)?;
+        let mut staged = StagedFile::new(self, name, options)?;
         staged.append(data)?;
         staged.publish()
     }
 
     fn create(&self, name: &str, options: &PutOptions) -> Result<Box<dyn Write>> {
-        Ok(Box::new(Staged::new(self, name, options)?))
+        Ok(Box::new(StagedFile::new(self, name, options)?))
     }
 
     fn version(&self, name: &str) -> Result<Option<FileVersion>> {
@@ -188,7 +188,7 @@ impl Home for DirectoryHome {
         if from == to {
             return Ok(());
         }
-        let mut staged = Staged::new(self, to, &PutOptions { if_exists, ..PutOptions::default() })?;
+        let mut staged = StagedFile::new(self, to, &PutOptions { if_exists, ..PutOptions::default() })?;
         std::io::copy(&mut file, &mut staged.file).map_err(|e| Error::from(e).at(shown(to)))?;
         staged.publish()
     }
@@ -258,13 +258,13 @@ impl Home for DirectoryHome {
 
 /// Makes all files durable: of the whole file system, as nothing tells which files are new.
 #[cfg(target_os = "linux")]
-fn sync_all(root: &Root) -> Result<()> {
+fn sync_all(root: &StoreRoot) -> Result<()> {
     rustix::fs::syncfs(&root.handle).map_err(|e| root.failed(e, &root.location))
 }
 
 /// Makes all files durable, of all file systems: other systems than Linux do not sync one alone.
 #[cfg(not(target_os = "linux"))]
-fn sync_all(_: &Root) -> Result<()> {
+fn sync_all(_: &StoreRoot) -> Result<()> {
     rustix::fs::sync();
     Ok(())
 }

@@ -88,18 +88,18 @@ pub(crate) fn zeroed(out: &mut [MaybeUninit<u8>]) -> &mut [u8] {
 
 /// The tools by which a store encodes and decodes.
 #[derive(Debug)]
-pub(crate) struct Toolbox {
+pub(crate) struct EncodingContext {
     transforms: Vec<Arc<dyn Transform>>,
     aes: Option<Arc<dyn Transform>>,
     encrypt: bool,
 }
 
-impl Toolbox {
+impl EncodingContext {
     pub(crate) fn new(options: &Options) -> Result<Self> {
         if options.encrypt && options.key.is_none() {
             return Err(Error::usage("encryption takes a key").advice("give 32 bytes as the key"));
         }
-        let aes = options.key.as_ref().map(|key| Arc::new(transform::Aes::new(key)) as Arc<dyn Transform>);
+        let aes = options.key.as_ref().map(|key| Arc::new(transform::AesTransform::new(key)) as Arc<dyn Transform>);
         Ok(Self { transforms: options.transforms.clone(), aes, encrypt: options.encrypt })
     }
 
@@ -160,8 +160,8 @@ impl Toolbox {
         if let Some(known) = self.transforms.iter().find(|transform| transform.spec() == spec) {
             return Ok(Arc::clone(known));
         }
-        if spec == transform::Base64.spec() {
-            return Ok(Arc::new(transform::Base64));
+        if spec == transform::Base64Transform.spec() {
+            return Ok(Arc::new(transform::Base64Transform));
         }
         Err(Error::usage(format!("the content went through the transform {spec}"))
             .advice("open the store with this transform"))
@@ -172,7 +172,7 @@ impl dyn Transform {
     /// The built-in transform of this name: `base64`.
     pub fn named(name: &str) -> Result<Arc<dyn Transform>> {
         match name {
-            "base64" => Ok(Arc::new(transform::Base64)),
+            "base64" => Ok(Arc::new(transform::Base64Transform)),
             _ => Err(Error::usage(format!("unknown transform {name:?}"))
                 .advice("known is base64; encryption is asked for by a key")),
         }

@@ -29,7 +29,7 @@ thread_local! {
 
 /// Who opened a store, by which a child knows that it has inherited it.
 #[derive(Debug)]
-pub(crate) struct Opener {
+pub(crate) struct OpeningProcess {
     process: u32,
     tainted: u32,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Opener {
 /// An operation that runs: no fork meanwhile.
 pub(crate) struct Running(());
 
-impl Opener {
+impl OpeningProcess {
     /// This process opens a store.
     pub(crate) fn new() -> Self {
         static ONCE: Once = Once::new();

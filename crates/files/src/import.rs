@@ -53,7 +53,7 @@ impl Length {
 }
 
 /// Files on their way into a store, some thousands a transaction.
-pub(crate) struct Import<'a> {
+pub(crate) struct FileImport<'a> {
     store: &'a Store,
     prefix: String,
     options: &'a PutOptions,
@@ -66,7 +66,7 @@ pub(crate) struct Import<'a> {
     bytes: u64,
 }
 
-impl<'a> Import<'a> {
+impl<'a> FileImport<'a> {
     pub(crate) fn new(store: &'a Store, prefix: String, options: &'a PutOptions, progress: Progress<'a>) -> Self {
         Self { store, prefix, options, progress, batch: None, in_batch: (0, 0), batches: 0, files: 0, bytes: 0 }
     }

@@ -9,9 +9,9 @@ use lakerace_io::wait::{read_lock, write_lock};
 use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
-use crate::encode::{self, Dictionary, Encoding, PIECE_BYTES, Samples, Toolbox};
+use crate::encode::{self, Dictionary, Encoding, EncodingContext, PIECE_BYTES, Samples};
 use crate::file_metadata::{check_metadata, now_ms};
-use crate::fork::{Opener, Running};
+use crate::fork::{OpeningProcess, Running};
 use crate::home::Op;
 use crate::home::Progress;
 use crate::name::{check_name, composed, not_found, prefix_end, shown};
@@ -21,31 +21,31 @@ use crate::{
     Sink, Stat, Verified, Write,
 };
 
-type Files = BTreeMap<Arc<str>, Arc<File>>;
+type Files = BTreeMap<Arc<str>, Arc<StoredFile>>;
 
 /// A store in memory.
 #[derive(Debug)]
 pub(crate) struct MemoryHome {
-    shared: Arc<Shared>,
+    shared: Arc<StoreFiles>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct StoreFiles {
     files: RwLock<Files>,
-    toolbox: Toolbox,
+    toolbox: EncodingContext,
     compression: Compression,
     dictionary: RwLock<Option<Arc<Dictionary>>>,
     is_read_only: bool,
-    opener: Opener,
+    opener: OpeningProcess,
 }
 
 /// A lock of a store, during which the process does not fork.
-struct Locked<G> {
+struct StoreLock<G> {
     guard: G,
     _running: Running,
 }
 
-impl<G: Deref> Deref for Locked<G> {
+impl<G: Deref> Deref for StoreLock<G> {
     type Target = G::Target;
 
     fn deref(&self) -> &G::Target {
@@ -53,14 +53,14 @@ impl<G: Deref> Deref for Locked<G> {
     }
 }
 
-impl<G: DerefMut> DerefMut for Locked<G> {
+impl<G: DerefMut> DerefMut for StoreLock<G> {
     fn deref_mut(&mut self) -> &mut G::Target {
         &mut self.guard
     }
 }
 
 #[derive(Debug)]
-struct File {
+struct StoredFile {
     size: u64,
     mtime_ms: i64,
     checksum: u64,
@@ -77,33 +77,33 @@ impl MemoryHome {
                 .advice("leave pack_bytes out, or take a SQLite store"));
         }
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(StoreFiles {
                 files: RwLock::default(),
-                toolbox: Toolbox::new(options)?,
+                toolbox: EncodingContext::new(options)?,
                 compression: options.compression.unwrap_or_default(),
                 dictionary: RwLock::default(),
                 is_read_only: options.read_only,
-                opener: Opener::new(),
+                opener: OpeningProcess::new(),
             }),
         })
     }
 }
 
-impl Shared {
-    fn read(&self) -> Result<Locked<RwLockReadGuard<'_, Files>>> {
+impl StoreFiles {
+    fn read(&self) -> Result<StoreLock<RwLockReadGuard<'_, Files>>> {
         let running = self.opener.enter()?;
-        Ok(Locked { guard: read_lock(&self.files), _running: running })
+        Ok(StoreLock { guard: read_lock(&self.files), _running: running })
     }
 
-    fn write(&self) -> Result<Locked<RwLockWriteGuard<'_, Files>>> {
+    fn write(&self) -> Result<StoreLock<RwLockWriteGuard<'_, Files>>> {
         if self.is_read_only {
             return Err(Error::usage("the store is open for reading only").advice("open it without read_only"));
         }
         let running = self.opener.enter()?;
-        Ok(Locked { guard: write_lock(&self.files), _running: running })
+        Ok(StoreLock { guard: write_lock(&self.files), _running: running })
     }
 
-    fn encode(&self, data: &[u8], options: &PutOptions) -> Result<Arc<File>> {
+    fn encode(&self, data: &[u8], options: &PutOptions) -> Result<Arc<StoredFile>> {
         let _running = self.opener.enter()?;
         check_metadata(options.metadata.as_deref())?;
         let compression = options.compression.unwrap_or(self.compression);
@@ -119,7 +119,7 @@ impl Shared {
         let mut hash = Xxh3Default::new();
         pieces.iter().for_each(|stored| hash.update(stored));
         let checksum = if encoding.chain.is_empty() { xxh3_64(data) } else { hash.digest() };
-        Ok(Arc::new(File {
+        Ok(Arc::new(StoredFile {
             size: data.len() as u64,
             mtime_ms: options.mtime_ms.unwrap_or_else(now_ms),
             checksum,
@@ -130,7 +130,7 @@ impl Shared {
     }
 }
 
-fn insert(files: &mut Files, name: &str, file: Arc<File>, if_exists: IfExists) -> Result<()> {
+fn insert(files: &mut Files, name: &str, file: Arc<StoredFile>, if_exists: IfExists) -> Result<()> {
     if_exists.check(name, || Ok(files.get(name).map(|file| file.version())))?;
     files.insert(name.into(), file);
     Ok(())
@@ -145,7 +145,7 @@ fn rename(files: &mut Files, from: &str, to: &str, if_exists: IfExists) -> Resul
     Ok(())
 }
 
-impl File {
+impl StoredFile {
     fn version(&self) -> FileVersion {
         FileVersion::new(self.size, self.mtime_ms, self.checksum, self.metadata.as_deref())
     }
@@ -226,12 +226,12 @@ fn list(files: &Files, prefix: &str, from: &str, limit: usize) -> Vec<Stat> {
     within.take(limit).map(|(name, file)| file.stat(name)).collect()
 }
 
-struct Open {
-    file: Arc<File>,
+struct OpenFile {
+    file: Arc<StoredFile>,
     current: Option<(u64, Vec<u8>)>,
 }
 
-impl Content for Open {
+impl Content for OpenFile {
     fn size(&self) -> u64 {
         self.file.size
     }
@@ -258,7 +258,7 @@ impl Content for Open {
 
 fn open(files: &Files, name: &str) -> Result<Box<dyn Content>> {
     let file = files.get(name).cloned().ok_or_else(|| not_found(name))?;
-    Ok(Box::new(Open { file, current: None }))
+    Ok(Box::new(OpenFile { file, current: None }))
 }
 
 impl Reads for MemoryHome {
@@ -283,9 +283,9 @@ impl Reads for MemoryHome {
     }
 }
 
-struct Snapshot(Files);
+struct MemorySnapshot(Files);
 
-impl Reads for Snapshot {
+impl Reads for MemorySnapshot {
     fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
         get(&self.0, name, sink)
     }
@@ -307,14 +307,14 @@ impl Reads for Snapshot {
     }
 }
 
-struct Upload {
-    shared: Arc<Shared>,
+struct MemoryUpload {
+    shared: Arc<StoreFiles>,
     name: String,
     options: PutOptions,
     bytes: Vec<u8>,
 }
 
-impl Write for Upload {
+impl Write for MemoryUpload {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.bytes.extend_from_slice(bytes);
         Ok(())
@@ -334,8 +334,8 @@ impl Write for Upload {
 }
 
 struct MemoryBatch {
-    shared: Arc<Shared>,
-    work: Vec<Op<(String, Arc<File>, IfExists)>>,
+    shared: Arc<StoreFiles>,
+    work: Vec<Op<(String, Arc<StoredFile>, IfExists)>>,
 }
 
 impl Batch for MemoryBatch {
@@ -387,7 +387,7 @@ impl Home for MemoryHome {
         check_name(name)?;
         drop(self.shared.write()?);
         let (shared, name, options) = (Arc::clone(&self.shared), name.to_owned(), options.clone());
-        Ok(Box::new(Upload { shared, name, options, bytes: Vec::new() }))
+        Ok(Box::new(MemoryUpload { shared, name, options, bytes: Vec::new() }))
     }
 
     fn version(&self, name: &str) -> Result<Option<FileVersion>> {
@@ -429,7 +429,7 @@ impl Home for MemoryHome {
         check_metadata(metadata)?;
         let mut files = self.shared.write()?;
         let file = files.get(name).ok_or_else(|| not_found(name))?;
-        let changed = File {
+        let changed = StoredFile {
             metadata: metadata.map(str::to_owned),
             encoding: Arc::clone(&file.encoding),
             pieces: file.pieces.clone(),
@@ -440,7 +440,7 @@ impl Home for MemoryHome {
     }
 
     fn snapshot(&self) -> Result<Box<dyn Reads>> {
-        Ok(Box::new(Snapshot(self.shared.read()?.clone())))
+        Ok(Box::new(MemorySnapshot(self.shared.read()?.clone())))
     }
 
     fn verify(&self, progress: Progress<'_>) -> Result<Verified> {

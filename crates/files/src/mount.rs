@@ -26,7 +26,7 @@ pub struct MountOptions {
 #[derive(Debug)]
 pub struct Mount {
     #[cfg(all(target_os = "linux", feature = "mount"))]
-    session: fuse::Session,
+    session: fuse::MountSession,
     #[cfg(not(all(target_os = "linux", feature = "mount")))]
     never: std::convert::Infallible,
 }
@@ -45,7 +45,7 @@ impl Mount {
 
     #[cfg(all(target_os = "linux", feature = "mount"))]
     fn start(tree: FileTree, directory: &Path, name: &str, options: &MountOptions) -> Result<Self> {
-        fuse::Session::start(tree, directory, name, options.allow_other).map(|session| Self { session })
+        fuse::MountSession::start(tree, directory, name, options.allow_other).map(|session| Self { session })
     }
 
     #[cfg(not(all(target_os = "linux", feature = "mount")))]

@@ -20,9 +20,9 @@ use lakerace_io::option::PACK_SIZE;
 use lakerace_io::{Error, JobStore, Result};
 use xxhash_rust::xxh3::Xxh3Default;
 
-use self::pack::Part;
-use self::read::{Live, Snapshot};
-use self::shared::Shared;
+use self::pack::StoredPart;
+use self::read::{LiveNames, PackSnapshot};
+use self::shared::PackStore;
 use crate::encode::Encoding;
 use crate::file_metadata::{check_metadata, now_ms};
 use crate::home::{Op, Progress, read_parts};
@@ -41,7 +41,7 @@ const UNUSED_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// A store on an object store.
 #[derive(Debug)]
-pub(crate) struct PackHome(Arc<Shared>);
+pub(crate) struct PackHome(Arc<PackStore>);
 
 impl PackHome {
     /// Opens the store below `root`.
@@ -54,7 +54,7 @@ impl PackHome {
                 .at(place.2)
                 .advice(format!("leave {PACK_SIZE} out, or take a SQLite store")));
         }
-        Ok(Self(Arc::new(Shared::new(place, index, options)?)))
+        Ok(Self(Arc::new(PackStore::new(place, index, options)?)))
     }
 
     fn place<T>(&self, outcome: Result<T>) -> Result<T> {
@@ -68,8 +68,8 @@ fn no_dictionary() -> Error {
 }
 
 /// A content on its way into packs, part by part.
-struct Upload {
-    shared: Arc<Shared>,
+struct PackUpload {
+    shared: Arc<PackStore>,
     name: String,
     options: PutOptions,
     encoding: Arc<Encoding>,
@@ -81,8 +81,8 @@ struct Upload {
     segments: Vec<Segment>,
 }
 
-impl Upload {
-    fn new(shared: &Arc<Shared>, name: &str, options: &PutOptions) -> Result<Self> {
+impl PackUpload {
+    fn new(shared: &Arc<PackStore>, name: &str, options: &PutOptions) -> Result<Self> {
         shared.may_write(name)?;
         check_metadata(options.metadata.as_deref())?;
         let compression = options.compression.unwrap_or(shared.compression);
@@ -114,7 +114,7 @@ impl Upload {
         };
         self.hash.update(if self.encoding.chain.is_empty() { data } else { stored });
         self.size += data.len() as u64;
-        let part = Part { name: &self.name, number, size: data.len(), encoding: &self.encoding.text, stored };
+        let part = StoredPart { name: &self.name, number, size: data.len(), encoding: &self.encoding.text, stored };
         self.segments.push(self.shared.add(&part)?);
         Ok(())
     }
@@ -152,7 +152,7 @@ impl Upload {
     }
 }
 
-impl Write for Upload {
+impl Write for PackUpload {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.append(bytes).map_err(|e| e.at(&self.shared.location))
     }
@@ -172,15 +172,15 @@ impl Write for Upload {
     }
 }
 
-fn entry_of(shared: &Arc<Shared>, name: &str, data: &[u8], options: &PutOptions) -> Result<Arc<Entry>> {
-    let mut upload = Upload::new(shared, name, options)?;
+fn entry_of(shared: &Arc<PackStore>, name: &str, data: &[u8], options: &PutOptions) -> Result<Arc<Entry>> {
+    let mut upload = PackUpload::new(shared, name, options)?;
     upload.append(data)?;
     upload.entry()
 }
 
 /// A content made of another one, which may be none, and more bytes. It keeps the other one's metadata where `options` have none.
 fn appended(
-    shared: &Arc<Shared>,
+    shared: &Arc<PackStore>,
     (name, before): (&str, Option<&Arc<Entry>>),
     options: &PutOptions,
     tail: &mut dyn Tail,
@@ -189,7 +189,7 @@ fn appended(
     if options.metadata.is_none() {
         options.metadata = before.and_then(|entry| entry.metadata.clone());
     }
-    let mut upload = Upload::new(shared, name, &options)?;
+    let mut upload = PackUpload::new(shared, name, &options)?;
     if let Some(before) = before {
         let mut content = read::open(shared, name, Arc::clone(before));
         content_copy::copy(&mut *content, &mut |bytes| upload.append(bytes))?;
@@ -200,7 +200,7 @@ fn appended(
 
 /// Contents go to packs at once, names to the table at the end.
 struct PackBatch {
-    shared: Arc<Shared>,
+    shared: Arc<PackStore>,
     work: Vec<Op<(String, Arc<Entry>, IfExists)>>,
 }
 
@@ -237,11 +237,11 @@ impl Batch for PackBatch {
 
 impl Reads for PackHome {
     fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
-        self.place(Live(&self.0).get(name, sink))
+        self.place(LiveNames(&self.0).get(name, sink))
     }
 
     fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
-        self.place(Live(&self.0).get_many(names, each))
+        self.place(LiveNames(&self.0).get_many(names, each))
     }
 
     fn stat(&self, name: &str) -> Result<Option<Stat>> {
@@ -271,7 +271,7 @@ impl Home for PackHome {
     }
 
     fn create(&self, name: &str, options: &PutOptions) -> Result<Box<dyn Write>> {
-        let upload = self.place(Upload::new(&self.0, name, options))?;
+        let upload = self.place(PackUpload::new(&self.0, name, options))?;
         Ok(Box::new(upload))
     }
 
@@ -345,7 +345,7 @@ impl Home for PackHome {
     fn snapshot(&self) -> Result<Box<dyn Reads>> {
         let done = self.0.commit().and_then(|()| self.0.refresh());
         self.place(done)?;
-        Ok(Box::new(Snapshot::new(&self.0)))
+        Ok(Box::new(PackSnapshot::new(&self.0)))
     }
 
     fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
@@ -384,7 +384,7 @@ impl Drop for PackHome {
 }
 
 /// Removes packs of which no file needs anything, and compacts the table.
-fn compact(shared: &Arc<Shared>, progress: Progress<'_>) -> Result<Compacted> {
+fn compact(shared: &Arc<PackStore>, progress: Progress<'_>) -> Result<Compacted> {
     shared.commit()?;
     // Times are the store's: a pack that was listed as old before the table was read is not of a writer that goes on.
     let packs = shared.packs()?;

@@ -83,7 +83,7 @@ impl Reads for SqliteHome {
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Content>> {
-        self.place(open::open(open::Via::Home(Arc::clone(&self.0)), name))
+        self.place(open::open(open::ReadHandle::Home(Arc::clone(&self.0)), name))
     }
 }
 
@@ -108,7 +108,7 @@ impl Home for SqliteHome {
 
     fn create(&self, name: &str, options: &PutOptions) -> Result<Box<dyn Write>> {
         self.place(self.0.may_write(name))?;
-        Ok(Box::new(upload::Upload::new(Arc::clone(&self.0), name, options)))
+        Ok(Box::new(upload::PieceUpload::new(Arc::clone(&self.0), name, options)))
     }
 
     fn version(&self, name: &str) -> Result<Option<FileVersion>> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lakerace_io::{DurabilityLevel, Error, ErrorKind, Result};
 
-use crate::import::Import;
+use crate::import::FileImport;
 use crate::name::shown;
 use crate::own::is_same;
 use crate::store::folder_prefix;
@@ -24,7 +24,7 @@ impl Store {
     ) -> Result<(u64, u64)> {
         let prefix = folder_prefix(folder);
         let passed_over = self.own().passed_over(tree, &prefix)?;
-        let mut import = Import::new(self, prefix, options, progress);
+        let mut import = FileImport::new(self, prefix, options, progress);
         let mut folders = vec![(tree.to_owned(), String::new())];
         // The last is taken first: folders go in the reverse order of names.
         while let Some((path, below)) = folders.pop() {

@@ -14,7 +14,7 @@ use crate::{FieldPositions, ReadPlan, ReadRequest};
 
 /// The columns of a read.
 #[derive(Debug)]
-pub(crate) struct Columns {
+pub(crate) struct ReadColumns {
     /// The columns to decode, as positions in the source's schema, and what of each: those of the filter first.
     decoded: Vec<(usize, Part)>,
     /// How many of them the filter needs.
@@ -29,7 +29,7 @@ pub(crate) struct Columns {
     pub is_never: bool,
 }
 
-impl Columns {
+impl ReadColumns {
     /// Resolves the names of a request.
     pub fn resolve(schema: &SchemaRef, request: &ReadRequest) -> Result<Self> {
         let wanted = match &request.columns {
@@ -91,7 +91,7 @@ impl Columns {
 /// # Errors
 /// `NotFound` for a column that does not exist; `Invalid` for a filter that does not fit the columns.
 pub fn requested_schema(schema: &SchemaRef, request: &ReadRequest) -> Result<SchemaRef> {
-    Columns::resolve(schema, request).map(|columns| columns.schema)
+    ReadColumns::resolve(schema, request).map(|columns| columns.schema)
 }
 
 /// The part of a named column that the caller uses.

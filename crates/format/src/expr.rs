@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::predicate::decimal::Decimal;
+use crate::predicate::decimal::DecimalNumber;
 
 /// A filter expression over the columns of a source. SQL's three-valued logic: a row stays where it is true.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -208,7 +208,7 @@ pub enum Literal {
 impl Literal {
     /// A number as it is written: `-12`, `.5`, `1e400`. `None` where it is none.
     pub fn number(text: &str) -> Option<Self> {
-        let number = Decimal::parse(text)?;
+        let number = DecimalNumber::parse(text)?;
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let has_exponent = text.contains(['e', 'E']);
         if let (false, Ok(digits), Ok(scale)) =
@@ -217,7 +217,7 @@ impl Literal {
             return Some(Self::Number { digits, scale });
         }
         let float: f64 = number.text().parse().ok()?;
-        let is_exact = has_exponent && float.is_finite() && Decimal::parse(&format!("{float:e}")) == Some(number);
+        let is_exact = has_exponent && float.is_finite() && DecimalNumber::parse(&format!("{float:e}")) == Some(number);
         Some(if is_exact { Self::Float(float) } else { Self::LongNumber(text.to_owned()) })
     }
 }

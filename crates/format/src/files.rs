@@ -78,14 +78,14 @@ pub(crate) fn kept_units<'a, F: OpenFile>(
 }
 
 /// The shared state of the files of a source while they are opened.
-pub(crate) struct Opening {
+pub(crate) struct FileOpening {
     /// Bytes of the next tail read.
     tail_bytes: AtomicU64,
     /// Bytes of files that are kept.
     kept_bytes: AtomicU64,
 }
 
-impl Opening {
+impl FileOpening {
     /// Reads the end of a file by one request, and with it learns its size and its tag. Where that is all of a file on a remote
     /// store, its bytes are kept: they cost no second request.
     pub fn read_tail(&self, object: &mut Object) -> Result<Bytes> {
@@ -114,12 +114,12 @@ impl Opening {
 /// Opens all files, several at once, and keeps their order. The first file's error by order is returned.
 pub(crate) fn open_all<F: OpenFile>(
     files: Vec<InputFile>,
-    open: impl Fn(InputFile, &Opening) -> Result<F> + Sync,
+    open: impl Fn(InputFile, &FileOpening) -> Result<F> + Sync,
 ) -> Result<Vec<Arc<F>>> {
     let Some(first) = files.first() else { return Ok(Vec::new()) };
     let store = &first.object.store;
     let at_once = if store.is_local() { store.job.options().threads } else { REMOTE_OPENS_AT_ONCE };
-    let opening = Opening { tail_bytes: AtomicU64::new(FIRST_TAIL_BYTES), kept_bytes: AtomicU64::new(0) };
+    let opening = FileOpening { tail_bytes: AtomicU64::new(FIRST_TAIL_BYTES), kept_bytes: AtomicU64::new(0) };
     map_slice(&files, at_once, |file| open(file.clone(), &opening).map(Arc::new))
 }
 

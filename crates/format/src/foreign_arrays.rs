@@ -17,7 +17,7 @@ use self::text::{check_text, check_views};
 
 /// How far the parts of an array are to be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trust {
+enum ArrayTrust {
     /// They were checked, or were made by the arrow crate.
     Checked,
     /// Nothing is known of them.
@@ -41,7 +41,7 @@ pub fn checked_batch(schema: &SchemaRef, data: ArrayData, first_row: u64) -> Res
     let mut columns = Vec::with_capacity(schema.fields().len());
     for (field, column) in schema.fields().iter().zip(data.child_data()) {
         let column = column.slice(data.offset(), rows);
-        let checked = admit(&column, Trust::Unknown, first_row);
+        let checked = admit(&column, ArrayTrust::Unknown, first_row);
         let checked = checked.map_err(|error| error.at(format!("column {:?}", field.name())))?;
         columns.push(make_array(checked.unwrap_or(column)));
     }
@@ -62,7 +62,7 @@ pub fn with_plain_nulls(batch: RecordBatch) -> Result<RecordBatch> {
         if !has_dictionary(column.data_type()) {
             return Ok(ArrayRef::clone(column));
         }
-        let admitted = admit(&column.to_data(), Trust::Checked, 1)?;
+        let admitted = admit(&column.to_data(), ArrayTrust::Checked, 1)?;
         Ok(admitted.map_or_else(|| ArrayRef::clone(column), make_array))
     };
     let columns = batch.columns().iter().map(plain).collect::<Result<Vec<_>>>()?;
@@ -98,8 +98,8 @@ fn has_dictionary(data_type: &DataType) -> bool {
 }
 
 /// Checks an array where that is needed; gives the one to be used in its place, if it is another.
-fn admit(data: &ArrayData, trust: Trust, first_row: u64) -> Result<Option<ArrayData>> {
-    let is_checked = trust == Trust::Checked;
+fn admit(data: &ArrayData, trust: ArrayTrust, first_row: u64) -> Result<Option<ArrayData>> {
+    let is_checked = trust == ArrayTrust::Checked;
     if !is_checked {
         check_null_count(data)?;
         match data.data_type() {

@@ -6,8 +6,8 @@ use crate::csv::bits;
 use crate::exec::{self, RowSelection};
 use crate::parquet::decode::{rle, snappy};
 use crate::parquet::encode::block::{BlockPool, Blocks};
-use crate::parquet::encode::compress::Compressor;
-use crate::parquet::encode::literals::Body;
+use crate::parquet::encode::compress::CodecCompressor;
+use crate::parquet::encode::literals::PageBody;
 use crate::{Codec, Compression};
 
 /// Bytes behind the decompressed ones that [`decompress_snappy`] may write to.
@@ -49,14 +49,14 @@ pub fn unpack(bytes: &[u8], width: u32, target: &mut [u32]) {
 
 /// Compresses pages of one column by snappy, as the Parquet writer does.
 pub struct PageCompressor {
-    compressor: Compressor,
+    compressor: CodecCompressor,
     pays: bool,
 }
 
 impl PageCompressor {
     /// For a column that has no pages yet.
     pub fn snappy() -> Self {
-        Self { compressor: Compressor::new(Compression { codec: Codec::Snappy, level: None }), pays: true }
+        Self { compressor: CodecCompressor::new(Compression { codec: Codec::Snappy, level: None }), pays: true }
     }
 
     /// Appends a page as it is stored.
@@ -74,7 +74,7 @@ impl ChunkMemory {
     /// Appends pages one behind the other, and gives the chunk's pieces.
     pub fn chunk(&self, pages: usize, page: &[u8]) -> Vec<bytes::Bytes> {
         let mut blocks = Blocks::new(&self.0);
-        (0..pages).for_each(|_| blocks.push(&[], &Body::Bytes(page)));
+        (0..pages).for_each(|_| blocks.push(&[], &PageBody::Bytes(page)));
         blocks.finish()
     }
 }

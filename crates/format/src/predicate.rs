@@ -41,7 +41,7 @@ use arrow::record_batch::RecordBatch;
 use lakerace_io::Result;
 
 pub(crate) use self::bind::find_column;
-use self::node::{Node, Scalar};
+use self::node::{ConditionNode, RowScalar};
 pub use self::prune::{Bounds, ColumnStatistics};
 pub use self::value::{Value, array_of};
 use crate::Expr;
@@ -49,7 +49,7 @@ use crate::Expr;
 /// A filter bound to a schema.
 #[derive(Debug, Clone)]
 pub struct Predicate {
-    node: Node,
+    node: ConditionNode,
     columns: Vec<Arc<ColumnRef>>,
     roots: Vec<usize>,
 }
@@ -57,7 +57,7 @@ pub struct Predicate {
 /// A value for each row: an expression bound to a schema.
 #[derive(Debug, Clone)]
 pub struct RowValue {
-    scalar: Scalar,
+    scalar: RowScalar,
     data_type: DataType,
     roots: Vec<usize>,
 }
@@ -114,7 +114,7 @@ impl Predicate {
         Ok(Self::of(bind::bind(expr, schema)?))
     }
 
-    fn of(node: Node) -> Self {
+    fn of(node: ConditionNode) -> Self {
         let mut columns: Vec<Arc<ColumnRef>> = Vec::new();
         node.visit_columns(&mut |column| {
             if !columns.contains(column) {
@@ -147,7 +147,7 @@ impl Predicate {
     /// The parts that are joined by AND: a row stays where all are true. One, where there is no AND at the top.
     pub fn conjuncts(&self) -> Vec<Self> {
         match &self.node {
-            Node::And(nodes) => nodes.iter().cloned().map(Self::of).collect(),
+            ConditionNode::And(nodes) => nodes.iter().cloned().map(Self::of).collect(),
             _ => vec![self.clone()],
         }
     }

@@ -23,7 +23,7 @@ pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>], union: ColumnUnion) -> Result
         let fields = with_constants(first.schema().fields().iter().cloned().collect(), files);
         return Ok(Arc::new(Schema::new_with_metadata(fields, notes(files))));
     }
-    let mut merged: Vec<Merged<'_, F>> = Vec::new();
+    let mut merged: Vec<MergedColumn<'_, F>> = Vec::new();
     let mut positions = HashMap::new();
     for (index, file) in files.iter().enumerate() {
         if union == ColumnUnion::Related {
@@ -33,10 +33,15 @@ pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>], union: ColumnUnion) -> Result
             match positions.get(field.name()) {
                 None => {
                     positions.insert(field.name().clone(), merged.len());
-                    merged.push(Merged { field: field.as_ref().clone(), from: file.as_ref(), seen: 1, last: index });
+                    merged.push(MergedColumn {
+                        field: field.as_ref().clone(),
+                        from: file.as_ref(),
+                        seen: 1,
+                        last: index,
+                    });
                 }
                 Some(&at) => {
-                    let known: &mut Merged<'_, F> = &mut merged[at];
+                    let known: &mut MergedColumn<'_, F> = &mut merged[at];
                     known.widen(field, file)?;
                     // A name that a file has twice counts once.
                     known.seen += usize::from(known.last != index);
@@ -89,14 +94,14 @@ fn with_constants<F: OpenFile>(mut fields: Vec<FieldRef>, files: &[Arc<F>]) -> V
 }
 
 /// A column under way, and the file that its type is from.
-struct Merged<'a, F> {
+struct MergedColumn<'a, F> {
     field: Field,
     from: &'a F,
     seen: usize,
     last: usize,
 }
 
-impl<'a, F: OpenFile> Merged<'a, F> {
+impl<'a, F: OpenFile> MergedColumn<'a, F> {
     fn widen(&mut self, other: &Field, file: &'a F) -> Result<()> {
         let nullable = self.field.is_nullable() || other.is_nullable();
         let Some(joined) = joined(self.field.data_type(), other.data_type()) else {

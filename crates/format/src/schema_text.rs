@@ -17,7 +17,7 @@ use lakerace_io::{Error, Result};
 /// # Errors
 /// `Usage`, naming the column and the nearest type, or a time zone that is not known.
 pub fn parse_schema(text: &str) -> Result<Schema> {
-    let mut parser = Parser { text, position: 0, depth: 0 };
+    let mut parser = SchemaParser { text, position: 0, depth: 0 };
     let mut fields: Vec<Field> = Vec::new();
     loop {
         parser.skip_blanks();
@@ -66,7 +66,7 @@ fn refuse_unknown_zones(data_type: &DataType) -> Result<()> {
 /// # Errors
 /// `Usage`, naming the nearest type.
 pub fn parse_type(text: &str) -> Result<DataType> {
-    let mut parser = Parser { text, position: 0, depth: 0 };
+    let mut parser = SchemaParser { text, position: 0, depth: 0 };
     parser.skip_blanks();
     let data_type = parser.data_type()?;
     parser.skip_blanks();
@@ -206,13 +206,13 @@ const NESTED: &[&str] = &["list", "array", "large_list", "fixed_size_list", "str
 /// Types nested deeper than this are refused, as the stack is finite.
 const DEEPEST: usize = 100;
 
-struct Parser<'a> {
+struct SchemaParser<'a> {
     text: &'a str,
     position: usize,
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> SchemaParser<'a> {
     fn rest(&self) -> &'a str {
         &self.text[self.position..]
     }

@@ -79,10 +79,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// assert_eq!(error.to_string(), "a.parquet: the footer ends before its length says");
 /// ```
 #[derive(Clone)]
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorCore>);
 
 #[derive(Clone)]
-struct Inner {
+struct ErrorCore {
     kind: ErrorKind,
     message: String,
     place: Option<String>,
@@ -108,7 +108,7 @@ impl Error {
 
     /// An error of `kind` that says `message`, in lower case and without a full stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), place: None, advice: None, source: None }))
+        Self(Box::new(ErrorCore { kind, message: message.into(), place: None, advice: None, source: None }))
     }
 
     /// An error of [`ErrorKind::Internal`] for a failure of a library whose conditions were checked before the call.

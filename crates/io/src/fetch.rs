@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use self::buffers::Buffer;
+use self::buffers::PooledBuffer;
 use crate::{Error, Job, Object, RequestPlan, Result};
 
 pub(crate) mod buffers;
@@ -30,16 +30,16 @@ const ENOUGH_BYTES: usize = 1 << 20;
 /// `Conflict`. Dropping the last clone stops all requests under way.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
-    running: Arc<Running>,
+    running: Arc<RunningRequests>,
 }
 
 /// Stops the requests when the last [`Fetcher`] goes; the requests' own tasks hold only what is in it.
 #[derive(Debug)]
-struct Running {
+struct RunningRequests {
     shared: Arc<Shared>,
 }
 
-impl Drop for Running {
+impl Drop for RunningRequests {
     fn drop(&mut self) {
         self.shared.stop();
     }
@@ -58,7 +58,7 @@ impl Fetcher {
         }
         let shared = Arc::new(Shared::new(objects, plan, prefetch_bytes, job));
         shared.run_ahead()?;
-        Ok(Self { running: Arc::new(Running { shared }) })
+        Ok(Self { running: Arc::new(RunningRequests { shared }) })
     }
 
     /// The bytes `range` of file `file`, which must lie within ranges that the plan covers, or be known already. Blocks until they are
@@ -80,7 +80,7 @@ impl Fetcher {
             return Ok(whole);
         }
         let len = usize::try_from(range.end - range.start).map_err(|_| Error::internal("a range beyond memory"))?;
-        let mut joined = Buffer::with_capacity(len)?;
+        let mut joined = PooledBuffer::with_capacity(len)?;
         for piece in pieces {
             let have = shared.request(piece).range.clone();
             let part = have.start.max(range.start)..have.end.min(range.end);

@@ -25,7 +25,8 @@ impl Glob {
     /// Parses a pattern; an error of kind `Usage` where it is none. `has_escapes`: whether `\` takes the next character as it is.
     pub fn parse(pattern: &str, has_escapes: bool) -> Result<Self> {
         let refuse = |problem: String| Error::usage(format!("not a pattern: {problem}"));
-        let mut parser = Parser { pattern, rest: pattern, regex: String::from("(?s)^"), alternates: 0, has_escapes };
+        let mut parser =
+            GlobParser { pattern, rest: pattern, regex: String::from("(?s)^"), alternates: 0, has_escapes };
         parser.run().map_err(refuse)?;
         let text = parser.regex + "$";
         // A long pattern has a large automaton.
@@ -39,7 +40,7 @@ impl Glob {
     }
 }
 
-struct Parser<'a> {
+struct GlobParser<'a> {
     pattern: &'a str,
     rest: &'a str,
     regex: String,
@@ -48,7 +49,7 @@ struct Parser<'a> {
     has_escapes: bool,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> GlobParser<'a> {
     fn run(&mut self) -> Result<(), String> {
         while let Some(char) = self.next() {
             match char {

@@ -6,11 +6,11 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::Job;
-use crate::fetch::buffers::Buffer;
+use crate::fetch::buffers::PooledBuffer;
 
 /// Reads a piece of a file into memory that other pieces have left.
 pub fn read_piece(file: &File, offset: u64, length: usize) -> std::io::Result<Bytes> {
-    let mut buffer = Buffer::with_capacity(length).map_err(std::io::Error::other)?;
+    let mut buffer = PooledBuffer::with_capacity(length).map_err(std::io::Error::other)?;
     buffer.read_at(file, offset, length)?;
     Ok(buffer.freeze())
 }

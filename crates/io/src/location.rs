@@ -17,11 +17,11 @@ use crate::{Error, Job, JobStore, Object, Result};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Location {
     text: String,
-    target: Target,
+    target: LocationTarget,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Target {
+enum LocationTarget {
     Local(Path),
     Remote { address: StoreAddress, path: Path },
     Memory { name: String, path: Path },
@@ -41,19 +41,19 @@ impl Location {
                 .advice("a file of this name is ./-"));
         }
         let Some((scheme, rest)) = split_scheme(text) else {
-            return Ok(Self { text: text.to_owned(), target: Target::Local(local_path(text, text)?) });
+            return Ok(Self { text: text.to_owned(), target: LocationTarget::Local(local_path(text, text)?) });
         };
         let shown = without_credentials(scheme, rest);
         let scheme = scheme.to_ascii_lowercase();
         let target = match (scheme.as_str(), StoreKind::of_scheme(&scheme)) {
-            ("file", _) => Target::Local(file_url(rest, &shown)?),
+            ("file", _) => LocationTarget::Local(file_url(rest, &shown)?),
             ("memory", _) => {
                 let (name, path) = name_and_key(rest, &shown)?;
-                Target::Memory { name, path }
+                LocationTarget::Memory { name, path }
             }
             (scheme, Some(kind)) => {
                 let (address, path) = (kind.parse)(scheme, rest, &shown)?;
-                Target::Remote { address, path }
+                LocationTarget::Remote { address, path }
             }
             (scheme, None) => {
                 return Err(Error::usage(format!("unknown scheme {scheme:?}")).at(shown).advice(KNOWN));
@@ -71,12 +71,14 @@ impl Location {
     /// at its end.
     pub fn canonical(&self) -> String {
         match &self.target {
-            Target::Local(path) => canonical_path(std::path::Path::new(&format!("/{path}"))).display().to_string(),
-            Target::Remote { address, path } => match &address.query {
+            LocationTarget::Local(path) => {
+                canonical_path(std::path::Path::new(&format!("/{path}"))).display().to_string()
+            }
+            LocationTarget::Remote { address, path } => match &address.query {
                 Some(query) if address.kind.has_encoded_names => format!("{}{path}?{query}", address.url_prefix),
                 _ => format!("{}{path}", address.url_prefix),
             },
-            Target::Memory { name, path } => format!("memory://{name}/{path}"),
+            LocationTarget::Memory { name, path } => format!("memory://{name}/{path}"),
         }
     }
 
@@ -84,11 +86,11 @@ impl Location {
     pub fn open(&self, options: &StorageOptions, job: &Job) -> Result<(JobStore, Path)> {
         options.check_names()?;
         let (store, path) = match &self.target {
-            Target::Local(path) => (store::local(job), path),
-            Target::Remote { address, path } => {
+            LocationTarget::Local(path) => (store::local(job), path),
+            LocationTarget::Remote { address, path } => {
                 (store::remote(address, options, job).map_err(|e| e.at(&self.text))?, path)
             }
-            Target::Memory { name, path } => (store::memory(name, job), path),
+            LocationTarget::Memory { name, path } => (store::memory(name, job), path),
         };
         Ok((store, path.clone()))
     }
@@ -96,24 +98,24 @@ impl Location {
     /// Returns true if the store lists what it holds: folders, patterns and tables need that.
     pub fn can_list(&self) -> bool {
         match &self.target {
-            Target::Remote { address, .. } => address.kind.can_list,
-            Target::Local(_) | Target::Memory { .. } => true,
+            LocationTarget::Remote { address, .. } => address.kind.can_list,
+            LocationTarget::Local(_) | LocationTarget::Memory { .. } => true,
         }
     }
 
     /// The kind of the remote store; `None` of this machine and of stores in memory.
     pub fn store_kind(&self) -> Option<&'static StoreKind> {
         match &self.target {
-            Target::Remote { address, .. } => Some(address.kind),
-            Target::Local(_) | Target::Memory { .. } => None,
+            LocationTarget::Remote { address, .. } => Some(address.kind),
+            LocationTarget::Local(_) | LocationTarget::Memory { .. } => None,
         }
     }
 
     /// The path on this machine; `None` of other stores.
     pub fn local_path(&self) -> Option<std::path::PathBuf> {
         match &self.target {
-            Target::Local(path) => Some(std::path::PathBuf::from(format!("/{path}"))),
-            Target::Remote { .. } | Target::Memory { .. } => None,
+            LocationTarget::Local(path) => Some(std::path::PathBuf::from(format!("/{path}"))),
+            LocationTarget::Remote { .. } | LocationTarget::Memory { .. } => None,
         }
     }
 

@@ -61,12 +61,12 @@ impl IfExists {
 pub struct Output {
     object: Unpublished,
     position: u64,
-    end: End,
+    end: OutputEnd,
 }
 
 /// The way in which [`Output::finish`] ends.
 #[derive(Debug)]
-enum End {
+enum OutputEnd {
     /// Makes the object visible.
     Publish,
     /// Waits until the store has all of it. Who has the handle makes it visible.
@@ -79,7 +79,7 @@ enum End {
 /// behind.
 #[derive(Debug)]
 pub struct Unpublished {
-    target: Target,
+    target: OutputTarget,
     url: String,
     failed: Option<Error>,
 }
@@ -95,7 +95,7 @@ struct DeferredState {
 }
 
 #[derive(Debug)]
-enum Target {
+enum OutputTarget {
     Local(Box<LocalFile>),
     Stream(Stream),
     Upload(Box<Upload>),
@@ -111,9 +111,9 @@ impl Output {
         }
         store.check_writable(path)?;
         let target = if store.has_local_files() {
-            Target::Local(Box::new(LocalFile::create(store, path, if_exists).map_err(|e| e.at(&url))?))
+            OutputTarget::Local(Box::new(LocalFile::create(store, path, if_exists).map_err(|e| e.at(&url))?))
         } else {
-            Target::Upload(Box::new(Upload::create(store, path, if_exists)?))
+            OutputTarget::Upload(Box::new(Upload::create(store, path, if_exists)?))
         };
         Ok(Self::to(target, url))
     }
@@ -121,18 +121,18 @@ impl Output {
     /// Bytes that go to a writer as they come, such as standard output, which messages call `name`. What was written
     /// can't be taken back.
     pub fn stream(writer: Box<dyn Write + Send>, name: &str, job: &Job) -> Self {
-        let target = Target::Stream(Stream::new(writer, job));
+        let target = OutputTarget::Stream(Stream::new(writer, job));
         Self::to(target, name.to_owned())
     }
 
-    fn to(target: Target, url: String) -> Self {
-        Self { object: Unpublished { target, url, failed: None }, position: 0, end: End::Publish }
+    fn to(target: OutputTarget, url: String) -> Self {
+        Self { object: Unpublished { target, url, failed: None }, position: 0, end: OutputEnd::Publish }
     }
 
     /// From here on, [`Self::finish`] prepares this output ([`Unpublished::prepare`]) and leaves it with the handle.
     pub fn defer(&mut self) -> Deferred {
         let handle = Deferred::default();
-        self.end = End::Prepare(handle.clone());
+        self.end = OutputEnd::Prepare(handle.clone());
         handle
     }
 
@@ -140,7 +140,7 @@ impl Output {
     /// parts that are under way to a store: that is left to who takes the output from the handle.
     pub fn defer_unwritten(&mut self) -> Deferred {
         let handle = Deferred::default();
-        self.end = End::Leave(handle.clone());
+        self.end = OutputEnd::Leave(handle.clone());
         handle
     }
 
@@ -148,7 +148,7 @@ impl Output {
     /// behind the caller, whom the next call tells of an error. A few files of a process have one at a time; all others, and
     /// those below 1 MiB, are written by the caller. Where writes don't block there is nothing to do.
     pub fn write_behind(&mut self, limit_bytes: usize) {
-        if let Target::Local(file) = &mut self.object.target {
+        if let OutputTarget::Local(file) = &mut self.object.target {
             file.write_behind(limit_bytes);
         }
     }
@@ -156,7 +156,7 @@ impl Output {
     /// From here on, parts that are on their way to a store are within this bound, which several outputs may share; [`Self::write`]
     /// waits meanwhile. Where files are of this machine there is nothing to do.
     pub fn limit_in_flight(&mut self, in_flight: &InFlight) {
-        if let Target::Upload(upload) = &mut self.object.target {
+        if let OutputTarget::Upload(upload) = &mut self.object.target {
             upload.limit_in_flight(in_flight);
         }
     }
@@ -169,13 +169,13 @@ impl Output {
     /// Appends bytes; blocks while too many parts are under way.
     pub fn write(&mut self, bytes: Bytes) -> Result<()> {
         self.position += bytes.len() as u64;
-        if let End::Prepare(handle) | End::Leave(handle) = &self.end {
+        if let OutputEnd::Prepare(handle) | OutputEnd::Leave(handle) = &self.end {
             handle.lock().position = self.position;
         }
         self.object.attempt(|target| match target {
-            Target::Local(file) => file.write(bytes),
-            Target::Stream(stream) => stream.write(&bytes),
-            Target::Upload(upload) => upload.write(bytes),
+            OutputTarget::Local(file) => file.write(bytes),
+            OutputTarget::Stream(stream) => stream.write(&bytes),
+            OutputTarget::Upload(upload) => upload.write(bytes),
         })
     }
 
@@ -192,13 +192,13 @@ impl Output {
     /// Ends the object, and makes it visible unless that was deferred.
     pub fn finish(mut self) -> Result<()> {
         let handle = match self.end {
-            End::Publish => return self.object.publish(),
-            End::Prepare(handle) => {
+            OutputEnd::Publish => return self.object.publish(),
+            OutputEnd::Prepare(handle) => {
                 self.object.prepare()?;
                 handle
             }
-            End::Leave(handle) => {
-                self.object.attempt(Target::leave)?;
+            OutputEnd::Leave(handle) => {
+                self.object.attempt(OutputTarget::leave)?;
                 handle
             }
         };
@@ -217,16 +217,16 @@ impl Unpublished {
     /// removes it after [`Self::publish`] hands them to [`give_up_folders`](crate::give_up_folders).
     pub fn made_folders(&self) -> &[PathBuf] {
         match &self.target {
-            Target::Local(file) => file.made_folders(),
-            Target::Stream(_) | Target::Upload(_) => &[],
+            OutputTarget::Local(file) => file.made_folders(),
+            OutputTarget::Stream(_) | OutputTarget::Upload(_) => &[],
         }
     }
 
     /// Bytes that were written and that a store does not have yet; 0 where files are of this machine.
     pub fn unsent_bytes(&self) -> u64 {
         match &self.target {
-            Target::Local(_) | Target::Stream(_) => 0,
-            Target::Upload(upload) => upload.unsent_bytes(),
+            OutputTarget::Local(_) | OutputTarget::Stream(_) => 0,
+            OutputTarget::Upload(upload) => upload.unsent_bytes(),
         }
     }
 
@@ -237,9 +237,9 @@ impl Unpublished {
     /// visible.
     pub fn prepare(&mut self) -> Result<()> {
         self.attempt(|target| match target {
-            Target::Local(file) => file.end(),
-            Target::Stream(stream) => stream.flush(),
-            Target::Upload(upload) => upload.prepare(),
+            OutputTarget::Local(file) => file.end(),
+            OutputTarget::Stream(stream) => stream.flush(),
+            OutputTarget::Upload(upload) => upload.prepare(),
         })
     }
 
@@ -257,15 +257,15 @@ impl Unpublished {
     fn publish_as(mut self, in_group: bool) -> Result<()> {
         self.prepare()?;
         self.attempt(|target| match target {
-            Target::Local(file) => file.publish(in_group),
+            OutputTarget::Local(file) => file.publish(in_group),
             // It is out already.
-            Target::Stream(_) => Ok(()),
-            Target::Upload(upload) => upload.publish(),
+            OutputTarget::Stream(_) => Ok(()),
+            OutputTarget::Upload(upload) => upload.publish(),
         })
     }
 
     /// An output that failed once has lost bytes: it fails for good, and is never published.
-    fn attempt(&mut self, step: impl FnOnce(&mut Target) -> Result<()>) -> Result<()> {
+    fn attempt(&mut self, step: impl FnOnce(&mut OutputTarget) -> Result<()>) -> Result<()> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
@@ -275,7 +275,7 @@ impl Unpublished {
     }
 }
 
-impl Target {
+impl OutputTarget {
     /// Sends what remains; what is on its way already is not waited for.
     fn leave(&mut self) -> Result<()> {
         match self {

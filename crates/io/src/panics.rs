@@ -21,15 +21,15 @@ thread_local! {
 /// Runs a call whose panics the caller catches: they are not printed. Panics of other threads and calls are, as before.
 pub fn quietly<T>(call: impl FnOnce() -> T) -> T {
     /// Counts down when the call ends, by a panic, too.
-    struct Inside;
-    impl Drop for Inside {
+    struct CallDepth;
+    impl Drop for CallDepth {
         fn drop(&mut self) {
             QUIET.set(QUIET.get().saturating_sub(1));
         }
     }
     install();
     QUIET.set(QUIET.get() + 1);
-    let _inside = Inside;
+    let _inside = CallDepth;
     call()
 }
 

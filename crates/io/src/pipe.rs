@@ -31,18 +31,18 @@ static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 #[derive(Debug)]
 pub struct Pipe {
     name: String,
-    state: Mutex<State>,
+    state: Mutex<PipeState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct PipeState {
     file: File,
     /// The bytes at the front, as far as they were looked at.
     head: Vec<u8>,
     is_at_end: bool,
     is_taken: bool,
     /// All bytes, once somebody needed their end.
-    spooled: Option<Spooled>,
+    spooled: Option<SpooledPipe>,
 }
 
 impl Pipe {
@@ -69,7 +69,7 @@ impl Pipe {
             None => std::io::stdin().as_fd().try_clone_to_owned().map(File::from),
         };
         let file = file.map_err(|error| Error::from(error).at(place))?;
-        let state = State { file, head: Vec::new(), is_at_end: false, is_taken: false, spooled: None };
+        let state = PipeState { file, head: Vec::new(), is_at_end: false, is_taken: false, spooled: None };
         let pipe = Arc::new(Self { name: place.to_owned(), state: Mutex::new(state) });
         pipes.insert(place.to_owned(), Arc::clone(&pipe));
         Ok(Some(pipe))
@@ -114,7 +114,7 @@ impl Pipe {
         Ok(PipeReader { name: self.name.clone(), head, file, is_at_end: state.is_at_end, job: job.clone() })
     }
 
-    fn refuse_taken(&self, state: &State) -> Result<()> {
+    fn refuse_taken(&self, state: &PipeState) -> Result<()> {
         if !state.is_taken {
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl Pipe {
             .advice("write its bytes to a file, and name that"))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PipeState> {
         lock(&self.state)
     }
 }
@@ -159,9 +159,9 @@ impl Read for PipeReader {
 
 /// A file of this process alone that has all bytes of a pipe.
 #[derive(Debug)]
-struct Spooled(File);
+struct SpooledPipe(File);
 
-impl Spooled {
+impl SpooledPipe {
     /// The path at which this process can open it.
     fn path(&self) -> String {
         let folder = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };

@@ -218,7 +218,7 @@ pub fn parse_bytes(text: &str) -> Result<u64> {
 pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathProfile) -> RequestPlan {
     let segments = merge::segments(wanted);
     let in_flight = options.max_requests_in_flight.unwrap_or(profile.requests_in_flight).max(1);
-    let plan_with = |spans: &[&[merge::Segment]], gap: u64, sizes: merge::Sizes| {
+    let plan_with = |spans: &[&[merge::RangeSegment]], gap: u64, sizes: merge::RequestSizes| {
         let in_memory =
             |longest: u64, bytes: u64| under_way(options.prefetch_bytes, longest.min(sizes.max_bytes), bytes);
         price::priced(merge::requests(spans, sizes), gap, in_flight, in_memory, profile)
@@ -228,7 +228,7 @@ pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathPr
         MinSeekSize::Auto => price::candidate_gaps(profile),
     };
     let own_bytes = options.max_request_bytes.unwrap_or(profile.request_bytes).max(1);
-    let plans_with = |gaps: &[u64], sizes: &[merge::Sizes]| -> Vec<RequestPlan> {
+    let plans_with = |gaps: &[u64], sizes: &[merge::RequestSizes]| -> Vec<RequestPlan> {
         let of_gap = |gap: &u64| {
             let spans = merge::spans(&segments, *gap);
             sizes.iter().map(|sizes| plan_with(&spans, *gap, *sizes)).collect::<Vec<_>>()
@@ -236,9 +236,9 @@ pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathPr
         gaps.iter().flat_map(of_gap).collect()
     };
     let choice = |plans: &[RequestPlan]| {
-        price::Choice::new(plans, price::opening_seconds(&segments, in_flight, profile), profile)
+        price::PlanChoice::new(plans, price::opening_seconds(&segments, in_flight, profile), profile)
     };
-    let mut plans = plans_with(&gaps, &[merge::Sizes::even(own_bytes)]);
+    let mut plans = plans_with(&gaps, &[merge::RequestSizes::even(own_bytes)]);
     if options.max_request_bytes.is_some() {
         return choice(&plans).of(&plans).clone();
     }

@@ -28,13 +28,13 @@ const CORE_HOUR_USD: f64 = 0.04;
 /// their being exact.
 #[derive(Debug)]
 pub struct Observations {
-    current: Mutex<Current>,
+    current: Mutex<CurrentProfile>,
     /// Seconds that this machine's clock is ahead of the server's.
     clock_skew_seconds: Mutex<Option<i64>>,
 }
 
 #[derive(Debug)]
-struct Current {
+struct CurrentProfile {
     profile: PathProfile,
     latencies: u32,
     bandwidths: u32,
@@ -43,7 +43,7 @@ struct Current {
 impl Observations {
     /// Starts from typical values.
     pub fn new(start: PathProfile) -> Self {
-        let current = Mutex::new(Current { profile: start, latencies: 0, bandwidths: 0 });
+        let current = Mutex::new(CurrentProfile { profile: start, latencies: 0, bandwidths: 0 });
         Self { current, clock_skew_seconds: Mutex::default() }
     }
 
@@ -98,7 +98,7 @@ impl Observations {
             return;
         }
         let mut current = self.lock();
-        let Current { profile, latencies, bandwidths } = &mut *current;
+        let CurrentProfile { profile, latencies, bandwidths } = &mut *current;
         if body_bytes <= SMALL_BODY_BYTES {
             profile.latency_ms =
                 mean(profile.latency_ms, first_byte_seconds * 1000.0, latencies).clamp(0.001, 60_000.0);
@@ -112,7 +112,7 @@ impl Observations {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Current> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, CurrentProfile> {
         lock(&self.current)
     }
 }
@@ -131,12 +131,12 @@ fn threads() -> f64 {
 
 /// Times one request for [`Observations`].
 #[derive(Debug)]
-pub(crate) struct Stopwatch {
+pub(crate) struct RequestStopwatch {
     start: Instant,
     first_byte: Option<Instant>,
 }
 
-impl Stopwatch {
+impl RequestStopwatch {
     pub(crate) fn start() -> Self {
         Self { start: Instant::now(), first_byte: None }
     }

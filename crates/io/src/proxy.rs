@@ -84,7 +84,7 @@ pub struct Proxy {
 
 /// The shared state of all connections.
 #[derive(Debug)]
-struct Setup {
+struct ProxySetup {
     options: ProxyOptions,
     counters: Arc<Counters>,
 }
@@ -98,7 +98,7 @@ impl Proxy {
         let address = listener.local_addr().map_err(failed)?;
         let runtime = start_runtime("lakerace-proxy", 2)?;
         let counters = Arc::new(Counters::default());
-        let setup = Arc::new(Setup { options: options.clone(), counters: Arc::clone(&counters) });
+        let setup = Arc::new(ProxySetup { options: options.clone(), counters: Arc::clone(&counters) });
         let (stop, stopped) = watch::channel(false);
         let thread = std::thread::Builder::new()
             .name("lakerace-proxy".to_owned())
@@ -154,7 +154,7 @@ pub fn run_blocking(options: ProxyOptions) -> Result<()> {
     Ok(())
 }
 
-async fn accept(listener: std::net::TcpListener, setup: Arc<Setup>, mut stopped: watch::Receiver<bool>) {
+async fn accept(listener: std::net::TcpListener, setup: Arc<ProxySetup>, mut stopped: watch::Receiver<bool>) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     loop {
         tokio::select! {

@@ -9,7 +9,7 @@ use object_store::memory::InMemory;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
 use self::foreign_options::translate;
-use self::http::Spooling;
+use self::http::SpoolingStore;
 use self::kind::{BuiltStore, RemoteStore, StoreAddress, StoreClient, StoreIdentity, StoreKind};
 use self::local::LocalStore;
 use self::object::StoreAccess;
@@ -36,7 +36,7 @@ pub mod wrap;
 
 /// A store and what was observed on it.
 #[derive(Debug, Clone)]
-struct Shared {
+struct ObservedStore {
     store: Arc<dyn ObjectStore>,
     observed: Arc<Observations>,
 }
@@ -72,9 +72,9 @@ pub(crate) fn local(job: &Job) -> JobStore {
 
 /// The in-memory store of this name: made empty on first use, kept until the process ends.
 pub(crate) fn memory(name: &str, job: &Job) -> JobStore {
-    static STORES: LazyLock<Mutex<HashMap<String, Shared>>> = LazyLock::new(Mutex::default);
+    static STORES: LazyLock<Mutex<HashMap<String, ObservedStore>>> = LazyLock::new(Mutex::default);
     let mut stores = lock(&STORES);
-    let shared = stores.entry(name.to_owned()).or_insert_with(|| Shared {
+    let shared = stores.entry(name.to_owned()).or_insert_with(|| ObservedStore {
         store: Arc::new(InMemory::new()),
         observed: Arc::new(Observations::new(Observations::local_disk())),
     });
@@ -93,7 +93,7 @@ pub(crate) fn memory(name: &str, job: &Job) -> JobStore {
 pub(crate) fn remote(address: &StoreAddress, options: &StorageOptions, job: &Job) -> Result<JobStore> {
     /// A bucket, a container or a server, and its settings.
     type Key = (StoreAddress, Settings);
-    static STORES: LazyLock<Mutex<HashMap<Key, (Shared, StoreIdentity)>>> = LazyLock::new(Mutex::default);
+    static STORES: LazyLock<Mutex<HashMap<Key, (ObservedStore, StoreIdentity)>>> = LazyLock::new(Mutex::default);
     let kind = address.kind;
     let settings = Settings::gather(kind, options)?;
     translate(kind, &options.options)?.warnings.iter().for_each(|warning| job.warn(warning));
@@ -106,14 +106,14 @@ pub(crate) fn remote(address: &StoreAddress, options: &StorageOptions, job: &Job
             let observed = Arc::new(Observations::new(Observations::s3()));
             let client = StoreClient::new(kind, retry_time, &observed);
             let BuiltStore { store, identity } = (kind.build)(address, &key.1, client)?;
-            lock(&STORES).entry(key).or_insert((Shared { store, observed }, identity)).clone()
+            lock(&STORES).entry(key).or_insert((ObservedStore { store, observed }, identity)).clone()
         }
     };
     let metered = Arc::new(Metered::attempts(shared.store, Arc::clone(job.meter())));
     let store = match kind.can_write {
         true => Retrying::new(metered, RetryPolicy::bodies_only(retry_time)),
         // Its client repeats nothing, and a download may take as long as it takes.
-        false => Retrying::new(Arc::new(Spooling::new(metered)), RetryPolicy::downloads(retry_time)),
+        false => Retrying::new(Arc::new(SpoolingStore::new(metered)), RetryPolicy::downloads(retry_time)),
     };
     Ok(JobStore {
         store: Arc::new(store),

@@ -47,7 +47,7 @@ use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use lakerace_exec::map_with_states;
 
-use crate::encode::codec::Compressor;
+use crate::encode::codec::BlockCompressor;
 use crate::schema::{OrcKind, OrcType};
 use crate::{Error, Result};
 
@@ -61,7 +61,7 @@ pub struct Writer {
     schema: SchemaRef,
     options: WriterOptions,
     columns: Vec<Column>,
-    compressors: Vec<Compressor>,
+    compressors: Vec<BlockCompressor>,
     file: FileWriter,
     /// Rows of the row group and of the stripe at hand.
     group_rows: usize,
@@ -222,11 +222,12 @@ impl Writer {
     /// Calls `work` for every column of the table, on the writer's threads.
     fn for_each_column<R: Send>(
         &mut self,
-        work: impl Fn(usize, &mut Column, &mut Compressor) -> Result<R> + Sync,
+        work: impl Fn(usize, &mut Column, &mut BlockCompressor) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
         let threads = self.compressors.len().min(self.columns.len().max(1));
         let columns = self.columns.iter_mut().enumerate();
-        let work = |compressor: &mut Compressor, (nth, column): (usize, &mut Column)| work(nth, column, compressor);
+        let work =
+            |compressor: &mut BlockCompressor, (nth, column): (usize, &mut Column)| work(nth, column, compressor);
         map_with_states(&mut self.compressors[..threads], columns, work)
     }
 }
@@ -238,7 +239,7 @@ fn counts(rows: u64) -> crate::proto::ColumnStatistics {
     statistics.to_proto()
 }
 
-fn first(compressors: &mut [Compressor]) -> Result<&mut Compressor> {
+fn first(compressors: &mut [BlockCompressor]) -> Result<&mut BlockCompressor> {
     compressors.first_mut().ok_or_else(|| Error::internal("a writer has a compressor"))
 }
 

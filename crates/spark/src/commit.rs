@@ -16,13 +16,13 @@ use serde_json::Value;
 use crate::arrow_type::{arrow_schema, arrow_schema_of_table};
 use crate::call::{RECORD, UNIT};
 use crate::fit::fitted_schema;
-use crate::settings::Settings;
+use crate::settings::SparkSettings;
 use crate::spark_type::spark_schema_of_table;
 
 /// Says what a location is: records of `table` or `none`, and of how rows come to the tasks of a write; of a table then the version, the
 /// schema as Spark's JSON, the key, the partition columns, and the properties, as names and values.
 pub(crate) fn target(location: &str, options: &str) -> Result<String> {
-    let settings = Settings::parse(options)?;
+    let settings = SparkSettings::parse(options)?;
     let join = |names: Vec<String>| names.join(&UNIT.to_string());
     let table = SharedTable::find(location, &settings.storage(), &settings.job()?)?;
     let settings = match &table {
@@ -47,7 +47,7 @@ pub(crate) fn target(location: &str, options: &str) -> Result<String> {
 
 /// How rows come to tasks: those of an upsert by `ranges` of keys or by their `hash`, others as they are, by `none`. Ranges cost a second
 /// look at the source, and spare each task most of the table's files.
-fn distribution<'a>(table: Option<&SharedTable>, settings: &'a Settings) -> Result<&'a str> {
+fn distribution<'a>(table: Option<&SharedTable>, settings: &'a SparkSettings) -> Result<&'a str> {
     match (settings.get("distribution"), table) {
         (Some(known @ ("none" | "hash" | "ranges")), _) => Ok(known),
         (Some(other), _) => {
@@ -66,7 +66,7 @@ fn distribution<'a>(table: Option<&SharedTable>, settings: &'a Settings) -> Resu
 /// Prepares a write of rows of this schema. The records are options for its tasks, as names and values: the version of the table that they write
 /// files for, which is made where there is none, or the folder that they stage files in.
 pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<String> {
-    let settings = Settings::parse(options)?;
+    let settings = SparkSettings::parse(options)?;
     let described: SchemaRef = Arc::new(arrow_schema_of_table(schema)?);
     let transaction = transaction(&settings)?;
     let (storage, job) = (settings.storage(), settings.job()?);
@@ -116,7 +116,7 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
 }
 
 /// An error where files can't be written as often as is asked: only the log of a table knows what it has.
-fn check_once(location: &str, settings: &Settings, has_transaction: bool) -> Result<()> {
+fn check_once(location: &str, settings: &SparkSettings, has_transaction: bool) -> Result<()> {
     if settings.get("write.stream").is_some() {
         return Err(Error::unsupported("a stream writes to Delta tables, whose logs know what they have of it")
             .at(location)
@@ -133,7 +133,7 @@ fn check_once(location: &str, settings: &Settings, has_transaction: bool) -> Res
 }
 
 /// How rows are upserted.
-pub(crate) fn row_options(settings: &Settings) -> Result<RowOptions> {
+pub(crate) fn row_options(settings: &SparkSettings) -> Result<RowOptions> {
     Ok(RowOptions {
         key: settings.names("key"),
         on_duplicate: match settings.get("sequence") {
@@ -147,13 +147,13 @@ pub(crate) fn row_options(settings: &Settings) -> Result<RowOptions> {
 }
 
 /// Returns true if the driver writes what tasks have staged: it upserts, or the target is files.
-fn is_staged(location: &str, settings: &Settings, is_table: bool) -> bool {
+fn is_staged(location: &str, settings: &SparkSettings, is_table: bool) -> bool {
     let names_table = location.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("delta:"));
     settings.get("key").is_some() || !(names_table || is_table)
 }
 
 /// An error where nobody says what kind of files to write, or where files can't be what the options say.
-fn check_files(location: &str, settings: &Settings) -> Result<()> {
+fn check_files(location: &str, settings: &SparkSettings) -> Result<()> {
     if settings.get("key").is_some() {
         return Ok(());
     }
@@ -177,7 +177,7 @@ fn check_files(location: &str, settings: &Settings) -> Result<()> {
 }
 
 /// How files are written that no table has.
-fn copy_options(settings: &Settings) -> Result<CopyOptions> {
+fn copy_options(settings: &SparkSettings) -> Result<CopyOptions> {
     Ok(CopyOptions {
         read: ReadOptions { storage: settings.storage(), ..ReadOptions::default() },
         write: WriteOptions { spark_timestamps: true, ..write_options(settings)? },
@@ -189,14 +189,14 @@ fn copy_options(settings: &Settings) -> Result<CopyOptions> {
 
 /// The reports of tasks.
 #[derive(Default)]
-struct Told {
+struct TaskReports {
     files: Vec<PendingFile>,
     staged: Vec<String>,
     hidden: HashMap<String, Vec<u64>>,
     upserted: Vec<UpsertPart>,
 }
 
-impl Told {
+impl TaskReports {
     fn parse(messages: &str) -> Result<Self> {
         let broken = |e: serde_json::Error| Error::internal("not a message of a task").because(e);
         let mut told = Self::default();
@@ -226,8 +226,8 @@ impl Told {
 
 /// Commits what tasks have written. Says the version that it made, in words for the log.
 pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str) -> Result<String> {
-    let settings = Settings::parse(options)?;
-    let told = Told::parse(messages)?;
+    let settings = SparkSettings::parse(options)?;
+    let told = TaskReports::parse(messages)?;
     if let Some(folder) = settings.get("write.folder") {
         let done = commit_staged(location, &settings, Arc::new(arrow_schema(schema)?), told.staged);
         let cleaned = settings.job().and_then(|job| remove_staged(folder, &settings.storage(), &job));
@@ -264,7 +264,7 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
 }
 
 /// The statement that changes rows, as the options `write.rows`, its kind, and `write.conditions`, a list as JSON, tell.
-fn row_statement(settings: &Settings) -> Result<RowStatement> {
+fn row_statement(settings: &SparkSettings) -> Result<RowStatement> {
     let kind = match settings.get("write.rows") {
         Some("DELETE") => RowStatementKind::Delete,
         Some("UPDATE") => RowStatementKind::Update,
@@ -276,7 +276,7 @@ fn row_statement(settings: &Settings) -> Result<RowStatement> {
 }
 
 /// Whether Spark has brought rows of a key to one task. What the table is by the time of the commit does not tell: Spark planned before.
-fn part_keys(settings: &Settings) -> PartKeys {
+fn part_keys(settings: &SparkSettings) -> PartKeys {
     match settings.get("write.distribution") {
         Some("hash" | "ranges") => PartKeys::Own,
         _ => PartKeys::Unknown,
@@ -284,7 +284,7 @@ fn part_keys(settings: &Settings) -> PartKeys {
 }
 
 /// The rows that a write replaces.
-fn replaced(settings: &Settings) -> Result<Replaced> {
+fn replaced(settings: &SparkSettings) -> Result<Replaced> {
     Ok(match settings.get("write.replaces") {
         None => Replaced::Nothing,
         Some("partitions") => Replaced::Partitions,
@@ -303,7 +303,7 @@ fn made(version: Option<u64>) -> String {
 /// Removes what tasks have written, where there is no commit: by the options of a task what it has staged, by the driver's what all have.
 /// With the option `write.made` it is the table that goes, as long as it is empty.
 pub(crate) fn discard(location: &str, options: &str, messages: &str) -> Result<()> {
-    let settings = Settings::parse(options)?;
+    let settings = SparkSettings::parse(options)?;
     let (storage, job) = (settings.storage(), settings.job()?);
     if settings.get("write.made").is_some() {
         return remove_empty_table(location, &storage, &job).map(drop);
@@ -312,7 +312,7 @@ pub(crate) fn discard(location: &str, options: &str, messages: &str) -> Result<(
         (Some(file), _) => remove_staged_file(file, &storage, &job),
         (None, Some(folder)) => remove_staged(folder, &storage, &job),
         (None, None) => {
-            let Told { mut files, upserted, .. } = Told::parse(messages)?;
+            let TaskReports { mut files, upserted, .. } = TaskReports::parse(messages)?;
             files.extend(upserted.into_iter().flat_map(|part| part.files));
             discard_files(location, files, &storage, &job)
         }
@@ -320,7 +320,7 @@ pub(crate) fn discard(location: &str, options: &str, messages: &str) -> Result<(
 }
 
 /// Upserts staged files, or copies them to files, in one commit.
-fn commit_staged(location: &str, settings: &Settings, schema: SchemaRef, staged: Vec<String>) -> Result<String> {
+fn commit_staged(location: &str, settings: &SparkSettings, schema: SchemaRef, staged: Vec<String>) -> Result<String> {
     let job = settings.job_of_driver()?;
     let batches = staged_rows(settings, &schema, staged, &job)?;
     let written: Written = if settings.get("key").is_some() {
@@ -339,7 +339,7 @@ fn commit_staged(location: &str, settings: &Settings, schema: SchemaRef, staged:
 }
 
 /// The rows of staged files, one behind the other.
-fn staged_rows(settings: &Settings, schema: &Schema, staged: Vec<String>, job: &Job) -> Result<Batches> {
+fn staged_rows(settings: &SparkSettings, schema: &Schema, staged: Vec<String>, job: &Job) -> Result<Batches> {
     let read = ReadOptions { storage: settings.storage(), format: Some(&PARQUET), ..ReadOptions::default() };
     // Files have their columns as views and the like: those of the first are the rows'.
     let schema = match staged.first() {
@@ -357,7 +357,7 @@ fn staged_rows(settings: &Settings, schema: &Schema, staged: Vec<String>, job: &
 }
 
 /// The transaction of the options `txnAppId` and `txnVersion`.
-fn transaction(settings: &Settings) -> Result<Option<AppTransaction>> {
+fn transaction(settings: &SparkSettings) -> Result<Option<AppTransaction>> {
     match (settings.get("txnappid"), settings.get("txnversion")) {
         (None, None) => Ok(None),
         (Some(name), Some(number)) => {
@@ -371,7 +371,7 @@ fn transaction(settings: &Settings) -> Result<Option<AppTransaction>> {
 }
 
 /// How files are written.
-pub(crate) fn write_options(settings: &Settings) -> Result<WriteOptions> {
+pub(crate) fn write_options(settings: &SparkSettings) -> Result<WriteOptions> {
     Ok(WriteOptions {
         compression: settings.parsed("compression", str::parse)?,
         row_group_rows: settings.positive("row_group_rows")?,

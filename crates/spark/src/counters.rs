@@ -24,23 +24,23 @@ pub(crate) fn live(what: i32) -> i64 {
 
 /// Counts one up, and down when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Alive(&'static AtomicI64);
+pub(crate) struct LiveCount(&'static AtomicI64);
 
-impl Alive {
+impl LiveCount {
     pub(crate) fn new(counter: &'static AtomicI64) -> Self {
         counter.fetch_add(1, Ordering::SeqCst);
         Self(counter)
     }
 }
 
-impl Drop for Alive {
+impl Drop for LiveCount {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// mimalloc: decoders allocate large buffers on several threads, and the system's allocator is slow at that. Debug builds count.
-pub(crate) struct Allocator;
+pub(crate) struct NativeAllocator;
 
 fn count(allocations: i64, bytes: i64) {
     if cfg!(debug_assertions) {
@@ -50,7 +50,7 @@ fn count(allocations: i64, bytes: i64) {
 }
 
 // SAFETY: all calls go to mimalloc as they come.
-unsafe impl GlobalAlloc for Allocator {
+unsafe impl GlobalAlloc for NativeAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(1, layout.size() as i64);
         // SAFETY: the caller's promise.

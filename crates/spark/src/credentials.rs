@@ -22,14 +22,14 @@ pub(crate) fn keep_class(env: &mut Env<'_>, class: &JClass<'_>) -> Result<()> {
 
 /// The credentials of Hadoop's providers for these settings of Hadoop's, records of the bucket and of names and values.
 pub(crate) fn of_hadoop(settings: String) -> Credentials {
-    Credentials::new(Hadoop { settings })
+    Credentials::new(HadoopCredentials { settings })
 }
 
-struct Hadoop {
+struct HadoopCredentials {
     settings: String,
 }
 
-impl CredentialSource for Hadoop {
+impl CredentialSource for HadoopCredentials {
     fn name(&self) -> &str {
         &self.settings
     }

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::UNIT_OF_NAMES;
 use crate::fit::fitted_schema;
-use crate::settings::{Settings, flag};
+use crate::settings::{SparkSettings, flag};
 use crate::spark_type::{filtering, spark_schema};
 
 /// The versions whose changes are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Feed {
+pub(crate) struct ChangeFeed {
     from: u64,
     /// The last version where it is not said.
     to: Option<u64>,
@@ -31,9 +31,9 @@ pub(crate) struct FeedTask {
     pub plan: ReadPlan,
 }
 
-impl Feed {
+impl ChangeFeed {
     /// The feed that the options ask for; `None` where that is the rows of a version.
-    pub(crate) fn of(settings: &Settings) -> Result<Option<Self>> {
+    pub(crate) fn of(settings: &SparkSettings) -> Result<Option<Self>> {
         if !settings.parsed("readchangefeed", flag)?.unwrap_or(false) {
             return Ok(None);
         }
@@ -58,7 +58,7 @@ impl Feed {
     }
 
     /// The records of a plan: the version is the last one of the feed.
-    pub(crate) fn plan(self, location: &str, settings: &Settings) -> Result<Vec<String>> {
+    pub(crate) fn plan(self, location: &str, settings: &SparkSettings) -> Result<Vec<String>> {
         let (storage, job) = (settings.storage(), settings.job_of_driver()?);
         let (ranges, schema) = change_ranges(location, self.from, self.to, &storage, &job)?;
         let schema = selected(&schema, settings)?;
@@ -86,7 +86,7 @@ impl Feed {
 }
 
 /// The columns that a query reads.
-fn selected(schema: &SchemaRef, settings: &Settings) -> Result<SchemaRef> {
+fn selected(schema: &SchemaRef, settings: &SparkSettings) -> Result<SchemaRef> {
     let names: Vec<String> = match settings.get("query.columns") {
         Some(columns) => columns.split(UNIT_OF_NAMES).filter(|name| !name.is_empty()).map(str::to_owned).collect(),
         None if settings.get("columns").is_some() => settings.names("columns"),

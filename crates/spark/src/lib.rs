@@ -28,11 +28,11 @@ use jni::objects::{JByteArray, JClass, JLongArray};
 use jni::sys::{jint, jlong};
 
 use crate::call::{call, foreign, read_text, text};
-use crate::reader::Reader;
-use crate::writer::Writer;
+use crate::reader::TaskReader;
+use crate::writer::TaskWriter;
 
 #[global_allocator]
-static ALLOCATOR: counters::Allocator = counters::Allocator;
+static ALLOCATOR: counters::NativeAllocator = counters::NativeAllocator;
 
 /// Keeps the class, whose method `credentials` the engine asks.
 #[unsafe(no_mangle)]
@@ -65,7 +65,7 @@ pub extern "system" fn Java_lakerace_spark_Native_open<'local>(
 ) -> jlong {
     call(&mut env, |env| {
         let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
-        Reader::open(location, &options, &read_text(env, &task)?).map(Reader::into_handle)
+        TaskReader::open(location, &options, &read_text(env, &task)?).map(TaskReader::into_handle)
     })
 }
 
@@ -77,7 +77,7 @@ pub extern "system" fn Java_lakerace_spark_Native_schema<'local>(
     reader: jlong,
 ) -> jlong {
     // SAFETY: Java calls with an open reader's handle, from the one thread that owns it.
-    call(&mut env, |_| Ok(unsafe { Reader::of(reader) }.schema()))
+    call(&mut env, |_| Ok(unsafe { TaskReader::of(reader) }.schema()))
 }
 
 /// The address of the next batch's `ArrowArray`, to be released; 0 where none has come after so many milliseconds, and -1 at the end.
@@ -89,7 +89,7 @@ pub extern "system" fn Java_lakerace_spark_Native_next<'local>(
     millis: jlong,
 ) -> jlong {
     // SAFETY: as in `schema`.
-    call(&mut env, |_| unsafe { Reader::of(reader) }.next(millis))
+    call(&mut env, |_| unsafe { TaskReader::of(reader) }.next(millis))
 }
 
 /// A number of a reader's job: 0 requests, 1 bytes received, 2 rows.
@@ -101,7 +101,7 @@ pub extern "system" fn Java_lakerace_spark_Native_count<'local>(
     what: jint,
 ) -> jlong {
     // SAFETY: as in `schema`.
-    call(&mut env, |_| Ok(unsafe { Reader::of(reader) }.count(what)))
+    call(&mut env, |_| Ok(unsafe { TaskReader::of(reader) }.count(what)))
 }
 
 /// Frees a batch.
@@ -127,7 +127,7 @@ pub extern "system" fn Java_lakerace_spark_Native_close<'local>(
 ) {
     // SAFETY: `open` gave the handle, and Java forgets it by this call.
     call(&mut env, |_| {
-        unsafe { Reader::close(reader) };
+        unsafe { TaskReader::close(reader) };
         Ok(())
     });
 }
@@ -184,7 +184,7 @@ pub extern "system" fn Java_lakerace_spark_Native_begin<'local>(
 ) -> jlong {
     call(&mut env, |env| {
         let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
-        Writer::begin(&location, &options, &read_text(env, &schema)?).map(Writer::into_handle)
+        TaskWriter::begin(&location, &options, &read_text(env, &schema)?).map(TaskWriter::into_handle)
     })
 }
 
@@ -203,7 +203,7 @@ pub extern "system" fn Java_lakerace_spark_Native_write<'local>(
         let rows = usize::try_from(rows).unwrap_or(0);
         // SAFETY: Java calls with an open writer's handle, from the one thread that owns it, and with words of its own columns, whose
         // memory it changes behind the call.
-        unsafe { Writer::of(writer).write(rows, &read) }
+        unsafe { TaskWriter::of(writer).write(rows, &read) }
     });
 }
 
@@ -216,7 +216,7 @@ pub extern "system" fn Java_lakerace_spark_Native_finish<'local>(
 ) -> JByteArray<'local> {
     call(&mut env, |env| {
         // SAFETY: `begin` gave the handle, and Java forgets it by this call.
-        let message = unsafe { Writer::take(writer) }.finish()?;
+        let message = unsafe { TaskWriter::take(writer) }.finish()?;
         text(env, &message)
     })
 }
@@ -230,7 +230,7 @@ pub extern "system" fn Java_lakerace_spark_Native_abort<'local>(
 ) {
     call(&mut env, |_| {
         // SAFETY: as in `finish`.
-        drop(unsafe { Writer::take(writer) });
+        drop(unsafe { TaskWriter::take(writer) });
         Ok(())
     });
 }

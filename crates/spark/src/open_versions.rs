@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use lakerace::{OpenVersion, Result};
 
-use crate::settings::Settings;
+use crate::settings::SparkSettings;
 
 /// The most versions that are kept.
 const MOST_VERSIONS: usize = 32;
@@ -29,7 +29,7 @@ impl KeptVersion {
 }
 
 /// The version that a query reads, if it is open. Opening a table is no query: another one may be there by now.
-pub(crate) fn known(location: &str, settings: &Settings) -> Option<OpenVersion> {
+pub(crate) fn known(location: &str, settings: &SparkSettings) -> Option<OpenVersion> {
     if !settings.asks() {
         return None;
     }
@@ -44,7 +44,7 @@ pub(crate) fn known(location: &str, settings: &Settings) -> Option<OpenVersion> 
 }
 
 /// Keeps a version that was opened, in place of one of its name that was opened before.
-pub(crate) fn keep(location: &str, settings: &Settings, version: &OpenVersion) -> Result<()> {
+pub(crate) fn keep(location: &str, settings: &SparkSettings, version: &OpenVersion) -> Result<()> {
     let (opening, files) = (settings.opening(), version.file_count()?);
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     kept.retain(|kept| !kept.is_of(location, &opening, version.version()));

@@ -3,10 +3,10 @@
 use lakerace::{Error, ReadOptions, ReadPlan, Result, Scan};
 
 use crate::call::{RECORD, UNIT_OF_NAMES};
-use crate::feed::Feed;
+use crate::feed::ChangeFeed;
 use crate::fit::fitted_schema;
 use crate::plan_parts::{MOST_TASKS, fields, number, task_bytes};
-use crate::settings::Settings;
+use crate::settings::SparkSettings;
 use crate::spark_type::{filtering, spark_schema};
 use crate::{extremes, open_versions, table_plan};
 
@@ -17,8 +17,8 @@ use crate::{extremes, open_versions, table_plan};
 /// table share (all three are empty for files), and then one for each task, which is its plan, or one for each column of which the extremes are asked for. A table is
 /// planned by its log: no data file is opened.
 pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
-    let settings = Settings::parse(options)?;
-    if let Some(feed) = Feed::of(&settings)? {
+    let settings = SparkSettings::parse(options)?;
+    if let Some(feed) = ChangeFeed::of(&settings)? {
         return Ok(feed.plan(location, &settings)?.join(&RECORD.to_string()));
     }
     let read = query(&settings)?;
@@ -30,7 +30,7 @@ pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
 }
 
 /// The records of a location that this call opens.
-fn opened(location: &str, settings: &Settings, read: &ReadOptions) -> Result<Vec<String>> {
+fn opened(location: &str, settings: &SparkSettings, read: &ReadOptions) -> Result<Vec<String>> {
     let job = settings.job_of_driver()?;
     let scan = match settings.asks() && settings.get("at").is_none() {
         // Files have no versions.
@@ -56,7 +56,7 @@ fn opened(location: &str, settings: &Settings, read: &ReadOptions) -> Result<Vec
 }
 
 /// Makes the engine's options of a query.
-pub(crate) fn query(settings: &Settings) -> Result<ReadOptions> {
+pub(crate) fn query(settings: &SparkSettings) -> Result<ReadOptions> {
     let with_ids = settings.get("query.ids").is_some();
     let mut read = settings.read()?;
     if settings.get("columns").is_some() {
@@ -116,7 +116,7 @@ fn summary(plan: &ReadPlan) -> String {
 }
 
 /// The tasks, as JSON.
-fn tasks(plan: &ReadPlan, settings: &Settings) -> Result<Vec<String>> {
+fn tasks(plan: &ReadPlan, settings: &SparkSettings) -> Result<Vec<String>> {
     let bytes = kept_bytes(plan);
     let each = task_bytes(bytes, settings)?;
     let parts = plan.split(bytes.div_ceil(each).clamp(1, MOST_TASKS) as usize);

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use lakerace::{FieldPaths, Result};
 
 use crate::call::{STEP, UNIT_OF_NAMES};
-use crate::settings::Settings;
+use crate::settings::SparkSettings;
 
 /// Bytes that a task has at least: opening a file costs about as much.
 const LEAST_TASK_BYTES: u64 = 4 << 20;
@@ -19,7 +19,7 @@ const MOST_TASK_BYTES_ALONE: u64 = 1 << 30;
 pub(crate) const MOST_TASKS: u64 = 100_000;
 
 /// The fields that a query uses.
-pub(crate) fn fields(settings: &Settings) -> FieldPaths {
+pub(crate) fn fields(settings: &SparkSettings) -> FieldPaths {
     settings.get("query.fields").map(field_paths).unwrap_or_default()
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn number(number: Option<u64>) -> String {
 }
 
 /// The bytes of a task.
-pub(crate) fn task_bytes(bytes: u64, settings: &Settings) -> Result<u64> {
+pub(crate) fn task_bytes(bytes: u64, settings: &SparkSettings) -> Result<u64> {
     let cores = settings.positive("query.tasks")?.unwrap_or(1) as u64;
     let most = settings.positive("max_task_bytes")?.map_or_else(|| most_task_bytes(bytes, cores), |most| most as u64);
     Ok(bytes.div_ceil(cores).max(LEAST_TASK_BYTES.min(most)).min(most).max(1))

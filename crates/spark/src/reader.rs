@@ -10,31 +10,31 @@ use lakerace::{
 };
 use lakerace_exec::{ProducerThreads, ValueSender};
 
-use crate::counters::{Alive, BATCHES, READERS, THREADS};
-use crate::feed::{self, Feed, FeedTask};
+use crate::counters::{BATCHES, LiveCount, READERS, THREADS};
+use crate::feed::{self, ChangeFeed, FeedTask};
 use crate::fit::{fit, fitted_schema};
-use crate::settings::Settings;
+use crate::settings::SparkSettings;
 
 /// The result of `next` where no batch has come yet, and after the last one.
 const NOT_YET: i64 = 0;
 const NO_MORE: i64 = -1;
 
 /// A pass over the rows of a task.
-pub(crate) struct Reader {
+pub(crate) struct TaskReader {
     batches: ProducerThreads<RecordBatch, Error>,
     schema: Box<FFI_ArrowSchema>,
     job: Job,
-    _alive: Alive,
+    _alive: LiveCount,
 }
 
-impl Reader {
+impl TaskReader {
     /// Begins to read a part of a plan, on a thread of its own.
     pub(crate) fn open(location: String, options: &str, part: &str) -> Result<Self> {
-        let settings = Settings::parse(options)?;
+        let settings = SparkSettings::parse(options)?;
         let (read, job) = (settings.read()?, settings.job()?);
         let broken = |e: serde_json::Error| Error::internal("not a plan of this version").because(e);
         let (schema, rows) = match settings.get("task.version") {
-            _ if Feed::of(&settings)?.is_some() => {
+            _ if ChangeFeed::of(&settings)?.is_some() => {
                 let FeedTask { from, to, plan } = serde_json::from_str(part).map_err(broken)?;
                 (SchemaRef::clone(&plan.schema), TaskRows::Changes(from, to, plan.schema))
             }
@@ -50,11 +50,11 @@ impl Reader {
         };
         let fitted = fitted_schema(&schema);
         let schema = Box::new(foreign_schema(&fitted)?);
-        let work = Work { location, read, rows, fitted, job: job.clone(), _alive: Alive::new(&THREADS) };
+        let work = ReaderWork { location, read, rows, fitted, job: job.clone(), _alive: LiveCount::new(&THREADS) };
         // One batch waits for Spark.
         let work = [move |sender: &ValueSender<_, _>| work.run(sender)];
         let batches = ProducerThreads::start("lakerace-spark", 1, &job, work)?;
-        Ok(Self { batches, schema, job, _alive: Alive::new(&READERS) })
+        Ok(Self { batches, schema, job, _alive: LiveCount::new(&READERS) })
     }
 
     /// Hands it to Java.
@@ -119,16 +119,16 @@ enum TaskRows {
 }
 
 /// The work of the reader's thread.
-struct Work {
+struct ReaderWork {
     location: String,
     read: ReadOptions,
     rows: TaskRows,
     fitted: SchemaRef,
     job: Job,
-    _alive: Alive,
+    _alive: LiveCount,
 }
 
-impl Work {
+impl ReaderWork {
     fn run(self, sender: &ValueSender<RecordBatch, Error>) -> Result<()> {
         let Self { location, read, rows, fitted, job, _alive } = self;
         let batches: Box<dyn Iterator<Item = Result<RecordBatch>>> = match rows {
@@ -152,10 +152,10 @@ fn foreign_schema(schema: &Schema) -> Result<FFI_ArrowSchema> {
 
 /// A batch that Java holds, and reads the fields of.
 #[repr(C)]
-struct Held {
+struct HeldBatch {
     array: FFI_ArrowArray,
     bytes: i64,
-    _alive: Alive,
+    _alive: LiveCount,
 }
 
 /// Gives a batch to Java. The array is the first field, so its address is the batch's.
@@ -166,7 +166,7 @@ fn hand_over(batch: RecordBatch) -> i64 {
         0 => StructArray::new_empty_fields(rows, None),
         _ => StructArray::from(batch),
     };
-    let held = Held { array: FFI_ArrowArray::new(&array.to_data()), bytes, _alive: Alive::new(&BATCHES) };
+    let held = HeldBatch { array: FFI_ArrowArray::new(&array.to_data()), bytes, _alive: LiveCount::new(&BATCHES) };
     Box::into_raw(Box::new(held)) as i64
 }
 
@@ -176,7 +176,7 @@ fn hand_over(batch: RecordBatch) -> i64 {
 /// `hand_over` gave the address, and nobody uses it any more.
 pub(crate) unsafe fn release(address: i64) {
     // SAFETY: the caller's promise; the box is taken back once.
-    drop(unsafe { Box::from_raw(address as *mut Held) });
+    drop(unsafe { Box::from_raw(address as *mut HeldBatch) });
 }
 
 #[cfg(test)]

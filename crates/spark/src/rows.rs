@@ -1,7 +1,7 @@
 //! Rows that Java has put into columns, as batches.
 //!
 //! A column is some words, those of the columns inside of it behind its own: the number of values, the address of a byte for each that says
-//! whether it is not null (0: all are), and then what its type needs, as [`Words::column`] reads it. The memory is Java's, and is copied.
+//! whether it is not null (0: all are), and then what its type needs, as [`UnreadWords::column`] reads it. The memory is Java's, and is copied.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use lakerace::{Error, ErrorKind, Result};
 /// # Safety
 /// The words are those of columns of this schema, and their addresses are of memory that nobody changes until the call returns.
 pub(crate) unsafe fn batch(schema: &SchemaRef, rows: usize, words: &[i64]) -> Result<RecordBatch> {
-    let mut words = Words { words, at: 0 };
+    let mut words = UnreadWords { words, at: 0 };
     let column = |field: &FieldRef| {
         let named = |error: Error| error.at(format!("column {:?}", field.name()));
         // SAFETY: the caller's promise.
@@ -38,12 +38,12 @@ fn invalid(error: ArrowError) -> Error {
 }
 
 /// The unread part.
-struct Words<'a> {
+struct UnreadWords<'a> {
     words: &'a [i64],
     at: usize,
 }
 
-impl Words<'_> {
+impl UnreadWords<'_> {
     fn next(&mut self) -> Result<i64> {
         let word = self.words.get(self.at).copied();
         self.at += 1;

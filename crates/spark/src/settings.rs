@@ -23,9 +23,9 @@ const HADOOP_BUCKET: &str = "hadoop.bucket";
 
 /// Options by their names in lower case, as Spark hands them on.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Settings(BTreeMap<String, String>);
+pub(crate) struct SparkSettings(BTreeMap<String, String>);
 
-impl Settings {
+impl SparkSettings {
     /// An object of JSON: values may have any characters.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let options: BTreeMap<String, String> =

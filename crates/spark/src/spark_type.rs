@@ -8,14 +8,14 @@ use crate::call::UNIT;
 
 /// How far a filter on a column can be left to the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Filtering {
+pub(crate) enum FilterPushdown {
     /// All comparisons mean the same as in Spark.
     Exact,
     /// Only `IS NULL` and `IS NOT NULL` do: Spark has NaN equal to itself and greater than all, and it cuts nanoseconds.
     Nulls,
 }
 
-impl Filtering {
+impl FilterPushdown {
     /// For a column of this type.
     pub(crate) fn of(data_type: &DataType) -> Self {
         match data_type {
@@ -142,7 +142,7 @@ fn foreign(data_type: &DataType) -> Error {
 
 /// How each column can be filtered.
 pub(crate) fn filtering(schema: &Schema) -> String {
-    let codes = schema.fields().iter().map(|field| Filtering::of(field.data_type()).code());
+    let codes = schema.fields().iter().map(|field| FilterPushdown::of(field.data_type()).code());
     codes.collect::<Vec<_>>().join(&UNIT.to_string())
 }
 

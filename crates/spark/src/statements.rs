@@ -6,12 +6,12 @@ use arrow::datatypes::Field;
 use lakerace::{AlterOptions, Error, Result};
 
 use crate::arrow_type::arrow_schema_of_table;
-use crate::settings::Settings;
+use crate::settings::SparkSettings;
 
 /// Changes a table, and says which version that has made; empty where the table was so already. `changes` is an object of JSON whose names
 /// are `set.PROPERTY`, `unset.PROPERTY`, `comment.COLUMN`, `rename.COLUMN`, `drop.COLUMN`, and `add_columns` and `types`, schemas of Spark's.
 pub(crate) fn alter(location: &str, options: &str, changes: &str) -> Result<String> {
-    let settings = Settings::parse(options)?;
+    let settings = SparkSettings::parse(options)?;
     let changes = alter_options(changes)?;
     check_features(location, &changes, &settings)?;
     let altered = lakerace::alter(location, &changes, &settings.storage(), &settings.job()?)?;
@@ -19,7 +19,7 @@ pub(crate) fn alter(location: &str, options: &str, changes: &str) -> Result<Stri
 }
 
 /// Refuses changes by which a table would demand a feature of its readers that no statement has asked for, as delta-spark does.
-fn check_features(location: &str, changes: &AlterOptions, settings: &Settings) -> Result<()> {
+fn check_features(location: &str, changes: &AlterOptions, settings: &SparkSettings) -> Result<()> {
     if changes.rename_columns.is_empty() && changes.drop_columns.is_empty() && changes.column_types.is_empty() {
         return Ok(());
     }
@@ -68,6 +68,6 @@ fn alter_options(changes: &str) -> Result<AlterOptions> {
 
 /// Removes a table with its files, and says whether there was one.
 pub(crate) fn drop_table(location: &str, options: &str) -> Result<bool> {
-    let settings = Settings::parse(options)?;
+    let settings = SparkSettings::parse(options)?;
     lakerace::drop_table(location, &settings.storage(), &settings.job()?)
 }

@@ -16,11 +16,11 @@ use crate::call::RECORD;
 use crate::feed::FeedTask;
 use crate::plan::query;
 use crate::plan_parts::{MOST_TASKS, task_bytes};
-use crate::settings::{Settings, flag};
+use crate::settings::{SparkSettings, flag};
 
 /// Answers; the records of `tasks` are one for each task, and others are one text.
 pub(crate) fn answer(location: &str, options: &str) -> Result<String> {
-    let settings = Settings::parse(options)?;
+    let settings = SparkSettings::parse(options)?;
     let (job, read) = (settings.job_of_driver()?, query(&settings)?);
     if settings.get("stream.asks") == Some("open") {
         return open(location, &settings, &job);
@@ -46,7 +46,7 @@ pub(crate) fn answer(location: &str, options: &str) -> Result<String> {
 }
 
 /// The records of a version that gives a stream its columns: the version as tasks need it, and the id of the table.
-fn open(location: &str, settings: &Settings, job: &Job) -> Result<String> {
+fn open(location: &str, settings: &SparkSettings, job: &Job) -> Result<String> {
     let at = settings.get("stream.at").map(str::to_owned);
     let read = ReadOptions { at, storage: settings.storage(), ..ReadOptions::default() };
     let version = Scan::describe(location, &read, job)?.open_version().ok_or_else(|| {
@@ -68,11 +68,11 @@ fn text(position: &StreamPosition) -> Result<String> {
     serde_json::to_string(position).map_err(Error::unexpected)
 }
 
-fn reads_changes(settings: &Settings) -> Result<bool> {
+fn reads_changes(settings: &SparkSettings) -> Result<bool> {
     Ok(settings.parsed("readchangefeed", flag)?.unwrap_or(false))
 }
 
-fn stream_options(settings: &Settings) -> Result<StreamOptions> {
+fn stream_options(settings: &SparkSettings) -> Result<StreamOptions> {
     let is_set = |name: &str| Ok::<bool, Error>(settings.parsed(name, flag)?.unwrap_or(false));
     let number = |name: &str| settings.get(name).map(str::parse).transpose().map_err(Error::unexpected);
     Ok(StreamOptions {
@@ -98,7 +98,7 @@ fn stream_options(settings: &Settings) -> Result<StreamOptions> {
 /// Tasks that read files, as JSON.
 fn files(
     stream: &StreamedTable,
-    settings: &Settings,
+    settings: &SparkSettings,
     (from, to): (&StreamPosition, &StreamPosition),
     read: &ReadOptions,
 ) -> Result<Vec<String>> {
@@ -111,7 +111,7 @@ fn files(
 /// Tasks that read changes, as JSON.
 fn changes(
     location: &str,
-    settings: &Settings,
+    settings: &SparkSettings,
     (from, to): (&StreamPosition, &StreamPosition),
     read: &ReadOptions,
     job: &Job,

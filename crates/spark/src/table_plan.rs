@@ -7,11 +7,11 @@ use crate::call::UNIT;
 use crate::extremes;
 use crate::fit::fitted_schema;
 use crate::plan_parts::{MOST_TASKS, fields, number, task_bytes};
-use crate::settings::Settings;
+use crate::settings::SparkSettings;
 use crate::spark_type::{filtering, spark_schema_of_table};
 
 /// The records of the module `plan`, of a version of a table.
-pub(crate) fn records(version: &OpenVersion, settings: &Settings, read: &ReadOptions) -> Result<Vec<String>> {
+pub(crate) fn records(version: &OpenVersion, settings: &SparkSettings, read: &ReadOptions) -> Result<Vec<String>> {
     let scan = version.plan(read, fields(settings), settings.get("query.ids").is_some())?;
     let is_planned = settings.get("query.tasks").is_some();
     let rows = match (is_planned, settings.get("query.rows")) {

@@ -13,22 +13,22 @@ use serde_json::{Value, json};
 
 use crate::arrow_type::arrow_schema;
 use crate::commit::{row_options, write_options};
-use crate::counters::{Alive, WRITERS};
+use crate::counters::{LiveCount, WRITERS};
 use crate::rows;
-use crate::settings::Settings;
+use crate::settings::SparkSettings;
 
 /// Memory of a task's part of an upsert, unless Spark says how much it has.
 const UPSERT_MEMORY_BYTES: u64 = 256 << 20;
 
 /// Writes the rows of one task.
-pub(crate) struct Writer {
-    target: Target,
+pub(crate) struct TaskWriter {
+    target: WriterTarget,
     schema: SchemaRef,
     rows: u64,
-    _alive: Alive,
+    _alive: LiveCount,
 }
 
-enum Target {
+enum WriterTarget {
     /// Files of a table.
     Table(Box<FileWriter>),
     /// A file that is written when all of its rows are here or their memory is full.
@@ -46,26 +46,26 @@ struct Staged {
 /// Work on a thread of its own that takes rows while they come.
 type Piped<T> = ConsumerThread<RecordBatch, T, Error>;
 
-impl Writer {
+impl TaskWriter {
     /// Begins to write for what [`crate::commit::prepare`] prepared.
     pub(crate) fn begin(location: &str, options: &str, schema: &str) -> Result<Self> {
-        let settings = Settings::parse(options)?;
+        let settings = SparkSettings::parse(options)?;
         let schema: SchemaRef = Arc::new(arrow_schema(schema)?);
         let (job, storage) = (settings.job()?, settings.storage());
         let target = match settings.get("write.file") {
-            Some(path) => Target::Staged(Box::new(Staged::begin(path, &schema, &storage, &job)?)),
+            Some(path) => WriterTarget::Staged(Box::new(Staged::begin(path, &schema, &storage, &job)?)),
             None => {
                 let version = settings.parsed("write.version", number)?;
                 let version = version.ok_or_else(|| Error::internal("a write without a version"))?;
                 if settings.get("write.upsert").is_some() {
-                    Target::Upsert(Box::new(upsert(location, version, &settings, &schema)?))
+                    WriterTarget::Upsert(Box::new(upsert(location, version, &settings, &schema)?))
                 } else {
                     let write = write_options(&settings)?;
-                    Target::Table(Box::new(table_writer(location, version, &schema, &write, &storage, &job)?))
+                    WriterTarget::Table(Box::new(table_writer(location, version, &schema, &write, &storage, &job)?))
                 }
             }
         };
-        Ok(Self { target, schema, rows: 0, _alive: Alive::new(&WRITERS) })
+        Ok(Self { target, schema, rows: 0, _alive: LiveCount::new(&WRITERS) })
     }
 
     /// Hands it to Java.
@@ -100,22 +100,22 @@ impl Writer {
         let batch = unsafe { rows::batch(&self.schema, rows, words) }?;
         self.rows += rows as u64;
         match &mut self.target {
-            Target::Table(files) => files.write(&batch),
-            Target::Staged(staged) => staged.rows.send(batch, 1),
-            Target::Upsert(rows) => rows.send(batch, 1),
+            WriterTarget::Table(files) => files.write(&batch),
+            WriterTarget::Staged(staged) => staged.rows.send(batch, 1),
+            WriterTarget::Upsert(rows) => rows.send(batch, 1),
         }
     }
 
     /// Ends it; what it says is for the driver's commit.
     pub(crate) fn finish(self) -> Result<String> {
         let message: Value = match self.target {
-            Target::Table(files) => json!({"files": files.finish()?}),
-            Target::Staged(staged) => {
+            WriterTarget::Table(files) => json!({"files": files.finish()?}),
+            WriterTarget::Staged(staged) => {
                 let Staged { rows, path } = *staged;
                 rows.finish()?;
                 json!({"staged": path, "rows": self.rows})
             }
-            Target::Upsert(rows) => json!({"upserted": rows.finish()?}),
+            WriterTarget::Upsert(rows) => json!({"upserted": rows.finish()?}),
         };
         Ok(message.to_string())
     }
@@ -132,7 +132,7 @@ impl Staged {
 }
 
 /// Begins a task's part of an upsert.
-fn upsert(location: &str, version: u64, settings: &Settings, schema: &SchemaRef) -> Result<Piped<UpsertPart>> {
+fn upsert(location: &str, version: u64, settings: &SparkSettings, schema: &SchemaRef) -> Result<Piped<UpsertPart>> {
     let memory_bytes = settings.parsed("write.memory_bytes", number)?.unwrap_or(UPSERT_MEMORY_BYTES);
     let options = RowOptions { memory_bytes, ..row_options(settings)? };
     let (location, storage, job) = (location.to_owned(), settings.storage(), settings.job()?);

@@ -14,11 +14,11 @@ use tpchgen_arrow::{
     CustomerArrow, LineItemArrow, NationArrow, OrderArrow, PartArrow, PartSuppArrow, RegionArrow, SupplierArrow,
 };
 
-use crate::columns::Piece;
+use crate::columns::TablePiece;
 use crate::{OrderKey, Table};
 
 /// All columns of a piece, with this schema.
-pub(crate) fn batch(piece: &Piece, schema: &SchemaRef) -> Result<RecordBatch> {
+pub(crate) fn batch(piece: &TablePiece, schema: &SchemaRef) -> Result<RecordBatch> {
     let total = piece.table.entities(piece.scale);
     let wanted = &piece.entities;
     // The reference makes parts of equal size: as many of about the piece's size as there are. It has no parts of what is
@@ -59,7 +59,7 @@ fn rows_of(table: Table, batch: &RecordBatch, start: u64, entity: u64) -> usize 
 }
 
 /// A part of a table, by the reference.
-fn reference_part(piece: &Piece, number: i32, count: i32) -> Result<RecordBatch> {
+fn reference_part(piece: &TablePiece, number: i32, count: i32) -> Result<RecordBatch> {
     let factor = piece.scale.factor();
     macro_rules! first_batch {
         ($arrow:ident, $generator:ident) => {
@@ -85,7 +85,7 @@ fn first(mut batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>) -> 
     batches.next().ok_or_else(|| Error::internal("the reference made no rows"))?.map_err(Error::unexpected)
 }
 
-fn with_schema(batch: &RecordBatch, piece: &Piece, schema: &SchemaRef) -> Result<RecordBatch> {
+fn with_schema(batch: &RecordBatch, piece: &TablePiece, schema: &SchemaRef) -> Result<RecordBatch> {
     let mut columns = batch.columns().to_vec();
     if piece.table == Table::LineItem && piece.whole_quantities {
         let column = schema.index_of("l_quantity").map_err(Error::unexpected)?;

@@ -19,14 +19,14 @@ use arrow::array::{ArrayRef, Date32Array, Decimal128Array, Int32Array, Primitive
 use arrow::datatypes::{ArrowPrimitiveType, Int64Type};
 use lakerace_io::{Error, Result};
 
-use crate::random::{Draw, Few, Pick, Row, Stream};
+use crate::random::{ColumnStream, Draw, Few, RangePick, RowDraws};
 use crate::scale::Scale;
 use crate::words::Words;
 use crate::{Mode, Table};
 
 /// The part of a table that a batch is made from.
 #[derive(Debug, Clone)]
-pub(crate) struct Piece {
+pub(crate) struct TablePiece {
     pub(crate) table: Table,
     pub(crate) scale: Scale,
     /// Its entities (see [`Table::entities`]), from 0. Orders beyond the last one are those that refresh streams insert.
@@ -36,7 +36,7 @@ pub(crate) struct Piece {
     pub(crate) whole_quantities: bool,
 }
 
-impl Piece {
+impl TablePiece {
     /// The columns asked for, by their numbers, and the number of rows.
     pub(crate) fn columns(&self, wanted: &[usize]) -> Result<(Vec<ArrayRef>, usize)> {
         let name = |number: &usize| self.table.columns().get(*number).map(|(name, _)| *name);
@@ -52,12 +52,12 @@ impl Piece {
                 Ok((columns, self.len() * partsupp::SUPPLIERS))
             }
             Table::Orders => {
-                let orders = orders::Orders::new(self);
+                let orders = orders::PieceOrders::new(self);
                 let columns = names.iter().map(|name| orders.column(name)).collect::<Result<_>>()?;
                 Ok((columns, self.len()))
             }
             Table::LineItem => {
-                let lines = lineitem::Lines::new(self);
+                let lines = lineitem::OrderLines::new(self);
                 let columns = names.iter().map(|name| lines.column(name)).collect::<Result<_>>()?;
                 Ok((columns, lines.rows()))
             }
@@ -75,8 +75,8 @@ impl Piece {
     }
 
     /// The sequence of a column at the first entity.
-    fn stream(&self, seed: u64, draws_of_each: u64) -> Stream {
-        Stream::at(seed, draws_of_each, self.entities.start)
+    fn stream(&self, seed: u64, draws_of_each: u64) -> ColumnStream {
+        ColumnStream::at(seed, draws_of_each, self.entities.start)
     }
 
     /// The entities' numbers, from 1.
@@ -120,7 +120,7 @@ fn decimals(hundredths: Vec<i128>) -> Result<ArrayRef> {
     Ok(Arc::new(column.map_err(Error::unexpected)?))
 }
 
-fn unknown(piece: &Piece, name: &str) -> Error {
+fn unknown(piece: &TablePiece, name: &str) -> Error {
     Error::internal(format!("{} has no column {name:?}", piece.table))
 }
 
@@ -129,8 +129,8 @@ fn unknown(piece: &Piece, name: &str) -> Error {
 fn several<const EACH: usize, T: Copy + Default>(
     counts: &[u8],
     total: usize,
-    mut stream: Stream,
-    value: impl Fn(Row, usize) -> T,
+    mut stream: ColumnStream,
+    value: impl Fn(RowDraws, usize) -> T,
 ) -> Vec<T> {
     let mut values = vec![T::default(); total + EACH];
     let mut at = 0;
@@ -149,12 +149,12 @@ fn several<const EACH: usize, T: Copy + Default>(
 
 /// Keys of another table, from 1 on.
 #[derive(Clone, Copy)]
-enum Keys {
+enum ForeignKeys {
     Few(Few),
     Many(crate::random::Many),
 }
 
-impl Keys {
+impl ForeignKeys {
     fn up_to(last: u64) -> Self {
         if last <= Few::MAX {
             Self::Few(Few::new(1, last as i64))

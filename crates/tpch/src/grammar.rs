@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use tpchgen::distribution::{Distribution, Distributions};
 
-use crate::random::{Few, Pick, Sequence};
+use crate::random::{Few, RangePick, Sequence};
 
 /// Bytes that hold the longest word and the space behind it; as many are always copied, which is faster than their exact
 /// number.
@@ -20,36 +20,36 @@ struct Word {
 }
 
 /// Words by weight: a draw picks one.
-struct Words {
+struct WeightedWords {
     by_weight: Vec<Word>,
     pick: Few,
 }
 
 /// Patterns by weight; a pattern's letters stand for words or phrases.
-struct Patterns {
+struct WeightedPatterns {
     by_weight: Vec<Vec<u8>>,
     pick: Few,
 }
 
-struct Grammar {
-    sentences: Patterns,
-    noun_phrases: Patterns,
-    verb_phrases: Patterns,
-    articles: Words,
-    adjectives: Words,
-    adverbs: Words,
-    auxiliaries: Words,
-    nouns: Words,
-    prepositions: Words,
-    terminators: Words,
-    verbs: Words,
+struct TextGrammar {
+    sentences: WeightedPatterns,
+    noun_phrases: WeightedPatterns,
+    verb_phrases: WeightedPatterns,
+    articles: WeightedWords,
+    adjectives: WeightedWords,
+    adverbs: WeightedWords,
+    auxiliaries: WeightedWords,
+    nouns: WeightedWords,
+    prepositions: WeightedWords,
+    terminators: WeightedWords,
+    verbs: WeightedWords,
 }
 
-static GRAMMAR: LazyLock<Grammar> = LazyLock::new(Grammar::load);
+static GRAMMAR: LazyLock<TextGrammar> = LazyLock::new(TextGrammar::load);
 
 /// Sentences of `bytes` bytes at least, from a state of the sequence that a sentence begins with.
 pub(crate) fn text(seed: u32, bytes: usize) -> Vec<u8> {
-    let mut writer = Writer { out: vec![0; bytes + SENTENCE_BYTES], at: 0, sequence: Sequence::after(seed) };
+    let mut writer = GrammarWriter { out: vec![0; bytes + SENTENCE_BYTES], at: 0, sequence: Sequence::after(seed) };
     let grammar = &*GRAMMAR;
     while writer.at < bytes {
         writer.sentence(grammar);
@@ -69,7 +69,7 @@ fn by_weight<T: Clone>(distribution: &Distribution, entry: impl Fn(&str) -> T) -
     (entries, pick)
 }
 
-impl Words {
+impl WeightedWords {
     fn of(distribution: &Distribution, ending: &str) -> Self {
         let (by_weight, pick) = by_weight(distribution, |word| {
             let text = format!("{word}{ending}");
@@ -82,7 +82,7 @@ impl Words {
     }
 }
 
-impl Patterns {
+impl WeightedPatterns {
     fn of(distribution: &Distribution) -> Self {
         let letters = |pattern: &str| pattern.bytes().filter(|letter| *letter != b' ').collect();
         let (by_weight, pick) = by_weight(distribution, letters);
@@ -90,34 +90,34 @@ impl Patterns {
     }
 }
 
-impl Grammar {
+impl TextGrammar {
     fn load() -> Self {
         let all = Distributions::static_default();
         Self {
-            sentences: Patterns::of(all.grammar()),
-            noun_phrases: Patterns::of(all.noun_phrase()),
-            verb_phrases: Patterns::of(all.verb_phrase()),
-            articles: Words::of(all.articles(), " "),
-            adjectives: Words::of(all.adjectives(), " "),
-            adverbs: Words::of(all.adverbs(), " "),
-            auxiliaries: Words::of(all.auxiliaries(), " "),
-            nouns: Words::of(all.nouns(), " "),
-            prepositions: Words::of(all.prepositions(), " the "),
-            terminators: Words::of(all.terminators(), " "),
-            verbs: Words::of(all.verbs(), " "),
+            sentences: WeightedPatterns::of(all.grammar()),
+            noun_phrases: WeightedPatterns::of(all.noun_phrase()),
+            verb_phrases: WeightedPatterns::of(all.verb_phrase()),
+            articles: WeightedWords::of(all.articles(), " "),
+            adjectives: WeightedWords::of(all.adjectives(), " "),
+            adverbs: WeightedWords::of(all.adverbs(), " "),
+            auxiliaries: WeightedWords::of(all.auxiliaries(), " "),
+            nouns: WeightedWords::of(all.nouns(), " "),
+            prepositions: WeightedWords::of(all.prepositions(), " the "),
+            terminators: WeightedWords::of(all.terminators(), " "),
+            verbs: WeightedWords::of(all.verbs(), " "),
         }
     }
 }
 
-struct Writer {
+struct GrammarWriter {
     out: Vec<u8>,
     at: usize,
     sequence: Sequence,
 }
 
-impl Writer {
+impl GrammarWriter {
     #[inline(always)]
-    fn word(&mut self, words: &Words) {
+    fn word(&mut self, words: &WeightedWords) {
         let word = &words.by_weight[words.pick.pick(self.sequence.draw()) as usize];
         if let Some(place) = self.out[self.at..].first_chunk_mut() {
             *place = word.bytes;
@@ -126,11 +126,11 @@ impl Writer {
     }
 
     #[inline(always)]
-    fn pattern<'g>(&mut self, patterns: &'g Patterns) -> &'g [u8] {
+    fn pattern<'g>(&mut self, patterns: &'g WeightedPatterns) -> &'g [u8] {
         &patterns.by_weight[patterns.pick.pick(self.sequence.draw()) as usize]
     }
 
-    fn sentence(&mut self, grammar: &Grammar) {
+    fn sentence(&mut self, grammar: &TextGrammar) {
         for letter in self.pattern(&grammar.sentences) {
             match letter {
                 b'V' => self.verb_phrase(grammar),
@@ -149,7 +149,7 @@ impl Writer {
     }
 
     #[inline(always)]
-    fn verb_phrase(&mut self, grammar: &Grammar) {
+    fn verb_phrase(&mut self, grammar: &TextGrammar) {
         for letter in self.pattern(&grammar.verb_phrases) {
             self.word(match letter {
                 b'D' => &grammar.adverbs,
@@ -160,7 +160,7 @@ impl Writer {
     }
 
     #[inline(always)]
-    fn noun_phrase(&mut self, grammar: &Grammar) {
+    fn noun_phrase(&mut self, grammar: &TextGrammar) {
         for letter in self.pattern(&grammar.noun_phrases) {
             self.word(match letter {
                 b'A' => &grammar.articles,
@@ -181,7 +181,7 @@ impl Writer {
 /// Tells the length of each sentence and the state behind it, while wanted.
 #[cfg(test)]
 pub(crate) fn walk(seed: u32, mut each: impl FnMut(usize, u32) -> bool) {
-    let mut writer = Writer { out: vec![0; SENTENCE_BYTES], at: 0, sequence: Sequence::after(seed) };
+    let mut writer = GrammarWriter { out: vec![0; SENTENCE_BYTES], at: 0, sequence: Sequence::after(seed) };
     loop {
         writer.at = 0;
         writer.sentence(&GRAMMAR);

@@ -11,7 +11,7 @@ use arrow::buffer::Buffer;
 
 use crate::grammar;
 use crate::pool_seeds::SEEDS;
-use crate::random::{Few, Many, Pick, Row, Stream};
+use crate::random::{ColumnStream, Few, Many, RangePick, RowDraws};
 
 /// Bytes of the pool.
 pub(crate) const POOL_BYTES: usize = 300 << 20;
@@ -78,12 +78,12 @@ fn make(number: usize) -> Buffer {
 
 /// The text that the comments of a column are cut from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Comments {
+pub(crate) struct CommentPool {
     offset: Many,
     len: Few,
 }
 
-impl Comments {
+impl CommentPool {
     /// Comments of an average length, in bytes.
     pub(crate) fn new(average: u32) -> Self {
         let (min, max) = (f64::from(average) * 0.4, f64::from(average) * 1.6);
@@ -96,13 +96,13 @@ impl Comments {
 
     /// The comment `number` (from 0) of a row.
     #[inline(always)]
-    pub(crate) fn place(self, row: Row, number: usize) -> Place {
+    pub(crate) fn place(self, row: RowDraws, number: usize) -> Place {
         let offset = self.offset.pick(row.draw(2 * number + 1)) as u32;
         Place { offset, len: self.len.pick(row.draw(2 * number + 2)) as u32 }
     }
 
     /// Makes a comment for each of so many rows.
-    pub(crate) fn places(self, mut stream: Stream, rows: usize) -> impl ExactSizeIterator<Item = Place> {
+    pub(crate) fn places(self, mut stream: ColumnStream, rows: usize) -> impl ExactSizeIterator<Item = Place> {
         (0..rows).map(move |_| self.place(stream.next_row(), 0))
     }
 }

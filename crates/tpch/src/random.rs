@@ -47,7 +47,7 @@ fn power(mut base: u64, mut exponent: u64) -> u64 {
 
 /// The sequence of a column, at a row.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stream {
+pub(crate) struct ColumnStream {
     /// The last draw before the row.
     seed: u64,
     /// The step to the next row.
@@ -56,9 +56,9 @@ pub(crate) struct Stream {
 
 /// The place of a row in a column's sequence: its draws are numbered from 1.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row(u64);
+pub(crate) struct RowDraws(u64);
 
-impl Stream {
+impl ColumnStream {
     /// A column's sequence at `row` (from 0), where each row owns `draws_per_row`.
     pub(crate) fn at(seed: u64, draws_per_row: u64, row: u64) -> Self {
         let step = power(MULTIPLIER, draws_per_row);
@@ -67,8 +67,8 @@ impl Stream {
 
     /// The row at hand; goes on to the next one.
     #[inline(always)]
-    pub(crate) fn next_row(&mut self) -> Row {
-        let row = Row(self.seed);
+    pub(crate) fn next_row(&mut self) -> RowDraws {
+        let row = RowDraws(self.seed);
         self.seed = multiply(self.seed, self.step);
         row
     }
@@ -79,7 +79,7 @@ impl Stream {
     }
 }
 
-impl Row {
+impl RowDraws {
     /// A draw of the row, from 1 to [`MAX_DRAWS`].
     #[inline(always)]
     pub(crate) fn draw(self, number: usize) -> Draw {
@@ -128,7 +128,7 @@ impl Draw {
 }
 
 /// Numbers of a range, by draws. The reference computes `low + trunc(draw / MODULUS * count)` in floating point.
-pub(crate) trait Pick: Copy {
+pub(crate) trait RangePick: Copy {
     /// The number that a draw stands for.
     fn pick(self, draw: Draw) -> i64;
 }
@@ -151,7 +151,7 @@ impl Few {
     }
 }
 
-impl Pick for Few {
+impl RangePick for Few {
     #[inline(always)]
     fn pick(self, draw: Draw) -> i64 {
         let product = draw.0 * self.count;
@@ -176,7 +176,7 @@ impl Many {
     }
 }
 
-impl Pick for Many {
+impl RangePick for Many {
     #[inline(always)]
     fn pick(self, draw: Draw) -> i64 {
         self.low + i64::from((draw.0 as f64 / MODULUS as f64 * self.count) as i32)

@@ -12,7 +12,7 @@ use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Batches, FilePlan, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 use lakerace_io::{Error, Job, RequestPlan, Result};
 
-use crate::columns::{Piece, count_lines};
+use crate::columns::{TablePiece, count_lines};
 use crate::refresh::order_key;
 use crate::{FORMAT, Mode, Spec, Table, baseline};
 
@@ -150,13 +150,13 @@ impl Source for TpchSource {
         let batch_rows = plan.request.batch_rows.unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS);
         let selected = self.selected(&plan.request)?;
         let filter = plan.request.filter.as_ref().map(|filter| Predicate::bind(filter, &self.schema)).transpose()?;
-        let maker = Maker::new(self, selected, filter, Arc::clone(&plan.schema))?;
+        let maker = BatchMaker::new(self, selected, filter, Arc::clone(&plan.schema))?;
         let ranges = self.ranges(plan, batch_rows)?;
         let threads = self.job.options().threads.max(1);
         let options =
             PoolOptions { thread_name: "lakerace-tpch", threads, window: WINDOW_OF_EACH * threads, joins: true };
         let pieces = OrderedPool::start(options, &self.job, ranges.map(Ok), move |entities| maker.batch(entities));
-        let rows = Rows {
+        let rows = PieceBatches {
             pieces: Some(pieces),
             waiting: None,
             batch_rows,
@@ -186,7 +186,7 @@ impl TpchSource {
 }
 
 /// Makes batches as a plan wants them.
-struct Maker {
+struct BatchMaker {
     spec: Spec,
     schema: SchemaRef,
     selected: Vec<usize>,
@@ -196,7 +196,7 @@ struct Maker {
     planned: SchemaRef,
 }
 
-impl Maker {
+impl BatchMaker {
     fn new(source: &TpchSource, selected: Vec<usize>, filter: Option<Predicate>, planned: SchemaRef) -> Result<Self> {
         let filter_columns = filter.as_ref().map_or(&[][..], Predicate::columns);
         let filter_schema = Arc::new(source.schema.project(filter_columns).map_err(Error::unexpected)?);
@@ -206,7 +206,7 @@ impl Maker {
 
     fn batch(&self, entities: Range<u64>) -> Result<RecordBatch> {
         let spec = self.spec;
-        let piece = Piece {
+        let piece = TablePiece {
             table: spec.table,
             scale: spec.scale,
             entities,
@@ -243,14 +243,14 @@ impl Maker {
     }
 }
 
-fn batch_of(piece: &Piece, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
+fn batch_of(piece: &TablePiece, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
     let (columns, rows) = piece.columns(columns)?;
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(Error::unexpected)
 }
 
 /// Pieces as batches of the size that is wanted, up to a limit.
-struct Rows {
+struct PieceBatches {
     /// `None` once all is read.
     pieces: Option<OrderedPool<Range<u64>, RecordBatch, Error>>,
     waiting: Option<RecordBatch>,
@@ -259,7 +259,7 @@ struct Rows {
     job: Job,
 }
 
-impl Iterator for Rows {
+impl Iterator for PieceBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -282,7 +282,7 @@ impl Iterator for Rows {
     }
 }
 
-impl Rows {
+impl PieceBatches {
     /// The next rows, some at least.
     fn next_piece(&mut self) -> Option<Result<RecordBatch>> {
         if let Some(batch) = self.waiting.take() {

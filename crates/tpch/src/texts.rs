@@ -12,14 +12,14 @@ use crate::Mode;
 use crate::pool::{self, Place};
 
 /// Texts that are made for a batch, in memory of the batch.
-pub(crate) struct Texts {
+pub(crate) struct BatchTexts {
     views: Vec<u128>,
     bytes: Vec<u8>,
     /// The start of the text under way.
     start: usize,
 }
 
-impl Texts {
+impl BatchTexts {
     /// Room for so many texts of about so many bytes.
     pub(crate) fn new(rows: usize, bytes_of_each: usize) -> Self {
         Self { views: Vec::with_capacity(rows), bytes: Vec::with_capacity(rows * bytes_of_each), start: 0 }
@@ -63,11 +63,11 @@ const INLINE_BYTES: usize = 12;
 
 /// A column of comments, each somewhere in the pool.
 pub(crate) fn comments(places: impl ExactSizeIterator<Item = Place>, average: usize, mode: Mode) -> Result<ArrayRef> {
-    let places = Ahead { places, waiting: VecDeque::with_capacity(AHEAD + 1) };
+    let places = TextPrefetch { places, waiting: VecDeque::with_capacity(AHEAD + 1) };
     if mode == Mode::TrueZeroCopy {
         return Ok(comments_of_pool(places));
     }
-    let mut texts = Texts::new(places.size_hint().0, average + average / 16);
+    let mut texts = BatchTexts::new(places.size_hint().0, average + average / 16);
     for place in places {
         texts.bytes().extend_from_slice(place.text());
         texts.end();
@@ -76,7 +76,7 @@ pub(crate) fn comments(places: impl ExactSizeIterator<Item = Place>, average: us
 }
 
 /// Views of the pool itself.
-fn comments_of_pool(places: Ahead<impl ExactSizeIterator<Item = Place>>) -> ArrayRef {
+fn comments_of_pool(places: TextPrefetch<impl ExactSizeIterator<Item = Place>>) -> ArrayRef {
     if places.rows() < ROWS_OF_WHOLE_POOL {
         return comments_of_pieces(places);
     }
@@ -111,12 +111,12 @@ fn comments_of_pieces(places: impl Iterator<Item = Place>) -> ArrayRef {
 const AHEAD: usize = 16;
 
 /// Places whose texts are on their way into the cache.
-struct Ahead<I> {
+struct TextPrefetch<I> {
     places: I,
     waiting: VecDeque<Place>,
 }
 
-impl<I: ExactSizeIterator<Item = Place>> Iterator for Ahead<I> {
+impl<I: ExactSizeIterator<Item = Place>> Iterator for TextPrefetch<I> {
     type Item = Place;
 
     #[inline(always)]
@@ -135,7 +135,7 @@ impl<I: ExactSizeIterator<Item = Place>> Iterator for Ahead<I> {
     }
 }
 
-impl<I: ExactSizeIterator<Item = Place>> Ahead<I> {
+impl<I: ExactSizeIterator<Item = Place>> TextPrefetch<I> {
     /// Comments that are left.
     fn rows(&self) -> usize {
         self.places.len() + self.waiting.len()

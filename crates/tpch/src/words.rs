@@ -9,7 +9,7 @@ use lakerace_io::{Error, Result};
 use tpchgen::distribution::{Distribution, Distributions};
 
 use crate::Mode;
-use crate::random::{Draw, Few, Pick};
+use crate::random::{Draw, Few, RangePick};
 
 /// The words of a column, of which there are 256 at most. They are numbered.
 pub(crate) struct Words {

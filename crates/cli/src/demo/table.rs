@@ -6,12 +6,12 @@ use lakerace::{
     Checksum, CompactOptions, CopyOptions, Error, ReadOptions, Result, RowOptions, Scan, UpsertOptions, WriteMode,
 };
 
-use super::{Demo, Folder};
+use super::{DemoFolder, DemoRun};
 
-impl Demo<'_> {
+impl DemoRun<'_> {
     /// Loads orders into a table, upserts a tenth as many by their number, half of them new, reads the version of before,
     /// and compacts. `loaded` is the checksum of the orders that are loaded.
-    pub(super) fn table(&mut self, folder: &Folder, parquet: &str, loaded: &Checksum) -> Result<()> {
+    pub(super) fn table(&mut self, folder: &DemoFolder, parquet: &str, loaded: &Checksum) -> Result<()> {
         let (table, changes) = (folder.file("orders"), folder.file("changes.csv"));
         let first_version = self.load(parquet, &table)?;
         let count = (self.args.rows / 10).max(2);

@@ -7,13 +7,13 @@ use lakerace_files::{Child, Stat};
 use lakerace_io::printable;
 use serde_json::{Value, json};
 
-use super::Opened;
+use super::OpenedStore;
 use crate::args::{FileStatArgs, LsArgs};
-use crate::stdout::Stdout;
+use crate::stdout::PipeStdout;
 use crate::{failure, human};
 
-pub(super) fn ls(args: &LsArgs, opened: &Opened<'_>) -> Result<()> {
-    let mut print = Printer::new(args.long, opened.session.global.json);
+pub(super) fn ls(args: &LsArgs, opened: &OpenedStore<'_>) -> Result<()> {
+    let mut print = NamePrinter::new(args.long, opened.session.global.json);
     let store = &opened.store;
     let folder = args.pattern.trim_end_matches('/');
     if args.pattern.contains(['*', '?', '[', '{']) && !store.exists(&args.pattern)? {
@@ -43,16 +43,16 @@ pub(super) fn ls(args: &LsArgs, opened: &Opened<'_>) -> Result<()> {
 }
 
 /// Prints names as they come; for JSON, keeps them.
-struct Printer {
-    out: Stdout,
+struct NamePrinter {
+    out: PipeStdout,
     is_long: bool,
     kept: Option<Vec<Value>>,
     count: u64,
 }
 
-impl Printer {
+impl NamePrinter {
     fn new(is_long: bool, wants_json: bool) -> Self {
-        Self { out: Stdout::lock(), is_long, kept: wants_json.then(Vec::new), count: 0 }
+        Self { out: PipeStdout::lock(), is_long, kept: wants_json.then(Vec::new), count: 0 }
     }
 
     fn child(&mut self, child: &Child) -> Result<()> {
@@ -73,7 +73,7 @@ impl Printer {
         writeln!(self.out, "{}", on_one_line(&line)).map_err(|e| Error::from(e).at("standard output"))
     }
 
-    fn end(mut self, opened: &Opened<'_>) -> Result<()> {
+    fn end(mut self, opened: &OpenedStore<'_>) -> Result<()> {
         self.out.flush().map_err(|e| Error::from(e).at("standard output"))?;
         let Self { out, kept, count, .. } = self;
         drop(out);
@@ -106,7 +106,7 @@ fn time(ms: i64) -> String {
     }
 }
 
-pub(super) fn stat(args: &FileStatArgs, opened: &Opened<'_>) -> Result<()> {
+pub(super) fn stat(args: &FileStatArgs, opened: &OpenedStore<'_>) -> Result<()> {
     let mut all = Vec::with_capacity(args.names.len());
     for name in &args.names {
         let found = opened.store.stat(name)?;
@@ -132,7 +132,7 @@ pub(super) fn stat(args: &FileStatArgs, opened: &Opened<'_>) -> Result<()> {
 }
 
 /// Gives the exit code.
-pub(super) fn verify(opened: &Opened<'_>) -> Result<u8> {
+pub(super) fn verify(opened: &OpenedStore<'_>) -> Result<u8> {
     let verified = opened.store.verify_with(&mut opened.progress())?;
     for damage in &verified.damage {
         let place = match (&damage.name, &damage.between) {

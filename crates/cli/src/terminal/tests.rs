@@ -3,7 +3,7 @@
 use super::*;
 
 fn escaped(pieces: &[&[u8]]) -> String {
-    let mut out = Escaped::new(Vec::new());
+    let mut out = EscapedWriter::new(Vec::new());
     pieces.iter().for_each(|piece| assert_eq!(out.write(piece).unwrap(), piece.len()));
     out.flush().unwrap();
     String::from_utf8(out.inner).unwrap()

@@ -28,9 +28,9 @@ fn numbers_are_bounded() {
     for text in ["0", "-1", "1.5", "x", ""] {
         assert!(positive(text).is_err(), "{text:?}");
     }
-    assert!("0".parse::<Threads>().is_err());
-    assert!("1025".parse::<Threads>().is_err());
-    assert_eq!("2".parse::<Threads>().unwrap(), Threads(2));
+    assert!("0".parse::<ThreadCount>().is_err());
+    assert!("1025".parse::<ThreadCount>().is_err());
+    assert_eq!("2".parse::<ThreadCount>().unwrap(), ThreadCount(2));
     for text in ["-0.1", "nan", "inf", "x"] {
         assert!(fraction(text).is_err(), "{text:?}");
     }
@@ -51,8 +51,8 @@ fn characters_are_single_ascii() {
     for text in ["", "ab", "é", "\n", "\0"] {
         assert!(delimiter(text).is_err(), "{text:?}");
     }
-    assert_eq!(quote("none").unwrap(), Quote(None));
-    assert_eq!(quote("'").unwrap(), Quote(Some(b'\'')));
+    assert_eq!(quote("none").unwrap(), QuoteCharacter(None));
+    assert_eq!(quote("'").unwrap(), QuoteCharacter(Some(b'\'')));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use lakerace_io::{Error, Job, Result};
 use serde_json::{Map, Value, json};
 
 use super::aliases::alias_actions;
-use super::client::{Client, Request};
+use super::client::{Request, SearchClient};
 use super::json_tree::JsonTree;
 use super::location::escape;
 use super::schema::OURS;
@@ -37,7 +37,7 @@ pub(super) struct Index {
 
 /// The indices of a name.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Found {
+pub(super) struct FoundIndices {
     pub indices: Vec<Index>,
     /// The name is an alias, or a data stream.
     pub is_alias: bool,
@@ -65,7 +65,7 @@ impl Index {
     }
 }
 
-impl Found {
+impl FoundIndices {
     /// Fails where the alias `name` would move away from an index that stays and that has other aliases: these would go on showing the
     /// old rows.
     pub fn check_moved(&self, name: &str) -> Result<()> {
@@ -88,21 +88,21 @@ impl Found {
 
 /// The indices of one server.
 #[derive(Clone)]
-pub(super) struct Catalog {
-    client: Client,
+pub(super) struct IndexCatalog {
+    client: SearchClient,
     job: Job,
 }
 
-impl Catalog {
-    pub fn new(client: &Client, job: &Job) -> Self {
+impl IndexCatalog {
+    pub fn new(client: &SearchClient, job: &Job) -> Self {
         Self { client: client.clone(), job: job.clone() }
     }
 
     /// Finds the indices of a name; none where there is no such index.
-    pub fn find(&self, name: &str) -> Result<Found> {
+    pub fn find(&self, name: &str) -> Result<FoundIndices> {
         let path = format!("/{}?flat_settings=true", escape(name));
         let Some(answer) = self.client.found(&self.job, Request::bare("GET", path))? else {
-            return Ok(Found::default());
+            return Ok(FoundIndices::default());
         };
         let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
         let answer = object(&answer);
@@ -116,7 +116,7 @@ impl Catalog {
             aliases: object(&index["aliases"]).into_iter().map(|(alias, _)| alias).collect(),
             has_source: has_source(&index["mappings"]["_source"]),
         });
-        Ok(Found { indices: indices.collect(), is_alias })
+        Ok(FoundIndices { indices: indices.collect(), is_alias })
     }
 
     /// The index of this name, which must be there.

@@ -14,8 +14,8 @@ use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderVal
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::credentials::{Credentials, certificates};
-use super::location::Location;
+use super::credentials::{RequestCredentials, certificates};
+use super::location::SearchLocation;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -43,10 +43,10 @@ const GZIP_LEVEL: u32 = 1;
 
 /// A connection to one server, shared by all requests of a job.
 #[derive(Clone)]
-pub(super) struct Client {
+pub(super) struct SearchClient {
     http: reqwest::Client,
-    location: Arc<Location>,
-    credentials: Credentials,
+    location: Arc<SearchLocation>,
+    credentials: RequestCredentials,
     meter: Arc<Meter>,
     has_gzip: bool,
 }
@@ -80,7 +80,7 @@ impl Request {
 }
 
 /// An answer of a server.
-pub(super) struct Answer {
+pub(super) struct ServerAnswer {
     pub status: u16,
     pub body: Bytes,
 }
@@ -93,12 +93,12 @@ pub(super) struct Lost {
 }
 
 /// Pauses between attempts, each twice as long as the one before.
-pub(super) struct Backoff {
+pub(super) struct RetryBackoff {
     pause: Duration,
     until: Instant,
 }
 
-impl Backoff {
+impl RetryBackoff {
     pub fn new(patience: Duration) -> Self {
         Self { pause: FIRST_PAUSE, until: Instant::now() + patience }
     }
@@ -114,9 +114,9 @@ impl Backoff {
     }
 }
 
-impl Client {
+impl SearchClient {
     /// A client of the location's server. Sends nothing.
-    pub fn new(location: &Arc<Location>, job: &Job) -> Result<Self> {
+    pub fn new(location: &Arc<SearchLocation>, job: &Job) -> Result<Self> {
         let (authorities, identity) = certificates()?;
         let mut builder = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
@@ -136,12 +136,12 @@ impl Client {
             .build()
             .map_err(|error| Error::invalid(format!("TLS can't be set up: {}", chain(&error))).at(&location.shown))?;
         let has_gzip = location.parameters.gzip.unwrap_or(!location.is_loopback);
-        let credentials = Credentials::gather(location)?;
+        let credentials = RequestCredentials::gather(location)?;
         Ok(Self { http, location: Arc::clone(location), credentials, meter: Arc::clone(job.meter()), has_gzip })
     }
 
     /// The location of the server.
-    pub fn location(&self) -> &Location {
+    pub fn location(&self) -> &SearchLocation {
         &self.location
     }
 
@@ -151,7 +151,7 @@ impl Client {
     }
 
     /// Sends a request once.
-    pub async fn send(&self, request: &Request) -> std::result::Result<Answer, Lost> {
+    pub async fn send(&self, request: &Request) -> std::result::Result<ServerAnswer, Lost> {
         let url = format!("{}{}", self.location.base, request.path);
         let (body, is_packed) = self.packed(request).map_err(fatal)?;
         let method = reqwest::Method::from_bytes(request.method.as_bytes())
@@ -182,7 +182,7 @@ impl Client {
             true => unpacked(&body, most).map_err(|error| fatal(error.at(&self.location.shown)))?,
             false => body,
         };
-        Ok(Answer { status, body })
+        Ok(ServerAnswer { status, body })
     }
 
     /// The body of an answer. A refusal is cut at `most` bytes, as its beginning tells enough; a longer success is an error.
@@ -211,8 +211,8 @@ impl Client {
     }
 
     /// Sends a request until the server answers something else than that it is busy, for `patience` at most.
-    pub async fn ask(&self, request: Request, patience: Duration) -> Result<Answer> {
-        let mut backoff = Backoff::new(patience);
+    pub async fn ask(&self, request: Request, patience: Duration) -> Result<ServerAnswer> {
+        let mut backoff = RetryBackoff::new(patience);
         loop {
             let failed = match self.send(&request).await {
                 Ok(answer) if !is_busy(answer.status) => return Ok(answer),
@@ -227,7 +227,7 @@ impl Client {
     }
 
     /// [`Self::ask`] from a thread that is none of the runtime's.
-    pub fn call(&self, job: &Job, request: Request) -> Result<Answer> {
+    pub fn call(&self, job: &Job, request: Request) -> Result<ServerAnswer> {
         let client = self.clone();
         job.block_on(async move { client.ask(request, PATIENCE).await })
     }
@@ -252,7 +252,7 @@ impl Client {
     }
 
     /// The object of an answer.
-    pub fn parsed<'a, T: Deserialize<'a>>(&self, answer: &'a Answer) -> Result<T> {
+    pub fn parsed<'a, T: Deserialize<'a>>(&self, answer: &'a ServerAnswer) -> Result<T> {
         serde_json::from_slice(&answer.body).map_err(|error| {
             Error::unavailable("the answer is not what a server of Elasticsearch says")
                 .because(error)
@@ -262,7 +262,7 @@ impl Client {
     }
 
     /// The error of an answer that is no success.
-    pub fn refusal(&self, answer: &Answer) -> Error {
+    pub fn refusal(&self, answer: &ServerAnswer) -> Error {
         let said = Said::of(&answer.body);
         let text = said.text(answer.status);
         let error = match answer.status {

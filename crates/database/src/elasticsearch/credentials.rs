@@ -10,7 +10,7 @@ use lakerace_io::{Error, Result};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::tls::{Certificate, Identity};
 
-use super::location::Location;
+use super::location::SearchLocation;
 
 /// An API key as the server gives it out, encoded.
 const API_KEY: &str = "ELASTICSEARCH_API_KEY";
@@ -29,25 +29,25 @@ const CLIENT_KEY: &str = "ELASTICSEARCH_CLIENT_KEY";
 
 /// How requests say who asks. It has no `Debug`, so that nothing prints it.
 #[derive(Clone)]
-pub(super) enum Credentials {
+pub(super) enum RequestCredentials {
     /// Nobody.
     None,
     /// The value of the header `Authorization`.
     Header(HeaderValue),
     /// A signature of each request.
-    Signature(Arc<Signer>),
+    Signature(Arc<AmazonSigner>),
 }
 
 /// Signs requests as Amazon's services want it.
-pub(super) struct Signer {
+pub(super) struct AmazonSigner {
     store: AmazonS3,
     service: String,
     region: String,
 }
 
-impl Credentials {
+impl RequestCredentials {
     /// Collects the credentials of the location, else of the environment.
-    pub fn gather(location: &Location) -> Result<Self> {
+    pub fn gather(location: &SearchLocation) -> Result<Self> {
         if let Some((user, password)) = &location.user {
             return basic(user, password);
         }
@@ -58,7 +58,7 @@ impl Credentials {
             return basic(&user, &variable(PASSWORD).unwrap_or_default());
         }
         match variable(SIGV4) {
-            Some(service) => Ok(Self::Signature(Arc::new(Signer::new(service)?))),
+            Some(service) => Ok(Self::Signature(Arc::new(AmazonSigner::new(service)?))),
             None => Ok(Self::None),
         }
     }
@@ -73,7 +73,7 @@ impl Credentials {
     }
 }
 
-impl Signer {
+impl AmazonSigner {
     fn new(service: String) -> Result<Self> {
         if service != "es" && service != "aoss" {
             return Err(Error::usage(format!("{SIGV4} is es or aoss, for OpenSearch Service or Serverless")));
@@ -127,15 +127,15 @@ fn file(variable: &str, path: &str) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|error| Error::from(error).at(path).advice(format!("{variable} names it")))
 }
 
-fn basic(user: &str, password: &str) -> Result<Credentials> {
+fn basic(user: &str, password: &str) -> Result<RequestCredentials> {
     header(format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
 }
 
-fn header(value: String) -> Result<Credentials> {
+fn header(value: String) -> Result<RequestCredentials> {
     let mut value = HeaderValue::from_str(&value)
         .map_err(|_| Error::usage(format!("{API_KEY} has characters that no header holds")))?;
     value.set_sensitive(true);
-    Ok(Credentials::Header(value))
+    Ok(RequestCredentials::Header(value))
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -101,7 +101,7 @@ fn epoch(text: &str, unit: i128) -> Option<i128> {
 
 /// A text of ISO 8601. Parts that are missing are the first of their kind: a year alone is its first second in UTC.
 fn iso(text: &[u8]) -> Option<i128> {
-    let mut rest = Rest(text);
+    let mut rest = UnparsedText(text);
     let sign = rest.taken(b"-+");
     let most_digits = if sign.is_some() { MOST_YEAR_DIGITS } else { YEAR_DIGITS };
     let year = rest.number(YEAR_DIGITS, most_digits)?;
@@ -122,9 +122,9 @@ fn iso(text: &[u8]) -> Option<i128> {
 }
 
 /// The rest of a text.
-struct Rest<'a>(&'a [u8]);
+struct UnparsedText<'a>(&'a [u8]);
 
-impl Rest<'_> {
+impl UnparsedText<'_> {
     /// Passes over one of these bytes, and tells it.
     fn taken(&mut self, bytes: &[u8]) -> Option<u8> {
         let (first, rest) = self.0.split_first().filter(|(first, _)| bytes.contains(first))?;

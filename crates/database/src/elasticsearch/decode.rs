@@ -24,23 +24,23 @@ pub(super) use unmapped::UnmappedNames;
 
 /// Why a value is none of its column. It holds no value.
 #[derive(Debug)]
-enum Wrong {
+enum ValueMisfit {
     /// The answer is no JSON.
     Syntax(NoJson),
     /// The value has another type; the column is named in front.
     Value(String),
 }
 
-impl From<NoJson> for Wrong {
+impl From<NoJson> for ValueMisfit {
     fn from(error: NoJson) -> Self {
         Self::Syntax(error)
     }
 }
 
-type Pushed<T = ()> = std::result::Result<T, Wrong>;
+type Pushed<T = ()> = std::result::Result<T, ValueMisfit>;
 
 fn wrong<T>(reason: impl Into<String>) -> Pushed<T> {
-    Err(Wrong::Value(reason.into()))
+    Err(ValueMisfit::Value(reason.into()))
 }
 
 /// A column's field, as the index maps it.
@@ -69,7 +69,7 @@ impl MappedField<'_> {
 
 /// A page of rows, and the state of the search.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct SearchPage {
     /// Its hits.
     pub rows: usize,
     /// The identifier of the view that the next page is read from.
@@ -79,11 +79,11 @@ pub(super) struct Page {
 }
 
 /// Makes batches of one schema from pages.
-pub(super) struct Decoder {
+pub(super) struct PageDecoder {
     schema: SchemaRef,
     document: Fields,
     /// The origin of each column.
-    columns: Vec<Origin>,
+    columns: Vec<ColumnOrigin>,
     id: Option<Slot>,
     routing: Option<Slot>,
     rows: usize,
@@ -92,22 +92,22 @@ pub(super) struct Decoder {
 }
 
 #[derive(Clone, Copy)]
-enum Origin {
+enum ColumnOrigin {
     Document(usize),
     Id,
     Routing,
 }
 
-impl Decoder {
+impl PageDecoder {
     /// Makes batches with these columns of an index with these fields. Columns that are not among the `known` ones have their
     /// types from the mapping.
     pub fn new(schema: SchemaRef, properties: &Map<String, Value>, known: Option<&Schema>) -> Result<Self> {
         let (mut id, mut routing, mut kept, mut columns) = (None, None, Vec::new(), Vec::new());
         for field in schema.fields() {
             columns.push(match field.name().as_str() {
-                ID => Origin::Id,
-                ROUTING => Origin::Routing,
-                _ => Origin::Document(kept.len()),
+                ID => ColumnOrigin::Id,
+                ROUTING => ColumnOrigin::Routing,
+                _ => ColumnOrigin::Document(kept.len()),
             });
             match field.name().as_str() {
                 ID => id = Some(Slot::new(field, MappedField::NONE)?),
@@ -133,14 +133,14 @@ impl Decoder {
     ///
     /// # Errors
     /// `Unavailable` where a shard failed or the time was over, `Invalid` names the document and the column.
-    pub fn page(&mut self, body: &[u8]) -> Result<Page> {
+    pub fn page(&mut self, body: &[u8]) -> Result<SearchPage> {
         let mut json = Json::new(body);
-        let mut page = Page::default();
+        let mut page = SearchPage::default();
         self.answer(&mut json, &mut page)?;
         Ok(page)
     }
 
-    fn answer(&mut self, json: &mut Json<'_>, page: &mut Page) -> Result<()> {
+    fn answer(&mut self, json: &mut Json<'_>, page: &mut SearchPage) -> Result<()> {
         let mut is_first = true;
         let mut has_hits = false;
         json.open_object().map_err(cut)?;
@@ -163,7 +163,7 @@ impl Decoder {
         if has_hits { Ok(()) } else { Err(cut(NoJson { at: json.position(), why: "the hits are missing" })) }
     }
 
-    fn outer_hits(&mut self, json: &mut Json<'_>, page: &mut Page) -> Result<()> {
+    fn outer_hits(&mut self, json: &mut Json<'_>, page: &mut SearchPage) -> Result<()> {
         let mut is_first = true;
         json.open_object().map_err(cut)?;
         while let Some(key) = json.key(&mut is_first).map_err(cut)? {
@@ -226,9 +226,11 @@ impl Decoder {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for (origin, field) in self.columns.iter().zip(self.schema.fields()) {
             let array = match origin {
-                Origin::Document(index) => arrays.get_mut(*index).and_then(Option::take),
-                Origin::Id => self.id.as_mut().map(|slot| slot.finish(field.data_type())).transpose()?,
-                Origin::Routing => self.routing.as_mut().map(|slot| slot.finish(field.data_type())).transpose()?,
+                ColumnOrigin::Document(index) => arrays.get_mut(*index).and_then(Option::take),
+                ColumnOrigin::Id => self.id.as_mut().map(|slot| slot.finish(field.data_type())).transpose()?,
+                ColumnOrigin::Routing => {
+                    self.routing.as_mut().map(|slot| slot.finish(field.data_type())).transpose()?
+                }
             };
             columns.push(array.ok_or_else(|| Error::internal("a column is taken twice"))?);
         }
@@ -243,10 +245,10 @@ fn cut(error: NoJson) -> Error {
         .advice("run it again")
 }
 
-fn misfit(error: Wrong, id: Option<&str>) -> Error {
+fn misfit(error: ValueMisfit, id: Option<&str>) -> Error {
     match error {
-        Wrong::Syntax(error) => cut(error),
-        Wrong::Value(reason) => Error::invalid(format!("document {:?}: {reason}", id.unwrap_or_default())).advice(
+        ValueMisfit::Syntax(error) => cut(error),
+        ValueMisfit::Value(reason) => Error::invalid(format!("document {:?}: {reason}", id.unwrap_or_default())).advice(
             format!("give the column a type that fits by {SCHEMA}, such as float64 or utf8, name fields of arrays by ?lists=FIELD,…, or leave the column out with {COLUMNS}"),
         ),
     }

@@ -8,9 +8,9 @@ use lakerace_format::calendar::units_per_second;
 use lakerace_format::{Sink, Written};
 use lakerace_io::{Error, Job, Result};
 
-use super::catalog::Catalog;
-use super::client::Client;
-use super::location::Location;
+use super::catalog::IndexCatalog;
+use super::client::SearchClient;
+use super::location::SearchLocation;
 use super::mapping::is_in_document;
 use super::sink::ElasticsearchSink;
 use crate::{SinkOptions, WriteMode};
@@ -20,7 +20,7 @@ const LOOK_BYTES: usize = 16 << 20;
 
 /// A load that begins when enough of its rows are there.
 pub(super) struct DeferredSink {
-    location: Location,
+    location: SearchLocation,
     schema: SchemaRef,
     options: SinkOptions,
     job: Job,
@@ -31,7 +31,12 @@ pub(super) struct DeferredSink {
 }
 
 /// Begins a load; at once, where its rows need no look.
-pub(super) fn open(location: Location, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
+pub(super) fn open(
+    location: SearchLocation,
+    schema: SchemaRef,
+    options: &SinkOptions,
+    job: &Job,
+) -> Result<Box<dyn Sink>> {
     ElasticsearchSink::check(&location, &schema, options)?;
     if options.resume || unsettled(&location, &schema).is_empty() || !makes_index(&location, options, job)? {
         return Ok(Box::new(ElasticsearchSink::open(location, schema, options, job)?));
@@ -41,7 +46,7 @@ pub(super) fn open(location: Location, schema: SchemaRef, options: &SinkOptions,
 }
 
 /// Columns of times that `date_nanos` holds some of.
-fn unsettled(location: &Location, schema: &SchemaRef) -> Vec<usize> {
+fn unsettled(location: &SearchLocation, schema: &SchemaRef) -> Vec<usize> {
     let parameters = &location.parameters;
     let is_named =
         |name: &String| parameters.keyword.contains(name) || parameters.text.contains(name) || parameters.is_date(name);
@@ -53,9 +58,9 @@ fn unsettled(location: &Location, schema: &SchemaRef) -> Vec<usize> {
     fields.filter(|(_, field)| is_unsettled(field)).map(|(index, _)| index).collect()
 }
 
-fn makes_index(location: &Location, options: &SinkOptions, job: &Job) -> Result<bool> {
-    let client = Client::new(&std::sync::Arc::new(location.clone()), job)?;
-    let found = Catalog::new(&client, job).find(&location.index)?;
+fn makes_index(location: &SearchLocation, options: &SinkOptions, job: &Job) -> Result<bool> {
+    let client = SearchClient::new(&std::sync::Arc::new(location.clone()), job)?;
+    let found = IndexCatalog::new(&client, job).find(&location.index)?;
     Ok(match options.mode {
         WriteMode::Overwrite => true,
         WriteMode::Error | WriteMode::Append | WriteMode::Upsert => found.indices.is_empty(),
@@ -65,12 +70,12 @@ fn makes_index(location: &Location, options: &SinkOptions, job: &Job) -> Result<
 
 /// Times of a column, as far as they are known.
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenTimes {
     is_outside: bool,
     has_more_digits: bool,
 }
 
-impl Seen {
+impl SeenTimes {
     fn look(&mut self, column: &ArrayRef) -> Result<()> {
         let DataType::Timestamp(unit, _) = column.data_type() else { return Ok(()) };
         let values = cast(column, &DataType::Int64).map_err(Error::unexpected)?;
@@ -88,7 +93,7 @@ impl DeferredSink {
     fn begin(&mut self) -> Result<&mut ElasticsearchSink> {
         if self.sink.is_none() {
             for index in unsettled(&self.location, &self.schema) {
-                let mut seen = Seen::default();
+                let mut seen = SeenTimes::default();
                 self.rows.iter().try_for_each(|rows| seen.look(rows.column(index)))?;
                 let name = self.schema.field(index).name();
                 if seen.is_outside && seen.has_more_digits && !self.options.allow_narrowing {

@@ -22,7 +22,7 @@ pub(super) type Refusal = String;
 
 /// An operation on a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum DocumentAction {
     /// It is put there, over one of the same `_id`.
     Index,
     /// It is put there; one of the same `_id` rejects it.
@@ -33,7 +33,7 @@ pub(super) enum Action {
 
 /// The source of a document's `_id`.
 #[derive(Debug, Clone)]
-enum Id {
+enum IdSource {
     /// These columns, each as text.
     Key(Vec<usize>),
     /// The load's own name, and the number of the row in it.
@@ -42,9 +42,9 @@ enum Id {
 
 /// Writes rows of one schema as lines.
 #[derive(Debug, Clone)]
-pub(super) struct Encoder {
-    action: Action,
-    id: Id,
+pub(super) struct LineEncoder {
+    action: DocumentAction,
+    id: IdSource,
     routing: Option<usize>,
     columns: Vec<Column>,
 }
@@ -60,12 +60,12 @@ struct Column {
     limits: Limits,
 }
 
-impl Encoder {
+impl LineEncoder {
     /// Rows of `schema` for an index with these fields. Without a key, the `_id` is `load`, a hyphen and the row's number.
     pub fn new(
         schema: &Schema,
         key: &[String],
-        action: Action,
+        action: DocumentAction,
         fields: &Map<String, Value>,
         load: &str,
     ) -> Result<Self> {
@@ -75,17 +75,17 @@ impl Encoder {
                 return Err(Error::usage("the column _id is the document's id, and a key is named besides")
                     .advice(format!("leave out {KEY}, or the column")));
             }
-            Id::Key(vec![index])
+            IdSource::Key(vec![index])
         } else if key.is_empty() {
-            Id::Row(load.to_owned())
+            IdSource::Row(load.to_owned())
         } else {
             let named = key.iter().map(|name| {
                 index_of(name)
                     .ok_or_else(|| Error::not_found(format!("the key names a column {name:?}, which the rows lack")))
             });
-            Id::Key(named.collect::<Result<_>>()?)
+            IdSource::Key(named.collect::<Result<_>>()?)
         };
-        if let Id::Key(columns) = &id {
+        if let IdSource::Key(columns) = &id {
             columns.iter().try_for_each(|&column| check_key(schema.field(column)))?;
         }
         let columns = schema.fields().iter().enumerate().filter(|(_, field)| is_in_document(field));
@@ -100,7 +100,7 @@ impl Encoder {
                 Column { index, name, is_numeric, limits }
             })
             .collect();
-        let action = if matches!(id, Id::Row(_)) && action == Action::Delete {
+        let action = if matches!(id, IdSource::Row(_)) && action == DocumentAction::Delete {
             return Err(Error::usage("rows are removed by their key").advice(format!("name it with {KEY}")));
         } else {
             action
@@ -119,18 +119,18 @@ impl Encoder {
 
     /// Returns true if two rows may have one `_id`.
     pub fn has_key(&self) -> bool {
-        matches!(self.id, Id::Key(_))
+        matches!(self.id, IdSource::Key(_))
     }
 
     /// The rows of a batch, ready to be written.
-    pub fn rows<'a>(&'a self, batch: &RecordBatch) -> Result<Rows<'a>> {
+    pub fn rows<'a>(&'a self, batch: &RecordBatch) -> Result<EncodedRows<'a>> {
         let cells = |index: usize| Cells::new(batch.column(index), false);
         let key = match &self.id {
-            Id::Key(columns) => columns.iter().map(|&index| cells(index)).collect::<Result<_>>()?,
-            Id::Row(_) => Vec::new(),
+            IdSource::Key(columns) => columns.iter().map(|&index| cells(index)).collect::<Result<_>>()?,
+            IdSource::Row(_) => Vec::new(),
         };
         let columns = match self.action {
-            Action::Delete => Vec::new(),
+            DocumentAction::Delete => Vec::new(),
             _ => self
                 .columns
                 .iter()
@@ -138,7 +138,7 @@ impl Encoder {
                 .collect::<Result<_>>()?,
         };
         let routing = self.routing.map(cells).transpose()?;
-        Ok(Rows { encoder: self, key, routing, columns })
+        Ok(EncodedRows { encoder: self, key, routing, columns })
     }
 }
 
@@ -167,14 +167,14 @@ fn check_key(field: &Field) -> Result<()> {
 }
 
 /// The rows of one batch.
-pub(super) struct Rows<'a> {
-    encoder: &'a Encoder,
+pub(super) struct EncodedRows<'a> {
+    encoder: &'a LineEncoder,
     key: Vec<Cells>,
     routing: Option<Cells>,
     columns: Vec<(&'a Column, Cells)>,
 }
 
-impl Rows<'_> {
+impl EncodedRows<'_> {
     /// Appends the lines of row `row`, whose number in the load is `number`, and gives the length of the first line.
     ///
     /// # Errors
@@ -182,9 +182,9 @@ impl Rows<'_> {
     pub fn write(&self, row: usize, number: u64, out: &mut Vec<u8>) -> std::result::Result<usize, Refusal> {
         let start = out.len();
         out.extend_from_slice(match self.encoder.action {
-            Action::Index => b"{\"index\":{\"_id\":",
-            Action::Create => b"{\"create\":{\"_id\":",
-            Action::Delete => b"{\"delete\":{\"_id\":",
+            DocumentAction::Index => b"{\"index\":{\"_id\":",
+            DocumentAction::Create => b"{\"create\":{\"_id\":",
+            DocumentAction::Delete => b"{\"delete\":{\"_id\":",
         });
         self.write_id(row, number, out)?;
         if let Some(routing) = self.routing.as_ref().filter(|routing| routing.is_valid(row)) {
@@ -195,7 +195,7 @@ impl Rows<'_> {
         }
         out.extend_from_slice(b"}}\n");
         let first_line = out.len() - start;
-        if self.encoder.action == Action::Delete {
+        if self.encoder.action == DocumentAction::Delete {
             return Ok(first_line);
         }
         out.push(b'{');
@@ -211,7 +211,7 @@ impl Rows<'_> {
     }
 
     fn write_id(&self, row: usize, number: u64, out: &mut Vec<u8>) -> std::result::Result<(), Refusal> {
-        if let Id::Row(load) = &self.encoder.id {
+        if let IdSource::Row(load) = &self.encoder.id {
             out.push(b'"');
             out.extend_from_slice(load.as_bytes());
             out.push(b'-');

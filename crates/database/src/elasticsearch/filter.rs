@@ -10,7 +10,7 @@ use super::time::{write_date, write_timestamp};
 
 /// The query for those parts of a filter that a query says exactly; `None` where there are none.
 pub(super) fn query_of(filter: &Expr, schema: &Schema, properties: &Map<String, Value>) -> Option<Value> {
-    let fields = Fields { schema, properties };
+    let fields = QueryFields { schema, properties };
     match filter {
         Expr::And(parts) => {
             let parts: Vec<Value> = parts.iter().filter_map(|part| query_of(part, schema, properties)).collect();
@@ -45,12 +45,12 @@ pub(super) fn query_of(filter: &Expr, schema: &Schema, properties: &Map<String, 
     }
 }
 
-struct Fields<'a> {
+struct QueryFields<'a> {
     schema: &'a Schema,
     properties: &'a Map<String, Value>,
 }
 
-impl Fields<'_> {
+impl QueryFields<'_> {
     fn compare(&self, name: &str, op: CompareOp, literal: &Literal) -> Option<Value> {
         let value = self.term(name, literal)?;
         let bound = |bound: &str| {

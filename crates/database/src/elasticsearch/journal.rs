@@ -4,8 +4,8 @@ use lakerace_io::{Job, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::catalog::{Catalog, Index};
-use super::client::{Client, Request};
+use super::catalog::{Index, IndexCatalog};
+use super::client::{Request, SearchClient};
 use super::location::escape;
 use crate::fnv::fnv;
 
@@ -14,7 +14,7 @@ pub(super) const JOURNAL: &str = "lakerace-loads";
 
 /// How far a load is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct JournalEntry {
     /// The index, alias or data stream that it loads.
     pub target: String,
     /// Its name.
@@ -35,7 +35,7 @@ pub(super) struct Entry {
     pub rejected_rows: u64,
 }
 
-impl Entry {
+impl JournalEntry {
     /// Returns true if an index is the one that the load fills, as far as the journal tells.
     pub fn is_of(&self, index: &Index) -> bool {
         self.uuid.is_none() || self.uuid.as_deref() == index.setting("index.uuid")
@@ -43,25 +43,25 @@ impl Entry {
 }
 
 /// The journal of a server.
-pub(super) struct Journal {
-    client: Client,
+pub(super) struct LoadJournal {
+    client: SearchClient,
     job: Job,
 }
 
-impl Journal {
-    pub fn new(client: &Client, job: &Job) -> Self {
+impl LoadJournal {
+    pub fn new(client: &SearchClient, job: &Job) -> Self {
         Self { client: client.clone(), job: job.clone() }
     }
 
     /// How far an earlier run of a load came.
-    pub fn read(&self, target: &str, load: &str) -> Result<Option<Entry>> {
+    pub fn read(&self, target: &str, load: &str) -> Result<Option<JournalEntry>> {
         let path = path_of(target, load);
         let Some(answer) = self.client.found(&self.job, Request::bare("GET", path))? else { return Ok(None) };
         Ok(serde_json::from_value(answer["_source"].clone()).ok())
     }
 
     /// Notes how far a load is.
-    pub fn write(&self, entry: &Entry) -> Result<()> {
+    pub fn write(&self, entry: &JournalEntry) -> Result<()> {
         let body = serde_json::to_value(entry).unwrap_or_default();
         let path = path_of(&entry.target, &entry.load);
         self.client.object(&self.job, Request::json("PUT", path, &body)).map(drop)
@@ -69,7 +69,7 @@ impl Journal {
 
     /// Makes the index of the journal, unless it is there.
     pub fn create(&self) -> Result<()> {
-        let catalog = Catalog::new(&self.client, &self.job);
+        let catalog = IndexCatalog::new(&self.client, &self.job);
         if !catalog.find(JOURNAL)?.indices.is_empty() {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use url::Url;
 
 /// A location of Elasticsearch or OpenSearch: `elasticsearch[+https]://[user:password@]host[:port]/[prefix/]index[?parameters]`.
 #[derive(Clone)]
-pub(super) struct Location {
+pub(super) struct SearchLocation {
     /// `http[s]://host:port[/prefix]`, without credentials and without a slash at the end.
     pub base: String,
     /// The index, alias or data stream.
@@ -19,12 +19,12 @@ pub(super) struct Location {
     /// True if the host is this machine.
     pub is_loopback: bool,
     /// The parameters after the question mark.
-    pub parameters: Parameters,
+    pub parameters: LocationParameters,
 }
 
 /// Parameters of a location, after its question mark.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Parameters {
+pub(super) struct LocationParameters {
     /// `query`: a query in the server's own language; only the documents that it finds are read.
     pub query: Option<Value>,
     /// `body`: settings and mappings of an index that is made; they go over those that the schema gives.
@@ -53,7 +53,7 @@ pub(super) struct Parameters {
 
 const KNOWN: &str = "query, body, keyword, text, date, lists, json, metadata, op_type, gzip and retry_seconds are known, each at most once";
 
-impl Location {
+impl SearchLocation {
     /// Reads a location. Errors never show its credentials.
     pub fn parse(text: &str) -> Result<Self> {
         let (scheme, rest) = text.split_once("://").ok_or_else(|| {
@@ -88,7 +88,7 @@ impl Location {
             let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
             (plain(url.username()), plain(url.password().unwrap_or_default()))
         });
-        let parameters = Parameters::parse(&url).map_err(|error| error.at(&shown))?;
+        let parameters = LocationParameters::parse(&url).map_err(|error| error.at(&shown))?;
         let is_loopback = host == "localhost" || host.starts_with("127.") || host == "[::1]";
         Ok(Self { base: format!("{transport}://{host}:{port}{prefix}"), index, shown, user, is_loopback, parameters })
     }
@@ -96,7 +96,7 @@ impl Location {
     /// The location in one spelling: of the parameters those that rows depend on.
     pub fn canonical(&self) -> String {
         let place = self.base.split_once("://").map_or(self.base.as_str(), |(_, place)| place);
-        let Parameters { query, lists, metadata, .. } = &self.parameters;
+        let LocationParameters { query, lists, metadata, .. } = &self.parameters;
         let sorted = |names: &[String]| {
             let mut names = names.to_vec();
             names.sort();
@@ -132,7 +132,7 @@ fn check_index(index: &str) -> Result<()> {
     Ok(())
 }
 
-impl Parameters {
+impl LocationParameters {
     fn parse(url: &Url) -> Result<Self> {
         let mut parameters = Self::default();
         let mut seen = Vec::new();
@@ -164,7 +164,7 @@ impl Parameters {
     }
 }
 
-impl Parameters {
+impl LocationParameters {
     /// Returns true if a column of times, or a field in one, is kept as `date`.
     pub fn is_date(&self, path: &str) -> bool {
         self.date.iter().chain(&self.whole_date).any(|name| name == path)

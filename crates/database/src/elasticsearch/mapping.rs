@@ -6,7 +6,7 @@ use lakerace_io::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use super::date_format::DateFormats;
-use super::location::Parameters;
+use super::location::LocationParameters;
 
 /// Columns of these names are a document's metadata, and no part of it.
 pub(super) const ID: &str = "_id";
@@ -26,7 +26,7 @@ pub(super) fn is_in_document(field: &Field) -> bool {
 ///
 /// # Errors
 /// `Unsupported` and `Invalid` name the column that no field holds.
-pub(super) fn properties(schema: &Schema, parameters: &Parameters) -> Result<Map<String, Value>> {
+pub(super) fn properties(schema: &Schema, parameters: &LocationParameters) -> Result<Map<String, Value>> {
     for name in parameters.keyword.iter().chain(&parameters.text) {
         if schema.field_with_name(name).is_err() {
             return Err(Error::not_found(format!("the location names a column {name:?}, which the rows lack")));
@@ -78,7 +78,7 @@ fn check_name(name: &str) -> Result<()> {
         .advice("rename the column"))
 }
 
-fn one(data_type: &DataType, place: &str, parameters: &Parameters) -> Result<Value> {
+fn one(data_type: &DataType, place: &str, parameters: &LocationParameters) -> Result<Value> {
     let number = |name: &str| json!({ "type": name, "coerce": false });
     Ok(match data_type {
         DataType::Boolean => json!({ "type": "boolean" }),
@@ -120,7 +120,7 @@ fn one(data_type: &DataType, place: &str, parameters: &Parameters) -> Result<Val
     })
 }
 
-fn object(fields: &Fields, place: &str, parameters: &Parameters) -> Result<Value> {
+fn object(fields: &Fields, place: &str, parameters: &LocationParameters) -> Result<Value> {
     let mut properties = Map::new();
     for field in fields {
         check_name(field.name())?;
@@ -132,7 +132,7 @@ fn object(fields: &Fields, place: &str, parameters: &Parameters) -> Result<Value
 
 /// The way in which an existing field takes a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fit {
+enum FieldFit {
     /// It holds all of them as they are.
     Exact,
     /// It takes them, and searches and sorts by less than what they are.
@@ -204,13 +204,13 @@ fn check(data_type: &DataType, place: &str, mapped: Option<&Value>, allow_narrow
         });
     }
     match fit(data_type, kind) {
-        Fit::Exact => Ok(()),
-        Fit::Narrow if allow_narrowing => Ok(()),
-        Fit::Narrow => Err(Error::unsupported(format!(
+        FieldFit::Exact => Ok(()),
+        FieldFit::Narrow if allow_narrowing => Ok(()),
+        FieldFit::Narrow => Err(Error::unsupported(format!(
             "column {place:?} is of type {data_type}; its field of type {kind} searches and sorts by less than that"
         ))
         .advice(format!("{ALLOW_NARROWING} takes that, {} makes the field anew", MODE.to("overwrite")))),
-        Fit::Not => Err(Error::invalid(format!(
+        FieldFit::Not => Err(Error::invalid(format!(
             "column {place:?} is of type {data_type}, which its field of type {kind} does not hold"
         ))
         .advice(format!("choose another index, or {}, which makes the field anew", MODE.to("overwrite")))),
@@ -236,54 +236,54 @@ pub(super) fn is_numeric(kind: &str) -> bool {
     )
 }
 
-fn fit(data_type: &DataType, kind: &str) -> Fit {
+fn fit(data_type: &DataType, kind: &str) -> FieldFit {
     let is_text = matches!(kind, "keyword" | "text" | "wildcard" | "match_only_text" | "constant_keyword");
     if is_text && !matches!(data_type, DataType::Struct(_)) || *data_type == DataType::Null {
-        return Fit::Exact;
+        return FieldFit::Exact;
     }
     let integers = ["byte", "short", "integer", "long"];
     let integer = |exact_from: usize, floats_hold: &[&str]| match integers.iter().position(|name| *name == kind) {
-        Some(width) if width >= exact_from => Fit::Exact,
-        None if floats_hold.contains(&kind) => Fit::Exact,
-        None if matches!(kind, "float" | "double" | "half_float" | "scaled_float") => Fit::Narrow,
-        _ => Fit::Not,
+        Some(width) if width >= exact_from => FieldFit::Exact,
+        None if floats_hold.contains(&kind) => FieldFit::Exact,
+        None if matches!(kind, "float" | "double" | "half_float" | "scaled_float") => FieldFit::Narrow,
+        _ => FieldFit::Not,
     };
     match data_type {
         DataType::Int8 => integer(0, &["half_float", "float", "double"]),
         DataType::Int16 => integer(1, &["float", "double"]),
-        DataType::UInt8 if kind == "unsigned_long" => Fit::Exact,
-        DataType::UInt16 | DataType::UInt32 | DataType::UInt64 if kind == "unsigned_long" => Fit::Exact,
+        DataType::UInt8 if kind == "unsigned_long" => FieldFit::Exact,
+        DataType::UInt16 | DataType::UInt32 | DataType::UInt64 if kind == "unsigned_long" => FieldFit::Exact,
         DataType::UInt8 => integer(1, &["half_float", "float", "double"]),
         DataType::UInt16 => integer(2, &["float", "double"]),
         DataType::Int32 => integer(2, &["double"]),
         DataType::UInt32 => integer(3, &["double"]),
         DataType::Int64 | DataType::UInt64 | DataType::Duration(_) => integer(3, &[]),
-        DataType::Float16 | DataType::Float32 if matches!(kind, "float" | "double") => Fit::Exact,
+        DataType::Float16 | DataType::Float32 if matches!(kind, "float" | "double") => FieldFit::Exact,
         // Each value tells whether it is a float of 32 bits.
-        DataType::Float64 if matches!(kind, "double" | "float") => Fit::Exact,
-        DataType::Float16 | DataType::Float32 | DataType::Float64 if is_float(kind) => Fit::Narrow,
-        other if other.is_decimal() && is_float(kind) => Fit::Narrow,
-        DataType::Boolean if kind == "boolean" => Fit::Exact,
+        DataType::Float64 if matches!(kind, "double" | "float") => FieldFit::Exact,
+        DataType::Float16 | DataType::Float32 | DataType::Float64 if is_float(kind) => FieldFit::Narrow,
+        other if other.is_decimal() && is_float(kind) => FieldFit::Narrow,
+        DataType::Boolean if kind == "boolean" => FieldFit::Exact,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_)
             if kind == "binary" =>
         {
-            Fit::Exact
+            FieldFit::Exact
         }
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, _)
             if matches!(kind, "date" | "date_nanos") =>
         {
-            Fit::Exact
+            FieldFit::Exact
         }
-        DataType::Timestamp(_, _) if kind == "date_nanos" => Fit::Exact,
-        DataType::Timestamp(_, _) if kind == "date" => Fit::Narrow,
-        DataType::Struct(_) if kind == "flattened" => Fit::Exact,
+        DataType::Timestamp(_, _) if kind == "date_nanos" => FieldFit::Exact,
+        DataType::Timestamp(_, _) if kind == "date" => FieldFit::Narrow,
+        DataType::Struct(_) if kind == "flattened" => FieldFit::Exact,
         // The server says which texts are dates, addresses or versions.
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
             if !is_numeric(kind) && !matches!(kind, "boolean" | "object" | "nested" | "binary" | "flattened") =>
         {
-            Fit::Exact
+            FieldFit::Exact
         }
-        _ => Fit::Not,
+        _ => FieldFit::Not,
     }
 }
 
@@ -296,7 +296,7 @@ pub(super) fn holds_exactly(data_type: &DataType, mapped: &Value) -> bool {
     let is_its_kind = (!is_number || is_numeric(kind) || kind == "boolean") && (!is_date || kind.starts_with("date"));
     let has_format =
         !is_date || DateFormats::of_field(mapped["format"].as_str()).is_some_and(|formats| formats.has_iso());
-    is_its_kind && has_format && fit(data_type, kind) == Fit::Exact
+    is_its_kind && has_format && fit(data_type, kind) == FieldFit::Exact
 }
 
 fn is_float(kind: &str) -> bool {

@@ -9,7 +9,7 @@ use super::json_tree::JsonTree;
 
 /// The outcome of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum RowOutcome {
     /// The server has it.
     Taken,
     /// The server was busy; it can be sent again.
@@ -23,7 +23,7 @@ pub(super) enum Outcome {
 }
 
 /// Reads the answer to a bulk request. Fewer outcomes than rows is an error of the caller's.
-pub(super) fn outcomes(body: &[u8]) -> std::result::Result<Vec<Outcome>, NoJson> {
+pub(super) fn outcomes(body: &[u8]) -> std::result::Result<Vec<RowOutcome>, NoJson> {
     let mut json = Json::new(body);
     let mut outcomes = Vec::new();
     let mut is_first = true;
@@ -42,7 +42,7 @@ pub(super) fn outcomes(body: &[u8]) -> std::result::Result<Vec<Outcome>, NoJson>
     Ok(outcomes)
 }
 
-fn item(json: &mut Json<'_>) -> std::result::Result<Outcome, NoJson> {
+fn item(json: &mut Json<'_>) -> std::result::Result<RowOutcome, NoJson> {
     let (mut status, mut error): (u16, Option<&[u8]>) = (0, None);
     let mut is_delete = false;
     let mut is_first = true;
@@ -62,13 +62,13 @@ fn item(json: &mut Json<'_>) -> std::result::Result<Outcome, NoJson> {
     let error: Value = error.and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
     let said = Said::of_error(&error);
     Ok(match status {
-        200..=299 => Outcome::Taken,
+        200..=299 => RowOutcome::Taken,
         // What is to be removed and is not there needs nothing.
-        404 if is_delete && error.is_null() => Outcome::Taken,
-        403 if said.kind() == "cluster_block_exception" => Outcome::Blocked,
-        409 => Outcome::Exists,
-        status if is_busy(status) => Outcome::Busy,
-        _ => Outcome::Rejected(reason(&said, &error)),
+        404 if is_delete && error.is_null() => RowOutcome::Taken,
+        403 if said.kind() == "cluster_block_exception" => RowOutcome::Blocked,
+        409 => RowOutcome::Exists,
+        status if is_busy(status) => RowOutcome::Busy,
+        _ => RowOutcome::Rejected(reason(&said, &error)),
     })
 }
 

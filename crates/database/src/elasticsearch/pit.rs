@@ -7,7 +7,7 @@ use lakerace_io::wait::lock;
 use lakerace_io::{Error, Job, Result, runtime};
 use serde_json::{Value, json};
 
-use super::client::{Client, Request};
+use super::client::{Request, SearchClient};
 use super::location::escape;
 
 /// How long the server keeps a view that nobody asks for. Each page asks for as long again.
@@ -17,30 +17,30 @@ pub(super) const KEEP_ALIVE: &str = "5m";
 const GRACE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Dialect {
+enum ViewDialect {
     Elasticsearch,
     OpenSearch,
 }
 
 /// An open view. Dropped, it is closed.
 pub(super) struct PointInTime {
-    client: Client,
-    dialect: Dialect,
+    client: SearchClient,
+    dialect: ViewDialect,
     id: Mutex<String>,
 }
 
 impl PointInTime {
     /// Opens one.
-    pub fn open(client: &Client, index: &str, job: &Job) -> Result<Self> {
+    pub fn open(client: &SearchClient, index: &str, job: &Job) -> Result<Self> {
         let index = escape(index);
         let path = format!("/{index}/_pit?keep_alive={KEEP_ALIVE}");
         let answer = client.call(job, Request::bare("POST", path))?;
-        let (dialect, id): (Dialect, Value) = match answer.status {
-            200..=299 => (Dialect::Elasticsearch, client.parsed::<Value>(&answer)?["id"].clone()),
+        let (dialect, id): (ViewDialect, Value) = match answer.status {
+            200..=299 => (ViewDialect::Elasticsearch, client.parsed::<Value>(&answer)?["id"].clone()),
             // OpenSearch has another path for it.
             400 | 405 => {
                 let path = format!("/{index}/_search/point_in_time?keep_alive={KEEP_ALIVE}");
-                (Dialect::OpenSearch, client.object(job, Request::bare("POST", path))?["pit_id"].clone())
+                (ViewDialect::OpenSearch, client.object(job, Request::bare("POST", path))?["pit_id"].clone())
             }
             _ => return Err(client.refusal(&answer)),
         };
@@ -67,8 +67,8 @@ impl Drop for PointInTime {
     fn drop(&mut self) {
         let id = self.id();
         let request = match self.dialect {
-            Dialect::Elasticsearch => Request::json("DELETE", "/_pit", &json!({ "id": id })),
-            Dialect::OpenSearch => Request::json("DELETE", "/_search/point_in_time", &json!({ "pit_id": [id] })),
+            ViewDialect::Elasticsearch => Request::json("DELETE", "/_pit", &json!({ "id": id })),
+            ViewDialect::OpenSearch => Request::json("DELETE", "/_search/point_in_time", &json!({ "pit_id": [id] })),
         };
         let Ok(runtime) = runtime() else { return };
         let client = self.client.clone();

@@ -15,8 +15,8 @@ use lakerace_io::wait::lock;
 use lakerace_io::{Error, Job, Result, runtime};
 use serde_json::{Map, Value, json};
 
-use super::client::{Client, Request, Said, is_too_large};
-use super::decode::{Decoder, UnmappedNames};
+use super::client::{Request, Said, SearchClient, is_too_large};
+use super::decode::{PageDecoder, UnmappedNames};
 use super::pit::{KEEP_ALIVE, PointInTime};
 
 /// Documents of the first page, as nobody knows yet how large they are.
@@ -31,8 +31,8 @@ const MOST_SLICES: usize = 8;
 const SHOWN_NAMES: usize = 20;
 
 /// A read of an index.
-pub(super) struct Scan {
-    pub client: Client,
+pub(super) struct IndexScan {
+    pub client: SearchClient,
     pub job: Job,
     /// The columns of a page: those that are wanted and those that the filter needs.
     pub schema: SchemaRef,
@@ -57,7 +57,7 @@ pub(super) struct Scan {
 }
 
 /// The batches of a read.
-pub(super) struct Reading {
+pub(super) struct IndexBatches {
     /// `None` while it is dropped.
     slices: Option<ProducerThreads<RecordBatch, Error>>,
     left: u64,
@@ -70,17 +70,17 @@ pub(super) struct Reading {
     _view: Arc<PointInTime>,
 }
 
-struct Slice {
-    scan: Arc<Scan>,
+struct ViewSlice {
+    scan: Arc<IndexScan>,
     view: Arc<PointInTime>,
     number: usize,
     of: usize,
     unmapped: Arc<Mutex<BTreeSet<String>>>,
 }
 
-impl Scan {
+impl IndexScan {
     /// Opens the view and begins to read.
-    pub fn start(self, index: &str) -> Result<Reading> {
+    pub fn start(self, index: &str) -> Result<IndexBatches> {
         let view = Arc::new(PointInTime::open(&self.client, index, &self.job)?);
         let slices = self.slices();
         let (job, batch_rows) = (self.job.clone(), self.batch_rows);
@@ -89,12 +89,12 @@ impl Scan {
         let unmapped = Arc::default();
         let producer = |number| {
             let (scan, view, unmapped) = (Arc::clone(&scan), Arc::clone(&view), Arc::clone(&unmapped));
-            let slice = Slice { scan, view, number, of: slices, unmapped };
+            let slice = ViewSlice { scan, view, number, of: slices, unmapped };
             move |sender: &ValueSender<RecordBatch, Error>| slice.pages(sender)
         };
         let started = ProducerThreads::start("lakerace-slice", slices as u64, &job, (0..slices).map(producer));
         let slices = Some(started.map_err(|error| not_started(&error))?.joined());
-        Ok(Reading { slices, left, batch: None, batch_rows, job, unmapped, _view: view })
+        Ok(IndexBatches { slices, left, batch: None, batch_rows, job, unmapped, _view: view })
     }
 
     fn slices(&self) -> usize {
@@ -106,10 +106,10 @@ impl Scan {
     }
 }
 
-impl Slice {
+impl ViewSlice {
     fn pages(&self, sender: &ValueSender<RecordBatch, Error>) -> Result<()> {
         let scan = &self.scan;
-        let mut decoder = Decoder::new(Arc::clone(&scan.schema), &scan.properties, scan.known.as_deref())?;
+        let mut decoder = PageDecoder::new(Arc::clone(&scan.schema), &scan.properties, scan.known.as_deref())?;
         decoder.unmapped = UnmappedNames::new(scan.tells_unmapped);
         let mut size =
             self.scan.limit.map_or(FIRST_PAGE, |limit| FIRST_PAGE.min(usize::try_from(limit).unwrap_or(FIRST_PAGE)));
@@ -153,7 +153,7 @@ impl Slice {
     }
 
     /// Tells of what the columns don't take of a page.
-    fn tell(&self, decoder: &mut Decoder) {
+    fn tell(&self, decoder: &mut PageDecoder) {
         for field in decoder.cut_fields() {
             self.scan.job.warn(&format!(
                 "field {field:?} has times with digits beyond microseconds, which are cut: a type such as timestamp[ns] or utf8 in {SCHEMA} keeps them"
@@ -183,7 +183,7 @@ impl Slice {
         fitting.clamp(1, asked.saturating_mul(GROWTH)).min(self.scan.window)
     }
 
-    fn ask(&self, after: Option<&[u8]>, size: usize) -> Result<Pending> {
+    fn ask(&self, after: Option<&[u8]>, size: usize) -> Result<PendingPage> {
         let mut body = json!({
             "size": size,
             "pit": { "id": self.view.id(), "keep_alive": KEEP_ALIVE },
@@ -207,12 +207,12 @@ impl Slice {
             let answer = client.ask(request, patience).await?;
             if answer.status == 200 { Ok(answer.body) } else { Err(refused(&client, &answer)) }
         });
-        Ok(Pending { task: Some(task) })
+        Ok(PendingPage { task: Some(task) })
     }
 }
 
 /// Why a page is refused.
-fn refused(client: &Client, answer: &super::client::Answer) -> Error {
+fn refused(client: &SearchClient, answer: &super::client::ServerAnswer) -> Error {
     let said = Said::of(&answer.body);
     let shown = &client.location().shown;
     if said.kind() == "search_context_missing_exception" || said.kind() == "no_such_remote_cluster_exception" {
@@ -229,11 +229,11 @@ fn refused(client: &Client, answer: &super::client::Answer) -> Error {
 }
 
 /// A page on its way. Dropped, it is not waited for.
-struct Pending {
+struct PendingPage {
     task: Option<tokio::task::JoinHandle<Result<Bytes>>>,
 }
 
-impl Pending {
+impl PendingPage {
     fn wait(mut self, job: &Job) -> Result<Bytes> {
         let Some(task) = self.task.take() else { return Err(Error::internal("a page is waited for twice")) };
         let abort = task.abort_handle();
@@ -245,7 +245,7 @@ impl Pending {
     }
 }
 
-impl Drop for Pending {
+impl Drop for PendingPage {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
             task.abort();
@@ -261,7 +261,7 @@ fn last_sort(body: &[u8]) -> Option<Vec<u8>> {
     Some(body[start..=start + end].to_vec())
 }
 
-impl Iterator for Reading {
+impl Iterator for IndexBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -285,7 +285,7 @@ impl Iterator for Reading {
     }
 }
 
-impl Reading {
+impl IndexBatches {
     /// Names what documents have and no column takes, once.
     fn warn(&self) {
         let names = std::mem::take(&mut *lock(&self.unmapped));
@@ -315,7 +315,7 @@ impl Reading {
     }
 }
 
-impl Drop for Reading {
+impl Drop for IndexBatches {
     fn drop(&mut self) {
         // Its threads say what they have left out before it is told.
         self.slices = None;

@@ -4,11 +4,11 @@ use arrow::datatypes::{DataType, Schema};
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value, json};
 
-use super::catalog::{Found, Index};
-use super::location::Parameters;
+use super::catalog::{FoundIndices, Index};
+use super::location::LocationParameters;
 use super::mapping::{find, holds_exactly, kind_of};
 use super::schema::{OURS, add_runtime};
-use super::settings::Restore;
+use super::settings::SettingsRestore;
 
 /// Settings that the server gives an index, and takes from no one.
 const PRIVATE: [&str; 11] = [
@@ -30,7 +30,7 @@ const FULL_DISK: &str = "index.blocks.read_only_allow_delete";
 const OWN_KEYS: [&str; 3] = ["properties", "_meta", "runtime"];
 
 /// The index that a load replaces, where a name stands for one.
-pub(super) fn replaced<'a>(found: &'a Found, name: &str) -> Option<&'a Index> {
+pub(super) fn replaced<'a>(found: &'a FoundIndices, name: &str) -> Option<&'a Index> {
     match found.indices.as_slice() {
         [one] => Some(one),
         several => several.iter().find(|index| index.was_made_for(name)),
@@ -49,7 +49,12 @@ pub(super) fn check_blocks(index: &Index) -> Result<()> {
 }
 
 /// Settings and mapping of a new index of these columns, with what stays of the old one.
-pub(super) fn body(old: &Index, schema: &Schema, mut mapped: Map<String, Value>, parameters: &Parameters) -> Value {
+pub(super) fn body(
+    old: &Index,
+    schema: &Schema,
+    mut mapped: Map<String, Value>,
+    parameters: &LocationParameters,
+) -> Value {
     for field in schema.fields() {
         let named = [&parameters.keyword, &parameters.text, &parameters.date, &parameters.whole_date];
         let is_named = named.into_iter().flatten().any(|name| name.split('.').next() == Some(field.name()));
@@ -81,7 +86,7 @@ pub(super) fn body(old: &Index, schema: &Schema, mut mapped: Map<String, Value>,
 
 fn settings(old: &Index) -> Map<String, Value> {
     let mut settings = old.settings.clone();
-    if let Some(restore) = Restore::noted(old) {
+    if let Some(restore) = SettingsRestore::noted(old) {
         restore.apply(&mut settings);
     }
     settings.retain(|name, value| !value.is_null() && !PRIVATE.iter().any(|private| name.starts_with(private)));

@@ -9,7 +9,7 @@ use lakerace_io::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use super::date_format::DateFormats;
-use super::location::Parameters;
+use super::location::LocationParameters;
 use super::mapping::kind_of;
 
 /// The key of what we keep in `_meta`.
@@ -59,7 +59,7 @@ fn ours(meta: &mut Map<String, Value>) -> &mut Value {
 pub(super) fn schema_of(
     properties: &Map<String, Value>,
     kept: Option<&Schema>,
-    parameters: &Parameters,
+    parameters: &LocationParameters,
 ) -> Result<SchemaRef> {
     let mut fields: Vec<Arc<Field>> = kept.map(|schema| schema.fields().to_vec()).unwrap_or_default();
     let known: Vec<String> = fields.iter().map(|field| first_part(field.name()).to_owned()).collect();
@@ -110,7 +110,7 @@ fn first_part(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
-fn fields_of(properties: &Map<String, Value>, prefix: &str, parameters: &Parameters) -> Vec<Field> {
+fn fields_of(properties: &Map<String, Value>, prefix: &str, parameters: &LocationParameters) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::new();
     for (name, mapped) in properties {
         let path = format!("{prefix}{name}");
@@ -127,7 +127,7 @@ fn fields_of(properties: &Map<String, Value>, prefix: &str, parameters: &Paramet
 }
 
 /// The column of a field; `None` for one that documents don't have.
-fn field_of(name: &str, path: &str, mapped: &Value, parameters: &Parameters) -> Option<Field> {
+fn field_of(name: &str, path: &str, mapped: &Value, parameters: &LocationParameters) -> Option<Field> {
     let utc = || Some("UTC".into());
     let data_type = match kind_of(mapped) {
         "alias" => return None,
@@ -150,7 +150,7 @@ fn field_of(name: &str, path: &str, mapped: &Value, parameters: &Parameters) -> 
     Some(Field::new(name, data_type, true))
 }
 
-fn object(name: &str, path: &str, mapped: &Value, is_nested: bool, parameters: &Parameters) -> Option<Field> {
+fn object(name: &str, path: &str, mapped: &Value, is_nested: bool, parameters: &LocationParameters) -> Option<Field> {
     let properties = mapped["properties"].as_object().filter(|properties| !properties.is_empty());
     let Some(properties) = properties.filter(|_| mapped["enabled"] != false) else { return Some(json_text(name)) };
     let fields = fields_of(properties, &format!("{path}."), parameters);

@@ -10,9 +10,9 @@ use lakerace_io::{Error, Job, Result, runtime};
 use serde_json::json;
 
 use super::chunk::{Chunk, Item};
-use super::client::{Answer, Backoff, Client, Request, blocked, is_busy};
+use super::client::{Request, RetryBackoff, SearchClient, ServerAnswer, blocked, is_busy};
 use super::location::escape;
-use super::outcome::{Outcome, are_there, name, outcomes};
+use super::outcome::{RowOutcome, are_there, name, outcomes};
 use crate::DeadLetters;
 
 /// Bytes of a request, before the server says that it wants less.
@@ -32,7 +32,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// Rows by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct RowCounts {
     pub taken: u64,
     pub rejected: u64,
     pub bytes: u64,
@@ -41,14 +41,14 @@ pub(super) struct Counts {
 
 /// Why a row is rejected.
 #[derive(Debug, Clone)]
-enum Rejection {
+enum RowRejection {
     /// Another document has its key.
     Exists,
     /// The server or the encoder says so.
     Unfit(String),
 }
 
-impl Rejection {
+impl RowRejection {
     fn reason(&self) -> &str {
         match self {
             Self::Exists => "a document of this _id exists",
@@ -57,21 +57,21 @@ impl Rejection {
     }
 }
 
-struct State {
+struct SenderState {
     in_flight: usize,
     limit: f64,
     request_bytes: usize,
     /// The quickest answer so far, in nanoseconds a byte.
     quickest: f64,
-    counts: Counts,
+    counts: RowCounts,
     error: Option<Error>,
     /// The documents on their way, where two rows may be of one.
     names: HashSet<u64>,
     is_dropped: bool,
 }
 
-struct Shared {
-    client: Client,
+struct SenderCore {
+    client: SearchClient,
     path: String,
     index: String,
     /// An earlier run may have sent the same rows.
@@ -79,36 +79,36 @@ struct Shared {
     letters: Option<DeadLetters>,
     advice_on_rejected: String,
     job: Job,
-    state: WatchedValue<State>,
+    state: WatchedValue<SenderState>,
 }
 
 /// Sends chunks to one index. Dropped, it waits a little for what is on its way, and sends nothing more.
-pub(super) struct Sender {
-    shared: Arc<Shared>,
+pub(super) struct ChunkSender {
+    shared: Arc<SenderCore>,
 }
 
-impl Sender {
+impl ChunkSender {
     /// A sender of rows to `index`, which nobody creates by sending.
     pub fn new(
-        client: &Client,
+        client: &SearchClient,
         index: &str,
         is_resumed: bool,
         (letters, advice_on_rejected): (Option<DeadLetters>, String),
         job: &Job,
     ) -> Self {
-        let state = State {
+        let state = SenderState {
             in_flight: 0,
             limit: FIRST_IN_FLIGHT,
             request_bytes: REQUEST_BYTES,
             quickest: f64::INFINITY,
-            counts: Counts::default(),
+            counts: RowCounts::default(),
             error: None,
             names: HashSet::new(),
             is_dropped: false,
         };
         let path = format!("/{}/_bulk?filter_path=errors,items.*.status,items.*.error", escape(index));
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SenderCore {
                 client: client.clone(),
                 path,
                 index: index.to_owned(),
@@ -127,7 +127,7 @@ impl Sender {
     }
 
     /// Rows so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> RowCounts {
         self.shared.lock().counts
     }
 
@@ -176,11 +176,11 @@ impl Sender {
         number: u64,
         reason: String,
     ) -> Result<()> {
-        self.shared.reject(batch, row, number, &Rejection::Unfit(reason))
+        self.shared.reject(batch, row, number, &RowRejection::Unfit(reason))
     }
 }
 
-impl Drop for Sender {
+impl Drop for ChunkSender {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.is_dropped = true;
@@ -194,12 +194,12 @@ impl Drop for Sender {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SenderCore {
+    fn lock(&self) -> MutexGuard<'_, SenderState> {
         self.state.lock()
     }
 
-    fn wait(&self, is_ready: impl Fn(&State) -> bool) -> Result<MutexGuard<'_, State>> {
+    fn wait(&self, is_ready: impl Fn(&SenderState) -> bool) -> Result<MutexGuard<'_, SenderState>> {
         self.state.wait_until(&self.job, |state| match &state.error {
             Some(error) => Err(error.clone()),
             None => Ok(is_ready(state)),
@@ -226,7 +226,7 @@ impl Shared {
         pieces: &mut Vec<Vec<Item>>,
         was_lost: &mut bool,
     ) -> Result<()> {
-        let mut backoff = Backoff::new(self.client.row_patience());
+        let mut backoff = RetryBackoff::new(self.client.row_patience());
         let mut refusals = 0;
         while !items.is_empty() {
             if self.lock().is_dropped {
@@ -243,7 +243,7 @@ impl Shared {
                         return Ok(());
                     }
                     if items.len() < before {
-                        backoff = Backoff::new(self.client.row_patience());
+                        backoff = RetryBackoff::new(self.client.row_patience());
                     }
                     self.unavailable("the server is busy, and rejects rows again and again")
                 }
@@ -277,21 +277,27 @@ impl Shared {
     }
 
     /// Sorts rows by what became of them, and gives those that are to be sent again.
-    async fn answered(&self, chunk: &Chunk, items: Vec<Item>, answer: &Answer, was_lost: bool) -> Result<Vec<Item>> {
+    async fn answered(
+        &self,
+        chunk: &Chunk,
+        items: Vec<Item>,
+        answer: &ServerAnswer,
+        was_lost: bool,
+    ) -> Result<Vec<Item>> {
         let outcomes = outcomes(&answer.body).map_err(|_| self.unavailable("the answer is no JSON"))?;
         if outcomes.len() != items.len() {
             let message = format!("the server answered for {} of {} rows", outcomes.len(), items.len());
             return Err(self.unavailable(&message));
         }
         let (mut taken, mut again, mut existing) = (Vec::new(), Vec::new(), Vec::new());
-        let mut rejected: Vec<(Item, Rejection)> = Vec::new();
+        let mut rejected: Vec<(Item, RowRejection)> = Vec::new();
         for (item, outcome) in items.into_iter().zip(outcomes) {
             match outcome {
-                Outcome::Taken => taken.push(item),
-                Outcome::Busy => again.push(item),
-                Outcome::Exists => existing.push(item),
-                Outcome::Blocked => return Err(blocked("cluster_block_exception").at(self.shown())),
-                Outcome::Rejected(reason) => rejected.push((item, Rejection::Unfit(reason))),
+                RowOutcome::Taken => taken.push(item),
+                RowOutcome::Busy => again.push(item),
+                RowOutcome::Exists => existing.push(item),
+                RowOutcome::Blocked => return Err(blocked("cluster_block_exception").at(self.shown())),
+                RowOutcome::Rejected(reason) => rejected.push((item, RowRejection::Unfit(reason))),
             }
         }
         if !existing.is_empty() {
@@ -299,7 +305,7 @@ impl Shared {
             let (ours, theirs) =
                 if was_lost { self.sent_before(chunk, existing).await? } else { (Vec::new(), existing) };
             taken.extend(ours);
-            rejected.extend(theirs.into_iter().map(|item| (item, Rejection::Exists)));
+            rejected.extend(theirs.into_iter().map(|item| (item, RowRejection::Exists)));
         }
         let (again, overtaken) = chunk.without_overtaken(again, &taken);
         let mut state = self.lock();
@@ -338,7 +344,7 @@ impl Shared {
             self.halve(items, bytes, pieces);
             return Ok(());
         }
-        let reason = Rejection::Unfit(format!(
+        let reason = RowRejection::Unfit(format!(
             "the document has {bytes} bytes, more than the server takes (http.max_content_length)"
         ));
         self.reject_all(chunk, &items.into_iter().map(|item| (item, reason.clone())).collect::<Vec<_>>())
@@ -352,7 +358,7 @@ impl Shared {
         state.request_bytes = state.request_bytes.min(bytes / 2).max(LEAST_REQUEST_BYTES);
     }
 
-    fn reject_all(&self, chunk: &Chunk, rejected: &[(Item, Rejection)]) -> Result<()> {
+    fn reject_all(&self, chunk: &Chunk, rejected: &[(Item, RowRejection)]) -> Result<()> {
         if let (None, Some((item, reason))) = (&self.letters, rejected.first()) {
             let rows = rejected.len();
             return Err(self.rejection(rows, item.number, reason));
@@ -368,7 +374,7 @@ impl Shared {
         batch: &arrow::record_batch::RecordBatch,
         row: usize,
         number: u64,
-        reason: &Rejection,
+        reason: &RowRejection,
     ) -> Result<()> {
         let Some(letters) = &self.letters else { return Err(self.rejection(1, number, reason)) };
         letters.reject(batch, row, reason.reason())?;
@@ -376,15 +382,15 @@ impl Shared {
         Ok(())
     }
 
-    fn rejection(&self, rows: usize, number: u64, rejection: &Rejection) -> Error {
+    fn rejection(&self, rows: usize, number: u64, rejection: &RowRejection) -> Error {
         let reason = rejection.reason();
         let message = match rows {
             1 => format!("row {} is rejected: {reason}", number + 1),
             rows => format!("{rows} rows of a request are rejected, the first is row {}: {reason}", number + 1),
         };
         let error = match rejection {
-            Rejection::Exists => Error::conflict(message),
-            Rejection::Unfit(_) => Error::invalid(message),
+            RowRejection::Exists => Error::conflict(message),
+            RowRejection::Unfit(_) => Error::invalid(message),
         };
         error.at(self.shown()).advice(&self.advice_on_rejected)
     }

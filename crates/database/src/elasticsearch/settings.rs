@@ -3,7 +3,7 @@
 use lakerace_io::Result;
 use serde_json::{Map, Value, json};
 
-use super::catalog::{Catalog, Index};
+use super::catalog::{Index, IndexCatalog};
 use super::schema::OURS;
 
 const REFRESH: &str = "index.refresh_interval";
@@ -13,25 +13,25 @@ const RESTORE: &str = "restore";
 
 /// Settings that are to be put back; null is the server's own.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Restore(Map<String, Value>);
+pub(super) struct SettingsRestore(Map<String, Value>);
 
 /// A setting that a load may switch off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quiet {
+pub(super) enum SwitchableSetting {
     /// Copies of shards and searches' view: nobody uses the index yet.
     New,
     /// Only the view: copies of what is there stay where they are.
     InUse,
 }
 
-impl Restore {
+impl SettingsRestore {
     /// The settings that an earlier load has noted and not put back.
     pub fn noted(index: &Index) -> Option<Self> {
         index.ours(RESTORE)?.as_object().cloned().map(Self)
     }
 
     /// Switches off what slows a load down, after it has noted what it was.
-    pub fn quiet(catalog: &Catalog, name: &str, quiet: Quiet) -> Result<Self> {
+    pub fn quiet(catalog: &IndexCatalog, name: &str, quiet: SwitchableSetting) -> Result<Self> {
         let index = stable(catalog, name)?;
         let (restore, is_noted) = match Self::noted(&index) {
             Some(noted) => (noted, true),
@@ -55,16 +55,16 @@ impl Restore {
         settings.extend(self.0.clone());
     }
 
-    fn of(index: &Index, quiet: Quiet) -> Self {
+    fn of(index: &Index, quiet: SwitchableSetting) -> Self {
         let now = |name: &str| (name.to_owned(), index.settings.get(name).cloned().unwrap_or_default());
         match quiet {
-            Quiet::New => Self(Map::from_iter([now(REFRESH), now(REPLICAS)])),
-            Quiet::InUse => Self(Map::from_iter([now(REFRESH)])),
+            SwitchableSetting::New => Self(Map::from_iter([now(REFRESH), now(REPLICAS)])),
+            SwitchableSetting::InUse => Self(Map::from_iter([now(REFRESH)])),
         }
     }
 
     /// Puts the settings back, and then takes the note away.
-    pub fn put_back(&self, catalog: &Catalog, name: &str) -> Result<()> {
+    pub fn put_back(&self, catalog: &IndexCatalog, name: &str) -> Result<()> {
         catalog.put_settings(name, &Value::Object(self.0.clone()))?;
         let index = catalog.index(name)?;
         if Self::noted(&index).is_some() {
@@ -77,11 +77,13 @@ impl Restore {
 }
 
 /// An index whose note belongs to its settings: another load may be between the two.
-fn stable(catalog: &Catalog, name: &str) -> Result<Index> {
+fn stable(catalog: &IndexCatalog, name: &str) -> Result<Index> {
     let mut index = catalog.index(name)?;
     for _ in 0..10 {
         let again = catalog.index(name)?;
-        if again.setting(REFRESH) == index.setting(REFRESH) && Restore::noted(&again) == Restore::noted(&index) {
+        if again.setting(REFRESH) == index.setting(REFRESH)
+            && SettingsRestore::noted(&again) == SettingsRestore::noted(&index)
+        {
             return Ok(again);
         }
         index = again;

@@ -9,15 +9,15 @@ use lakerace_io::option::{KEY, RESUME};
 use lakerace_io::{Error, Job, Result};
 
 use super::chunk::ChunkBuilder;
-use super::client::{Client, Request};
-use super::encode::{Action, Encoder};
-use super::journal::Journal;
-use super::location::{Location, escape};
+use super::client::{Request, SearchClient};
+use super::encode::{DocumentAction, LineEncoder};
+use super::journal::LoadJournal;
+use super::location::{SearchLocation, escape};
 use super::mapping::is_in_document;
-use super::sender::{REQUEST_BYTES, Sender};
-use super::settings::Quiet;
+use super::sender::{ChunkSender, REQUEST_BYTES};
+use super::settings::SwitchableSetting;
 use super::state::forget_states;
-use super::target::{Run, Target};
+use super::target::{LoadRun, LoadTarget};
 use crate::{DeadLetters, SinkOptions, WriteMode};
 
 /// After so many requests, an index in use gets no new view of itself until the load ends.
@@ -25,15 +25,15 @@ const QUIET_AFTER_REQUESTS: u64 = 8;
 
 /// A load.
 pub(super) struct ElasticsearchSink {
-    client: Client,
+    client: SearchClient,
     job: Job,
     schema: SchemaRef,
-    target: Target,
-    run: Run,
-    journal: Journal,
-    encoder: Encoder,
+    target: LoadTarget,
+    run: LoadRun,
+    journal: LoadJournal,
+    encoder: LineEncoder,
     /// `None` once the load has ended.
-    sender: Option<Sender>,
+    sender: Option<ChunkSender>,
     builder: ChunkBuilder,
     /// Rows of this run.
     rows: u64,
@@ -51,25 +51,25 @@ pub(super) struct ElasticsearchSink {
 
 impl ElasticsearchSink {
     /// Begins a load.
-    pub fn open(location: Location, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Self> {
+    pub fn open(location: SearchLocation, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Self> {
         let location = Arc::new(location);
         let at = |error: Error| if error.place().is_some() { error } else { error.at(&location.shown) };
         Self::check(&location, &schema, options)?;
         let action = action(options, &schema, &location);
-        let client = Client::new(&location, job).map_err(at)?;
-        let journal = Journal::new(&client, job);
-        let mut run = Run::find(&journal, &location, options)?;
+        let client = SearchClient::new(&location, job).map_err(at)?;
+        let journal = LoadJournal::new(&client, job);
+        let mut run = LoadRun::find(&journal, &location, options)?;
         let letters = DeadLetters::create(options, job)?;
-        let target = Target::open(&client, &schema, options, &mut run, &journal, job).map_err(at)?;
+        let target = LoadTarget::open(&client, &schema, options, &mut run, &journal, job).map_err(at)?;
         let knows_rejected = run.entry.acknowledged_rows == 0 || run.entry.uuid.is_some();
         run.entry.uuid = Some(target.uuid.clone()).filter(|uuid| !uuid.is_empty());
         let rejected_before = run.entry.rejected_rows;
         let dates = &location.parameters.date;
         let may_narrow = |path: &str| options.allow_narrowing || dates.iter().any(|name| name == path);
-        let encoder = Encoder::new(&schema, &options.key, action, &target.fields, &run.entry.run).map_err(at)?;
+        let encoder = LineEncoder::new(&schema, &options.key, action, &target.fields, &run.entry.run).map_err(at)?;
         let encoder = encoder.allow_narrowing(may_narrow);
         let sender =
-            Some(Sender::new(&client, &target.index, run.was_begun, (letters, options.advice_on_rejected()), job));
+            Some(ChunkSender::new(&client, &target.index, run.was_begun, (letters, options.advice_on_rejected()), job));
         let must_be_new = options.mode == WriteMode::Error;
         let (builder, job) = (ChunkBuilder::default(), job.clone());
         let mut sink = Self {
@@ -95,7 +95,7 @@ impl ElasticsearchSink {
     }
 
     /// Refuses what depends on the rows' types alone, before the first request.
-    pub fn check(location: &Location, schema: &SchemaRef, options: &SinkOptions) -> Result<()> {
+    pub fn check(location: &SearchLocation, schema: &SchemaRef, options: &SinkOptions) -> Result<()> {
         if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete)
             && options.key.is_empty()
             && schema.index_of(super::mapping::ID).is_err()
@@ -106,7 +106,7 @@ impl ElasticsearchSink {
         let at = |error: Error| if error.place().is_some() { error } else { error.at(&location.shown) };
         super::mapping::properties(schema, &location.parameters).map_err(at)?;
         let action = action(options, schema, location);
-        Encoder::new(schema, &options.key, action, &serde_json::Map::new(), "").map_err(at).map(drop)
+        LineEncoder::new(schema, &options.key, action, &serde_json::Map::new(), "").map_err(at).map(drop)
     }
 
     /// The journal knows a load before it has a row. An index aside was noted before it was made.
@@ -119,11 +119,11 @@ impl ElasticsearchSink {
         self.journal.write(&self.run.entry)
     }
 
-    fn sender(&self) -> Result<&Sender> {
+    fn sender(&self) -> Result<&ChunkSender> {
         self.sender.as_ref().ok_or_else(|| Error::internal("the load has ended"))
     }
 
-    fn row(&mut self, rows: &super::encode::Rows<'_>, batch: &RecordBatch, row: usize) -> Result<()> {
+    fn row(&mut self, rows: &super::encode::EncodedRows<'_>, batch: &RecordBatch, row: usize) -> Result<()> {
         let number = self.run.entry.acknowledged_rows + (self.rows - self.acknowledged);
         self.rows += 1;
         let start = self.builder.lines.len();
@@ -158,7 +158,7 @@ impl ElasticsearchSink {
             return Ok(());
         }
         if !self.target.is_staging && self.sender()?.counts().requests >= QUIET_AFTER_REQUESTS {
-            self.target.quiet(Quiet::InUse)?;
+            self.target.quiet(SwitchableSetting::InUse)?;
         }
         let chunk = self.builder.take();
         self.sender()?.send(chunk)
@@ -219,7 +219,7 @@ impl ElasticsearchSink {
     }
 
     /// Every row is there, and every value of it is found by searches.
-    fn check_searchable(&self, location: &Location) -> Result<()> {
+    fn check_searchable(&self, location: &SearchLocation) -> Result<()> {
         let names: Vec<&str> = self
             .schema
             .fields()
@@ -239,7 +239,7 @@ impl ElasticsearchSink {
     }
 
     /// A new index has one document for each row.
-    fn check_count(&self, location: &Location) -> Result<()> {
+    fn check_count(&self, location: &SearchLocation) -> Result<()> {
         let entry = &self.run.entry;
         let taken = entry.acknowledged_rows.saturating_sub(entry.rejected_rows);
         let there = self.target.catalog.count(&self.target.index, None)?;
@@ -262,7 +262,7 @@ impl ElasticsearchSink {
         self.sender = None;
         let job = Job::default();
         let target = &mut self.target;
-        target.catalog = super::catalog::Catalog::new(&self.client, &job);
+        target.catalog = super::catalog::IndexCatalog::new(&self.client, &job);
         let goes_on = !self.run.entry.load.is_empty() && self.run.entry.acknowledged_rows > 0;
         // The load has an error to tell already; what is left is put right by the next one.
         let _ = if target.is_staging && !goes_on { target.catalog.remove(&target.index) } else { target.put_back() };
@@ -309,13 +309,13 @@ impl Drop for ElasticsearchSink {
 
 /// Rows with numbers for names can be put there again and again. With a key, rows that are added must be new, and so must all
 /// rows of a new index.
-fn action(options: &SinkOptions, schema: &SchemaRef, location: &Location) -> Action {
+fn action(options: &SinkOptions, schema: &SchemaRef, location: &SearchLocation) -> DocumentAction {
     let has_key = !options.key.is_empty() || schema.index_of(super::mapping::ID).is_ok();
     match options.mode {
-        WriteMode::Delete => Action::Delete,
-        _ if location.parameters.creates_only => Action::Create,
-        WriteMode::Append if !options.key.is_empty() => Action::Create,
-        WriteMode::Error | WriteMode::Overwrite if has_key => Action::Create,
-        _ => Action::Index,
+        WriteMode::Delete => DocumentAction::Delete,
+        _ if location.parameters.creates_only => DocumentAction::Create,
+        WriteMode::Append if !options.key.is_empty() => DocumentAction::Create,
+        WriteMode::Error | WriteMode::Overwrite if has_key => DocumentAction::Create,
+        _ => DocumentAction::Index,
     }
 }

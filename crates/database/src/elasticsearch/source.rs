@@ -9,12 +9,12 @@ use lakerace_format::{Batches, FilePlan, Predicate, ReadPlan, ReadRequest, Sourc
 use lakerace_io::{Error, Job, RequestPlan, Result};
 use serde_json::{Map, Value, json};
 
-use super::catalog::Catalog;
-use super::client::Client;
+use super::catalog::IndexCatalog;
+use super::client::SearchClient;
 use super::filter::query_of;
-use super::location::Location;
+use super::location::SearchLocation;
 use super::mapping::is_in_document;
-use super::reader::Scan;
+use super::reader::IndexScan;
 use super::schema::{add_runtime, kept, schema_of};
 use crate::SourceOptions;
 
@@ -23,7 +23,7 @@ const WINDOW: usize = 10_000;
 
 /// The documents of one index, alias or data stream.
 pub(super) struct ElasticsearchSource {
-    client: Client,
+    client: SearchClient,
     job: Job,
     schema: SchemaRef,
     properties: Map<String, Value>,
@@ -40,11 +40,11 @@ pub(super) struct ElasticsearchSource {
 
 impl ElasticsearchSource {
     /// Opens what the location names: its mapping is read, and its documents are counted.
-    pub fn open(location: Location, options: &SourceOptions, job: &Job) -> Result<Self> {
+    pub fn open(location: SearchLocation, options: &SourceOptions, job: &Job) -> Result<Self> {
         let location = Arc::new(location);
         let at = |error: Error| if error.place().is_some() { error } else { error.at(&location.shown) };
-        let client = Client::new(&location, job).map_err(at)?;
-        let catalog = Catalog::new(&client, job);
+        let client = SearchClient::new(&location, job).map_err(at)?;
+        let catalog = IndexCatalog::new(&client, job);
         let found = catalog.find(&location.index)?;
         let [first, others @ ..] = found.indices.as_slice() else {
             return Err(Error::not_found("there is no such index").at(&location.shown));
@@ -87,7 +87,7 @@ impl ElasticsearchSource {
         names.iter().map(at).collect()
     }
 
-    fn scan(&self, plan: &ReadPlan) -> Result<Scan> {
+    fn scan(&self, plan: &ReadPlan) -> Result<IndexScan> {
         let request = &plan.request;
         let selected = self.selected(request)?;
         let filter = request.filter.as_ref().map(|filter| Predicate::bind(filter, &self.schema)).transpose()?;
@@ -100,7 +100,7 @@ impl ElasticsearchSource {
         let schema = self.schema.project(&decoded).map_err(Error::unexpected)?;
         let pushed = request.filter.as_ref().and_then(|filter| query_of(filter, &self.schema, &self.properties));
         let parts: Vec<Value> = self.client.location().parameters.query.iter().cloned().chain(pushed).collect();
-        Ok(Scan {
+        Ok(IndexScan {
             client: self.client.clone(),
             job: self.job.clone(),
             source: self.wanted_fields(&schema, request.columns.is_some()),

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lakerace_io::{Error, Job, Result};
 use serde_json::{Value, json};
 
-use super::catalog::Catalog;
-use super::client::{Answer, Client, Request, Said};
-use super::journal::{JOURNAL, Journal, path_of};
+use super::catalog::IndexCatalog;
+use super::client::{Request, Said, SearchClient, ServerAnswer};
+use super::journal::{JOURNAL, LoadJournal, path_of};
 use crate::TargetState;
 
 /// The document that tells when the rows of an index were replaced last. States of before are of rows that are gone. They stay
@@ -15,9 +15,9 @@ use crate::TargetState;
 const REPLACED: &str = "replaced";
 
 /// Forgets what jobs keep for an index whose rows are gone, but for the state of the job that replaces them.
-pub(super) fn forget_states(client: &Client, job: &Job, job_state: Option<&str>) -> Result<()> {
+pub(super) fn forget_states(client: &SearchClient, job: &Job, job_state: Option<&str>) -> Result<()> {
     // A role that only loads an index need not reach this one.
-    let is_denied = |answer: &Answer| answer.status == 403 && !Said::of(&answer.body).is_block();
+    let is_denied = |answer: &ServerAnswer| answer.status == 403 && !Said::of(&answer.body).is_block();
     let found = client.call(job, Request::bare("GET", format!("/{JOURNAL}")))?;
     if found.status == 404 || is_denied(&found) {
         return Ok(());
@@ -31,14 +31,14 @@ pub(super) fn forget_states(client: &Client, job: &Job, job_state: Option<&str>)
 
 /// The kept state of an index.
 pub(super) struct IndexState {
-    client: Client,
+    client: SearchClient,
     job: Job,
     /// The index of all loads is known to be there.
     has_journal: AtomicBool,
 }
 
 impl IndexState {
-    pub fn new(client: Client, job: &Job) -> Self {
+    pub fn new(client: SearchClient, job: &Job) -> Self {
         Self { client, job: job.clone(), has_journal: AtomicBool::new(false) }
     }
 
@@ -76,7 +76,7 @@ impl TargetState for IndexState {
 
     fn replace(&self, name: &str, before: Option<&str>, text: &str) -> Result<bool> {
         if !self.has_journal.load(Ordering::Relaxed) {
-            Journal::new(&self.client, &self.job).create()?;
+            LoadJournal::new(&self.client, &self.job).create()?;
             self.has_journal.store(true, Ordering::Relaxed);
         }
         let (known, document) = self.find(name)?;
@@ -105,7 +105,7 @@ impl TargetState for IndexState {
     }
 
     fn identity(&self) -> Result<Option<String>> {
-        let found = Catalog::new(&self.client, &self.job).find(&self.client.location().index)?;
+        let found = IndexCatalog::new(&self.client, &self.job).find(&self.client.location().index)?;
         Ok(match found.indices.as_slice() {
             [] => None,
             [index] if !found.is_alias && index.is_placeholder() => None,

@@ -5,20 +5,20 @@ use lakerace_io::option::{KEY, MODE, RESUME};
 use lakerace_io::{Error, ErrorKind, Job, Result};
 use serde_json::{Map, Value, json};
 
-use super::catalog::{Catalog, Found, Index};
-use super::client::Client;
-use super::journal::{Entry, Journal};
-use super::location::Location;
+use super::catalog::{FoundIndices, Index, IndexCatalog};
+use super::client::SearchClient;
+use super::journal::{JournalEntry, LoadJournal};
+use super::location::SearchLocation;
 use super::mapping::{ID, find, missing, properties};
 use super::replaced::{self, check_blocks, replaced};
 use super::schema::{keep, keep_key, kept, kept_key};
-use super::settings::{Quiet, Restore};
+use super::settings::{SettingsRestore, SwitchableSetting};
 use super::state::forget_states;
 use crate::{SinkOptions, WriteMode};
 
 /// The target of a load's rows.
-pub(super) struct Target {
-    pub catalog: Catalog,
+pub(super) struct LoadTarget {
+    pub catalog: IndexCatalog,
     /// The index that gets the rows.
     pub index: String,
     /// Its own id: another index of the same name has another one.
@@ -26,7 +26,7 @@ pub(super) struct Target {
     /// The fields of the index.
     pub fields: Map<String, Value>,
     /// Settings that are to be put back.
-    pub restore: Option<Restore>,
+    pub restore: Option<SettingsRestore>,
     /// The index becomes what the alias stands for when it is complete.
     pub is_staging: bool,
     /// Rows are on the server's disk when it answers.
@@ -36,14 +36,14 @@ pub(super) struct Target {
 }
 
 /// A load, and how far an earlier run of it came.
-pub(super) struct Run {
-    pub entry: Entry,
+pub(super) struct LoadRun {
+    pub entry: JournalEntry,
     pub was_begun: bool,
 }
 
-impl Run {
+impl LoadRun {
     /// The load of this name, or one without.
-    pub fn find(journal: &Journal, location: &Location, options: &SinkOptions) -> Result<Self> {
+    pub fn find(journal: &LoadJournal, location: &SearchLocation, options: &SinkOptions) -> Result<Self> {
         let target = &location.index;
         let load = options.load_name.clone().unwrap_or_default();
         if options.resume && load.is_empty() {
@@ -57,7 +57,7 @@ impl Run {
         if let Some(entry) = earlier.clone().filter(|_| options.resume) {
             return Ok(Self { entry, was_begun: true });
         }
-        let entry = Entry {
+        let entry = JournalEntry {
             target: target.clone(),
             load,
             run: run_name(),
@@ -72,7 +72,7 @@ impl Run {
     }
 
     /// Begins anew where the index is gone that the load began with, or another one has its name.
-    fn check_index(&mut self, found: &Found, mode: WriteMode, location: &Location) -> Result<()> {
+    fn check_index(&mut self, found: &FoundIndices, mode: WriteMode, location: &SearchLocation) -> Result<()> {
         let entry = &mut self.entry;
         let has_name = |index: &&Index| Some(&index.name) == entry.staging.as_ref() && entry.uuid.is_some();
         // It has its name already, and was stopped before the journal said so.
@@ -107,17 +107,17 @@ fn run_name() -> String {
     format!("{:x}-{:x}", now.as_nanos(), std::process::id())
 }
 
-impl Target {
+impl LoadTarget {
     /// Finds or makes the index of a load.
     pub fn open(
-        client: &Client,
+        client: &SearchClient,
         schema: &SchemaRef,
         options: &SinkOptions,
-        run: &mut Run,
-        journal: &Journal,
+        run: &mut LoadRun,
+        journal: &LoadJournal,
         job: &Job,
     ) -> Result<Self> {
-        let catalog = Catalog::new(client, job);
+        let catalog = IndexCatalog::new(client, job);
         let location = client.location();
         let mapped = properties(schema, &location.parameters)?;
         let found = catalog.find(&location.index)?;
@@ -151,9 +151,9 @@ impl Target {
                     Err(error) if error.kind() == ErrorKind::Conflict => false,
                     outcome => outcome.map(|()| true)?,
                 };
-                let mut target = Self::existing(catalog, Found::default(), schema, &mapped, options, location)?;
+                let mut target = Self::existing(catalog, FoundIndices::default(), schema, &mapped, options, location)?;
                 if made {
-                    target.quiet(Quiet::New)?;
+                    target.quiet(SwitchableSetting::New)?;
                 }
                 Ok(target)
             }
@@ -163,11 +163,11 @@ impl Target {
 
     /// The index that a run fills beside what is there.
     fn staging(
-        catalog: Catalog,
+        catalog: IndexCatalog,
         (schema, body, old): (&SchemaRef, Value, Option<&Index>),
-        run: &mut Run,
-        journal: &Journal,
-        location: &Location,
+        run: &mut LoadRun,
+        journal: &LoadJournal,
+        location: &SearchLocation,
     ) -> Result<Self> {
         old.map_or(Ok(()), check_blocks)?;
         let entry = &mut run.entry;
@@ -186,7 +186,7 @@ impl Target {
             run.was_begun = false;
         }
         let name = format!("{}-{}", location.index, entry.run);
-        let body = Catalog::staging_body(body, &location.index, &entry.load);
+        let body = IndexCatalog::staging_body(body, &location.index, &entry.load);
         entry.staging = Some(name.clone());
         if !entry.load.is_empty() {
             // The next run removes the index, whenever this one is killed.
@@ -196,18 +196,18 @@ impl Target {
         catalog.create(&name, &body)?;
         let index = catalog.index(&name)?;
         let mut target = Self::of(catalog, index, true)?;
-        target.quiet(Quiet::New)?;
+        target.quiet(SwitchableSetting::New)?;
         Ok(target)
     }
 
     /// An index that is there: its fields are respected, and those that it lacks are added.
     fn existing(
-        catalog: Catalog,
-        found: Found,
+        catalog: IndexCatalog,
+        found: FoundIndices,
         schema: &SchemaRef,
         mapped: &Map<String, Value>,
         options: &SinkOptions,
-        location: &Location,
+        location: &SearchLocation,
     ) -> Result<Self> {
         let at = |error: Error| error.at(&location.shown);
         let found = if found.indices.is_empty() { catalog.find(&location.index)? } else { found };
@@ -256,9 +256,9 @@ impl Target {
         Ok(target)
     }
 
-    fn of(catalog: Catalog, index: Index, is_staging: bool) -> Result<Self> {
+    fn of(catalog: IndexCatalog, index: Index, is_staging: bool) -> Result<Self> {
         Ok(Self {
-            restore: Restore::noted(&index),
+            restore: SettingsRestore::noted(&index),
             is_durable: index.setting("index.translog.durability") != Some("async"),
             uuid: index.setting("index.uuid").unwrap_or_default().to_owned(),
             fields: index.properties,
@@ -270,9 +270,9 @@ impl Target {
     }
 
     /// Switches off what slows a load down, unless it is off.
-    pub fn quiet(&mut self, quiet: Quiet) -> Result<()> {
+    pub fn quiet(&mut self, quiet: SwitchableSetting) -> Result<()> {
         if self.restore.is_none() {
-            self.restore = Some(Restore::quiet(&self.catalog, &self.index, quiet)?);
+            self.restore = Some(SettingsRestore::quiet(&self.catalog, &self.index, quiet)?);
         }
         Ok(())
     }
@@ -286,7 +286,7 @@ impl Target {
     }
 
     /// Whether the index is the one that the load began with.
-    pub fn check_same(&self, location: &Location) -> Result<()> {
+    pub fn check_same(&self, location: &SearchLocation) -> Result<()> {
         let found = self.catalog.find(&self.index)?;
         let is_there =
             found.is_alias || found.indices.iter().any(|index| index.setting("index.uuid") == Some(&self.uuid));
@@ -300,7 +300,13 @@ impl Target {
 }
 
 /// The body of an index for these rows, with what stays of one that it replaces, under what the location says.
-fn body(schema: &Schema, mapped: &Map<String, Value>, old: Option<&Index>, key: &[&str], location: &Location) -> Value {
+fn body(
+    schema: &Schema,
+    mapped: &Map<String, Value>,
+    old: Option<&Index>,
+    key: &[&str],
+    location: &SearchLocation,
+) -> Value {
     let mut body = match old {
         Some(old) => replaced::body(old, schema, mapped.clone(), &location.parameters),
         None => json!({ "mappings": { "dynamic": "strict", "properties": mapped } }),
@@ -376,7 +382,7 @@ fn check_key(schema: &Schema, index: &Index, options: &SinkOptions) -> Result<()
 }
 
 /// Columns of an index keep their types.
-fn check_schema(schema: &Schema, index: &Index, location: &Location) -> Result<()> {
+fn check_schema(schema: &Schema, index: &Index, location: &SearchLocation) -> Result<()> {
     let Some(kept) = kept(&index.meta).map_err(|error| error.at(&location.shown))? else { return Ok(()) };
     for field in schema.fields() {
         let Ok(before) = kept.field_with_name(field.name()) else { continue };

@@ -16,7 +16,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 
 use super::decimal;
 use super::elements as kind;
-use super::tag::{self, Tag};
+use super::tag::{self, TextTag};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -31,7 +31,7 @@ type Fits<T = ()> = std::result::Result<T, Misfit>;
 
 /// How values become BSON.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Encoding {
+pub(super) struct BsonEncoding {
     /// Microseconds and nanoseconds are cut to milliseconds.
     pub allows_narrowing: bool,
     /// Null fields are left out.
@@ -43,11 +43,11 @@ pub(super) struct Column {
     /// The name with the zero at its end.
     name: Vec<u8>,
     nulls: Option<NullBuffer>,
-    values: Values,
-    encoding: Encoding,
+    values: ColumnValues,
+    encoding: BsonEncoding,
 }
 
-enum Values {
+enum ColumnValues {
     Null,
     Boolean(BooleanArray),
     Int32(PrimitiveArray<Int32Type>),
@@ -66,7 +66,7 @@ enum Values {
     Text(StringArray),
     LargeText(LargeStringArray),
     TextView(StringViewArray),
-    Tagged(StringArray, Tag),
+    Tagged(StringArray, TextTag),
     Binary(BinaryArray, u8),
     LargeBinary(LargeBinaryArray, u8),
     BinaryView(BinaryViewArray, u8),
@@ -129,12 +129,12 @@ fn is_text(data_type: &DataType) -> bool {
 
 impl Column {
     /// A column of a batch.
-    pub(super) fn new(field: &Field, array: &ArrayRef, encoding: Encoding) -> Result<Self> {
+    pub(super) fn new(field: &Field, array: &ArrayRef, encoding: BsonEncoding) -> Result<Self> {
         let array = &plain(array)?;
         let mut name = field.name().as_bytes().to_vec();
         name.push(0);
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
-        let values = Values::new(field, array, encoding)?;
+        let values = ColumnValues::new(field, array, encoding)?;
         Ok(Self { name, nulls, values, encoding })
     }
 
@@ -145,7 +145,7 @@ impl Column {
 
     #[inline]
     pub(super) fn is_null(&self, row: usize) -> bool {
-        matches!(self.values, Values::Null) || self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+        matches!(self.values, ColumnValues::Null) || self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
 
     /// Writes type, name and value.
@@ -178,7 +178,7 @@ impl Column {
     }
 }
 
-/// The array in one of the layouts that [`Values`] has.
+/// The array in one of the layouts that [`ColumnValues`] has.
 fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     let to = match array.data_type() {
         DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16 => DataType::Int32,
@@ -198,8 +198,8 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     plain(&cast(array, &to).map_err(Error::unexpected)?)
 }
 
-impl Values {
-    fn new(field: &Field, array: &ArrayRef, encoding: Encoding) -> Result<Self> {
+impl ColumnValues {
+    fn new(field: &Field, array: &ArrayRef, encoding: BsonEncoding) -> Result<Self> {
         let column = |field: &Field, array: &ArrayRef| Column::new(field, array, encoding);
         let subtype = tag::binary_subtype(field);
         Ok(match array.data_type() {
@@ -226,11 +226,11 @@ impl Values {
                 let values = cast(array, &DataType::Int64).map_err(Error::unexpected)?;
                 Self::Instant { values: values.as_primitive().clone(), per_ms, ms_each }
             }
-            DataType::Utf8 => match Tag::of(field) {
+            DataType::Utf8 => match TextTag::of(field) {
                 Some(tag) => Self::Tagged(array.as_string().clone(), tag),
                 None => Self::Text(array.as_string().clone()),
             },
-            DataType::LargeUtf8 | DataType::Utf8View if Tag::of(field).is_some() => {
+            DataType::LargeUtf8 | DataType::Utf8View if TextTag::of(field).is_some() => {
                 let text =
                     cast(array, &DataType::Utf8).map_err(|error| Error::from_source(ErrorKind::Unsupported, error))?;
                 return Self::new(field, &text, encoding);
@@ -271,7 +271,7 @@ impl Values {
 
     /// Writes the value alone, and gives its type.
     #[inline]
-    fn write(&self, out: &mut Vec<u8>, row: usize, encoding: Encoding) -> Fits<u8> {
+    fn write(&self, out: &mut Vec<u8>, row: usize, encoding: BsonEncoding) -> Fits<u8> {
         match self {
             Self::Null => return Ok(kind::NULL),
             Self::Boolean(values) => out.push(u8::from(values.value(row))),
@@ -348,7 +348,7 @@ fn unsigned(out: &mut Vec<u8>, value: u64) -> u8 {
 }
 
 #[inline]
-fn instant_ms(value: i64, per_ms: i64, ms_each: i64, encoding: Encoding) -> Fits<i64> {
+fn instant_ms(value: i64, per_ms: i64, ms_each: i64, encoding: BsonEncoding) -> Fits<i64> {
     if per_ms > 1 && value % per_ms != 0 && !encoding.allows_narrowing {
         return Err(misfit("a time has microseconds, and a date of BSON has milliseconds"));
     }
@@ -378,7 +378,7 @@ fn binary(out: &mut Vec<u8>, value: &[u8], subtype: u8) {
 }
 
 /// A text that stands for a value of another type.
-fn tagged(out: &mut Vec<u8>, value: &str, tag: Tag) -> Fits<u8> {
+fn tagged(out: &mut Vec<u8>, value: &str, tag: TextTag) -> Fits<u8> {
     match tag.bytes_of(value) {
         Some((kind, bytes)) => {
             out.extend_from_slice(&bytes);

@@ -23,7 +23,7 @@ const LAST_BACKOFF: Duration = Duration::from_secs(2);
 
 /// A client of the servers that a location names.
 #[derive(Clone)]
-pub(super) struct Connection {
+pub(super) struct MongoConnection {
     pub client: Client,
     pub location: Arc<MongoLocation>,
     pub job: Job,
@@ -31,13 +31,13 @@ pub(super) struct Connection {
 }
 
 /// The answer to a request that may have been sent more than once.
-pub(super) struct Answer {
+pub(super) struct CommandAnswer {
     pub document: Document,
     /// True if an earlier attempt may have been carried out.
     pub was_sent_again: bool,
 }
 
-impl Connection {
+impl MongoConnection {
     /// Connects, and asks the server for a first answer: wrong names, credentials and certificates show here.
     pub(super) fn open(location: MongoLocation, job: &Job) -> Result<Self> {
         let location = Arc::new(location);
@@ -74,7 +74,7 @@ impl Connection {
     }
 
     /// Sends a command until the server answers it, for a minute at most.
-    pub(super) async fn send(&self, database: &str, command: RawDocumentBuf) -> Result<Answer> {
+    pub(super) async fn send(&self, database: &str, command: RawDocumentBuf) -> Result<CommandAnswer> {
         let database = self.client.database(database);
         let began = Instant::now();
         let (mut backoff, mut was_sent_again) = (FIRST_BACKOFF, false);
@@ -91,7 +91,7 @@ impl Connection {
                 Ok(Ok(document)) => match write_concern_code(&document) {
                     None => {
                         self.has_answered.store(true, Ordering::Relaxed);
-                        return Ok(Answer { document, was_sent_again });
+                        return Ok(CommandAnswer { document, was_sent_again });
                     }
                     Some(code) if failure::is_transient_code(code) => {
                         Error::unavailable(format!("the server could not confirm a write (code {code})"))

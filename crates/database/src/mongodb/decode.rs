@@ -14,8 +14,8 @@ use arrow::datatypes::{DataType, Date32Type, Field, FieldRef, Fields, TimeUnit, 
 use lakerace_io::{Error, Result};
 
 use super::decimal::{self, Decimal};
-use super::elements::{self as kind, Elements, Value, extended_json, type_name};
-use super::tag::Tag;
+use super::elements::{self as kind, BsonValue, ElementIterator, extended_json, type_name};
+use super::tag::TextTag;
 
 const DAY_MS: i64 = 86_400_000;
 /// Texts and bytes of a batch at most: their offsets have 31 bits.
@@ -31,24 +31,24 @@ pub(super) enum Unknown {
 }
 
 /// Builds the columns of documents, or of nested ones.
-pub(super) struct Documents {
+pub(super) struct DocumentBuilder {
     fields: Fields,
     names: Vec<Vec<u8>>,
     by_name: HashMap<Vec<u8>, usize>,
-    columns: Vec<Column>,
+    columns: Vec<FieldColumn>,
     /// For each column, the number of the last document that had it, from 1.
     filled: Vec<u64>,
     documents: u64,
     unknown: Unknown,
 }
 
-struct Column {
+struct FieldColumn {
     field: FieldRef,
     validity: BooleanBufferBuilder,
-    values: Values,
+    values: FieldValues,
 }
 
-enum Values {
+enum FieldValues {
     Null,
     Boolean(BooleanBufferBuilder),
     Int { values: Vec<i64>, min: i64, max: i64 },
@@ -58,22 +58,22 @@ enum Values {
     Decimal256 { values: Vec<i256>, precision: u8, scale: i8 },
     Date(Vec<i32>),
     Instant { values: Vec<i64>, unit: TimeUnit },
-    Text { offsets: Vec<i32>, bytes: Vec<u8>, tag: Option<Tag> },
+    Text { offsets: Vec<i32>, bytes: Vec<u8>, tag: Option<TextTag> },
     Binary { offsets: Vec<i32>, bytes: Vec<u8>, subtype: u8 },
     FixedBinary { bytes: Vec<u8>, width: usize },
-    List { offsets: Vec<i32>, child: Box<Column> },
-    Struct(Box<Documents>),
-    Map { offsets: Vec<i32>, keys: Vec<u8>, key_offsets: Vec<i32>, child: Box<Column> },
+    List { offsets: Vec<i32>, child: Box<FieldColumn> },
+    Struct(Box<DocumentBuilder>),
+    Map { offsets: Vec<i32>, keys: Vec<u8>, key_offsets: Vec<i32>, child: Box<FieldColumn> },
 }
 
-impl Documents {
+impl DocumentBuilder {
     /// For these columns.
     pub(super) fn new(fields: &Fields, unknown: Unknown) -> Result<Self> {
         let names: Vec<Vec<u8>> = fields.iter().map(|field| field.name().as_bytes().to_vec()).collect();
         Ok(Self {
             by_name: names.iter().cloned().enumerate().map(|(index, name)| (name, index)).collect(),
             names,
-            columns: fields.iter().map(|field| Column::new(field, unknown)).collect::<Result<_>>()?,
+            columns: fields.iter().map(|field| FieldColumn::new(field, unknown)).collect::<Result<_>>()?,
             filled: vec![0; fields.len()],
             documents: 0,
             fields: fields.clone(),
@@ -89,7 +89,7 @@ impl Documents {
     /// Adds a document.
     pub(super) fn append(&mut self, document: &[u8], ignored: Option<&[u8]>) -> Result<()> {
         self.documents += 1;
-        let mut elements = Elements::new(document)?;
+        let mut elements = ElementIterator::new(document)?;
         let (mut next, mut found) = (0, 0);
         loop {
             let expected = self.names.get(next).map_or(&[][..], Vec::as_slice);
@@ -123,7 +123,7 @@ impl Documents {
     fn append_null(&mut self) -> Result<()> {
         self.documents += 1;
         // What is below a null need not be there, even where the schema says so.
-        self.columns.iter_mut().try_for_each(Column::append_hole)
+        self.columns.iter_mut().try_for_each(FieldColumn::append_hole)
     }
 
     fn fill_missing(&mut self) -> Result<()> {
@@ -139,16 +139,16 @@ impl Documents {
     pub(super) fn finish(&mut self) -> Result<Vec<ArrayRef>> {
         self.documents = 0;
         self.filled.fill(0);
-        self.columns.iter_mut().map(Column::finish).collect()
+        self.columns.iter_mut().map(FieldColumn::finish).collect()
     }
 }
 
-impl Column {
+impl FieldColumn {
     fn new(field: &FieldRef, unknown: Unknown) -> Result<Self> {
         Ok(Self {
             field: Arc::clone(field),
             validity: BooleanBufferBuilder::new(0),
-            values: Values::new(field, unknown)?,
+            values: FieldValues::new(field, unknown)?,
         })
     }
 
@@ -165,7 +165,7 @@ impl Column {
     }
 
     #[inline]
-    fn append(&mut self, value: Value<'_>) -> Result<()> {
+    fn append(&mut self, value: BsonValue<'_>) -> Result<()> {
         if value.is_null() {
             return self.append_null();
         }
@@ -189,7 +189,7 @@ fn unsupported(data_type: &DataType) -> Error {
     Error::unsupported(format!("values of MongoDB can't be read as {data_type}"))
 }
 
-impl Values {
+impl FieldValues {
     fn new(field: &Field, unknown: Unknown) -> Result<Self> {
         let int = |min: i64, max: i64| Self::Int { values: Vec::new(), min, max };
         Ok(match field.data_type() {
@@ -218,7 +218,7 @@ impl Values {
             DataType::Date64 => Self::Instant { values: Vec::new(), unit: TimeUnit::Millisecond },
             DataType::Timestamp(unit, _) => Self::Instant { values: Vec::new(), unit: *unit },
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-                Self::Text { offsets: vec![0], bytes: Vec::new(), tag: Tag::of(field) }
+                Self::Text { offsets: vec![0], bytes: Vec::new(), tag: TextTag::of(field) }
             }
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
                 Self::Binary { offsets: vec![0], bytes: Vec::new(), subtype: super::tag::binary_subtype(field) }
@@ -227,15 +227,15 @@ impl Values {
                 Self::FixedBinary { bytes: Vec::new(), width: usize::try_from(*width).unwrap_or(0) }
             }
             DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-                Self::List { offsets: vec![0], child: Box::new(Column::new(item, unknown)?) }
+                Self::List { offsets: vec![0], child: Box::new(FieldColumn::new(item, unknown)?) }
             }
-            DataType::Struct(fields) => Self::Struct(Box::new(Documents::new(fields, unknown)?)),
+            DataType::Struct(fields) => Self::Struct(Box::new(DocumentBuilder::new(fields, unknown)?)),
             DataType::Map(entries, _) => match entries.data_type() {
                 DataType::Struct(fields) if fields.len() == 2 => Self::Map {
                     offsets: vec![0],
                     keys: Vec::new(),
                     key_offsets: vec![0],
-                    child: Box::new(Column::new(&fields[1], unknown)?),
+                    child: Box::new(FieldColumn::new(&fields[1], unknown)?),
                 },
                 other => return Err(unsupported(other).at(field.name())),
             },
@@ -270,7 +270,7 @@ impl Values {
     }
 
     #[inline]
-    fn append(&mut self, value: Value<'_>, field: &Field) -> Result<()> {
+    fn append(&mut self, value: BsonValue<'_>, field: &Field) -> Result<()> {
         match self {
             Self::Null => return Err(misfit(value, field)),
             Self::Boolean(values) if value.kind == kind::BOOLEAN => values.append(value.bytes[0] != 0),
@@ -319,7 +319,7 @@ impl Values {
                 bytes.extend_from_slice(content);
             }
             Self::List { offsets, child } if value.kind == kind::ARRAY => {
-                let mut elements = Elements::new(value.bytes)?;
+                let mut elements = ElementIterator::new(value.bytes)?;
                 while let Some((_, element)) = elements.next_element(&[])? {
                     child.append(element)?;
                 }
@@ -327,7 +327,7 @@ impl Values {
             }
             Self::Struct(documents) if value.kind == kind::DOCUMENT => documents.append(value.bytes, None)?,
             Self::Map { offsets, keys, key_offsets, child } if value.kind == kind::DOCUMENT => {
-                let mut elements = Elements::new(value.bytes)?;
+                let mut elements = ElementIterator::new(value.bytes)?;
                 while let Some((name, element)) = elements.next_element(&[])? {
                     keys.extend_from_slice(name);
                     push_offset(key_offsets, keys.len())?;
@@ -422,7 +422,7 @@ fn push_offset(offsets: &mut Vec<i32>, end: usize) -> Result<()> {
     Ok(())
 }
 
-fn misfit(value: Value<'_>, field: &Field) -> Error {
+fn misfit(value: BsonValue<'_>, field: &Field) -> Error {
     Error::invalid(format!("a value is of the type {} and the schema has {}", type_name(value.kind), field.data_type()))
         .advice("give a schema that holds all values, or read such fields as extended JSON: ?schema=infer&mixed=json")
 }
@@ -433,7 +433,7 @@ fn out_of_range(field: &Field) -> Error {
 }
 
 #[inline]
-fn integer(value: Value<'_>, field: &Field) -> Result<i64> {
+fn integer(value: BsonValue<'_>, field: &Field) -> Result<i64> {
     match value.kind {
         kind::INT64 => value.i64(),
         kind::INT32 => value.i32().map(i64::from),
@@ -451,7 +451,7 @@ fn integer(value: Value<'_>, field: &Field) -> Result<i64> {
     }
 }
 
-fn unsigned(value: Value<'_>, field: &Field) -> Result<u64> {
+fn unsigned(value: BsonValue<'_>, field: &Field) -> Result<u64> {
     if value.kind == kind::DECIMAL128 {
         let int = scaled(value, 38, 0, field)?.to_i128();
         return int.and_then(|int| int.try_into().ok()).ok_or_else(|| out_of_range(field));
@@ -460,7 +460,7 @@ fn unsigned(value: Value<'_>, field: &Field) -> Result<u64> {
 }
 
 #[inline]
-fn float(value: Value<'_>, is_single: bool, field: &Field) -> Result<f64> {
+fn float(value: BsonValue<'_>, is_single: bool, field: &Field) -> Result<f64> {
     let float = match value.kind {
         kind::DOUBLE => value.f64()?,
         kind::INT32 => f64::from(value.i32()?),
@@ -480,7 +480,7 @@ fn float(value: Value<'_>, is_single: bool, field: &Field) -> Result<f64> {
     Ok(float)
 }
 
-fn scaled(value: Value<'_>, precision: u8, scale: i8, field: &Field) -> Result<i256> {
+fn scaled(value: BsonValue<'_>, precision: u8, scale: i8, field: &Field) -> Result<i256> {
     let (coefficient, exponent) = match value.kind {
         kind::INT32 => (i128::from(value.i32()?), 0),
         kind::INT64 => (i128::from(value.i64()?), 0),
@@ -508,21 +508,21 @@ fn instant(ms: i64, unit: TimeUnit) -> Option<i64> {
 }
 
 #[inline]
-fn text(out: &mut Vec<u8>, value: Value<'_>, tag: Option<Tag>, field: &Field) -> Result<()> {
+fn text(out: &mut Vec<u8>, value: BsonValue<'_>, tag: Option<TextTag>, field: &Field) -> Result<()> {
     match (tag, value.kind) {
         (None, kind::STRING | 0x0e) => out.extend_from_slice(value.text()?.as_bytes()),
-        (None | Some(Tag::ObjectId), kind::OBJECT_ID) => {
+        (None | Some(TextTag::ObjectId), kind::OBJECT_ID) => {
             const DIGITS: &[u8; 16] = b"0123456789abcdef";
             let digits =
                 value.bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
             out.extend(digits);
         }
-        (Some(Tag::Decimal), kind::DECIMAL128) => {
+        (Some(TextTag::Decimal), kind::DECIMAL128) => {
             out.extend_from_slice(bson::Decimal128::from_bytes(value.array()?).to_string().as_bytes());
         }
-        (Some(Tag::Decimal), kind::INT32) => out.extend_from_slice(value.i32()?.to_string().as_bytes()),
-        (Some(Tag::Decimal), kind::INT64) => out.extend_from_slice(value.i64()?.to_string().as_bytes()),
-        (Some(Tag::Json), _) => out.extend_from_slice(extended_json(value)?.as_bytes()),
+        (Some(TextTag::Decimal), kind::INT32) => out.extend_from_slice(value.i32()?.to_string().as_bytes()),
+        (Some(TextTag::Decimal), kind::INT64) => out.extend_from_slice(value.i64()?.to_string().as_bytes()),
+        (Some(TextTag::Json), _) => out.extend_from_slice(extended_json(value)?.as_bytes()),
         _ => return Err(misfit(value, field)),
     }
     Ok(())

@@ -46,12 +46,12 @@ pub(super) fn type_name(kind: u8) -> &'static str {
 
 /// A value: its type and its bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Value<'a> {
+pub(super) struct BsonValue<'a> {
     pub kind: u8,
     pub bytes: &'a [u8],
 }
 
-impl<'a> Value<'a> {
+impl<'a> BsonValue<'a> {
     pub(super) fn is_null(self) -> bool {
         matches!(self.kind, NULL | UNDEFINED)
     }
@@ -98,12 +98,12 @@ pub(super) fn damaged() -> Error {
 
 /// Walks the elements of a document or array.
 #[derive(Debug, Clone)]
-pub(super) struct Elements<'a> {
+pub(super) struct ElementIterator<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Elements<'a> {
+impl<'a> ElementIterator<'a> {
     /// Makes a reader of a document with its length in front.
     pub(super) fn new(document: &'a [u8]) -> Result<Self> {
         let length = document.get(..4).and_then(|bytes| bytes.try_into().ok()).map(i32::from_le_bytes);
@@ -117,7 +117,7 @@ impl<'a> Elements<'a> {
 
     /// The next element's name and value. `expected` is the name that it probably has: it is compared before it is searched.
     #[inline]
-    pub(super) fn next_element(&mut self, expected: &[u8]) -> Result<Option<(&'a [u8], Value<'a>)>> {
+    pub(super) fn next_element(&mut self, expected: &[u8]) -> Result<Option<(&'a [u8], BsonValue<'a>)>> {
         let kind = *self.bytes.get(self.at).ok_or_else(damaged)?;
         if kind == 0 {
             return if self.at + 1 == self.bytes.len() { Ok(None) } else { Err(damaged()) };
@@ -132,7 +132,7 @@ impl<'a> Elements<'a> {
         let length = value_length(kind, value).ok_or_else(damaged)?;
         let bytes = value.get(..length).ok_or_else(damaged)?;
         self.at += 1 + name_length + 1 + length;
-        Ok(Some((&rest[..name_length], Value { kind, bytes })))
+        Ok(Some((&rest[..name_length], BsonValue { kind, bytes })))
     }
 }
 
@@ -163,7 +163,7 @@ fn value_length(kind: u8, bytes: &[u8]) -> Option<usize> {
 }
 
 /// A value as canonical extended JSON, `{"$oid": "…"}` and so on.
-pub(super) fn extended_json(value: Value<'_>) -> Result<String> {
+pub(super) fn extended_json(value: BsonValue<'_>) -> Result<String> {
     let mut text = String::new();
     super::json::write(&mut text, value)?;
     Ok(text)
@@ -172,7 +172,7 @@ pub(super) fn extended_json(value: Value<'_>) -> Result<String> {
 /// The `_id` of a document, for messages.
 pub(super) fn shown_id(document: &[u8]) -> String {
     let found = || -> Result<Option<String>> {
-        let mut elements = Elements::new(document)?;
+        let mut elements = ElementIterator::new(document)?;
         while let Some((name, value)) = elements.next_element(b"_id")? {
             if name == b"_id" {
                 return extended_json(value).map(Some);

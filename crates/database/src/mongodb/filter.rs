@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use bson::{Bson, DateTime, Document, doc};
 use lakerace_format::{CompareOp, Expr, Literal};
 
-use super::tag::Tag;
+use super::tag::TextTag;
 
 /// A query that finds all documents for which `expr` may be true; `None`: all documents.
 pub(super) fn query(expr: &Expr, schema: &Schema) -> Option<Document> {
@@ -69,13 +69,13 @@ pub(super) fn is_plain_name(name: &str) -> bool {
 fn is_flat(name: &str, schema: &Schema) -> bool {
     is_plain_name(name)
         && schema.field_with_name(name).is_ok_and(|field| {
-            !field.data_type().is_nested() && !field.data_type().is_null() && Tag::of(field) != Some(Tag::Json)
+            !field.data_type().is_nested() && !field.data_type().is_null() && TextTag::of(field) != Some(TextTag::Json)
         })
 }
 
 /// A column of doubles alone.
 fn is_float(name: &str, schema: &Schema) -> bool {
-    let is_double = |field: &Field| field.data_type() == &DataType::Float64 && Tag::of(field).is_none();
+    let is_double = |field: &Field| field.data_type() == &DataType::Float64 && TextTag::of(field).is_none();
     is_flat(name, schema) && schema.field_with_name(name).is_ok_and(is_double)
 }
 
@@ -84,12 +84,12 @@ fn compare(name: &str, op: CompareOp, literal: &Literal, schema: &Schema) -> Opt
         return None;
     }
     let field = schema.field_with_name(name).ok()?;
-    match (field.data_type(), Tag::of(field)) {
+    match (field.data_type(), TextTag::of(field)) {
         (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, None) => match literal {
             Literal::Text(text) => of_bounds(name, op, &Bson::from(text.as_str()), &Bson::from(text.as_str())),
             _ => None,
         },
-        (DataType::Utf8, Some(Tag::ObjectId)) => match literal {
+        (DataType::Utf8, Some(TextTag::ObjectId)) => match literal {
             // Texts order as their ObjectIds do, but only texts in lower case are equal to one.
             Literal::Text(text) if text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)) => {
                 let id = Bson::from(bson::oid::ObjectId::parse_str(text).ok()?);

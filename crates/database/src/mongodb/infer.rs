@@ -7,8 +7,8 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
 use lakerace_io::{Error, Result};
 
 use super::decimal::{self, Decimal};
-use super::elements::{self as kind, Elements, Value, shown_id, type_name};
-use super::tag::{self, Tag};
+use super::elements::{self as kind, BsonValue, ElementIterator, shown_id, type_name};
+use super::tag::{self, TextTag};
 
 /// Names of fields at most, nested ones included: documents whose names are data are no table.
 const FIELDS: usize = 10_000;
@@ -17,22 +17,22 @@ const EXACT_DOUBLE: u64 = 1 << 53;
 
 /// Gathers the types of all fields of documents.
 #[derive(Debug, Default)]
-pub(super) struct Inference {
-    documents: Shapes,
+pub(super) struct SchemaInference {
+    documents: FieldShapes,
     count: usize,
 }
 
 /// The fields of documents, in the order in which they were first seen.
 #[derive(Debug, Default)]
-struct Shapes {
+struct FieldShapes {
     names: Vec<Vec<u8>>,
     by_name: HashMap<Vec<u8>, usize>,
-    shapes: Vec<Shape>,
+    shapes: Vec<FieldShape>,
 }
 
 /// The observed values of a field.
 #[derive(Debug, Default)]
-struct Shape {
+struct FieldShape {
     /// A bit for each type that was seen, null left out.
     kinds: u32,
     /// For each new combination of types, which it was and the document that had it.
@@ -43,11 +43,11 @@ struct Shape {
     has_special_decimal: bool,
     has_large_integer: bool,
     subtypes: Vec<u8>,
-    item: Option<Box<Shape>>,
-    fields: Option<Box<Shapes>>,
+    item: Option<Box<FieldShape>>,
+    fields: Option<Box<FieldShapes>>,
 }
 
-impl Inference {
+impl SchemaInference {
     /// Looks at a document.
     pub(super) fn look(&mut self, document: &[u8]) -> Result<()> {
         self.documents.look(document, document, &mut self.count)
@@ -59,9 +59,9 @@ impl Inference {
     }
 }
 
-impl Shapes {
+impl FieldShapes {
     fn look(&mut self, document: &[u8], root: &[u8], count: &mut usize) -> Result<()> {
-        let mut elements = Elements::new(document)?;
+        let mut elements = ElementIterator::new(document)?;
         let mut next = 0;
         loop {
             let expected = self.names.get(next).map_or(&[][..], Vec::as_slice);
@@ -89,13 +89,13 @@ impl Shapes {
                 .advice("their names seem to be data: give a schema, or take them apart by ?pipeline="));
         }
         self.names.push(name.to_vec());
-        self.shapes.push(Shape::default());
+        self.shapes.push(FieldShape::default());
         self.by_name.insert(name.to_vec(), self.names.len() - 1);
         Ok(self.names.len() - 1)
     }
 
     fn fields(&self, path: &str, mixed_as_json: bool) -> Result<Fields> {
-        let field = |(name, shape): (&Vec<u8>, &Shape)| {
+        let field = |(name, shape): (&Vec<u8>, &FieldShape)| {
             let name = String::from_utf8_lossy(name);
             let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
             shape.field(&name, &path, mixed_as_json)
@@ -117,9 +117,9 @@ const INTEGERS: u32 = 1 << kind::INT32 | 1 << kind::INT64;
 const NUMBERS: u32 = INTEGERS | 1 << kind::DOUBLE;
 const DECIMALS: u32 = INTEGERS | 1 << kind::DECIMAL128;
 
-impl Shape {
+impl FieldShape {
     #[inline]
-    fn look(&mut self, value: Value<'_>, root: &[u8], count: &mut usize) -> Result<()> {
+    fn look(&mut self, value: BsonValue<'_>, root: &[u8], count: &mut usize) -> Result<()> {
         if value.is_null() {
             return Ok(());
         }
@@ -151,7 +151,7 @@ impl Shape {
             }
             kind::ARRAY => {
                 let item = self.item.get_or_insert_default();
-                let mut elements = Elements::new(value.bytes)?;
+                let mut elements = ElementIterator::new(value.bytes)?;
                 while let Some((_, element)) = elements.next_element(&[])? {
                     item.look(element, root, count)?;
                 }
@@ -164,13 +164,13 @@ impl Shape {
 
     fn field(&self, name: &str, path: &str, mixed_as_json: bool) -> Result<FieldRef> {
         let plain = |data_type| Field::new(name, data_type, true);
-        let tagged = |tag: Tag| plain(DataType::Utf8).with_metadata(tag.metadata());
+        let tagged = |tag: TextTag| plain(DataType::Utf8).with_metadata(tag.metadata());
         let only = |kinds: u32| self.kinds & !kinds == 0;
         Ok(Arc::new(match self.kinds {
             0 => plain(DataType::Null),
             kinds if kinds == bit(kind::BOOLEAN) => plain(DataType::Boolean),
             kinds if kinds == bit(kind::INT32) => plain(DataType::Int32),
-            kinds if kinds == bit(kind::OBJECT_ID) => tagged(Tag::ObjectId),
+            kinds if kinds == bit(kind::OBJECT_ID) => tagged(TextTag::ObjectId),
             kinds if kinds == bit(kind::DATE) => plain(DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))),
             _ if only(bit(kind::STRING) | bit(0x0e)) => plain(DataType::Utf8),
             _ if only(INTEGERS) => plain(DataType::Int64),
@@ -187,8 +187,8 @@ impl Shape {
                 plain(DataType::Struct(fields.unwrap_or_else(|| Ok(Fields::empty()))?))
             }
             // Types that Arrow has no like of.
-            kinds if kinds.count_ones() == 1 && kinds != bit(kind::BINARY) => tagged(Tag::Json),
-            _ if mixed_as_json => tagged(Tag::Json),
+            kinds if kinds.count_ones() == 1 && kinds != bit(kind::BINARY) => tagged(TextTag::Json),
+            _ if mixed_as_json => tagged(TextTag::Json),
             _ => return Err(self.conflict(path)),
         }))
     }
@@ -200,7 +200,7 @@ impl Shape {
         let data_type = match (u8::try_from(precision), i8::try_from(self.fraction)) {
             (Ok(precision @ ..=38), Ok(scale)) if !self.has_special_decimal => DataType::Decimal128(precision, scale),
             (Ok(precision @ ..=76), Ok(scale)) if !self.has_special_decimal => DataType::Decimal256(precision, scale),
-            _ => return Field::new(name, DataType::Utf8, true).with_metadata(Tag::Decimal.metadata()),
+            _ => return Field::new(name, DataType::Utf8, true).with_metadata(TextTag::Decimal.metadata()),
         };
         Field::new(name, data_type, true)
     }
@@ -209,7 +209,7 @@ impl Shape {
         let subtype = self.subtypes.first().copied().unwrap_or(0);
         match subtype {
             4 => Field::new(name, DataType::FixedSizeBinary(16), true).with_metadata(tag::binary_metadata(4)),
-            0xfe => Field::new(name, DataType::Utf8, true).with_metadata(Tag::Json.metadata()),
+            0xfe => Field::new(name, DataType::Utf8, true).with_metadata(TextTag::Json.metadata()),
             other => Field::new(name, DataType::Binary, true).with_metadata(tag::binary_metadata(other)),
         }
     }

@@ -5,7 +5,7 @@ use bson::{Binary, Bson, DateTime, Document, RawDocumentBuf, doc};
 use lakerace_io::option::RESUME;
 use lakerace_io::{Error, Result};
 
-use super::connection::Connection;
+use super::connection::MongoConnection;
 use super::count::count;
 use super::kept_schema::{CollectionInfo, expect_written, first_batch};
 
@@ -14,7 +14,7 @@ const LOADS: &str = "lakerace.loads";
 
 /// A named load.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Journal {
+pub(super) struct MongoJournal {
     id: Document,
     /// The prefix of the `_id` of rows without a key: the same when the load goes on.
     pub token: [u8; 7],
@@ -36,9 +36,9 @@ pub(super) struct Journal {
     schema: Vec<u8>,
 }
 
-impl Journal {
+impl MongoJournal {
     /// The load of this name into a collection.
-    pub(super) fn find(connection: &Connection, collection: &str, load: &str) -> Result<Option<Self>> {
+    pub(super) fn find(connection: &MongoConnection, collection: &str, load: &str) -> Result<Option<Self>> {
         let id = doc! { "collection": collection, "load": load };
         let answer = connection.command(doc! { "find": LOADS, "filter": { "_id": id.clone() }, "limit": 1 })?;
         let Some(found) = first_batch(&answer).into_iter().next() else { return Ok(None) };
@@ -67,7 +67,7 @@ impl Journal {
 
     /// Begins a load of this name; an earlier one is forgotten.
     pub(super) fn begin(
-        connection: &Connection,
+        connection: &MongoConnection,
         collection: &str,
         load: &str,
         token: [u8; 7],
@@ -131,7 +131,7 @@ impl Journal {
     }
 
     /// Writes down that the first `rows` are acknowledged, or that all are there.
-    pub(super) fn acknowledge(&mut self, connection: &Connection, rows: u64, is_finished: bool) -> Result<()> {
+    pub(super) fn acknowledge(&mut self, connection: &MongoConnection, rows: u64, is_finished: bool) -> Result<()> {
         // A request that is sent again may find what it has written itself.
         let before = [self.acknowledged_rows as i64, rows as i64];
         let query = doc! {

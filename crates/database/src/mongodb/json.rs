@@ -5,17 +5,17 @@ use lakerace_format::json::{Json, Kind};
 use lakerace_format::keeps_digits;
 use lakerace_io::Result;
 
-use super::elements::{ARRAY, DOCUMENT, Elements, Value, damaged};
+use super::elements::{ARRAY, BsonValue, DOCUMENT, ElementIterator, damaged};
 
 /// Writes a value, such as `{"$oid": "…"}`.
-pub(super) fn write(out: &mut String, value: Value<'_>) -> Result<()> {
+pub(super) fn write(out: &mut String, value: BsonValue<'_>) -> Result<()> {
     let is_document = value.kind == DOCUMENT;
     if !is_document && value.kind != ARRAY {
         out.push_str(&leaf(value)?);
         return Ok(());
     }
     out.push(if is_document { '{' } else { '[' });
-    let mut elements = Elements::new(value.bytes)?;
+    let mut elements = ElementIterator::new(value.bytes)?;
     let mut is_first = true;
     while let Some((name, value)) = elements.next_element(&[])? {
         if !std::mem::take(&mut is_first) {
@@ -31,7 +31,7 @@ pub(super) fn write(out: &mut String, value: Value<'_>) -> Result<()> {
     Ok(())
 }
 
-fn leaf(value: Value<'_>) -> Result<String> {
+fn leaf(value: BsonValue<'_>) -> Result<String> {
     let length = i32::try_from(value.bytes.len() + 8).map_err(|_| damaged())?;
     let mut document = length.to_le_bytes().to_vec();
     document.extend([value.kind, b'v', 0]);

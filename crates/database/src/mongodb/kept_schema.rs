@@ -9,14 +9,14 @@ use lakerace_format::{decode_schema, encode_schema};
 use lakerace_io::option::MODE;
 use lakerace_io::{Error, Result};
 
-use super::connection::Connection;
+use super::connection::MongoConnection;
 
 /// The collection that has a document for each collection that was loaded.
 pub(super) const SCHEMAS: &str = "lakerace.schemas";
 
 /// The kind of `_id` of a collection's documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ids {
+pub(super) enum DocumentIds {
     /// Made from the load and the number of the row.
     Row,
     /// A column of the rows.
@@ -29,7 +29,7 @@ pub(super) enum Ids {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct KeptSchema {
     pub schema: SchemaRef,
-    pub ids: Ids,
+    pub ids: DocumentIds,
 }
 
 /// The server's description of a collection.
@@ -42,7 +42,7 @@ pub(super) struct CollectionInfo {
 }
 
 /// Looks a collection up.
-pub(super) fn collection_info(connection: &Connection, name: &str) -> Result<Option<CollectionInfo>> {
+pub(super) fn collection_info(connection: &MongoConnection, name: &str) -> Result<Option<CollectionInfo>> {
     let answer = connection.command(doc! { "listCollections": 1, "filter": { "name": name } })?;
     let Some(found) =
         first_batch(&answer).into_iter().find(|found| found.get_str("name").is_ok_and(|found| found == name))
@@ -63,7 +63,7 @@ pub(super) fn first_batch(answer: &Document) -> Vec<Document> {
 }
 
 /// The schema that a load has kept of this very collection: not of another one that had its name before.
-pub(super) fn find(connection: &Connection, name: &str, info: &CollectionInfo) -> Result<Option<KeptSchema>> {
+pub(super) fn find(connection: &MongoConnection, name: &str, info: &CollectionInfo) -> Result<Option<KeptSchema>> {
     match &info.uuid {
         Some(uuid) => look(connection, name, doc! { "uuid": uuid.clone() }),
         None => of_name(connection, name),
@@ -71,11 +71,11 @@ pub(super) fn find(connection: &Connection, name: &str, info: &CollectionInfo) -
 }
 
 /// The schema that is kept under the name of a collection, whichever has it.
-pub(super) fn of_name(connection: &Connection, name: &str) -> Result<Option<KeptSchema>> {
+pub(super) fn of_name(connection: &MongoConnection, name: &str) -> Result<Option<KeptSchema>> {
     look(connection, name, doc! { "_id": name })
 }
 
-fn look(connection: &Connection, name: &str, filter: Document) -> Result<Option<KeptSchema>> {
+fn look(connection: &MongoConnection, name: &str, filter: Document) -> Result<Option<KeptSchema>> {
     let answer = connection.command(doc! { "find": SCHEMAS, "filter": filter })?;
     let found = first_batch(&answer);
     // A load that was stopped while it renamed the collection leaves what it has kept under the name before.
@@ -91,21 +91,21 @@ fn parse(found: &Document) -> Result<KeptSchema> {
     let key =
         found.get_array("key").map(|key| key.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect());
     let ids = match found.get_str("ids") {
-        Ok("row") => Ids::Row,
-        Ok("column") => Ids::Column,
-        Ok("key") => Ids::Key(key.map_err(|_| damaged())?),
+        Ok("row") => DocumentIds::Row,
+        Ok("column") => DocumentIds::Column,
+        Ok("key") => DocumentIds::Key(key.map_err(|_| damaged())?),
         _ => return Err(damaged()),
     };
     Ok(KeptSchema { schema: Arc::new(schema), ids })
 }
 
 /// Keeps the schema of a collection, and gives the server's id of it.
-pub(super) fn keep(connection: &Connection, name: &str, kept: &KeptSchema) -> Result<Option<Bson>> {
+pub(super) fn keep(connection: &MongoConnection, name: &str, kept: &KeptSchema) -> Result<Option<Bson>> {
     let uuid = collection_info(connection, name)?.and_then(|info| info.uuid);
     let (ids, key) = match &kept.ids {
-        Ids::Row => ("row", Vec::new()),
-        Ids::Column => ("column", Vec::new()),
-        Ids::Key(key) => ("key", key.clone()),
+        DocumentIds::Row => ("row", Vec::new()),
+        DocumentIds::Column => ("column", Vec::new()),
+        DocumentIds::Key(key) => ("key", key.clone()),
     };
     let replacement = doc! {
         "_id": name,
@@ -122,7 +122,7 @@ pub(super) fn keep(connection: &Connection, name: &str, kept: &KeptSchema) -> Re
 }
 
 /// Forgets the schema of a collection that is gone.
-pub(super) fn forget(connection: &Connection, name: &str) -> Result<()> {
+pub(super) fn forget(connection: &MongoConnection, name: &str) -> Result<()> {
     let delete = doc! { "q": { "_id": name }, "limit": 1 };
     connection.command(doc! { "delete": SCHEMAS, "deletes": [delete] }).map(|_| ())
 }

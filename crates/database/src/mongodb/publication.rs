@@ -6,9 +6,9 @@ use bson::oid::ObjectId;
 use bson::{Bson, Document, doc};
 use lakerace_io::{Error, Result};
 
-use super::connection::Connection;
+use super::connection::MongoConnection;
 use super::count::count;
-use super::journal::Journal;
+use super::journal::MongoJournal;
 use super::kept_schema::{self, CollectionInfo, KeptSchema, collection_info, first_batch};
 
 /// Options of a collection that can be set at any time.
@@ -20,8 +20,8 @@ pub(super) const CHANGEABLE_OPTIONS: [&str; 4] =
 /// Sharded clusters, and some servers, give a renamed collection another id. There the rows tell: their `_id`s where the load has made
 /// them (`has_row_ids`), else the number of documents.
 pub(super) fn has_name(
-    connection: &Connection,
-    journal: &Journal,
+    connection: &MongoConnection,
+    journal: &MongoJournal,
     staging: &str,
     info: Option<&CollectionInfo>,
     has_row_ids: bool,
@@ -40,7 +40,7 @@ pub(super) fn has_name(
 }
 
 /// Returns true if the location's collection has a document whose `_id` a load with this token has made.
-fn has_row_of(connection: &Connection, token: [u8; 7]) -> Result<bool> {
+fn has_row_of(connection: &MongoConnection, token: [u8; 7]) -> Result<bool> {
     let id = |rest: u8| {
         let mut bytes = [rest; 12];
         bytes[..7].copy_from_slice(&token);
@@ -56,7 +56,7 @@ fn has_row_of(connection: &Connection, token: [u8; 7]) -> Result<bool> {
 }
 
 /// The number of the location's documents, counted one by one: what a server keeps of it may be wrong after a crash.
-fn documents(connection: &Connection) -> Result<u64> {
+fn documents(connection: &MongoConnection) -> Result<u64> {
     let all = doc! { "$group": { "_id": Bson::Null, "documents": { "$sum": 1 } } };
     let answer = connection.command(doc! {
         "aggregate": &connection.location.collection,
@@ -69,7 +69,7 @@ fn documents(connection: &Connection) -> Result<u64> {
 }
 
 /// Completes the publication of an earlier run, and notes that its load is finished.
-pub(super) fn complete_earlier(connection: &Connection, journal: &mut Journal, staging: &str) -> Result<()> {
+pub(super) fn complete_earlier(connection: &MongoConnection, journal: &mut MongoJournal, staging: &str) -> Result<()> {
     let kept = kept_schema::of_name(connection, staging)?;
     let uuid = complete(connection, staging, journal.replaced_options.clone(), kept.as_ref())?;
     journal.uuid = uuid.or(journal.uuid.take());
@@ -78,7 +78,7 @@ pub(super) fn complete_earlier(connection: &Connection, journal: &mut Journal, s
 
 /// Sets the options that the server has forgotten with the new name, and keeps the schema under it. Gives the collection's id.
 pub(super) fn complete(
-    connection: &Connection,
+    connection: &MongoConnection,
     staging: &str,
     options: Document,
     kept: Option<&KeptSchema>,
@@ -93,7 +93,7 @@ pub(super) fn complete(
     Ok(uuid)
 }
 
-fn restore_options(connection: &Connection, name: &str, options: Document) -> Result<()> {
+fn restore_options(connection: &MongoConnection, name: &str, options: Document) -> Result<()> {
     let is_changeable = |(name, _): &(String, Bson)| CHANGEABLE_OPTIONS.contains(&name.as_str());
     let options: Vec<(String, Bson)> = options.into_iter().filter(is_changeable).collect();
     if options.is_empty() {

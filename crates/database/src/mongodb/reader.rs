@@ -14,9 +14,9 @@ use lakerace_io::threads::not_started;
 use lakerace_io::{Error, RequestKind, Result, runtime};
 use mongodb::raw_batch_cursor::{RawBatch, RawBatchCursor};
 
-use super::connection::Connection;
-use super::decode::{Documents, Unknown};
-use super::elements::{Elements, damaged, shown_id};
+use super::connection::MongoConnection;
+use super::decode::{DocumentBuilder, Unknown};
+use super::elements::{ElementIterator, damaged, shown_id};
 use super::failure;
 
 /// Documents of an answer at most; the server also ends one at 16 MiB.
@@ -45,7 +45,7 @@ pub(super) struct Query {
 /// The decoding of answers.
 #[derive(Clone)]
 pub(super) struct ReadJob {
-    pub connection: Connection,
+    pub connection: MongoConnection,
     pub read_schema: SchemaRef,
     /// The columns asked for, of `read_schema`.
     pub schema: SchemaRef,
@@ -56,7 +56,7 @@ pub(super) struct ReadJob {
 }
 
 impl Query {
-    async fn run(self, connection: &Connection) -> std::result::Result<RawBatchCursor, mongodb::error::Error> {
+    async fn run(self, connection: &MongoConnection) -> std::result::Result<RawBatchCursor, mongodb::error::Error> {
         let location = &connection.location;
         let collection =
             connection.client.database(&location.database).collection::<RawDocumentBuf>(&location.collection);
@@ -88,7 +88,7 @@ impl Query {
 type Answers = tokio::sync::mpsc::Receiver<Result<Option<RawBatch>>>;
 
 /// Runs a query in the background.
-fn answers(connection: &Connection, query: Query) -> Result<Answers> {
+fn answers(connection: &MongoConnection, query: Query) -> Result<Answers> {
     let (sender, receiver) = tokio::sync::mpsc::channel(ANSWERS_AHEAD);
     let connection = connection.clone();
     runtime()?.spawn(async move {
@@ -118,7 +118,7 @@ fn answers(connection: &Connection, query: Query) -> Result<Answers> {
 
 /// Calls `look` with the documents of each answer until it says false.
 pub(super) fn each_batch(
-    connection: &Connection,
+    connection: &MongoConnection,
     query: &Query,
     mut look: impl FnMut(&[&[u8]]) -> Result<bool>,
 ) -> Result<()> {
@@ -127,7 +127,7 @@ pub(super) fn each_batch(
     while let Some(answer) = answers.blocking_recv().unwrap_or_else(|| Err(Interruption::Ended.into()))? {
         connection.job.check()?;
         let array = answer.doc_slices().map_err(|_| damaged())?;
-        let mut elements = Elements::new(array.as_bytes())?;
+        let mut elements = ElementIterator::new(array.as_bytes())?;
         let mut documents = Vec::with_capacity(ANSWER_DOCUMENTS as usize);
         while let Some((_, value)) = elements.next_element(&[])? {
             documents.push(value.bytes);
@@ -154,16 +154,16 @@ pub(super) fn read(job: ReadJob, parts: Vec<Query>) -> Result<Batches> {
     let parts = parts.into_iter().map(producer);
     let batches = ProducerThreads::start("lakerace-mongodb", BATCHES_AHEAD, &job.connection.job, parts);
     let batches = batches.map_err(|error| not_started(&error))?;
-    Ok(Batches::new(schema, Receiving { batches, left: job.limit, job: job.connection.job }))
+    Ok(Batches::new(schema, BatchReceiver { batches, left: job.limit, job: job.connection.job }))
 }
 
-struct Receiving {
+struct BatchReceiver {
     batches: ProducerThreads<RecordBatch, Error>,
     left: Option<u64>,
     job: lakerace_io::Job,
 }
 
-impl Iterator for Receiving {
+impl Iterator for BatchReceiver {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -189,10 +189,10 @@ impl Iterator for Receiving {
 
 /// Decodes one part. Ends early when nobody wants more.
 fn part_batches(job: &ReadJob, query: &Query, sender: &BatchSender) -> Result<()> {
-    let mut documents = Documents::new(job.read_schema.fields(), job.unknown)?;
+    let mut documents = DocumentBuilder::new(job.read_schema.fields(), job.unknown)?;
     let ignored = job.read_schema.index_of("_id").is_err().then_some(&b"_id"[..]);
     let mut bytes = 0;
-    let emit = |documents: &mut Documents| -> Result<bool> {
+    let emit = |documents: &mut DocumentBuilder| -> Result<bool> {
         let batch = job.batch(documents)?;
         Ok(batch.num_rows() == 0 || sender.send(Ok(batch), 1).is_ok())
     };
@@ -217,7 +217,7 @@ fn part_batches(job: &ReadJob, query: &Query, sender: &BatchSender) -> Result<()
 
 impl ReadJob {
     /// The rows so far, filtered and with the columns asked for.
-    fn batch(&self, documents: &mut Documents) -> Result<RecordBatch> {
+    fn batch(&self, documents: &mut DocumentBuilder) -> Result<RecordBatch> {
         let rows = RecordBatchOptions::new().with_row_count(Some(documents.len()));
         let columns = documents.finish()?;
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.read_schema), columns, &rows)

@@ -9,7 +9,7 @@ use lakerace_io::option::RESUME;
 use lakerace_io::wait::receive;
 use lakerace_io::{Error, Job, Result, runtime};
 
-use super::connection::Connection;
+use super::connection::MongoConnection;
 use super::count::count;
 use super::failure;
 use super::kept_schema::first_batch;
@@ -32,22 +32,22 @@ pub(super) struct RejectedRow {
 }
 
 /// A command that was answered.
-pub(super) struct Delivered {
+pub(super) struct DeliveredCommand {
     pub command: Command,
     pub rejected: Vec<RejectedRow>,
 }
 
 /// Commands on their way to one collection.
 pub(super) struct Sender {
-    target: Arc<Target>,
+    target: Arc<CommandTarget>,
     job: Job,
     busy: [bool; LANES],
-    results: Receiver<(usize, Result<Delivered>)>,
-    result_to: Channel<(usize, Result<Delivered>)>,
+    results: Receiver<(usize, Result<DeliveredCommand>)>,
+    result_to: Channel<(usize, Result<DeliveredCommand>)>,
 }
 
-struct Target {
-    connection: Connection,
+struct CommandTarget {
+    connection: MongoConnection,
     database: String,
     collection: String,
     /// Rows that are there already may be those of an earlier run.
@@ -55,9 +55,9 @@ struct Target {
 }
 
 impl Sender {
-    pub(super) fn new(connection: &Connection, collection: &str, goes_on: bool) -> Self {
+    pub(super) fn new(connection: &MongoConnection, collection: &str, goes_on: bool) -> Self {
         let (result_to, results) = channel();
-        let target = Target {
+        let target = CommandTarget {
             connection: connection.clone(),
             database: connection.location.database.clone(),
             collection: collection.to_owned(),
@@ -68,7 +68,7 @@ impl Sender {
 
     /// Sends a command in a lane, behind the one that the lane has. Rows of one key take the same lane, and so keep
     /// their order. Gives what was answered meanwhile.
-    pub(super) fn send(&mut self, lane: Option<usize>, command: Command) -> Result<Vec<Delivered>> {
+    pub(super) fn send(&mut self, lane: Option<usize>, command: Command) -> Result<Vec<DeliveredCommand>> {
         let mut delivered = Vec::new();
         let lane = loop {
             let free = match lane {
@@ -91,7 +91,7 @@ impl Sender {
     }
 
     /// Waits for one of the commands.
-    fn wait(&mut self) -> Result<Delivered> {
+    fn wait(&mut self) -> Result<DeliveredCommand> {
         let received = receive(&self.results, &self.job)?;
         let (lane, outcome) = received.ok_or_else(|| Error::internal("a command ended without an answer"))?;
         self.busy[lane] = false;
@@ -99,7 +99,7 @@ impl Sender {
     }
 
     /// Waits for all of them.
-    pub(super) fn wait_for_all(&mut self) -> Result<Vec<Delivered>> {
+    pub(super) fn wait_for_all(&mut self) -> Result<Vec<DeliveredCommand>> {
         let mut delivered = Vec::new();
         while self.busy.contains(&true) {
             delivered.push(self.wait()?);
@@ -120,8 +120,8 @@ impl Sender {
     }
 }
 
-impl Target {
-    async fn deliver(&self, mut command: Command) -> Result<Delivered> {
+impl CommandTarget {
+    async fn deliver(&self, mut command: Command) -> Result<DeliveredCommand> {
         let bytes = std::mem::take(&mut command.bytes);
         let raw = RawDocumentBuf::from_bytes(bytes).map_err(Error::unexpected)?;
         let mut was_sent_again = self.goes_on;
@@ -144,7 +144,7 @@ impl Target {
         command.bytes = raw.into_bytes();
         let rejected = self.without_own(&command, rejected, was_sent_again).await?;
         self.connection.job.meter().wrote_bytes(command.payload());
-        Ok(Delivered { command, rejected })
+        Ok(DeliveredCommand { command, rejected })
     }
 
     /// The rows that an answer rejects, after a check that it tells of each row.

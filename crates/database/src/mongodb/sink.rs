@@ -9,12 +9,12 @@ use lakerace_format::{Narrowing, Sink, Written};
 use lakerace_io::option::RESUME;
 use lakerace_io::{Error, Result};
 
-use super::columns::Encoding;
+use super::columns::BsonEncoding;
 use super::failure;
-use super::journal::Journal;
+use super::journal::MongoJournal;
 use super::kept_schema::KeptSchema;
-use super::sender::{Delivered, LANES, Sender};
-use super::statement::{Added, CommandBuffer, IdPlan, Rows, Statement};
+use super::sender::{DeliveredCommand, LANES, Sender};
+use super::statement::{AddedRow, CommandBuffer, DocumentRows, IdPlan, Statement};
 use super::target::Target;
 use crate::fnv::fnv;
 use crate::narrowing::{whole_milliseconds, with_columns};
@@ -26,23 +26,23 @@ const COMMAND_BYTES: usize = 1 << 20;
 const BLOCK_ROWS: usize = 64;
 
 /// The purpose of a sink.
-pub(super) struct Plan {
+pub(super) struct SinkPlan {
     pub statement: Statement,
     pub ids: IdPlan,
     pub kept: Option<KeptSchema>,
-    pub encoding: Encoding,
+    pub encoding: BsonEncoding,
 }
 
 /// Writes rows as documents.
 pub(super) struct MongoSink {
     target: Target,
-    plan: Plan,
+    plan: SinkPlan,
     schema: SchemaRef,
     buffers: Vec<CommandBuffer>,
     sender: Sender,
     letters: Option<DeadLetters>,
     advice_on_rejected: String,
-    journal: Option<Journal>,
+    journal: Option<MongoJournal>,
     /// The number of the next row, from 0, those that an earlier run had acknowledged included.
     next_row: u64,
     acknowledged_at_start: u64,
@@ -58,9 +58,9 @@ pub(super) struct MongoSink {
 impl MongoSink {
     pub(super) fn new(
         target: Target,
-        plan: Plan,
+        plan: SinkPlan,
         schema: SchemaRef,
-        journal: Option<Journal>,
+        journal: Option<MongoJournal>,
         options: &SinkOptions,
     ) -> Result<Self> {
         let lanes = if plan.statement == Statement::Insert { 1 } else { LANES };
@@ -93,7 +93,7 @@ impl MongoSink {
 
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         let ids = self.plan.ids.clone();
-        let rows = Rows::new(batch, &self.schema, &ids, self.plan.encoding)?;
+        let rows = DocumentRows::new(batch, &self.schema, &ids, self.plan.encoding)?;
         for buffer in &mut self.buffers {
             buffer.start_batch(batch);
         }
@@ -109,17 +109,17 @@ impl MongoSink {
     }
 
     #[inline]
-    fn add_row(&mut self, rows: &Rows<'_>, batch: &RecordBatch, row: usize, lane: usize) -> Result<()> {
+    fn add_row(&mut self, rows: &DocumentRows<'_>, batch: &RecordBatch, row: usize, lane: usize) -> Result<()> {
         let number = self.next_row;
         self.next_row += 1;
         loop {
             match self.buffers[lane].add(rows, batch, row, number) {
-                Added::Yes => break,
-                Added::Full => {
+                AddedRow::Yes => break,
+                AddedRow::Full => {
                     self.send(lane)?;
                     self.buffers[lane].start_batch(batch);
                 }
-                Added::Rejected(reason) => return self.reject(batch, row, &reason, false),
+                AddedRow::Rejected(reason) => return self.reject(batch, row, &reason, false),
             }
         }
         if self.buffers[lane].bytes() >= COMMAND_BYTES {
@@ -156,7 +156,7 @@ impl MongoSink {
         self.account(delivered)
     }
 
-    fn account(&mut self, delivered: Vec<Delivered>) -> Result<()> {
+    fn account(&mut self, delivered: Vec<DeliveredCommand>) -> Result<()> {
         for delivered in delivered {
             let confirmed = (delivered.command.len() - delivered.rejected.len()) as u64;
             self.confirmed += confirmed;

@@ -8,11 +8,11 @@ use lakerace_format::suggestions::{column_not_found, nearest};
 use lakerace_format::{Batches, Expr, FilePlan, Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan};
 use lakerace_io::{Error, Job, RequestPlan, Result};
 
-use super::connection::Connection;
+use super::connection::MongoConnection;
 use super::count::count;
 use super::decode::Unknown;
 use super::filter::{is_plain_name, query};
-use super::infer::Inference;
+use super::infer::SchemaInference;
 use super::kept_schema::{self, collection_info, first_batch};
 use super::location::MongoLocation;
 use super::reader::{self, Query, ReadJob};
@@ -27,7 +27,7 @@ const SAMPLES_EACH: i64 = 20;
 
 /// Documents that are read as rows of a schema.
 struct MongoSource {
-    connection: Connection,
+    connection: MongoConnection,
     pipeline: Option<Vec<Document>>,
     schema: SchemaRef,
     unknown: Unknown,
@@ -40,7 +40,7 @@ pub(super) fn open(location: &str, options: &SourceOptions, job: &Job) -> Result
     let shown = location.to_string();
     let open = || -> Result<Arc<dyn Source>> {
         let pipeline = location.pipeline.as_deref().map(parse_pipeline).transpose()?;
-        let connection = Connection::open(location.clone(), job)?;
+        let connection = MongoConnection::open(location.clone(), job)?;
         let Some(info) = collection_info(&connection, &location.collection)? else {
             return Err(not_found(&connection)?);
         };
@@ -60,7 +60,7 @@ pub(super) fn open(location: &str, options: &SourceOptions, job: &Job) -> Result
     open().map_err(|error| error.at(shown))
 }
 
-fn not_found(connection: &Connection) -> Result<Error> {
+fn not_found(connection: &MongoConnection) -> Result<Error> {
     let answer = connection.command(doc! { "listCollections": 1, "nameOnly": true })?;
     let found = first_batch(&answer);
     let names: Vec<&str> = found.iter().filter_map(|found| found.get_str("name").ok()).collect();
@@ -89,9 +89,9 @@ fn parse_pipeline(text: &str) -> Result<Vec<Document>> {
     Ok(stages)
 }
 
-fn infer(connection: &Connection, pipeline: Option<&[Document]>) -> Result<Schema> {
+fn infer(connection: &MongoConnection, pipeline: Option<&[Document]>) -> Result<Schema> {
     let query = Query { pipeline: pipeline.map(<[_]>::to_vec), ..Query::default() };
-    let mut inference = Inference::default();
+    let mut inference = SchemaInference::default();
     reader::each_batch(connection, &query, |documents| {
         for document in documents {
             inference.look(document)?;

@@ -3,7 +3,7 @@
 use bson::{Bson, DateTime, Document, doc};
 use lakerace_io::{Error, Result};
 
-use super::connection::Connection;
+use super::connection::MongoConnection;
 use super::count::count;
 use super::kept_schema::{collection_info, expect_written, first_batch};
 use crate::TargetState;
@@ -12,7 +12,7 @@ use crate::TargetState;
 const STATES: &str = "lakerace.states";
 
 /// Forgets what jobs keep for the location's collection, but for the state of the job that replaces its rows.
-pub(super) fn forget_states(connection: &Connection, job_state: Option<&str>) -> Result<()> {
+pub(super) fn forget_states(connection: &MongoConnection, job_state: Option<&str>) -> Result<()> {
     let of_collection = doc! {
         "_id.collection": &connection.location.collection,
         "_id.name": { "$ne": job_state.map_or(Bson::Null, Bson::from) },
@@ -23,7 +23,7 @@ pub(super) fn forget_states(connection: &Connection, job_state: Option<&str>) ->
 }
 
 /// The kept state of the location's collection.
-pub(super) struct CollectionState(pub Connection);
+pub(super) struct CollectionState(pub MongoConnection);
 
 impl CollectionState {
     fn id(&self, name: &str) -> Document {

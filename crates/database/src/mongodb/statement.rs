@@ -5,7 +5,7 @@ use arrow::record_batch::RecordBatch;
 use bson::{Document, RawDocumentBuf, doc};
 use lakerace_io::{Error, Result};
 
-use super::columns::{self, Column, Encoding, Misfit};
+use super::columns::{self, BsonEncoding, Column, Misfit};
 use super::elements as kind;
 
 /// The statement of a command about its rows.
@@ -30,13 +30,13 @@ pub(super) enum IdPlan {
 }
 
 /// The columns of a batch, ready to be written as documents.
-pub(super) struct Rows<'a> {
+pub(super) struct DocumentRows<'a> {
     columns: Vec<Column>,
     id: &'a IdPlan,
 }
 
-impl<'a> Rows<'a> {
-    pub(super) fn new(batch: &RecordBatch, schema: &Schema, id: &'a IdPlan, encoding: Encoding) -> Result<Self> {
+impl<'a> DocumentRows<'a> {
+    pub(super) fn new(batch: &RecordBatch, schema: &Schema, id: &'a IdPlan, encoding: BsonEncoding) -> Result<Self> {
         let columns = schema.fields().iter().zip(batch.columns());
         let columns = columns.map(|(field, array)| Column::new(field, array, encoding).map_err(|e| e.at(field.name())));
         Ok(Self { columns: columns.collect::<Result<_>>()?, id })
@@ -141,7 +141,7 @@ struct RowAt {
 }
 
 /// The outcome of adding a row.
-pub(super) enum Added {
+pub(super) enum AddedRow {
     /// It is there.
     Yes,
     /// The command has to be sent before it.
@@ -198,9 +198,9 @@ impl CommandBuffer {
 
     /// Adds a row of a batch.
     #[inline]
-    pub(super) fn add(&mut self, rows: &Rows<'_>, batch: &RecordBatch, row: usize, number: u64) -> Added {
+    pub(super) fn add(&mut self, rows: &DocumentRows<'_>, batch: &RecordBatch, row: usize, number: u64) -> AddedRow {
         if self.rows.len() == COMMAND_ROWS {
-            return Added::Full;
+            return AddedRow::Full;
         }
         let start = self.bytes.len();
         columns::index_name(&mut self.name, self.rows.len());
@@ -209,23 +209,23 @@ impl CommandBuffer {
         let document = self.bytes.len();
         if let Err(misfit) = rows.write(&mut self.bytes, self.statement, row, number) {
             self.bytes.truncate(start);
-            return Added::Rejected(format!("{}: {}", misfit.field, misfit.reason));
+            return AddedRow::Rejected(format!("{}: {}", misfit.field, misfit.reason));
         }
         let length = self.bytes.len() - document;
         let extra = if self.statement == Statement::Insert { 0 } else { 4 << 10 };
         if length > DOCUMENT_BYTES + extra {
             self.bytes.truncate(start);
-            return Added::Rejected(format!("its document has {length} bytes, and a server takes {DOCUMENT_BYTES}"));
+            return AddedRow::Rejected(format!("its document has {length} bytes, and a server takes {DOCUMENT_BYTES}"));
         }
         if self.bytes.len() + 2 > COMMAND_BYTES && !self.rows.is_empty() {
             self.bytes.truncate(start);
-            return Added::Full;
+            return AddedRow::Full;
         }
         if self.batches.is_empty() {
             self.batches.push(batch.clone());
         }
         self.rows.push(RowAt { start: document, batch: self.batches.len() as u32 - 1, row: row as u32 });
-        Added::Yes
+        AddedRow::Yes
     }
 
     /// The rows that follow are of this batch.

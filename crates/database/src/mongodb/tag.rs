@@ -13,7 +13,7 @@ const UUID: &str = "arrow.uuid";
 
 /// A text that stands for a value of another type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tag {
+pub(super) enum TextTag {
     /// 24 hexadecimal digits.
     ObjectId,
     /// A Decimal128 as text: one that no Arrow decimal holds.
@@ -22,7 +22,7 @@ pub(super) enum Tag {
     Json,
 }
 
-impl Tag {
+impl TextTag {
     /// Reads the tag of a field.
     pub(super) fn of(field: &Field) -> Option<Self> {
         match field.metadata().get(KEY)?.as_str() {

@@ -8,14 +8,14 @@ use lakerace_format::Sink;
 use lakerace_io::option::{KEY, MODE, RESUME};
 use lakerace_io::{Error, ErrorKind, Job, Result, runtime};
 
-use super::columns::{self, Encoding};
-use super::connection::Connection;
+use super::columns::{self, BsonEncoding};
+use super::connection::MongoConnection;
 use super::filter::is_plain_name;
-use super::journal::Journal;
-use super::kept_schema::{self, CollectionInfo, Ids, KeptSchema, collection_info, first_batch};
+use super::journal::MongoJournal;
+use super::kept_schema::{self, CollectionInfo, DocumentIds, KeptSchema, collection_info, first_batch};
 use super::location::MongoLocation;
 use super::publication;
-use super::sink::{MongoSink, Plan, write_concern};
+use super::sink::{MongoSink, SinkPlan, write_concern};
 use super::state::forget_states;
 use super::statement::{IdPlan, Statement};
 use crate::{SinkOptions, WriteMode};
@@ -25,7 +25,7 @@ const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A collection and, where a load appears at once, the one aside that takes its name.
 pub(super) struct Target {
-    pub connection: Connection,
+    pub connection: MongoConnection,
     staging: Option<String>,
     replaces: bool,
     /// The state that stays where rows are replaced.
@@ -41,15 +41,15 @@ pub(super) fn open(location: &str, schema: SchemaRef, options: &SinkOptions, job
             return Err(Error::usage("a pipeline can only be read").advice("leave pipeline out"));
         }
         columns::check_fields(schema.fields(), "")?;
-        let encoding = Encoding { allows_narrowing: options.allow_narrowing, skips_nulls: location.skips_nulls };
-        let connection = Connection::open(location.clone(), job)?;
+        let encoding = BsonEncoding { allows_narrowing: options.allow_narrowing, skips_nulls: location.skips_nulls };
+        let connection = MongoConnection::open(location.clone(), job)?;
         let info = collection_info(&connection, &location.collection)?;
         let has_row_ids = options.key.is_empty() && schema.index_of("_id").is_err();
         let earlier = earlier_load(&connection, options)?;
         let earlier = still_there(&connection, earlier, (options.mode, has_row_ids), info.as_ref())?;
         check_mode(options.mode, info.as_ref(), earlier.as_ref())?;
         let token = earlier.as_ref().map_or_else(new_token, |journal| journal.token);
-        let opening = Opening { connection: &connection, schema: &schema, options, info: info.as_ref(), token };
+        let opening = OpeningLoad { connection: &connection, schema: &schema, options, info: info.as_ref(), token };
         let (ids, kept) = opening.ids()?;
         let (target, journal) = opening.prepare(earlier, kept.as_ref())?;
         let statement = match options.mode {
@@ -57,7 +57,7 @@ pub(super) fn open(location: &str, schema: SchemaRef, options: &SinkOptions, job
             WriteMode::Upsert => Statement::Upsert,
             WriteMode::Delete => Statement::Delete,
         };
-        let plan = Plan { statement, ids, kept, encoding };
+        let plan = SinkPlan { statement, ids, kept, encoding };
         Ok(Box::new(MongoSink::new(target, plan, SchemaRef::clone(&schema), journal, options)?))
     };
     open().map_err(|error| error.at(shown))
@@ -73,9 +73,9 @@ fn new_token() -> [u8; 7] {
 }
 
 /// The load that goes on.
-fn earlier_load(connection: &Connection, options: &SinkOptions) -> Result<Option<Journal>> {
+fn earlier_load(connection: &MongoConnection, options: &SinkOptions) -> Result<Option<MongoJournal>> {
     match (&options.load_name, options.resume) {
-        (Some(load), true) => Journal::find(connection, &connection.location.collection, load),
+        (Some(load), true) => MongoJournal::find(connection, &connection.location.collection, load),
         (None, true) if options.key.is_empty() => {
             Err(Error::usage("rows without a key and without a stable order can't go on")
                 .advice(format!("name the key by {KEY}")))
@@ -86,11 +86,11 @@ fn earlier_load(connection: &Connection, options: &SinkOptions) -> Result<Option
 
 /// The load, unless its collection is gone or another one has its name.
 fn still_there(
-    connection: &Connection,
-    earlier: Option<Journal>,
+    connection: &MongoConnection,
+    earlier: Option<MongoJournal>,
     (mode, has_row_ids): (WriteMode, bool),
     info: Option<&CollectionInfo>,
-) -> Result<Option<Journal>> {
+) -> Result<Option<MongoJournal>> {
     let Some(mut journal) = earlier else { return Ok(None) };
     let is_there = journal.is_of(info);
     match mode {
@@ -114,7 +114,7 @@ fn still_there(
     }
 }
 
-fn check_mode(mode: WriteMode, info: Option<&CollectionInfo>, earlier: Option<&Journal>) -> Result<()> {
+fn check_mode(mode: WriteMode, info: Option<&CollectionInfo>, earlier: Option<&MongoJournal>) -> Result<()> {
     if info.is_some_and(|info| info.is_view) {
         return Err(Error::unsupported("it is a view, and a view can't be written").advice("name a collection"));
     }
@@ -138,15 +138,15 @@ fn check_mode(mode: WriteMode, info: Option<&CollectionInfo>, earlier: Option<&J
     }
 }
 
-struct Opening<'a> {
-    connection: &'a Connection,
+struct OpeningLoad<'a> {
+    connection: &'a MongoConnection,
     schema: &'a SchemaRef,
     options: &'a SinkOptions,
     info: Option<&'a CollectionInfo>,
     token: [u8; 7],
 }
 
-impl Opening<'_> {
+impl OpeningLoad<'_> {
     /// The origin of `_id`s, and the schema to keep, where all documents will have one.
     fn ids(&self) -> Result<(IdPlan, Option<KeptSchema>)> {
         let key = self.key()?;
@@ -161,10 +161,11 @@ impl Opening<'_> {
         if needs_key && key.is_empty() {
             return Err(Error::usage("rows are found by a key").advice(format!("name its columns by {KEY}")));
         }
-        let has_ids = is_new || before.as_ref().is_some_and(|kept| kept.ids == Ids::Key(self.options.key.clone()));
+        let has_ids =
+            is_new || before.as_ref().is_some_and(|kept| kept.ids == DocumentIds::Key(self.options.key.clone()));
         let (plan, ids) = match id_column {
-            Some(index) if key.is_empty() || key == [index] => (IdPlan::Column(index), Ids::Column),
-            None if !key.is_empty() && has_ids => (IdPlan::Key(key), Ids::Key(self.options.key.clone())),
+            Some(index) if key.is_empty() || key == [index] => (IdPlan::Column(index), DocumentIds::Column),
+            None if !key.is_empty() && has_ids => (IdPlan::Key(key), DocumentIds::Key(self.options.key.clone())),
             Some(_) if is_new => {
                 return Err(
                     Error::usage("the rows have an _id, and another key").advice(format!("say {}", KEY.to("_id")))
@@ -172,15 +173,17 @@ impl Opening<'_> {
             }
             Some(index) if !needs_key => {
                 self.require_unique_index()?;
-                (IdPlan::Column(index), Ids::Column)
+                (IdPlan::Column(index), DocumentIds::Column)
             }
-            _ if needs_key => (self.by_unique_index(key)?, before.as_ref().map_or(Ids::Row, |kept| kept.ids.clone())),
+            _ if needs_key => {
+                (self.by_unique_index(key)?, before.as_ref().map_or(DocumentIds::Row, |kept| kept.ids.clone()))
+            }
             _ => {
                 if !key.is_empty() {
                     // Without the index, rows whose key is there would be added again.
                     self.require_unique_index()?;
                 }
-                (IdPlan::Row(self.token), Ids::Row)
+                (IdPlan::Row(self.token), DocumentIds::Row)
             }
         };
         if self.options.mode == WriteMode::Delete {
@@ -189,7 +192,7 @@ impl Opening<'_> {
         let kept = match before {
             Some(before) => {
                 let schema = kept_schema::merged(&before.schema, self.schema)?;
-                let ids = if before.ids == ids { ids } else { Ids::Row };
+                let ids = if before.ids == ids { ids } else { DocumentIds::Row };
                 Some(KeptSchema { schema: schema.into(), ids })
             }
             None if is_new => Some(KeptSchema { schema: SchemaRef::clone(self.schema), ids }),
@@ -271,7 +274,11 @@ impl Opening<'_> {
     }
 
     /// Makes the collection that is written, and the document of the load.
-    fn prepare(&self, earlier: Option<Journal>, kept: Option<&KeptSchema>) -> Result<(Target, Option<Journal>)> {
+    fn prepare(
+        &self,
+        earlier: Option<MongoJournal>,
+        kept: Option<&KeptSchema>,
+    ) -> Result<(Target, Option<MongoJournal>)> {
         let is_staged = matches!(self.options.mode, WriteMode::Error | WriteMode::Overwrite);
         let encoded = lakerace_format::encode_schema(self.schema);
         let mut target = Target {
@@ -307,7 +314,7 @@ impl Opening<'_> {
         let journal = match &self.options.load_name {
             Some(load) => {
                 let loaded = (target.staging.clone(), uuid);
-                Some(Journal::begin(self.connection, collection, load, self.token, loaded, encoded)?)
+                Some(MongoJournal::begin(self.connection, collection, load, self.token, loaded, encoded)?)
             }
             None => None,
         };
@@ -317,7 +324,7 @@ impl Opening<'_> {
     /// Removes what an earlier run of the same load has left aside.
     fn discard_earlier(&self) -> Result<()> {
         let Some(load) = &self.options.load_name else { return Ok(()) };
-        let earlier = Journal::find(self.connection, &self.connection.location.collection, load)?;
+        let earlier = MongoJournal::find(self.connection, &self.connection.location.collection, load)?;
         match earlier.and_then(|journal| journal.staging) {
             Some(staging) => drop_collection(self.connection, &staging),
             None => Ok(()),
@@ -325,7 +332,7 @@ impl Opening<'_> {
     }
 }
 
-fn drop_collection(connection: &Connection, name: &str) -> Result<()> {
+fn drop_collection(connection: &MongoConnection, name: &str) -> Result<()> {
     match connection.command(doc! { "drop": name }) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => kept_schema::forget(connection, name),

@@ -4,7 +4,7 @@ use arrow::datatypes::i256;
 use bson::{Document, RawDocumentBuf, doc};
 
 use super::decimal::{Decimal, at_scale, decode, digits, encode, encode_i128};
-use super::elements::{Elements, extended_json, shown_id};
+use super::elements::{ElementIterator, extended_json, shown_id};
 
 fn bytes(document: Document) -> Vec<u8> {
     RawDocumentBuf::try_from(document).unwrap().into_bytes()
@@ -40,7 +40,7 @@ fn damaged_documents_are_told_and_never_read_past_their_end() {
     let whole =
         bytes(doc! { "_id": 7, "a": "text", "b": [1, { "c": 2.5 }], "d": bson::oid::ObjectId::from_bytes([1; 12]) });
     let walk = |bytes: &[u8]| -> Option<usize> {
-        let mut elements = Elements::new(bytes).ok()?;
+        let mut elements = ElementIterator::new(bytes).ok()?;
         let mut count = 0;
         while elements.next_element(b"a").ok()?.is_some() {
             count += 1;
@@ -67,11 +67,11 @@ fn damaged_documents_are_told_and_never_read_past_their_end() {
 fn values_become_extended_json() {
     let document =
         bytes(doc! { "v": bson::Regex { pattern: "a".try_into().unwrap(), options: "i".try_into().unwrap() } });
-    let (_, value) = Elements::new(&document).unwrap().next_element(b"").unwrap().unwrap();
+    let (_, value) = ElementIterator::new(&document).unwrap().next_element(b"").unwrap().unwrap();
     assert_eq!(extended_json(value).unwrap(), r#"{"$regularExpression":{"options":"i","pattern":"a"}}"#);
     let nested = doc! { "v": { "z": 1, "a": [i64::MAX, { "y": f64::NAN, "b": bson::Bson::Null }], "\"": "text" } };
     let document = bytes(nested.clone());
-    let (_, value) = Elements::new(&document).unwrap().next_element(b"").unwrap().unwrap();
+    let (_, value) = ElementIterator::new(&document).unwrap().next_element(b"").unwrap().unwrap();
     let text = extended_json(value).unwrap();
     assert!(text.starts_with(r#"{"z":{"$numberInt":"1"},"a":["#), "{text}");
     // Fields keep their order, and values their types.

@@ -9,7 +9,7 @@ use lakerace_io::{Error, Result};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::failed;
-use super::kind::{Affinity, Kind};
+use super::kind::{TypeAffinity, ValueKind};
 use super::location::quoted;
 
 /// The Arrow schemas of tables that lakerace made.
@@ -22,7 +22,7 @@ const LOADS: &str = "_lakerace_loads";
 pub(super) struct Column {
     pub name: String,
     pub declared: String,
-    pub affinity: Affinity,
+    pub affinity: TypeAffinity,
     /// Its texts are compared by their bytes, where a statement says nothing else.
     pub is_binary: bool,
     pub is_nullable: bool,
@@ -96,7 +96,7 @@ fn columns(connection: &Connection, table: &str, is_strict: bool) -> Result<Vec<
     let mut statement = connection.prepare(sql).map_err(failed)?;
     let rows = statement.query_map([table], |row| {
         let (name, declared): (String, String) = (row.get(0)?, row.get(1)?);
-        let affinity = Affinity::of(&declared, is_strict);
+        let affinity = TypeAffinity::of(&declared, is_strict);
         let (is_not_null, key_position, hidden): (bool, u32, u8) = (row.get(2)?, row.get(3)?, row.get(4)?);
         let column = Column {
             name,
@@ -179,7 +179,7 @@ pub(super) fn table_sql(connection: &Connection, table: &str) -> Result<String> 
 /// The types that the table's own SQL tells of: another program may have made a table of this name after ours was dropped.
 fn only_ours(kept: &Schema, sql: &str) -> Schema {
     let is_ours = |field: &&Arc<Field>| {
-        let Ok(kind) = Kind::of(field.data_type()) else { return false };
+        let Ok(kind) = ValueKind::of(field.data_type()) else { return false };
         let begin = format!("{} {}", quoted(field.name()), kind.declared());
         let rest = sql.split_once(&begin).and_then(|(_, rest)| rest.split_once("/*"));
         rest.and_then(|(_, rest)| rest.split_once("*/")).is_some_and(|(meant, _)| meant.trim() == shown_type(field))
@@ -215,7 +215,7 @@ pub(super) fn forget_schema(connection: &Connection, table: &str) -> Result<()> 
 
 /// A known load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Load {
+pub(super) struct KnownLoad {
     pub rows: u64,
     pub is_finished: bool,
 }
@@ -227,7 +227,11 @@ fn has_marks(connection: &Connection) -> Result<bool> {
 }
 
 /// The load of a name, which a table has rows of, and its mark.
-pub(super) fn find_load(connection: &Connection, table: &str, name: &str) -> Result<Option<(Load, Option<String>)>> {
+pub(super) fn find_load(
+    connection: &Connection,
+    table: &str,
+    name: &str,
+) -> Result<Option<(KnownLoad, Option<String>)>> {
     if !has_table(connection, LOADS)? {
         return Ok(None);
     }
@@ -235,7 +239,7 @@ pub(super) fn find_load(connection: &Connection, table: &str, name: &str) -> Res
     let sql = format!("SELECT rows, is_finished, {mark} FROM {LOADS} WHERE table_name = ?1 AND load_name = ?2");
     let load = connection.query_row(&sql, [table, name], |row| {
         let rows: i64 = row.get(0)?;
-        Ok((Load { rows: rows.unsigned_abs(), is_finished: row.get(1)? }, row.get(2)?))
+        Ok((KnownLoad { rows: rows.unsigned_abs(), is_finished: row.get(1)? }, row.get(2)?))
     });
     load.optional().map_err(failed)
 }
@@ -269,7 +273,7 @@ pub(super) fn note_load(
     connection: &Connection,
     table: &str,
     name: &str,
-    load: Load,
+    load: KnownLoad,
     mark: Option<&str>,
 ) -> Result<()> {
     let sql = format!(
@@ -286,7 +290,7 @@ pub(super) fn add_column(table: &str, field: &Field) -> Result<String> {
 
 /// A column as a STRICT table declares it, with what is demanded of it.
 fn definition(field: &Field, demanded: &str) -> Result<String> {
-    let kind = Kind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
+    let kind = ValueKind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
     let meant = shown_type(field);
     Ok(format!("{} {}{demanded} /* {meant} */", quoted(field.name()), kind.declared()))
 }
@@ -296,10 +300,10 @@ pub(super) fn create_table(table: &str, schema: &Schema, key: &[String]) -> Resu
     let mut lines = Vec::with_capacity(schema.fields().len() + 1);
     let mut needs_key = !key.is_empty();
     for field in schema.fields() {
-        let kind = Kind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
+        let kind = ValueKind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
         let is_key = key.contains(field.name());
         // One integer that is the key is the row's number.
-        let is_rowid = is_key && key.len() == 1 && kind == Kind::Integer;
+        let is_rowid = is_key && key.len() == 1 && kind == ValueKind::Integer;
         needs_key &= !is_rowid;
         let primary = if is_rowid { " PRIMARY KEY" } else { "" };
         let not_null = if is_key || !field.is_nullable() { " NOT NULL" } else { "" };

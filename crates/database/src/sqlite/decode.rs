@@ -11,22 +11,22 @@ use lakerace_io::{Error, Result};
 use rusqlite::types::ValueRef;
 
 use super::json;
-use super::kind::Kind;
+use super::kind::ValueKind;
 use super::times::{parse_date, parse_time, parse_timestamp};
 
 /// The largest integer below which a float holds all.
 const EXACT_IN_FLOAT: u64 = 1 << 53;
 
 /// Gathers the values of one column.
-pub(super) struct Decoder {
-    kind: Kind,
+pub(super) struct ColumnDecoder {
+    kind: ValueKind,
     data_type: DataType,
     /// The user names the type, so that values of another kind are taken where they lose nothing.
     is_given: bool,
-    builder: Builder,
+    builder: ArrayBuilderKind,
 }
 
-enum Builder {
+enum ArrayBuilderKind {
     Nulls(usize),
     Integers(Int64Builder),
     Unsigned(UInt64Builder),
@@ -39,22 +39,25 @@ enum Builder {
 /// Why a value does not fit a column.
 pub(super) type Misfit = &'static str;
 
-impl Decoder {
+impl ColumnDecoder {
     pub fn new(data_type: &DataType, is_given: bool) -> Result<Self> {
-        let kind = Kind::of(data_type)?;
+        let kind = ValueKind::of(data_type)?;
         let builder = match kind {
-            Kind::Null => Builder::Nulls(0),
-            Kind::UnsignedLong => Builder::Unsigned(UInt64Builder::new()),
-            Kind::Real => Builder::Reals(Float64Builder::new()),
-            Kind::Decimal { scale, .. } => {
+            ValueKind::Null => ArrayBuilderKind::Nulls(0),
+            ValueKind::UnsignedLong => ArrayBuilderKind::Unsigned(UInt64Builder::new()),
+            ValueKind::Real => ArrayBuilderKind::Reals(Float64Builder::new()),
+            ValueKind::Decimal { scale, .. } => {
                 let data_type = DataType::Decimal256(76, scale);
-                Builder::Decimals(Decimal256Builder::new().with_data_type(data_type))
+                ArrayBuilderKind::Decimals(Decimal256Builder::new().with_data_type(data_type))
             }
-            Kind::Text | Kind::Json => Builder::Texts(StringBuilder::new()),
-            Kind::Bytes => Builder::Bytes(BinaryBuilder::new()),
-            Kind::Boolean | Kind::Integer | Kind::Duration | Kind::Date | Kind::Timestamp { .. } | Kind::Time(_) => {
-                Builder::Integers(Int64Builder::new())
-            }
+            ValueKind::Text | ValueKind::Json => ArrayBuilderKind::Texts(StringBuilder::new()),
+            ValueKind::Bytes => ArrayBuilderKind::Bytes(BinaryBuilder::new()),
+            ValueKind::Boolean
+            | ValueKind::Integer
+            | ValueKind::Duration
+            | ValueKind::Date
+            | ValueKind::Timestamp { .. }
+            | ValueKind::Time(_) => ArrayBuilderKind::Integers(Int64Builder::new()),
         };
         Ok(Self { kind, data_type: data_type.clone(), is_given, builder })
     }
@@ -64,15 +67,15 @@ impl Decoder {
     pub fn push(&mut self, value: ValueRef<'_>) -> Result<usize, Misfit> {
         let kind = self.kind;
         match (&mut self.builder, value) {
-            (Builder::Integers(builder), ValueRef::Integer(value)) if kind == Kind::Integer => {
+            (ArrayBuilderKind::Integers(builder), ValueRef::Integer(value)) if kind == ValueKind::Integer => {
                 builder.append_value(value)
             }
-            (Builder::Reals(builder), ValueRef::Real(value)) => builder.append_value(value),
-            (Builder::Texts(builder), ValueRef::Text(bytes)) => {
+            (ArrayBuilderKind::Reals(builder), ValueRef::Real(value)) => builder.append_value(value),
+            (ArrayBuilderKind::Texts(builder), ValueRef::Text(bytes)) => {
                 builder.append_value(utf8(bytes)?);
                 return Ok(bytes.len());
             }
-            (Builder::Bytes(builder), ValueRef::Blob(bytes)) => {
+            (ArrayBuilderKind::Bytes(builder), ValueRef::Blob(bytes)) => {
                 builder.append_value(bytes);
                 return Ok(bytes.len());
             }
@@ -84,39 +87,39 @@ impl Decoder {
 
     fn push_null(&mut self) {
         match &mut self.builder {
-            Builder::Nulls(rows) => *rows += 1,
-            Builder::Integers(builder) => builder.append_null(),
-            Builder::Unsigned(builder) => builder.append_null(),
-            Builder::Reals(builder) => builder.append_null(),
-            Builder::Decimals(builder) => builder.append_null(),
-            Builder::Texts(builder) => builder.append_null(),
-            Builder::Bytes(builder) => builder.append_null(),
+            ArrayBuilderKind::Nulls(rows) => *rows += 1,
+            ArrayBuilderKind::Integers(builder) => builder.append_null(),
+            ArrayBuilderKind::Unsigned(builder) => builder.append_null(),
+            ArrayBuilderKind::Reals(builder) => builder.append_null(),
+            ArrayBuilderKind::Decimals(builder) => builder.append_null(),
+            ArrayBuilderKind::Texts(builder) => builder.append_null(),
+            ArrayBuilderKind::Bytes(builder) => builder.append_null(),
         }
     }
 
     fn push_converted(&mut self, value: ValueRef<'_>) -> Result<usize, Misfit> {
         let (kind, is_given) = (self.kind, self.is_given);
         match &mut self.builder {
-            Builder::Nulls(_) => return Err("a value in a column without values"),
-            Builder::Integers(builder) => builder.append_value(integer(kind, value, is_given)?),
-            Builder::Unsigned(builder) => builder.append_value(unsigned(value)?),
-            Builder::Reals(builder) => match value {
+            ArrayBuilderKind::Nulls(_) => return Err("a value in a column without values"),
+            ArrayBuilderKind::Integers(builder) => builder.append_value(integer(kind, value, is_given)?),
+            ArrayBuilderKind::Unsigned(builder) => builder.append_value(unsigned(value)?),
+            ArrayBuilderKind::Reals(builder) => match value {
                 ValueRef::Integer(value) if value.unsigned_abs() <= EXACT_IN_FLOAT => {
                     builder.append_value(value as f64)
                 }
                 ValueRef::Integer(_) => return Err("an integer that no float holds"),
                 other => return Err(found(other)),
             },
-            Builder::Decimals(builder) => {
-                let Kind::Decimal { precision, scale } = kind else { return Err("a value of another kind") };
+            ArrayBuilderKind::Decimals(builder) => {
+                let ValueKind::Decimal { precision, scale } = kind else { return Err("a value of another kind") };
                 builder.append_value(decimal(value, precision, scale)?);
             }
-            Builder::Texts(builder) => match value {
+            ArrayBuilderKind::Texts(builder) => match value {
                 ValueRef::Integer(value) if is_given => builder.append_value(value.to_string()),
                 ValueRef::Real(value) if is_given => builder.append_value(real_text(value)),
                 other => return Err(found(other)),
             },
-            Builder::Bytes(builder) => match value {
+            ArrayBuilderKind::Bytes(builder) => match value {
                 ValueRef::Text(bytes) if is_given => builder.append_value(bytes),
                 other => return Err(found(other)),
             },
@@ -127,19 +130,19 @@ impl Decoder {
     /// The column so far, in its type.
     pub fn finish(&mut self) -> Result<ArrayRef> {
         let array: ArrayRef = match &mut self.builder {
-            Builder::Nulls(rows) => Arc::new(NullArray::new(std::mem::take(rows))),
-            Builder::Integers(builder) => Arc::new(builder.finish()),
-            Builder::Unsigned(builder) => Arc::new(builder.finish()),
-            Builder::Reals(builder) => Arc::new(builder.finish()),
-            Builder::Decimals(builder) => Arc::new(builder.finish()),
-            Builder::Texts(builder) => {
+            ArrayBuilderKind::Nulls(rows) => Arc::new(NullArray::new(std::mem::take(rows))),
+            ArrayBuilderKind::Integers(builder) => Arc::new(builder.finish()),
+            ArrayBuilderKind::Unsigned(builder) => Arc::new(builder.finish()),
+            ArrayBuilderKind::Reals(builder) => Arc::new(builder.finish()),
+            ArrayBuilderKind::Decimals(builder) => Arc::new(builder.finish()),
+            ArrayBuilderKind::Texts(builder) => {
                 let texts = builder.finish();
-                if self.kind == Kind::Json {
+                if self.kind == ValueKind::Json {
                     return json::values(&texts, &self.data_type);
                 }
                 Arc::new(texts)
             }
-            Builder::Bytes(builder) => Arc::new(builder.finish()),
+            ArrayBuilderKind::Bytes(builder) => Arc::new(builder.finish()),
         };
         match &self.data_type {
             DataType::Date32 => cast(&cast(&array, &DataType::Int32)?, &self.data_type),
@@ -173,22 +176,24 @@ pub(super) fn found(value: ValueRef<'_>) -> Misfit {
     }
 }
 
-fn integer(kind: Kind, value: ValueRef<'_>, is_given: bool) -> Result<i64, Misfit> {
+fn integer(kind: ValueKind, value: ValueRef<'_>, is_given: bool) -> Result<i64, Misfit> {
     match (kind, value) {
-        (Kind::Boolean, ValueRef::Integer(value @ (0 | 1))) => Ok(value),
-        (Kind::Boolean, ValueRef::Integer(_)) => Err("an integer other than 0 and 1"),
-        (Kind::Integer | Kind::Duration, ValueRef::Integer(value)) => Ok(value),
-        (Kind::Integer, ValueRef::Real(value)) if is_whole(value) => Ok(value as i64),
-        (Kind::Date, ValueRef::Text(bytes)) => parse_date(utf8(bytes)?).ok_or("a text that is no date"),
-        (Kind::Time(unit), ValueRef::Text(bytes)) => {
+        (ValueKind::Boolean, ValueRef::Integer(value @ (0 | 1))) => Ok(value),
+        (ValueKind::Boolean, ValueRef::Integer(_)) => Err("an integer other than 0 and 1"),
+        (ValueKind::Integer | ValueKind::Duration, ValueRef::Integer(value)) => Ok(value),
+        (ValueKind::Integer, ValueRef::Real(value)) if is_whole(value) => Ok(value as i64),
+        (ValueKind::Date, ValueRef::Text(bytes)) => parse_date(utf8(bytes)?).ok_or("a text that is no date"),
+        (ValueKind::Time(unit), ValueRef::Text(bytes)) => {
             parse_time(utf8(bytes)?, unit).ok_or("a text that is no time of this unit")
         }
-        (Kind::Timestamp { unit, is_utc }, ValueRef::Text(bytes)) => match parse_timestamp(utf8(bytes)?, unit) {
+        (ValueKind::Timestamp { unit, is_utc }, ValueRef::Text(bytes)) => match parse_timestamp(utf8(bytes)?, unit) {
             Some((value, has_offset)) if is_utc || !has_offset => Ok(value),
             Some(_) => Err("a timestamp with an offset"),
             None => Err("a text that is no timestamp of this unit"),
         },
-        (Kind::Date | Kind::Timestamp { .. } | Kind::Time(_), ValueRef::Integer(value)) if is_given => Ok(value),
+        (ValueKind::Date | ValueKind::Timestamp { .. } | ValueKind::Time(_), ValueRef::Integer(value)) if is_given => {
+            Ok(value)
+        }
         (_, other) => Err(found(other)),
     }
 }

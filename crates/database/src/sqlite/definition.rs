@@ -134,9 +134,9 @@ fn children(connection: &Connection, table: &str) -> Result<Vec<String>> {
 
 /// Rows whose foreign keys lead nowhere, by table: of the table itself, and of those that refer to it.
 #[derive(Debug, Default)]
-pub(super) struct Orphans(Vec<(String, Option<i64>)>);
+pub(super) struct OrphanRows(Vec<(String, Option<i64>)>);
 
-impl Orphans {
+impl OrphanRows {
     /// Counts the rows of now.
     pub fn count(connection: &Connection, table: &str) -> Result<Self> {
         let mut counts = Vec::new();

@@ -15,13 +15,13 @@ use lakerace_io::{Error, ErrorKind, Result};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
 use super::json;
-use super::kind::{Affinity, Kind};
+use super::kind::{TypeAffinity, ValueKind};
 use super::numbers::{is_number, number};
 use super::times::{SECONDS_PER_DAY, write_date, write_time, write_timestamp};
 
 /// The values of a column, ready to be bound.
 #[derive(Debug)]
-pub(super) enum Values {
+pub(super) enum BoundValues {
     Null,
     Integers(Int64Array),
     Unsigned(UInt64Array),
@@ -32,42 +32,42 @@ pub(super) enum Values {
     Bytes(BinaryArray),
     LargeBytes(LargeBinaryArray),
     /// Digits of decimals, which a column of this affinity keeps as numbers.
-    Numbers(StringArray, Affinity),
+    Numbers(StringArray, TypeAffinity),
 }
 
-impl Values {
+impl BoundValues {
     /// Makes the values of an array. Errors name no place.
     pub fn of(array: &ArrayRef) -> Result<Self> {
         if let DataType::Dictionary(_, values) = array.data_type() {
             return Self::of(&cast(array, values)?);
         }
-        let kind = Kind::of(array.data_type())?;
+        let kind = ValueKind::of(array.data_type())?;
         Ok(match kind {
-            Kind::Null => Self::Null,
-            Kind::Boolean | Kind::Integer | Kind::Duration => Self::Integers(integers(array)?),
-            Kind::UnsignedLong => Self::Unsigned(array.as_primitive::<UInt64Type>().clone()),
-            Kind::Real => Self::Reals(cast(array, &DataType::Float64)?.as_primitive::<Float64Type>().clone()),
-            Kind::Decimal { scale, .. } => Self::Texts(decimals(array, scale)?),
-            Kind::Text => match array.data_type() {
+            ValueKind::Null => Self::Null,
+            ValueKind::Boolean | ValueKind::Integer | ValueKind::Duration => Self::Integers(integers(array)?),
+            ValueKind::UnsignedLong => Self::Unsigned(array.as_primitive::<UInt64Type>().clone()),
+            ValueKind::Real => Self::Reals(cast(array, &DataType::Float64)?.as_primitive::<Float64Type>().clone()),
+            ValueKind::Decimal { scale, .. } => Self::Texts(decimals(array, scale)?),
+            ValueKind::Text => match array.data_type() {
                 DataType::Utf8 => Self::Texts(array.as_string::<i32>().clone()),
                 DataType::LargeUtf8 => Self::LargeTexts(array.as_string::<i64>().clone()),
                 _ => Self::TextViews(array.as_string_view().clone()),
             },
-            Kind::Bytes => match array.data_type() {
+            ValueKind::Bytes => match array.data_type() {
                 DataType::Binary => Self::Bytes(array.as_binary::<i32>().clone()),
                 _ => Self::LargeBytes(cast(array, &DataType::LargeBinary)?.as_binary::<i64>().clone()),
             },
-            Kind::Date => Self::Texts(written(array, write_date)?),
-            Kind::Timestamp { unit, is_utc } => {
+            ValueKind::Date => Self::Texts(written(array, write_date)?),
+            ValueKind::Timestamp { unit, is_utc } => {
                 Self::Texts(written(array, |value, text| write_timestamp(value, unit, is_utc, text))?)
             }
-            Kind::Time(unit) => Self::Texts(written(array, |value, text| write_time(value, unit, text))?),
-            Kind::Json => Self::Texts(json::texts(array)?),
+            ValueKind::Time(unit) => Self::Texts(written(array, |value, text| write_time(value, unit, text))?),
+            ValueKind::Json => Self::Texts(json::texts(array)?),
         })
     }
 
     /// Binds decimals as numbers for a column whose declared type makes numbers of texts.
-    pub fn with_numbers(self, array: &ArrayRef, affinity: Affinity) -> Self {
+    pub fn with_numbers(self, array: &ArrayRef, affinity: TypeAffinity) -> Self {
         match self {
             Self::Texts(digits) if array.data_type().is_decimal() => Self::Numbers(digits, affinity),
             other => other,
@@ -174,7 +174,7 @@ pub(super) fn refuse_unreadable(array: &ArrayRef, first_row: u64) -> Result<()> 
     if let DataType::Dictionary(_, values) = array.data_type() {
         return refuse_unreadable(&cast(array, values)?, first_row);
     }
-    let Kind::Time(unit) = Kind::of(array.data_type())? else { return refuse_keys_twice(array, first_row) };
+    let ValueKind::Time(unit) = ValueKind::of(array.data_type())? else { return refuse_keys_twice(array, first_row) };
     let day = 0..SECONDS_PER_DAY * units_per_second(unit);
     let values = integers(array)?;
     let Some(row) = values.iter().position(|value| value.is_some_and(|value| !day.contains(&value))) else {

@@ -10,7 +10,7 @@ use crate::fnv::fnv;
 
 /// A table at a moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Identity {
+pub(super) struct TableIdentity {
     /// It grows with every change of any table's definition: while it stays, no table was dropped.
     schema_version: i64,
     root_page: i64,
@@ -21,7 +21,7 @@ pub(super) struct Identity {
     rows: Vec<(i64, u64)>,
 }
 
-impl Identity {
+impl TableIdentity {
     /// The identity of a table. `None` where it is not there, or is a view.
     pub fn of(connection: &Connection, table: &str) -> Result<Option<Self>> {
         let (Some(root_page), Some(found)) = (root_page(connection, table)?, Table::find(connection, table)?) else {

@@ -12,28 +12,28 @@ use rusqlite::types::ValueRef;
 use super::catalog::{Column, Table};
 use super::decode::decimal;
 use super::error::failed;
-use super::kind::{Affinity, Kind};
+use super::kind::{TypeAffinity, ValueKind};
 use super::location::quoted;
 use super::times::{parse_date, parse_timestamp};
 use crate::SourceOptions;
 
 /// A column of a source.
 #[derive(Debug, Clone)]
-pub(super) struct Typed {
+pub(super) struct TypedColumn {
     pub field: Field,
     /// The user named the type.
     pub is_given: bool,
     /// The affinity of the declared type.
-    pub affinity: Affinity,
+    pub affinity: TypeAffinity,
     /// The column as SQL compares its texts by their bytes. An index serves a plain name alone.
     pub compared: String,
     /// How far SQLite compares its values as those of the type are compared.
-    pub order: Order,
+    pub order: ComparisonOrder,
 }
 
 /// How far SQLite compares values as those of a type are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ComparisonOrder {
     /// Not at all.
     None,
     /// A condition that values are above another one keeps all that are, and may keep values of other kinds.
@@ -42,13 +42,13 @@ pub(super) enum Order {
     All,
 }
 
-impl Order {
+impl ComparisonOrder {
     /// That of a column whose values may be of any kind.
     fn of_any_values(table: &Table, column: &Column, data_type: &DataType) -> Self {
-        let is_ordered = match Kind::of(data_type) {
-            Ok(Kind::Text | Kind::Date | Kind::Timestamp { .. }) => table.is_utf8,
+        let is_ordered = match ValueKind::of(data_type) {
+            Ok(ValueKind::Text | ValueKind::Date | ValueKind::Timestamp { .. }) => table.is_utf8,
             // A column of a view may have another affinity than it declares.
-            Ok(_) => !table.is_view || column.affinity != Affinity::None,
+            Ok(_) => !table.is_view || column.affinity != TypeAffinity::None,
             Err(_) => false,
         };
         if is_ordered && !table.is_virtual { Self::LowerBounds } else { Self::None }
@@ -56,16 +56,16 @@ impl Order {
 
     /// That of a column whose values are all of its type.
     fn of_strict(table: &Table, column: &Column, data_type: &DataType) -> Self {
-        match Kind::of(data_type) {
-            Ok(Kind::Text) if !table.is_utf8 => Self::None,
-            Ok(Kind::Integer | Kind::Real | Kind::Text | Kind::Boolean) => Self::All,
+        match ValueKind::of(data_type) {
+            Ok(ValueKind::Text) if !table.is_utf8 => Self::None,
+            Ok(ValueKind::Integer | ValueKind::Real | ValueKind::Text | ValueKind::Boolean) => Self::All,
             _ => Self::of_any_values(table, column, data_type),
         }
     }
 }
 
-impl Typed {
-    fn new(column: &Column, field: Field, is_given: bool, order: Order) -> Self {
+impl TypedColumn {
+    fn new(column: &Column, field: Field, is_given: bool, order: ComparisonOrder) -> Self {
         let collation = if column.is_binary { "" } else { " COLLATE BINARY" };
         let compared = format!("{}{collation}", quoted(&column.name));
         Self { field, is_given, affinity: column.affinity, compared, order }
@@ -73,18 +73,18 @@ impl Typed {
 
     /// A column whose values may be of any kind.
     fn of_any_values(table: &Table, column: &Column, field: Field, is_given: bool) -> Self {
-        let order = Order::of_any_values(table, column, field.data_type());
+        let order = ComparisonOrder::of_any_values(table, column, field.data_type());
         Self::new(column, field, is_given, order)
     }
 }
 
 /// The schema of what is read.
-pub(super) fn schema(columns: &[Typed]) -> SchemaRef {
+pub(super) fn schema(columns: &[TypedColumn]) -> SchemaRef {
     Arc::new(Schema::new(columns.iter().map(|column| column.field.clone()).collect::<Vec<_>>()))
 }
 
 /// The results of a statement next to the columns: the name of a row, and the first value's position.
-pub(super) struct Rows<'a> {
+pub(super) struct ResultLayout<'a> {
     pub connection: &'a Connection,
     pub sql: &'a str,
     /// The first value is the row's number.
@@ -93,10 +93,15 @@ pub(super) struct Rows<'a> {
 
 /// The types of a table's columns: those that the user gives, those that lakerace kept, those that a STRICT table declares,
 /// else what all values have in common.
-pub(super) fn typed(table: &Table, options: &SourceOptions, rows: &Rows<'_>, job: &Job) -> Result<Vec<Typed>> {
+pub(super) fn typed(
+    table: &Table,
+    options: &SourceOptions,
+    rows: &ResultLayout<'_>,
+    job: &Job,
+) -> Result<Vec<TypedColumn>> {
     let (given, found) = (options.schema.as_deref(), options.known.as_deref());
     let of = |column: &Column| Ok(declared(table, column, given)?.or_else(|| found_before(table, column, found)));
-    let mut known: Vec<Option<Typed>> = table.columns.iter().map(of).collect::<Result<_>>()?;
+    let mut known: Vec<Option<TypedColumn>> = table.columns.iter().map(of).collect::<Result<_>>()?;
     if let Some(given) = given {
         let names = table.columns.iter().map(|column| column.name.as_str());
         for field in given.fields() {
@@ -111,7 +116,7 @@ pub(super) fn typed(table: &Table, options: &SourceOptions, rows: &Rows<'_>, job
             if known.is_none() {
                 let data_type = seen.data_type(column, rows.has_rowid)?;
                 let field = Field::new(&column.name, data_type, is_nullable(table, column));
-                *known = Some(Typed::of_any_values(table, column, field, false));
+                *known = Some(TypedColumn::of_any_values(table, column, field, false));
             }
         }
     }
@@ -122,23 +127,23 @@ fn is_nullable(table: &Table, column: &Column) -> bool {
     column.is_nullable && table.rowid_column() != Some(column.name.as_str())
 }
 
-fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Option<Typed>> {
+fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Option<TypedColumn>> {
     let is_rowid = table.rowid_column() == Some(column.name.as_str());
     let nullable = is_nullable(table, column);
     if let Some(field) = given.and_then(|given| given.field_with_name(&column.name).ok()) {
-        Kind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
+        ValueKind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
         let field = field.clone().with_nullable(field.is_nullable() && nullable);
-        return Ok(Some(Typed::of_any_values(table, column, field, true)));
+        return Ok(Some(TypedColumn::of_any_values(table, column, field, true)));
     }
     let kept = table.kept.as_ref().and_then(|kept| kept.field_with_name(&column.name).ok());
     if let Some(field) = kept
-        && let Ok(kind) = Kind::of(field.data_type())
+        && let Ok(kind) = ValueKind::of(field.data_type())
         && table.is_strict
         && kind.declared() == column.declared
     {
-        let order = Order::of_strict(table, column, field.data_type());
+        let order = ComparisonOrder::of_strict(table, column, field.data_type());
         let field = field.clone().with_nullable(nullable);
-        return Ok(Some(Typed::new(column, field, false, order)));
+        return Ok(Some(TypedColumn::new(column, field, false, order)));
     }
     let data_type = match column.declared.to_ascii_uppercase().as_str() {
         _ if is_rowid => DataType::Int64,
@@ -149,22 +154,22 @@ fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Op
         "BLOB" => DataType::Binary,
         _ => return Ok(None),
     };
-    let order = Order::of_strict(table, column, &data_type);
+    let order = ComparisonOrder::of_strict(table, column, &data_type);
     let field = Field::new(&column.name, data_type, nullable);
-    Ok(Some(Typed::new(column, field, false, order)))
+    Ok(Some(TypedColumn::new(column, field, false, order)))
 }
 
 /// The type that an earlier read has found in the values of a column.
-fn found_before(table: &Table, column: &Column, found: Option<&Schema>) -> Option<Typed> {
+fn found_before(table: &Table, column: &Column, found: Option<&Schema>) -> Option<TypedColumn> {
     let field = found?.field_with_name(&column.name).ok()?;
-    Kind::of(field.data_type()).ok()?;
+    ValueKind::of(field.data_type()).ok()?;
     let field = field.clone().with_nullable(is_nullable(table, column));
-    Some(Typed::of_any_values(table, column, field, false))
+    Some(TypedColumn::of_any_values(table, column, field, false))
 }
 
 /// The observed values of a column.
 #[derive(Debug, Clone)]
-struct Seen {
+struct SeenValues {
     /// The first rows of an integer, a float, a text and bytes.
     first: [Option<i64>; 4],
     is_boolean: bool,
@@ -186,8 +191,13 @@ const NAMES: [&str; 4] = ["integers", "floats", "texts", "bytes"];
 /// Rows between two looks at the job's cancel flag.
 const CHECK_ROWS: i64 = 1 << 14;
 
-fn look(columns: &[Column], known: &[Option<Typed>], rows: &Rows<'_>, job: &Job) -> Result<Vec<Seen>> {
-    let mut seen: Vec<Seen> = columns.iter().map(Seen::new).collect();
+fn look(
+    columns: &[Column],
+    known: &[Option<TypedColumn>],
+    rows: &ResultLayout<'_>,
+    job: &Job,
+) -> Result<Vec<SeenValues>> {
+    let mut seen: Vec<SeenValues> = columns.iter().map(SeenValues::new).collect();
     let first = usize::from(rows.has_rowid);
     let mut statement = rows.connection.prepare(rows.sql).map_err(failed)?;
     let mut stream = statement.raw_query();
@@ -207,7 +217,7 @@ fn look(columns: &[Column], known: &[Option<Typed>], rows: &Rows<'_>, job: &Job)
     Ok(seen)
 }
 
-impl Seen {
+impl SeenValues {
     fn new(column: &Column) -> Self {
         let declared = column.declared.to_ascii_uppercase();
         let is_time = is_time(&declared);
@@ -218,7 +228,7 @@ impl Seen {
             is_date: declared.contains("DATE") && !is_time,
             timestamp: is_time.then_some(TimeUnit::Second),
             offsets: [false; 2],
-            decimal: (column.affinity == Affinity::Numeric).then(|| decimal_arguments(&declared)).flatten(),
+            decimal: (column.affinity == TypeAffinity::Numeric).then(|| decimal_arguments(&declared)).flatten(),
         }
     }
 
@@ -300,7 +310,7 @@ impl Seen {
 /// The type of a column that has no value: the one that its values would have, as far as it is declared.
 fn of_nothing(column: &Column) -> DataType {
     let declared = column.declared.to_ascii_uppercase();
-    let decimal = decimal_arguments(&declared).filter(|_| column.affinity == Affinity::Numeric);
+    let decimal = decimal_arguments(&declared).filter(|_| column.affinity == TypeAffinity::Numeric);
     match column.affinity {
         _ if declared.contains("BOOL") => DataType::Boolean,
         _ if is_time(&declared) => DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -308,10 +318,10 @@ fn of_nothing(column: &Column) -> DataType {
         _ if decimal.is_some() => {
             decimal.map_or(DataType::Null, |(precision, scale)| DataType::Decimal128(precision, scale))
         }
-        Affinity::Integer => DataType::Int64,
-        Affinity::Real | Affinity::Numeric => DataType::Float64,
-        Affinity::Text => DataType::Utf8,
-        Affinity::None => DataType::Null,
+        TypeAffinity::Integer => DataType::Int64,
+        TypeAffinity::Real | TypeAffinity::Numeric => DataType::Float64,
+        TypeAffinity::Text => DataType::Utf8,
+        TypeAffinity::None => DataType::Null,
     }
 }
 

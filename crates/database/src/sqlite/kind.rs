@@ -7,7 +7,7 @@ use lakerace_io::{Error, Result};
 
 /// The kind of a column's values, as SQLite stores them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     /// All null.
     Null,
     /// Integers 0 and 1.
@@ -36,7 +36,7 @@ pub(super) enum Kind {
     Json,
 }
 
-impl Kind {
+impl ValueKind {
     /// The kind of a type; `Unsupported` where SQLite has no place for it.
     pub fn of(data_type: &DataType) -> Result<Self> {
         use DataType as T;
@@ -91,7 +91,7 @@ impl Kind {
 
 /// The affinity of a declared type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Affinity {
+pub(super) enum TypeAffinity {
     Integer,
     Real,
     Numeric,
@@ -100,7 +100,7 @@ pub(super) enum Affinity {
     None,
 }
 
-impl Affinity {
+impl TypeAffinity {
     /// By SQLite's rules, in their order. `ANY` of a STRICT table keeps values.
     pub fn of(declared: &str, is_strict: bool) -> Self {
         let declared = declared.to_ascii_uppercase();

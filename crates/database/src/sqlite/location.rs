@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 
 /// The relation of a database that is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Relation {
+pub(super) enum TableRelation {
     /// A table or a view.
     Table(String),
     /// The rows of a SELECT.
@@ -16,15 +16,15 @@ pub(super) enum Relation {
 
 /// A database file and what of it is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct DatabasePlace {
     pub path: PathBuf,
-    pub relation: Relation,
+    pub relation: TableRelation,
 }
 
 /// How locations are written.
 const FORMS: &str = "write sqlite:///folder/file.db#table, sqlite:file.db#table, or sqlite:file.db?query=SELECT …";
 
-impl Place {
+impl DatabasePlace {
     /// Parses `sqlite:///absolute/file.db#table`, `sqlite:relative.db#table` or either with `?query=SELECT …`. Of the form with
     /// slashes, `%xx` are bytes; the other form stands as it is.
     pub fn parse(location: &str) -> Result<Self> {
@@ -35,10 +35,12 @@ impl Place {
             None => (rest, false),
         };
         let (path, relation) = match rest.split_once("?query=") {
-            Some((path, query)) => (path, Relation::Query(if is_url { decoded(query)? } else { query.to_owned() })),
+            Some((path, query)) => {
+                (path, TableRelation::Query(if is_url { decoded(query)? } else { query.to_owned() }))
+            }
             None => match rest.rsplit_once('#') {
                 Some((path, table)) if !table.is_empty() => {
-                    (path, Relation::Table(if is_url { decoded(table)? } else { table.to_owned() }))
+                    (path, TableRelation::Table(if is_url { decoded(table)? } else { table.to_owned() }))
                 }
                 _ => return Err(Error::usage("no table is named").at(location).advice(FORMS)),
             },
@@ -53,8 +55,8 @@ impl Place {
     /// As messages name it.
     pub fn shown(&self) -> String {
         match &self.relation {
-            Relation::Table(table) => format!("{}#{table}", self.path.display()),
-            Relation::Query(_) => format!("{}?query", self.path.display()),
+            TableRelation::Table(table) => format!("{}#{table}", self.path.display()),
+            TableRelation::Query(_) => format!("{}?query", self.path.display()),
         }
     }
 
@@ -62,8 +64,8 @@ impl Place {
     pub fn canonical(&self) -> String {
         let path = lakerace_io::canonical_path(&self.path);
         match &self.relation {
-            Relation::Table(table) => format!("sqlite:{}#{}", path.display(), table.to_ascii_lowercase()),
-            Relation::Query(query) => format!("sqlite:{}?{}", path.display(), query.trim().trim_end_matches(';')),
+            TableRelation::Table(table) => format!("sqlite:{}#{}", path.display(), table.to_ascii_lowercase()),
+            TableRelation::Query(query) => format!("sqlite:{}?{}", path.display(), query.trim().trim_end_matches(';')),
         }
     }
 

@@ -7,8 +7,8 @@ use lakerace_format::Literal;
 use lakerace_format::calendar::units_per_second;
 use rusqlite::types::Value;
 
-use super::infer::Typed;
-use super::kind::{Affinity, Kind};
+use super::infer::TypedColumn;
+use super::kind::{TypeAffinity, ValueKind};
 use super::times::{MAX_OFFSET_SECONDS, parse_timestamp, write_date};
 
 const NANOSECONDS_PER_SECOND: i128 = 1_000_000_000;
@@ -19,29 +19,29 @@ const SECONDS_PER_DAY: i64 = 86_400;
 const BELOW_DIGITS: &str = "/";
 
 /// A condition with its parameters.
-struct Bound<'a> {
+struct BoundCondition<'a> {
     column: &'a str,
     parameters: &'a mut Vec<Value>,
 }
 
 /// The condition that keeps all values of a column that are at least a literal; `None` where SQLite can't tell them.
-pub(super) fn at_least(column: &Typed, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
-    let kind = Kind::of(column.field.data_type()).ok()?;
-    let mut bound = Bound { column: &column.compared, parameters };
+pub(super) fn at_least(column: &TypedColumn, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
+    let kind = ValueKind::of(column.field.data_type()).ok()?;
+    let mut bound = BoundCondition { column: &column.compared, parameters };
     match kind {
-        Kind::Integer | Kind::UnsignedLong => bound.numbers(column.affinity, whole(literal)?),
-        Kind::Real => {
+        ValueKind::Integer | ValueKind::UnsignedLong => bound.numbers(column.affinity, whole(literal)?),
+        ValueKind::Real => {
             let floor = whole(literal)?;
             let is_wide = *column.field.data_type() == arrow::datatypes::DataType::Float64;
             bound.numbers(column.affinity, rounded_down(floor, if is_wide { 50 } else { 9 }))
         }
         // Floats stand for the digits that they print.
-        Kind::Decimal { .. } => bound.numbers(column.affinity, rounded_down(whole(literal)?, 50)),
-        Kind::Text => match literal {
+        ValueKind::Decimal { .. } => bound.numbers(column.affinity, rounded_down(whole(literal)?, 50)),
+        ValueKind::Text => match literal {
             Literal::Text(text) => Some(bound.texts(text)),
             _ => None,
         },
-        Kind::Date => {
+        ValueKind::Date => {
             let day = i64::try_from(nanoseconds(literal)?.div_euclid(NANOSECONDS_PER_SECOND)).ok()?;
             let day = day.div_euclid(SECONDS_PER_DAY);
             let from = format!("{} >= ?", bound.column);
@@ -49,22 +49,27 @@ pub(super) fn at_least(column: &Typed, literal: &Literal, parameters: &mut Vec<V
             let others = bound.others(column, day);
             Some(format!("({from} OR {others})"))
         }
-        Kind::Timestamp { unit, is_utc } => {
+        ValueKind::Timestamp { unit, is_utc } => {
             let nanoseconds = nanoseconds(literal)?;
             let seconds = i64::try_from(nanoseconds.div_euclid(NANOSECONDS_PER_SECOND)).ok()?;
             let times = if is_utc { bound.instants(seconds)? } else { bound.times(seconds, "")? };
             let others = bound.others(column, units(nanoseconds, unit)?);
             Some(format!("({times} OR {others})"))
         }
-        Kind::Null | Kind::Boolean | Kind::Bytes | Kind::Time(_) | Kind::Duration | Kind::Json => None,
+        ValueKind::Null
+        | ValueKind::Boolean
+        | ValueKind::Bytes
+        | ValueKind::Time(_)
+        | ValueKind::Duration
+        | ValueKind::Json => None,
     }
 }
 
-impl Bound<'_> {
+impl BoundCondition<'_> {
     /// Numbers from a whole one on. Texts and bytes are above all numbers.
-    fn numbers(&mut self, affinity: Affinity, from: i128) -> Option<String> {
+    fn numbers(&mut self, affinity: TypeAffinity, from: i128) -> Option<String> {
         // A column of texts would make the parameter one.
-        if affinity == Affinity::Text {
+        if affinity == TypeAffinity::Text {
             return None;
         }
         self.parameters.push(Value::Integer(clamp(from)));
@@ -78,9 +83,9 @@ impl Bound<'_> {
     }
 
     /// Dates and times that are no plain texts: years with a sign, and numbers, which are units where the user has named the type.
-    fn others(&mut self, column: &Typed, units: i64) -> String {
+    fn others(&mut self, column: &TypedColumn, units: i64) -> String {
         let below = format!("{} < '{BELOW_DIGITS}'", self.column);
-        if !column.is_given || column.affinity == Affinity::Text {
+        if !column.is_given || column.affinity == TypeAffinity::Text {
             return below;
         }
         self.parameters.push(Value::Integer(units));

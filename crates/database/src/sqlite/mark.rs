@@ -12,7 +12,7 @@ use crate::fnv::fnv;
 
 /// A table at a commit of its load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Mark {
+pub(super) struct TableFingerprint {
     /// It grows with every change of any table's definition: while it stays, no table was dropped.
     schema_version: i64,
     /// The page where the table begins. A table that is made anew often takes the same one.
@@ -21,7 +21,7 @@ pub(super) struct Mark {
     last_row: Option<(i64, u64)>,
 }
 
-impl Mark {
+impl TableFingerprint {
     /// The mark of a table. `None` where it is not there, or is a view.
     pub fn of(connection: &Connection, table: &str, columns: &[&str]) -> Result<Option<Self>> {
         let Some(root_page) = root_page(connection, table)? else { return Ok(None) };

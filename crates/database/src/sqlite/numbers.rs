@@ -2,18 +2,18 @@
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 
-use super::kind::Affinity;
+use super::kind::TypeAffinity;
 
 /// Digits of a decimal as a number that SQLite keeps: an integer of 64 bits, or the float whose shortest text they are. `None`
 /// where no number has them.
-pub(super) fn number(digits: &str, affinity: Affinity) -> Option<ToSqlOutput<'static>> {
+pub(super) fn number(digits: &str, affinity: TypeAffinity) -> Option<ToSqlOutput<'static>> {
     let plain = match digits.contains('.') {
         true => digits.trim_end_matches('0').trim_end_matches('.'),
         false => digits,
     };
     let is_float = |float: f64| float.to_string() == plain || (float == 0.0 && matches!(plain, "0" | "-0"));
     if let Ok(integer) = plain.parse::<i64>() {
-        let is_kept = affinity != Affinity::Real || (integer as f64) as i128 == i128::from(integer);
+        let is_kept = affinity != TypeAffinity::Real || (integer as f64) as i128 == i128::from(integer);
         return is_kept.then_some(ToSqlOutput::Borrowed(ValueRef::Integer(integer)));
     }
     let float: f64 = plain.parse().ok()?;

@@ -5,19 +5,19 @@
 use lakerace_format::{CompareOp, Expr, Literal};
 use rusqlite::types::Value;
 
-use super::infer::{Order, Typed};
-use super::kind::Kind;
+use super::infer::{ComparisonOrder, TypedColumn};
+use super::kind::ValueKind;
 use super::location::quoted;
 use super::lower_bound::at_least;
 
 /// A condition and its parameters; `None`: nothing of the filter can be judged by SQLite.
-pub(super) fn condition(filter: &Expr, columns: &[Typed]) -> Option<(String, Vec<Value>)> {
+pub(super) fn condition(filter: &Expr, columns: &[TypedColumn]) -> Option<(String, Vec<Value>)> {
     let mut parameters = Vec::new();
     let sql = of(filter, columns, &mut parameters)?;
     Some((sql, parameters))
 }
 
-fn of(filter: &Expr, columns: &[Typed], parameters: &mut Vec<Value>) -> Option<String> {
+fn of(filter: &Expr, columns: &[TypedColumn], parameters: &mut Vec<Value>) -> Option<String> {
     match filter {
         // A part that SQLite can't judge keeps more rows.
         Expr::And(parts) => {
@@ -29,7 +29,7 @@ fn of(filter: &Expr, columns: &[Typed], parameters: &mut Vec<Value>) -> Option<S
 }
 
 /// The condition of all of a filter. Parameters of parts that end in `None` are taken back.
-fn whole(filter: &Expr, columns: &[Typed], parameters: &mut Vec<Value>) -> Option<String> {
+fn whole(filter: &Expr, columns: &[TypedColumn], parameters: &mut Vec<Value>) -> Option<String> {
     let before = parameters.len();
     let sql = exact(filter, columns, parameters);
     if sql.is_none() {
@@ -38,7 +38,7 @@ fn whole(filter: &Expr, columns: &[Typed], parameters: &mut Vec<Value>) -> Optio
     sql
 }
 
-fn exact(filter: &Expr, columns: &[Typed], parameters: &mut Vec<Value>) -> Option<String> {
+fn exact(filter: &Expr, columns: &[TypedColumn], parameters: &mut Vec<Value>) -> Option<String> {
     match filter {
         Expr::And(_) => of(filter, columns, parameters),
         Expr::Or(parts) => {
@@ -71,17 +71,17 @@ fn exact(filter: &Expr, columns: &[Typed], parameters: &mut Vec<Value>) -> Optio
     }
 }
 
-fn find<'a>(name: &str, columns: &'a [Typed]) -> Option<&'a Typed> {
+fn find<'a>(name: &str, columns: &'a [TypedColumn]) -> Option<&'a TypedColumn> {
     columns.iter().find(|column| column.field.name() == name)
 }
 
 /// Compares in SQLite where the column's values are of one storage class: it compares numbers by value and texts by their bytes, as we do.
 /// Of other columns it judges lower bounds.
-fn compare(column: &Typed, op: CompareOp, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
+fn compare(column: &TypedColumn, op: CompareOp, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
     let same = match column.order {
-        Order::None => return None,
-        Order::LowerBounds => None,
-        Order::All => compare_same(column, op, literal, parameters),
+        ComparisonOrder::None => return None,
+        ComparisonOrder::LowerBounds => None,
+        ComparisonOrder::All => compare_same(column, op, literal, parameters),
     };
     match op {
         CompareOp::Greater | CompareOp::GreaterOrEq => same.or_else(|| at_least(column, literal, parameters)),
@@ -90,18 +90,18 @@ fn compare(column: &Typed, op: CompareOp, literal: &Literal, parameters: &mut Ve
 }
 
 /// A comparison with the outcome that ours has.
-fn compare_same(column: &Typed, op: CompareOp, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
-    let kind = Kind::of(column.field.data_type()).ok()?;
+fn compare_same(column: &TypedColumn, op: CompareOp, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
+    let kind = ValueKind::of(column.field.data_type()).ok()?;
     let value = match (kind, literal) {
-        (Kind::Integer | Kind::Real, Literal::Number { digits, scale: 0 }) => {
+        (ValueKind::Integer | ValueKind::Real, Literal::Number { digits, scale: 0 }) => {
             Value::Integer(i64::try_from(*digits).ok()?)
         }
-        (Kind::Text, Literal::Text(text)) => Value::Text(text.clone()),
-        (Kind::Boolean, Literal::Boolean(value)) => Value::Integer(i64::from(*value)),
+        (ValueKind::Text, Literal::Text(text)) => Value::Text(text.clone()),
+        (ValueKind::Boolean, Literal::Boolean(value)) => Value::Integer(i64::from(*value)),
         _ => return None,
     };
     // A float of a narrower type, or an integer that no float holds, may be equal by other rules.
-    if kind == Kind::Real && !matches!(value, Value::Integer(value) if value.unsigned_abs() <= 1 << 24) {
+    if kind == ValueKind::Real && !matches!(value, Value::Integer(value) if value.unsigned_abs() <= 1 << 24) {
         return None;
     }
     let operator = match op {

@@ -21,7 +21,7 @@ pub(super) enum RowLookup {
 }
 
 /// The rows of a table that SQLite judges a condition of.
-pub(super) struct Candidates<'a> {
+pub(super) struct CandidateRows<'a> {
     pub connection: &'a Connection,
     pub rowid: &'static str,
     /// The relation in FROM.
@@ -35,7 +35,7 @@ pub(super) fn numbers_sql(rowid: &str, from: &str, condition: &str) -> String {
     format!("SELECT {rowid} FROM {from} WHERE {condition}")
 }
 
-impl Candidates<'_> {
+impl CandidateRows<'_> {
     /// Chooses the way to the rows of a table whose row numbers span `span`.
     pub fn lookup(&self, span: u64) -> Result<RowLookup> {
         let Some(names) = self.indexes()? else {

@@ -13,9 +13,9 @@ use lakerace_io::{Error, Job, Result};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use super::decode::Decoder;
+use super::decode::ColumnDecoder;
 use super::error::failed;
-use super::infer::Typed;
+use super::infer::TypedColumn;
 use super::location::quoted;
 use super::row_lookup::numbers_sql;
 
@@ -27,7 +27,7 @@ const BATCH_BYTES: usize = 8 << 20;
 const AHEAD: u64 = 3;
 
 /// The shared state of all threads of a scan.
-pub(super) struct Scan {
+pub(super) struct TableScan {
     pub place: String,
     /// The text after FROM.
     pub from: String,
@@ -39,7 +39,7 @@ pub(super) struct Scan {
     /// All of the filter, bound to `columns`.
     pub filter: Option<Predicate>,
     /// The columns that are read.
-    pub columns: Vec<Typed>,
+    pub columns: Vec<TypedColumn>,
     /// The positions of the columns that are given.
     pub output: Vec<usize>,
     /// The schema of what is given.
@@ -53,7 +53,12 @@ type UnitBatches = ProducerThreads<Option<RecordBatch>, Error>;
 type BatchSender = ValueSender<Option<RecordBatch>, Error>;
 
 /// Reads units, each by its first and last row number, with a thread for each connection.
-pub(super) fn scan(scan: Scan, units: Vec<(i64, i64)>, connections: Vec<Connection>, job: &Job) -> Result<Batches> {
+pub(super) fn scan(
+    scan: TableScan,
+    units: Vec<(i64, i64)>,
+    connections: Vec<Connection>,
+    job: &Job,
+) -> Result<Batches> {
     let (scan, units) = (Arc::new(scan), Arc::new(units));
     let threads = connections.len();
     let start = |(number, connection): (usize, Connection)| {
@@ -101,12 +106,18 @@ impl Iterator for OrderedUnits {
 }
 
 /// Reads a unit. Who takes its batches may have gone, which ends the thread.
-fn read_unit(scan: &Scan, unit: (i64, i64), connection: &Connection, sender: &BatchSender, job: &Job) -> Result<()> {
+fn read_unit(
+    scan: &TableScan,
+    unit: (i64, i64),
+    connection: &Connection,
+    sender: &BatchSender,
+    job: &Job,
+) -> Result<()> {
     read_rows(scan, unit, connection, sender, job).map_err(|error| error.at(&scan.place))?;
     Ok(sender.send(Ok(None), 1)?)
 }
 
-impl Scan {
+impl TableScan {
     fn sql(&self) -> String {
         let mut columns: Vec<String> = self.rowid.iter().map(|rowid| (*rowid).to_owned()).collect();
         columns.extend(self.columns.iter().map(|column| quoted(column.field.name())));
@@ -129,7 +140,7 @@ impl Scan {
         format!("SELECT {} FROM {}{conditions}{order}", columns.join(", "), self.from)
     }
 
-    fn finish(&self, decoders: &mut [Decoder], rows: usize) -> Result<RecordBatch> {
+    fn finish(&self, decoders: &mut [ColumnDecoder], rows: usize) -> Result<RecordBatch> {
         let columns = decoders.iter_mut().zip(&self.columns).map(|(decoder, column)| {
             decoder.finish().map_err(|error| error.at(format!("column {:?}", column.field.name())))
         });
@@ -146,7 +157,7 @@ impl Scan {
 }
 
 fn read_rows(
-    scan: &Scan,
+    scan: &TableScan,
     (first, last): (i64, i64),
     connection: &Connection,
     sender: &BatchSender,
@@ -163,7 +174,7 @@ fn read_rows(
         statement.raw_bind_parameter(parameter, value).map_err(failed)?;
         parameter += 1;
     }
-    let decoders = scan.columns.iter().map(|column| Decoder::new(column.field.data_type(), column.is_given));
+    let decoders = scan.columns.iter().map(|column| ColumnDecoder::new(column.field.data_type(), column.is_given));
     let mut decoders = decoders.collect::<Result<Vec<_>>>()?;
     let batch_rows = scan.batch_rows.unwrap_or(BATCH_ROWS).min(BATCH_ROWS);
     let first_column = usize::from(scan.rowid.is_some());
@@ -196,7 +207,7 @@ fn read_rows(
     Ok(())
 }
 
-fn misfit(scan: &Scan, row: &rusqlite::Row<'_>, column: usize, number: u64, found: &str) -> Error {
+fn misfit(scan: &TableScan, row: &rusqlite::Row<'_>, column: usize, number: u64, found: &str) -> Error {
     let name = match scan.rowid {
         Some(_) => row.get::<_, i64>(0).map_or_else(|_| "a row".to_owned(), |rowid| format!("rowid {rowid}")),
         None => format!("row {number}"),

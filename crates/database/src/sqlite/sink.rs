@@ -13,14 +13,14 @@ use lakerace_io::{Error, Job, RequestKind, Result};
 use lakerace_sqlite::Statement;
 use rusqlite::{Connection, ErrorCode};
 
-use super::catalog::{self, Load};
+use super::catalog::{self, KnownLoad};
 use super::connect::to_write;
-use super::encode::{Values, refuse_unreadable};
+use super::encode::{BoundValues, refuse_unreadable};
 use super::error::failed;
-use super::location::{Place, Relation, quoted};
-use super::mark::Mark;
+use super::location::{DatabasePlace, TableRelation, quoted};
+use super::mark::TableFingerprint;
 use super::state::check_owner;
-use super::target::{Input, Target, name_aside};
+use super::target::{InputColumn, SqliteTarget, name_aside};
 use crate::narrowing::{nan_as_null, with_columns};
 use crate::{DeadLetters, SinkOptions, WriteMode};
 
@@ -34,10 +34,10 @@ const CACHE_KIB: u32 = 64 << 10;
 /// Writes rows into a table, a transaction for each checkpoint.
 pub(super) struct SqliteSink {
     /// Dropped before their connection.
-    statements: Statements,
+    statements: InsertStatements,
     connection: Connection,
-    place: Place,
-    target: Target,
+    place: DatabasePlace,
+    target: SqliteTarget,
     options: SinkOptions,
     letters: Option<DeadLetters>,
     /// Rows of the load that were committed, those of earlier runs included.
@@ -56,7 +56,7 @@ pub(super) struct SqliteSink {
 }
 
 /// The statements of one row, and of many.
-struct Statements {
+struct InsertStatements {
     one: Statement,
     many: Statement,
     many_rows: usize,
@@ -66,8 +66,8 @@ struct Statements {
 
 impl SqliteSink {
     pub fn create(location: &str, schema: &SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
-        let place = Place::parse(location)?;
-        let Relation::Table(table) = place.relation.clone() else {
+        let place = DatabasePlace::parse(location)?;
+        let TableRelation::Table(table) = place.relation.clone() else {
             return Err(Error::usage("rows can't be written to a query")
                 .at(place.shown())
                 .advice("name a table: #table"));
@@ -84,8 +84,8 @@ impl SqliteSink {
             connection.pragma_update(None, "foreign_keys", checks_references).map_err(failed)?;
             begin(&connection, &table, options)?;
             let load = known_load(&connection, &table, schema, options)?;
-            let target = Target::prepare(&connection, &table, schema, options, load)?;
-            let statements = Statements::prepare(&connection, &target, options).map_err(failed)?;
+            let target = SqliteTarget::prepare(&connection, &table, schema, options, load)?;
+            let statements = InsertStatements::prepare(&connection, &target, options).map_err(failed)?;
             Ok((statements, connection, target, load))
         })();
         let (statements, connection, target, load) = match begun {
@@ -97,7 +97,7 @@ impl SqliteSink {
                 return Err(Error::at(error, place.shown()));
             }
         };
-        sink_place.relation = Relation::Table(table);
+        sink_place.relation = TableRelation::Table(table);
         let acknowledged = load.map_or(0, |load| load.rows);
         let letters = DeadLetters::create(options, job)?;
         let bytes_before = size(&connection).unwrap_or(0);
@@ -128,7 +128,12 @@ fn begin(connection: &Connection, table: &str, options: &SinkOptions) -> Result<
 }
 
 /// The database's note of the load that goes on; `None` where it begins.
-fn known_load(connection: &Connection, table: &str, schema: &Schema, options: &SinkOptions) -> Result<Option<Load>> {
+fn known_load(
+    connection: &Connection,
+    table: &str,
+    schema: &Schema,
+    options: &SinkOptions,
+) -> Result<Option<KnownLoad>> {
     let Some(name) = options.load_name.as_deref().filter(|_| options.resume) else { return Ok(None) };
     let Some((load, mark)) = catalog::find_load(connection, table, name)? else {
         let Some(version) = catalog::unfinished_version(connection, table, name)? else { return Ok(None) };
@@ -143,7 +148,7 @@ fn known_load(connection: &Connection, table: &str, schema: &Schema, options: &S
     let columns = schema.fields().iter().map(|field| field.name());
     let columns = columns.filter(|name| options.mode != WriteMode::Delete || options.key.contains(name));
     let columns: Vec<&str> = columns.map(String::as_str).collect();
-    if Mark::is_of(connection, &holder, &columns, mark.as_deref())? {
+    if TableFingerprint::is_of(connection, &holder, &columns, mark.as_deref())? {
         return Ok(Some(load));
     }
     if options.mode == WriteMode::Append {
@@ -168,8 +173,8 @@ fn size(connection: &Connection) -> Option<u64> {
     connection.query_row(sql, [], |row| row.get::<_, i64>(0)).ok().map(i64::unsigned_abs)
 }
 
-impl Statements {
-    fn prepare(connection: &Connection, target: &Target, options: &SinkOptions) -> rusqlite::Result<Self> {
+impl InsertStatements {
+    fn prepare(connection: &Connection, target: &SqliteTarget, options: &SinkOptions) -> rusqlite::Result<Self> {
         let table = quoted(&target.write_to);
         let columns: Vec<String> = target.inputs.iter().map(|input| quoted(&input.name)).collect();
         let changes_each = match options.mode {
@@ -197,18 +202,18 @@ impl Statements {
     }
 
     /// Runs a statement for `rows` rows, one or [`Self::many_rows`]; gives why the table does not take them.
-    fn run(&mut self, columns: &[Values], first: usize, rows: usize) -> Result<Option<Rejection>> {
+    fn run(&mut self, columns: &[BoundValues], first: usize, rows: usize) -> Result<Option<RowRejection>> {
         let values = (first..first + rows).flat_map(|row| columns.iter().map(move |values| values.value(row)));
         let statement = if rows == 1 { &mut self.one } else { &mut self.many };
         match statement.run(values).map_err(rusqlite::Error::from) {
             Ok(changed) if !self.changes_each || changed == rows as u64 => Ok(None),
             // A row that takes the place of others is one change; what triggers change is not counted.
-            Ok(_) if rows == 1 => Ok(Some(Rejection::ignored())),
+            Ok(_) if rows == 1 => Ok(Some(RowRejection::ignored())),
             Ok(changed) => Err(Error::invalid(format!("the table took {changed} of {rows} rows, and refused none"))
                 .advice("look at the table's triggers, or write to another table")),
             Err(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig) => {
-                    Ok(Some(Rejection::of(&error)))
+                    Ok(Some(RowRejection::of(&error)))
                 }
                 _ => Err(failed(error)),
             },
@@ -216,7 +221,7 @@ impl Statements {
     }
 }
 
-fn on_conflict(target: &Target, options: &SinkOptions) -> String {
+fn on_conflict(target: &SqliteTarget, options: &SinkOptions) -> String {
     let key: Vec<String> = options.key.iter().map(|name| quoted(name)).collect();
     let others = target.inputs.iter().filter(|input| !options.key.contains(&input.name));
     let sets: Vec<String> = others.map(|input| format!("{0} = excluded.{0}", quoted(&input.name))).collect();
@@ -232,7 +237,7 @@ impl SqliteSink {
             let named = |error: Error| error.at(format!("column {:?}", input.name));
             let fitted = fit(batch.column(input.column), &input.data_type, allow).map_err(named)?;
             refuse_unreadable(&fitted, first_row).map_err(named)?;
-            let values = Values::of(&fitted).map_err(named)?;
+            let values = BoundValues::of(&fitted).map_err(named)?;
             Ok(match input.is_made_number {
                 Some(affinity) => values.with_numbers(&fitted, affinity),
                 None => values,
@@ -259,11 +264,11 @@ impl SqliteSink {
         Ok(())
     }
 
-    fn put_one(&mut self, batch: &RecordBatch, columns: &[Values], row: usize) -> Result<()> {
+    fn put_one(&mut self, batch: &RecordBatch, columns: &[BoundValues], row: usize) -> Result<()> {
         let mut inputs = self.target.inputs.iter().zip(columns);
         let found = inputs.find_map(|(input, values)| input.misfit(values, row, self.options.allow_narrowing));
         let reason = match found {
-            Some(reason) => Some(Rejection { reason, is_duplicate: false }),
+            Some(reason) => Some(RowRejection { reason, is_duplicate: false }),
             None => self.statements.run(columns, row, 1)?,
         };
         let Some(rejection) = reason else {
@@ -289,8 +294,8 @@ impl SqliteSink {
         catalog::make_loads(&self.connection)?;
         let holder = if is_finished { &self.target.table } else { &self.target.write_to };
         let columns: Vec<&str> = self.target.inputs.iter().map(|input| input.name.as_str()).collect();
-        let mark = Mark::of(&self.connection, holder, &columns)?.map(|mark| mark.text()).transpose()?;
-        let load = Load { rows: self.committed, is_finished };
+        let mark = TableFingerprint::of(&self.connection, holder, &columns)?.map(|mark| mark.text()).transpose()?;
+        let load = KnownLoad { rows: self.committed, is_finished };
         catalog::note_load(&self.connection, &self.target.table, name, load, mark.as_deref())
     }
 
@@ -384,12 +389,12 @@ impl Drop for SqliteSink {
 }
 
 /// Why a table does not take a row, without its values.
-struct Rejection {
+struct RowRejection {
     reason: String,
     is_duplicate: bool,
 }
 
-impl Rejection {
+impl RowRejection {
     /// A table that leaves a row out without an error.
     fn ignored() -> Self {
         let reason = "the table has ignored the row, by an ON CONFLICT IGNORE or a trigger".to_owned();
@@ -410,10 +415,10 @@ impl Rejection {
     }
 }
 
-impl Input {
+impl InputColumn {
     /// Returns true if rows have to be looked at one by one.
-    fn needs_look(&self, values: &Values, rows: usize) -> bool {
-        let is_rounded = || matches!(values, Values::Integers(array) if array.iter().flatten().any(is_rounded));
+    fn needs_look(&self, values: &BoundValues, rows: usize) -> bool {
+        let is_rounded = || matches!(values, BoundValues::Integers(array) if array.iter().flatten().any(is_rounded));
         let is_changed = || (0..rows).any(|row| !values.stays_in_numbers(row));
         values.has_nan()
             || (self.is_key && values.has_null())
@@ -422,7 +427,7 @@ impl Input {
     }
 
     /// Why the table would change a value, or could not find its row again.
-    fn misfit(&self, values: &Values, row: usize, allow_narrowing: bool) -> Option<String> {
+    fn misfit(&self, values: &BoundValues, row: usize, allow_narrowing: bool) -> Option<String> {
         let name = &self.name;
         if self.is_key && values.is_null(row) {
             return Some(format!("the key column {name:?} is null"));
@@ -436,7 +441,9 @@ impl Input {
             ));
         }
         match values {
-            Values::Integers(array) if self.is_made_float && array.is_valid(row) && is_rounded(array.value(row)) => {
+            BoundValues::Integers(array)
+                if self.is_made_float && array.is_valid(row) && is_rounded(array.value(row)) =>
+            {
                 Some(format!("column {name:?} is an integer that the float of its declared type does not hold"))
             }
             _ => None,

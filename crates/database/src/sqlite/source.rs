@@ -12,12 +12,12 @@ use rusqlite::{Connection, OptionalExtension};
 use super::catalog::{Column, Table, is_utf8};
 use super::connect::{change_counter, same_state, to_read};
 use super::error::failed;
-use super::infer::{self, Rows, Typed, typed};
-use super::kind::Affinity;
-use super::location::{Place, Relation, quoted};
+use super::infer::{self, ResultLayout, TypedColumn, typed};
+use super::kind::TypeAffinity;
+use super::location::{DatabasePlace, TableRelation, quoted};
 use super::pushdown;
-use super::row_lookup::{Candidates, RowLookup};
-use super::scan::{Scan, scan};
+use super::row_lookup::{CandidateRows, RowLookup};
+use super::scan::{TableScan, scan};
 use crate::SourceOptions;
 
 /// Rows of a range that one thread reads at a time, where row numbers have no gaps.
@@ -27,8 +27,8 @@ const MAX_RANGES: i128 = 256;
 
 /// Rows of a SQLite database.
 pub(super) struct SqliteSource {
-    place: Place,
-    columns: Vec<Typed>,
+    place: DatabasePlace,
+    columns: Vec<TypedColumn>,
     schema: SchemaRef,
     /// The name of the rows' numbers.
     rowid: Option<&'static str>,
@@ -40,7 +40,7 @@ pub(super) struct SqliteSource {
 
 /// A plan's facts next to its units: the state of the file, and the ranges of row numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ranges {
+struct RowRanges {
     change_counter: u32,
     first: i64,
     width: u64,
@@ -51,7 +51,7 @@ struct Ranges {
 
 impl SqliteSource {
     pub fn open(location: &str, options: &SourceOptions, job: &Job) -> Result<Self> {
-        let place = Place::parse(location)?;
+        let place = DatabasePlace::parse(location)?;
         let connection = to_read(place.path(), job)?;
         let named = |error: Error| error.at(place.shown());
         let size_bytes = std::fs::metadata(place.path()).map_or(0, |metadata| metadata.len());
@@ -60,7 +60,7 @@ impl SqliteSource {
         let names: Vec<String> = table.columns.iter().map(|column| quoted(&column.name)).collect();
         let number = rowid.map(|rowid| format!("{rowid}, ")).unwrap_or_default();
         let sql = format!("SELECT {number}{} FROM {from}", names.join(", "));
-        let rows = Rows { connection: &connection, sql: &sql, has_rowid: rowid.is_some() };
+        let rows = ResultLayout { connection: &connection, sql: &sql, has_rowid: rowid.is_some() };
         let columns = typed(&table, options, &rows, job).map_err(named)?;
         let schema = infer::schema(&columns);
         Ok(Self { place, columns, schema, rowid, from, size_bytes, job: job.clone() })
@@ -89,9 +89,9 @@ impl SqliteSource {
     }
 
     /// The ranges of a read, and how rows are found in them, where the read has a filter.
-    fn ranges(&self, request: &ReadRequest) -> Result<(Ranges, Option<RowLookup>)> {
+    fn ranges(&self, request: &ReadRequest) -> Result<(RowRanges, Option<RowLookup>)> {
         let change_counter = change_counter(self.place.path())?;
-        let one = Ranges { change_counter, first: i64::MIN, width: u64::MAX, count: 1, is_by_index: false };
+        let one = RowRanges { change_counter, first: i64::MIN, width: u64::MAX, count: 1, is_by_index: false };
         let Some(rowid) = self.rowid else { return Ok((one, None)) };
         let connection = to_read(self.place.path(), &self.job)?;
         // One statement each, as SQLite looks up only one of them in a statement.
@@ -105,7 +105,7 @@ impl SqliteSource {
             None => None,
             Some(None) => Some(RowLookup::All("SQLite can't judge the filter")),
             Some(Some(pushed)) => {
-                let candidates = Candidates { connection: &connection, rowid, from: &self.from, pushed: &pushed };
+                let candidates = CandidateRows { connection: &connection, rowid, from: &self.from, pushed: &pushed };
                 Some(candidates.lookup(u64::try_from(span).unwrap_or(u64::MAX))?)
             }
         };
@@ -113,13 +113,13 @@ impl SqliteSource {
         let count = if is_by_index { 1 } else { ((span + RANGE_ROWS - 1) / RANGE_ROWS).clamp(1, MAX_RANGES) };
         let width = u64::try_from((span + count - 1) / count).unwrap_or(u64::MAX);
         let count = u64::try_from(count).unwrap_or(1);
-        Ok((Ranges { change_counter, first, width, count, is_by_index }, lookup))
+        Ok((RowRanges { change_counter, first, width, count, is_by_index }, lookup))
     }
 }
 
 impl SqliteSource {
     /// A range as the plan says it.
-    fn unit(&self, ranges: &Ranges, lookup: Option<RowLookup>) -> UnitPlan {
+    fn unit(&self, ranges: &RowRanges, lookup: Option<RowLookup>) -> UnitPlan {
         let wanted_bytes = self.size_bytes / ranges.count;
         let (rows, wanted_bytes, row_lookup) = match lookup {
             None => (None, wanted_bytes, None),
@@ -135,13 +135,13 @@ impl SqliteSource {
 }
 
 /// The columns of what is read, and how SQL names it.
-fn relation(connection: &Connection, relation: &Relation) -> Result<(Table, String)> {
+fn relation(connection: &Connection, relation: &TableRelation) -> Result<(Table, String)> {
     match relation {
-        Relation::Table(name) => match Table::find(connection, name)? {
+        TableRelation::Table(name) => match Table::find(connection, name)? {
             Some(table) => Ok((table, quoted(name))),
             None => Err(no_table(connection, name)?),
         },
-        Relation::Query(sql) => {
+        TableRelation::Query(sql) => {
             let sql = sql.trim().trim_end_matches(';');
             let statement = connection.prepare(sql).map_err(failed)?;
             if !statement.readonly() || statement.column_count() == 0 {
@@ -150,7 +150,7 @@ fn relation(connection: &Connection, relation: &Relation) -> Result<(Table, Stri
             let column = |name: &str| Column {
                 name: name.to_owned(),
                 declared: String::new(),
-                affinity: Affinity::None,
+                affinity: TypeAffinity::None,
                 is_binary: false,
                 is_nullable: true,
                 key_position: 0,
@@ -229,7 +229,7 @@ impl Source for SqliteSource {
         let named = |error: Error| error.at(self.place.shown());
         let (units, ranges) = match plan.files.as_slice() {
             [file] => {
-                let ranges = file.e_tag.as_deref().and_then(Ranges::parse);
+                let ranges = file.e_tag.as_deref().and_then(RowRanges::parse);
                 (&file.units, ranges.ok_or_else(|| Error::usage("the plan is not one of SQLite"))?)
             }
             _ => return Err(Error::usage("the plan is not one of SQLite")),
@@ -246,9 +246,9 @@ impl Source for SqliteSource {
         }
         let (needed, output) = self.selected(&plan.request)?;
         let filter = plan.request.filter.as_ref();
-        let columns: Vec<Typed> = needed.iter().map(|column| self.columns[*column].clone()).collect();
+        let columns: Vec<TypedColumn> = needed.iter().map(|column| self.columns[*column].clone()).collect();
         let decoded = infer::schema(&columns);
-        let scan_plan = Scan {
+        let scan_plan = TableScan {
             place: self.place.shown(),
             from: self.from.clone(),
             rowid: self.rowid,
@@ -265,14 +265,14 @@ impl Source for SqliteSource {
     }
 }
 
-impl std::fmt::Display for Ranges {
+impl std::fmt::Display for RowRanges {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { change_counter, first, width, count, is_by_index } = self;
         write!(f, "{change_counter}:{first}:{width}:{count}{}", if *is_by_index { ":index" } else { "" })
     }
 }
 
-impl Ranges {
+impl RowRanges {
     fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(':');
         let ranges = Self {

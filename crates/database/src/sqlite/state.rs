@@ -6,8 +6,8 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use super::catalog::has_table;
 use super::connect::{to_read, to_write};
 use super::error::failed;
-use super::identity::Identity;
-use super::location::{Place, Relation};
+use super::identity::TableIdentity;
+use super::location::{DatabasePlace, TableRelation};
 use crate::{Fence, TargetState};
 
 /// The table of all jobs.
@@ -45,15 +45,15 @@ pub(super) fn check_owner(connection: &Connection, table: &str, fence: &Fence) -
 
 /// The kept state of a table.
 pub(super) struct TableState {
-    place: Place,
+    place: DatabasePlace,
     table: String,
     job: Job,
 }
 
 impl TableState {
     pub fn new(location: &str, job: &Job) -> Result<Self> {
-        let place = Place::parse(location)?;
-        let Relation::Table(table) = place.relation.clone() else {
+        let place = DatabasePlace::parse(location)?;
+        let TableRelation::Table(table) = place.relation.clone() else {
             return Err(Error::usage("rows can't be written to a query")
                 .at(place.shown())
                 .advice("name a table: #table"));
@@ -108,7 +108,7 @@ impl TargetState for TableState {
             return Ok(None);
         }
         let connection = to_read(self.place.path(), &self.job)?;
-        let found = Identity::of(&connection, &self.table).and_then(|found| found.map(|it| it.text()).transpose());
+        let found = TableIdentity::of(&connection, &self.table).and_then(|found| found.map(|it| it.text()).transpose());
         found.map_err(|error| error.at(self.place.shown()))
     }
 
@@ -117,6 +117,6 @@ impl TargetState for TableState {
             return Ok(false);
         }
         let connection = to_read(self.place.path(), &self.job)?;
-        Identity::is_of(&connection, &self.table, identity).map_err(|error| error.at(self.place.shown()))
+        TableIdentity::is_of(&connection, &self.table, identity).map_err(|error| error.at(self.place.shown()))
     }
 }

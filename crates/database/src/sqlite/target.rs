@@ -10,12 +10,12 @@ use lakerace_io::{Error, Result};
 use rusqlite::Connection;
 
 use super::catalog::{
-    Column, Load, Table, add_column, create_table, forget_schema, is_unique, keep_schema, takes_parts,
+    Column, KnownLoad, Table, add_column, create_table, forget_schema, is_unique, keep_schema, takes_parts,
 };
-use super::definition::{Orphans, create_like, keep_number, last_number, losses, primary_key};
+use super::definition::{OrphanRows, create_like, keep_number, last_number, losses, primary_key};
 use super::error::failed;
 use super::json;
-use super::kind::{Affinity, Kind};
+use super::kind::{TypeAffinity, ValueKind};
 use super::location::quoted;
 use super::sink::table_schema;
 use super::state::forget_states;
@@ -30,13 +30,13 @@ pub(super) fn name_aside(table: &str) -> String {
 }
 
 /// The target of rows.
-pub(super) struct Target {
+pub(super) struct SqliteTarget {
     /// The table's name.
     pub table: String,
     /// The name of the table that rows are inserted into.
     pub write_to: String,
     /// The columns that are written.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputColumn>,
     /// The table may take some rows of a statement, so each has a statement of its own.
     pub takes_parts: bool,
     schema: Schema,
@@ -45,7 +45,7 @@ pub(super) struct Target {
 }
 
 /// A column that is written.
-pub(super) struct Input {
+pub(super) struct InputColumn {
     pub name: String,
     /// Its position in the batches.
     pub column: usize,
@@ -56,17 +56,17 @@ pub(super) struct Input {
     /// The declared type makes floats of integers.
     pub is_made_float: bool,
     /// The declared type makes numbers of texts that look like some: each value must stay the same.
-    pub is_made_number: Option<Affinity>,
+    pub is_made_number: Option<TypeAffinity>,
 }
 
-impl Target {
+impl SqliteTarget {
     /// Finds or makes the table, inside a transaction.
     pub fn prepare(
         connection: &Connection,
         table: &str,
         schema: &Schema,
         options: &SinkOptions,
-        load: Option<Load>,
+        load: Option<KnownLoad>,
     ) -> Result<Self> {
         if table.starts_with("_lakerace_") || table.to_ascii_lowercase().starts_with("sqlite_") {
             return Err(Error::usage("the name is kept for lakerace or SQLite itself").advice("choose another table"));
@@ -270,7 +270,7 @@ impl Target {
         let (table, aside) = (quoted(&self.table), quoted(&self.write_to));
         let more = definitions(connection, &self.table)?;
         let has_table = Table::find(connection, &self.table)?.is_some();
-        let orphans = if has_table { Some(Orphans::count(connection, &self.table)?) } else { None };
+        let orphans = if has_table { Some(OrphanRows::count(connection, &self.table)?) } else { None };
         let last = last_number(connection, &self.table)?;
         let kept = Table::find(connection, &self.write_to)?.and_then(|aside| aside.kept);
         // Views and triggers that name the table stay as they are.
@@ -321,16 +321,16 @@ fn check_names(schema: &Schema) -> Result<()> {
 /// Nested values that can't be JSON, or not be read from it, are refused before a row is written.
 fn check_nested(schema: &Schema) -> Result<()> {
     for field in schema.fields() {
-        if Kind::of(field.data_type()).is_ok_and(|kind| kind == Kind::Json) {
+        if ValueKind::of(field.data_type()).is_ok_and(|kind| kind == ValueKind::Json) {
             json::check(field.data_type()).map_err(|error| error.at(format!("column {:?}", field.name())))?;
         }
     }
     Ok(())
 }
 
-fn all_inputs(schema: &Schema, options: &SinkOptions) -> Vec<Input> {
+fn all_inputs(schema: &Schema, options: &SinkOptions) -> Vec<InputColumn> {
     let fields = schema.fields().iter().enumerate();
-    let inputs = fields.map(|(column, field)| Input {
+    let inputs = fields.map(|(column, field)| InputColumn {
         name: field.name().clone(),
         column,
         data_type: None,
@@ -354,28 +354,28 @@ fn join_column(
     position: usize,
     is_key: bool,
     options: &SinkOptions,
-) -> Result<Input> {
+) -> Result<InputColumn> {
     let kept = table.kept.as_ref().and_then(|kept| kept.field_with_name(&column.name).ok());
     let kept = kept.map(|field| field.data_type().clone()).filter(|kept| kept != from);
-    let kind = Kind::of(kept.as_ref().unwrap_or(from)).map_err(|error| error.at(&column.name))?;
+    let kind = ValueKind::of(kept.as_ref().unwrap_or(from)).map_err(|error| error.at(&column.name))?;
     let named = |error: Error| error.at(format!("column {:?}", column.name));
     let is_checked = kept.is_none() && !options.allow_narrowing;
     if is_checked {
         check_affinity(kind, column, from).map_err(named)?;
     }
-    let has_numbers = matches!(column.affinity, Affinity::Integer | Affinity::Real | Affinity::Numeric);
-    let is_changed = matches!(kind, Kind::Text | Kind::Decimal { .. } | Kind::UnsignedLong);
+    let has_numbers = matches!(column.affinity, TypeAffinity::Integer | TypeAffinity::Real | TypeAffinity::Numeric);
+    let is_changed = matches!(kind, ValueKind::Text | ValueKind::Decimal { .. } | ValueKind::UnsignedLong);
     let is_made_number = (is_checked && has_numbers && is_changed).then_some(column.affinity);
     // A null in place of a row's number becomes the next number.
     let is_key = is_key || table.rowid_column() == Some(column.name.as_str());
-    let is_made_float = kind == Kind::Integer && column.affinity == Affinity::Real;
+    let is_made_float = kind == ValueKind::Integer && column.affinity == TypeAffinity::Real;
     let name = column.name.clone();
-    Ok(Input { name, column: position, data_type: kept, is_key, is_made_float, is_made_number })
+    Ok(InputColumn { name, column: position, data_type: kept, is_key, is_made_float, is_made_number })
 }
 
 /// A declared type that makes texts of all values is an error.
-fn check_affinity(kind: Kind, column: &Column, from: &DataType) -> Result<()> {
-    if column.affinity != Affinity::Text || kind.is_text() || kind == Kind::Bytes {
+fn check_affinity(kind: ValueKind, column: &Column, from: &DataType) -> Result<()> {
+    if column.affinity != TypeAffinity::Text || kind.is_text() || kind == ValueKind::Bytes {
         return Ok(());
     }
     let (declared, from) = (&column.declared, print_type(from));

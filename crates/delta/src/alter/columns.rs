@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::AlterOptions;
 use super::names::Names;
 use crate::Snapshot;
-use crate::commit::Changes;
+use crate::commit::MetadataChanges;
 use crate::constraint::named_fields;
 use crate::log::exact_numbers::ExactNumbers;
 use crate::properties::COLUMN_MAPPING;
@@ -31,7 +31,7 @@ const TYPE_WIDENING: &str = "delta.enableTypeWidening";
 #[derive(Default)]
 pub(super) struct AlteredColumns {
     /// The schema and the properties that go with it; no schema where it is so already.
-    pub changes: Changes,
+    pub changes: MetadataChanges,
     /// Features that readers and writers have to know.
     pub features: Vec<TableFeature>,
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::columns::{name_of, position, set_name};
 use crate::Snapshot;
 use crate::changes::FEED_COLUMNS;
-use crate::commit::Changes;
+use crate::commit::MetadataChanges;
 use crate::constraint::{CONSTRAINT, constraints};
 use crate::snapshot::KEY_PROPERTY;
 use crate::write::evolve::fields::PHYSICAL_NAME;
@@ -143,7 +143,7 @@ impl<'a> Names<'a> {
     }
 
     /// Adds what has changed beside the schema.
-    pub fn finish(self, changes: &mut Changes) {
+    pub fn finish(self, changes: &mut MetadataChanges) {
         if !self.has_changed {
             return;
         }

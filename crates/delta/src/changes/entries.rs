@@ -8,7 +8,7 @@ use lakerace_format::Constants;
 use lakerace_format::predicate::Value;
 use lakerace_io::Result;
 
-use super::{CHANGE_TYPE, ChangeOrigin, Piece, check_feed, feed_fields};
+use super::{CHANGE_TYPE, ChangeOrigin, SchemaPiece, check_feed, feed_fields};
 use crate::Table;
 use crate::log::entry::{Entry, entry_bytes};
 use crate::log::file_change::FileChange;
@@ -26,10 +26,10 @@ pub(super) struct ChangedFile {
 }
 
 /// The versions of a feed, and the files of each; reads an entry when its files are asked for.
-pub(super) struct Entries {
+pub(super) struct FeedEntries {
     pub table: Table,
     origins: Vec<ChangeOrigin>,
-    versions: VecDeque<Version>,
+    versions: VecDeque<FeedVersion>,
     /// When versions were made, in milliseconds since 1970, by the store; `None`: nobody asks.
     moments: Option<BTreeMap<u64, i64>>,
     /// The files of the last entry that was read.
@@ -37,19 +37,19 @@ pub(super) struct Entries {
 }
 
 /// A version that is to be read.
-struct Version {
+struct FeedVersion {
     number: u64,
     partitions: Arc<Partitions>,
     /// True if it lies within its piece: whether such versions have a feed is not known yet.
     is_within: bool,
 }
 
-impl Entries {
+impl FeedEntries {
     /// Makes the rows of these origins; `has_moments`: with the times of versions.
-    pub fn new(table: &Table, pieces: &[Piece], origins: &[ChangeOrigin], has_moments: bool) -> Result<Self> {
+    pub fn new(table: &Table, pieces: &[SchemaPiece], origins: &[ChangeOrigin], has_moments: bool) -> Result<Self> {
         let versions = pieces.iter().flat_map(|piece| {
             let (first, last) = (*piece.versions.start(), *piece.versions.end());
-            (first..=last).map(move |number| Version {
+            (first..=last).map(move |number| FeedVersion {
                 number,
                 partitions: Arc::clone(&piece.partitions),
                 is_within: number != first && number != last,
@@ -78,7 +78,7 @@ impl Entries {
         Ok(self.files.drain(..different).collect())
     }
 
-    fn files_of(&self, version: &Version) -> Result<Vec<ChangedFile>> {
+    fn files_of(&self, version: &FeedVersion) -> Result<Vec<ChangedFile>> {
         let mut entry = Entry::<FileChange>::parse(&entry_bytes(&self.table, version.number)?)?;
         entry.added.retain(FileChange::changes_data);
         entry.removed.retain(FileChange::changes_data);
@@ -88,7 +88,7 @@ impl Entries {
         }
         let stored = self.moments.as_ref().map(|moments| moments.get(&version.number).copied().unwrap_or(0));
         let own = entry.info.and_then(|info| info.in_commit_timestamp);
-        let file = Described { entries: self, version, moment: stored.map(|stored| own.unwrap_or(stored)) };
+        let file = VersionFacts { entries: self, version, moment: stored.map(|stored| own.unwrap_or(stored)) };
         let mut found = Vec::new();
         if !entry.changes.is_empty() {
             if self.wants(ChangeOrigin::ChangeFile) {
@@ -134,13 +134,13 @@ impl Entries {
 }
 
 /// The facts that all files of a version share.
-struct Described<'a> {
-    entries: &'a Entries,
-    version: &'a Version,
+struct VersionFacts<'a> {
+    entries: &'a FeedEntries,
+    version: &'a FeedVersion,
     moment: Option<i64>,
 }
 
-impl Described<'_> {
+impl VersionFacts<'_> {
     fn of(&self, action: &FileChange, origin: ChangeOrigin, rows: ChangedRows) -> Result<ChangedFile> {
         let mut constants = match &action.partition_values {
             Some(values) => self.version.partitions.of_file(values).map_err(|e| e.at(action.path.clone()))?,

@@ -27,14 +27,14 @@ use crate::write::evolve::wider;
 
 /// A line of an entry, as far as schemas need it.
 #[derive(Deserialize)]
-struct Line {
+struct SchemaLine {
     #[serde(rename = "metaData")]
-    metadata: Option<Metadata>,
+    metadata: Option<LineMetadata>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Metadata {
+pub(super) struct LineMetadata {
     schema_string: String,
     /// The table's properties.
     #[serde(default)]
@@ -128,7 +128,7 @@ fn new_schema(storage: &dyn StorageHandler, version: u64) -> Result<Option<Struc
 }
 
 /// The metadata that an entry gives to the table; `None` where it gives none.
-pub(super) fn new_metadata(storage: &dyn StorageHandler, version: u64) -> Result<Option<Metadata>> {
+pub(super) fn new_metadata(storage: &dyn StorageHandler, version: u64) -> Result<Option<LineMetadata>> {
     let url = Url::parse(ROOT).and_then(|root| root.join(&entry_name(version))).map_err(Error::unexpected)?;
     let read = guarded(|| storage.read_files(vec![(url, None)])?.collect::<Result<Vec<_>, _>>());
     let entry = match read {
@@ -139,7 +139,9 @@ pub(super) fn new_metadata(storage: &dyn StorageHandler, version: u64) -> Result
     };
     let may_have = |line: &&[u8]| line.windows(KEY.len()).any(|part| part == KEY);
     for line in entry.split(|byte| *byte == b'\n').filter(may_have) {
-        if let Some(metadata) = serde_json::from_slice::<Line>(line).map_err(|e| unreadable(&e, version))?.metadata {
+        if let Some(metadata) =
+            serde_json::from_slice::<SchemaLine>(line).map_err(|e| unreadable(&e, version))?.metadata
+        {
             return Ok(Some(metadata));
         }
     }

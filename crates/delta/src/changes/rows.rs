@@ -8,15 +8,15 @@ use arrow::datatypes::SchemaRef;
 use lakerace_format::{Batches, ParquetSource, ReadRequest, Source, TableSchema};
 use lakerace_io::{Error, Result};
 
-use super::entries::{ChangedFile, Entries};
+use super::entries::{ChangedFile, FeedEntries};
 use crate::snapshot::changed_rows;
 
 /// Files that are open at the same time at most.
 const FILES_AT_ONCE: usize = 64;
 
 /// The rows that have changed, in these columns; `columns` is how files have all of them.
-pub(super) fn read(entries: Entries, schema: SchemaRef, columns: &Arc<TableSchema>) -> Batches {
-    let mut reader = Reader { entries, schema: Arc::clone(&schema), columns: Arc::clone(columns), batches: None };
+pub(super) fn read(entries: FeedEntries, schema: SchemaRef, columns: &Arc<TableSchema>) -> Batches {
+    let mut reader = FeedReader { entries, schema: Arc::clone(&schema), columns: Arc::clone(columns), batches: None };
     let mut is_over = false;
     let next = move || {
         if is_over {
@@ -29,15 +29,15 @@ pub(super) fn read(entries: Entries, schema: SchemaRef, columns: &Arc<TableSchem
     Batches::new(schema, std::iter::from_fn(next))
 }
 
-struct Reader {
-    entries: Entries,
+struct FeedReader {
+    entries: FeedEntries,
     schema: SchemaRef,
     columns: Arc<TableSchema>,
     /// The batches of the open files.
     batches: Option<Batches>,
 }
 
-impl Reader {
+impl FeedReader {
     fn next(&mut self) -> Result<Option<RecordBatch>> {
         let place = self.entries.table.place().to_owned();
         let named = |error: Error| error.at(&place);

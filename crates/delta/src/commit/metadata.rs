@@ -14,7 +14,7 @@ use crate::Table;
 
 /// Changes to the metadata.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Changes {
+pub(crate) struct MetadataChanges {
     /// The schema, as the log has it.
     pub schema: Option<String>,
     /// Properties.
@@ -26,7 +26,7 @@ pub(crate) struct Changes {
 }
 
 /// An action that gives a table this metadata, changed so.
-pub(crate) fn metadata_action(table: &Table, metadata: &Metadata, changes: &Changes) -> Result<RecordBatch> {
+pub(crate) fn metadata_action(table: &Table, metadata: &Metadata, changes: &MetadataChanges) -> Result<RecordBatch> {
     let mut configuration = metadata.configuration().clone();
     configuration.extend(changes.properties.clone());
     configuration.retain(|name, _| !changes.removed.contains(name));

@@ -2,7 +2,7 @@
 
 /// Whether an entry that could not be written is in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum EntryOutcome {
     /// It is not.
     Absent,
     /// The store did not say.

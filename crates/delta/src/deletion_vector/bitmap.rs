@@ -21,7 +21,7 @@ const CONTAINER_BYTES: usize = 8192;
 /// A bit for each row of a file up to the last one in the bitmap, or some more. Errors of kind `Corrupt` are: a bitmap that
 /// is damaged, and one with rows far behind `file_rows`. Rows of a file that has more than [`MOST_ROWS`] are unsupported.
 pub(crate) fn bits(bitmap: &[u8], file_rows: u64) -> Result<Vec<u8>> {
-    let mut input = Input { bytes: bitmap };
+    let mut input = UnreadInput { bytes: bitmap };
     let mut bits = Vec::new();
     for _ in 0..u64::from_le_bytes(input.array()?) {
         let high = u64::from(u32::from_le_bytes(input.array()?));
@@ -31,7 +31,7 @@ pub(crate) fn bits(bitmap: &[u8], file_rows: u64) -> Result<Vec<u8>> {
 }
 
 /// A bitmap of 32 bits, of rows that begin at `first`.
-fn part(input: &mut Input<'_>, first: u64, file_rows: u64, bits: &mut Vec<u8>) -> Result<()> {
+fn part(input: &mut UnreadInput<'_>, first: u64, file_rows: u64, bits: &mut Vec<u8>) -> Result<()> {
     let cookie = u32::from_le_bytes(input.array()?);
     let (count, runs) = match cookie {
         NO_RUNS => (u32::from_le_bytes(input.array()?) as usize, None),
@@ -68,7 +68,7 @@ fn part(input: &mut Input<'_>, first: u64, file_rows: u64, bits: &mut Vec<u8>) -
     Ok(())
 }
 
-fn container(input: &mut Input<'_>, has_runs: bool, cardinality: usize, bits: &mut [u8]) -> Result<()> {
+fn container(input: &mut UnreadInput<'_>, has_runs: bool, cardinality: usize, bits: &mut [u8]) -> Result<()> {
     if has_runs {
         let count = usize::from(u16::from_le_bytes(input.array()?));
         for run in input.take(count * 4)?.chunks_exact(4) {
@@ -107,11 +107,11 @@ fn fill(bits: &mut [u8], start: usize, last: usize) -> Result<()> {
 }
 
 /// The unread part of the input.
-struct Input<'a> {
+struct UnreadInput<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Input<'a> {
+impl<'a> UnreadInput<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8]> {
         let (taken, left) = self.bytes.split_at_checked(count).ok_or_else(damaged)?;
         self.bytes = left;

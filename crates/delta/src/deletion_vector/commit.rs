@@ -11,15 +11,15 @@ use lakerace_io::option::{ALTER, INSERT_ONLY, UNSET};
 use lakerace_io::{Error, Object, Result};
 use roaring::RoaringTreemap;
 
-use crate::commit::outcome::Outcome;
+use crate::commit::outcome::EntryOutcome;
 use crate::commit::scan_rows::scan_rows;
-use crate::commit::{Commit, CommitAction, added, change_file, for_vectors, selected};
+use crate::commit::{CommitAction, PendingCommit, added, change_file, for_vectors, selected};
 use crate::kernel::error::guarded;
-use crate::probe::Probe;
-use crate::rewrite::{Rewrites, Touched};
+use crate::probe::RowProbe;
+use crate::rewrite::{FileRewrites, TouchedFile};
 use crate::snapshot::files::TableFile;
 use crate::snapshot::row_counts;
-use crate::write::{AddedFile, Published};
+use crate::write::{AddedFile, PublishedFiles};
 use crate::{Snapshot, deletion_vector, protocol};
 
 /// The outcome of an upsert or a delete.
@@ -48,15 +48,15 @@ pub struct Changed {
 
 /// Hides the rows that a probe finds.
 pub(crate) struct DvCommit {
-    probe: Box<dyn Probe>,
+    probe: Box<dyn RowProbe>,
     operation: UpdateTableOperation,
     /// The parameters of the operation in the log, by name.
     parameters: Vec<(&'static str, String)>,
-    removal: Removal,
+    removal: RemovalMethod,
     /// The rows that were found, by file: files themselves never change. Every file that was looked into or left out is here.
     found: HashMap<String, RoaringTreemap>,
-    /// The condition of the written rows; see [`Depends`].
-    depends: Depends,
+    /// The condition of the written rows; see [`RowDependency`].
+    depends: RowDependency,
     /// The rows that they depend on are others by now.
     is_outdated: bool,
     /// The vectors of the last attempt, or of the next one.
@@ -80,26 +80,26 @@ struct Vectors {
 }
 
 /// How rows go from a table.
-pub(crate) enum Removal {
+pub(crate) enum RemovalMethod {
     /// By deletion vectors.
     Vectors,
     /// Their files are written anew without them.
-    Rewrite(Box<Rewrites>),
+    Rewrite(Box<FileRewrites>),
 }
 
-impl Removal {
+impl RemovalMethod {
     /// How rows go from this version (`enables_vectors`: it may get deletion vectors); files that have to be written anew are so with these options.
     pub fn of(snapshot: &Snapshot, enables_vectors: bool, options: impl FnOnce() -> WriteOptions) -> Result<Self> {
         Ok(match protocol::vectors(snapshot, enables_vectors)? {
             protocol::Vectors::Enabled | protocol::Vectors::Upgrade => Self::Vectors,
-            protocol::Vectors::Rewrite => Self::Rewrite(Box::new(Rewrites::new(options()))),
+            protocol::Vectors::Rewrite => Self::Rewrite(Box::new(FileRewrites::new(options()))),
         })
     }
 }
 
 /// The condition of the rows that are written next to the hidden ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Depends {
+pub(crate) enum RowDependency {
     /// On nothing that is in the table.
     Nothing,
     /// On the values of the rows that were found, which are to be hidden.
@@ -109,14 +109,14 @@ pub(crate) enum Depends {
 }
 
 impl DvCommit {
-    pub fn new(probe: Box<dyn Probe>, operation: UpdateTableOperation, removal: Removal) -> Self {
+    pub fn new(probe: Box<dyn RowProbe>, operation: UpdateTableOperation, removal: RemovalMethod) -> Self {
         Self {
             probe,
             operation,
             parameters: Vec::new(),
             removal,
             found: HashMap::new(),
-            depends: Depends::Nothing,
+            depends: RowDependency::Nothing,
             is_outdated: false,
             packed: None,
             ahead: None,
@@ -131,7 +131,7 @@ impl DvCommit {
     }
 
     /// For rows that depend on what was found.
-    pub fn depending(self, depends: Depends) -> Self {
+    pub fn depending(self, depends: RowDependency) -> Self {
         Self { depends, ..self }
     }
 
@@ -156,7 +156,7 @@ impl DvCommit {
         let found = self.probe.find(snapshot, &new)?;
         self.changed.probed += found.iter().flatten().count() as u64;
         let mut found: Vec<RoaringTreemap> = found.into_iter().map(Option::unwrap_or_default).collect();
-        if self.depends != Depends::Nothing {
+        if self.depends != RowDependency::Nothing {
             let hidden = deletion_vector::treemaps(snapshot.table(), &new).map_err(|error| snapshot.broken(error))?;
             found.iter_mut().zip(hidden).for_each(|(found, hidden)| *found -= hidden.unwrap_or_default());
         }
@@ -197,14 +197,14 @@ impl DvCommit {
     /// Stores the vectors that an attempt from this version needs, what was found in which is noted: before the commit, while new
     /// rows are still on their way. Behind an error or without an attempt, [`Self::drop_packed`] removes them.
     pub fn prepare(&mut self, snapshot: &Snapshot) -> Result<()> {
-        if self.depends != Depends::Presence && matches!(self.removal, Removal::Vectors) {
+        if self.depends != RowDependency::Presence && matches!(self.removal, RemovalMethod::Vectors) {
             self.ahead = Some((snapshot.version(), self.vectors(snapshot)?));
         }
         Ok(())
     }
 
     /// The files of a version that lose rows, and how many rows those are.
-    fn losing<'a>(&self, snapshot: &'a Snapshot) -> Result<(Vec<Touched<'a>>, u64)> {
+    fn losing<'a>(&self, snapshot: &'a Snapshot) -> Result<(Vec<TouchedFile<'a>>, u64)> {
         let touched = self.touched(snapshot)?;
         let known = deletion_vector::treemaps(snapshot.table(), &touched).map_err(|error| snapshot.broken(error))?;
         let (mut losing, mut rows) = (Vec::new(), 0);
@@ -214,7 +214,7 @@ impl DvCommit {
             let all = &known | found;
             rows += all.len() - known.len();
             if all.len() > known.len() {
-                losing.push(Touched { file, rows: 0, known, all });
+                losing.push(TouchedFile { file, rows: 0, known, all });
             }
         }
         let counts = row_counts::count(snapshot, &losing.iter().map(|touched| touched.file).collect::<Vec<_>>())?;
@@ -273,7 +273,7 @@ impl DvCommit {
     /// Puts files that are written anew in the place of those that lose rows.
     fn stage_rewrites(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
         let (losing, hidden) = self.losing(snapshot)?;
-        let Removal::Rewrite(rewrites) = &mut self.removal else { return Ok(false) };
+        let RemovalMethod::Rewrite(rewrites) = &mut self.removal else { return Ok(false) };
         let state = guarded(|| update.write_state())?;
         // The change files of an upsert tell of the rows that it replaces.
         let tells = self.operation == UpdateTableOperation::Delete && snapshot.has_change_feed();
@@ -310,7 +310,7 @@ impl CommitAction for DvCommit {
     }
 
     fn check(&self, snapshot: &Snapshot) -> Result<()> {
-        if self.depends == Depends::Presence {
+        if self.depends == RowDependency::Presence {
             // Rows are added, and nothing else.
             return Ok(());
         }
@@ -325,7 +325,7 @@ impl CommitAction for DvCommit {
 
     fn may_upgrade(&self, snapshot: &Snapshot) -> bool {
         let enabled = snapshot.kernel().table_configuration().is_feature_enabled(&TableFeature::DeletionVectors);
-        matches!(self.removal, Removal::Vectors) && self.depends != Depends::Presence && !enabled
+        matches!(self.removal, RemovalMethod::Vectors) && self.depends != RowDependency::Presence && !enabled
     }
 
     fn gives_vectors(&self) -> bool {
@@ -340,14 +340,14 @@ impl CommitAction for DvCommit {
 
     fn written(&self) -> &[AddedFile] {
         match &self.removal {
-            Removal::Rewrite(rewrites) => rewrites.files(),
-            Removal::Vectors => &[],
+            RemovalMethod::Rewrite(rewrites) => rewrites.files(),
+            RemovalMethod::Vectors => &[],
         }
     }
 
     fn more_actions(&mut self) -> Result<Vec<RecordBatch>> {
         let mut actions = self.changes.clone();
-        if let Removal::Rewrite(rewrites) = &self.removal {
+        if let RemovalMethod::Rewrite(rewrites) = &self.removal {
             actions.extend(rewrites.changes().iter().map(change_file).collect::<Result<Vec<_>>>()?);
         }
         Ok(actions)
@@ -359,16 +359,16 @@ impl CommitAction for DvCommit {
             self.drop_packed();
         }
         let has_more = self.look(snapshot)?;
-        if self.depends != Depends::Nothing && (has_more || self.has_lost(snapshot)?) {
+        if self.depends != RowDependency::Nothing && (has_more || self.has_lost(snapshot)?) {
             self.is_outdated = true;
             return Err(Error::conflict("another writer has changed rows that the new ones are made from"));
         }
-        if self.depends == Depends::Presence {
+        if self.depends == RowDependency::Presence {
             return Ok(false);
         }
         match &self.removal {
-            Removal::Vectors => self.stage_vectors(snapshot, ahead.map(|(_, ahead)| ahead), update),
-            Removal::Rewrite(_) => self.stage_rewrites(snapshot, update),
+            RemovalMethod::Vectors => self.stage_vectors(snapshot, ahead.map(|(_, ahead)| ahead), update),
+            RemovalMethod::Rewrite(_) => self.stage_rewrites(snapshot, update),
         }
     }
 }
@@ -376,15 +376,15 @@ impl CommitAction for DvCommit {
 /// Commits the change together with new files and change files. Behind an error it leaves nothing, unless nobody knows whether
 /// the entry is there; the commit can be asked why it failed.
 pub(crate) fn change(
-    commit: &mut Commit<DvCommit>,
-    mut published: Published,
-    mut changes: Published,
+    commit: &mut PendingCommit<DvCommit>,
+    mut published: PublishedFiles,
+    mut changes: PublishedFiles,
 ) -> Result<Changed> {
     commit.stage().changes = changes.files().iter().map(change_file).collect::<Result<_>>()?;
     match commit.run(published.files()) {
         Ok(version) => {
             commit.stage().packed = None;
-            if let Removal::Rewrite(rewrites) = &mut commit.stage().removal {
+            if let RemovalMethod::Rewrite(rewrites) = &mut commit.stage().removal {
                 rewrites.written();
             }
             changes.written();
@@ -393,12 +393,12 @@ pub(crate) fn change(
         Err((error, outcome)) => {
             published.abort(outcome);
             changes.abort(outcome);
-            if let Removal::Rewrite(rewrites) = &mut commit.stage().removal {
+            if let RemovalMethod::Rewrite(rewrites) = &mut commit.stage().removal {
                 rewrites.abort(outcome);
             }
             match outcome {
-                Outcome::Absent => commit.stage().drop_packed(),
-                Outcome::Unknown => commit.stage().packed = None,
+                EntryOutcome::Absent => commit.stage().drop_packed(),
+                EntryOutcome::Unknown => commit.stage().packed = None,
             }
             Err(error)
         }

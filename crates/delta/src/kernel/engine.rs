@@ -17,7 +17,7 @@ use url::Url;
 
 use super::error::{from_kernel, to_kernel};
 use super::executor::QuietExecutor;
-use crate::log::distrust::{Distrust, damaged_advice, may_be_damage};
+use crate::log::distrust::{DamagedLogFiles, damaged_advice, may_be_damage};
 use crate::log::store::LogStore;
 use crate::paths::Paths;
 use crate::paths::ROOT;
@@ -28,27 +28,27 @@ type Inner = DefaultEngine<QuietExecutor>;
 /// The kernel's access to a table's log.
 pub(crate) struct TableEngine {
     inner: Inner,
-    storage: Arc<Storage>,
-    json: Arc<Json>,
-    parquet: Arc<Parquet>,
-    distrust: Arc<Distrust>,
+    storage: Arc<LogStorage>,
+    json: Arc<LogJson>,
+    parquet: Arc<LogParquet>,
+    distrust: Arc<DamagedLogFiles>,
     store: Arc<LogStore>,
 }
 
 impl TableEngine {
     /// For the table in a folder.
     pub fn new(paths: &Arc<Paths>) -> Result<Self> {
-        let distrust = Arc::new(Distrust::default());
+        let distrust = Arc::new(DamagedLogFiles::default());
         let store = Arc::new(LogStore::new(&paths.store, &paths.root, &distrust));
         let inner = default_engine(Arc::clone(&store) as _)?;
         let folder = paths.store.url(&paths.root);
-        let storage = Arc::new(Storage { inner: inner.storage_handler(), paths: Arc::clone(paths) });
-        let json = Arc::new(Json {
+        let storage = Arc::new(LogStorage { inner: inner.storage_handler(), paths: Arc::clone(paths) });
+        let json = Arc::new(LogJson {
             inner: inner.json_handler(),
             log: LogFiles { folder: folder.clone(), distrust: Arc::clone(&distrust) },
         });
         let log = LogFiles { folder, distrust: Arc::clone(&distrust) };
-        let parquet = Arc::new(Parquet { inner: inner.parquet_handler(), paths: Arc::clone(paths), log });
+        let parquet = Arc::new(LogParquet { inner: inner.parquet_handler(), paths: Arc::clone(paths), log });
         Ok(Self { inner, storage, json, parquet, distrust, store })
     }
 
@@ -58,7 +58,7 @@ impl TableEngine {
     }
 
     /// The parts of the log that are left out.
-    pub fn distrust(&self) -> &Distrust {
+    pub fn distrust(&self) -> &DamagedLogFiles {
         &self.distrust
     }
 }
@@ -92,12 +92,12 @@ fn foreign_name(url: &Url) -> Option<&str> {
 }
 
 /// Reads and lists the log, and the deletion vectors of a change data feed.
-struct Storage {
+struct LogStorage {
     inner: Arc<dyn StorageHandler>,
     paths: Arc<Paths>,
 }
 
-impl Storage {
+impl LogStorage {
     fn read(&self, (url, range): FileSlice) -> KernelResult<Bytes> {
         let Some(name) = foreign_name(&url) else {
             let mut found = self.inner.read_files(vec![(url.clone(), range)])?;
@@ -112,7 +112,7 @@ impl Storage {
     }
 }
 
-impl StorageHandler for Storage {
+impl StorageHandler for LogStorage {
     fn list_from(&self, path: &Url) -> KernelResult<KernelResultIteratorStatic<FileMeta>> {
         self.inner.list_from(path)
     }
@@ -142,12 +142,12 @@ impl StorageHandler for Storage {
     }
 }
 
-struct Json {
+struct LogJson {
     inner: Arc<dyn JsonHandler>,
     log: LogFiles,
 }
 
-impl JsonHandler for Json {
+impl JsonHandler for LogJson {
     fn parse_json(
         &self,
         json_strings: Box<dyn EngineData>,
@@ -177,13 +177,13 @@ impl JsonHandler for Json {
     }
 }
 
-struct Parquet {
+struct LogParquet {
     inner: Arc<dyn ParquetHandler>,
     paths: Arc<Paths>,
     log: LogFiles,
 }
 
-impl Parquet {
+impl LogParquet {
     /// A handler for a file that is not in the table's folder, the file as that knows it, and its store's name.
     fn foreign(&self, name: &str, file: &FileMeta) -> KernelResult<(Arc<dyn ParquetHandler>, FileMeta, String)> {
         let object = self.paths.object(name).map_err(to_kernel)?;
@@ -217,7 +217,7 @@ impl Parquet {
     }
 }
 
-impl ParquetHandler for Parquet {
+impl ParquetHandler for LogParquet {
     fn read_parquet_files(
         &self,
         files: &[FileMeta],
@@ -262,7 +262,7 @@ impl ParquetHandler for Parquet {
 struct LogFiles {
     /// The table's folder, as users know it.
     folder: String,
-    distrust: Arc<Distrust>,
+    distrust: Arc<DamagedLogFiles>,
 }
 
 impl LogFiles {
@@ -308,7 +308,7 @@ fn panicked(payload: &(dyn Any + Send)) -> KernelError {
 
 /// Reads files of the log. The handlers read several at once and don't say which one is damaged: that is found out when
 /// it matters, by reading each alone.
-struct Reading<R> {
+struct LogReading<R> {
     files: Vec<FileMeta>,
     log: LogFiles,
     read: R,
@@ -320,13 +320,13 @@ where
     R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator> + Send + 'static,
 {
     let batches: FileDataReadResultIterator = Box::new(std::iter::empty());
-    let mut reading = Reading { files: files.to_vec(), log: log.clone(), read, batches };
+    let mut reading = LogReading { files: files.to_vec(), log: log.clone(), read, batches };
     let begun = panics::caught(|| (reading.read)(&reading.files)).unwrap_or_else(|payload| Err(panicked(&*payload)));
     reading.batches = begun.map_err(|error| reading.blame(error))?;
     Ok(Box::new(reading))
 }
 
-impl<R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator>> Reading<R> {
+impl<R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator>> LogReading<R> {
     /// The error with the file that it is about.
     fn blame(&self, error: KernelError) -> KernelError {
         let error = from_kernel(error);
@@ -348,7 +348,7 @@ impl<R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator>> Reading<R> 
     }
 }
 
-impl<R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator> + Send> Iterator for Reading<R> {
+impl<R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator> + Send> Iterator for LogReading<R> {
     type Item = KernelResult<Box<dyn EngineData>>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -24,7 +24,7 @@ use super::{ByteKeys, KeyList, Keys};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyColumns {
     columns: Vec<KeyColumn>,
-    layout: Layout,
+    layout: KeyLayout,
     /// Each column but the first, alone.
     others: Vec<Self>,
 }
@@ -36,7 +36,7 @@ struct KeyColumn {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
+enum KeyLayout {
     Narrow,
     Wide,
     Bytes,
@@ -75,9 +75,9 @@ impl KeyColumns {
     fn of(columns: Vec<KeyColumn>) -> Self {
         let bits: Option<u32> = columns.iter().map(|column| bits(&column.data_type)).sum();
         let layout = match bits {
-            Some(0..=64) => Layout::Narrow,
-            Some(65..=128) => Layout::Wide,
-            _ => Layout::Bytes,
+            Some(0..=64) => KeyLayout::Narrow,
+            Some(65..=128) => KeyLayout::Wide,
+            _ => KeyLayout::Bytes,
         };
         let others = columns.iter().skip(1).map(|column| Self::of(vec![column.clone()])).collect();
         Self { columns, layout, others }
@@ -114,9 +114,9 @@ impl KeyColumns {
     /// No keys yet, to append to.
     pub fn no_keys(&self) -> Keys {
         match self.layout {
-            Layout::Narrow => Keys::Narrow(Vec::new()),
-            Layout::Wide => Keys::Wide(Vec::new()),
-            Layout::Bytes => Keys::Bytes(ByteKeys::default()),
+            KeyLayout::Narrow => Keys::Narrow(Vec::new()),
+            KeyLayout::Wide => Keys::Wide(Vec::new()),
+            KeyLayout::Bytes => Keys::Bytes(ByteKeys::default()),
         }
     }
 
@@ -143,9 +143,9 @@ impl KeyColumns {
 
     fn encode(&self, arrays: &[ArrayRef], rows: usize) -> Result<Keys> {
         match self.layout {
-            Layout::Narrow => Ok(Keys::Narrow(narrow(arrays, rows))),
-            Layout::Wide => Ok(Keys::Wide(wide(arrays, rows))),
-            Layout::Bytes => bytes(arrays).map(Keys::Bytes),
+            KeyLayout::Narrow => Ok(Keys::Narrow(narrow(arrays, rows))),
+            KeyLayout::Wide => Ok(Keys::Wide(wide(arrays, rows))),
+            KeyLayout::Bytes => bytes(arrays).map(Keys::Bytes),
         }
     }
 
@@ -177,18 +177,18 @@ impl KeyColumns {
         }
         let rest: u32 = self.columns[1..].iter().map(|column| bits(&column.data_type).unwrap_or(0)).sum();
         match self.layout {
-            Layout::Narrow => {
+            KeyLayout::Narrow => {
                 let code = narrow(&[array], 1)[0].checked_shl(rest).unwrap_or(0);
                 let below = 1u64.checked_shl(rest).map_or(u64::MAX, |one| one - 1);
                 Some(Keys::Narrow(vec![if is_high { code | below } else { code }]))
             }
-            Layout::Wide => {
+            KeyLayout::Wide => {
                 let code = wide(&[array], 1)[0].checked_shl(rest).unwrap_or(0);
                 let below = 1u128.checked_shl(rest).map_or(u128::MAX, |one| one - 1);
                 Some(Keys::Wide(vec![if is_high { code | below } else { code }]))
             }
-            Layout::Bytes if self.columns.len() == 1 => bytes(&[array]).ok().map(Keys::Bytes),
-            Layout::Bytes => {
+            KeyLayout::Bytes if self.columns.len() == 1 => bytes(&[array]).ok().map(Keys::Bytes),
+            KeyLayout::Bytes => {
                 let mut key = encoded_rows(&[array]).ok()?.row(0).data().to_vec();
                 if is_high {
                     // More than what the next column's bytes begin with.
@@ -202,9 +202,9 @@ impl KeyColumns {
     /// A key that is not above any other.
     fn least(&self) -> Option<Keys> {
         Some(match self.layout {
-            Layout::Narrow => Keys::Narrow(vec![0]),
-            Layout::Wide => Keys::Wide(vec![0]),
-            Layout::Bytes => Keys::Bytes([&[][..]].into_iter().collect()),
+            KeyLayout::Narrow => Keys::Narrow(vec![0]),
+            KeyLayout::Wide => Keys::Wide(vec![0]),
+            KeyLayout::Bytes => Keys::Bytes([&[][..]].into_iter().collect()),
         })
     }
 }

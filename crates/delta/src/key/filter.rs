@@ -3,14 +3,14 @@
 /// Bits of hashes, by which most keys that are not in a table are passed over with one look at memory: two bits for each
 /// key in a word that its hash names.
 #[derive(Debug)]
-pub(super) struct Filter {
+pub(super) struct KeyFilter {
     words: Vec<u64>,
 }
 
 /// Bits for each key: 3 of 100 other keys have theirs set, too.
 const FILTER_BITS_PER_KEY: usize = 12;
 
-impl Filter {
+impl KeyFilter {
     /// Empty, for so many keys.
     pub fn new(keys: usize) -> Self {
         Self { words: vec![0; Self::words(keys)] }

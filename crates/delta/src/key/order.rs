@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use lakerace_io::threads::spawn_or_run;
 
-use super::{ByteKeys, KeyList, Keys, Number, with_keys};
+use super::{ByteKeys, KeyList, Keys, NumberKey, with_keys};
 
 impl Keys {
     /// The keys in order, and the rows in that order; rows of one key stay in their own order. `None` where all rows are
@@ -96,15 +96,15 @@ const PARTS: usize = 2048;
 
 /// Some of the rows, spread over parts by the leading bits of their keys; in each part in their own order.
 #[derive(Default)]
-pub(super) struct Spread {
+pub(super) struct SpreadRows {
     pub rows: Vec<u32>,
     /// The ends of the parts.
     ends: Vec<usize>,
 }
 
-impl Spread {
+impl SpreadRows {
     /// The rows from `first_row` on that have these keys; `part` says which of the parts a key belongs to.
-    pub fn over<T: Number>(parts: usize, keys: &[T], first_row: usize, part: impl Fn(&T) -> usize) -> Self {
+    pub fn over<T: NumberKey>(parts: usize, keys: &[T], first_row: usize, part: impl Fn(&T) -> usize) -> Self {
         let mut ends = vec![0usize; parts + 1];
         for key in keys {
             ends[part(key) + 1] += 1;
@@ -132,27 +132,31 @@ impl Spread {
 
 /// Rows are spread over parts, and the parts sorted. Keys that lie so unevenly that one part gets nearly all of them cost a
 /// pass more than sorting them at once.
-fn by_key_and_row<T: Number>(keys: Vec<T>, threads: usize) -> (Vec<T>, Vec<u32>) {
+fn by_key_and_row<T: NumberKey>(keys: Vec<T>, threads: usize) -> (Vec<T>, Vec<u32>) {
     let threads = (keys.len() / ROWS_PER_THREAD).clamp(1, threads.max(1));
     let share = keys.len().div_ceil(threads).max(1);
     let Some((least, largest)) = bounds(&keys, share) else { return (keys, Vec::new()) };
     let parts = (keys.len() / PART_ROWS).next_power_of_two().min(PARTS);
     let shift = least.bits_to(largest).saturating_sub(parts.trailing_zeros());
     let spreads =
-        by_shares(&keys, share, |some, first| Spread::over(parts, some, first, |key| key.above(least, shift)));
+        by_shares(&keys, share, |some, first| SpreadRows::over(parts, some, first, |key| key.above(least, shift)));
     let (mut sorted, mut rows) = (vec![T::default(); keys.len()], vec![0u32; keys.len()]);
     sort_parts(&keys, &spreads, parts, (&mut sorted, &mut rows));
     (sorted, rows)
 }
 
 /// The least and the largest key.
-fn bounds<T: Number>(keys: &[T], share: usize) -> Option<(T, T)> {
+fn bounds<T: NumberKey>(keys: &[T], share: usize) -> Option<(T, T)> {
     let found = by_shares(keys, share, |some, _| some.iter().copied().min().zip(some.iter().copied().max()));
     found.into_iter().flatten().reduce(|(least, largest), (low, high)| (least.min(low), largest.max(high)))
 }
 
 /// Applies `work` to each `share` of the keys, and the number of the first one; each of them on a thread.
-fn by_shares<T: Number, R: Default + Send>(keys: &[T], share: usize, work: impl Fn(&[T], usize) -> R + Sync) -> Vec<R> {
+fn by_shares<T: NumberKey, R: Default + Send>(
+    keys: &[T],
+    share: usize,
+    work: impl Fn(&[T], usize) -> R + Sync,
+) -> Vec<R> {
     let mut made: Vec<R> = keys.chunks(share).map(|_| R::default()).collect();
     let last = made.len().saturating_sub(1);
     std::thread::scope(|scope| {
@@ -166,7 +170,7 @@ fn by_shares<T: Number, R: Default + Send>(keys: &[T], share: usize, work: impl 
 }
 
 /// Writes the keys and rows of all parts in order, on as many threads as rows were spread by.
-fn sort_parts<T: Number>(keys: &[T], spreads: &[Spread], parts: usize, out: (&mut [T], &mut [u32])) {
+fn sort_parts<T: NumberKey>(keys: &[T], spreads: &[SpreadRows], parts: usize, out: (&mut [T], &mut [u32])) {
     let (all, threads) = (keys.len(), spreads.len());
     let end_of = |part: usize| spreads.iter().map(|spread| spread.ends[part]).sum::<usize>();
     std::thread::scope(|scope| {
@@ -192,9 +196,9 @@ fn sort_parts<T: Number>(keys: &[T], spreads: &[Spread], parts: usize, out: (&mu
 }
 
 /// Sorts parts that follow each other.
-fn sort_each<T: Number>(
+fn sort_each<T: NumberKey>(
     keys: &[T],
-    spreads: &[Spread],
+    spreads: &[SpreadRows],
     parts: Range<usize>,
     mut sorted: &mut [T],
     mut rows: &mut [u32],

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::order::Spread;
-use super::{ByteKeys, KeyList, Keys, Number};
+use super::order::SpreadRows;
+use super::{ByteKeys, KeyList, Keys, NumberKey};
 
 /// Stretches of keys that rows are put into: their counters stay in a core's first cache.
 const STRETCHES: usize = 2048;
@@ -22,12 +22,12 @@ impl Keys {
     }
 }
 
-fn nearly_sorted<T: Number>(keys: &[T], first_row: usize) -> Vec<u32> {
+fn nearly_sorted<T: NumberKey>(keys: &[T], first_row: usize) -> Vec<u32> {
     let (Some(least), Some(largest)) = (keys.iter().copied().min(), keys.iter().copied().max()) else {
         return Vec::new();
     };
     let shift = least.bits_to(largest).saturating_sub(STRETCHES.trailing_zeros());
-    Spread::over(STRETCHES, keys, first_row, |key| key.above(least, shift)).rows
+    SpreadRows::over(STRETCHES, keys, first_row, |key| key.above(least, shift)).rows
 }
 
 /// Numbers in the order of the keys of a range; keys that differ late may have the same one.

@@ -7,9 +7,9 @@ use hashbrown::HashTable;
 use super::bitset::BitSet;
 use super::column_stats::Values;
 use super::columns::KeyColumns;
-use super::filter::Filter;
-use super::sorted_lookup::{BLOCK_ROWS, Buckets};
-use super::{Key, KeyList, Keys, Number};
+use super::filter::KeyFilter;
+use super::sorted_lookup::{BLOCK_ROWS, KeyBuckets};
+use super::{Key, KeyList, Keys, NumberKey};
 
 /// Stretches in order of a batch that are walked through one by one.
 const STRETCHES_AT_MOST: usize = 4;
@@ -26,17 +26,17 @@ pub(crate) struct KeySet {
     /// `None`: the keys lie too far apart.
     bits: OnceLock<Option<BitSet>>,
     /// `None`: they are spread unevenly.
-    narrow: OnceLock<Option<Buckets<u64>>>,
-    wide: OnceLock<Option<Buckets<u128>>>,
-    hashed: OnceLock<Hashed>,
+    narrow: OnceLock<Option<KeyBuckets<u64>>>,
+    wide: OnceLock<Option<KeyBuckets<u128>>>,
+    hashed: OnceLock<HashedKeys>,
     /// The values of each key column but the first.
     values: OnceLock<Vec<Values>>,
 }
 
 #[derive(Debug)]
-struct Hashed {
+struct HashedKeys {
     seed: u64,
-    filter: Filter,
+    filter: KeyFilter,
     /// Indexes of keys.
     table: HashTable<u32>,
 }
@@ -63,8 +63,8 @@ impl KeySet {
             return 0;
         }
         let slots = (keys * 8 / 7).next_power_of_two();
-        let hashed = slots * (size_of::<u32>() + 1) + Filter::memory_bytes(keys);
-        hashed.max(Buckets::<u128>::memory_bytes(keys))
+        let hashed = slots * (size_of::<u32>() + 1) + KeyFilter::memory_bytes(keys);
+        hashed.max(KeyBuckets::<u128>::memory_bytes(keys))
     }
 
     /// Calls `found(row, index)` for each row of `batch` whose key is in the set, in the order of the rows, with the key's index.
@@ -104,9 +104,9 @@ impl KeySet {
         self.values.get_or_init(|| Values::of(columns, &self.keys))
     }
 
-    fn find_number<T: Number + Key>(
+    fn find_number<T: NumberKey + Key>(
         &self,
-        buckets: &OnceLock<Option<Buckets<T>>>,
+        buckets: &OnceLock<Option<KeyBuckets<T>>>,
         keys: &Vec<T>,
         batch: &Vec<T>,
         found: impl FnMut(usize, usize),
@@ -117,9 +117,9 @@ impl KeySet {
         if batch.is_sorted() && !is_between(keys, batch) {
             return merge_numbers(keys, batch, found);
         }
-        match buckets.get_or_init(|| Buckets::of(keys)) {
+        match buckets.get_or_init(|| KeyBuckets::of(keys)) {
             Some(buckets) => buckets.find(keys, batch, found),
-            None => self.hashed.get_or_init(|| Hashed::new(keys)).find(keys, batch, found),
+            None => self.hashed.get_or_init(|| HashedKeys::new(keys)).find(keys, batch, found),
         }
     }
 
@@ -130,7 +130,7 @@ impl KeySet {
         if batch.is_sorted() {
             merge(keys, batch, found);
         } else {
-            self.hashed.get_or_init(|| Hashed::new(keys)).find(keys, batch, found);
+            self.hashed.get_or_init(|| HashedKeys::new(keys)).find(keys, batch, found);
         }
     }
 
@@ -157,12 +157,12 @@ fn is_between<L: KeyList>(keys: &L, batch: &L) -> bool {
     (batch.len() * WALKED_RATIO + 1..batch.len() * JUMPED_RATIO).contains(&inside)
 }
 
-impl Hashed {
+impl HashedKeys {
     fn new(keys: &impl KeyList) -> Self {
         let seed = rand::random();
         let hash = |index: &u32| keys.key(*index as usize).hash(seed);
         let mut table = HashTable::with_capacity(keys.len());
-        let mut filter = Filter::new(keys.len());
+        let mut filter = KeyFilter::new(keys.len());
         for index in 0..keys.len() as u32 {
             let key = hash(&index);
             filter.add(key);
@@ -200,7 +200,7 @@ const JUMPED_RATIO: usize = 512;
 const WALKED_RATIO: usize = 8;
 
 /// Merges like [`merge`], without a branch for each step where both lists are about as long.
-fn merge_numbers<T: Number + Key>(keys: &Vec<T>, batch: &Vec<T>, mut found: impl FnMut(usize, usize)) {
+fn merge_numbers<T: NumberKey + Key>(keys: &Vec<T>, batch: &Vec<T>, mut found: impl FnMut(usize, usize)) {
     let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return };
     let (begin, end) = (first_not_below(keys, 0, *first), keys.partition_point(|key| key <= last));
     let inside = &keys[begin.min(end)..end];
@@ -214,8 +214,8 @@ fn merge_numbers<T: Number + Key>(keys: &Vec<T>, batch: &Vec<T>, mut found: impl
         middle += 1;
     }
     let border = batch.get(middle).map_or(inside.len(), |key| inside.partition_point(|known| known < key));
-    let mut first = Walk { keys: &inside[..border], batch: &batch[..middle], index: 0, row: 0 };
-    let mut second = Walk { keys: &inside[border..], batch: &batch[middle..], index: 0, row: 0 };
+    let mut first = OrderedWalk { keys: &inside[..border], batch: &batch[..middle], index: 0, row: 0 };
+    let mut second = OrderedWalk { keys: &inside[border..], batch: &batch[middle..], index: 0, row: 0 };
     let (mut pairs, mut behind) = ([(0, 0); BLOCK_ROWS], Vec::new());
     let mut later = [(0, 0); BLOCK_ROWS];
     loop {
@@ -237,14 +237,14 @@ fn merge_numbers<T: Number + Key>(keys: &Vec<T>, batch: &Vec<T>, mut found: impl
 }
 
 /// A walk through keys in order and a batch in order.
-struct Walk<'a, T> {
+struct OrderedWalk<'a, T> {
     keys: &'a [T],
     batch: &'a [T],
     index: usize,
     row: usize,
 }
 
-impl<T: Number> Walk<'_, T> {
+impl<T: NumberKey> OrderedWalk<'_, T> {
     /// Steps that do not leave either list.
     fn steps(&self) -> usize {
         (self.keys.len() - self.index).min(self.batch.len() - self.row)

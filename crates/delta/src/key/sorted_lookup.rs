@@ -1,18 +1,18 @@
 //! Looking numbers up among numbers in order.
 
-use super::filter::Filter;
-use super::{Key, Number};
+use super::filter::KeyFilter;
+use super::{Key, NumberKey};
 
 /// The starts of the keys of each stretch of numbers, and a filter in front. A look takes one place in memory for most keys
 /// that are not there, three for the others, and those of many keys are under way at once.
 #[derive(Debug)]
-pub(super) struct Buckets<T> {
+pub(super) struct KeyBuckets<T> {
     least: T,
     shift: u32,
     /// The index of the first key of each bucket; then twice the number of keys.
     starts: Vec<u32>,
     seed: u64,
-    filter: Filter,
+    filter: KeyFilter,
 }
 
 /// Rows that are looked up together.
@@ -20,10 +20,10 @@ pub(super) const BLOCK_ROWS: usize = 1024;
 /// Keys of a bucket at most: they are looked through one by one.
 const LARGEST_BUCKET: u32 = 32;
 
-impl<T: Number + Key> Buckets<T> {
+impl<T: NumberKey + Key> KeyBuckets<T> {
     /// The memory of buckets for so many keys, in bytes.
     pub fn memory_bytes(keys: usize) -> usize {
-        (Self::buckets(keys) + 2) * size_of::<u32>() + Filter::memory_bytes(keys)
+        (Self::buckets(keys) + 2) * size_of::<u32>() + KeyFilter::memory_bytes(keys)
     }
 
     fn buckets(keys: usize) -> usize {
@@ -47,7 +47,7 @@ impl<T: Number + Key> Buckets<T> {
             sum += *start;
             *start = sum;
         }
-        let (seed, mut filter) = (rand::random(), Filter::new(keys.len()));
+        let (seed, mut filter) = (rand::random(), KeyFilter::new(keys.len()));
         keys.iter().for_each(|key| filter.add(key.hash(seed)));
         Some(Self { least, shift, starts, seed, filter })
     }

@@ -20,12 +20,12 @@ const ENGINE_PREFIX: &str = "lakerace/";
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 struct InfoLine {
-    commit_info: Option<Info>,
+    commit_info: Option<CommitInfo>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
-struct Info {
+struct CommitInfo {
     engine_info: Option<String>,
     lakerace_actions: Option<u64>,
 }
@@ -33,8 +33,8 @@ struct Info {
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct FileLine {
-    add: Option<Named>,
-    remove: Option<Named>,
+    add: Option<NamedAction>,
+    remove: Option<NamedAction>,
 }
 
 #[derive(Deserialize)]
@@ -47,7 +47,7 @@ struct AnyFileLine {
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Named {
+struct NamedAction {
     path: String,
 }
 
@@ -63,7 +63,7 @@ struct CheckpointLine {
 /// Says why an entry can't be complete. That each line is an action is for its reader to tell.
 pub(crate) fn check_entry(bytes: &[u8]) -> Result<(), String> {
     let mut count = 0;
-    let mut found: Option<(&[u8], Info)> = None;
+    let mut found: Option<(&[u8], CommitInfo)> = None;
     for line in actions(bytes) {
         count += 1;
         if found.is_none() && begins_with_info(line) {

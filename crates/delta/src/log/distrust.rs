@@ -20,7 +20,7 @@ pub(crate) fn damaged_advice() -> String {
 
 /// The files of a log that are left out.
 #[derive(Debug, Default)]
-pub(crate) struct Distrust(Mutex<LeftOut>);
+pub(crate) struct DamagedLogFiles(Mutex<LeftOut>);
 
 #[derive(Debug, Default, Clone)]
 pub(super) struct LeftOut {
@@ -32,7 +32,7 @@ pub(super) struct LeftOut {
     saw_damage: bool,
 }
 
-impl Distrust {
+impl DamagedLogFiles {
     pub(super) fn lock(&self) -> MutexGuard<'_, LeftOut> {
         lock(&self.0)
     }

@@ -90,7 +90,7 @@ pub(crate) struct VectorName {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object", bound = "F: Deserialize<'de>")]
-struct Line<F> {
+struct EntryLine<F> {
     commit_info: Option<CommitInfo>,
     add: Option<F>,
     remove: Option<F>,
@@ -136,7 +136,7 @@ impl<F: DeserializeOwned> Entry<F> {
                 continue;
             }
             let text = line;
-            let mut line: Line<F> = serde_json::from_slice(text)
+            let mut line: EntryLine<F> = serde_json::from_slice(text)
                 .map_err(|e| Error::corrupt(format!("line {} of an entry of the log", number + 1)).because(e))?;
             if let Some(info) = &mut line.commit_info {
                 info.note_texts(text);

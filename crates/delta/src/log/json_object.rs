@@ -10,11 +10,11 @@ const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 /// The members of a JSON object in their order, each value as it is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct JsonObject<'a> {
-    members: Vec<Member<'a>>,
+    members: Vec<ObjectMember<'a>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Member<'a> {
+struct ObjectMember<'a> {
     name: String,
     value: &'a str,
 }
@@ -28,7 +28,7 @@ impl<'a> JsonObject<'a> {
             let (name, after) = leading::<String>(rest)?;
             let after = after.trim_start_matches(SPACE).strip_prefix(':')?.trim_start_matches(SPACE);
             let (IgnoredAny, next) = leading(after)?;
-            members.push(Member { name, value: &after[..after.len() - next.len()] });
+            members.push(ObjectMember { name, value: &after[..after.len() - next.len()] });
             let next = next.trim_start_matches(SPACE);
             if next.is_empty() {
                 break;
@@ -56,7 +56,7 @@ impl<'a> JsonObject<'a> {
     pub fn set(&mut self, name: &str, value: &'a str) {
         let at = self.members.iter().position(|member| member.name == name).unwrap_or(self.members.len());
         self.members.retain(|member| member.name != name);
-        self.members.insert(at, Member { name: name.to_owned(), value });
+        self.members.insert(at, ObjectMember { name: name.to_owned(), value });
     }
 
     /// Keeps the members with such names.

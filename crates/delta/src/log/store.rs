@@ -22,7 +22,7 @@ use lakerace_io::wait::lock;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::completeness::{check_entry, check_json_checkpoint};
-use super::distrust::{Distrust, is_hint};
+use super::distrust::{DamagedLogFiles, is_hint};
 use super::files::is_hidden;
 
 /// The store that the kernel sees: paths begin at the table's folder, so that no character of the folder's own name needs
@@ -33,13 +33,13 @@ use super::files::is_hidden;
 #[derive(Debug)]
 pub(crate) struct LogStore {
     inner: PrefixStore<Arc<dyn ObjectStore>>,
-    known: Arc<Mutex<Known>>,
-    distrust: Arc<Distrust>,
+    known: Arc<Mutex<KnownLog>>,
+    distrust: Arc<DamagedLogFiles>,
 }
 
 /// The known part of the log.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownLog {
     files: HashMap<Path, (ObjectMeta, Bytes)>,
     /// The bytes of all `files`.
     bytes: usize,
@@ -62,12 +62,12 @@ const WHOLE_BYTES: u64 = 4 << 20;
 const PAUSES: [Duration; 3] = [Duration::from_millis(50), Duration::from_millis(250), Duration::from_secs(1)];
 
 impl LogStore {
-    pub fn new(store: &JobStore, root: &Path, distrust: &Arc<Distrust>) -> Self {
+    pub fn new(store: &JobStore, root: &Path, distrust: &Arc<DamagedLogFiles>) -> Self {
         let inner = PrefixStore::new(Arc::clone(&store.store), root.clone());
         Self { inner, known: Arc::default(), distrust: Arc::clone(distrust) }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownLog> {
         lock(&self.known)
     }
 
@@ -178,7 +178,7 @@ impl LogStore {
     }
 }
 
-impl Known {
+impl KnownLog {
     fn keep(&mut self, location: &Path, meta: &ObjectMeta, bytes: &Bytes) {
         if self.bytes + bytes.len() > KNOWN_BYTES {
             self.files.clear();

@@ -28,15 +28,15 @@ use lakerace_io::address_space::memory_within;
 use lakerace_io::{Error, Object, Result};
 use roaring::RoaringTreemap;
 
-use self::bins::{Bin, Rules};
-use super::sort::Sorter;
-use super::zorder::{Sample, SortColumns};
-use crate::commit::outcome::Outcome;
+use self::bins::{BinRules, FileBin};
+use super::sort::RowSorter;
+use super::zorder::{CurveSample, SortColumns};
+use crate::commit::outcome::EntryOutcome;
 use crate::commit::scan_rows::scan_rows;
-use crate::commit::{Commit, CommitAction, Targets, WriteBase, selected};
+use crate::commit::{CommitAction, PendingCommit, Targets, WriteBase, selected};
 use crate::snapshot::files::TableFile;
 use crate::write::{
-    AddedFile, DataFiles, Published, check_memory, check_row_tracking, other_rows, streamed_within_memory,
+    AddedFile, DataFiles, PublishedFiles, check_memory, check_row_tracking, other_rows, streamed_within_memory,
 };
 use crate::{Snapshot, Table, deletion_vector};
 
@@ -127,7 +127,7 @@ const FRUITLESS_AT_MOST: u32 = 3;
 /// those of a read and of a commit.
 pub fn compact(table: &Table, options: &CompactOptions) -> Result<Compacted> {
     let first = table.snapshot(None)?;
-    let rules = Rules::new(&first, options).map_err(|error| error.at(table.place()))?;
+    let rules = BinRules::new(&first, options).map_err(|error| error.at(table.place()))?;
     let files = &first.files()?.files;
     // Those that are written anew are opened anyway.
     let bins = rules.bins(files, |_| true);
@@ -151,7 +151,7 @@ fn compact_from(first: Snapshot, options: &CompactOptions) -> Result<Compacted> 
     let (mut done, mut fruitless, mut snapshot) = (Compacted::default(), 0, first);
     loop {
         let named = |error: Error| error.at(table.place());
-        let rules = Rules::new(&snapshot, options).map_err(named)?;
+        let rules = BinRules::new(&snapshot, options).map_err(named)?;
         let bins = rules.bins(&snapshot.files()?.files, |file| known.contains(&file.path));
         if bins.is_empty() {
             return Ok(done);
@@ -170,9 +170,9 @@ fn compact_from(first: Snapshot, options: &CompactOptions) -> Result<Compacted> 
     }
 }
 
-fn one_round(bins: Vec<Bin>) -> Vec<Bin> {
+fn one_round(bins: Vec<FileBin>) -> Vec<FileBin> {
     let mut bytes = 0;
-    let is_in = |bin: &Bin| {
+    let is_in = |bin: &FileBin| {
         let is_in = bytes < COMMIT_BYTES;
         bytes += bin.bytes();
         is_in
@@ -181,19 +181,19 @@ fn one_round(bins: Vec<Bin>) -> Vec<Bin> {
 }
 
 /// Writes groups anew and commits them; says how many did not have to be given up.
-fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<Bin>, done: &mut Compacted) -> Result<usize> {
+fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<FileBin>, done: &mut Compacted) -> Result<usize> {
     let table = snapshot.table().clone();
-    let stage = Rewrite::new(bins, &options.layout);
-    let mut commit = Commit::new(table, WriteBase::Existing(Box::new(snapshot.clone())), stage)?;
+    let stage = RewriteCommit::new(bins, &options.layout);
+    let mut commit = PendingCommit::new(table, WriteBase::Existing(Box::new(snapshot.clone())), stage)?;
     let state = commit.write_state()?;
     let targets = commit.targets(&state)?;
-    let writer = Writer { snapshot: &snapshot, options, state, targets };
+    let writer = GroupWriter { snapshot: &snapshot, options, state, targets };
     let mut published = writer.write(&mut commit.stage().groups)?;
     let version = match commit.run(published.files()) {
         Ok(version) => version,
         Err((error, outcome)) => {
             published.abort(outcome);
-            if outcome == Outcome::Absent {
+            if outcome == EntryOutcome::Absent {
                 commit.stage().drop_packed();
             }
             return Err(error);
@@ -222,17 +222,17 @@ fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<Bin>, done: &
 }
 
 /// Writes groups of one version anew.
-struct Writer<'a> {
+struct GroupWriter<'a> {
     snapshot: &'a Snapshot,
     options: &'a CompactOptions,
     state: Arc<WriteState>,
     targets: Targets,
 }
 
-impl Writer<'_> {
+impl GroupWriter<'_> {
     /// The new files of groups, visible and not yet the table's.
-    fn write(&self, groups: &mut [Group]) -> Result<Published> {
-        let mut published = Published::none();
+    fn write(&self, groups: &mut [FileGroup]) -> Result<PublishedFiles> {
+        let mut published = PublishedFiles::none();
         match &self.options.layout {
             Layout::AsIs => {
                 for groups in copy::streams(groups) {
@@ -249,14 +249,14 @@ impl Writer<'_> {
     }
 
     /// The new files of a group whose rows are put in order.
-    fn sort(&self, names: &[String], group: &mut Group) -> Result<Published> {
+    fn sort(&self, names: &[String], group: &mut FileGroup) -> Result<PublishedFiles> {
         let columns = SortColumns::new(names, self.snapshot.schema())?;
         let bin = &group.bin;
         let (source, visible) = self.open(&bin.files.iter().collect::<Vec<_>>())?;
         let rows: u64 = visible.iter().sum();
         let curve = match self.options.layout {
             Layout::ZOrder(_) => {
-                let mut sample = Sample::new(&columns, rows);
+                let mut sample = CurveSample::new(&columns, rows);
                 let request = ReadRequest { columns: Some(columns.names().to_vec()), ..ReadRequest::default() };
                 for batch in self.read(&source, &request)? {
                     sample.look(&columns, &batch?)?;
@@ -266,7 +266,7 @@ impl Writer<'_> {
             _ => None,
         };
         let plain = self.snapshot.columns().logical();
-        let mut sorter = Sorter::new(plain, self.options.memory_bytes);
+        let mut sorter = RowSorter::new(plain, self.options.memory_bytes);
         for batch in self.read(&source, &ReadRequest::default())? {
             let batch = batch?;
             let keys = match &curve {
@@ -339,8 +339,8 @@ fn in_types(batch: &RecordBatch, schema: &Schema) -> Result<RecordBatch> {
 }
 
 /// Takes the files of groups out, and the new ones in.
-struct Rewrite {
-    groups: Vec<Group>,
+struct RewriteCommit {
+    groups: Vec<FileGroup>,
     /// True if rows are in the order of the old files.
     in_order: bool,
     parameters: Vec<(&'static str, String)>,
@@ -351,15 +351,15 @@ struct Rewrite {
     packed: Option<Object>,
 }
 
-struct Group {
-    bin: Bin,
+struct FileGroup {
+    bin: FileBin,
     /// The names of its new files, and their rows.
     new: Vec<(String, u64)>,
     bytes: u64,
     given_up: bool,
 }
 
-impl Group {
+impl FileGroup {
     /// These are its new files.
     fn set_new(&mut self, files: &[AddedFile]) {
         self.new = files.iter().map(|file| (file.name.clone(), file.rows)).collect();
@@ -367,15 +367,15 @@ impl Group {
     }
 }
 
-impl Rewrite {
-    fn new(bins: Vec<Bin>, layout: &Layout) -> Self {
+impl RewriteCommit {
+    fn new(bins: Vec<FileBin>, layout: &Layout) -> Self {
         let list = |names: &[String]| serde_json::to_string(names).unwrap_or_default();
         let parameters = match layout {
             Layout::AsIs => vec![],
             Layout::SortBy(names) => vec![("sortBy", list(names))],
             Layout::ZOrder(names) => vec![("zOrderBy", list(names))],
         };
-        let group = |bin| Group { bin, new: Vec::new(), bytes: 0, given_up: false };
+        let group = |bin| FileGroup { bin, new: Vec::new(), bytes: 0, given_up: false };
         Self {
             groups: bins.into_iter().map(group).collect(),
             in_order: *layout == Layout::AsIs,
@@ -410,7 +410,7 @@ impl Rewrite {
     }
 }
 
-impl CommitAction for Rewrite {
+impl CommitAction for RewriteCommit {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
         (UpdateTableOperation::Optimize, self.parameters.clone())
     }

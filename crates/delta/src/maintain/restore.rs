@@ -14,7 +14,7 @@ use lakerace_io::{Error, Object, Result};
 
 use super::history::READERS;
 use crate::commit::scan_rows::scan_rows;
-use crate::commit::{Changes, Commit, CommitAction, WriteBase, metadata_action, named, selected};
+use crate::commit::{CommitAction, MetadataChanges, PendingCommit, WriteBase, metadata_action, named, selected};
 use crate::snapshot::files::TableFile;
 use crate::write::check_row_tracking;
 use crate::{Snapshot, Table, VersionSpec, deletion_vector};
@@ -44,8 +44,8 @@ pub fn restore(table: &Table, at: VersionSpec) -> Result<Restored> {
     let target = table.snapshot(Some(at))?;
     let current = table.snapshot(None)?;
     let named = |error: Error| error.at(table.place());
-    let stage = Restore { restored: target.version(), target, done: Restored::default(), more: Vec::new() };
-    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(current)), stage).map_err(named)?;
+    let stage = RestoreCommit { restored: target.version(), target, done: Restored::default(), more: Vec::new() };
+    let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(current)), stage).map_err(named)?;
     // Whether the table can be written to shows before anything is looked for.
     commit.write_state().map_err(named)?;
     let version = commit.run(&[]).map_err(|(error, _)| error)?;
@@ -53,14 +53,14 @@ pub fn restore(table: &Table, at: VersionSpec) -> Result<Restored> {
     Ok(Restored { version, restored: stage.restored, ..stage.done.clone() })
 }
 
-struct Restore {
+struct RestoreCommit {
     target: Snapshot,
     restored: u64,
     done: Restored,
     more: Vec<RecordBatch>,
 }
 
-impl CommitAction for Restore {
+impl CommitAction for RestoreCommit {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
         let parameters = vec![("version", self.restored.to_string())];
         (UpdateTableOperation::Custom("RESTORE".to_owned()), parameters)
@@ -217,7 +217,7 @@ fn metadata(current: &Snapshot, target: &Snapshot) -> Result<Option<RecordBatch>
         return Ok(None);
     }
     let id = |of: &HashMap<String, String>| of.get(MAX_COLUMN_ID).and_then(|id| id.parse::<i64>().ok());
-    let mut changes = Changes::default();
+    let mut changes = MetadataChanges::default();
     if let Some(highest) = id(now.configuration()).max(id(then.configuration())) {
         changes.properties.insert(MAX_COLUMN_ID.to_owned(), highest.to_string());
     }

@@ -11,7 +11,7 @@ use arrow::error::ArrowError;
 use lakerace_format::is_large_row;
 use lakerace_io::{Error, Result};
 
-use crate::spill::{self, Spill};
+use crate::spill::{self, SpillFile};
 
 /// Rows of a batch that is given, or written to a run.
 const BATCH_ROWS: usize = 8192;
@@ -27,21 +27,21 @@ const BATCHES_AT_MOST: usize = 1024;
 const BYTES_PER_ROW: u64 = 8;
 
 /// Takes rows with their keys and gives them back in the order of the keys; equal ones in the order that they came in.
-pub(crate) struct Sorter {
+pub(crate) struct RowSorter {
     /// The rows' columns, and their keys as the last one.
     schema: SchemaRef,
     limit_bytes: u64,
     batches: Vec<RecordBatch>,
     bytes: u64,
     runs: Vec<spill::Run>,
-    spill: Option<Spill>,
+    spill: Option<SpillFile>,
     /// Rows of a batch of the runs at most.
     run_rows: usize,
     /// Bytes of a row, on average, in the run where it is largest.
     row_bytes: u64,
 }
 
-impl Sorter {
+impl RowSorter {
     /// For rows of this schema, of which about `limit_bytes` stay in memory.
     pub fn new(schema: &Schema, limit_bytes: u64) -> Self {
         let key = Arc::new(Field::new("key", DataType::Binary, false));
@@ -72,7 +72,7 @@ impl Sorter {
     }
 
     /// The rows in order, without their keys.
-    pub fn finish(mut self) -> Result<Sorted> {
+    pub fn finish(mut self) -> Result<SortedBatches> {
         let batch_rows = self.batch_rows();
         if self.is_large() && self.spill.is_some() && !self.batches.is_empty() {
             // A large row is given as a copy: those in memory would be beside what is written of them.
@@ -81,19 +81,19 @@ impl Sorter {
         let memory = sorted(std::mem::take(&mut self.batches), batch_rows);
         let merged_rows = self.merged_rows(batch_rows);
         let Some(spill) = &self.spill else {
-            return Ok(Sorted { sources: vec![Source::memory(memory)?], merged_rows });
+            return Ok(SortedBatches { sources: vec![RowSource::memory(memory)?], merged_rows });
         };
         // What is in memory came last, and so is the last of those with equal keys.
-        let runs = self.runs.iter().map(|run| Source::run(spill, *run));
-        let sources = runs.chain([Source::memory(memory)]).collect::<Result<_>>()?;
-        Ok(Sorted { sources, merged_rows })
+        let runs = self.runs.iter().map(|run| RowSource::run(spill, *run));
+        let sources = runs.chain([RowSource::memory(memory)]).collect::<Result<_>>()?;
+        Ok(SortedBatches { sources, merged_rows })
     }
 
     /// Puts what is in memory on the disk as a run.
     fn spill(&mut self) -> Result<()> {
         let mut spill = match self.spill.take() {
             Some(spill) => spill,
-            None => Spill::create()?,
+            None => SpillFile::create()?,
         };
         let batch_rows = self.batch_rows();
         if self.runs.len() >= self.runs_at_most() {
@@ -113,9 +113,9 @@ impl Sorter {
     }
 
     /// Makes one run of all.
-    fn join(&self, spill: &mut Spill) -> Result<spill::Run> {
-        let sources = self.runs.iter().map(|run| Source::run(spill, *run)).collect::<Result<_>>()?;
-        let mut all = Sorted { sources, merged_rows: self.merged_rows(self.run_rows) };
+    fn join(&self, spill: &mut SpillFile) -> Result<spill::Run> {
+        let sources = self.runs.iter().map(|run| RowSource::run(spill, *run)).collect::<Result<_>>()?;
+        let mut all = SortedBatches { sources, merged_rows: self.merged_rows(self.run_rows) };
         let mut run = spill.begin(&self.schema)?;
         while let Some(batch) = all.next_with_keys()? {
             run.write(&batch)?;
@@ -179,31 +179,31 @@ fn key_column(batch: &RecordBatch) -> BinaryArray {
 }
 
 /// Sorted rows.
-pub(crate) struct Sorted {
-    sources: Vec<Source>,
+pub(crate) struct SortedBatches {
+    sources: Vec<RowSource>,
     /// Rows of a batch that takes some of several sources.
     merged_rows: usize,
 }
 
 /// A run, or what stayed in memory.
-struct Source {
+struct RowSource {
     batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>,
-    ahead: Option<Ahead>,
+    ahead: Option<BatchAhead>,
 }
 
 /// The batch that is being given.
-struct Ahead {
+struct BatchAhead {
     batch: RecordBatch,
     keys: BinaryArray,
     next: usize,
 }
 
-impl Source {
+impl RowSource {
     fn memory(batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static) -> Result<Self> {
         Self::over(Box::new(batches.map(|batch| batch.map_err(Error::unexpected))))
     }
 
-    fn run(spill: &Spill, run: spill::Run) -> Result<Self> {
+    fn run(spill: &SpillFile, run: spill::Run) -> Result<Self> {
         Self::over(Box::new(spill.open(run, None)?.map(|batch| batch.map_err(spill::broken))))
     }
 
@@ -215,7 +215,7 @@ impl Source {
 
     fn advance(&mut self) -> Result<()> {
         let batch = self.batches.next().transpose()?;
-        self.ahead = batch.map(|batch| Ahead { keys: key_column(&batch), batch, next: 0 });
+        self.ahead = batch.map(|batch| BatchAhead { keys: key_column(&batch), batch, next: 0 });
         Ok(())
     }
 
@@ -224,7 +224,7 @@ impl Source {
     }
 }
 
-impl Sorted {
+impl SortedBatches {
     /// The next rows in order.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         self.next_with_keys()?.map(|batch| without_key(&batch)).transpose()

@@ -29,7 +29,7 @@ pub(crate) struct Curve {
 }
 
 /// Looks at values to find the ranges of a [`Curve`].
-pub(crate) struct Sample {
+pub(crate) struct CurveSample {
     /// The values of each column, as bytes.
     values: Vec<Vec<Vec<u8>>>,
     /// The stride of the sample: one value in so many is taken.
@@ -97,7 +97,7 @@ fn encoded(columns: &[ArrayRef], types: &[DataType]) -> Result<BinaryArray> {
     rows.and_then(arrow::row::Rows::try_into_binary).map_err(Error::unexpected)
 }
 
-impl Sample {
+impl CurveSample {
     /// Makes the order of a table that has about so many rows.
     pub fn new(columns: &SortColumns, rows: u64) -> Self {
         let one_in = usize::try_from(rows / SAMPLES as u64).unwrap_or(usize::MAX).max(1);

@@ -57,7 +57,7 @@ pub(crate) fn read_files(
         hidden: None,
     });
     let source = ParquetSource::open_table(inputs.collect(), columns, table.job())?;
-    let condition = Condition::new(table, columns.schema(), request)?.map(Arc::new);
+    let condition = RowCondition::new(table, columns.schema(), request)?.map(Arc::new);
     let request = ReadRequest { limit: None, ..request.clone() };
     let request = match &condition {
         None => request,
@@ -95,7 +95,7 @@ struct FileRows {
     /// The rows that are deleted.
     hidden: RoaringTreemap,
     schema: SchemaRef,
-    condition: Option<Arc<Condition>>,
+    condition: Option<Arc<RowCondition>>,
     /// Columns that are wanted; those that only the filter needs follow them.
     wanted: usize,
 }
@@ -120,7 +120,7 @@ impl FileRows {
 }
 
 /// A filter of rows that are read with more columns than are wanted.
-struct Condition {
+struct RowCondition {
     predicate: Predicate,
     /// The columns that only the filter needs.
     added: Vec<String>,
@@ -130,7 +130,7 @@ struct Condition {
     places: Vec<usize>,
 }
 
-impl Condition {
+impl RowCondition {
     /// The filter of a request; `None` where it has none.
     fn new(table: &Table, schema: &Schema, request: &ReadRequest) -> Result<Option<Self>> {
         let Some(filter) = &request.filter else { return Ok(None) };

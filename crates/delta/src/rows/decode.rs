@@ -15,7 +15,7 @@ use arrow::error::ArrowError;
 use super::kind::Kind;
 
 /// A column that is being unpacked.
-pub(super) struct Unpacked {
+pub(super) struct UnpackedColumn {
     data_type: DataType,
     values: UnpackedValues,
     nulls: Option<BooleanBufferBuilder>,
@@ -42,7 +42,7 @@ enum UnpackedValues {
 /// Bytes of a buffer that views point into, at most.
 const VIEWED_BYTES: usize = 1 << 30;
 
-impl Unpacked {
+impl UnpackedColumn {
     /// Without a value; room for so many rows.
     pub fn new(data_type: &DataType, kind: Kind, has_nulls: bool, rows: usize) -> Self {
         let values = match kind {

@@ -15,7 +15,7 @@ use lakerace_exec::map_with_states;
 use lakerace_format::{Block, Pool, prefetch};
 use lakerace_io::{Error, Result};
 
-use super::decode::Unpacked;
+use super::decode::UnpackedColumn;
 use super::kind::Kind;
 use super::kind::LENGTH_BYTES;
 use crate::key::Keys;
@@ -25,7 +25,7 @@ use crate::key::Keys;
 /// A row is a bit for each column (set: null), then the values of fixed width and the lengths of texts, then the texts.
 /// Columns of other types stay columns.
 #[derive(Debug)]
-pub(crate) struct Packing {
+pub(crate) struct RowPacking {
     schema: SchemaRef,
     packed: Vec<PackedColumn>,
     /// The numbers of the columns that stay.
@@ -106,7 +106,7 @@ macro_rules! with_texts {
     }};
 }
 
-impl Packing {
+impl RowPacking {
     /// For rows of this schema, on up to so many threads; `None` where no column can be packed.
     pub fn new(schema: &SchemaRef, threads: usize) -> Option<Self> {
         let kinds: Vec<Option<Kind>> = schema.fields().iter().map(|field| Kind::of(field.data_type())).collect();
@@ -179,10 +179,10 @@ impl Packing {
         count: usize,
         others: &RecordBatch,
     ) -> Result<RecordBatch> {
-        let mut columns: Vec<Unpacked> = (self.packed.iter().enumerate())
+        let mut columns: Vec<UnpackedColumn> = (self.packed.iter().enumerate())
             .map(|(nth, column)| {
                 let has_nulls = pieces.iter().any(|piece| piece.has_nulls[nth]);
-                Unpacked::new(self.schema.field(column.number).data_type(), column.kind, has_nulls, count)
+                UnpackedColumn::new(self.schema.field(column.number).data_type(), column.kind, has_nulls, count)
             })
             .collect();
         // Where rows begin has to be known before they can be fetched.
@@ -234,7 +234,7 @@ fn ranges(batch: &RecordBatch) -> impl Iterator<Item = Range<usize>> {
 
 /// Packs rows of a batch by one thread.
 struct Packer<'a> {
-    packing: &'a Packing,
+    packing: &'a RowPacking,
     batch: &'a RecordBatch,
     keys: Option<&'a Keys>,
     pool: &'a Arc<Pool>,

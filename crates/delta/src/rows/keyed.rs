@@ -6,7 +6,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use lakerace_io::Result;
 
-use super::{PackedBatch, Packing, Rows};
+use super::{PackedBatch, RowPacking, Rows};
 use crate::key::{KeySet, Keys};
 
 /// Rows with their keys.
@@ -35,12 +35,12 @@ pub(crate) const SORTING_BYTES_PER_ROW: usize = 4 + 16;
 impl KeyedRows {
     /// No rows yet, of this schema, nor keys. They are packed and sorted on so many threads.
     pub fn new(schema: SchemaRef, no_keys: Keys, threads: usize) -> Self {
-        let packing = Packing::new(&schema, threads).map(Arc::new);
+        let packing = RowPacking::new(&schema, threads).map(Arc::new);
         Self::packed_by(schema, no_keys, threads, packing)
     }
 
     /// As [`Self::new`], packed in this way; not at all where there is none.
-    pub fn packed_by(schema: SchemaRef, no_keys: Keys, threads: usize, packing: Option<Arc<Packing>>) -> Self {
+    pub fn packed_by(schema: SchemaRef, no_keys: Keys, threads: usize, packing: Option<Arc<RowPacking>>) -> Self {
         Self { schema, rows: Rows::new(packing), keys: no_keys, threads }
     }
 

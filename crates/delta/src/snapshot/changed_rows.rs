@@ -28,12 +28,12 @@ pub(crate) fn inputs(
     columns: &Arc<TableSchema>,
     files: &[(&TableFile, &ChangedRows)],
 ) -> Result<Vec<Option<InputFile>>> {
-    let vectors = Vectors::load(table, columns, files)?;
+    let vectors = ChangedVectors::load(table, columns, files)?;
     files.iter().enumerate().map(|(number, (file, rows))| vectors.input(number, file, rows)).collect()
 }
 
 /// The vectors that tell which rows of files have changed.
-struct Vectors {
+struct ChangedVectors {
     /// The rows that the vectors of files hide, of which all else is read.
     hidden: Vec<Option<Arc<DeletedRows>>>,
     /// The number of rows of files whose vector has changed.
@@ -42,7 +42,7 @@ struct Vectors {
     compared: HashMap<String, RoaringTreemap>,
 }
 
-impl Vectors {
+impl ChangedVectors {
     fn load(table: &Table, columns: &Arc<TableSchema>, files: &[(&TableFile, &ChangedRows)]) -> Result<Self> {
         let mut whole = Vec::new();
         let mut between: Vec<(usize, &TableFile)> = Vec::new();

@@ -73,7 +73,7 @@ pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
     let batches = batches.map_err(|error| unreadable_value(snapshot).unwrap_or(error))?;
     for batch in batches {
         table.job().check()?;
-        Rows::of(&batch)?.append(snapshot, &partitions, &mut files)?;
+        FileRows::of(&batch)?.append(snapshot, &partitions, &mut files)?;
     }
     // The log gives them in no order that would outlive its next checkpoint.
     files.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
@@ -123,14 +123,14 @@ fn partition_fields(snapshot: &Snapshot) -> Result<Vec<(Field, String)>> {
 }
 
 /// The columns of a batch of files.
-struct Rows<'a> {
+struct FileRows<'a> {
     batch: &'a RecordBatch,
     vectors: Option<&'a StructArray>,
     statistics: Option<&'a StructArray>,
     partitions: Option<&'a StructArray>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> FileRows<'a> {
     fn of(batch: &'a RecordBatch) -> Result<Self> {
         let structs = |name: &str| batch.column_by_name(name).and_then(|column| column.as_struct_opt());
         Ok(Self {

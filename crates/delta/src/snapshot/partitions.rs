@@ -15,9 +15,9 @@ use crate::kernel::error::from_kernel;
 const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
 
 /// The partition columns that the last version has, too.
-pub(crate) struct Partitions(Vec<Column>);
+pub(crate) struct Partitions(Vec<PartitionColumn>);
 
-struct Column {
+struct PartitionColumn {
     /// As the log names it.
     name: String,
     /// Its type in these versions.
@@ -43,7 +43,7 @@ impl Partitions {
             };
             let stored = stored_name(field).to_owned();
             let at = last.fields().position(|last| stored_name(last) == stored);
-            Ok(at.map(|at| Column { name: stored, kind: kind.clone(), field: columns.field(at).clone() }))
+            Ok(at.map(|at| PartitionColumn { name: stored, kind: kind.clone(), field: columns.field(at).clone() }))
         };
         let columns = names.iter().map(column);
         Ok(Self(columns.filter_map(Result::transpose).collect::<Result<_>>()?))
@@ -51,7 +51,7 @@ impl Partitions {
 
     /// The columns with the values that a file has, which the log names by texts. One that it does not name is null.
     pub fn of_file(&self, values: &HashMap<String, Option<String>>) -> Result<Vec<(Field, Option<Value>)>> {
-        let value = |column: &Column| {
+        let value = |column: &PartitionColumn| {
             let named = |error: Error| error.at(format!("the partition column {:?}", column.name));
             let text = values.get(&column.name).and_then(Option::as_deref);
             Ok((column.field.clone(), text.map(|text| column.value(text)).transpose().map_err(named)?.flatten()))
@@ -60,7 +60,7 @@ impl Partitions {
     }
 }
 
-impl Column {
+impl PartitionColumn {
     fn value(&self, text: &str) -> Result<Option<Value>> {
         let value = self.kind.parse_scalar(text).and_then(|scalar| scalar.to_array(1)).map_err(from_kernel)?;
         let value = cast(&value, self.field.data_type()).map_err(|e| Error::from_source(ErrorKind::Unsupported, e))?;

@@ -7,7 +7,7 @@ use lakerace_io::option::ENABLE_DELETION_VECTORS;
 use lakerace_io::{Error, Result};
 use serde::Serialize;
 
-use super::key_partitions::{KeyProbe, Windows};
+use super::key_partitions::{KeyProbe, KeyWindows};
 use super::row_mapping::RowMapping;
 use super::{SourceRows, Upsert, UpsertKind, UpsertOptions};
 use crate::Table;
@@ -72,7 +72,7 @@ pub fn explain(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptio
     let shape = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
     let upsert = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends: UpsertKind::Upsert };
     let windows = match upsert.keys_ahead(&rows)? {
-        Some(ahead) => Windows::Memory(ahead.keys),
+        Some(ahead) => KeyWindows::Memory(ahead.keys),
         None => shape.gather(rows.batches()?, options, table.job())?,
     };
     let files: Vec<&TableFile> = snapshot.files()?.files.iter().collect();

@@ -13,7 +13,7 @@ use lakerace_io::{Error, Result};
 use super::operator::MergeOperators;
 use super::sorted_chunk::{Chunk, ChunkBuilder, OnDuplicate};
 use crate::key::{KeyColumns, Keys};
-use crate::spill::{self, RunReader, Spill};
+use crate::spill::{self, RunReader, SpillFile};
 
 /// Rows that a run is written and read by at most.
 const BATCH_ROWS: usize = 8192;
@@ -34,15 +34,15 @@ pub(crate) struct ExternalSort {
     operators: MergeOperators,
     /// Bytes that merging them may take.
     limit_bytes: usize,
-    spill: Spill,
+    spill: SpillFile,
     /// In the order of the source; those of the same level are of about the same size.
-    places: Vec<Place>,
+    places: Vec<RunPlace>,
     /// As many are read side by side; fewer once rows are large.
     at_once: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct RunPlace {
     level: u32,
     run: spill::Run,
 }
@@ -76,7 +76,7 @@ impl ExternalSort {
         operators: MergeOperators,
         limit_bytes: usize,
     ) -> Result<Self> {
-        let (spill, places) = (Spill::create()?, Vec::new());
+        let (spill, places) = (SpillFile::create()?, Vec::new());
         let one_bytes = RUN_BYTES + schema.fields().len() * COLUMN_BYTES;
         let at_once = (limit_bytes / 4 / one_bytes).clamp(*RUNS_AT_ONCE.start(), *RUNS_AT_ONCE.end());
         Ok(Self { columns, schema, on_duplicate, operators, limit_bytes, spill, places, at_once })
@@ -122,7 +122,7 @@ impl ExternalSort {
 
     /// Makes one run of those from this one on.
     fn join(&mut self, from: usize) -> Result<()> {
-        let joined: Vec<Place> = self.places.drain(from..).collect();
+        let joined: Vec<RunPlace> = self.places.drain(from..).collect();
         let (schema, operators) = (Arc::clone(&self.schema), self.operators.clone());
         let mut merged = self.merged(&joined, schema, None, self.on_duplicate, operators)?;
         let Some(first) = merged.next().transpose()? else { return Ok(()) };
@@ -158,7 +158,7 @@ impl ExternalSort {
             }
         }
         let run = run.finish()?;
-        self.places.push(Place { level, run });
+        self.places.push(RunPlace { level, run });
         Ok(())
     }
 
@@ -177,13 +177,13 @@ impl ExternalSort {
 
     fn merged(
         &self,
-        places: &[Place],
+        places: &[RunPlace],
         schema: SchemaRef,
         projection: Option<Vec<usize>>,
         on_duplicate: OnDuplicate,
         operators: MergeOperators,
     ) -> Result<MergedChunks> {
-        let open = |place: &Place| Run::open(self.spill.open(place.run, projection.clone())?, &self.columns);
+        let open = |place: &RunPlace| Run::open(self.spill.open(place.run, projection.clone())?, &self.columns);
         let runs = places.iter().map(open).collect::<Result<_>>()?;
         Ok(MergedChunks {
             columns: self.columns.clone(),

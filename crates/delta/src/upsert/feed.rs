@@ -14,7 +14,7 @@ use lakerace_io::{Error, Result};
 use crate::Table;
 use crate::changes::CHANGE_TYPE;
 use crate::commit::Targets;
-use crate::write::{DataFiles, Published, Target};
+use crate::write::{DataFiles, PublishedFiles, Target};
 
 /// Writes what becomes of rows: of a version with change files readers take these alone, so they tell of every row.
 pub(crate) struct ChangeFiles {
@@ -26,14 +26,14 @@ pub(crate) struct ChangeFiles {
 
 /// The change of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
+enum RowChange {
     Insert,
     Delete,
     Before,
     After,
 }
 
-impl Change {
+impl RowChange {
     fn name(self) -> &'static str {
         match self {
             Self::Insert => "insert",
@@ -66,21 +66,21 @@ impl ChangeFiles {
     /// Takes rows as they are now and, where `is_known`, as they were before.
     pub fn upserted(&mut self, old: &RecordBatch, is_known: &BooleanArray, new: &RecordBatch) -> Result<()> {
         let is_new = not(is_known).map_err(unfit)?;
-        self.write(Change::Before, &filter_record_batch(old, is_known).map_err(unfit)?)?;
-        self.write(Change::After, &filter_record_batch(new, is_known).map_err(unfit)?)?;
-        self.write(Change::Insert, &filter_record_batch(new, &is_new).map_err(unfit)?)
+        self.write(RowChange::Before, &filter_record_batch(old, is_known).map_err(unfit)?)?;
+        self.write(RowChange::After, &filter_record_batch(new, is_known).map_err(unfit)?)?;
+        self.write(RowChange::Insert, &filter_record_batch(new, &is_new).map_err(unfit)?)
     }
 
     /// Takes rows that go, and that nothing replaces.
     pub fn deleted(&mut self, rows: &RecordBatch) -> Result<()> {
-        self.write(Change::Delete, rows)
+        self.write(RowChange::Delete, rows)
     }
 
-    fn write(&mut self, change: Change, rows: &RecordBatch) -> Result<()> {
+    fn write(&mut self, change: RowChange, rows: &RecordBatch) -> Result<()> {
         if rows.num_rows() == 0 {
             return Ok(());
         }
-        self.has_updates |= change != Change::Insert;
+        self.has_updates |= change != RowChange::Insert;
         let kind: ArrayRef =
             Arc::new(StringArray::from_iter_values(std::iter::repeat_n(change.name(), rows.num_rows())));
         let columns = rows.columns().iter().cloned().chain([kind]).collect();
@@ -88,8 +88,8 @@ impl ChangeFiles {
     }
 
     /// Makes them visible, where there is anything that only they tell.
-    pub fn publish(self) -> Result<Published> {
-        if self.has_updates { self.files.publish() } else { Ok(Published::none()) }
+    pub fn publish(self) -> Result<PublishedFiles> {
+        if self.has_updates { self.files.publish() } else { Ok(PublishedFiles::none()) }
     }
 }
 

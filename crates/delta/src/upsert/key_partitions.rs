@@ -18,15 +18,15 @@ use super::operator::MergeOperators;
 use super::sorted_chunk::{Chunk, ChunkBuilder, ChunkReader, OnDuplicate};
 use crate::Snapshot;
 use crate::key::{KeyColumns, KeySet, Keys};
-use crate::probe::{Look, Probe, Sought, by_file};
+use crate::probe::{Look, RowProbe, StatsPredicate, by_file};
 use crate::rows::value_bytes;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
-use crate::write::Fit;
+use crate::write::BatchFit;
 
 /// The rows of a source by the windows of their keys. They can be gone through more than once.
 #[derive(Debug)]
-pub(crate) enum Windows {
+pub(crate) enum KeyWindows {
     /// A window in memory.
     Memory(Chunk),
     /// One window or more on disk.
@@ -34,10 +34,10 @@ pub(crate) enum Windows {
 }
 
 /// How rows become windows.
-pub(crate) struct Gather<'a> {
+pub(crate) struct WindowGathering<'a> {
     pub columns: &'a KeyColumns,
     /// From the source's columns to the table's.
-    pub fit: &'a Fit,
+    pub fit: &'a BatchFit,
     pub on_duplicate: OnDuplicate,
     pub operators: &'a MergeOperators,
     /// Bytes that windows may take.
@@ -56,9 +56,9 @@ pub(super) const PIECES_AHEAD: usize = 2;
 /// Sources count their rows from 1, for people.
 pub(super) const FIRST_ROW: u64 = 1;
 
-impl Gather<'_> {
+impl WindowGathering<'_> {
     /// All rows of a source.
-    pub fn gather(&self, batches: Batches) -> Result<Windows> {
+    pub fn gather(&self, batches: Batches) -> Result<KeyWindows> {
         let (schema, threads) = (self.fit.schema(), self.job.options().threads);
         let reader = ChunkReader::new(self.columns.clone(), schema, threads);
         let builder = |first_row| ChunkBuilder::packed_by(&reader, Arc::clone(schema), first_row, threads);
@@ -87,9 +87,9 @@ impl Gather<'_> {
         match runs {
             Some(mut runs) => {
                 runs.settle()?;
-                Ok(Windows::Disk(runs))
+                Ok(KeyWindows::Disk(runs))
             }
-            None => open.finish(self.on_duplicate, self.operators).map(Windows::Memory),
+            None => open.finish(self.on_duplicate, self.operators).map(KeyWindows::Memory),
         }
     }
 
@@ -151,7 +151,7 @@ fn piece_rows(batch: &RecordBatch, threads: usize, memory_bytes: usize) -> usize
     (under_way_bytes / pieces / row_bytes).clamp(least, *PIECE_ROWS.end())
 }
 
-impl Windows {
+impl KeyWindows {
     /// Returns true if there is no row.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Memory(chunk) if chunk.rows() == 0)
@@ -185,10 +185,10 @@ impl Windows {
 /// Keys, and the columns of a table that they are in.
 pub(crate) struct SourceKeys {
     pub columns: KeyColumns,
-    pub windows: Windows,
+    pub windows: KeyWindows,
 }
 
-impl Probe for SourceKeys {
+impl RowProbe for SourceKeys {
     fn find(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>> {
         let mut all = vec![None; files.len()];
         if files.is_empty() {
@@ -244,7 +244,7 @@ impl KnownKeys {
     }
 }
 
-impl Sought for KeyProbe<'_> {
+impl StatsPredicate for KeyProbe<'_> {
     fn may_be_in(&self, statistics: &dyn ColumnStatistics) -> bool {
         if self.places_in(statistics) == 0 {
             return false;

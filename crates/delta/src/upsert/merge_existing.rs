@@ -33,7 +33,7 @@ pub(crate) struct Merge<'a> {
 }
 
 /// Files with the rows of them that a window has keys of.
-pub(crate) struct Found<'a> {
+pub(crate) struct FilesWithRows<'a> {
     pub files: Vec<(&'a TableFile, Vec<Match>)>,
 }
 
@@ -49,7 +49,7 @@ impl Merge<'_> {
     pub fn rows(
         &self,
         window: &Chunk,
-        found: &Found<'_>,
+        found: &FilesWithRows<'_>,
         write: &mut dyn FnMut(&RecordBatch) -> Result<()>,
         mut changes: Option<&mut ChangeFiles>,
     ) -> Result<()> {
@@ -83,7 +83,7 @@ impl Merge<'_> {
     }
 
     /// Keys whose rows of the table fit into memory.
-    fn step_rows(&self, found: &Found<'_>, counts: &[u64], fields: &[FieldRef]) -> usize {
+    fn step_rows(&self, found: &FilesWithRows<'_>, counts: &[u64], fields: &[FieldRef]) -> usize {
         let fixed: u64 = fields.iter().map(|field| width(field.data_type())).sum();
         let bytes = found.files.iter().fold(0u64, |bytes, (file, _)| bytes.saturating_add(file.size_bytes));
         let rows = counts.iter().fold(0u64, |all, rows| all.saturating_add(*rows));
@@ -92,7 +92,13 @@ impl Merge<'_> {
     }
 
     /// The rows of the table whose keys are in a range.
-    fn old(&self, found: &Found<'_>, counts: &[u64], range: &Range<usize>, fields: &[FieldRef]) -> Result<Old> {
+    fn old(
+        &self,
+        found: &FilesWithRows<'_>,
+        counts: &[u64],
+        range: &Range<usize>,
+        fields: &[FieldRef],
+    ) -> Result<ExistingRows> {
         let is_in = |key: u32| range.contains(&(key as usize));
         let (mut inputs, mut keys) = (Vec::new(), Vec::new());
         for ((file, matches), count) in found.files.iter().zip(counts) {
@@ -131,7 +137,7 @@ impl Merge<'_> {
         if number != keys.len() {
             return Err(other_rows());
         }
-        Ok(Old { schema, batches, first_key: range.start, places, repeated })
+        Ok(ExistingRows { schema, batches, first_key: range.start, places, repeated })
     }
 
     /// Rows of the source as rows of the table.
@@ -171,7 +177,7 @@ impl Merge<'_> {
 const NOWHERE: (u32, u32) = (0, 0);
 
 /// Rows of the table.
-struct Old {
+struct ExistingRows {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
     first_key: usize,
@@ -181,7 +187,7 @@ struct Old {
     repeated: Vec<(u32, u32)>,
 }
 
-impl Old {
+impl ExistingRows {
     /// The rows of a range of keys; nulls for those that the table does not have.
     fn rows(&self, keys: Range<usize>) -> Result<RecordBatch> {
         self.at(self.places(keys))

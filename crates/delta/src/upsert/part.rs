@@ -14,17 +14,17 @@ use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
-use super::key_partitions::{KnownKeys, SourceKeys, Windows, join};
+use super::key_partitions::{KeyWindows, KnownKeys, SourceKeys, join};
 use super::row_mapping::{self, RowMapping};
 use super::{OnDuplicate, SourceRows, Upsert, UpsertKind, UpsertOptions};
-use crate::commit::{Commit, WriteBase};
-use crate::deletion_vector::commit::{Changed, Depends, DvCommit, Removal, change};
+use crate::commit::{PendingCommit, WriteBase};
+use crate::deletion_vector::commit::{Changed, DvCommit, RemovalMethod, RowDependency, change};
 use crate::key::KeyColumns;
-use crate::probe::Probe;
+use crate::probe::RowProbe;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::partitions::Partitions;
 use crate::snapshot::statistics::FileStatistics;
-use crate::write::{AddedFile, PendingFile, Published, check_memory, hand_over, published};
+use crate::write::{AddedFile, PendingFile, PublishedFiles, check_memory, hand_over, published};
 use crate::{AppTransaction, CommitFence, Snapshot, Table, VersionSpec, has_transaction};
 
 /// The work of a process for an upsert. Its files are visible in the table's folder, and no part of the table yet.
@@ -61,7 +61,7 @@ fn of_part<'a>(snapshot: &'a Snapshot, shape: &'a RowMapping, options: &'a Upser
 
 impl Upsert<'_> {
     fn is_divisible(&self) -> bool {
-        self.shape.evolved.is_none() && self.depends() == Depends::Nothing
+        self.shape.evolved.is_none() && self.depends() == RowDependency::Nothing
     }
 }
 
@@ -89,7 +89,7 @@ pub fn upsert_part(
         return Ok(UpsertPart::default());
     }
     let mut commit = upsert.commit(windows.keys_alone())?;
-    let mut new = upsert.new_files(&mut commit, matches!(windows, Windows::Memory(_)))?;
+    let mut new = upsert.new_files(&mut commit, matches!(windows, KeyWindows::Memory(_)))?;
     let files: Vec<&TableFile> = snapshot.files()?.files.iter().collect();
     let mut found = vec![None; files.len()];
     windows.each(&mut |window| {
@@ -161,16 +161,17 @@ pub fn commit_upsert(
     let of_transaction =
         |known: &AppTransaction| CommitFence::of_transaction(Some(&snapshot), &known.name, known.number);
     let fence = transaction.map(of_transaction).transpose()?;
-    let removal = Removal::of(&snapshot, options.enables_vectors, || options.write.clone()).map_err(named)?;
+    let removal = RemovalMethod::of(&snapshot, options.enables_vectors, || options.write.clone()).map_err(named)?;
     let probe = WrittenKeys::new(&snapshot, published.files(), options).map_err(named)?;
     if keys == PartKeys::Unknown && !has_one {
         probe.check_own().map_err(named)?;
     }
-    let mut hide = DvCommit::new(Box::new(probe), UpdateTableOperation::Merge, removal).depending(Depends::Nothing);
+    let mut hide =
+        DvCommit::new(Box::new(probe), UpdateTableOperation::Merge, removal).depending(RowDependency::Nothing);
     hide.note(&snapshot.files()?.files, by_files(&snapshot, found)?, count);
-    let commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
+    let commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
     let mut commit = commit.fenced(fence.as_ref().or(options.fence.as_ref()));
-    change(&mut commit, published, Published::none())
+    change(&mut commit, published, PublishedFiles::none())
 }
 
 /// Found rows by the files of a version.
@@ -225,7 +226,7 @@ impl WrittenKeys {
     }
 
     /// The keys, sorted, in the columns of a version.
-    fn read(&self, snapshot: &Snapshot, on_duplicate: OnDuplicate) -> Result<(RowMapping, Windows)> {
+    fn read(&self, snapshot: &Snapshot, on_duplicate: OnDuplicate) -> Result<(RowMapping, KeyWindows)> {
         let job = self.snapshot.table().job();
         let source = ParquetSource::open_table(self.files.clone(), self.snapshot.table_schema(), job)?;
         let columns = Some(self.options.key.clone());
@@ -236,7 +237,7 @@ impl WrittenKeys {
     }
 }
 
-impl Probe for WrittenKeys {
+impl RowProbe for WrittenKeys {
     fn find(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>> {
         if files.is_empty() {
             return Ok(Vec::new());

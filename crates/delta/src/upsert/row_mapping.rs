@@ -10,20 +10,20 @@ use lakerace_io::option::KEY;
 use lakerace_io::{Error, Job, Result};
 
 use super::UpsertOptions;
-use super::key_partitions::{Gather, Windows};
+use super::key_partitions::{KeyWindows, WindowGathering};
 use super::operator::{MergeOperator, MergeOperators};
 use super::streaming_write::StreamingWrite;
 use crate::Snapshot;
 use crate::key::KeyColumns;
 use crate::protocol::check_defaults;
-use crate::write::{Evolved, Fit, Target, evolve};
+use crate::write::{BatchFit, EvolvedSchema, Target, evolve};
 
 /// The source's columns as the table's.
 pub(crate) struct RowMapping {
     /// The key.
     pub columns: KeyColumns,
     /// From the source's columns to the same columns of the table.
-    fit: Fit,
+    fit: BatchFit,
     /// How rows of the source with the same key are merged.
     own: MergeOperators,
     /// How they are merged with rows of the table; columns that the source lacks keep what the table has.
@@ -33,7 +33,7 @@ pub(crate) struct RowMapping {
     /// The columns that the table is partitioned by.
     partitions: Vec<String>,
     /// The schema that the table gets, where it has to change for the rows.
-    pub evolved: Option<Evolved>,
+    pub evolved: Option<EvolvedSchema>,
 }
 
 /// Memory of an upsert that is left to readers and writers, at most.
@@ -89,8 +89,8 @@ impl RowMapping {
     }
 
     /// Sorts the rows of the source into windows.
-    pub fn gather(&self, batches: Batches, options: &UpsertOptions, job: &Job) -> Result<Windows> {
-        let gather = Gather {
+    pub fn gather(&self, batches: Batches, options: &UpsertOptions, job: &Job) -> Result<KeyWindows> {
+        let gather = WindowGathering {
             columns: &self.columns,
             fit: &self.fit,
             on_duplicate: options.on_duplicate,
@@ -107,7 +107,7 @@ impl RowMapping {
     }
 
     /// From the key columns of a source to those of the table.
-    pub fn fit_keys(&self, source: &SchemaRef) -> Result<Fit> {
+    pub fn fit_keys(&self, source: &SchemaRef) -> Result<BatchFit> {
         let is_key = |field: &&FieldRef| self.columns.names().any(|name| name == field.name());
         fit(source, self.written.fields().iter().filter(is_key), &self.partitions)
     }
@@ -161,10 +161,10 @@ fn names(schema: &SchemaRef) -> impl Iterator<Item = &str> + Clone {
 }
 
 /// Columns of a source in the types of the table's batches. Nulls where the table has none are for others to find.
-fn fit<'a>(source: &SchemaRef, fields: impl Iterator<Item = &'a FieldRef>, partitions: &[String]) -> Result<Fit> {
+fn fit<'a>(source: &SchemaRef, fields: impl Iterator<Item = &'a FieldRef>, partitions: &[String]) -> Result<BatchFit> {
     let same = |field: &FieldRef| {
         let field = Arc::new(field.as_ref().clone().with_nullable(true));
         Target { logical: Arc::clone(&field), stored: field }
     };
-    Ok(Fit::exact(source, &fields.map(same).collect::<Vec<_>>())?.without_empty(partitions))
+    Ok(BatchFit::exact(source, &fields.map(same).collect::<Vec<_>>())?.without_empty(partitions))
 }

@@ -10,7 +10,7 @@ use lakerace_io::{Error, Result};
 
 use super::operator::MergeOperators;
 use crate::key::{KeyColumns, KeySet, Keys};
-use crate::rows::{KeyedRows, OrderedRows, PackedBatch, Packing, Rows, SortedRows};
+use crate::rows::{KeyedRows, OrderedRows, PackedBatch, RowPacking, Rows, SortedRows};
 
 /// The treatment of rows of one source that have the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,7 +37,7 @@ pub(crate) struct ChunkBuilder {
 /// Makes of batches what a [`ChunkBuilder`] takes in: on several threads, while the builder is elsewhere.
 pub(crate) struct ChunkReader {
     columns: KeyColumns,
-    packing: Option<Arc<Packing>>,
+    packing: Option<Arc<RowPacking>>,
 }
 
 /// Rows with their keys.
@@ -49,7 +49,7 @@ pub(crate) enum ReadRows {
 impl ChunkReader {
     /// For rows of this schema, read on so many threads.
     pub fn new(columns: KeyColumns, schema: &SchemaRef, threads: usize) -> Self {
-        Self { columns, packing: Packing::new(schema, threads).map(Arc::new) }
+        Self { columns, packing: RowPacking::new(schema, threads).map(Arc::new) }
     }
 
     /// Reads a batch on a thread of this number, packing its rows if they are to be. Errors are those of [`KeyColumns::keys`].

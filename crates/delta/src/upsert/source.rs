@@ -10,12 +10,12 @@ use lakerace_io::{Error, Result};
 /// The rows of a source.
 pub struct SourceRows {
     schema: SchemaRef,
-    kind: Kind,
+    kind: SourceKind,
     /// The source of the rows, for errors.
     place: Option<String>,
 }
 
-enum Kind {
+enum SourceKind {
     /// A stream.
     Once(Batches),
     Again(Again),
@@ -36,7 +36,7 @@ type Read = dyn Fn(Option<&[String]>) -> Result<Batches> + Send;
 impl From<Batches> for SourceRows {
     /// Rows that can be read once.
     fn from(batches: Batches) -> Self {
-        Self { schema: batches.schema().clone(), kind: Kind::Once(batches), place: None }
+        Self { schema: batches.schema().clone(), kind: SourceKind::Once(batches), place: None }
     }
 }
 
@@ -57,7 +57,7 @@ impl SourceRows {
         bytes: u64,
         read: impl Fn(Option<&[String]>) -> Result<Batches> + Send + 'static,
     ) -> Self {
-        Self { schema, kind: Kind::Again(Again { rows, bytes, read: Box::new(read) }), place: None }
+        Self { schema, kind: SourceKind::Again(Again { rows, bytes, read: Box::new(read) }), place: None }
     }
 
     /// Names the source of the rows in errors: a file, folder or URL.
@@ -79,8 +79,8 @@ impl SourceRows {
     /// How to read them more than once, where that is possible.
     pub(crate) fn again(&self) -> Option<&Again> {
         match &self.kind {
-            Kind::Once(_) => None,
-            Kind::Again(again) => Some(again),
+            SourceKind::Once(_) => None,
+            SourceKind::Again(again) => Some(again),
         }
     }
 
@@ -89,7 +89,7 @@ impl SourceRows {
         let numbers = names.iter().map(|name| self.schema.index_of(name));
         let schema = numbers.collect::<Result<Vec<_>, _>>().and_then(|numbers| self.schema.project(&numbers));
         match (self.kind, schema) {
-            (Kind::Again(Again { rows, bytes, read }), Ok(schema)) => {
+            (SourceKind::Again(Again { rows, bytes, read }), Ok(schema)) => {
                 let names = names.to_vec();
                 let read = move |columns: Option<&[String]>| read(Some(columns.unwrap_or(&names)));
                 Self { place: self.place, ..Self::read_again(Arc::new(schema), rows, bytes, read) }
@@ -101,8 +101,8 @@ impl SourceRows {
     /// All rows and columns.
     pub fn batches(self) -> Result<Batches> {
         match self.kind {
-            Kind::Once(batches) => Ok(batches),
-            Kind::Again(again) => (again.read)(None),
+            SourceKind::Once(batches) => Ok(batches),
+            SourceKind::Again(again) => (again.read)(None),
         }
     }
 }

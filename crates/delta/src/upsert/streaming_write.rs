@@ -11,13 +11,13 @@ use lakerace_io::{Job, Result};
 
 use super::key_partitions::{FIRST_ROW, PIECES_AHEAD, numbered_pieces};
 use super::source::changed;
-use crate::rows::{OrderedRows, PackedBatch, Packing, Rows, value_bytes};
-use crate::write::Fit;
+use crate::rows::{OrderedRows, PackedBatch, RowPacking, Rows, value_bytes};
+use crate::write::BatchFit;
 
 /// How rows are written in runs.
 pub(crate) struct StreamingWrite<'a> {
     /// From the source's columns to the table's.
-    pub fit: &'a Fit,
+    pub fit: &'a BatchFit,
     /// Bytes of a run, about.
     pub run_bytes: usize,
     pub job: &'a Job,
@@ -56,8 +56,8 @@ impl StreamingWrite<'_> {
             Some(Ok(first)) => self.run_bits(first),
             _ => LEAST_RUN_BITS,
         };
-        let packing = Packing::new(self.fit.schema(), threads).map(|packing| Arc::new(packing.recycling()));
-        let mut run = Run {
+        let packing = RowPacking::new(self.fit.schema(), threads).map(|packing| Arc::new(packing.recycling()));
+        let mut run = FillingRun {
             schema: Arc::clone(self.fit.schema()),
             packing: packing.clone(),
             orders: by_run(order, rows, run_bits),
@@ -77,15 +77,15 @@ impl StreamingWrite<'_> {
                 let part_end = end.min(((begin >> run_bits) + 1) << run_bits);
                 let part = piece.slice((begin - first) as usize, (part_end - begin) as usize);
                 parts.push(match &packing {
-                    Some(packing) => Part::Packed(packing.pack_alone(&part, None, thread)?),
-                    None => Part::Whole(part),
+                    Some(packing) => RunPart::Packed(packing.pack_alone(&part, None, thread)?),
+                    None => RunPart::Whole(part),
                 });
                 begin = part_end;
             }
             Ok(parts)
         };
         let pieces = numbered_pieces(batches, threads, memory_bytes);
-        map_ordered(pieces, (PIECES_AHEAD, threads), pack, |parts: Vec<Part>| {
+        map_ordered(pieces, (PIECES_AHEAD, threads), pack, |parts: Vec<RunPart>| {
             parts.into_iter().try_for_each(|part| run.push(part, write))
         })?;
         if run.next_row() != rows {
@@ -119,15 +119,15 @@ fn by_run(order: Vec<u32>, rows: u32, run_bits: u32) -> VecDeque<Vec<u32>> {
 }
 
 /// Some rows of one run, on their way into it.
-enum Part {
+enum RunPart {
     Whole(RecordBatch),
     Packed(PackedBatch),
 }
 
 /// A run that fills.
-struct Run {
+struct FillingRun {
     schema: SchemaRef,
-    packing: Option<Arc<Packing>>,
+    packing: Option<Arc<RowPacking>>,
     /// The rows that are to be written of this run and of each one behind it, in the order of keys.
     orders: VecDeque<Vec<u32>>,
     run_bits: u32,
@@ -138,22 +138,22 @@ struct Run {
     threads: usize,
 }
 
-fn no_rows(packing: &Option<Arc<Packing>>) -> Result<Rows> {
+fn no_rows(packing: &Option<Arc<RowPacking>>) -> Result<Rows> {
     let mut rows = Rows::new(packing.clone());
     rows.pack()?;
     Ok(rows)
 }
 
-impl Run {
+impl FillingRun {
     fn next_row(&self) -> u32 {
         self.first_row + self.rows.len() as u32
     }
 
     /// Takes in the next rows, and writes the run with its last ones.
-    fn push(&mut self, part: Part, write: Write<'_>) -> Result<()> {
+    fn push(&mut self, part: RunPart, write: Write<'_>) -> Result<()> {
         match part {
-            Part::Whole(rows) => self.rows.push(rows)?,
-            Part::Packed(rows) => self.rows.push_unkeyed(rows)?,
+            RunPart::Whole(rows) => self.rows.push(rows)?,
+            RunPart::Packed(rows) => self.rows.push_unkeyed(rows)?,
         }
         let is_last = self.next_row() & ((1 << self.run_bits) - 1) == 0;
         if is_last || self.rows.bytes() >= self.most_bytes { self.end(write) } else { Ok(()) }

@@ -2,14 +2,14 @@
 
 use lakerace_io::{Error, Result};
 
-use super::state::State;
+use super::state::VersionState;
 use crate::log::files::{LogFile, LogFileKind};
 use crate::protocol::writable;
 use crate::snapshot::files::list;
 use crate::{Snapshot, Table};
 
 /// The state that the checkpoint of a version holds. Nothing stands in for a checkpoint that can't be read.
-pub(super) fn read(table: &Table, version: u64) -> Result<State> {
+pub(super) fn read(table: &Table, version: u64) -> Result<VersionState> {
     let fresh = table.distrusting(&[])?;
     let kernel = fresh.build_once(Some(version))?;
     if kernel.log_segment().checkpoint_version != Some(version) {
@@ -17,7 +17,7 @@ pub(super) fn read(table: &Table, version: u64) -> Result<State> {
     }
     let snapshot = Snapshot::new(fresh, kernel)?;
     let listed = list(&snapshot)?;
-    Ok(State::of(&snapshot, &listed.files))
+    Ok(VersionState::of(&snapshot, &listed.files))
 }
 
 /// Writes the checkpoint of a version again from the entries and older checkpoints. Its files go first: without them, readers read

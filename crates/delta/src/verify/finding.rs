@@ -4,7 +4,7 @@ use lakerace_io::Error;
 use lakerace_io::option::{REPAIR, VERIFY_TABLE};
 use serde::{Serialize, Serializer};
 
-use super::fix::Fix;
+use super::fix::TableRepair;
 
 /// The part of a table that is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub struct Finding {
     pub repaired: Option<String>,
     /// The repair that can be done.
     #[serde(skip)]
-    pub(crate) fix: Option<Fix>,
+    pub(crate) fix: Option<TableRepair>,
 }
 
 /// The advice where a repair mends the damage.
@@ -78,7 +78,7 @@ impl Finding {
     }
 
     /// Makes a finding that can be repaired.
-    pub(super) fn fixable(subject: Subject, place: String, problem: impl Into<String>, fix: Fix) -> Self {
+    pub(super) fn fixable(subject: Subject, place: String, problem: impl Into<String>, fix: TableRepair) -> Self {
         Self { fix: Some(fix), ..Self::new(subject, place, problem, repair_advice()) }
     }
 
@@ -90,7 +90,7 @@ impl Finding {
     }
 
     /// Lets it be repaired.
-    pub(super) fn mend_by(&mut self, fix: Fix) {
+    pub(super) fn mend_by(&mut self, fix: TableRepair) {
         self.advice = repair_advice();
         self.fix = Some(fix);
     }

@@ -10,7 +10,7 @@ use crate::Table;
 
 /// A repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fix {
+pub(crate) enum TableRepair {
     /// Removes a file that only saves reading.
     Remove(Path),
     /// Writes the checkpoint of a version again.
@@ -30,7 +30,7 @@ pub(crate) enum Fix {
     GiveUpEntry(LostEntry),
 }
 
-impl Fix {
+impl TableRepair {
     /// Repairs; gives the words for it.
     pub fn apply(self, table: &Table) -> Result<String> {
         match self {

@@ -41,7 +41,7 @@ pub(super) fn check(
     }
     let rows: u64 = files.iter().filter_map(TableFile::visible_rows).sum();
     let parts = u128::from((rows * HASH_BYTES).div_ceil(memory_bytes.max(HASH_BYTES)).max(1));
-    let keys = Keys { snapshot, files, key: &key };
+    let keys = SeenKeys { snapshot, files, key: &key };
     let (mut doubles, mut examples) = (0u64, HashSet::new());
     for part in 0..parts {
         let mut hashes = Vec::with_capacity(usize::try_from(u128::from(rows) / parts).unwrap_or(0));
@@ -60,13 +60,13 @@ pub(super) fn check(
     Ok(key)
 }
 
-struct Keys<'a> {
+struct SeenKeys<'a> {
     snapshot: &'a Snapshot,
     files: &'a [TableFile],
     key: &'a [String],
 }
 
-impl Keys<'_> {
+impl SeenKeys<'_> {
     /// Calls `take` with the hash, the batch and the row of each key. A key with a null is none.
     fn each(&self, take: &mut dyn FnMut(u128, &RecordBatch, usize)) -> Result<()> {
         let schema = self.snapshot.schema();

@@ -10,10 +10,10 @@ use lakerace_io::{Error, ErrorKind, ObjectInfo, Result};
 use serde::Deserialize;
 
 use super::finding::{Finding, Subject};
-use super::fix::Fix;
+use super::fix::TableRepair;
 use super::lost_entry::LostEntry;
 use super::restored_entry::{EntryCopy, copies_by_entry, matches_checksums};
-use super::state::{EntryActions, LoggedFile, State};
+use super::state::{EntryActions, LoggedFile, VersionState};
 use super::{checkpoint, is_damage};
 use crate::Table;
 use crate::log::completeness::is_counted;
@@ -37,7 +37,7 @@ pub(super) struct LogCheck {
     pub checkpoints: u64,
     pub findings: Vec<Finding>,
     /// The state after the last entry, where the entries that are left make it.
-    pub state: Option<State>,
+    pub state: Option<VersionState>,
     /// Files that the entries name.
     pub named: HashSet<Path>,
     /// By name, the copies of entries that are not used, and why.
@@ -45,9 +45,9 @@ pub(super) struct LogCheck {
 }
 
 /// A version of which the entry is damaged, as a copy of the entry would make it. A later checkpoint proves the copy.
-struct Hypothesis {
+struct EntryHypothesis {
     finding: usize,
-    state: State,
+    state: VersionState,
     copy: EntryCopy,
 }
 
@@ -57,7 +57,7 @@ struct Replay<'a> {
     folder: Vec<ObjectInfo>,
     copies: HashMap<String, Vec<ObjectInfo>>,
     check: LogCheck,
-    hypotheses: Vec<Hypothesis>,
+    hypotheses: Vec<EntryHypothesis>,
     /// True if the commit of an empty last entry is to be given up.
     drops_empty_entry: bool,
     /// True if `_last_checkpoint` is evidence against that, and stays.
@@ -75,7 +75,7 @@ pub(super) struct VersionChecksum {
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
-struct Hint {
+struct CheckpointHint {
     version: u64,
 }
 
@@ -98,7 +98,7 @@ impl LogCheck {
         let (check, hypotheses) = (Self::default(), Vec::new());
         let mut replay =
             Replay { table, folder: found, copies, check, hypotheses, drops_empty_entry, keeps_hint: false };
-        replay.check.state = entries.contains_key(&0).then(State::empty);
+        replay.check.state = entries.contains_key(&0).then(VersionState::empty);
         let versions: BTreeSet<u64> = entries.keys().chain(&checkpoints).copied().collect();
         let versions: Vec<u64> = versions.into_iter().collect();
         let mut next = versions.first().copied();
@@ -280,7 +280,7 @@ impl Replay<'_> {
                     self.hypotheses.clear();
                     return Ok(());
                 }
-                None => self.hypotheses.extend(state.map(|state| Hypothesis { finding: number, state, copy })),
+                None => self.hypotheses.extend(state.map(|state| EntryHypothesis { finding: number, state, copy })),
             }
         }
         Ok(())
@@ -295,10 +295,11 @@ impl Replay<'_> {
         }
         let hint = self.folder.iter().filter_map(|info| info.path.filename()).find(|name| is_hint_name(name));
         let hint = hint.map(str::to_owned).map(|name| self.read(&name)).transpose()?.flatten();
-        let hint = hint.and_then(|bytes| serde_json::from_slice::<Hint>(&bytes).ok()).map(|hint| hint.version);
+        let hint =
+            hint.and_then(|bytes| serde_json::from_slice::<CheckpointHint>(&bytes).ok()).map(|hint| hint.version);
         let finding = &mut self.check.findings[number];
         match LostEntry::find(&self.folder, version, hint) {
-            Ok(entry) if self.drops_empty_entry => finding.mend_by(Fix::GiveUpEntry(entry)),
+            Ok(entry) if self.drops_empty_entry => finding.mend_by(TableRepair::GiveUpEntry(entry)),
             Ok(_) => {
                 let repair = VERIFY_TABLE.with([REPAIR.given(), DROP_EMPTY_ENTRY.given()]);
                 let other = format!("without a backup, {repair} gives its commit up");
@@ -316,7 +317,7 @@ impl Replay<'_> {
     fn mend(&mut self, number: usize, copy: EntryCopy, proof: String) {
         let entry = self.path(copy.entry.as_str());
         self.check.unused_copies.remove(&copy.name);
-        let fix = Fix::RestoreEntry { entry, copy: copy.name, bytes: copy.bytes, proof };
+        let fix = TableRepair::RestoreEntry { entry, copy: copy.name, bytes: copy.bytes, proof };
         self.check.findings[number].mend_by(fix);
     }
 
@@ -327,11 +328,11 @@ impl Replay<'_> {
         let url = self.url(&name);
         let Ok(checksum) = serde_json::from_slice::<VersionChecksum>(&bytes) else {
             let problem = "it can't be understood";
-            let fix = Fix::Remove(file.info.path.clone());
+            let fix = TableRepair::Remove(file.info.path.clone());
             self.check.findings.push(Finding::fixable(Subject::Checksum, url, problem, fix));
             return Ok(());
         };
-        let Some((files, bytes)) = self.check.state.as_ref().map(State::totals) else { return Ok(()) };
+        let Some((files, bytes)) = self.check.state.as_ref().map(VersionState::totals) else { return Ok(()) };
         if (files, bytes) != (checksum.num_files, checksum.table_size_bytes) {
             let problem = format!(
                 "it says {} files of {} bytes, and the entries up to it make {files} of {bytes}",
@@ -352,7 +353,7 @@ impl Replay<'_> {
             Err(error) if is_damage(&error) || error.kind() == ErrorKind::Internal => {
                 let mut finding = Finding::of_error(Subject::Checkpoint, place, &error);
                 if self.check.state.is_some() {
-                    finding.mend_by(Fix::WriteCheckpoint(version));
+                    finding.mend_by(TableRepair::WriteCheckpoint(version));
                 }
                 self.check.findings.push(finding);
                 return Ok(());
@@ -376,7 +377,7 @@ impl Replay<'_> {
             "compare the entries with a backup: they or the checkpoint are wrong, and nothing here proves which";
         let mut finding = Finding::new(Subject::Checkpoint, place, problem, advice);
         if state.is_proven && !self.has_unnamed_files(&read, state) {
-            finding.mend_by(Fix::WriteCheckpoint(version));
+            finding.mend_by(TableRepair::WriteCheckpoint(version));
         } else {
             self.check.state = Some(read);
         }
@@ -385,7 +386,7 @@ impl Replay<'_> {
     }
 
     /// True where a checkpoint has a file that no entry has named: evidence against the entries.
-    fn has_unnamed_files(&self, checkpoint: &State, entries: &State) -> bool {
+    fn has_unnamed_files(&self, checkpoint: &VersionState, entries: &VersionState) -> bool {
         let is_named = |path: &str| {
             self.table.own_paths(path).unwrap_or_default().into_iter().all(|path| self.check.named.contains(&path))
         };
@@ -410,7 +411,7 @@ impl Replay<'_> {
                 if parts > 1 { format!("parts of its {parts} are missing or empty") } else { "it is empty".to_owned() };
             let mut finding = Finding::new(Subject::Checkpoint, place, problem, "restore it from a backup");
             if can_be_replayed {
-                finding.mend_by(Fix::WriteCheckpoint(version));
+                finding.mend_by(TableRepair::WriteCheckpoint(version));
             }
             self.check.findings.push(finding);
         }
@@ -424,14 +425,14 @@ impl Replay<'_> {
         };
         let name = name.to_owned();
         let bytes = self.read(&name)?.unwrap_or_default();
-        let problem = match serde_json::from_slice::<Hint>(&bytes) {
+        let problem = match serde_json::from_slice::<CheckpointHint>(&bytes) {
             Err(_) => "it can't be understood".to_owned(),
             Ok(hint) if !checkpoints.contains(&hint.version) => {
                 format!("it names the checkpoint of version {}, which does not exist or is not whole", hint.version)
             }
             Ok(_) => return Ok(()),
         };
-        let fix = Fix::Remove(self.path(&name));
+        let fix = TableRepair::Remove(self.path(&name));
         let finding = if self.keeps_hint {
             Finding::new(Subject::LastCheckpoint, self.url(&name), problem, "restore the entry first")
         } else {

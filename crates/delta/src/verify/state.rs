@@ -14,13 +14,13 @@ use crate::snapshot::files::TableFile;
 /// A line of an entry.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
-struct Line {
-    commit_info: Option<Transaction>,
+struct EntryLine {
+    commit_info: Option<EntryTransaction>,
     add: Option<LoggedFile>,
     remove: Option<LoggedFile>,
     cdc: Option<LoggedFile>,
     #[serde(rename = "metaData")]
-    metadata: Option<Metadata>,
+    metadata: Option<EntryMetadata>,
 }
 
 /// A file that an entry names.
@@ -53,7 +53,7 @@ pub(super) struct LoggedVector {
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
-struct Metadata {
+struct EntryMetadata {
     id: String,
     schema_string: String,
     #[serde(default)]
@@ -63,7 +63,7 @@ struct Metadata {
 /// The transaction of an entry, as checksum files name it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
-struct Transaction {
+struct EntryTransaction {
     txn_id: Option<String>,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct EntryActions {
     pub changes: Vec<LoggedFile>,
     pub transaction: Option<String>,
     stated: StatedFiles,
-    metadata: Option<Metadata>,
+    metadata: Option<EntryMetadata>,
 }
 
 impl EntryActions {
@@ -87,7 +87,7 @@ impl EntryActions {
                 continue;
             }
             let text = line;
-            let line: Line = serde_json::from_slice(text)
+            let line: EntryLine = serde_json::from_slice(text)
                 .map_err(|e| Error::corrupt(format!("line {} can't be understood", number + 1)).because(e))?;
             if line.commit_info.is_some() && actions.stated == StatedFiles::default() {
                 actions.stated = StatedFiles::parse(text);
@@ -138,15 +138,15 @@ type FileKey = (String, String);
 
 /// The files and the metadata of a version.
 #[derive(Debug, Clone, Default)]
-pub(super) struct State {
+pub(super) struct VersionState {
     /// Sizes of files.
     files: BTreeMap<FileKey, u64>,
-    metadata: Option<Metadata>,
+    metadata: Option<EntryMetadata>,
     /// True for a state that comes from the first entry on, where each entry since is known to be complete and fits those before it.
     pub is_proven: bool,
 }
 
-impl State {
+impl VersionState {
     /// That of no entry.
     pub fn empty() -> Self {
         Self { is_proven: true, ..Self::default() }
@@ -156,7 +156,7 @@ impl State {
     pub fn of(snapshot: &Snapshot, files: &[TableFile]) -> Self {
         let key = |file: &TableFile| (file.path.clone(), file.vector.as_ref().map(vector_key).unwrap_or_default());
         let files = files.iter().map(|file| (key(file), file.size_bytes)).collect();
-        let metadata = Metadata {
+        let metadata = EntryMetadata {
             id: snapshot.table_id().to_owned(),
             schema_string: snapshot.schema_text().to_owned(),
             configuration: snapshot.properties(),

@@ -46,7 +46,7 @@ pub(super) fn check(snapshot: &Snapshot, files: &[TableFile], findings: &mut Vec
 }
 
 /// A column, or a field of a struct column, of one file.
-struct Leaf {
+struct LeafStatistics {
     name: String,
     min: Option<ArrayRef>,
     max: Option<ArrayRef>,
@@ -57,7 +57,7 @@ struct Leaf {
 
 fn check_file(snapshot: &Snapshot, file: &TableFile, columns: &[String]) -> Result<Vec<String>> {
     let statistics = FileStatistics { file, columns: snapshot.columns() };
-    let mut leaves: Vec<Leaf> = Vec::new();
+    let mut leaves: Vec<LeafStatistics> = Vec::new();
     let mut rows = 0;
     for batch in read_with_ids(snapshot, std::slice::from_ref(&file.path), columns, None)? {
         let batch = batch?;
@@ -67,7 +67,7 @@ fn check_file(snapshot: &Snapshot, file: &TableFile, columns: &[String]) -> Resu
             let mut path = vec![name.clone()];
             visit(column, None, &mut path, &mut |path, values| {
                 if leaves.len() == number {
-                    leaves.push(Leaf::new(&statistics, path, values.data_type()));
+                    leaves.push(LeafStatistics::new(&statistics, path, values.data_type()));
                 }
                 let leaf = &mut leaves[number];
                 number += 1;
@@ -103,7 +103,7 @@ fn visit(
     take(path, &make_array(data))
 }
 
-impl Leaf {
+impl LeafStatistics {
     fn new(statistics: &FileStatistics<'_>, path: &[String], data_type: &DataType) -> Self {
         let stored = statistics.columns.stored_path(path);
         let stated = |kind: &str| {

@@ -16,7 +16,7 @@ use super::fit::Target;
 use super::strict::{refuse_duplicates, refuse_same_names};
 use super::types::table_types;
 use crate::Snapshot;
-use crate::commit::metadata::Changes;
+use crate::commit::metadata::MetadataChanges;
 use crate::log::exact_numbers::ExactNumbers;
 use crate::snapshot::columns::TableColumns;
 
@@ -37,11 +37,11 @@ pub struct Evolve {
 
 /// A schema that has changed.
 #[derive(Clone)]
-pub(crate) struct Evolved {
+pub(crate) struct EvolvedSchema {
     /// The columns that files get.
     pub columns: Arc<TableColumns>,
     /// The changes of the table.
-    pub changes: Changes,
+    pub changes: MetadataChanges,
     /// The columns that are new, by their stored names, and that have values to compare.
     new_columns: Vec<String>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Evolved {
 /// Columns that have statistics, where the table does not say which.
 const STATISTICS_AT_MOST: usize = 32;
 
-impl Evolved {
+impl EvolvedSchema {
     /// The new columns that get statistics beside so many others.
     pub fn statistics(&self, known: usize) -> Vec<ColumnName> {
         let names = self.new_columns.iter().take(STATISTICS_AT_MOST.saturating_sub(known));
@@ -71,7 +71,12 @@ pub fn may_widen(snapshot: &Snapshot, column: &Field, source: &DataType, key: &[
 
 /// The schema of a table that takes batches of this schema; `None` where it does so as it is, or is not to change. Columns
 /// of the key stay as they are.
-pub(crate) fn evolve(snapshot: &Snapshot, source: &Schema, allowed: Evolve, key: &[String]) -> Result<Option<Evolved>> {
+pub(crate) fn evolve(
+    snapshot: &Snapshot,
+    source: &Schema,
+    allowed: Evolve,
+    key: &[String],
+) -> Result<Option<EvolvedSchema>> {
     if allowed == Evolve::default() {
         return Ok(None);
     }
@@ -101,7 +106,7 @@ pub(crate) fn evolve(snapshot: &Snapshot, source: &Schema, allowed: Evolve, key:
     if !evolving.has_changed {
         return Ok(None);
     }
-    let mut changes = Changes::default();
+    let mut changes = MetadataChanges::default();
     if let Some(highest) = evolving.highest {
         changes.properties.insert(MAX_COLUMN_ID.to_owned(), highest.to_string());
     }
@@ -116,7 +121,7 @@ pub(crate) fn evolve(snapshot: &Snapshot, source: &Schema, allowed: Evolve, key:
     let new_columns = targets.iter().filter(is_new).map(|target| target.stored.name().clone()).collect();
     // A table that names the columns with statistics means these.
     let chosen = snapshot.kernel().table_properties().data_skipping_stats_columns.is_some();
-    Ok(Some(Evolved { columns, changes, new_columns: if chosen { Vec::new() } else { new_columns } }))
+    Ok(Some(EvolvedSchema { columns, changes, new_columns: if chosen { Vec::new() } else { new_columns } }))
 }
 
 #[cfg(test)]

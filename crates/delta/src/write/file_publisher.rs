@@ -13,7 +13,7 @@ use lakerace_exec::{SemaphorePermit, WeightedSemaphore};
 use lakerace_io::threads::not_started;
 use lakerace_io::{Error, Object, Result, Unpublished};
 
-use super::published::{AddedFile, Published};
+use super::published::{AddedFile, PublishedFiles};
 
 /// Files at once at most.
 const FILES_AT_MOST: usize = 16;
@@ -35,7 +35,7 @@ pub(super) struct FilePublisher {
     under_way: VecDeque<UnderWay>,
     /// Bytes of all files under way that the store does not have yet. What it has, it may take its time to make an object of.
     unsent: Arc<WeightedSemaphore>,
-    visible: Published,
+    visible: PublishedFiles,
     files: usize,
     /// A write that has lost a file has failed.
     failed: Option<Error>,
@@ -58,7 +58,7 @@ impl FilePublisher {
     pub fn new() -> Self {
         let (waiting, under_way) = (Vec::new(), VecDeque::new());
         let unsent = Arc::new(WeightedSemaphore::new(BYTES_AT_MOST));
-        Self { waiting, under_way, unsent, visible: Published::removed(), files: 0, failed: None }
+        Self { waiting, under_way, unsent, visible: PublishedFiles::removed(), files: 0, failed: None }
     }
 
     /// Files so far.
@@ -96,7 +96,7 @@ impl FilePublisher {
     /// Waits for all of them. The folders of those of this machine are synced before the log names them: [`Job::sync_folders`].
     ///
     /// [`Job::sync_folders`]: lakerace_io::Job::sync_folders
-    pub fn finish(mut self) -> Result<Published> {
+    pub fn finish(mut self) -> Result<PublishedFiles> {
         while !self.under_way.is_empty() {
             self.join_oldest()?;
         }
@@ -111,7 +111,7 @@ impl FilePublisher {
             path.ancestors().skip(1).take(partitions).for_each(|folder| object.store.job.note_name(folder));
             self.visible.push(file, object, folders);
         }
-        Ok(std::mem::replace(&mut self.visible, Published::none()))
+        Ok(std::mem::replace(&mut self.visible, PublishedFiles::none()))
     }
 
     fn join_oldest(&mut self) -> Result<()> {

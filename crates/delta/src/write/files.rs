@@ -21,9 +21,9 @@ use lakerace_io::{Deferred, Error, ErrorKind, IfExists, InFlight, Object, Output
 
 use super::file_path::check_path;
 use super::file_publisher::{DoneFile, FilePublisher};
-use super::fit::{Fit, Target, empty_partition_value};
-use super::published::{AddedFile, Published};
-use super::statistics::Statistics;
+use super::fit::{BatchFit, Target, empty_partition_value};
+use super::published::{AddedFile, PublishedFiles};
+use super::statistics::StatisticsCollector;
 use crate::Table;
 use crate::commit::Targets;
 use crate::constraint::RowChecks;
@@ -45,9 +45,9 @@ pub(crate) struct DataFiles {
     table: Table,
     state: Arc<WriteState>,
     stats_columns: Vec<ColumnName>,
-    fit: Fit,
+    fit: BatchFit,
     /// The partition columns: as batches have them, and as values.
-    partitions: Option<Partitions>,
+    partitions: Option<PartitionColumns>,
     open: Vec<OpenFile>,
     /// The partitions that were met.
     known: HashMap<OwnedRow, usize>,
@@ -65,10 +65,10 @@ pub(crate) struct DataFiles {
 }
 
 /// The partition columns of batches.
-struct Partitions {
+struct PartitionColumns {
     /// The columns by name, and whether they may be null.
     columns: Vec<(String, bool)>,
-    fit: Fit,
+    fit: BatchFit,
     rows: RowConverter,
 }
 
@@ -79,7 +79,7 @@ struct OpenFile {
     rows: u64,
     sink: Box<dyn Sink>,
     deferred: Deferred,
-    statistics: Statistics,
+    statistics: StatisticsCollector,
     object: Object,
     /// Its name in the log.
     name: String,
@@ -102,8 +102,8 @@ impl DataFiles {
         }
         Ok(Self {
             table: table.clone(),
-            partitions: Partitions::new(schema, &targets.partitions)?,
-            fit: Fit::new(schema, &targets.data)?,
+            partitions: PartitionColumns::new(schema, &targets.partitions)?,
+            fit: BatchFit::new(schema, &targets.data)?,
             stats_columns: state.stats_columns().iter().chain(&targets.new_statistics).cloned().collect(),
             state,
             open: Vec::new(),
@@ -274,7 +274,7 @@ impl DataFiles {
         let options = WriteOptions { row_group_bytes, ..self.options.clone() };
         let sink = ParquetSink::create(output, Arc::clone(self.fit.schema()), &options, job)?;
         let kernel = FileStatsAccumulator::new(&self.stats_columns, context.physical_data_schema());
-        let statistics = Statistics::new(kernel);
+        let statistics = StatisticsCollector::new(kernel);
         self.open.push(OpenFile { partition, used: 0, rows: 0, sink, deferred, statistics, object, name });
         Ok(self.open.len() - 1)
     }
@@ -308,7 +308,7 @@ impl DataFiles {
     }
 
     /// Ends all files and makes them visible in the table's folder. They are not the table's yet.
-    pub fn publish(mut self) -> Result<Published> {
+    pub fn publish(mut self) -> Result<PublishedFiles> {
         self.end_all()?;
         self.finishing.finish()
     }
@@ -325,14 +325,14 @@ fn has_sign_of_year(value: &Scalar, text: &str) -> bool {
     matches!(value, Scalar::Date(_) | Scalar::Timestamp(_) | Scalar::TimestampNtz(_)) && text.starts_with(['-', '+'])
 }
 
-impl Partitions {
+impl PartitionColumns {
     fn new(schema: &Schema, targets: &[Target]) -> Result<Option<Self>> {
         if targets.is_empty() {
             return Ok(None);
         }
         let name = |target: &Target| (target.logical.name().clone(), target.logical.is_nullable());
         let columns = targets.iter().map(name).collect();
-        let fit = Fit::exact(schema, targets)?;
+        let fit = BatchFit::exact(schema, targets)?;
         let fields = fit.schema().fields().iter().map(|field| SortField::new(field.data_type().clone()));
         Ok(Some(Self { columns, rows: RowConverter::new(fields.collect()).map_err(Error::unexpected)?, fit }))
     }

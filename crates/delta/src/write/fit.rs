@@ -23,12 +23,12 @@ pub(crate) struct Target {
 }
 
 /// Puts the columns of batches in the order, under the names and in the types of a table's files.
-pub(crate) struct Fit {
-    columns: Vec<Column>,
+pub(crate) struct BatchFit {
+    columns: Vec<FittedColumn>,
     schema: SchemaRef,
 }
 
-struct Column {
+struct FittedColumn {
     target: Target,
     /// The position in the batches; `None`: it is null.
     source: Option<usize>,
@@ -40,12 +40,12 @@ struct Column {
     refuses_empty: bool,
 }
 
-impl Fit {
+impl BatchFit {
     /// For batches of this schema. A column that the table lacks, one that must be there and is not, and a type that
     /// does not fit are errors.
     pub fn new(source: &Schema, targets: &[Target]) -> Result<Self> {
         refuse_duplicates(source.fields())?;
-        let column = |target: &Target| Column::new(source, target, MissingFields::Null);
+        let column = |target: &Target| FittedColumn::new(source, target, MissingFields::Null);
         Self::of(targets.iter().map(column).collect::<Result<Vec<_>>>()?)
     }
 
@@ -54,8 +54,8 @@ impl Fit {
     pub fn exact(source: &Schema, targets: &[Target]) -> Result<Self> {
         refuse_duplicates(source.fields())?;
         let exact = |target: &Target| {
-            let column = Column::new(source, target, MissingFields::Refuse)?;
-            Ok(Column { stored: target.stored.data_type().clone(), ..column })
+            let column = FittedColumn::new(source, target, MissingFields::Refuse)?;
+            Ok(FittedColumn { stored: target.stored.data_type().clone(), ..column })
         };
         Self::of(targets.iter().map(exact).collect::<Result<Vec<_>>>()?)
     }
@@ -68,8 +68,8 @@ impl Fit {
         self
     }
 
-    fn of(columns: Vec<Column>) -> Result<Self> {
-        let field = |column: &Column| column.target.stored.as_ref().clone().with_data_type(column.stored.clone());
+    fn of(columns: Vec<FittedColumn>) -> Result<Self> {
+        let field = |column: &FittedColumn| column.target.stored.as_ref().clone().with_data_type(column.stored.clone());
         let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<Field>>()));
         Ok(Self { columns, schema })
     }
@@ -88,7 +88,7 @@ impl Fit {
     }
 }
 
-impl Column {
+impl FittedColumn {
     fn new(source: &Schema, target: &Target, missing: MissingFields) -> Result<Self> {
         let name = target.logical.name();
         let named = |error: Error| error.at(format!("column {name:?}"));

@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use super::by_key::ByKey;
 use super::files::DataFiles;
 use super::memory::{check_memory, within_memory};
-use super::published::{AddedFile, Published};
+use super::published::{AddedFile, PublishedFiles};
 use super::replace::{Replaced, ReplacedPartitions};
 use super::replace_where::ReplacedWhere;
-use crate::commit::{Commit, CommitAction, LoadRows, WriteBase};
+use crate::commit::{CommitAction, LoadRows, PendingCommit, WriteBase};
 use crate::protocol::check_defaults;
 use crate::{Snapshot, Table, VersionSpec};
 
@@ -89,7 +89,7 @@ impl FileWriter {
         let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
         check_defaults(&snapshot, schema).map_err(named)?;
         let key = snapshot.key();
-        let commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), WriteMode::Append)?;
+        let commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), WriteMode::Append)?;
         let state = commit.write_state().map_err(named)?;
         let targets = commit.targets(&state).map_err(named)?;
         let by_key = ByKey::new(schema, &key, table.job().options().threads, options.memory_bytes);
@@ -125,7 +125,7 @@ impl FileWriter {
 }
 
 /// Gives files to the process that makes them the table's. Its entry of the log can't sync what another process has written.
-pub(crate) fn hand_over(mut published: Published) -> Result<Vec<PendingFile>> {
+pub(crate) fn hand_over(mut published: PublishedFiles) -> Result<Vec<PendingFile>> {
     published.sync_names()?;
     let pending = published.files().iter().map(PendingFile::of).collect::<Result<Vec<_>>>()?;
     published.written();
@@ -187,9 +187,9 @@ fn commit<S: CommitAction>(
     base: Snapshot,
     action: S,
     load: Option<LoadRows>,
-    mut published: Published,
+    mut published: PublishedFiles,
 ) -> Result<Written> {
-    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(base)), action)?;
+    let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(base)), action)?;
     commit.counts(load);
     match commit.run(published.files()) {
         Ok(version) => Ok(Written { version, ..published.written() }),
@@ -219,8 +219,8 @@ pub fn discard_files(table: &Table, files: Vec<PendingFile>) -> Result<()> {
 }
 
 /// Files as those of a write of this process: dropped, they are removed, unless the log gets them.
-pub(crate) fn published(table: &Table, files: Vec<PendingFile>) -> Result<Published> {
-    let mut published = Published::removed();
+pub(crate) fn published(table: &Table, files: Vec<PendingFile>) -> Result<PublishedFiles> {
+    let mut published = PublishedFiles::removed();
     for file in files {
         let file = file.added()?;
         let object = table.object(&file.name)?;

@@ -7,7 +7,7 @@ use arrow::array::StructArray;
 use lakerace_format::Written;
 use lakerace_io::{Object, Result, give_up_folders};
 
-use crate::commit::outcome::Outcome;
+use crate::commit::outcome::EntryOutcome;
 
 /// A file for the log.
 pub(crate) struct AddedFile {
@@ -22,7 +22,7 @@ pub(crate) struct AddedFile {
 }
 
 /// Files that are visible, and not the table's until they are in its log. Dropped before that, they are removed.
-pub(crate) struct Published {
+pub(crate) struct PublishedFiles {
     files: Vec<AddedFile>,
     objects: Vec<Object>,
     written: Written,
@@ -32,7 +32,7 @@ pub(crate) struct Published {
     keep: bool,
 }
 
-impl Published {
+impl PublishedFiles {
     /// No files.
     pub fn none() -> Self {
         let (files, objects, folders) = (Vec::new(), Vec::new(), BTreeSet::new());
@@ -106,12 +106,12 @@ impl Published {
     }
 
     /// The log does not have them, or nobody knows.
-    pub fn abort(&mut self, outcome: Outcome) {
-        self.keep = outcome == Outcome::Unknown;
+    pub fn abort(&mut self, outcome: EntryOutcome) {
+        self.keep = outcome == EntryOutcome::Unknown;
     }
 }
 
-impl Drop for Published {
+impl Drop for PublishedFiles {
     fn drop(&mut self) {
         if self.keep {
             return;

@@ -25,27 +25,27 @@ const KEPT_AT_MOST: usize = 64;
 /// Collects the statistics of one file. The kernel knows which columns have any and how they are written down, but keeps some
 /// kilobytes of each batch that it is shown. So it is shown one, of two rows that have the least and the largest value of each
 /// column; nulls and rows are counted here.
-pub(super) struct Statistics {
+pub(super) struct StatisticsCollector {
     kernel: FileStatsAccumulator,
     /// That of the batches, and its columns, once there is one.
-    known: Option<(SchemaRef, Vec<Column>)>,
+    known: Option<(SchemaRef, Vec<ColumnStatistics>)>,
     rows: i64,
 }
 
 /// The known statistics of a column.
-struct Column {
+struct ColumnStatistics {
     name: String,
     nulls: i64,
-    values: Values,
+    values: LeafValues,
 }
 
-enum Values {
+enum LeafValues {
     /// The least and the largest value of each of some batches.
     Leaf(Vec<ArrayRef>),
-    Struct(Vec<Column>),
+    Struct(Vec<ColumnStatistics>),
 }
 
-impl Statistics {
+impl StatisticsCollector {
     pub fn new(kernel: FileStatsAccumulator) -> Self {
         Self { kernel, known: None, rows: 0 }
     }
@@ -81,19 +81,19 @@ impl Statistics {
     }
 }
 
-fn columns(fields: &Fields) -> Vec<Column> {
-    let column = |field: &FieldRef| Column {
+fn columns(fields: &Fields) -> Vec<ColumnStatistics> {
+    let column = |field: &FieldRef| ColumnStatistics {
         name: field.name().clone(),
         nulls: 0,
         values: match field.data_type() {
-            DataType::Struct(fields) => Values::Struct(columns(fields)),
-            _ => Values::Leaf(Vec::new()),
+            DataType::Struct(fields) => LeafValues::Struct(columns(fields)),
+            _ => LeafValues::Leaf(Vec::new()),
         },
     };
     fields.iter().map(column).collect()
 }
 
-impl Column {
+impl ColumnStatistics {
     /// Takes values in. Those of a struct that is null, `above`, are null.
     fn merge(&mut self, array: &ArrayRef, above: Option<&NullBuffer>) -> Result<()> {
         let nulls = NullBuffer::union(array.nulls(), above);
@@ -102,11 +102,11 @@ impl Column {
             _ => nulls.as_ref().map_or(0, NullBuffer::null_count),
         } as i64;
         let kept = match &mut self.values {
-            Values::Struct(columns) => {
+            LeafValues::Struct(columns) => {
                 let children = columns.iter_mut().zip(array.as_struct().columns());
                 return children.into_iter().try_for_each(|(column, child)| column.merge(child, nulls.as_ref()));
             }
-            Values::Leaf(kept) => kept,
+            LeafValues::Leaf(kept) => kept,
         };
         let two = match above.filter(|above| above.null_count() > 0) {
             Some(above) => {
@@ -125,7 +125,7 @@ impl Column {
     /// The least and the largest value, or nulls where there is none, in a column of this type.
     fn two(&self, data_type: &DataType) -> Result<ArrayRef> {
         match (&self.values, data_type) {
-            (Values::Struct(columns), DataType::Struct(fields)) => {
+            (LeafValues::Struct(columns), DataType::Struct(fields)) => {
                 if fields.is_empty() {
                     return Ok(Arc::new(StructArray::new_empty_fields(2, None)));
                 }
@@ -133,8 +133,8 @@ impl Column {
                 let arrays = arrays.collect::<Result<Vec<_>>>()?;
                 Ok(Arc::new(StructArray::try_new(fields.clone(), arrays, None).map_err(Error::unexpected)?))
             }
-            (Values::Leaf(kept), _) => Ok(joined(kept)?.unwrap_or_else(|| new_null_array(data_type, 2))),
-            (Values::Struct(_), _) => Err(Error::internal("a file's column has changed its type")),
+            (LeafValues::Leaf(kept), _) => Ok(joined(kept)?.unwrap_or_else(|| new_null_array(data_type, 2))),
+            (LeafValues::Struct(_), _) => Err(Error::internal("a file's column has changed its type")),
         }
     }
 }
@@ -162,10 +162,10 @@ fn nullable(fields: &Fields) -> Fields {
 }
 
 /// The counts of nulls of these columns in place of those that the kernel was shown.
-fn null_counts(counts: &StructArray, columns: &[Column]) -> Result<StructArray> {
+fn null_counts(counts: &StructArray, columns: &[ColumnStatistics]) -> Result<StructArray> {
     columns.iter().try_fold(counts.clone(), |counts, column| {
         map_child(&counts, &column.name, &|count| match (&column.values, count.as_struct_opt()) {
-            (Values::Struct(columns), Some(inner)) => Ok(Arc::new(null_counts(inner, columns)?) as ArrayRef),
+            (LeafValues::Struct(columns), Some(inner)) => Ok(Arc::new(null_counts(inner, columns)?) as ArrayRef),
             _ => Ok(Arc::new(Int64Array::from(vec![column.nulls])) as ArrayRef),
         })
     })
@@ -173,11 +173,11 @@ fn null_counts(counts: &StructArray, columns: &[Column]) -> Result<StructArray> 
 
 /// Bounds with those of booleans, the ones in this row of the two that a column keeps. The kernel leaves them null, and delta-rs,
 /// for pyarrow, leaves out each file of which it does not know a column's bounds.
-fn with_flags(bounds: &StructArray, columns: &[Column], row: usize) -> Result<StructArray> {
+fn with_flags(bounds: &StructArray, columns: &[ColumnStatistics], row: usize) -> Result<StructArray> {
     columns.iter().try_fold(bounds.clone(), |bounds, column| {
         map_child(&bounds, &column.name, &|bound| match (&column.values, bound.as_struct_opt()) {
-            (Values::Struct(columns), Some(inner)) => Ok(Arc::new(with_flags(inner, columns, row)?) as ArrayRef),
-            (Values::Leaf(kept), None) if *bound.data_type() == DataType::Boolean => {
+            (LeafValues::Struct(columns), Some(inner)) => Ok(Arc::new(with_flags(inner, columns, row)?) as ArrayRef),
+            (LeafValues::Leaf(kept), None) if *bound.data_type() == DataType::Boolean => {
                 Ok(joined(kept)?.map_or_else(|| Arc::clone(bound), |two| two.slice(row, 1)))
             }
             _ => Ok(Arc::clone(bound)),

@@ -4,20 +4,20 @@ use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_io::{Result, WriteMode};
 
 use crate::commit::scan_rows::{chosen, scan_rows};
-use crate::commit::{Commit, CommitAction, WriteBase};
+use crate::commit::{CommitAction, PendingCommit, WriteBase};
 use crate::{Snapshot, Table, VersionSpec};
 
 /// Removes all rows of a table, those that other writers have added after `version` included: its files leave the log, and none is
 /// read. Gives the version that was made; `None` where there were no files.
 pub fn truncate(table: &Table, version: u64) -> Result<Option<u64>> {
     let base = table.snapshot(Some(VersionSpec::Version(version)))?;
-    let mut commit = Commit::new(table.clone(), WriteBase::Existing(Box::new(base)), Truncation)?;
+    let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(base)), TruncateCommit)?;
     commit.run(&[]).map_err(|(error, _)| error.at(table.place()))
 }
 
-struct Truncation;
+struct TruncateCommit;
 
-impl CommitAction for Truncation {
+impl CommitAction for TruncateCommit {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
         (UpdateTableOperation::Delete, Vec::new())
     }

@@ -9,22 +9,22 @@ use lakerace_database::Fence;
 use lakerace_format::{Narrowing, Sink, Written};
 use lakerace_io::Result;
 
-use super::Shared;
+use super::LeaseCore;
 
 /// Keeps a run that another one has taken over from sending rows.
 #[derive(Clone)]
-pub(crate) struct Guard {
-    shared: Arc<Shared>,
+pub(crate) struct LeaseGuard {
+    shared: Arc<LeaseCore>,
 }
 
-impl fmt::Debug for Guard {
+impl fmt::Debug for LeaseGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Guard")
     }
 }
 
-impl Guard {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+impl LeaseGuard {
+    pub(super) fn new(shared: &Arc<LeaseCore>) -> Self {
         Self { shared: Arc::clone(shared) }
     }
 
@@ -36,19 +36,19 @@ impl Guard {
     /// Opens a sink that no row reaches after the lease is lost.
     pub fn open(&self, open: impl FnOnce() -> Result<Box<dyn Sink>>) -> Result<Box<dyn Sink>> {
         self.shared.check()?;
-        let writing = Writing::begin(&self.shared);
+        let writing = WritingTime::begin(&self.shared);
         let inner = open()?;
         Ok(Box::new(FencedSink { inner, writing }))
     }
 }
 
 /// The time in which a sink is open.
-struct Writing {
-    shared: Arc<Shared>,
+struct WritingTime {
+    shared: Arc<LeaseCore>,
 }
 
-impl Writing {
-    fn begin(shared: &Arc<Shared>) -> Self {
+impl WritingTime {
+    fn begin(shared: &Arc<LeaseCore>) -> Self {
         shared.is_writing.store(true, Ordering::Release);
         // Signs of life that are on their way arrive before the transaction begins.
         drop(shared.held());
@@ -62,7 +62,7 @@ impl Writing {
     }
 }
 
-impl Drop for Writing {
+impl Drop for WritingTime {
     fn drop(&mut self) {
         self.shared.is_writing.store(false, Ordering::Release);
     }
@@ -71,7 +71,7 @@ impl Drop for Writing {
 struct FencedSink {
     /// Dropped first: it waits for requests on their way.
     inner: Box<dyn Sink>,
-    writing: Writing,
+    writing: WritingTime,
 }
 
 impl Sink for FencedSink {

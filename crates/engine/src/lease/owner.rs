@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// A run, and the process that it is a part of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Owner {
+pub(super) struct LeaseOwner {
     /// No other run has it.
     pub token: String,
     /// The name of its machine, for messages.
@@ -29,13 +29,13 @@ pub(super) struct Owner {
     beat: u64,
 }
 
-impl fmt::Display for Owner {
+impl fmt::Display for LeaseOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "process {} on {}, since {}", self.pid, self.host, self.since)
     }
 }
 
-impl Owner {
+impl LeaseOwner {
     /// A run of this process.
     pub fn new() -> Self {
         let pid = std::process::id();
@@ -59,7 +59,7 @@ impl Owner {
     }
 
     /// Its process, where it can be seen from here; `Some(None)`: it can't be there any more.
-    fn process(&self) -> Option<Option<Process>> {
+    fn process(&self) -> Option<Option<OwnerProcess>> {
         if machine().is_empty() || self.machine != machine() {
             return None;
         }
@@ -78,18 +78,18 @@ impl Owner {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Process {
+struct OwnerProcess {
     state: char,
     began: u64,
 }
 
 /// The system's record of a process.
-fn process(pid: u32) -> Option<Process> {
+fn process(pid: u32) -> Option<OwnerProcess> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program may have spaces and parentheses.
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
-    Some(Process { state, began: fields.nth(18)?.parse().ok()? })
+    Some(OwnerProcess { state, began: fields.nth(18)?.parse().ok()? })
 }
 
 fn machine() -> &'static str {

@@ -36,15 +36,15 @@ fn target() -> Arc<dyn TargetState> {
     Arc::new(Memory::default())
 }
 
-fn claim(target: &Arc<dyn TargetState>) -> Result<Claim> {
+fn claim(target: &Arc<dyn TargetState>) -> Result<LeaseClaim> {
     let before = target.read("job")?;
-    Lease::claim(target, "job", before.as_deref(), ("there", false), patience(), &Job::default())
+    TargetLease::claim(target, "job", before.as_deref(), ("there", false), patience(), &Job::default())
 }
 
-fn held(target: &Arc<dyn TargetState>) -> Lease {
+fn held(target: &Arc<dyn TargetState>) -> TargetLease {
     match claim(target).unwrap() {
-        Claim::Held(lease) => lease,
-        Claim::Changed => panic!("the state has changed"),
+        LeaseClaim::Held(lease) => lease,
+        LeaseClaim::Changed => panic!("the state has changed"),
     }
 }
 
@@ -87,8 +87,8 @@ fn a_second_run_waits_and_then_says_who_is_there() {
 fn a_state_that_has_changed_is_read_again() {
     let target = target();
     held(&target).end(&json!({ "version": 1 }), |_| true).unwrap();
-    let early = Lease::claim(&target, "job", None, ("there", false), patience(), &Job::default()).unwrap();
-    assert!(matches!(early, Claim::Changed));
+    let early = TargetLease::claim(&target, "job", None, ("there", false), patience(), &Job::default()).unwrap();
+    assert!(matches!(early, LeaseClaim::Changed));
 }
 
 #[test]

@@ -13,12 +13,12 @@ use lakerace_io::{Error, ErrorKind, Job, Result};
 use crate::checksum::{Checksum, checksum, of_batch, row_hashes};
 use crate::database::shown;
 use crate::keys::Key;
-use crate::load::samples::Samples;
-use crate::target::Target;
+use crate::load::samples::ColumnSamples;
+use crate::target::CopyTarget;
 use crate::{CopyOptions, ReadOptions, Scan, WriteMode};
 
 /// The sum of a load's rows, and the target's at the end.
-pub(super) struct Proof {
+pub(super) struct LoadProof {
     target: String,
     read: ReadOptions,
     /// The names of the key's columns.
@@ -28,16 +28,16 @@ pub(super) struct Proof {
     mode: WriteMode,
     /// An earlier run may have rejected rows, which only its dead-letter file tells of.
     may_lack_rejected: bool,
-    noted: Arc<Mutex<Noted>>,
+    noted: Arc<Mutex<NotedRows>>,
 }
 
 /// The sum of the rows that were sent, as the target keeps it.
-struct Noted {
-    sent: Sent,
+struct NotedRows {
+    sent: SentRows,
     narrowing: Option<Narrowing>,
 }
 
-impl Noted {
+impl NotedRows {
     /// A batch as the target keeps it.
     fn narrowed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         self.narrowing.as_ref().map_or_else(|| Ok(batch.clone()), |narrowing| narrowing(batch))
@@ -45,7 +45,7 @@ impl Noted {
 }
 
 /// The rows that were sent.
-enum Sent {
+enum SentRows {
     /// Rows that are there beside those from before: their checksum, and that of the rejected ones.
     Added { sent: Checksum, rejected: Checksum },
     /// Rows by the hash of their key: the last one of each counts. About 70 bytes a row.
@@ -54,7 +54,7 @@ enum Sent {
     Resent { rows: HashMap<u128, u64>, sent: Checksum },
 }
 
-impl Sent {
+impl SentRows {
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         match self {
             Self::Added { sent, .. } => *sent = sent.and(of_batch(batch)?),
@@ -91,25 +91,25 @@ impl Sent {
     }
 }
 
-impl Proof {
-    pub fn begin(target: &Target, batches: &Batches, options: &CopyOptions, job: &Job) -> Result<Self> {
+impl LoadProof {
+    pub fn begin(target: &CopyTarget, batches: &Batches, options: &CopyOptions, job: &Job) -> Result<Self> {
         let (mode, schema) = (options.mode, Arc::clone(batches.schema()));
         let sent = match mode {
             WriteMode::Upsert | WriteMode::Delete => {
-                Sent::ByKey { key: Key::new(&schema, &options.load.key)?, rows: HashMap::new() }
+                SentRows::ByKey { key: Key::new(&schema, &options.load.key)?, rows: HashMap::new() }
             }
             // Rows behind the last checkpoint are sent again, and those that had arrived are not added twice.
             WriteMode::Append if options.load.resume && target.shows_rows_at_once() => {
-                Sent::Resent { rows: HashMap::new(), sent: Checksum::default() }
+                SentRows::Resent { rows: HashMap::new(), sent: Checksum::default() }
             }
-            _ => Sent::Added { sent: Checksum::default(), rejected: Checksum::default() },
+            _ => SentRows::Added { sent: Checksum::default(), rejected: Checksum::default() },
         };
         let mut read = target.read_back(&schema, options);
         if mode == WriteMode::Delete {
             // What is gone is looked for by its key alone.
             read.columns = Some(options.load.key.clone());
         }
-        let noted = Arc::new(Mutex::new(Noted { sent, narrowing: None }));
+        let noted = Arc::new(Mutex::new(NotedRows { sent, narrowing: None }));
         let target = target.place();
         let key = options.load.key.clone();
         let may_lack_rejected = options.load.resume && options.load.dead_letter.is_some();
@@ -170,19 +170,19 @@ impl Proof {
         if let Some(version) = written.version {
             self.read.at = Some(version.to_string());
         }
-        let nothing = Sent::Added { sent: Checksum::default(), rejected: Checksum::default() };
+        let nothing = SentRows::Added { sent: Checksum::default(), rejected: Checksum::default() };
         let sent = std::mem::replace(&mut lock(&self.noted).sent, nothing);
         match sent {
-            Sent::Added { sent, rejected } => self.end_added(sent.without(rejected), job),
-            Sent::ByKey { rows, .. } => self.end_by_key(rows, job),
-            Sent::Resent { rows, sent } => self.end_resent(rows, sent, job),
+            SentRows::Added { sent, rejected } => self.end_added(sent.without(rejected), job),
+            SentRows::ByKey { rows, .. } => self.end_by_key(rows, job),
+            SentRows::Resent { rows, sent } => self.end_resent(rows, sent, job),
         }
     }
 
     fn end_added(&self, taken: Checksum, job: &Job) -> Result<String> {
         let expected = self.before.and(taken);
         let scan = Scan::open(&self.target, &self.read, job)?;
-        let samples = Arc::new(Samples::new(&scan.schema()));
+        let samples = Arc::new(ColumnSamples::new(&scan.schema()));
         let found = match scan.is_columnar() {
             true => checksum(Arc::clone(&samples).note(scan.batches()?), job)?,
             false => scan.checksum()?,
@@ -209,7 +209,7 @@ impl Proof {
     fn end_resent(&self, mut missing: HashMap<u128, u64>, sent: Checksum, job: &Job) -> Result<String> {
         let mut found = Checksum::default();
         let scan = Scan::open(&self.target, &self.read, job)?;
-        let samples = Samples::new(&scan.schema());
+        let samples = ColumnSamples::new(&scan.schema());
         for batch in scan.batches()? {
             job.check()?;
             let batch = batch?;
@@ -273,7 +273,7 @@ impl Proof {
     }
 
     /// Reads what was found again, by filters: statistics have to lead to it.
-    fn check_filters(&self, samples: &Samples, scan: &Scan) -> Result<()> {
+    fn check_filters(&self, samples: &ColumnSamples, scan: &Scan) -> Result<()> {
         if !scan.is_columnar() {
             return Ok(());
         }

@@ -22,33 +22,33 @@ const READS_AT_MOST: usize = 100;
 const TEXT_BYTES_AT_MOST: usize = 64 << 10;
 
 /// The least and the greatest value of each column, and how many rows have them, a null or a zero.
-pub(super) struct Samples {
+pub(super) struct ColumnSamples {
     columns: Mutex<Vec<ColumnSample>>,
 }
 
 #[derive(Default)]
 struct ColumnSample {
     name: String,
-    least: Option<Counted>,
-    greatest: Option<Counted>,
-    zero: Option<Counted>,
+    least: Option<CountedValue>,
+    greatest: Option<CountedValue>,
+    zero: Option<CountedValue>,
     nulls: u64,
 }
 
 /// A value, as an array of one row, and the rows that have it.
-struct Counted {
+struct CountedValue {
     value: ArrayRef,
     rows: u64,
 }
 
 /// A filter, its column, and the rows that it has to find.
-struct Expected {
+struct ExpectedRows {
     column: String,
     condition: String,
     rows: u64,
 }
 
-impl Samples {
+impl ColumnSamples {
     /// Samples of the columns of a schema, without values.
     pub fn new(schema: &SchemaRef) -> Self {
         let column = |name: &String| ColumnSample { name: name.clone(), ..ColumnSample::default() };
@@ -95,21 +95,21 @@ impl Samples {
     }
 
     /// The filtered reads, in the order of [`READS_AT_MOST`].
-    fn expected(&self) -> Result<Vec<Expected>> {
+    fn expected(&self) -> Result<Vec<ExpectedRows>> {
         let columns = lock(&self.columns);
         let mut expected = Vec::new();
-        let kinds: [fn(&ColumnSample) -> &Option<Counted>; 3] = [|c| &c.greatest, |c| &c.least, |c| &c.zero];
+        let kinds: [fn(&ColumnSample) -> &Option<CountedValue>; 3] = [|c| &c.greatest, |c| &c.least, |c| &c.zero];
         for kind in kinds {
             for column in columns.iter() {
                 let Some(counted) = kind(column).as_ref().filter(|counted| counted.rows > 0) else { continue };
                 let Some(literal) = literal(&counted.value)? else { continue };
                 let condition = format!("{} = {literal}", quoted(&column.name));
-                expected.push(Expected { column: column.name.clone(), condition, rows: counted.rows });
+                expected.push(ExpectedRows { column: column.name.clone(), condition, rows: counted.rows });
             }
         }
         for column in columns.iter().filter(|column| column.nulls > 0) {
             let condition = format!("{} IS NULL", quoted(&column.name));
-            expected.push(Expected { column: column.name.clone(), condition, rows: column.nulls });
+            expected.push(ExpectedRows { column: column.name.clone(), condition, rows: column.nulls });
         }
         // Zero may be the least value, too.
         let mut asked = HashSet::new();
@@ -125,14 +125,14 @@ impl ColumnSample {
         let holds =
             |found: Result<BooleanArray, _>| found.map(|found| found.true_count() > 0).map_err(Error::unexpected);
         if self.least.as_ref().map_or(Ok(true), |known| holds(lt(&least, &known.value)))? {
-            self.least = Some(Counted { value: least, rows: 0 });
+            self.least = Some(CountedValue { value: least, rows: 0 });
         }
         if self.greatest.as_ref().map_or(Ok(true), |known| holds(gt(&greatest, &known.value)))? {
-            self.greatest = Some(Counted { value: greatest, rows: 0 });
+            self.greatest = Some(CountedValue { value: greatest, rows: 0 });
         }
         if self.zero.is_none() && values.data_type().is_numeric() {
             let zero = cast(&Int64Array::from(vec![0]), values.data_type()).map_err(Error::unexpected)?;
-            self.zero = Some(Counted { value: zero, rows: 0 });
+            self.zero = Some(CountedValue { value: zero, rows: 0 });
         }
         for counted in [&mut self.least, &mut self.greatest, &mut self.zero].into_iter().flatten() {
             let equal = eq(values, &Scalar::new(&counted.value)).map_err(Error::unexpected)?;

@@ -16,12 +16,12 @@ use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Result};
 
 use super::kept::Kept;
-use super::mark::Mark;
-use super::{Unload, table};
+use super::mark::WatermarkValue;
+use super::{IncrementalUnload, table};
 use crate::checksum::row_hashes;
 use crate::database::KnownTypes;
 use crate::keys::Key;
-use crate::target::Target;
+use crate::target::CopyTarget;
 use crate::{ReadOptions, Scan};
 
 /// Rows that a run may remember, so that the next one does not send them again.
@@ -30,7 +30,7 @@ const REMEMBERED_ROWS: usize = 100;
 const MOST_KEYS: usize = 1 << 16;
 
 /// Rows on their way.
-pub(super) struct Incoming {
+pub(super) struct IncomingRows {
     pub batches: Batches,
     pub seen: SeenRows,
     /// The source has failed, and not the target.
@@ -42,7 +42,7 @@ pub(super) struct Incoming {
     is_empty: bool,
 }
 
-impl Incoming {
+impl IncomingRows {
     /// True where there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.is_empty
@@ -51,10 +51,10 @@ impl Incoming {
 
 /// Facts about rows, learnt while they go by.
 #[derive(Clone)]
-pub(super) struct SeenRows(Arc<Mutex<Seen>>);
+pub(super) struct SeenRows(Arc<Mutex<SeenMarks>>);
 
-struct Seen {
-    highest: Option<Mark>,
+struct SeenMarks {
+    highest: Option<WatermarkValue>,
     /// Rows so far, the first of them by their hashes.
     rows: usize,
     first: Vec<u128>,
@@ -78,9 +78,9 @@ impl SeenRows {
     }
 }
 
-impl Unload<'_> {
+impl IncrementalUnload<'_> {
     /// Begins to read from the kept value on.
-    pub(super) fn incoming(&self, kept: &Kept, knows_types: bool, target: Option<&Target>) -> Result<Incoming> {
+    pub(super) fn incoming(&self, kept: &Kept, knows_types: bool, target: Option<&CopyTarget>) -> Result<IncomingRows> {
         let read = self.read(kept.mark.as_ref())?;
         let declares_none = DatabaseSystem::of(self.source).is_some_and(|system| system.infers_types);
         let kept_types = Some(&kept.types).filter(|types| declares_none && knows_types && types.found.is_some());
@@ -110,7 +110,7 @@ impl Unload<'_> {
         self.check_column(batches.schema(), is_in_source)?;
         let (batches, seen, has_failed) = self.noted(batches, kept)?;
         let (batches, is_empty) = begun(batches)?;
-        Ok(Incoming { batches, seen, has_failed, types: KnownTypes { given, found }, knows_types, is_empty })
+        Ok(IncomingRows { batches, seen, has_failed, types: KnownTypes { given, found }, knows_types, is_empty })
     }
 
     /// Returns true if the source has the column, be it read or not.
@@ -138,7 +138,7 @@ impl Unload<'_> {
         system: &'static DatabaseSystem,
         given: &Option<SchemaRef>,
         read: &ReadOptions,
-        target: Option<&Target>,
+        target: Option<&CopyTarget>,
     ) -> Result<Scan> {
         let found = scan.source_schema();
         if target.is_none() || !found.fields().iter().any(|field| *field.data_type() == DataType::Null) {
@@ -167,7 +167,7 @@ impl Unload<'_> {
     fn check_column(&self, schema: &SchemaRef, is_in_source: bool) -> Result<()> {
         let name = &self.since.column;
         if let Ok(field) = schema.field_with_name(name) {
-            return Mark::check(field.data_type(), self.since);
+            return WatermarkValue::check(field.data_type(), self.since);
         }
         if is_in_source && self.options.read.columns.is_some() {
             let message = format!("column {name:?} is not among those that are copied");
@@ -181,7 +181,7 @@ impl Unload<'_> {
     fn noted(&self, batches: Batches, kept: &Kept) -> Result<(Batches, SeenRows, Arc<AtomicBool>)> {
         let schema = Arc::clone(batches.schema());
         let at = schema.index_of(&self.since.column).map_err(Error::unexpected)?;
-        let seen = SeenRows(Arc::new(Mutex::new(Seen {
+        let seen = SeenRows(Arc::new(Mutex::new(SeenMarks {
             highest: kept.mark.clone(),
             rows: 0,
             first: Vec::new(),
@@ -189,7 +189,7 @@ impl Unload<'_> {
             without_value: Vec::new(),
         })));
         let (noted, has_failed) = (Arc::clone(&seen.0), Arc::new(AtomicBool::new(false)));
-        let mut again = Again::new(kept, Key::new(&schema, &self.options.load.key)?);
+        let mut again = RepeatedRows::new(kept, Key::new(&schema, &self.options.load.key)?);
         let failed = Arc::clone(&has_failed);
         let rows = batches.map(move |batch| {
             let fail = |error: &Error| {
@@ -225,7 +225,7 @@ fn begun(mut batches: Batches) -> Result<(Batches, bool)> {
     Ok((Batches::new(schema, first.map(Ok).into_iter().chain(batches)), is_empty))
 }
 
-impl Seen {
+impl SeenMarks {
     fn note(&mut self, batch: &RecordBatch, at: usize) -> Result<()> {
         if batch.num_rows() == 0 {
             return Ok(());
@@ -236,7 +236,7 @@ impl Seen {
         self.rows += batch.num_rows();
         let column = batch.column(at);
         let before = self.highest.take();
-        let highest = Mark::highest(before.clone(), column)?;
+        let highest = WatermarkValue::highest(before.clone(), column)?;
         if let Some(highest) = &highest {
             if before.as_ref() != Some(highest) {
                 self.at_highest.clear();
@@ -261,15 +261,15 @@ fn remember(rows: &mut Vec<u128>, batch: &RecordBatch, which: &BooleanArray) -> 
 }
 
 /// Rows that were read before, and that the target has.
-struct Again {
+struct RepeatedRows {
     known: HashSet<u128>,
-    mark: Option<Mark>,
+    mark: Option<WatermarkValue>,
     key: Key,
     /// Keys of rows that are sent: a later row of one of them is sent, too, as the last one counts.
     sent: HashSet<u128>,
 }
 
-impl Again {
+impl RepeatedRows {
     fn new(kept: &Kept, key: Key) -> Self {
         Self { known: kept.rows.iter().copied().collect(), mark: kept.mark.clone(), key, sent: HashSet::new() }
     }

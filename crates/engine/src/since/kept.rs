@@ -5,7 +5,7 @@ use lakerace_format::{schema_from_base64, schema_to_base64};
 use lakerace_io::Result;
 use serde_json::{Map, Value, json};
 
-use super::mark::Mark;
+use super::mark::WatermarkValue;
 use crate::database::KnownTypes;
 use crate::lease;
 
@@ -13,7 +13,7 @@ use crate::lease;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Kept {
     /// The highest value that was seen. `None`: all rows are read.
-    pub mark: Option<Mark>,
+    pub mark: Option<WatermarkValue>,
     /// The types of a source which declares none: those that the user has named, and those that were found.
     pub types: KnownTypes,
     /// The hashes of rows that are read again, and that the target has.
@@ -25,17 +25,17 @@ pub(super) struct Kept {
 impl Kept {
     /// Reads what is kept, also by earlier versions, which kept the value alone.
     pub fn parse(text: &str) -> Result<Self> {
-        let kept: Map<String, Value> = serde_json::from_str(text).map_err(|_| Mark::damaged())?;
+        let kept: Map<String, Value> = serde_json::from_str(text).map_err(|_| WatermarkValue::damaged())?;
         let mark = match kept.get("type") {
             // A run has begun, and none has ended.
             None if lease::has_no_job_state(text) => None,
             Some(Value::Null) => None,
-            _ => Some(Mark::parse(&kept)?),
+            _ => Some(WatermarkValue::parse(&kept)?),
         };
         let text_of = |key: &str| kept.get(key).and_then(Value::as_str);
         let schema_of = |key: &str| -> Result<Option<SchemaRef>> {
             let Some(text) = text_of(key) else { return Ok(None) };
-            schema_from_base64(text).map(|schema| Some(schema.into())).map_err(|_| Mark::damaged())
+            schema_from_base64(text).map(|schema| Some(schema.into())).map_err(|_| WatermarkValue::damaged())
         };
         let rows = kept.get("rows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let hash = |row: &Value| row.as_str().and_then(|text| u128::from_str_radix(text, 16).ok());

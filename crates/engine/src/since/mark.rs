@@ -18,9 +18,9 @@ use crate::parse_duration;
 
 /// A value, as an array of one row.
 #[derive(Debug, Clone)]
-pub(super) struct Mark(ArrayRef);
+pub(super) struct WatermarkValue(ArrayRef);
 
-impl PartialEq for Mark {
+impl PartialEq for WatermarkValue {
     fn eq(&self, other: &Self) -> bool {
         self.0.to_data() == other.0.to_data()
     }
@@ -40,7 +40,7 @@ fn kept_type(data_type: &DataType) -> Option<DataType> {
 }
 
 /// The rows of a column by what they have.
-pub(super) struct Places {
+pub(super) struct MarkedPlaces {
     /// The value of a mark.
     pub at: BooleanArray,
     /// No value.
@@ -56,7 +56,7 @@ fn values(column: &ArrayRef) -> Result<Option<ArrayRef>> {
     nullif(&column, &is_left_out).map(Some).map_err(Error::unexpected)
 }
 
-impl Mark {
+impl WatermarkValue {
     /// Whether columns of this type have marks, and take this overlap.
     pub fn check(data_type: &DataType, since: &Since) -> Result<()> {
         let Some(kept) = kept_type(data_type) else {
@@ -65,7 +65,7 @@ impl Mark {
                 "name a column of numbers, dates, timestamps or texts, by which new rows come behind old ones",
             ));
         };
-        since.overlap.as_deref().map_or(Ok(()), |overlap| Overlap::parse(overlap, &kept).map(drop))
+        since.overlap.as_deref().map_or(Ok(()), |overlap| MarkOverlap::parse(overlap, &kept).map(drop))
     }
 
     /// The higher one of a mark and a column's values; nulls and floats that are not finite count for nothing.
@@ -99,12 +99,12 @@ impl Mark {
     }
 
     /// The rows of a column that have this value, and those that have none.
-    pub fn places(&self, column: &ArrayRef) -> Result<Places> {
+    pub fn places(&self, column: &ArrayRef) -> Result<MarkedPlaces> {
         let none = || BooleanArray::from(vec![false; column.len()]);
-        let Some(column) = values(column)? else { return Ok(Places { at: none(), without: none() }) };
+        let Some(column) = values(column)? else { return Ok(MarkedPlaces { at: none(), without: none() }) };
         let at = eq(&column, &self.scalar(&column)?).map_err(Error::unexpected)?;
         let at = at.iter().map(|is_at| Some(is_at == Some(true))).collect();
-        Ok(Places { at, without: is_null(&column).map_err(Error::unexpected)? })
+        Ok(MarkedPlaces { at, without: is_null(&column).map_err(Error::unexpected)? })
     }
 
     fn scalar(&self, column: &ArrayRef) -> Result<Scalar<ArrayRef>> {
@@ -155,7 +155,7 @@ impl Mark {
     /// The filter of rows from this value minus the overlap on, and of those without one: null, or NaN where the source has such.
     pub fn condition(&self, column: &str, overlap: Option<&str>, has_nan: bool) -> Result<String> {
         let lower = match overlap {
-            Some(overlap) => Self(Overlap::parse(overlap, self.0.data_type())?.below(&self.0)?),
+            Some(overlap) => Self(MarkOverlap::parse(overlap, self.0.data_type())?.below(&self.0)?),
             None => self.clone(),
         };
         let literal = match lower.0.data_type() {
@@ -182,7 +182,7 @@ impl Mark {
 }
 
 /// How far below the highest value rows may still come.
-enum Overlap {
+enum MarkOverlap {
     Integer(i64),
     Float(f64),
     /// An unscaled number of the column's own type.
@@ -192,7 +192,7 @@ enum Overlap {
     Units(i64),
 }
 
-impl Overlap {
+impl MarkOverlap {
     fn parse(text: &str, kept: &DataType) -> Result<Self> {
         let wrong = |form: &str| {
             Error::usage(format!("{text:?} is no overlap of {}", print_type(kept)))

@@ -8,9 +8,9 @@ use lakerace_format::Written;
 use lakerace_io::{Error, ErrorKind, Result};
 
 use super::kept::Kept;
-use super::{Attempt, Unload};
+use super::{IncrementalUnload, UnloadAttempt};
 use crate::delta::open_table;
-use crate::target::Target;
+use crate::target::CopyTarget;
 use crate::{ReadOptions, RowOptions, Scan, UpsertOptions, csv_types, upsert_rows};
 
 /// The prefix of the properties that keep values.
@@ -19,7 +19,7 @@ const PROPERTY: &str = "lakerace.since.";
 const KEEPS: u32 = 100;
 
 /// The table's state of an unload before a run of it.
-struct Before {
+struct EarlierUnload {
     kept: Kept,
     /// The text of it.
     text: Option<String>,
@@ -30,28 +30,28 @@ struct Before {
 }
 
 /// Upserts the rows into a Delta table, which is made where there is none.
-pub(super) fn copy(unload: &Unload<'_>, knows_types: bool) -> Result<Attempt> {
+pub(super) fn copy(unload: &IncrementalUnload<'_>, knows_types: bool) -> Result<UnloadAttempt> {
     let table = open_table(unload.target, &unload.options.read.storage, unload.job)?;
     let before = before(&table, unload)?;
     let kept = &before.kept;
-    let target = before.version.map(|_| Target::resolve(unload.target, &crate::CopyOptions::default(), unload.job));
+    let target = before.version.map(|_| CopyTarget::resolve(unload.target, &crate::CopyOptions::default(), unload.job));
     let incoming = match unload.incoming(kept, knows_types, target.and_then(Result::ok).as_ref()) {
         Ok(incoming) => incoming,
-        Err(error) if knows_types && kept.types.found.is_some() => return Ok(Attempt::OtherTypes(error)),
+        Err(error) if knows_types && kept.types.found.is_some() => return Ok(UnloadAttempt::OtherTypes(error)),
         Err(error) => return Err(error),
     };
     if kept.mark.is_some() && incoming.is_empty() {
-        return Ok(Attempt::Done(Written::default()));
+        return Ok(UnloadAttempt::Done(Written::default()));
     }
     let upsert = upsert_options(unload, &before)?;
     let (seen, has_failed) = (incoming.seen, incoming.has_failed);
     let mut written = match upsert_rows(unload.target, SourceRows::from(incoming.batches), &upsert, unload.job) {
         Ok(changed) => changed.written,
         Err(error) if has_failed.load(Ordering::Acquire) && incoming.knows_types => {
-            return Ok(Attempt::OtherTypes(error));
+            return Ok(UnloadAttempt::OtherTypes(error));
         }
         Err(error) if error.kind() == ErrorKind::Conflict && is_overtaken(&table, unload, &before)? => {
-            return Ok(Attempt::Again);
+            return Ok(UnloadAttempt::Again);
         }
         Err(error) => return Err(error),
     };
@@ -61,15 +61,15 @@ pub(super) fn copy(unload: &Unload<'_>, knows_types: bool) -> Result<Attempt> {
     let fence = if written.version.is_some() { before.fence.next() } else { before.fence };
     let kept_by = keep(&table, &unload.name, &fence, &now)?;
     written.version = kept_by.max(written.version);
-    Ok(Attempt::Done(written))
+    Ok(UnloadAttempt::Done(written))
 }
 
 /// Reads the table's state of the unload.
-fn before(table: &Table, unload: &Unload<'_>) -> Result<Before> {
+fn before(table: &Table, unload: &IncrementalUnload<'_>) -> Result<EarlierUnload> {
     let snapshot = table.exists()?.then(|| table.snapshot(None)).transpose()?;
     let fence = CommitFence::read(snapshot.as_ref(), &property(&unload.name))?;
     let Some(snapshot) = snapshot else {
-        return Ok(Before { kept: Kept::default(), text: None, version: None, fence });
+        return Ok(EarlierUnload { kept: Kept::default(), text: None, version: None, fence });
     };
     let text = kept_text(&snapshot, unload);
     let parsed = text.as_deref().map(Kept::parse).transpose().map_err(|error| error.at(table.place()))?;
@@ -78,16 +78,16 @@ fn before(table: &Table, unload: &Unload<'_>) -> Result<Before> {
         // Whoever overwrote the rows has left the property: all rows are sent again.
         kept = Kept::default();
     }
-    Ok(Before { kept, text, version: Some(snapshot.version()), fence })
+    Ok(EarlierUnload { kept, text, version: Some(snapshot.version()), fence })
 }
 
-fn kept_text(snapshot: &Snapshot, unload: &Unload<'_>) -> Option<String> {
+fn kept_text(snapshot: &Snapshot, unload: &IncrementalUnload<'_>) -> Option<String> {
     let mut properties = snapshot.properties();
     let mut known = |name: &str| properties.remove(&property(name));
     known(&unload.name).or_else(|| known(&unload.spelled_name))
 }
 
-fn upsert_options(unload: &Unload<'_>, before: &Before) -> Result<UpsertOptions> {
+fn upsert_options(unload: &IncrementalUnload<'_>, before: &EarlierUnload) -> Result<UpsertOptions> {
     let options = unload.options;
     Ok(UpsertOptions {
         read: unload.read(before.kept.mark.as_ref())?,
@@ -105,7 +105,7 @@ fn upsert_options(unload: &Unload<'_>, before: &Before) -> Result<UpsertOptions>
 }
 
 /// Returns true if another run of the unload has changed the table after what was known before.
-fn is_overtaken(table: &Table, unload: &Unload<'_>, before: &Before) -> Result<bool> {
+fn is_overtaken(table: &Table, unload: &IncrementalUnload<'_>, before: &EarlierUnload) -> Result<bool> {
     if !table.exists()? {
         return Ok(false);
     }
@@ -129,7 +129,7 @@ fn is_overwritten(table: &Table, version: u64, kept: &Kept) -> Result<bool> {
 }
 
 /// Opens the source: columns of text have the types of the table's.
-pub(super) fn open_source(unload: &Unload<'_>, read: &ReadOptions) -> Result<Scan> {
+pub(super) fn open_source(unload: &IncrementalUnload<'_>, read: &ReadOptions) -> Result<Scan> {
     let table = open_table(unload.target, &read.storage, unload.job)?;
     csv_types::open(unload.source, read, &table, unload.options.evolve, &unload.options.load.key, unload.job)
 }

@@ -15,7 +15,7 @@ use crate::{WriteMode, load};
 /// How changes are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Way {
+pub(super) enum ChangeDetection {
     /// By the table's change feed.
     Feed,
     /// By comparing two versions.
@@ -24,26 +24,26 @@ pub(super) enum Way {
 
 /// Changes of which the target may have any part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Begun {
+pub(super) struct InFlightSync {
     /// The version to which they lead.
     pub version: u64,
     /// How they are found.
-    pub way: Way,
+    pub way: ChangeDetection,
 }
 
 /// A run that brings the changes up to a version.
-pub(super) struct Run<'a> {
+pub(super) struct SyncRun<'a> {
     pub target: &'a LeasedTarget<'a>,
     pub to: &'a Snapshot,
     /// The target's state.
     state: &'a State,
-    begun: Begun,
+    begun: InFlightSync,
     is_noted: Cell<bool>,
 }
 
-impl<'a> Run<'a> {
-    pub fn new(target: &'a LeasedTarget<'a>, state: &'a State, to: &'a Snapshot, way: Way) -> Self {
-        let begun = Begun { version: to.version(), way };
+impl<'a> SyncRun<'a> {
+    pub fn new(target: &'a LeasedTarget<'a>, state: &'a State, to: &'a Snapshot, way: ChangeDetection) -> Self {
+        let begun = InFlightSync { version: to.version(), way };
         Self { target, to, state, begun, is_noted: Cell::new(state.begun == Some(begun)) }
     }
 

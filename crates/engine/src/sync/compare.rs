@@ -13,20 +13,20 @@ use lakerace_io::option::MODE;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Result};
 
-use super::begun::Run;
-use super::keys::{Gone, MOST_KEYS, kept};
+use super::begun::SyncRun;
+use super::keys::{DeletedKeys, MOST_KEYS, kept};
 use super::{Synced, shared};
 use crate::WriteMode;
 use crate::checksum::row_hashes;
 use crate::keys::Key;
 
 /// Brings the changes between the version that the target has and a later one.
-pub(super) fn bring(run: &Run<'_>, done: &mut Synced) -> Result<()> {
+pub(super) fn bring(run: &SyncRun<'_>, done: &mut Synced) -> Result<()> {
     let before = run.target.follower.table.snapshot(Some(VersionSpec::Version(run.from()))).map_err(lost)?;
     let mut parts = 1;
     let mut part = 0;
     while part < parts {
-        if bring_part(run, &before, Part { number: part, of: parts }, done)? {
+        if bring_part(run, &before, KeyPart { number: part, of: parts }, done)? {
             part += 1;
         } else {
             // Keys of a part of the rows are fewer; what was sent is sent again.
@@ -49,8 +49,8 @@ pub(super) fn lost(error: Error) -> Error {
 
 /// Rows of the earlier version that the later one does not have in their place.
 #[derive(Default)]
-struct Old {
-    keys: Gone,
+struct EarlierRows {
+    keys: DeletedKeys,
     /// The hashes of whole rows, of files that the later version does not have.
     rows: HashSet<u128>,
     /// The columns of the key.
@@ -59,20 +59,20 @@ struct Old {
 
 /// A part of the keys, by their hashes.
 #[derive(Clone, Copy)]
-struct Part {
+struct KeyPart {
     number: u128,
     of: u128,
 }
 
-impl Part {
+impl KeyPart {
     fn has(self, hash: u128) -> bool {
         hash % self.of == self.number
     }
 }
 
-impl Old {
+impl EarlierRows {
     /// Goes through them. `None`: their keys are too many for memory.
-    fn read(run: &Run<'_>, before: &Snapshot, part: Part) -> Result<Option<Self>> {
+    fn read(run: &SyncRun<'_>, before: &Snapshot, part: KeyPart) -> Result<Option<Self>> {
         let mut old = Self::default();
         let open = || DeltaSource::open_changed(before.clone(), run.to);
         // A row that a deletion vector hides was replaced or deleted, and is not compared: its key is enough.
@@ -88,7 +88,7 @@ impl Old {
     }
 
     /// False: the keys are too many.
-    fn add(&mut self, run: &Run<'_>, batches: Batches, part: Part, with_rows: bool) -> Result<bool> {
+    fn add(&mut self, run: &SyncRun<'_>, batches: Batches, part: KeyPart, with_rows: bool) -> Result<bool> {
         let key = Key::new(batches.schema(), run.key())?;
         self.schema = Some(Arc::clone(&key.schema));
         for batch in batches {
@@ -116,8 +116,10 @@ fn read(source: &DeltaSource, request: &ReadRequest) -> Result<Batches> {
 }
 
 /// Brings the changes of the keys of a part. False: they are too many for memory.
-fn bring_part(run: &Run<'_>, before: &Snapshot, part: Part, done: &mut Synced) -> Result<bool> {
-    let Some(Old { keys: gone, rows: old_rows, schema }) = Old::read(run, before, part)? else { return Ok(false) };
+fn bring_part(run: &SyncRun<'_>, before: &Snapshot, part: KeyPart, done: &mut Synced) -> Result<bool> {
+    let Some(EarlierRows { keys: gone, rows: old_rows, schema }) = EarlierRows::read(run, before, part)? else {
+        return Ok(false);
+    };
     let to = run.to;
     let new_key = Key::new(to.schema(), run.key())?;
     // Keys of old rows alone are held: new rows may be any number.

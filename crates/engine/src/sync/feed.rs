@@ -12,8 +12,8 @@ use lakerace_format::Batches;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Result};
 
-use super::begun::Run;
-use super::keys::{Gone, MOST_KEYS, kept};
+use super::begun::SyncRun;
+use super::keys::{DeletedKeys, MOST_KEYS, kept};
 use super::{Shared, Synced, shared};
 use crate::WriteMode;
 use crate::keys::Key;
@@ -28,25 +28,25 @@ pub(super) enum Outcome {
 }
 
 /// Brings the changes of the versions behind the one that the target has.
-pub(super) fn bring(run: &Run<'_>, done: &mut Synced) -> Result<Outcome> {
+pub(super) fn bring(run: &SyncRun<'_>, done: &mut Synced) -> Result<Outcome> {
     let mut from = run.from() + 1;
     let to = run.to.version();
     let mut end = to;
     while from <= to {
-        let part = Part { run, from, to: end };
+        let part = VersionPart { run, from, to: end };
         let is_single = from == end;
         match part.bring(false, done)? {
-            Sent::All => {
+            SentChanges::All => {
                 from = end + 1;
                 end = to;
             }
-            Sent::NoFeed => return Ok(Outcome::NoFeed),
+            SentChanges::NoFeed => return Ok(Outcome::NoFeed),
             // Fewer versions have fewer keys.
-            Sent::TooMany if !is_single => end = from + (end - from) / 2,
-            Sent::TooMany => {
+            SentChanges::TooMany if !is_single => end = from + (end - from) / 2,
+            SentChanges::TooMany => {
                 // Rows that are replaced are gone for a moment, which takes no memory.
-                let part = Part { run, from, to: end };
-                if part.bring(true, done)? == Sent::NoFeed {
+                let part = VersionPart { run, from, to: end };
+                if part.bring(true, done)? == SentChanges::NoFeed {
                     return Ok(Outcome::NoFeed);
                 }
                 from = end + 1;
@@ -58,7 +58,7 @@ pub(super) fn bring(run: &Run<'_>, done: &mut Synced) -> Result<Outcome> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Sent {
+enum SentChanges {
     All,
     /// More keys than memory is meant for.
     TooMany,
@@ -66,70 +66,70 @@ enum Sent {
 }
 
 /// Versions that are brought at once.
-struct Part<'a> {
-    run: &'a Run<'a>,
+struct VersionPart<'a> {
+    run: &'a SyncRun<'a>,
     from: u64,
     to: u64,
 }
 
 /// Facts that are learnt while rows are sent.
 #[derive(Default)]
-struct Seen {
+struct SeenFacts {
     /// The last version that each key came with.
     came: HashMap<u128, i64>,
     /// The last version that each key went with.
     went: HashMap<u128, i64>,
-    gone: Gone,
+    gone: DeletedKeys,
     has_too_many: bool,
     /// The feed has failed, and not the target.
     feed_error: Option<ErrorKind>,
 }
 
-impl Part<'_> {
-    fn bring(&self, removes_first: bool, done: &mut Synced) -> Result<Sent> {
+impl VersionPart<'_> {
+    fn bring(&self, removes_first: bool, done: &mut Synced) -> Result<SentChanges> {
         let feed = match ChangeFeed::open(&self.run.target.follower.table, self.from, Some(self.to)) {
             Ok(feed) => feed,
-            Err(error) if tells_of_no_feed(error.kind()) => return Ok(Sent::NoFeed),
+            Err(error) if tells_of_no_feed(error.kind()) => return Ok(SentChanges::NoFeed),
             Err(error) => return Err(error),
         };
-        let seen = shared(Seen::default());
+        let seen = shared(SeenFacts::default());
         if removes_first {
-            let Ok(deleted) = self.send(&feed, Pass::Removes, &seen)? else { return Ok(Sent::NoFeed) };
+            let Ok(deleted) = self.send(&feed, FeedPass::Removes, &seen)? else { return Ok(SentChanges::NoFeed) };
             done.deleted += deleted;
-            let Ok(rows) = self.send(&feed, Pass::Puts, &seen)? else { return Ok(Sent::NoFeed) };
+            let Ok(rows) = self.send(&feed, FeedPass::Puts, &seen)? else { return Ok(SentChanges::NoFeed) };
             done.upserted += rows;
-            return Ok(Sent::All);
+            return Ok(SentChanges::All);
         }
         if self.learn(&feed, &seen)?.is_err() {
-            return Ok(Sent::NoFeed);
+            return Ok(SentChanges::NoFeed);
         }
         if lock(&seen).has_too_many {
-            return Ok(Sent::TooMany);
+            return Ok(SentChanges::TooMany);
         }
-        let Ok(rows) = self.send(&feed, Pass::PutsAndLearns, &seen)? else { return Ok(Sent::NoFeed) };
-        let Seen { came, went, gone, has_too_many, .. } = std::mem::take(&mut *lock(&seen));
+        let Ok(rows) = self.send(&feed, FeedPass::PutsAndLearns, &seen)? else { return Ok(SentChanges::NoFeed) };
+        let SeenFacts { came, went, gone, has_too_many, .. } = std::mem::take(&mut *lock(&seen));
         if has_too_many {
-            return Ok(Sent::TooMany);
+            return Ok(SentChanges::TooMany);
         }
         done.upserted += rows;
-        let Some(schema) = gone.schema() else { return Ok(Sent::All) };
+        let Some(schema) = gone.schema() else { return Ok(SentChanges::All) };
         // A row that went and came in one version was replaced.
         let is_back =
             move |key: u128| came.get(&key).is_some_and(|came| went.get(&key).is_none_or(|went| came >= went));
         done.deleted += self.run.send(gone.batches(schema, is_back), WriteMode::Delete)?;
-        Ok(Sent::All)
+        Ok(SentChanges::All)
     }
 
     /// Goes through the rows that went, of which keys alone are read.
-    fn learn(&self, feed: &ChangeFeed, seen: &Shared<Seen>) -> Result<std::result::Result<(), NoFeed>> {
-        let (batches, reader) = self.read(feed, Pass::Learns)?;
+    fn learn(&self, feed: &ChangeFeed, seen: &Shared<SeenFacts>) -> Result<std::result::Result<(), NoFeed>> {
+        let (batches, reader) = self.read(feed, FeedPass::Learns)?;
         for batch in batches {
             let batch = match batch {
                 Ok(batch) => batch,
                 Err(error) if tells_of_no_feed(error.kind()) => return Ok(Err(NoFeed)),
                 Err(error) => return Err(error),
             };
-            if reader.read(&batch, Pass::Learns, &mut lock(seen))?.is_none() {
+            if reader.read(&batch, FeedPass::Learns, &mut lock(seen))?.is_none() {
                 break;
             }
         }
@@ -137,7 +137,12 @@ impl Part<'_> {
     }
 
     /// Goes through the feed once and sends rows of it; gives their number.
-    fn send(&self, feed: &ChangeFeed, pass: Pass, seen: &Shared<Seen>) -> Result<std::result::Result<u64, NoFeed>> {
+    fn send(
+        &self,
+        feed: &ChangeFeed,
+        pass: FeedPass,
+        seen: &Shared<SeenFacts>,
+    ) -> Result<std::result::Result<u64, NoFeed>> {
         let (batches, reader) = self.read(feed, pass)?;
         let (schema, learnt) = (reader.schema(pass), Arc::clone(seen));
         let rows = batches.map_while(move |batch| match batch {
@@ -147,7 +152,7 @@ impl Part<'_> {
             }
             Ok(batch) => reader.read(&batch, pass, &mut lock(&learnt)).transpose(),
         });
-        let mode = if pass == Pass::Removes { WriteMode::Delete } else { WriteMode::Upsert };
+        let mode = if pass == FeedPass::Removes { WriteMode::Delete } else { WriteMode::Upsert };
         match self.run.send(Batches::new(schema, rows), mode) {
             Ok(rows) => Ok(Ok(rows)),
             // The run knows whether rows were sent before.
@@ -156,18 +161,18 @@ impl Part<'_> {
         }
     }
 
-    fn read(&self, feed: &ChangeFeed, pass: Pass) -> Result<(Batches, Reader)> {
+    fn read(&self, feed: &ChangeFeed, pass: FeedPass) -> Result<(Batches, FeedReader)> {
         let key = self.run.key();
         let is_wanted = |name: &str| match pass {
-            Pass::PutsAndLearns | Pass::Puts => name != COMMIT_TIMESTAMP,
-            Pass::Learns | Pass::Removes => {
+            FeedPass::PutsAndLearns | FeedPass::Puts => name != COMMIT_TIMESTAMP,
+            FeedPass::Learns | FeedPass::Removes => {
                 key.iter().any(|key| key == name) || [CHANGE_TYPE, COMMIT_VERSION].contains(&name)
             }
         };
         let names = feed.schema().fields().iter().map(|field| field.name());
         let names: Vec<String> = names.filter(|name| is_wanted(name)).cloned().collect();
         let batches = feed.read(pass.origins(), Some(&names))?;
-        let reader = Reader::new(batches.schema(), key)?;
+        let reader = FeedReader::new(batches.schema(), key)?;
         Ok((batches, reader))
     }
 }
@@ -183,7 +188,7 @@ fn tells_of_no_feed(kind: ErrorKind) -> bool {
 
 /// The purpose of a pass through the feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pass {
+enum FeedPass {
     /// Keys of rows that have gone are learnt, but for those in change files.
     Learns,
     /// Rows that have come are put there, and the other keys are learnt.
@@ -194,7 +199,7 @@ enum Pass {
     Removes,
 }
 
-impl Pass {
+impl FeedPass {
     /// The origins of the pass's rows.
     fn origins(self) -> &'static [ChangeOrigin] {
         match self {
@@ -206,7 +211,7 @@ impl Pass {
 }
 
 /// Takes batches of the feed apart.
-struct Reader {
+struct FeedReader {
     /// The table's columns.
     columns: Vec<usize>,
     schema: SchemaRef,
@@ -215,7 +220,7 @@ struct Reader {
     version: usize,
 }
 
-impl Reader {
+impl FeedReader {
     fn new(feed: &Schema, key: &[String]) -> Result<Self> {
         let index = |name: &str| feed.index_of(name).map_err(Error::unexpected);
         let (change_type, version) = (index(CHANGE_TYPE)?, index(COMMIT_VERSION)?);
@@ -225,12 +230,12 @@ impl Reader {
         Ok(Self { columns, schema, key, change_type, version })
     }
 
-    fn schema(&self, pass: Pass) -> SchemaRef {
-        Arc::clone(if pass == Pass::Removes { &self.key.schema } else { &self.schema })
+    fn schema(&self, pass: FeedPass) -> SchemaRef {
+        Arc::clone(if pass == FeedPass::Removes { &self.key.schema } else { &self.schema })
     }
 
     /// The rows that the pass sends. `None`: it ends here.
-    fn read(&self, batch: &RecordBatch, pass: Pass, seen: &mut Seen) -> Result<Option<RecordBatch>> {
+    fn read(&self, batch: &RecordBatch, pass: FeedPass, seen: &mut SeenFacts) -> Result<Option<RecordBatch>> {
         let types = cast(batch.column(self.change_type), &DataType::Utf8).map_err(Error::unexpected)?;
         let types: &StringArray = types.as_string();
         let versions = cast(batch.column(self.version), &DataType::Int64).map_err(Error::unexpected)?;
@@ -243,10 +248,10 @@ impl Reader {
         }
         let rows = batch.project(&self.columns).and_then(|rows| rows.with_schema(Arc::clone(&self.schema)));
         let rows = rows.map_err(Error::unexpected)?;
-        if pass == Pass::Removes {
+        if pass == FeedPass::Removes {
             return kept(&self.key.of(&rows)?, |row| !comes(row)).map(Some);
         }
-        if matches!(pass, Pass::Learns | Pass::PutsAndLearns) {
+        if matches!(pass, FeedPass::Learns | FeedPass::PutsAndLearns) {
             let hashes = self.key.hashes(&rows)?;
             for (row, hash) in hashes.iter().enumerate() {
                 let last = if comes(row) { &mut seen.came } else { &mut seen.went };

@@ -22,12 +22,12 @@ pub(super) fn kept(batch: &RecordBatch, is_kept: impl FnMut(usize) -> bool) -> R
 
 /// Keys of rows that have gone, unless rows with them have come.
 #[derive(Debug, Default)]
-pub(super) struct Gone {
+pub(super) struct DeletedKeys {
     batches: Vec<(RecordBatch, Vec<u128>)>,
     pub len: usize,
 }
 
-impl Gone {
+impl DeletedKeys {
     /// Adds keys, with their hashes.
     pub fn add(&mut self, keys: RecordBatch, hashes: Vec<u128>) {
         self.len += hashes.len();

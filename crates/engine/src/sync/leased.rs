@@ -2,17 +2,17 @@
 
 use lakerace_io::Result;
 
-use super::{Follower, STATE, State};
+use super::{STATE, State, TableFollower};
 use crate::database::DatabaseTarget;
-use crate::lease::Lease;
+use crate::lease::TargetLease;
 use crate::options::LoadOptions;
-use crate::target::Target;
+use crate::target::CopyTarget;
 use crate::{CopyOptions, WriteMode};
 
 /// A target, and the right to write to it.
 pub(super) struct LeasedTarget<'a> {
-    pub follower: &'a Follower<'a>,
-    pub lease: Lease,
+    pub follower: &'a TableFollower<'a>,
+    pub lease: TargetLease,
 }
 
 impl LeasedTarget<'_> {
@@ -22,9 +22,9 @@ impl LeasedTarget<'_> {
     }
 
     /// The target of a load that is a part of this job.
-    pub fn target(&self) -> Target {
+    pub fn target(&self) -> CopyTarget {
         let target = DatabaseTarget::new(self.follower.system, self.follower.target);
-        Target::Database(target.of_job(STATE, self.lease.guard()).adding_columns())
+        CopyTarget::Database(target.of_job(STATE, self.lease.guard()).adding_columns())
     }
 
     /// How rows go there.

@@ -5,17 +5,17 @@ use std::cell::Cell;
 use lakerace_delta::{Snapshot, VersionSpec};
 use lakerace_io::{Error, ErrorKind, Result};
 
-use super::begun::{Begun, Run, Way};
+use super::begun::{ChangeDetection, InFlightSync, SyncRun};
 use super::leased::LeasedTarget;
-use super::{Follower, State, Step, Synced, compare, feed, verify};
+use super::{RunStep, State, Synced, TableFollower, compare, feed, verify};
 use crate::copy::into_target;
 use crate::delta::named;
-use crate::lease::Lease;
+use crate::lease::TargetLease;
 use crate::{ReadOptions, WriteMode};
 
 /// A run that has the right to write.
-pub(super) struct Turn<'a> {
-    follower: &'a Follower<'a>,
+pub(super) struct WriteTurn<'a> {
+    follower: &'a TableFollower<'a>,
     target: LeasedTarget<'a>,
     /// The whole table was loaded.
     has_loaded: Cell<bool>,
@@ -29,19 +29,19 @@ enum Outcome {
     Lost,
 }
 
-impl<'a> Turn<'a> {
-    pub fn new(follower: &'a Follower<'a>, lease: Lease) -> Self {
+impl<'a> WriteTurn<'a> {
+    pub fn new(follower: &'a TableFollower<'a>, lease: TargetLease) -> Self {
         Self { follower, target: LeasedTarget { follower, lease }, has_loaded: Cell::new(false) }
     }
 
     /// Does what is to be done, and gives the right back.
-    pub fn take(self, step: Step, snapshot: &Snapshot, key: Vec<String>) -> Result<Synced> {
+    pub fn take(self, step: RunStep, snapshot: &Snapshot, key: Vec<String>) -> Result<Synced> {
         let version = snapshot.version();
         let mut done = Synced { from_version: Some(version), version, ..Synced::default() };
         let mut state = match step {
-            Step::Load => self.load(snapshot, &key, &mut done)?,
-            Step::Nothing(_) => State { begun: None, ..self.following(snapshot, &key) },
-            Step::Bring(state) => {
+            RunStep::Load => self.load(snapshot, &key, &mut done)?,
+            RunStep::Nothing(_) => State { begun: None, ..self.following(snapshot, &key) },
+            RunStep::Bring(state) => {
                 done.from_version = Some(state.version);
                 match self.bring(state, snapshot, &mut done)? {
                     Outcome::Brought(state) => state,
@@ -116,7 +116,7 @@ impl<'a> Turn<'a> {
     /// Brings the changes since the version that the target has: by the table's change feed, or by comparing versions.
     fn bring(&self, state: State, to: &Snapshot, done: &mut Synced) -> Result<Outcome> {
         let mut state = state;
-        if let Some(Begun { version, way: Way::Comparison }) = state.begun {
+        if let Some(InFlightSync { version, way: ChangeDetection::Comparison }) = state.begun {
             // What was sent is right in that version, and no other comparison finds all of it.
             let between = self.follower.table.snapshot(Some(VersionSpec::Version(version)));
             state = self.compare(state, &between.map_err(compare::lost)?, done)?;
@@ -124,7 +124,7 @@ impl<'a> Turn<'a> {
         if state.version == to.version() {
             return Ok(Outcome::Brought(state));
         }
-        let run = Run::new(&self.target, &state, to, Way::Feed);
+        let run = SyncRun::new(&self.target, &state, to, ChangeDetection::Feed);
         if feed::bring(&run, done)? == feed::Outcome::Brought {
             return Ok(Outcome::Brought(State { version: to.version(), begun: None, ..state }));
         }
@@ -136,7 +136,7 @@ impl<'a> Turn<'a> {
 
     /// Brings what differs between the version that the target has and a later one, and notes that.
     fn compare(&self, state: State, to: &Snapshot, done: &mut Synced) -> Result<State> {
-        compare::bring(&Run::new(&self.target, &state, to, Way::Comparison), done)?;
+        compare::bring(&SyncRun::new(&self.target, &state, to, ChangeDetection::Comparison), done)?;
         let state = State { version: to.version(), begun: None, ..state };
         self.target.note(&state)?;
         Ok(state)

@@ -4,12 +4,15 @@ use lakerace_delta::Snapshot;
 use lakerace_io::option::{ALLOW_NARROWING, VERIFY};
 use lakerace_io::{Error, ErrorKind, Result};
 
-use super::Follower;
+use super::TableFollower;
 use crate::delta::named;
 use crate::{Checksum, ReadOptions, Scan};
 
 /// The number of the rows and their checksum, or how they differ.
-pub(super) fn verify(follower: &Follower<'_>, snapshot: &Snapshot) -> Result<std::result::Result<Checksum, String>> {
+pub(super) fn verify(
+    follower: &TableFollower<'_>,
+    snapshot: &Snapshot,
+) -> Result<std::result::Result<Checksum, String>> {
     if follower.options.load.allow_narrowing {
         return Err(Error::usage("values that may lose something on their way can't be compared")
             .at(VERIFY)
@@ -41,7 +44,7 @@ fn differs(found: Checksum, wanted: Checksum) -> String {
 
 /// Rows of the version.
 fn of_table(
-    follower: &Follower<'_>,
+    follower: &TableFollower<'_>,
     snapshot: &Snapshot,
     filter: Option<String>,
     columns: Vec<String>,

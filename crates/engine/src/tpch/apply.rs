@@ -80,18 +80,18 @@ pub struct AppliedTable {
 /// The tables that streams change.
 const TABLES: [Table; 2] = [Table::Orders, Table::LineItem];
 /// The changes of a stream, by the place of their table: no line is ever without its order.
-const CHANGES: [(usize, Change); 4] =
-    [(0, Change::Insert), (1, Change::Insert), (1, Change::Delete), (0, Change::Delete)];
+const CHANGES: [(usize, StreamChange); 4] =
+    [(0, StreamChange::Insert), (1, StreamChange::Insert), (1, StreamChange::Delete), (0, StreamChange::Delete)];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
+enum StreamChange {
     Insert,
     Delete,
 }
 
 /// Rows of a stream in a table.
 #[derive(Debug, Clone, Copy, Default)]
-struct Rows {
+struct StreamRows {
     /// The number of orders that it inserts.
     inserted: u64,
     /// The number of orders that it deletes.
@@ -112,7 +112,7 @@ pub fn apply(
 ) -> Result<Vec<AppliedStream>> {
     check_streams(options.streams)?;
     let folder = if folder.len() > 1 { folder.trim_end_matches('/') } else { folder };
-    let apply = Apply { folder: folder.strip_prefix("delta:").unwrap_or(folder), options, job };
+    let apply = StreamApplication { folder: folder.strip_prefix("delta:").unwrap_or(folder), options, job };
     for table in TABLES {
         apply.check_scale(table)?;
     }
@@ -137,29 +137,29 @@ pub fn apply(
     Ok(streams)
 }
 
-struct Apply<'a> {
+struct StreamApplication<'a> {
     folder: &'a str,
     options: &'a ApplyOptions,
     job: &'a Job,
 }
 
-impl Apply<'_> {
+impl StreamApplication<'_> {
     fn place(&self, table: Table) -> String {
         format!("{}/{table}", self.folder)
     }
 
     /// The rows of a stream.
-    fn source(&self, table: Table, stream: u32, change: Change) -> TpchSource {
+    fn source(&self, table: Table, stream: u32, change: StreamChange) -> TpchSource {
         let refresh = match change {
-            Change::Insert => Refresh::Insert(stream),
-            Change::Delete => Refresh::Delete(stream),
+            StreamChange::Insert => Refresh::Insert(stream),
+            StreamChange::Delete => Refresh::Delete(stream),
         };
         let spec = Spec { refresh: Some(refresh), mode: self.options.mode, ..Spec::new(table, self.options.scale) };
         TpchSource::new(spec, self.job)
     }
 
     /// How many they are.
-    fn rows(&self, table: Table, stream: u32, change: Change) -> Result<u64> {
+    fn rows(&self, table: Table, stream: u32, change: StreamChange) -> Result<u64> {
         let source = self.source(table, stream, change);
         source.rows().ok_or_else(|| Error::internal("rows of a stream were not counted").at(source.spec()))
     }
@@ -220,11 +220,11 @@ impl Apply<'_> {
     }
 
     /// How many rows of each stream the table has.
-    fn look(&self, table: Table) -> Result<Vec<Rows>> {
+    fn look(&self, table: Table) -> Result<Vec<StreamRows>> {
         let (scale, streams) = (self.options.scale, self.options.streams);
         let each = stream_orders(scale, 1).end.max(1);
         let last = OrderKey::Inserted(stream_orders(scale, streams).end).key();
-        let mut found = vec![Rows::default(); streams as usize];
+        let mut found = vec![StreamRows::default(); streams as usize];
         self.keys(table, Some(format!("{} <= {last}", order_key(table))), &mut |key| {
             let (number, is_inserted) = match OrderKey::of(key) {
                 Some(OrderKey::Table(number)) => (number, false),
@@ -239,11 +239,11 @@ impl Apply<'_> {
     }
 
     /// Returns true if a change is still to be made; fails where it was made in part, or to other rows.
-    fn is_pending(&self, table: Table, stream: u32, change: Change, found: Rows) -> Result<bool> {
+    fn is_pending(&self, table: Table, stream: u32, change: StreamChange, found: StreamRows) -> Result<bool> {
         let expected = self.rows(table, stream, change)?;
         let (rows, before, after, verb) = match change {
-            Change::Insert => (found.inserted, 0, expected, "inserts"),
-            Change::Delete => (found.to_delete, expected, 0, "deletes"),
+            StreamChange::Insert => (found.inserted, 0, expected, "inserts"),
+            StreamChange::Delete => (found.to_delete, expected, 0, "deletes"),
         };
         if rows == before || rows == after {
             return Ok(rows == before);
@@ -259,7 +259,7 @@ impl Apply<'_> {
     }
 
     /// Makes the changes of a stream that are still to be made.
-    fn stream(&self, stream: u32, changes: &[(usize, Change)]) -> Result<AppliedStream> {
+    fn stream(&self, stream: u32, changes: &[(usize, StreamChange)]) -> Result<AppliedStream> {
         let started = Instant::now();
         let nothing =
             |table| AppliedTable { table, inserted: 0, deleted: 0, insert_version: None, delete_version: None };
@@ -268,8 +268,8 @@ impl Apply<'_> {
             let applied = &mut tables[*place];
             let (rows, version) = self.change(applied.table, stream, *change)?;
             match change {
-                Change::Insert => (applied.inserted, applied.insert_version) = (rows, version),
-                Change::Delete => (applied.deleted, applied.delete_version) = (rows, version),
+                StreamChange::Insert => (applied.inserted, applied.insert_version) = (rows, version),
+                StreamChange::Delete => (applied.deleted, applied.delete_version) = (rows, version),
             }
         }
         let outcome = match changes.len() {
@@ -281,7 +281,7 @@ impl Apply<'_> {
     }
 
     /// The rows that a change inserted or deleted, and the version that it made.
-    fn change(&self, table: Table, stream: u32, change: Change) -> Result<(u64, Option<u64>)> {
+    fn change(&self, table: Table, stream: u32, change: StreamChange) -> Result<(u64, Option<u64>)> {
         let source = self.source(table, stream, change);
         let key: Vec<String> = table.key().iter().map(|name| (*name).to_owned()).collect();
         let defaults = UpsertOptions::default();
@@ -293,14 +293,14 @@ impl Apply<'_> {
         };
         let place = self.place(table);
         let target = open_table(&place, &self.options.storage, self.job)?;
-        let columns = (change == Change::Delete).then_some(key);
+        let columns = (change == StreamChange::Delete).then_some(key);
         let batches = source.read(&source.plan(&ReadRequest { columns, ..ReadRequest::default() })?)?;
         let (rows, version) = match change {
-            Change::Insert => {
+            StreamChange::Insert => {
                 let changed = lakerace_delta::upsert(&target, batches, &options)?;
                 (changed.written.rows, changed.written.version)
             }
-            Change::Delete => {
+            StreamChange::Delete => {
                 let changed = lakerace_delta::delete_keys(&target, batches, &options)?;
                 (changed.hidden, changed.written.version)
             }

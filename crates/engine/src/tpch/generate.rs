@@ -27,7 +27,7 @@ use serde::Serialize;
 
 use super::streams::StreamFile;
 use crate::option_scope::{PlaceKind, check_write_scope};
-use crate::target::Target;
+use crate::target::CopyTarget;
 use crate::{CopyOptions, WriteMode};
 
 /// Memory that a file under way takes at most, about: a row group that takes rows and one that is being encoded.
@@ -150,14 +150,14 @@ impl TpchOptions {
 pub struct Generation {
     options: TpchOptions,
     tables: Arc<[TableProgress]>,
-    files: Vec<File>,
+    files: Vec<TableFile>,
     /// Folders of parts.
     folders: Vec<(JobStore, Path)>,
     job: Job,
 }
 
 /// A file to be made.
-struct File {
+struct TableFile {
     /// Its table, by its place in the list.
     table: usize,
     /// Its place among its table's files.
@@ -171,7 +171,7 @@ struct File {
 }
 
 enum FileTarget {
-    Named(Target),
+    Named(CopyTarget),
     Stream(Output),
 }
 
@@ -287,7 +287,7 @@ impl Generation {
         };
         let target = FileTarget::Stream(Output::stream(writer, STANDARD_OUTPUT, &self.job));
         let (spec, request) = (self.spec(*table, Part::WHOLE), ReadRequest::default());
-        self.files.push(File { table: 0, number: 1, spec, request, target, weight: 1 });
+        self.files.push(TableFile { table: 0, number: 1, spec, request, target, weight: 1 });
         Ok(())
     }
 
@@ -301,10 +301,18 @@ impl Generation {
             }
             for number in 1..=parts {
                 let part = Part::new(number, parts)?;
-                let target = Target::resolve(&self.name(folder, table, part), &self.options.copy_of(table), &self.job)?;
+                let target =
+                    CopyTarget::resolve(&self.name(folder, table, part), &self.options.copy_of(table), &self.job)?;
                 let weight = table.text_bytes(self.options.scale) / u64::from(parts);
                 let (spec, target) = (self.spec(table, part), FileTarget::Named(target));
-                self.files.push(File { table: place, number, spec, request: ReadRequest::default(), target, weight });
+                self.files.push(TableFile {
+                    table: place,
+                    number,
+                    spec,
+                    request: ReadRequest::default(),
+                    target,
+                    weight,
+                });
             }
         }
         Ok(())
@@ -319,11 +327,11 @@ impl Generation {
                     TpchFormat::Delta => format!("{}{folder}/{}", DELTA.scheme, name(None)),
                     TpchFormat::Files(format) => format!("{folder}/{}", name(Some(format))),
                 };
-                let target = Target::resolve(&name, &self.options.copy_of(file.table()), &self.job)?;
+                let target = CopyTarget::resolve(&name, &self.options.copy_of(file.table()), &self.job)?;
                 let spec = file.spec(self.spec(file.table(), Part::WHOLE), stream);
                 let (request, target) = (file.request(), FileTarget::Named(target));
                 let weight = stream_weight(spec);
-                self.files.push(File { table: place, number: stream, spec, request, target, weight });
+                self.files.push(TableFile { table: place, number: stream, spec, request, target, weight });
             }
         }
         Ok(())
@@ -379,7 +387,7 @@ impl Generation {
         let most = ((memory / FILE_MEMORY_BYTES) as usize).saturating_sub(usize::from(!wide.is_empty())).max(1);
         let beside = if wide.is_empty() { threads } else { (threads / 2).max(1) };
         let (done, error, failed) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
-        let run = Run { options: &self.options, tables: &self.tables, job: &self.job, done, failed, error };
+        let run = GenerationRun { options: &self.options, tables: &self.tables, job: &self.job, done, failed, error };
         let (wide, narrow) = (Mutex::new(wide), Mutex::new(narrow));
         let joined: std::thread::Result<()> = std::thread::scope(|scope| {
             // A driver waits for no other: where no thread starts, it drives here.
@@ -388,14 +396,14 @@ impl Generation {
             drivers.into_iter().try_for_each(|driver| driver.join())
         });
         joined.map_err(|_| Error::internal("a thread that generates a table panicked"))?;
-        let Run { done, error, .. } = run;
+        let GenerationRun { done, error, .. } = run;
         if let Some(error) = into_value(error) {
             return Err(error);
         }
         self.publish(into_value(done))
     }
 
-    fn publish(self, mut done: Vec<Done>) -> Result<Vec<GeneratedTable>> {
+    fn publish(self, mut done: Vec<FinishedFile>) -> Result<Vec<GeneratedTable>> {
         self.job.check()?;
         // Files that are in the way of no new one, but of the table.
         let mut left_over: HashSet<Path> = HashSet::new();
@@ -456,7 +464,7 @@ fn fastest(format: TpchFormat) -> Mode {
 }
 
 /// A file that is complete and, where it is a file, not visible yet.
-struct Done {
+struct FinishedFile {
     table: usize,
     number: u32,
     written: Written,
@@ -464,18 +472,18 @@ struct Done {
 }
 
 /// The shared state of the threads of a generation.
-struct Run<'g> {
+struct GenerationRun<'g> {
     options: &'g TpchOptions,
     tables: &'g [TableProgress],
     job: &'g Job,
-    done: Mutex<Vec<Done>>,
+    done: Mutex<Vec<FinishedFile>>,
     failed: AtomicBool,
     error: Mutex<Option<Error>>,
 }
 
-impl Run<'_> {
+impl GenerationRun<'_> {
     /// Makes one file after the other, with so many threads each, until none is left or one has failed.
-    fn drive(&self, files: &Mutex<Vec<File>>, threads: usize) {
+    fn drive(&self, files: &Mutex<Vec<TableFile>>, threads: usize) {
         let job = self.job.with_threads(threads);
         while !self.failed.load(Ordering::Acquire) {
             let Some(file) = lock(files).pop() else { return };
@@ -491,8 +499,8 @@ impl Run<'_> {
     }
 
     /// `None` where another file has failed meanwhile.
-    fn make(&self, file: File, job: &Job) -> Result<Option<Done>> {
-        let File { table, number, spec, request, target, .. } = file;
+    fn make(&self, file: TableFile, job: &Job) -> Result<Option<FinishedFile>> {
+        let TableFile { table, number, spec, request, target, .. } = file;
         let progress = &self.tables[table];
         progress.touch();
         let source = TpchSource::new(spec, job);
@@ -516,7 +524,7 @@ impl Run<'_> {
         }
         let written = sink.finish()?;
         count_bytes(written.bytes);
-        Ok(Some(Done { table, number, written, deferred }))
+        Ok(Some(FinishedFile { table, number, written, deferred }))
     }
 }
 

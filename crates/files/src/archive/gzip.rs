@@ -6,18 +6,18 @@ use flate2::bufread::GzDecoder;
 use lakerace_io::Error;
 
 /// The bytes of all members. Zeros behind the last one are passed over, as by gzip itself.
-pub(super) struct Gzip<R> {
+pub(super) struct GzipReader<R> {
     /// `None` behind the end.
     member: Option<GzDecoder<R>>,
 }
 
-impl<R: BufRead> Gzip<R> {
+impl<R: BufRead> GzipReader<R> {
     pub(super) fn new(stream: R) -> Self {
         Self { member: Some(GzDecoder::new(stream)) }
     }
 }
 
-impl<R: BufRead> Read for Gzip<R> {
+impl<R: BufRead> Read for GzipReader<R> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         while let Some(member) = &mut self.member {
             let len = member.read(out)?;

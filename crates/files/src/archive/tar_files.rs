@@ -7,15 +7,15 @@ use lakerace_io::{Error, Result};
 use tar::{Entry, EntryType};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::gzip::Gzip;
-use super::{ArchiveKind, Decoded};
-use crate::import::{Import, Length};
+use super::gzip::GzipReader;
+use super::{ArchiveKind, DecodedArchive};
+use crate::import::{FileImport, Length};
 use crate::name::shown;
 
 /// Reads the files of a tar archive, and the archive to its end: what compresses it has a checksum there.
-pub(super) fn read_tar(stream: &mut dyn Read, kind: ArchiveKind, import: &mut Import<'_>) -> Result<()> {
+pub(super) fn read_tar(stream: &mut dyn Read, kind: ArchiveKind, import: &mut FileImport<'_>) -> Result<()> {
     let mut tar = tar::Archive::new(decoded(stream, kind)?);
-    let mut seen = Seen::default();
+    let mut seen = SeenNames::default();
     for entry in tar.entries().map_err(Error::from)? {
         seen.entry(&mut entry.map_err(damaged)?, import)?;
     }
@@ -32,10 +32,10 @@ pub(super) fn check_tar(stream: &mut dyn Read, kind: ArchiveKind) -> Result<()> 
     first.transpose().map(drop).map_err(damaged)
 }
 
-fn decoded<'a>(stream: &'a mut dyn Read, kind: ArchiveKind) -> Result<Decoded<Box<dyn Read + 'a>>> {
-    Ok(Decoded(match kind {
+fn decoded<'a>(stream: &'a mut dyn Read, kind: ArchiveKind) -> Result<DecodedArchive<Box<dyn Read + 'a>>> {
+    Ok(DecodedArchive(match kind {
         ArchiveKind::Tar | ArchiveKind::Zip => Box::new(stream),
-        ArchiveKind::TarGzip => Box::new(Gzip::new(BufReader::new(stream))),
+        ArchiveKind::TarGzip => Box::new(GzipReader::new(BufReader::new(stream))),
         ArchiveKind::TarZstd => Box::new(zstd::Decoder::new(stream).map_err(Error::from)?),
     }))
 }
@@ -47,7 +47,7 @@ fn damaged(error: std::io::Error) -> Error {
     }
 }
 
-fn drain(rest: &mut dyn Read, import: &mut Import<'_>) -> Result<()> {
+fn drain(rest: &mut dyn Read, import: &mut FileImport<'_>) -> Result<()> {
     let mut buffer = vec![0; 64 << 10];
     while rest.read(&mut buffer).map_err(Error::from)? > 0 {
         import.go_on()?;
@@ -57,15 +57,15 @@ fn drain(rest: &mut dyn Read, import: &mut Import<'_>) -> Result<()> {
 
 /// The names of an archive so far, by their hashes: hard links lead to them.
 #[derive(Default)]
-struct Seen {
+struct SeenNames {
     /// Files, and how many transactions of the import were ended before each.
     files: HashMap<u64, u64>,
     /// Entries that are no files, and are skipped.
     others: HashSet<u64>,
 }
 
-impl Seen {
-    fn entry<R: Read>(&mut self, entry: &mut Entry<'_, R>, import: &mut Import<'_>) -> Result<()> {
+impl SeenNames {
+    fn entry<R: Read>(&mut self, entry: &mut Entry<'_, R>, import: &mut FileImport<'_>) -> Result<()> {
         let kind = entry.header().entry_type();
         if is_no_file(kind) {
             self.others.insert(xxh3_64(below(&entry.path_bytes())));
@@ -96,7 +96,7 @@ impl Seen {
         name: &str,
         entry: &Entry<'_, R>,
         mtime_ms: Option<i64>,
-        import: &mut Import<'_>,
+        import: &mut FileImport<'_>,
     ) -> Result<()> {
         let of = text(&entry.link_name_bytes().unwrap_or_default())?;
         let (hash, of_hash) = (xxh3_64(name.as_bytes()), xxh3_64(of.as_bytes()));

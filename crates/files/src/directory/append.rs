@@ -9,14 +9,14 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Timespec, Time
 use rustix::io::Errno;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::root::{FOLDER, Root};
+use super::root::{FOLDER, StoreRoot};
 use crate::name::shown;
 use crate::{FileVersion, IfExists, PutOptions, Tail};
 
 /// Excludes other such changes, of any thread and process, while it lives.
 pub(super) struct ChangeLock(#[expect(dead_code, reason = "the lock ends with its descriptor")] OwnedFd);
 
-impl Root {
+impl StoreRoot {
     /// The state of a file: which one it is, its length and its times.
     pub(super) fn version(&self, name: &str) -> Result<Option<FileVersion>> {
         let Some((folder, last)) = self.parent(name)? else { return Ok(None) };

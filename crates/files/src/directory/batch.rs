@@ -6,8 +6,8 @@ use lakerace_io::{Error, ErrorKind, Result};
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
-use super::root::{Root, folder_is_file, hidden_part, moved};
-use super::staged::{FileId, Hidden, Staged, id};
+use super::root::{StoreRoot, folder_is_file, hidden_part, moved};
+use super::staged::{FileId, Hidden, StagedFile, id};
 use super::{DirectoryHome, walk};
 use crate::home::Op;
 use crate::name::{check_name, not_found, shown, taken};
@@ -29,7 +29,7 @@ impl DirectoryBatch {
 
 impl Batch for DirectoryBatch {
     fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
-        let mut staged = Staged::new(&self.home, name, options)?;
+        let mut staged = StagedFile::new(&self.home, name, options)?;
         staged.append(data)?;
         let (hidden, id) = staged.close()?;
         self.work.push(Op::Put((hidden, id)));
@@ -50,8 +50,8 @@ impl Batch for DirectoryBatch {
     fn commit(self: Box<Self>) -> Result<()> {
         let Self { home, mut work } = *self;
         let root = &*home.0;
-        Foreseen::look(root, &work)?;
-        let (mut done, last) = (Done { root, steps: Vec::new() }, work.len().saturating_sub(1));
+        PlannedState::look(root, &work)?;
+        let (mut done, last) = (FinishedSteps { root, steps: Vec::new() }, work.len().saturating_sub(1));
         for (number, op) in work.iter_mut().enumerate() {
             if let Err(e) = done.step(op, number == last) {
                 return Err(done.undo(e));
@@ -65,14 +65,14 @@ impl Batch for DirectoryBatch {
 }
 
 /// Which names there are behind the steps that were looked at, where these change it.
-struct Foreseen<'a> {
-    root: &'a Root,
+struct PlannedState<'a> {
+    root: &'a StoreRoot,
     changed: BTreeMap<&'a str, bool>,
 }
 
-impl<'a> Foreseen<'a> {
+impl<'a> PlannedState<'a> {
     /// The error that a batch would end with, before anything is done.
-    fn look(root: &'a Root, work: &'a [DirectoryOp]) -> Result<()> {
+    fn look(root: &'a StoreRoot, work: &'a [DirectoryOp]) -> Result<()> {
         let mut foreseen = Self { root, changed: BTreeMap::new() };
         for op in work {
             match op {
@@ -149,20 +149,20 @@ impl<'a> Foreseen<'a> {
 }
 
 /// The finished part of a batch.
-struct Done<'a> {
-    root: &'a Root,
-    steps: Vec<Step>,
+struct FinishedSteps<'a> {
+    root: &'a StoreRoot,
+    steps: Vec<BatchStep>,
 }
 
-enum Step {
+enum BatchStep {
     /// A file has a name now, instead of an old one that is kept.
-    Placed(String, FileId, Kept),
-    Removed(String, Kept),
-    Moved(String, String, FileId, Kept),
+    Placed(String, FileId, EarlierContent),
+    Removed(String, EarlierContent),
+    Moved(String, String, FileId, EarlierContent),
 }
 
 /// The earlier content of a name.
-enum Kept {
+enum EarlierContent {
     Nothing,
     /// Its hidden name in the root.
     Hidden(String),
@@ -178,7 +178,7 @@ fn held(if_exists: IfExists) -> IfExists {
     }
 }
 
-impl Done<'_> {
+impl FinishedSteps<'_> {
     fn step(&mut self, op: &mut DirectoryOp, is_last: bool) -> Result<()> {
         let step = match op {
             Op::Put((hidden, id)) => {
@@ -186,12 +186,12 @@ impl Done<'_> {
                 hidden.if_exists = held(hidden.if_exists);
                 let kept = self.keep(&hidden.name, hidden.if_exists, is_last)?;
                 let kept = self.checked(hidden.publish(None), kept)?;
-                Step::Placed(hidden.name.clone(), *id, kept)
+                BatchStep::Placed(hidden.name.clone(), *id, kept)
             }
             Op::Remove(name) => {
                 let kept = self.keep(name, IfExists::Replace, is_last)?;
                 let kept = self.checked(self.root.remove(name), kept)?;
-                Step::Removed(name.clone(), kept)
+                BatchStep::Removed(name.clone(), kept)
             }
             Op::Rename(from, to, _) if from == to => return self.root.read(from).map(drop),
             Op::Rename(from, to, if_exists) => {
@@ -199,7 +199,7 @@ impl Done<'_> {
                 let id = id(&self.root.read(from)?.0)?;
                 let kept = self.keep(to, *if_exists, is_last)?;
                 let kept = self.checked(self.root.rename(from, to, *if_exists), kept)?;
-                Step::Moved(from.clone(), to.clone(), id, kept)
+                BatchStep::Moved(from.clone(), to.clone(), id, kept)
             }
         };
         self.steps.push(step);
@@ -207,21 +207,21 @@ impl Done<'_> {
     }
 
     /// Keeps what has a name under a hidden one. Nothing can fail behind the last step, so that it keeps nothing.
-    fn keep(&self, name: &str, if_exists: IfExists, is_last: bool) -> Result<Kept> {
+    fn keep(&self, name: &str, if_exists: IfExists, is_last: bool) -> Result<EarlierContent> {
         if is_last || if_exists == IfExists::Error {
-            return Ok(Kept::Nothing);
+            return Ok(EarlierContent::Nothing);
         }
-        let Some((folder, last)) = self.root.parent(name)? else { return Ok(Kept::Nothing) };
+        let Some((folder, last)) = self.root.parent(name)? else { return Ok(EarlierContent::Nothing) };
         let hidden = hidden_part();
         Ok(match rustix::fs::linkat(&folder, last, &self.root.handle, hidden.as_str(), AtFlags::empty()) {
-            Ok(()) => Kept::Hidden(hidden),
-            Err(Errno::NOENT) => Kept::Nothing,
+            Ok(()) => EarlierContent::Hidden(hidden),
+            Err(Errno::NOENT) => EarlierContent::Nothing,
             // Not every file system has links, and a store may have several file systems.
-            Err(_) => Kept::Lost,
+            Err(_) => EarlierContent::Lost,
         })
     }
 
-    fn checked(&self, done: Result<()>, kept: Kept) -> Result<Kept> {
+    fn checked(&self, done: Result<()>, kept: EarlierContent) -> Result<EarlierContent> {
         match done {
             Ok(()) => Ok(kept),
             Err(e) => {
@@ -233,7 +233,7 @@ impl Done<'_> {
 
     fn end(self) {
         for step in &self.steps {
-            let (Step::Placed(.., kept) | Step::Removed(_, kept) | Step::Moved(.., kept)) = step;
+            let (BatchStep::Placed(.., kept) | BatchStep::Removed(_, kept) | BatchStep::Moved(.., kept)) = step;
             forget(self.root, kept);
         }
     }
@@ -242,7 +242,7 @@ impl Done<'_> {
     fn undo(self, error: Error) -> Error {
         let mut left = Vec::new();
         for step in self.steps.into_iter().rev() {
-            let (Step::Placed(name, ..) | Step::Removed(name, _) | Step::Moved(name, ..)) = &step;
+            let (BatchStep::Placed(name, ..) | BatchStep::Removed(name, _) | BatchStep::Moved(name, ..)) = &step;
             let name = shown(name);
             if !take_back(self.root, step).unwrap_or(false) {
                 left.push(name);
@@ -260,31 +260,31 @@ impl Done<'_> {
 }
 
 /// Takes a step back, unless another writer has written the name since; whether it is as if the step had not been.
-fn take_back(root: &Root, step: Step) -> Result<bool> {
+fn take_back(root: &StoreRoot, step: BatchStep) -> Result<bool> {
     let is_ours = |name: &str, known: FileId| -> Result<bool> {
         root.find(name)?.map_or(Ok(false), |(file, _)| Ok(id(&file)? == known))
     };
     match step {
-        Step::Placed(name, id, kept) if is_ours(&name, id)? => match kept {
-            Kept::Nothing => root.remove(&name).map(|()| true),
-            Kept::Hidden(hidden) => restore(root, &hidden, &name, IfExists::Replace),
-            Kept::Lost => Ok(false),
+        BatchStep::Placed(name, id, kept) if is_ours(&name, id)? => match kept {
+            EarlierContent::Nothing => root.remove(&name).map(|()| true),
+            EarlierContent::Hidden(hidden) => restore(root, &hidden, &name, IfExists::Replace),
+            EarlierContent::Lost => Ok(false),
         },
-        Step::Placed(_, _, kept) => {
+        BatchStep::Placed(_, _, kept) => {
             forget(root, &kept);
             Ok(true)
         }
-        Step::Removed(name, Kept::Hidden(hidden)) => restore(root, &hidden, &name, IfExists::Error),
-        Step::Removed(..) => Ok(false),
-        Step::Moved(from, to, id, kept) if is_ours(&to, id)? => {
+        BatchStep::Removed(name, EarlierContent::Hidden(hidden)) => restore(root, &hidden, &name, IfExists::Error),
+        BatchStep::Removed(..) => Ok(false),
+        BatchStep::Moved(from, to, id, kept) if is_ours(&to, id)? => {
             root.rename(&to, &from, IfExists::Error)?;
             match kept {
-                Kept::Nothing => Ok(true),
-                Kept::Hidden(hidden) => restore(root, &hidden, &to, IfExists::Error),
-                Kept::Lost => Ok(false),
+                EarlierContent::Nothing => Ok(true),
+                EarlierContent::Hidden(hidden) => restore(root, &hidden, &to, IfExists::Error),
+                EarlierContent::Lost => Ok(false),
             }
         }
-        Step::Moved(_, _, _, kept) => {
+        BatchStep::Moved(_, _, _, kept) => {
             forget(root, &kept);
             Ok(false)
         }
@@ -292,13 +292,13 @@ fn take_back(root: &Root, step: Step) -> Result<bool> {
 }
 
 /// Gives what was kept its name again.
-fn restore(root: &Root, hidden: &str, name: &str, if_exists: IfExists) -> Result<bool> {
+fn restore(root: &StoreRoot, hidden: &str, name: &str, if_exists: IfExists) -> Result<bool> {
     let done = root.in_parent(name, |folder, last| moved(&root.handle, hidden, folder, last, if_exists));
     match done {
         Ok(_) => Ok(true),
         Err(e) if e.kind() == ErrorKind::Conflict => {
             // Another writer has written the name since.
-            forget(root, &Kept::Hidden(hidden.to_owned()));
+            forget(root, &EarlierContent::Hidden(hidden.to_owned()));
             Ok(true)
         }
         Err(e) => Err(e),
@@ -306,8 +306,8 @@ fn restore(root: &Root, hidden: &str, name: &str, if_exists: IfExists) -> Result
 }
 
 /// Removes what was kept. One that can't be removed stays hidden, until the store is compacted.
-fn forget(root: &Root, kept: &Kept) {
-    if let Kept::Hidden(hidden) = kept {
+fn forget(root: &StoreRoot, kept: &EarlierContent) {
+    if let EarlierContent::Hidden(hidden) = kept {
         let _ = rustix::fs::unlinkat(&root.handle, hidden.as_str(), AtFlags::empty());
     }
 }

@@ -28,7 +28,7 @@ const FOLDER_STAYS: &str = "rename one of the two, or take a SQLite store, where
 const TRIES: usize = 1_000;
 
 #[derive(Debug)]
-pub(super) struct Root {
+pub(super) struct StoreRoot {
     pub(super) location: String,
     pub(super) handle: OwnedFd,
     pub(super) is_read_only: bool,
@@ -58,7 +58,7 @@ fn split(name: &str) -> (impl Iterator<Item = &str>, &str) {
     (folders.split('/').filter(|part| !part.is_empty()), last)
 }
 
-impl Root {
+impl StoreRoot {
     pub(super) fn warn(&self, warning: String) {
         let mut warnings = lock(&self.warnings);
         if warnings.len() < 100 && !warnings.contains(&warning) {

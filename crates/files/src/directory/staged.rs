@@ -30,7 +30,7 @@ pub(super) struct Hidden {
 }
 
 impl Hidden {
-    /// Gives the file its name, which [`Root::sync`](super::root::Root::sync) puts on the disk.
+    /// Gives the file its name, which [`StoreRoot::sync`](super::root::Root::sync) puts on the disk.
     pub(super) fn publish(&mut self, folder: Option<&OwnedFd>) -> Result<()> {
         let (root, name) = (&self.home.0, self.name.as_str());
         let Some(part) = &self.part else { return Ok(()) };
@@ -62,14 +62,14 @@ impl Drop for Hidden {
 }
 
 /// A hidden file that gets its name when it is complete.
-pub(super) struct Staged {
+pub(super) struct StagedFile {
     hidden: Hidden,
     mtime_ms: Option<i64>,
     folder: OwnedFd,
     pub(super) file: File,
 }
 
-impl Staged {
+impl StagedFile {
     pub(super) fn new(home: &DirectoryHome, name: &str, options: &PutOptions) -> Result<Self> {
         home.0.may_write(name, options)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -116,7 +116,7 @@ impl Staged {
     }
 }
 
-impl Write for Staged {
+impl Write for StagedFile {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.append(bytes)
     }

@@ -8,14 +8,14 @@ use lakerace_io::{Error, Result};
 use rustix::fs::{AtFlags, Dir, FileType, Mode};
 use rustix::io::Errno;
 
-use super::root::{FOLDER, Root, is_hidden, stat_of};
+use super::root::{FOLDER, StoreRoot, is_hidden, stat_of};
 use crate::Stat;
 use crate::name::shown;
 
 /// Files whose names begin with `prefix` and are not less than `from`, in the order of their names' bytes.
-pub(super) fn list(root: &Root, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
+pub(super) fn list(root: &StoreRoot, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
     root.is_there()?;
-    let walk = Walk { root, prefix, from };
+    let walk = FolderWalk { root, prefix, from };
     let mut found = Vec::new();
     // Folders above the prefix have names that are not wanted, and may have many.
     let below = &prefix[..prefix.rfind('/').map_or(0, |at| at + 1)];
@@ -46,22 +46,22 @@ pub(super) fn list(root: &Root, prefix: &str, from: &str, limit: usize) -> Resul
     Ok(found)
 }
 
-struct Walk<'a> {
-    root: &'a Root,
+struct FolderWalk<'a> {
+    root: &'a StoreRoot,
     prefix: &'a str,
     from: &'a str,
 }
 
 /// A folder that is being listed: its names begin with `below`, which is empty or ends in `/`.
-struct Level {
+struct WalkLevel {
     folder: OwnedFd,
     below: String,
     /// Parts of names that are left, those of folders with a `/` at the end.
     entries: std::vec::IntoIter<(String, bool)>,
 }
 
-impl Walk<'_> {
-    fn level(&self, folder: OwnedFd, below: String) -> Result<Level> {
+impl FolderWalk<'_> {
+    fn level(&self, folder: OwnedFd, below: String) -> Result<WalkLevel> {
         // A folder stands where its files stand: behind its name comes a slash.
         let mut entries: Vec<(String, bool)> = Vec::new();
         each_entry(&folder, &mut |part, kind| {
@@ -82,7 +82,7 @@ impl Walk<'_> {
         })
         .map_err(|e| e.at(place(self.root, &below)))?;
         entries.sort_unstable();
-        Ok(Level { folder, below, entries: entries.into_iter() })
+        Ok(WalkLevel { folder, below, entries: entries.into_iter() })
     }
 
     /// Opens a folder; `None` where it was removed meanwhile.
@@ -113,7 +113,7 @@ impl Walk<'_> {
 }
 
 /// A path for a message.
-fn place(root: &Root, name: &str) -> String {
+fn place(root: &StoreRoot, name: &str) -> String {
     Path::new(&root.location).join(name).display().to_string()
 }
 
@@ -155,7 +155,7 @@ fn each_entry(folder: &OwnedFd, each: &mut dyn FnMut(&[u8], FileType) -> Result<
 }
 
 /// Removes hidden files that were left by killed processes, and says how many.
-pub(super) fn remove_hidden(root: &Root, older_than: Duration) -> Result<u64> {
+pub(super) fn remove_hidden(root: &StoreRoot, older_than: Duration) -> Result<u64> {
     let (mut folders, mut removed) = (vec![Vec::new()], 0);
     while let Some(below) = folders.pop() {
         let failed = |e: Errno| Error::from(std::io::Error::from(e)).at(place(root, &String::from_utf8_lossy(&below)));
@@ -183,7 +183,7 @@ pub(super) fn remove_hidden(root: &Root, older_than: Duration) -> Result<u64> {
 }
 
 /// Opens the folder whose names begin with `below`; `None` where there is none.
-fn open(root: &Root, below: &[u8]) -> Result<Option<OwnedFd>, Errno> {
+fn open(root: &StoreRoot, below: &[u8]) -> Result<Option<OwnedFd>, Errno> {
     let mut at = rustix::io::fcntl_dupfd_cloexec(&root.handle, 0)?;
     for part in below.split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
         at = match rustix::fs::openat(&at, part, FOLDER, Mode::empty()) {

@@ -5,10 +5,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn toolbox(key: Option<&[u8]>, encrypt: bool, base64: bool) -> Toolbox {
+fn toolbox(key: Option<&[u8]>, encrypt: bool, base64: bool) -> EncodingContext {
     let transforms = if base64 { vec![<dyn Transform>::named("base64").unwrap()] } else { Vec::new() };
     let key = key.map(|key| Key::new(key).unwrap());
-    Toolbox::new(&Options { key, encrypt, transforms, ..Options::default() }).unwrap()
+    EncodingContext::new(&Options { key, encrypt, transforms, ..Options::default() }).unwrap()
 }
 
 fn round_trip(encoding: &Encoding, level: i32, data: &[u8]) -> usize {
@@ -115,7 +115,7 @@ fn equal_contents_encrypt_to_different_bytes_that_only_the_key_opens() {
         assert_eq!(encoding.decode(piece, &stored, &mut out).map_err(|e| e.kind()), Err(ErrorKind::Corrupt));
     }
     let mut none = |_| Err(Error::internal("no dictionary"));
-    let kind = |toolbox: Toolbox, none: &mut dyn FnMut(u32) -> Result<Arc<Dictionary>>| {
+    let kind = |toolbox: EncodingContext, none: &mut dyn FnMut(u32) -> Result<Arc<Dictionary>>| {
         toolbox.parse(&encoding.text, none).map(|_| ()).map_err(|e| e.kind())
     };
     assert_eq!(kind(toolbox(Some(&[1; 32]), false, false), &mut none), Ok(()));

@@ -22,9 +22,9 @@ pub trait Transform: fmt::Debug + Send + Sync {
 
 /// Base64 with padding.
 #[derive(Debug)]
-pub(super) struct Base64;
+pub(super) struct Base64Transform;
 
-impl Transform for Base64 {
+impl Transform for Base64Transform {
     fn spec(&self) -> String {
         "base64".to_owned()
     }
@@ -67,27 +67,27 @@ const SALT_BYTES: usize = 16;
 
 /// AES-256-GCM. Each piece has a key of its own, derived by HKDF-SHA256 from the store's key and a random salt, so that no two
 /// share key and nonce. Stored are the salt, the encrypted bytes and the tag of 16 bytes; the piece's number is authenticated.
-pub(super) struct Aes {
+pub(super) struct AesTransform {
     key: Key,
     spec: String,
 }
 
-impl fmt::Debug for Aes {
+impl fmt::Debug for AesTransform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.spec)
     }
 }
 
 /// The length of what HKDF derives.
-struct Length(usize);
+struct DerivedLength(usize);
 
-impl KeyType for Length {
+impl KeyType for DerivedLength {
     fn len(&self) -> usize {
         self.0
     }
 }
 
-impl Aes {
+impl AesTransform {
     pub(super) fn new(key: &Key) -> Self {
         let mut id = [0_u8; 4];
         // HKDF gives any length up to 8,160 bytes.
@@ -105,7 +105,7 @@ impl Aes {
 
 fn derive(key: &Key, salt: &[u8], purpose: &[u8], out: &mut [u8]) -> Result<()> {
     let secret: Prk = Salt::new(HKDF_SHA256, salt).extract(&key.0);
-    let derived = secret.expand(&[purpose], Length(out.len())).and_then(|okm| okm.fill(out));
+    let derived = secret.expand(&[purpose], DerivedLength(out.len())).and_then(|okm| okm.fill(out));
     derived.map_err(|_| Error::internal("HKDF gives no key of this length"))
 }
 
@@ -114,7 +114,7 @@ fn nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; NONCE_LEN])
 }
 
-impl Transform for Aes {
+impl Transform for AesTransform {
     fn spec(&self) -> String {
         self.spec.clone()
     }

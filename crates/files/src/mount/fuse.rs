@@ -30,12 +30,12 @@ const THREADS: usize = 8;
 
 /// A file system that the kernel asks.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct MountSession {
     running: BackgroundSession,
     directory: PathBuf,
 }
 
-impl Session {
+impl MountSession {
     pub(super) fn start(tree: FileTree, directory: &Path, name: &str, allow_other: bool) -> Result<Self> {
         let device = OpenOptions::new().read(true).write(true).open(DEVICE);
         device.map_err(|e| no_device(&e).at(directory.display()))?;

@@ -69,9 +69,9 @@ pub struct FileTree {
     made_ms: i64,
     tell: Tell,
     told: Mutex<HashSet<String>>,
-    nodes: Mutex<HashMap<u64, Known>>,
-    files: Mutex<Handles<Box<dyn Content>>>,
-    folders: Mutex<Handles<OpenFolder>>,
+    nodes: Mutex<HashMap<u64, KnownNode>>,
+    files: Mutex<HandleTable<Box<dyn Content>>>,
+    folders: Mutex<HandleTable<OpenFolder>>,
 }
 
 impl std::fmt::Debug for FileTree {
@@ -81,25 +81,25 @@ impl std::fmt::Debug for FileTree {
 }
 
 /// A node that somebody has looked up.
-struct Known {
+struct KnownNode {
     name: Arc<str>,
     kind: NodeKind,
     lookups: u64,
 }
 
 /// The open things, by numbers.
-struct Handles<T> {
+struct HandleTable<T> {
     last: u64,
     open: HashMap<u64, Arc<Mutex<T>>>,
 }
 
-impl<T> Default for Handles<T> {
+impl<T> Default for HandleTable<T> {
     fn default() -> Self {
         Self { last: 0, open: HashMap::new() }
     }
 }
 
-impl<T> Handles<T> {
+impl<T> HandleTable<T> {
     fn add(&mut self, value: T) -> u64 {
         self.last += 1;
         self.open.insert(self.last, Arc::new(Mutex::new(value)));
@@ -123,7 +123,7 @@ struct OpenFolder {
 }
 
 /// A page of a folder.
-struct Page {
+struct FolderPage {
     names: Vec<(String, NodeKind)>,
     /// The start of the next look; `None` after the last one.
     next: Option<String>,
@@ -171,7 +171,7 @@ impl FileTree {
         loop {
             match nodes.entry(id) {
                 Entry::Vacant(free) => {
-                    free.insert(Known { name: name.into(), kind: node.kind, lookups: 1 });
+                    free.insert(KnownNode { name: name.into(), kind: node.kind, lookups: 1 });
                     break;
                 }
                 Entry::Occupied(mut known) if *known.get().name == *name && known.get().kind == node.kind => {
@@ -310,7 +310,7 @@ impl FileTree {
     }
 
     /// Looks at a folder from a stored name on.
-    fn page(&self, prefix: &str, from: &str) -> Result<Page> {
+    fn page(&self, prefix: &str, from: &str) -> Result<FolderPage> {
         let (found, next) = children_page(&*self.reads, prefix, from)?;
         let folders: HashSet<&str> = found.iter().filter(|one| !is_file(one)).map(Child::name).collect();
         let files: HashSet<&str> = found.iter().filter(|one| is_file(one)).map(Child::name).collect();
@@ -345,7 +345,7 @@ impl FileTree {
             };
             page.push((part.to_owned(), kind));
         }
-        Ok(Page { names: page, next })
+        Ok(FolderPage { names: page, next })
     }
 
     fn has_files(&self, folder: &str) -> Result<bool> {

@@ -1,6 +1,6 @@
 //! The names of a version of the index, in bounded memory.
 //!
-//! Most names are in a file that does not change ([`Base`]); those that have changed since are in memory. Where these become many, a new file
+//! Most names are in a file that does not change ([`NamesFile`]); those that have changed since are in memory. Where these become many, a new file
 //! takes them in. Files are kept by version for the next opening ([`Cache`]).
 
 mod base;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use lakerace_io::Result;
 
-use self::base::Base;
-use self::build::Builder;
+use self::base::NamesFile;
+use self::build::NamesBuilder;
 pub(super) use self::cache::Cache;
 use crate::name::prefix_end;
 use crate::{Entry, IndexVersion};
@@ -53,14 +53,14 @@ impl VersionId {
 
 /// The names of a version. A clone is a snapshot.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Names {
+pub(super) struct StoreNames {
     /// `None` before there is a table.
     pub(super) id: Option<VersionId>,
-    base: Option<Arc<Base>>,
+    base: Option<Arc<NamesFile>>,
     changed: Arc<Changes>,
 }
 
-impl Names {
+impl StoreNames {
     /// The names of a version: from those that are `known`, or from the cache, by what has changed since; else all from the table.
     pub(super) fn load(version: &dyn IndexVersion, known: &Self, cache: &Cache) -> Result<Self> {
         let id = VersionId::of(version);
@@ -75,7 +75,7 @@ impl Names {
                 return Ok(names);
             }
         }
-        let mut builder = Builder::new(cache, &Self::default());
+        let mut builder = NamesBuilder::new(cache, &Self::default());
         version.each(&mut |name, entry| builder.give(name.into(), entry.map(Arc::new)))?;
         builder.finish(Some(id))
     }
@@ -87,7 +87,7 @@ impl Names {
         if own.version == id.version {
             return Ok(own.is(id).then(|| self.clone()));
         }
-        let mut builder = Builder::new(cache, self);
+        let mut builder = NamesBuilder::new(cache, self);
         let is_known = version
             .each_since(own.version, commit, &mut |name, entry| builder.give(name.into(), entry.map(Arc::new)))?;
         if is_known { builder.finish(Some(id.clone())).map(Some) } else { Ok(None) }
@@ -100,7 +100,7 @@ impl Names {
         id: Option<VersionId>,
         cache: &Cache,
     ) -> Result<Self> {
-        let mut builder = Builder::new(cache, self);
+        let mut builder = NamesBuilder::new(cache, self);
         for (name, entry) in changes {
             builder.give(Arc::clone(name), entry.clone())?;
         }
@@ -124,7 +124,7 @@ impl Names {
         page: usize,
     ) -> impl Iterator<Item = Result<Named>> + 'a {
         let (from, end) = (prefix.max(from).to_owned(), prefix_end(prefix.as_bytes()));
-        let under = Pages {
+        let under = NamePages {
             base: self.base.as_deref(),
             from: Bound::Included(from.clone()),
             end: end.clone(),
@@ -193,15 +193,15 @@ pub(super) fn merged<'a>(
 }
 
 /// The rows of a file, page by page.
-struct Pages<'a> {
-    base: Option<&'a Base>,
+struct NamePages<'a> {
+    base: Option<&'a NamesFile>,
     from: Bound<String>,
     end: Option<Vec<u8>>,
     page: usize,
     rows: VecDeque<Named>,
 }
 
-impl Iterator for Pages<'_> {
+impl Iterator for NamePages<'_> {
     type Item = Result<Named>;
 
     fn next(&mut self) -> Option<Self::Item> {

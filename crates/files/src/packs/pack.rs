@@ -49,7 +49,7 @@ struct FooterLine<'a> {
 }
 
 /// The stored form of a content's part.
-pub(super) struct Part<'a> {
+pub(super) struct StoredPart<'a> {
     pub(super) name: &'a str,
     pub(super) number: u64,
     pub(super) size: usize,
@@ -64,10 +64,10 @@ impl OpenPack {
         Ok(Self { id: u128::from_le_bytes(id), bytes: MAGIC.to_vec(), footer: Vec::new() })
     }
 
-    pub(super) fn add(&mut self, part: &Part<'_>) -> Result<Segment> {
+    pub(super) fn add(&mut self, part: &StoredPart<'_>) -> Result<Segment> {
         let start = self.bytes.len() as u64;
         let len = u32::try_from(part.stored.len()).map_err(|_| Error::internal("a part beyond 4 GiB"))?;
-        let Part { name, number, size, encoding, .. } = *part;
+        let StoredPart { name, number, size, encoding, .. } = *part;
         let line = FooterLine { name, part: number, start, len, size, encoding };
         serde_json::to_writer(&mut self.footer, &line).map_err(Error::unexpected)?;
         self.footer.push(b'\n');

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use lakerace_io::{Error, Result};
 
 use super::SEGMENT_BYTES;
-use super::names::Names;
-use super::shared::{self, Shared};
+use super::names::StoreNames;
+use super::shared::{self, PackStore};
 use crate::encode::Encoding;
 use crate::name::{not_found, shown};
 use crate::{Content, Each, Entry, Reads, Segment, Sink, Stat};
@@ -17,7 +17,7 @@ use crate::{Content, Each, Entry, Reads, Segment, Sink, Stat};
 const FETCH_BYTES: u64 = 64 << 20;
 
 /// Decodes a content's parts into the memory for it.
-pub(super) fn decode(shared: &Shared, entry: &Entry, stored: &[Bytes], out: &mut [MaybeUninit<u8>]) -> Result<()> {
+pub(super) fn decode(shared: &PackStore, entry: &Entry, stored: &[Bytes], out: &mut [MaybeUninit<u8>]) -> Result<()> {
     let encoding = shared.encoding(&entry.encoding)?;
     let mut parts = out.chunks_mut(SEGMENT_BYTES);
     for (number, stored) in (0..).zip(stored) {
@@ -30,7 +30,7 @@ pub(super) fn decode(shared: &Shared, entry: &Entry, stored: &[Bytes], out: &mut
 }
 
 /// Decodes a part of a content that is as long as parts are.
-pub(super) fn decode_part(shared: &Shared, encoding: &Encoding, part: usize, segment: &Segment) -> Result<Vec<u8>> {
+pub(super) fn decode_part(shared: &PackStore, encoding: &Encoding, part: usize, segment: &Segment) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let stored = shared.fetch(std::slice::from_ref(segment))?.pop();
     let stored = stored.ok_or_else(|| Error::internal("a segment was not read"))?;
@@ -40,19 +40,19 @@ pub(super) fn decode_part(shared: &Shared, encoding: &Encoding, part: usize, seg
     Ok(bytes)
 }
 
-fn give(shared: &Shared, entry: &Entry, stored: &[Bytes], sink: &mut dyn Sink) -> Result<usize> {
+fn give(shared: &PackStore, entry: &Entry, stored: &[Bytes], sink: &mut dyn Sink) -> Result<usize> {
     let size = usize::try_from(entry.size).map_err(|_| Error::unsupported("a content beyond memory"))?;
     decode(shared, entry, stored, sink.begin(size)?)?;
     Ok(size)
 }
 
-fn get(shared: &Shared, name: &str, entry: &Entry, sink: &mut dyn Sink) -> Result<usize> {
+fn get(shared: &PackStore, name: &str, entry: &Entry, sink: &mut dyn Sink) -> Result<usize> {
     let stored = shared.fetch(&entry.segments)?;
     give(shared, entry, &stored, sink).map_err(|e| e.at(shown(name)))
 }
 
 /// Gives contents in the order of their places in packs, some at a time.
-fn get_many(shared: &Shared, names: &[&str], found: &[Option<Arc<Entry>>], each: Each<'_>) -> Result<()> {
+fn get_many(shared: &PackStore, names: &[&str], found: &[Option<Arc<Entry>>], each: Each<'_>) -> Result<()> {
     let mut order: Vec<usize> = (0..names.len()).collect();
     let place =
         |at: &usize| found[*at].as_ref().and_then(|entry| entry.segments.first()).map(|one| (one.pack, one.start));
@@ -90,9 +90,9 @@ fn get_many(shared: &Shared, names: &[&str], found: &[Option<Arc<Entry>>], each:
 }
 
 /// The names as they are.
-pub(super) struct Live<'a>(pub(super) &'a Arc<Shared>);
+pub(super) struct LiveNames<'a>(pub(super) &'a Arc<PackStore>);
 
-impl Live<'_> {
+impl LiveNames<'_> {
     pub(super) fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
         self.0.with_newest(|| {
             let entry = self.0.find(name)?.ok_or_else(|| not_found(name))?;
@@ -107,13 +107,13 @@ impl Live<'_> {
 }
 
 /// A version of the table.
-pub(super) struct Snapshot {
-    shared: Arc<Shared>,
-    names: Names,
+pub(super) struct PackSnapshot {
+    shared: Arc<PackStore>,
+    names: StoreNames,
 }
 
-impl Snapshot {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+impl PackSnapshot {
+    pub(super) fn new(shared: &Arc<PackStore>) -> Self {
         Self { shared: Arc::clone(shared), names: shared.names() }
     }
 
@@ -127,7 +127,7 @@ impl Snapshot {
     }
 }
 
-impl Reads for Snapshot {
+impl Reads for PackSnapshot {
     fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
         self.place(self.find(name).and_then(|entry| get(&self.shared, name, &entry, sink)))
     }
@@ -156,19 +156,19 @@ impl Reads for Snapshot {
 }
 
 /// A content that is read part by part. Packs don't change: it stays what it was when it was opened.
-struct Parts {
-    shared: Arc<Shared>,
+struct PartReader {
+    shared: Arc<PackStore>,
     name: String,
     entry: Arc<Entry>,
     /// The part that was decoded last.
     current: Option<(usize, Vec<u8>)>,
 }
 
-pub(super) fn open(shared: &Arc<Shared>, name: &str, entry: Arc<Entry>) -> Box<dyn Content> {
-    Box::new(Parts { shared: Arc::clone(shared), name: name.to_owned(), entry, current: None })
+pub(super) fn open(shared: &Arc<PackStore>, name: &str, entry: Arc<Entry>) -> Box<dyn Content> {
+    Box::new(PartReader { shared: Arc::clone(shared), name: name.to_owned(), entry, current: None })
 }
 
-impl Parts {
+impl PartReader {
     fn load(&mut self, part: usize) -> Result<&[u8]> {
         if self.current.as_ref().is_none_or(|(loaded, _)| *loaded != part) {
             let short = || Error::corrupt("the index has fewer parts of the content than its length takes");
@@ -189,7 +189,7 @@ impl Parts {
     }
 }
 
-impl Content for Parts {
+impl Content for PartReader {
     fn size(&self) -> u64 {
         self.entry.size
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use lakerace_io::Result;
 use lakerace_io::wait::lock;
 
-use super::shared::Shared;
+use super::shared::PackStore;
 use super::staged::Base;
 use super::{appended, read};
 use crate::name::changed;
 use crate::{Content, Entry, PutOptions, Tail, content_copy};
 
-impl Shared {
+impl PackStore {
     /// Returns true if pending contents were made from others that are to be what they were.
     pub(super) fn has_bases(&self) -> bool {
         !lock(&self.state).based.is_empty()
@@ -55,7 +55,7 @@ impl Shared {
 
 /// A content that was appended to another base than the one that others see now: what was appended, behind what they see.
 fn append_again(
-    shared: &Arc<Shared>,
+    shared: &Arc<PackStore>,
     name: &str,
     (base, made): (&Base, &Arc<Entry>),
     now: Option<&Arc<Entry>>,

@@ -9,11 +9,11 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Fetcher, JobStore, Object, ObjectInfo, Output, Result, Wanted, plan_requests};
 
-use super::names::{Cache, Changes, Names, VersionId, changes, merged};
-use super::pack::{OpenPack, Part, SealedPack, check_sum};
-use super::staged::{Base, Bases, Staged};
-use crate::encode::{Encoding, Toolbox};
-use crate::fork::Opener;
+use super::names::{Cache, Changes, StoreNames, VersionId, changes, merged};
+use super::pack::{OpenPack, SealedPack, StoredPart, check_sum};
+use super::staged::{Base, Bases, StagedChanges};
+use crate::encode::{Encoding, EncodingContext};
+use crate::fork::OpeningProcess;
 use crate::name::{changed, composed, normalisation_warning, prefix_end};
 use crate::{Changed, Compression, Entry, Index, Segment, Stat};
 
@@ -27,18 +27,18 @@ const ATTEMPTS: u32 = 100;
 const PENDING_NAMES: usize = 131_072;
 
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct PackStore {
     pub(super) location: String,
     pub(super) store: JobStore,
     pub(super) root: Path,
     pub(super) index: Box<dyn Index>,
     cache: Cache,
-    pub(super) toolbox: Toolbox,
+    pub(super) toolbox: EncodingContext,
     pub(super) compression: Compression,
     pub(super) is_read_only: bool,
     /// Who opened it: what speaks with a remote store does not survive a fork.
-    pub(super) opener: Opener,
-    pub(super) state: Mutex<State>,
+    pub(super) opener: OpeningProcess,
+    pub(super) state: Mutex<ReadState>,
     /// Held by who commits: commits of one process are one behind the other.
     committing: Mutex<()>,
     encodings: Mutex<HashMap<Arc<str>, Arc<Encoding>>>,
@@ -47,9 +47,9 @@ pub(super) struct Shared {
 
 /// The state for reads.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct ReadState {
     /// The names of a version of the table.
-    names: Names,
+    names: StoreNames,
     pub(super) pending: Changes,
     /// The bases of pending contents, where that counts.
     pub(super) based: Bases,
@@ -57,7 +57,7 @@ pub(super) struct State {
     unsent: Vec<Arc<SealedPack>>,
 }
 
-impl Shared {
+impl PackStore {
     pub(super) fn new(
         (store, root, location): (JobStore, Path, String),
         index: Box<dyn Index>,
@@ -69,10 +69,10 @@ impl Shared {
             store,
             root,
             index,
-            toolbox: Toolbox::new(options)?,
+            toolbox: EncodingContext::new(options)?,
             compression: options.compression.unwrap_or_default(),
             is_read_only: options.read_only,
-            opener: Opener::new(),
+            opener: OpeningProcess::new(),
             state: Mutex::default(),
             committing: Mutex::default(),
             encodings: Mutex::default(),
@@ -113,7 +113,7 @@ impl Shared {
         let Some(version) = self.index.newest()? else { return Ok(known.id.is_some()) };
         let newest = VersionId::of(&*version);
         if !known.id.as_ref().is_some_and(|known| known.is(&newest)) {
-            let loaded = Names::load(&*version, &known, &self.cache)?;
+            let loaded = StoreNames::load(&*version, &known, &self.cache)?;
             let mut state = lock(&self.state);
             let is_newer = match (&state.names.id, &loaded.id) {
                 (Some(own), Some(loaded)) => own.table != loaded.table || own.version < loaded.version,
@@ -128,18 +128,18 @@ impl Shared {
     }
 
     /// The committed names: those of a version.
-    pub(super) fn names(&self) -> Names {
+    pub(super) fn names(&self) -> StoreNames {
         let _running = crate::fork::enter();
         lock(&self.state).names.clone()
     }
 
     /// Reads the committed names; where their file here is damaged, it is made again first.
-    pub(super) fn with_names<T>(&self, read: impl Fn(&Names) -> Result<T>) -> Result<T> {
+    pub(super) fn with_names<T>(&self, read: impl Fn(&StoreNames) -> Result<T>) -> Result<T> {
         self.with_state(|_| (), |names, ()| read(names))
     }
 
     /// Reads the committed names and what is picked of the pending ones, both of one moment.
-    fn with_state<P, T>(&self, pick: impl Fn(&Changes) -> P, read: impl Fn(&Names, P) -> Result<T>) -> Result<T> {
+    fn with_state<P, T>(&self, pick: impl Fn(&Changes) -> P, read: impl Fn(&StoreNames, P) -> Result<T>) -> Result<T> {
         let _running = self.opener.enter()?;
         let look = || {
             let state = lock(&self.state);
@@ -157,14 +157,14 @@ impl Shared {
     }
 
     /// Has the file of names made again from the table. Until it is there, reads find the damaged one: never fewer files.
-    fn make_again(&self, damaged: &Names, error: Error) -> Result<()> {
+    fn make_again(&self, damaged: &StoreNames, error: Error) -> Result<()> {
         self.check_process()?;
         damaged.discard();
         let Some(version) = self.index.newest()? else { return Err(error) };
         if damaged.id.as_ref().is_some_and(|id| *id.table != *version.table_id()) {
             return Err(error);
         }
-        let names = Names::load(&*version, &Names::default(), &self.cache)?;
+        let names = StoreNames::load(&*version, &StoreNames::default(), &self.cache)?;
         let mut state = lock(&self.state);
         // Another thread may have been faster.
         let is_same = state.names.id == damaged.id;
@@ -226,11 +226,11 @@ impl Shared {
     }
 
     /// Makes changes pending, all of them or none. `make` sees the names as they are.
-    pub(super) fn apply(&self, make: impl FnOnce(&mut Staged<'_>) -> Result<()>) -> Result<()> {
+    pub(super) fn apply(&self, make: impl FnOnce(&mut StagedChanges<'_>) -> Result<()>) -> Result<()> {
         let _running = self.opener.enter()?;
         self.is_writable()?;
         let mut state = lock(&self.state);
-        let mut staged = Staged::new(&state.names, &state.pending, &state.based);
+        let mut staged = StagedChanges::new(&state.names, &state.pending, &state.based);
         make(&mut staged)?;
         let (changes, based) = staged.end();
         state.based.retain(|name, _| !changes.contains_key(name));
@@ -256,7 +256,7 @@ impl Shared {
     }
 
     /// Stores a part of a content in the pack that is being filled.
-    pub(super) fn add(&self, part: &Part<'_>) -> Result<Segment> {
+    pub(super) fn add(&self, part: &StoredPart<'_>) -> Result<Segment> {
         let _running = self.opener.enter()?;
         self.check_owner()?;
         let (segment, full) = {
@@ -510,7 +510,7 @@ pub(super) struct ListedPack {
     pub(super) modified_ms: i64,
 }
 
-impl State {
+impl ReadState {
     fn seal(&mut self) -> Result<Option<Arc<SealedPack>>> {
         let Some(open) = self.open.take() else { return Ok(None) };
         let sealed = Arc::new(open.seal()?);
@@ -549,7 +549,7 @@ pub(super) fn stat(name: &str, entry: &Entry) -> Stat {
 }
 
 /// The composed form of a name, where another file has it.
-pub(super) fn alike(names: &Names, name: &str) -> Result<Option<String>> {
+pub(super) fn alike(names: &StoreNames, name: &str) -> Result<Option<String>> {
     let Some(composed) = composed(name) else { return Ok(None) };
     Ok(names.find(&composed)?.map(|_| composed))
 }

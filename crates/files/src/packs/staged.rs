@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lakerace_io::Result;
 
-use super::names::{Changes, Names};
+use super::names::{Changes, StoreNames};
 use crate::name::not_found;
 use crate::{Entry, FileVersion, IfExists};
 
@@ -22,16 +22,16 @@ pub(super) struct Base {
 }
 
 /// Changes that are being made, over the names as they are.
-pub(super) struct Staged<'a> {
-    names: &'a Names,
+pub(super) struct StagedChanges<'a> {
+    names: &'a StoreNames,
     pending: &'a Changes,
     pending_bases: &'a Bases,
     changes: Changes,
     based: Bases,
 }
 
-impl<'a> Staged<'a> {
-    pub(super) fn new(names: &'a Names, pending: &'a Changes, pending_bases: &'a Bases) -> Self {
+impl<'a> StagedChanges<'a> {
+    pub(super) fn new(names: &'a StoreNames, pending: &'a Changes, pending_bases: &'a Bases) -> Self {
         Self { names, pending, pending_bases, changes: Changes::new(), based: Bases::new() }
     }
 

@@ -4,9 +4,9 @@ use bytes::Bytes;
 use lakerace_io::{Error, ErrorKind, Result};
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::names::{Named, Names};
+use super::names::{Named, StoreNames};
 use super::read::decode;
-use super::shared::{Shared, alike};
+use super::shared::{PackStore, alike};
 use crate::home::Progress;
 use crate::stream::go_on;
 use crate::{Damage, Entry, Sink, Verified};
@@ -18,7 +18,7 @@ const FETCH_BYTES: u64 = 32 << 20;
 const FETCH_FILES: usize = 10_000;
 
 /// Reads every content. Long ones are held whole.
-pub(super) fn verify(shared: &Shared, progress: Progress<'_>) -> Result<Verified> {
+pub(super) fn verify(shared: &PackStore, progress: Progress<'_>) -> Result<Verified> {
     let names = shared.names();
     let mut verified = Verified::default();
     let (mut group, mut bytes) = (Vec::new(), 0);
@@ -41,7 +41,7 @@ pub(super) fn verify(shared: &Shared, progress: Progress<'_>) -> Result<Verified
 }
 
 /// Fetches contents together and looks at each.
-fn fetched(shared: &Shared, names: &Names, group: &[Named], verified: &mut Verified) -> Result<()> {
+fn fetched(shared: &PackStore, names: &StoreNames, group: &[Named], verified: &mut Verified) -> Result<()> {
     shared.store.job.check()?;
     let segments: Vec<_> = group.iter().flat_map(|(_, entry)| entry.segments.iter().copied()).collect();
     // Where one is damaged, each is looked at for itself.
@@ -60,7 +60,13 @@ fn fetched(shared: &Shared, names: &Names, group: &[Named], verified: &mut Verif
     Ok(())
 }
 
-fn one(shared: &Shared, name: &str, entry: &Entry, stored: Result<Vec<Bytes>>, verified: &mut Verified) -> Result<()> {
+fn one(
+    shared: &PackStore,
+    name: &str,
+    entry: &Entry,
+    stored: Result<Vec<Bytes>>,
+    verified: &mut Verified,
+) -> Result<()> {
     verified.files += 1;
     match stored.and_then(|stored| is_whole(shared, entry, &stored)) {
         Ok(true) => verified.bytes += entry.size,
@@ -75,7 +81,7 @@ fn one(shared: &Shared, name: &str, entry: &Entry, stored: Result<Vec<Bytes>>, v
 }
 
 /// Returns true if a content is what was put; false where a key or a transform is missing that it takes to tell.
-fn is_whole(shared: &Shared, entry: &Entry, stored: &[Bytes]) -> Result<bool> {
+fn is_whole(shared: &PackStore, entry: &Entry, stored: &[Bytes]) -> Result<bool> {
     let encoding = match shared.encoding(&entry.encoding) {
         Ok(encoding) => encoding,
         Err(e) if matches!(e.kind(), ErrorKind::Usage | ErrorKind::Invalid) => return Ok(false),

@@ -8,8 +8,8 @@ use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::inner::Inner;
-use super::record::Place;
-use super::writer::{Body, Prepared, Writer};
+use super::record::ContentPlace;
+use super::writer::{Prepared, StoreWriter, StoredBody};
 use crate::file_metadata::{check_metadata, now_ms};
 use crate::name::shown;
 use crate::{Batch, IfExists, PutOptions};
@@ -24,14 +24,14 @@ const PACKED_BYTES: usize = 4096;
 /// early, and others wait until it ends.
 pub(super) struct SqliteBatch {
     inner: Arc<Inner>,
-    work: Vec<Op>,
+    work: Vec<BatchOperation>,
     bytes: usize,
-    lease: Option<Box<Writer>>,
+    lease: Option<Box<StoreWriter>>,
     /// Why nothing more can be done.
     broken: Option<Error>,
 }
 
-enum Op {
+enum BatchOperation {
     Put {
         name: String,
         file: Prepared<'static>,
@@ -50,7 +50,7 @@ enum Op {
     },
 }
 
-impl Op {
+impl BatchOperation {
     fn put_name(&self) -> Option<&str> {
         match self {
             Self::Put { name, .. } | Self::Pack { name, .. } => Some(name),
@@ -64,7 +64,7 @@ impl SqliteBatch {
         Self { inner, work: Vec::new(), bytes: 0, lease: None, broken: None }
     }
 
-    fn add(&mut self, op: Op, bytes: usize) -> Result<()> {
+    fn add(&mut self, op: BatchOperation, bytes: usize) -> Result<()> {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
@@ -110,7 +110,7 @@ impl SqliteBatch {
         }
     }
 
-    fn end<T>(&mut self, how: impl FnOnce(&mut Writer) -> T) -> Option<T> {
+    fn end<T>(&mut self, how: impl FnOnce(&mut StoreWriter) -> T) -> Option<T> {
         let mut writer = self.lease.take()?;
         let done = how(&mut writer);
         self.inner.connections.queue.give_back(Some(writer));
@@ -124,29 +124,31 @@ impl SqliteBatch {
             check_metadata(options.metadata.as_deref())?;
             let mut options = options.clone();
             options.mtime_ms.get_or_insert_with(now_ms);
-            let op = Op::Pack { name: name.to_owned(), content: data.to_vec(), options };
+            let op = BatchOperation::Pack { name: name.to_owned(), content: data.to_vec(), options };
             return self.add(op, data.len());
         }
         let inner = Arc::clone(&self.inner);
         let file = owned(inner.prepare_in(self.lease.as_deref_mut(), data, options)?);
-        self.add(Op::Put { name: name.to_owned(), file }, data.len())
+        self.add(BatchOperation::Put { name: name.to_owned(), file }, data.len())
     }
 }
 
 fn owned(file: Prepared<'_>) -> Prepared<'static> {
     let body = match file.body {
-        Body::Inline(bytes) => Body::Inline(Cow::Owned(bytes.into_owned())),
-        Body::Pieces(pieces) => Body::Pieces(pieces.into_iter().map(|piece| Cow::Owned(piece.into_owned())).collect()),
-        Body::At(place) => Body::At(place),
+        StoredBody::Inline(bytes) => StoredBody::Inline(Cow::Owned(bytes.into_owned())),
+        StoredBody::Pieces(pieces) => {
+            StoredBody::Pieces(pieces.into_iter().map(|piece| Cow::Owned(piece.into_owned())).collect())
+        }
+        StoredBody::At(place) => StoredBody::At(place),
     };
     Prepared { body, metadata: file.metadata.map(|text| Cow::Owned(text.into_owned())), ..file }
 }
 
 /// Puts between other work are put in the order of names, which touches each page once; of one name, the last stays the last.
-fn order(work: &mut [Op]) {
+fn order(work: &mut [BatchOperation]) {
     for run in work.chunk_by_mut(|a, b| a.put_name().is_some() == b.put_name().is_some()) {
-        if run[0].put_name().is_some() && !run.is_sorted_by_key(Op::put_name) {
-            let names: Vec<&str> = run.iter().filter_map(Op::put_name).collect();
+        if run[0].put_name().is_some() && !run.is_sorted_by_key(BatchOperation::put_name) {
+            let names: Vec<&str> = run.iter().filter_map(BatchOperation::put_name).collect();
             let order = super::open::in_order(&names);
             for place in 0..order.len() {
                 // What was there went to where another one came from.
@@ -160,14 +162,14 @@ fn order(work: &mut [Op]) {
     }
 }
 
-fn apply(inner: &Inner, writer: &mut Writer, work: &[Op]) -> Result<()> {
+fn apply(inner: &Inner, writer: &mut StoreWriter, work: &[BatchOperation]) -> Result<()> {
     let mut at = 0;
     while let Some(op) = work.get(at) {
         let done = match op {
-            Op::Put { name, file } => writer.put(name, file).map_err(|e| e.at(shown(name))),
-            Op::Remove(name) => writer.remove(name),
-            Op::Rename { from, to, if_exists } => writer.rename(from, to, *if_exists),
-            Op::Pack { .. } => {
+            BatchOperation::Put { name, file } => writer.put(name, file).map_err(|e| e.at(shown(name))),
+            BatchOperation::Remove(name) => writer.remove(name),
+            BatchOperation::Rename { from, to, if_exists } => writer.rename(from, to, *if_exists),
+            BatchOperation::Pack { .. } => {
                 at += pack(inner, writer, &work[at..])?;
                 continue;
             }
@@ -179,11 +181,11 @@ fn apply(inner: &Inner, writer: &mut Writer, work: &[Op]) -> Result<()> {
 }
 
 /// Puts the files at the front of `work` that share a block, and says how many these are.
-fn pack(inner: &Inner, writer: &mut Writer, work: &[Op]) -> Result<usize> {
+fn pack(inner: &Inner, writer: &mut StoreWriter, work: &[BatchOperation]) -> Result<usize> {
     let (mut block, mut files) = (Vec::with_capacity(inner.pack_bytes), Vec::new());
     let mut compression = None;
     for op in work {
-        let Op::Pack { name, content, options } = op else { break };
+        let BatchOperation::Pack { name, content, options } = op else { break };
         let of_this = options.compression.unwrap_or(inner.compression);
         let fits = block.is_empty() || block.len() + content.len() <= inner.pack_bytes;
         if !fits || *compression.get_or_insert(of_this) != of_this {
@@ -209,7 +211,7 @@ fn pack(inner: &Inner, writer: &mut Writer, work: &[Op]) -> Result<usize> {
             encoding: put_as.id,
             checksum,
             metadata: options.metadata.as_deref().map(Cow::Borrowed),
-            body: Body::At(Place::Block { place, start: *start as u64 }),
+            body: StoredBody::At(ContentPlace::Block { place, start: *start as u64 }),
             if_exists: options.if_exists,
         };
         writer.put(name, &file).map_err(|e| e.at(shown(name)))?;
@@ -218,10 +220,10 @@ fn pack(inner: &Inner, writer: &mut Writer, work: &[Op]) -> Result<usize> {
 }
 
 /// Makes sure that encodings of blocks have numbers, outside of the transaction that uses them.
-fn number_encodings(inner: &Inner, work: &[Op]) -> Result<()> {
+fn number_encodings(inner: &Inner, work: &[BatchOperation]) -> Result<()> {
     let mut known = None;
     for op in work {
-        if let Op::Pack { options, .. } = op {
+        if let BatchOperation::Pack { options, .. } = op {
             let compression = options.compression.unwrap_or(inner.compression);
             if known != Some(compression) {
                 inner.put_as(crate::Compression { dictionary: false, ..compression })?;
@@ -238,12 +240,12 @@ impl Batch for SqliteBatch {
     }
 
     fn remove(&mut self, name: &str) -> Result<()> {
-        self.add(Op::Remove(name.to_owned()), name.len())
+        self.add(BatchOperation::Remove(name.to_owned()), name.len())
     }
 
     fn rename(&mut self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
         self.inner.may_write(to)?;
-        self.add(Op::Rename { from: from.to_owned(), to: to.to_owned(), if_exists }, from.len() + to.len())
+        self.add(BatchOperation::Rename { from: from.to_owned(), to: to.to_owned(), if_exists }, from.len() + to.len())
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {
@@ -285,13 +287,13 @@ impl Drop for SqliteBatch {
 }
 
 /// Puts files in the transaction that `writer` is in, in blocks where the store has them.
-pub(super) fn put_all(inner: &Inner, writer: &mut Writer, files: Vec<(&str, Vec<u8>, PutOptions)>) -> Result<()> {
+pub(super) fn put_all(inner: &Inner, writer: &mut StoreWriter, files: Vec<(&str, Vec<u8>, PutOptions)>) -> Result<()> {
     let mut work = Vec::with_capacity(files.len());
     for (name, content, options) in files {
         let name = name.to_owned();
         work.push(match inner.pack_bytes > 0 && content.len() <= PACKED_BYTES {
-            true => Op::Pack { name, content, options },
-            false => Op::Put { name, file: owned(inner.prepare_in(Some(writer), &content, &options)?) },
+            true => BatchOperation::Pack { name, content, options },
+            false => BatchOperation::Put { name, file: owned(inner.prepare_in(Some(writer), &content, &options)?) },
         });
     }
     order(&mut work);

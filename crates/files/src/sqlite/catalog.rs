@@ -8,8 +8,8 @@ use lakerace_io::{Error, Result};
 use rusqlite::Connection;
 
 use super::schema::check_sum;
-use super::statement::{Statement, Value};
-use crate::encode::{Dictionary, Encoding, Samples, Toolbox};
+use super::statement::{BoundValue, PreparedStatement};
+use crate::encode::{Dictionary, Encoding, EncodingContext, Samples};
 use crate::{Compression, Options};
 
 /// How new contents are encoded, and the number of that encoding in the store.
@@ -21,8 +21,8 @@ pub(super) struct PutAs {
 }
 
 #[derive(Debug)]
-pub(super) struct Catalog {
-    pub(super) toolbox: Toolbox,
+pub(super) struct StoreCatalog {
+    pub(super) toolbox: EncodingContext,
     known: RwLock<HashMap<i64, Arc<Encoding>>>,
     dictionaries: Mutex<HashMap<u32, Arc<Dictionary>>>,
     /// Few, and asked for by every put.
@@ -31,10 +31,10 @@ pub(super) struct Catalog {
     samples: Mutex<Samples>,
 }
 
-impl Catalog {
+impl StoreCatalog {
     pub(super) fn new(options: &Options) -> Result<Self> {
         Ok(Self {
-            toolbox: Toolbox::new(options)?,
+            toolbox: EncodingContext::new(options)?,
             known: RwLock::default(),
             dictionaries: Mutex::default(),
             put: RwLock::default(),
@@ -58,9 +58,10 @@ impl Catalog {
         if let Some(known) = known.get(&id) {
             return Ok(Arc::clone(known));
         }
-        let mut select = Statement::prepare(connection, "SELECT data, check_sum FROM dictionaries WHERE id=?1")?;
+        let mut select =
+            PreparedStatement::prepare(connection, "SELECT data, check_sum FROM dictionaries WHERE id=?1")?;
         let number = i64::from(id);
-        let bytes = select.first(&[Value::Int(number)], |row| {
+        let bytes = select.first(&[BoundValue::Int(number)], |row| {
             match check_sum(&number.to_le_bytes(), row.bytes(0)) == row.int(1) {
                 true => Ok(row.bytes(0).to_vec()),
                 false => Err(Error::corrupt(format!("dictionary {id} is not what was written"))),
@@ -105,9 +106,9 @@ impl Catalog {
 
 /// The text of an encoding.
 pub(super) fn encoding_text(id: i64, connection: &Connection) -> Result<String> {
-    let mut select = Statement::prepare(connection, "SELECT encoding, check_sum FROM encodings WHERE id=?1")?;
+    let mut select = PreparedStatement::prepare(connection, "SELECT encoding, check_sum FROM encodings WHERE id=?1")?;
     let text =
-        select.first(&[Value::Int(id)], |row| match check_sum(&id.to_le_bytes(), row.bytes(0)) == row.int(1) {
+        select.first(&[BoundValue::Int(id)], |row| match check_sum(&id.to_le_bytes(), row.bytes(0)) == row.int(1) {
             true => row.str(0).map(str::to_owned),
             false => Err(Error::corrupt(format!("encoding {id} is not what was written"))),
         })?;

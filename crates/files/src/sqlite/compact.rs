@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use lakerace_io::Result;
 
 use super::inner::Inner;
-use super::reader::{Located, filled};
-use super::record::Place;
-use super::statement::{Statement, Value, pragma};
-use super::writer::Checkpoint;
+use super::reader::{LocatedFile, filled};
+use super::record::ContentPlace;
+use super::statement::{BoundValue, PreparedStatement, pragma};
+use super::writer::CheckpointMode;
 use crate::file_metadata::now_ms;
 use crate::home::Progress;
 use crate::sqlite_error::is_disk_full;
@@ -33,10 +33,11 @@ pub(super) fn compact(inner: &Inner, progress: Progress<'_>) -> Result<Compacted
     inner.write(|writer| {
         writer.is_dirty = true;
         let since = now_ms() - UPLOAD_MS;
-        Statement::prepare(&writer.connection, "DELETE FROM uploads WHERE touched_ms<?1")?.run(&[Value::Int(since)])?;
+        PreparedStatement::prepare(&writer.connection, "DELETE FROM uploads WHERE touched_ms<?1")?
+            .run(&[BoundValue::Int(since)])?;
         let orphans = "DELETE FROM chunks WHERE (id >> 24) NOT IN \
                        (SELECT place FROM files WHERE place IS NOT NULL UNION ALL SELECT place FROM uploads)";
-        compacted.orphans = Statement::prepare(&writer.connection, orphans)?.run(&[])?;
+        compacted.orphans = PreparedStatement::prepare(&writer.connection, orphans)?.run(&[])?;
         Ok(())
     })?;
     let mut pages = VACUUM_PAGES;
@@ -44,19 +45,19 @@ pub(super) fn compact(inner: &Inner, progress: Progress<'_>) -> Result<Compacted
         go_on(progress(compacted.rewritten, 0))?;
         let done = inner.write(|writer| {
             writer.is_dirty = true;
-            Statement::prepare(&writer.connection, &format!("PRAGMA incremental_vacuum({pages})"))?
+            PreparedStatement::prepare(&writer.connection, &format!("PRAGMA incremental_vacuum({pages})"))?
                 .each(&[], |_| Ok(true))
         });
         match done {
             // On a disk that is nearly full, the log has room for fewer pages.
             Err(e) if is_disk_full(&e) && pages > LEAST_VACUUM_PAGES => pages /= 4,
             Err(e) => return Err(e),
-            Ok(()) if pages < VACUUM_PAGES => inner.connections.checkpoint(Checkpoint::Truncate)?,
+            Ok(()) if pages < VACUUM_PAGES => inner.connections.checkpoint(CheckpointMode::Truncate)?,
             Ok(()) => {}
         }
     }
     // Where a reader needs the log, it is emptied later.
-    inner.connections.checkpoint(Checkpoint::Truncate)?;
+    inner.connections.checkpoint(CheckpointMode::Truncate)?;
     compacted.bytes_after = inner.bytes();
     Ok(compacted)
 }
@@ -76,7 +77,7 @@ fn from_sparse_blocks(inner: &Inner, progress: Progress<'_>) -> Result<u64> {
     let mut used: HashMap<i64, u64> = HashMap::new();
     let mut sparse = Vec::new();
     inner.read(|reader, _| {
-        Statement::prepare(&reader.connection, "SELECT place, size FROM files WHERE start IS NOT NULL")?.each(
+        PreparedStatement::prepare(&reader.connection, "SELECT place, size FROM files WHERE start IS NOT NULL")?.each(
             &[],
             |row| {
                 *used.entry(row.int(0)).or_default() += row.int(1) as u64;
@@ -84,9 +85,9 @@ fn from_sparse_blocks(inner: &Inner, progress: Progress<'_>) -> Result<u64> {
             },
         )?;
         let mut length =
-            Statement::prepare(&reader.connection, "SELECT substr(data, 1, 4) FROM chunks WHERE id=?1 << 24")?;
+            PreparedStatement::prepare(&reader.connection, "SELECT substr(data, 1, 4) FROM chunks WHERE id=?1 << 24")?;
         for (place, bytes) in &used {
-            let whole = length.first(&[Value::Int(*place)], |row| {
+            let whole = length.first(&[BoundValue::Int(*place)], |row| {
                 Ok(row.bytes(0).first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes)))
             })?;
             if bytes * 2 < u64::from(whole.unwrap_or(0)) {
@@ -119,15 +120,13 @@ fn with_dictionary(inner: &Inner, progress: Progress<'_>) -> Result<u64> {
 fn rewrite(inner: &Inner, progress: Progress<'_>, is_wanted: impl Fn(i64, bool, i64) -> bool + Sync) -> Result<u64> {
     let mut names: Vec<String> = Vec::new();
     inner.read(|reader, _| {
-        Statement::prepare(&reader.connection, "SELECT name, encoding, place, start FROM files ORDER BY name")?.each(
-            &[],
-            |row| {
+        PreparedStatement::prepare(&reader.connection, "SELECT name, encoding, place, start FROM files ORDER BY name")?
+            .each(&[], |row| {
                 if is_wanted(row.int(1), !row.is_null(3), row.int(2)) {
                     names.push(row.str(0)?.to_owned());
                 }
                 Ok(true)
-            },
-        )
+            })
     })?;
     let mut rewritten = 0;
     for names in names.chunks(REWRITE_FILES) {
@@ -137,10 +136,10 @@ fn rewrite(inner: &Inner, progress: Progress<'_>, is_wanted: impl Fn(i64, bool, 
             for name in names {
                 // It may have been put again or removed since its name was read.
                 let located = inner.read(|reader, _| reader.locate(name))?;
-                let is_still = |Located { encoding, place, .. }: Located| match place {
-                    Place::Inline => is_wanted(encoding, false, 0),
-                    Place::Chunks(place) => is_wanted(encoding, false, place),
-                    Place::Block { place, .. } => is_wanted(encoding, true, place),
+                let is_still = |LocatedFile { encoding, place, .. }: LocatedFile| match place {
+                    ContentPlace::Inline => is_wanted(encoding, false, 0),
+                    ContentPlace::Chunks(place) => is_wanted(encoding, false, place),
+                    ContentPlace::Block { place, .. } => is_wanted(encoding, true, place),
                 };
                 if !located.is_some_and(is_still) {
                     continue;

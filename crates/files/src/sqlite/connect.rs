@@ -28,12 +28,12 @@ pub(super) fn connect(path: &Path, options: &Options, create: bool) -> Result<Co
 }
 
 /// Opens a connection that reads. Where a store that is not written may not be locked, it is read without locks.
-pub(super) fn connect_to_read(path: &Path, options: &Options) -> Result<(Connection, Option<Unlocked>)> {
+pub(super) fn connect_to_read(path: &Path, options: &Options) -> Result<(Connection, Option<UnlockedFile>)> {
     let connection = connect(path, options, false)?;
     if !options.read_only || !is_refused(&connection) {
         return Ok((connection, None));
     }
-    let unlocked = Unlocked::new(path)?;
+    let unlocked = UnlockedFile::new(path)?;
     drop(connection);
     let access = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     Ok((open(Path::new(&immutable(path)), access, options)?, Some(unlocked)))
@@ -90,12 +90,12 @@ fn has_log(path: &Path) -> bool {
 
 /// A file that is read without locks. What was read counts for nothing where somebody has written it meanwhile.
 #[derive(Debug)]
-pub(super) struct Unlocked {
+pub(super) struct UnlockedFile {
     path: PathBuf,
     state: [i64; 5],
 }
 
-impl Unlocked {
+impl UnlockedFile {
     fn new(path: &Path) -> Result<Self> {
         if has_log(path) {
             return Err(Error::invalid(

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use lakerace_io::wait::{lock, read_lock};
 use lakerace_io::{Error, Result};
 
-use super::keeper::Keeper;
-use super::queue::{Company, Queue};
-use super::reader::Reader;
+use super::keeper::ReadLockHolder;
+use super::queue::{Company, WriteQueue};
+use super::reader::StoreReader;
 use super::statement::pragma;
-use super::writer::{Checkpoint, Writer};
+use super::writer::{CheckpointMode, StoreWriter};
 use crate::Options;
 use crate::sqlite_error::is_disk_full;
 
@@ -22,21 +22,21 @@ const LOG_BYTES: u64 = 1 << 20;
 const IDLE_READERS: usize = 64;
 
 #[derive(Debug)]
-pub(super) struct Connections {
+pub(super) struct StoreConnections {
     pub(super) path: PathBuf,
     pub(super) options: Options,
     /// Every use of a connection holds it; a fork takes it.
     pub(super) gate: RwLock<()>,
-    pub(super) readers: Mutex<Vec<Reader>>,
-    pub(super) queue: Queue,
-    pub(super) keeper: Arc<Keeper>,
+    pub(super) readers: Mutex<Vec<StoreReader>>,
+    pub(super) queue: WriteQueue,
+    pub(super) keeper: Arc<ReadLockHolder>,
     /// Snapshots and batches whose connections a fork can't close.
     pub(super) outstanding: AtomicUsize,
     /// True if they are the parent's of this process.
     pub(super) is_tainted: AtomicBool,
 }
 
-impl Connections {
+impl StoreConnections {
     /// None is open yet.
     pub(super) fn new(path: &Path, options: Options) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Connections {
             options,
             gate: RwLock::default(),
             readers: Mutex::default(),
-            queue: Queue::default(),
+            queue: WriteQueue::default(),
             keeper: Arc::default(),
             outstanding: AtomicUsize::new(0),
             is_tainted: AtomicBool::new(false),
@@ -59,15 +59,15 @@ impl Connections {
         Ok(read_lock(&self.gate))
     }
 
-    pub(super) fn reader(&self) -> Result<Reader> {
+    pub(super) fn reader(&self) -> Result<StoreReader> {
         let idle = lock(&self.readers).pop();
         match idle {
             Some(reader) if reader.check().is_ok() => Ok(reader),
-            _ => Reader::open(&self.path, &self.options),
+            _ => StoreReader::open(&self.path, &self.options),
         }
     }
 
-    pub(super) fn give_back(&self, reader: Reader) {
+    pub(super) fn give_back(&self, reader: StoreReader) {
         let mut readers = lock(&self.readers);
         if readers.len() < IDLE_READERS {
             readers.push(reader);
@@ -75,12 +75,16 @@ impl Connections {
     }
 
     /// Runs `work` in a transaction, with that of other threads where `company` says so. It may run twice then.
-    pub(super) fn write(&self, company: Company, mut work: impl FnMut(&mut Writer) -> Result<()> + Send) -> Result<()> {
+    pub(super) fn write(
+        &self,
+        company: Company,
+        mut work: impl FnMut(&mut StoreWriter) -> Result<()> + Send,
+    ) -> Result<()> {
         let _gate = self.enter()?;
         let mut run = || self.queue.run(&|| self.open_writer(), self.options.busy_timeout, company, &mut work);
         match run() {
             // What the log has may go to the file, and the log begins again in the space that it has.
-            Err(e) if is_disk_full(&e) && self.checkpoint(Checkpoint::Restart).is_ok() => match run() {
+            Err(e) if is_disk_full(&e) && self.checkpoint(CheckpointMode::Restart).is_ok() => match run() {
                 Err(e) if is_disk_full(&e) => Err(self.full(e)),
                 done => done,
             },
@@ -91,7 +95,7 @@ impl Connections {
 
     /// The error of a full disk, with what it takes to remove files all the same: what the log has needs its place in the file.
     fn full(&self, error: Error) -> Error {
-        let pages = |reader: &Reader| {
+        let pages = |reader: &StoreReader| {
             Ok::<_, Error>((
                 pragma(&reader.connection, "PRAGMA page_count")?,
                 pragma(&reader.connection, "PRAGMA page_size")?,
@@ -108,17 +112,17 @@ impl Connections {
         Error::unavailable(error.message().to_owned()).advice(advice)
     }
 
-    fn open_writer(&self) -> Result<Writer> {
-        Writer::open(&self.path, &self.options, Arc::clone(&self.keeper))
+    fn open_writer(&self) -> Result<StoreWriter> {
+        StoreWriter::open(&self.path, &self.options, Arc::clone(&self.keeper))
     }
 
     /// Takes the writer away for longer: all others wait until it is given back to the queue.
-    pub(super) fn lease(&self) -> Result<Box<Writer>> {
+    pub(super) fn lease(&self) -> Result<Box<StoreWriter>> {
         self.queue.lease(&|| self.open_writer(), self.options.busy_timeout)
     }
 
     /// Moves the log into the file, as far as readers allow it.
-    pub(super) fn checkpoint(&self, how: Checkpoint) -> Result<()> {
+    pub(super) fn checkpoint(&self, how: CheckpointMode) -> Result<()> {
         let mut writer = self.lease()?;
         let checked = writer.check_log();
         let moved = checked.and_then(|()| self.keeper.apart(|| writer.checkpoint(how)).map(drop));

@@ -9,8 +9,8 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use super::catalog::PutAs;
 use super::inner::Inner;
 use super::schema::{add_encoding, check_sum};
-use super::statement::{Statement, Value, pragma};
-use super::writer::{Body, INLINE_BYTES, Prepared, Writer};
+use super::statement::{BoundValue, PreparedStatement, pragma};
+use super::writer::{INLINE_BYTES, Prepared, StoreWriter, StoredBody};
 use crate::encode::{Dictionary, PIECE_BYTES, Samples};
 use crate::file_metadata::{check_metadata, now_ms};
 use crate::{Codec, Compression, PutOptions};
@@ -24,7 +24,7 @@ impl Inner {
     /// Prepares in the transaction that `writer` is in.
     pub(super) fn prepare_in<'a>(
         &self,
-        writer: Option<&mut Writer>,
+        writer: Option<&mut StoreWriter>,
         data: &'a [u8],
         options: &'a PutOptions,
     ) -> Result<Prepared<'a>> {
@@ -51,7 +51,7 @@ impl Inner {
         self.put_as_in(None, compression)
     }
 
-    pub(super) fn put_as_in(&self, writer: Option<&mut Writer>, compression: Compression) -> Result<Arc<PutAs>> {
+    pub(super) fn put_as_in(&self, writer: Option<&mut StoreWriter>, compression: Compression) -> Result<Arc<PutAs>> {
         if let Some(known) = self.catalog.put_as(compression) {
             return Ok(known);
         }
@@ -74,7 +74,7 @@ impl Inner {
     }
 
     /// The number of an encoding, which is added where the store has none of that text, and whether that is committed.
-    fn encoding_id(&self, writer: Option<&mut Writer>, codec: Codec, text: &str) -> Result<(i64, bool)> {
+    fn encoding_id(&self, writer: Option<&mut StoreWriter>, codec: Codec, text: &str) -> Result<(i64, bool)> {
         if text == codec.name() {
             return Codec::ALL
                 .iter()
@@ -83,14 +83,14 @@ impl Inner {
                 .ok_or_else(|| Error::internal("a codec without a number"));
         }
         let find = |connection: &rusqlite::Connection| {
-            Statement::prepare(connection, "SELECT id FROM encodings WHERE encoding=?1")?
-                .first(&[Value::Text(text.as_bytes())], |row| Ok(row.int(0)))
+            PreparedStatement::prepare(connection, "SELECT id FROM encodings WHERE encoding=?1")?
+                .first(&[BoundValue::Text(text.as_bytes())], |row| Ok(row.int(0)))
         };
         if let Some(id) = self.read(|reader, _| find(&reader.connection))? {
             return Ok((id, true));
         }
         let mut added = 0;
-        let mut add = |writer: &mut Writer| {
+        let mut add = |writer: &mut StoreWriter| {
             writer.is_dirty = true;
             added = match find(&writer.connection)? {
                 Some(id) => id,
@@ -169,8 +169,8 @@ impl Inner {
             writer.is_dirty = true;
             id = pragma(&writer.connection, "SELECT coalesce(max(id), 0) + 1 FROM dictionaries")?;
             let sum = check_sum(&id.to_le_bytes(), &bytes);
-            Statement::prepare(&writer.connection, "INSERT INTO dictionaries VALUES (?1, ?2, ?3)")?
-                .run(&[Value::Int(id), Value::Blob(&bytes), Value::Int(sum)])
+            PreparedStatement::prepare(&writer.connection, "INSERT INTO dictionaries VALUES (?1, ?2, ?3)")?
+                .run(&[BoundValue::Int(id), BoundValue::Blob(&bytes), BoundValue::Int(sum)])
                 .map(drop)
         })?;
         self.catalog.forget_put();
@@ -179,12 +179,12 @@ impl Inner {
 }
 
 /// The checksum and stored bytes of a content.
-fn encode<'a>(put_as: &PutAs, data: &'a [u8]) -> Result<(u64, Body<'a>)> {
+fn encode<'a>(put_as: &PutAs, data: &'a [u8]) -> Result<(u64, StoredBody<'a>)> {
     let PutAs { encoding, level, .. } = put_as;
     if encoding.is_plain() {
         let body = match data.len() <= INLINE_BYTES {
-            true => Body::Inline(Cow::Borrowed(data)),
-            false => Body::Pieces(data.chunks(PIECE_BYTES).map(Cow::Borrowed).collect()),
+            true => StoredBody::Inline(Cow::Borrowed(data)),
+            false => StoredBody::Pieces(data.chunks(PIECE_BYTES).map(Cow::Borrowed).collect()),
         };
         return Ok((xxh3_64(data), body));
     }
@@ -207,7 +207,7 @@ fn encode<'a>(put_as: &PutAs, data: &'a [u8]) -> Result<(u64, Body<'a>)> {
         }
     };
     match pieces.len() == 1 && pieces[0].len() <= INLINE_BYTES {
-        true => Ok((checksum, Body::Inline(pieces.swap_remove(0)))),
-        false => Ok((checksum, Body::Pieces(pieces))),
+        true => Ok((checksum, StoredBody::Inline(pieces.swap_remove(0)))),
+        false => Ok((checksum, StoredBody::Pieces(pieces))),
     }
 }

@@ -13,38 +13,38 @@ use lakerace_io::Result;
 use lakerace_io::wait::lock;
 use rusqlite::config::DbConfig;
 
-use super::connections::{Connections, tainted};
-use super::queue::{Seat, State};
-use super::reader::Reader;
+use super::connections::{StoreConnections, tainted};
+use super::queue::{QueueState, WriterSlot};
+use super::reader::StoreReader;
 
 /// How long a fork waits for operations of other threads.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-static HOMES: Mutex<Vec<Weak<Connections>>> = Mutex::new(Vec::new());
+static HOMES: Mutex<Vec<Weak<StoreConnections>>> = Mutex::new(Vec::new());
 
 /// Files, by device and number, of which the parent's connections were open when this process was forked.
 static TAINTED: Mutex<Option<HashSet<(u64, u64)>>> = Mutex::new(None);
 
 thread_local! {
-    static FORKING: RefCell<Option<Forking>> = const { RefCell::new(None) };
+    static FORKING: RefCell<Option<ForkGuards>> = const { RefCell::new(None) };
 }
 
 /// Guards that are held while the process forks. They come first: they are dropped before what they guard.
-struct Forking {
+struct ForkGuards {
     homes: Vec<Closed>,
-    _all: MutexGuard<'static, Vec<Weak<Connections>>>,
+    _all: MutexGuard<'static, Vec<Weak<StoreConnections>>>,
 }
 
 struct Closed {
     _gate: Option<RwLockWriteGuard<'static, ()>>,
-    _readers: MutexGuard<'static, Vec<Reader>>,
-    _queue: MutexGuard<'static, State>,
+    _readers: MutexGuard<'static, Vec<StoreReader>>,
+    _queue: MutexGuard<'static, QueueState>,
     is_clean: bool,
-    connections: Arc<Connections>,
+    connections: Arc<StoreConnections>,
 }
 
 /// Has connections closed at each fork.
-pub(super) fn register(connections: &Arc<Connections>) {
+pub(super) fn register(connections: &Arc<StoreConnections>) {
     static ONCE: Once = Once::new();
     // SAFETY: the three functions live as long as the process.
     ONCE.call_once(|| unsafe {
@@ -68,7 +68,7 @@ pub(super) fn check(path: &Path) -> Result<()> {
 extern "C" fn prepare() {
     let all = lock(&HOMES);
     let homes = all.iter().filter_map(Weak::upgrade).map(close).collect();
-    FORKING.with_borrow_mut(|forking| *forking = Some(Forking { homes, _all: all }));
+    FORKING.with_borrow_mut(|forking| *forking = Some(ForkGuards { homes, _all: all }));
 }
 
 extern "C" fn parent() {
@@ -90,10 +90,10 @@ extern "C" fn child() {
 }
 
 /// Waits for the operations of a store and closes its connections.
-fn close(connections: Arc<Connections>) -> Closed {
+fn close(connections: Arc<StoreConnections>) -> Closed {
     let start = Instant::now();
     // SAFETY: the locks live in `connections`, which `Closed` keeps and drops after the guards.
-    let stays: &'static Connections = unsafe { &*Arc::as_ptr(&connections) };
+    let stays: &'static StoreConnections = unsafe { &*Arc::as_ptr(&connections) };
     let gate = loop {
         match stays.gate.try_write() {
             Ok(gate) => break Some(gate),
@@ -108,10 +108,10 @@ fn close(connections: Arc<Connections>) -> Closed {
     readers.drain(..).for_each(|reader| without_checkpoint(&reader.connection));
     is_clean &= stays.keeper.close(without_checkpoint);
     match std::mem::take(&mut queue.writer) {
-        Seat::Free(writer) => without_checkpoint(&writer.connection),
-        Seat::Closed => {}
-        Seat::Taken => {
-            queue.writer = Seat::Taken;
+        WriterSlot::Free(writer) => without_checkpoint(&writer.connection),
+        WriterSlot::Closed => {}
+        WriterSlot::Taken => {
+            queue.writer = WriterSlot::Taken;
             is_clean = false;
         }
     }

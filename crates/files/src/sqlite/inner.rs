@@ -7,26 +7,26 @@ use std::sync::{Arc, Mutex};
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 
-use super::catalog::Catalog;
+use super::catalog::StoreCatalog;
 use super::connect::{connect, connect_to_read, sync};
-use super::connections::Connections;
+use super::connections::StoreConnections;
 use super::fork;
 use super::queue::Company;
-use super::reader::Reader;
+use super::reader::StoreReader;
 use super::schema;
-use super::writer::{Checkpoint, Writer};
+use super::writer::{CheckpointMode, StoreWriter};
 use crate::name::{check_name, normalisation_warning};
 use crate::{Compression, Options};
 
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) location: String,
-    pub(super) catalog: Catalog,
+    pub(super) catalog: StoreCatalog,
     /// The codec of files that name no other.
     pub(super) compression: Compression,
     /// The length of shared blocks; 0 where there are none.
     pub(super) pack_bytes: usize,
-    pub(super) connections: Arc<Connections>,
+    pub(super) connections: Arc<StoreConnections>,
     /// The warnings that were not told yet, and those that were.
     warnings: Mutex<(Vec<String>, HashSet<String>)>,
 }
@@ -40,7 +40,7 @@ impl Inner {
         if !path.exists() && (options.read_only || !options.create) {
             return Err(Error::not_found("no such store"));
         }
-        let catalog = Catalog::new(&options)?;
+        let catalog = StoreCatalog::new(&options)?;
         let connection = match options.read_only {
             true => connect_to_read(path, &options)?.0,
             false => connect(path, &options, options.create)?,
@@ -65,7 +65,7 @@ impl Inner {
             compression: options.compression.unwrap_or(stored),
             pack_bytes: pack as usize,
             catalog,
-            connections: Arc::new(Connections::new(path, options)),
+            connections: Arc::new(StoreConnections::new(path, options)),
             warnings: Mutex::default(),
         });
         drop(connection);
@@ -79,7 +79,7 @@ impl Inner {
     }
 
     /// Runs a read on a connection of its own.
-    pub(super) fn read<T>(&self, read: impl FnOnce(&mut Reader, &Catalog) -> Result<T>) -> Result<T> {
+    pub(super) fn read<T>(&self, read: impl FnOnce(&mut StoreReader, &StoreCatalog) -> Result<T>) -> Result<T> {
         let connections = &self.connections;
         let _gate = connections.enter()?;
         let mut reader = connections.reader()?;
@@ -91,12 +91,12 @@ impl Inner {
     }
 
     /// Runs `work` in a transaction, with that of other threads. It may run twice.
-    pub(super) fn write(&self, work: impl FnMut(&mut Writer) -> Result<()> + Send) -> Result<()> {
+    pub(super) fn write(&self, work: impl FnMut(&mut StoreWriter) -> Result<()> + Send) -> Result<()> {
         self.connections.write(Company::Others, work)
     }
 
     /// Runs `work` in a transaction of its own. What it reads through other connections is the state that it changes.
-    pub(super) fn write_alone(&self, work: impl FnMut(&mut Writer) -> Result<()> + Send) -> Result<()> {
+    pub(super) fn write_alone(&self, work: impl FnMut(&mut StoreWriter) -> Result<()> + Send) -> Result<()> {
         self.connections.write(Company::Alone, work)
     }
 
@@ -130,7 +130,7 @@ impl Inner {
         let connections = &self.connections;
         connections.is_writable()?;
         let _gate = connections.enter()?;
-        connections.checkpoint(Checkpoint::Full)?;
+        connections.checkpoint(CheckpointMode::Full)?;
         let reader = connections.reader()?;
         // With less than `full`, SQLite may leave the file to the kernel.
         let synced = sync(&reader.connection);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use lakerace_io::wait::lock;
 
-use super::reader::Reader;
+use super::reader::StoreReader;
 use crate::Options;
 
 const RENEW: u32 = 256;
@@ -19,15 +19,15 @@ const RENEW: u32 = 256;
 const IDLE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Default)]
-pub(super) struct Keeper {
+pub(super) struct ReadLockHolder {
     reads: AtomicU32,
-    reader: Mutex<Option<Box<Reader>>>,
+    reader: Mutex<Option<Box<StoreReader>>>,
     is_watched: AtomicBool,
     warning: Mutex<Option<String>>,
 }
 
-impl Keeper {
-    fn lock(&self) -> MutexGuard<'_, Option<Box<Reader>>> {
+impl ReadLockHolder {
+    fn lock(&self) -> MutexGuard<'_, Option<Box<StoreReader>>> {
         lock(&self.reader)
     }
 
@@ -39,7 +39,7 @@ impl Keeper {
         let Ok(mut reader) = self.reader.try_lock() else { return };
         let mut held = match reader.take() {
             Some(held) => held,
-            None => match Reader::open(path, options) {
+            None => match StoreReader::open(path, options) {
                 Ok(made) => Box::new(made),
                 // Reads are as right without it.
                 Err(_) => return,
@@ -99,7 +99,7 @@ impl Keeper {
     }
 }
 
-fn watch(keeper: &Weak<Keeper>) {
+fn watch(keeper: &Weak<ReadLockHolder>) {
     let mut seen = None;
     loop {
         std::thread::sleep(IDLE);

@@ -6,16 +6,21 @@ use std::sync::{Arc, Mutex};
 use lakerace_io::wait::{lock, value_mut};
 use lakerace_io::{Error, Result};
 
-use super::catalog::Catalog;
+use super::catalog::StoreCatalog;
 use super::inner::Inner;
-use super::reader::{Located, Reader, filled};
-use super::record::Place;
+use super::reader::{LocatedFile, StoreReader, filled};
+use super::record::ContentPlace;
 use crate::encode::PIECE_BYTES;
 use crate::name::{not_found, shown};
 use crate::{Content, Each, Reads, Sink, Stat};
 
 /// Gives the contents of `names` in the order of names: neighbours are on one page.
-pub(super) fn visit_all(reader: &mut Reader, catalog: &Catalog, names: &[&str], each: Each<'_>) -> Result<()> {
+pub(super) fn visit_all(
+    reader: &mut StoreReader,
+    catalog: &StoreCatalog,
+    names: &[&str],
+    each: Each<'_>,
+) -> Result<()> {
     let see = |at: usize| reader.visit(catalog, names[at], &mut |content| each(at, content));
     if names.is_sorted() {
         return (0..names.len()).try_for_each(see);
@@ -44,13 +49,13 @@ pub(super) fn in_order(names: &[&str]) -> Vec<usize> {
 
 /// A state of a store, in a read transaction.
 #[derive(Debug, Clone)]
-pub(super) struct Snapshot(Arc<Held>);
+pub(super) struct Snapshot(Arc<HeldReader>);
 
 #[derive(Debug)]
-struct Held {
+struct HeldReader {
     inner: Arc<Inner>,
     /// `None` only while it is dropped.
-    reader: Mutex<Option<Reader>>,
+    reader: Mutex<Option<StoreReader>>,
 }
 
 impl Snapshot {
@@ -59,10 +64,10 @@ impl Snapshot {
         let mut reader = inner.connections.reader()?;
         reader.begin()?;
         inner.connections.outstanding.fetch_add(1, Ordering::AcqRel);
-        Ok(Self(Arc::new(Held { inner: Arc::clone(inner), reader: Mutex::new(Some(reader)) })))
+        Ok(Self(Arc::new(HeldReader { inner: Arc::clone(inner), reader: Mutex::new(Some(reader)) })))
     }
 
-    fn read<T>(&self, read: impl FnOnce(&mut Reader, &Catalog) -> Result<T>) -> Result<T> {
+    fn read<T>(&self, read: impl FnOnce(&mut StoreReader, &StoreCatalog) -> Result<T>) -> Result<T> {
         let held = &self.0;
         let done = (|| {
             let _gate = held.inner.connections.enter()?;
@@ -75,7 +80,7 @@ impl Snapshot {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldReader {
     fn drop(&mut self) {
         let reader = value_mut(&mut self.reader).take();
         if self.inner.connections.is_tainted.load(Ordering::Relaxed) {
@@ -109,18 +114,18 @@ impl Reads for Snapshot {
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Content>> {
-        open(Via::Snapshot(self.clone()), name)
+        open(ReadHandle::Snapshot(self.clone()), name)
     }
 }
 
 /// The way in which an open content reads.
-pub(super) enum Via {
+pub(super) enum ReadHandle {
     Home(Arc<Inner>),
     Snapshot(Snapshot),
 }
 
-impl Via {
-    fn read<T>(&self, read: impl FnOnce(&mut Reader, &Catalog) -> Result<T>) -> Result<T> {
+impl ReadHandle {
+    fn read<T>(&self, read: impl FnOnce(&mut StoreReader, &StoreCatalog) -> Result<T>) -> Result<T> {
         match self {
             Self::Home(inner) => inner.read(read),
             Self::Snapshot(snapshot) => snapshot.read(read),
@@ -129,30 +134,30 @@ impl Via {
 }
 
 /// A content that is read piece by piece.
-struct Pieces {
-    via: Via,
+struct PieceReader {
+    via: ReadHandle,
     name: String,
-    located: Located,
+    located: LocatedFile,
     /// The piece that was decoded last.
     current: Option<(u64, Vec<u8>)>,
 }
 
 /// A content that is in memory.
-struct Whole(Vec<u8>);
+struct WholeContent(Vec<u8>);
 
 /// Opens a content. One in its row is read at once; of others, reads fetch the piece that they need.
-pub(super) fn open(via: Via, name: &str) -> Result<Box<dyn Content>> {
+pub(super) fn open(via: ReadHandle, name: &str) -> Result<Box<dyn Content>> {
     let located = via.read(|reader, _| reader.locate(name))?.ok_or_else(|| not_found(name))?;
-    if let Place::Chunks(_) = located.place {
-        return Ok(Box::new(Pieces { via, name: name.to_owned(), located, current: None }));
+    if let ContentPlace::Chunks(_) = located.place {
+        return Ok(Box::new(PieceReader { via, name: name.to_owned(), located, current: None }));
     }
     let mut bytes = Vec::new();
     let size = via.read(|reader, catalog| reader.get(catalog, name, &mut bytes))?;
     filled(&mut bytes, size);
-    Ok(Box::new(Whole(bytes)))
+    Ok(Box::new(WholeContent(bytes)))
 }
 
-impl Content for Whole {
+impl Content for WholeContent {
     fn size(&self) -> u64 {
         self.0.len() as u64
     }
@@ -165,7 +170,7 @@ impl Content for Whole {
     }
 }
 
-impl Pieces {
+impl PieceReader {
     fn load(&mut self, piece: u64) -> Result<&[u8]> {
         if self.current.as_ref().is_none_or(|(loaded, _)| *loaded != piece) {
             let mut bytes = self.current.take().map(|(_, bytes)| bytes).unwrap_or_default();
@@ -186,7 +191,7 @@ impl Pieces {
     }
 }
 
-impl Content for Pieces {
+impl Content for PieceReader {
     fn size(&self) -> u64 {
         self.located.size
     }

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, Result};
 
-use super::writer::Writer;
+use super::writer::StoreWriter;
 
 /// Work in a transaction. It may run again where the transaction of many had to be taken back.
-type Work<'a> = dyn FnMut(&mut Writer) -> Result<()> + Send + 'a;
+type Work<'a> = dyn FnMut(&mut StoreWriter) -> Result<()> + Send + 'a;
 
 /// The most work in one transaction.
 const GROUP: usize = 4096;
@@ -31,23 +31,23 @@ pub(super) enum Company {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    state: Mutex<State>,
+pub(super) struct WriteQueue {
+    state: Mutex<QueueState>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
-    pub(super) writer: Seat,
+pub(super) struct QueueState {
+    pub(super) writer: WriterSlot,
     waiting: VecDeque<Arc<Ticket>>,
 }
 
 /// The place of the writer.
 #[derive(Debug, Default)]
-pub(super) enum Seat {
+pub(super) enum WriterSlot {
     /// Not open yet.
     #[default]
     Closed,
-    Free(Box<Writer>),
+    Free(Box<StoreWriter>),
     /// In use by some thread, or held by a batch.
     Taken,
 }
@@ -73,15 +73,15 @@ struct Pointer(*mut Work<'static>);
 // SAFETY: the work is `Send`, and its owner waits until nobody has the pointer any more.
 unsafe impl Send for Pointer {}
 
-impl Queue {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+impl WriteQueue {
+    pub(super) fn lock(&self) -> MutexGuard<'_, QueueState> {
         lock(&self.state)
     }
 
     /// Runs `work` in a transaction, alone or with that of other threads, and commits it.
     pub(super) fn run(
         &self,
-        open: &dyn Fn() -> Result<Writer>,
+        open: &dyn Fn() -> Result<StoreWriter>,
         patience: Duration,
         company: Company,
         work: &mut Work<'_>,
@@ -91,7 +91,7 @@ impl Queue {
             && let Some(writer) = state.take(open)?
         {
             drop(state);
-            let mut held = Held { queue: self, writer: Some(writer) };
+            let mut held = WriterGuard { queue: self, writer: Some(writer) };
             return held.alone(work);
         }
         // SAFETY: only the lifetime changes. `wait` returns when the ticket is done or taken back, and whoever runs the work
@@ -109,7 +109,7 @@ impl Queue {
         self.wait(open, patience, &ticket)
     }
 
-    fn wait(&self, open: &dyn Fn() -> Result<Writer>, patience: Duration, ticket: &Arc<Ticket>) -> Result<()> {
+    fn wait(&self, open: &dyn Fn() -> Result<StoreWriter>, patience: Duration, ticket: &Arc<Ticket>) -> Result<()> {
         let start = Instant::now();
         loop {
             if ticket.is_done.load(Ordering::Acquire) {
@@ -122,7 +122,7 @@ impl Queue {
                     Ok(Some(writer)) => {
                         let group = state.next_group();
                         drop(state);
-                        let mut held = Held { queue: self, writer: Some(writer) };
+                        let mut held = WriterGuard { queue: self, writer: Some(writer) };
                         held.together(&group);
                         drop(held);
                         continue;
@@ -151,7 +151,7 @@ impl Queue {
     }
 
     /// Takes the writer away for longer: all others wait.
-    pub(super) fn lease(&self, open: &dyn Fn() -> Result<Writer>, patience: Duration) -> Result<Box<Writer>> {
+    pub(super) fn lease(&self, open: &dyn Fn() -> Result<StoreWriter>, patience: Duration) -> Result<Box<StoreWriter>> {
         let mut found = None;
         let start = Instant::now();
         while found.is_none() {
@@ -167,16 +167,16 @@ impl Queue {
     }
 
     /// Gives the writer back, and wakes the first that waits.
-    pub(super) fn give_back(&self, writer: Option<Box<Writer>>) {
+    pub(super) fn give_back(&self, writer: Option<Box<StoreWriter>>) {
         let mut state = self.lock();
-        state.writer = writer.map_or(Seat::Closed, Seat::Free);
+        state.writer = writer.map_or(WriterSlot::Closed, WriterSlot::Free);
         if let Some(first) = state.waiting.front() {
             first.thread.unpark();
         }
     }
 }
 
-impl State {
+impl QueueState {
     /// The work of the next transaction.
     fn next_group(&mut self) -> Vec<Arc<Ticket>> {
         let sociable = self.waiting.iter().take(GROUP).take_while(|ticket| ticket.company == Company::Others).count();
@@ -186,14 +186,14 @@ impl State {
     }
 
     /// The writer, where nobody has it.
-    fn take(&mut self, open: &dyn Fn() -> Result<Writer>) -> Result<Option<Box<Writer>>> {
-        match std::mem::replace(&mut self.writer, Seat::Taken) {
-            Seat::Free(writer) => Ok(Some(writer)),
-            Seat::Taken => Ok(None),
-            Seat::Closed => match open() {
+    fn take(&mut self, open: &dyn Fn() -> Result<StoreWriter>) -> Result<Option<Box<StoreWriter>>> {
+        match std::mem::replace(&mut self.writer, WriterSlot::Taken) {
+            WriterSlot::Free(writer) => Ok(Some(writer)),
+            WriterSlot::Taken => Ok(None),
+            WriterSlot::Closed => match open() {
                 Ok(writer) => Ok(Some(Box::new(writer))),
                 Err(e) => {
-                    self.writer = Seat::Closed;
+                    self.writer = WriterSlot::Closed;
                     Err(e)
                 }
             },
@@ -202,12 +202,12 @@ impl State {
 }
 
 /// The writer in the hands of a thread; given back when this is dropped, by a panic, too.
-struct Held<'a> {
-    queue: &'a Queue,
-    writer: Option<Box<Writer>>,
+struct WriterGuard<'a> {
+    queue: &'a WriteQueue,
+    writer: Option<Box<StoreWriter>>,
 }
 
-impl Drop for Held<'_> {
+impl Drop for WriterGuard<'_> {
     fn drop(&mut self) {
         if let Some(writer) = &mut self.writer {
             // After a panic, a transaction is open.
@@ -217,7 +217,7 @@ impl Drop for Held<'_> {
     }
 }
 
-impl Held<'_> {
+impl WriterGuard<'_> {
     fn alone(&mut self, work: &mut Work<'_>) -> Result<()> {
         let Some(writer) = &mut self.writer else { return Err(Error::internal("no writer")) };
         transact(writer, work)
@@ -226,7 +226,7 @@ impl Held<'_> {
     /// Runs the work of all, in one transaction if that succeeds, else each in its own.
     fn together(&mut self, group: &[Arc<Ticket>]) {
         let Some(writer) = &mut self.writer else { return };
-        let _answers = Answers(group);
+        let _answers = CompletionGuard(group);
         if group.len() > 1 && try_together(writer, group) {
             return;
         }
@@ -238,9 +238,9 @@ impl Held<'_> {
 }
 
 /// Answers those whose work a panic has left undone.
-struct Answers<'a>(&'a [Arc<Ticket>]);
+struct CompletionGuard<'a>(&'a [Arc<Ticket>]);
 
-impl Drop for Answers<'_> {
+impl Drop for CompletionGuard<'_> {
     fn drop(&mut self) {
         for ticket in self.0 {
             if !ticket.is_done.load(Ordering::Acquire) {
@@ -250,7 +250,7 @@ impl Drop for Answers<'_> {
     }
 }
 
-fn transact(writer: &mut Writer, work: &mut Work<'_>) -> Result<()> {
+fn transact(writer: &mut StoreWriter, work: &mut Work<'_>) -> Result<()> {
     writer.begin()?;
     match work(writer) {
         Ok(()) => writer.commit(),
@@ -263,7 +263,7 @@ fn transact(writer: &mut Writer, work: &mut Work<'_>) -> Result<()> {
 
 /// Runs the work of all in one transaction. False where one failed when it had changed something, or the commit did: nothing has
 /// happened then.
-fn try_together(writer: &mut Writer, group: &[Arc<Ticket>]) -> bool {
+fn try_together(writer: &mut StoreWriter, group: &[Arc<Ticket>]) -> bool {
     if writer.begin().is_err() {
         return false;
     }

@@ -7,11 +7,11 @@ use lakerace_io::{Error, ErrorKind, Result};
 use rusqlite::{Connection, MAIN_DB};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64, xxh3_64_with_seed};
 
-use super::catalog::{Catalog, encoding_text};
-use super::connect::{Unlocked, connect_to_read};
-use super::record::{Place, Record, chunk_id, out_of_order};
+use super::catalog::{StoreCatalog, encoding_text};
+use super::connect::{UnlockedFile, connect_to_read};
+use super::record::{ContentPlace, FileRecord, chunk_id, out_of_order};
 use super::schema::COLUMNS;
-use super::statement::{Row, Statement, Value, pragma};
+use super::statement::{BoundValue, PreparedStatement, Row, pragma};
 use crate::encode::{self, Encoding, PIECE_BYTES};
 use crate::name::{not_found, prefix_end, shown};
 use crate::sqlite_error::from_rusqlite;
@@ -22,53 +22,53 @@ const CACHE_KIB: u32 = 16 << 10;
 
 /// Statements come first: they are dropped before their connection.
 #[derive(Debug)]
-pub(super) struct Reader {
-    find: Statement,
-    stat: Statement,
-    before: Statement,
-    behind: Statement,
-    list: Statement,
-    list_all: Statement,
-    chunk: Statement,
-    chunk_sum: Statement,
-    begin: Statement,
-    end: Statement,
-    touch: Statement,
+pub(super) struct StoreReader {
+    find: PreparedStatement,
+    stat: PreparedStatement,
+    before: PreparedStatement,
+    behind: PreparedStatement,
+    list: PreparedStatement,
+    list_all: PreparedStatement,
+    chunk: PreparedStatement,
+    chunk_sum: PreparedStatement,
+    begin: PreparedStatement,
+    end: PreparedStatement,
+    touch: PreparedStatement,
     in_transaction: bool,
     scratch: Vec<u8>,
     /// The last block that was decoded, by its row number and checksum.
     block: Option<(i64, i64, Vec<u8>)>,
     /// The unlocked file, where it is read without locks.
-    unlocked: Option<Unlocked>,
+    unlocked: Option<UnlockedFile>,
     pub(super) connection: Connection,
 }
 
 /// The parts of a row that stay when its statement is reset.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Located {
+pub(super) struct LocatedFile {
     pub(super) size: u64,
     pub(super) mtime_ms: i64,
     pub(super) encoding: i64,
     pub(super) checksum: u64,
-    pub(super) place: Place,
+    pub(super) place: ContentPlace,
 }
 
-impl From<&Record<'_>> for Located {
-    fn from(record: &Record<'_>) -> Self {
-        let Record { size, mtime_ms, encoding, checksum, place, .. } = *record;
+impl From<&FileRecord<'_>> for LocatedFile {
+    fn from(record: &FileRecord<'_>) -> Self {
+        let FileRecord { size, mtime_ms, encoding, checksum, place, .. } = *record;
         Self { size, mtime_ms, encoding, checksum, place }
     }
 }
 
-impl Reader {
+impl StoreReader {
     pub(super) fn open(path: &std::path::Path, options: &Options) -> Result<Self> {
         let (connection, unlocked) = connect_to_read(path, options)?;
         pragma(&connection, &format!("PRAGMA cache_size=-{CACHE_KIB}"))?;
         Self::over(connection, unlocked)
     }
 
-    fn over(connection: Connection, unlocked: Option<Unlocked>) -> Result<Self> {
-        let prepare = |sql: &str| Statement::prepare(&connection, sql);
+    fn over(connection: Connection, unlocked: Option<UnlockedFile>) -> Result<Self> {
+        let prepare = |sql: &str| PreparedStatement::prepare(&connection, sql);
         let row = |rest: &str| format!("SELECT {COLUMNS} FROM files WHERE {rest}");
         Ok(Self {
             find: prepare(&format!("SELECT {COLUMNS}, content FROM files WHERE name=?1"))?,
@@ -92,7 +92,7 @@ impl Reader {
 
     /// An error where what was read counts for nothing.
     pub(super) fn check(&self) -> Result<()> {
-        self.unlocked.as_ref().map_or(Ok(()), Unlocked::check)
+        self.unlocked.as_ref().map_or(Ok(()), UnlockedFile::check)
     }
 
     /// Begins one state of the store that all reads see, until [`Self::end`].
@@ -121,11 +121,11 @@ impl Reader {
         done
     }
 
-    pub(super) fn get(&mut self, catalog: &Catalog, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+    pub(super) fn get(&mut self, catalog: &StoreCatalog, name: &str, sink: &mut dyn Sink) -> Result<usize> {
         let Self { find, connection, .. } = self;
-        let found = find.first(&[Value::Text(name.as_bytes())], |row| {
-            let record = Record::of(row, name)?;
-            if record.place != Place::Inline {
+        let found = find.first(&[BoundValue::Text(name.as_bytes())], |row| {
+            let record = FileRecord::of(row, name)?;
+            if record.place != ContentPlace::Inline {
                 return Ok(None);
             }
             let stored = row.bytes(9);
@@ -141,14 +141,14 @@ impl Reader {
         }
     }
 
-    fn get_elsewhere(&mut self, catalog: &Catalog, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+    fn get_elsewhere(&mut self, catalog: &StoreCatalog, name: &str, sink: &mut dyn Sink) -> Result<usize> {
         let Some(located) = self.locate(name)? else { return Err(not_found(name)) };
         let size = size_of(located.size)?;
         let read = match located.place {
             // It was replaced by a small one meanwhile.
-            Place::Inline => return self.get(catalog, name, sink),
-            Place::Chunks(place) => sink.begin(size).and_then(|out| self.pieces(catalog, &located, place, out)),
-            Place::Block { place, start } => sink.begin(size).and_then(|out| {
+            ContentPlace::Inline => return self.get(catalog, name, sink),
+            ContentPlace::Chunks(place) => sink.begin(size).and_then(|out| self.pieces(catalog, &located, place, out)),
+            ContentPlace::Block { place, start } => sink.begin(size).and_then(|out| {
                 encode::copy(self.in_block(catalog, &located, place, start)?, out);
                 Ok(())
             }),
@@ -159,14 +159,14 @@ impl Reader {
     /// Calls `see` with a content, or `None` where there is no such file.
     pub(super) fn visit(
         &mut self,
-        catalog: &Catalog,
+        catalog: &StoreCatalog,
         name: &str,
         see: &mut dyn FnMut(Option<&[u8]>) -> Result<()>,
     ) -> Result<()> {
         let Self { find, connection, scratch, .. } = self;
-        let found = find.first(&[Value::Text(name.as_bytes())], |row| {
-            let record = Record::of(row, name)?;
-            if record.place != Place::Inline {
+        let found = find.first(&[BoundValue::Text(name.as_bytes())], |row| {
+            let record = FileRecord::of(row, name)?;
+            if record.place != ContentPlace::Inline {
                 return Ok(false);
             }
             let stored = row.bytes(9);
@@ -201,8 +201,8 @@ impl Reader {
     fn is_missing(&mut self, name: &str) -> Error {
         let Self { before, behind, .. } = self;
         for (neighbour, side) in [(before, Ordering::Less), (behind, Ordering::Greater)] {
-            let sound = neighbour.first(&[Value::Text(name.as_bytes())], |row| {
-                match Record::read(row)?.name.cmp(name.as_bytes()) == side {
+            let sound = neighbour.first(&[BoundValue::Text(name.as_bytes())], |row| {
+                match FileRecord::read(row)?.name.cmp(name.as_bytes()) == side {
                     true => Ok(()),
                     false => Err(out_of_order()),
                 }
@@ -215,9 +215,9 @@ impl Reader {
     }
 
     /// Finds a content; `None` where there is no such file.
-    pub(super) fn locate(&mut self, name: &str) -> Result<Option<Located>> {
-        let get = |row: &Row<'_>| Record::of(row, name).map(|record| Located::from(&record));
-        let found = self.stat.first(&[Value::Text(name.as_bytes())], get).map_err(|e| e.at(shown(name)))?;
+    pub(super) fn locate(&mut self, name: &str) -> Result<Option<LocatedFile>> {
+        let get = |row: &Row<'_>| FileRecord::of(row, name).map(|record| LocatedFile::from(&record));
+        let found = self.stat.first(&[BoundValue::Text(name.as_bytes())], get).map_err(|e| e.at(shown(name)))?;
         match found {
             Some(located) => Ok(Some(located)),
             None => match self.is_missing(name) {
@@ -230,7 +230,8 @@ impl Reader {
     pub(super) fn stat(&mut self, name: &str) -> Result<Option<Stat>> {
         let Self { stat, connection, .. } = self;
         let mut names = EncodingNames::default();
-        let found = stat.first(&[Value::Text(name.as_bytes())], |row| names.stat(&Record::of(row, name)?, connection));
+        let found =
+            stat.first(&[BoundValue::Text(name.as_bytes())], |row| names.stat(&FileRecord::of(row, name)?, connection));
         match found.map_err(|e| e.at(shown(name)))? {
             Some(stat) => Ok(Some(stat)),
             None => match self.is_missing(name) {
@@ -243,10 +244,10 @@ impl Reader {
     pub(super) fn list(&mut self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
         let Self { list, list_all, connection, .. } = self;
         let from = prefix.max(from).as_bytes();
-        let limit = Value::Int(i64::try_from(limit).unwrap_or(i64::MAX));
+        let limit = BoundValue::Int(i64::try_from(limit).unwrap_or(i64::MAX));
         let (mut found, mut names) = (Vec::new(), EncodingNames::default());
         let mut each = |row: &Row<'_>| {
-            let stat = names.stat(&Record::read(row)?, connection)?;
+            let stat = names.stat(&FileRecord::read(row)?, connection)?;
             // A damaged page may have led elsewhere.
             if found.last().is_some_and(|last: &Stat| last.name >= stat.name) || !stat.name.starts_with(prefix) {
                 return Err(out_of_order().at(shown(&stat.name)));
@@ -255,14 +256,20 @@ impl Reader {
             Ok(true)
         };
         match prefix_end(prefix.as_bytes()) {
-            Some(end) => list.each(&[Value::Text(from), Value::Text(&end), limit], &mut each)?,
-            None => list_all.each(&[Value::Text(from), limit], &mut each)?,
+            Some(end) => list.each(&[BoundValue::Text(from), BoundValue::Text(&end), limit], &mut each)?,
+            None => list_all.each(&[BoundValue::Text(from), limit], &mut each)?,
         }
         Ok(found)
     }
 
     /// Reads a content of pieces into `out`, which has its length.
-    fn pieces(&mut self, catalog: &Catalog, located: &Located, place: i64, out: &mut [MaybeUninit<u8>]) -> Result<()> {
+    fn pieces(
+        &mut self,
+        catalog: &StoreCatalog,
+        located: &LocatedFile,
+        place: i64,
+        out: &mut [MaybeUninit<u8>],
+    ) -> Result<()> {
         let encoding = catalog.encoding(located.encoding, &self.connection)?;
         let is_plain = encoding.is_plain();
         let open = |id| self.connection.blob_open(MAIN_DB, "chunks", "data", id, true);
@@ -290,13 +297,21 @@ impl Reader {
     }
 
     /// Appends the decoded piece number `piece` of a content to `out`, which is cleared.
-    pub(super) fn piece(&mut self, catalog: &Catalog, located: &Located, piece: u64, out: &mut Vec<u8>) -> Result<()> {
-        let Place::Chunks(place) = located.place else { return Err(Error::internal("a content without pieces")) };
+    pub(super) fn piece(
+        &mut self,
+        catalog: &StoreCatalog,
+        located: &LocatedFile,
+        piece: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let ContentPlace::Chunks(place) = located.place else {
+            return Err(Error::internal("a content without pieces"));
+        };
         let encoding = catalog.encoding(located.encoding, &self.connection)?;
         let start = piece * PIECE_BYTES as u64;
         let size = located.size.saturating_sub(start).min(PIECE_BYTES as u64) as usize;
         let memory = out.begin(size)?;
-        let found = self.chunk.first(&[Value::Int(chunk_id(place, piece))], |row| {
+        let found = self.chunk.first(&[BoundValue::Int(chunk_id(place, piece))], |row| {
             let stored = row.bytes(1);
             if xxh3_64_with_seed(stored, piece) as i64 != row.int(0) {
                 return Err(not_as_written());
@@ -309,14 +324,16 @@ impl Reader {
     }
 
     /// A packed content.
-    fn in_block(&mut self, catalog: &Catalog, located: &Located, place: i64, start: u64) -> Result<&[u8]> {
+    fn in_block(&mut self, catalog: &StoreCatalog, located: &LocatedFile, place: i64, start: u64) -> Result<&[u8]> {
         let id = chunk_id(place, 0);
         let missing = || Error::corrupt("the block of the content is missing");
-        let sum = self.chunk_sum.first(&[Value::Int(id)], |row| Ok(row.int(0)))?.ok_or_else(missing)?;
+        let sum = self.chunk_sum.first(&[BoundValue::Int(id)], |row| Ok(row.int(0)))?.ok_or_else(missing)?;
         let encoding = catalog.encoding(located.encoding, &self.connection)?;
         if self.block.as_ref().is_none_or(|(known, known_sum, _)| (*known, *known_sum) != (id, sum)) {
             let mut bytes = self.block.take().map(|(_, _, bytes)| bytes).unwrap_or_default();
-            self.chunk.first(&[Value::Int(id)], |row| decode_block(&encoding, row, &mut bytes))?.ok_or_else(missing)?;
+            self.chunk
+                .first(&[BoundValue::Int(id)], |row| decode_block(&encoding, row, &mut bytes))?
+                .ok_or_else(missing)?;
             self.block = Some((id, sum, bytes));
         }
         let bytes = self.block.as_ref().map(|(_, _, bytes)| bytes.as_slice()).unwrap_or_default();
@@ -350,9 +367,9 @@ pub(super) fn filled(out: &mut Vec<u8>, size: usize) -> &[u8] {
 
 /// Decodes and checks a content that is stored in its row.
 fn inline<'a>(
-    catalog: &Catalog,
+    catalog: &StoreCatalog,
     connection: &Connection,
-    record: &Record<'_>,
+    record: &FileRecord<'_>,
     stored: &[u8],
     out: &'a mut [MaybeUninit<u8>],
 ) -> Result<&'a [u8]> {
@@ -376,7 +393,7 @@ fn inline<'a>(
 }
 
 /// Checks a plain content.
-fn held(record: &Record<'_>, stored: &[u8]) -> Result<()> {
+fn held(record: &FileRecord<'_>, stored: &[u8]) -> Result<()> {
     match stored.len() as u64 == record.size && xxh3_64(stored) == record.checksum {
         true => Ok(()),
         false => Err(not_as_written()),
@@ -396,7 +413,7 @@ fn size_of(size: u64) -> Result<usize> {
 struct EncodingNames(Vec<(i64, String)>);
 
 impl EncodingNames {
-    fn stat(&mut self, record: &Record<'_>, connection: &Connection) -> Result<Stat> {
+    fn stat(&mut self, record: &FileRecord<'_>, connection: &Connection) -> Result<Stat> {
         let encoding = match self.0.iter().find(|(id, _)| *id == record.encoding) {
             Some((_, text)) => text.clone(),
             None => {

@@ -8,7 +8,7 @@ use super::statement::Row;
 
 /// The place of a content's stored bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ContentPlace {
     /// In the row.
     Inline,
     /// In chunks of their own.
@@ -17,7 +17,7 @@ pub(super) enum Place {
     Block { place: i64, start: u64 },
 }
 
-impl Place {
+impl ContentPlace {
     pub(super) fn columns(self) -> (Option<i64>, Option<i64>) {
         match self {
             Self::Inline => (None, None),
@@ -44,24 +44,24 @@ pub(super) fn out_of_order() -> Error {
 
 /// A row without its name, content and metadata's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Record<'a> {
+pub(super) struct FileRecord<'a> {
     pub(super) name: &'a [u8],
     pub(super) size: u64,
     pub(super) mtime_ms: i64,
     pub(super) encoding: i64,
     pub(super) checksum: u64,
     pub(super) metadata: Option<&'a str>,
-    pub(super) place: Place,
+    pub(super) place: ContentPlace,
 }
 
-impl<'a> Record<'a> {
+impl<'a> FileRecord<'a> {
     /// The row, which must have its own checksum.
     pub(super) fn read(row: &'a Row<'_>) -> Result<Self> {
         let damaged = || Error::corrupt("the file's row is not what was written");
         let place = match (row.opt_int(7), row.opt_int(8)) {
-            (None, None) => Place::Inline,
-            (Some(place), None) => Place::Chunks(place),
-            (Some(place), Some(start)) => Place::Block { place, start: start as u64 },
+            (None, None) => ContentPlace::Inline,
+            (Some(place), None) => ContentPlace::Chunks(place),
+            (Some(place), Some(start)) => ContentPlace::Block { place, start: start as u64 },
             (None, Some(_)) => return Err(damaged()),
         };
         let record = Self {

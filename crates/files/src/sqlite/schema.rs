@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::connect::{APPLICATION_ID, check_length, unreadable};
-use super::statement::{Statement, Value, pragma};
+use super::statement::{BoundValue, PreparedStatement, pragma};
 use crate::sqlite_error::from_rusqlite;
 use crate::{Codec, Options};
 
@@ -49,7 +49,7 @@ pub(super) fn check_sum(key: &[u8], value: &[u8]) -> i64 {
 }
 
 fn pragma_text(connection: &Connection, sql: &str) -> Result<String> {
-    let found = Statement::prepare(connection, sql)?.first(&[], |row| row.str(0).map(str::to_owned))?;
+    let found = PreparedStatement::prepare(connection, sql)?.first(&[], |row| row.str(0).map(str::to_owned))?;
     Ok(found.unwrap_or_default())
 }
 
@@ -74,8 +74,9 @@ pub(super) fn prepare(connection: &Connection, options: &Options) -> Result<()> 
         .advice("open it with a newer lakerace"));
     }
     for (name, sql) in TABLES {
-        let known = Statement::prepare(connection, "SELECT sql FROM sqlite_schema WHERE name=?1 AND type='table'")?
-            .first(&[Value::Text(name.as_bytes())], |row| Ok(row.bytes(0) == sql.as_bytes()))?;
+        let known =
+            PreparedStatement::prepare(connection, "SELECT sql FROM sqlite_schema WHERE name=?1 AND type='table'")?
+                .first(&[BoundValue::Text(name.as_bytes())], |row| Ok(row.bytes(0) == sql.as_bytes()))?;
         if known != Some(true) {
             return Err(Error::corrupt(format!("the definition of the table {name} is not that of version {VERSION}")));
         }
@@ -138,10 +139,10 @@ fn write_ahead(connection: &Connection, patience: Duration) -> Result<()> {
 /// Adds an encoding of that number.
 pub(super) fn add_encoding(connection: &Connection, id: i64, text: &str) -> Result<()> {
     let sum = check_sum(&id.to_le_bytes(), text.as_bytes());
-    Statement::prepare(connection, "INSERT INTO encodings VALUES (?1, ?2, ?3)")?.run(&[
-        Value::Int(id),
-        Value::Text(text.as_bytes()),
-        Value::Int(sum),
+    PreparedStatement::prepare(connection, "INSERT INTO encodings VALUES (?1, ?2, ?3)")?.run(&[
+        BoundValue::Int(id),
+        BoundValue::Text(text.as_bytes()),
+        BoundValue::Int(sum),
     ])?;
     Ok(())
 }
@@ -149,19 +150,21 @@ pub(super) fn add_encoding(connection: &Connection, id: i64, text: &str) -> Resu
 /// Sets a setting.
 pub(super) fn set(connection: &Connection, key: &str, value: &str) -> Result<()> {
     let sum = check_sum(key.as_bytes(), value.as_bytes());
-    Statement::prepare(connection, "INSERT OR REPLACE INTO settings VALUES (?1, ?2, ?3)")?.run(&[
-        Value::Text(key.as_bytes()),
-        Value::Text(value.as_bytes()),
-        Value::Int(sum),
+    PreparedStatement::prepare(connection, "INSERT OR REPLACE INTO settings VALUES (?1, ?2, ?3)")?.run(&[
+        BoundValue::Text(key.as_bytes()),
+        BoundValue::Text(value.as_bytes()),
+        BoundValue::Int(sum),
     ])?;
     Ok(())
 }
 
 /// A setting.
 pub(super) fn setting(connection: &Connection, key: &str) -> Result<Option<String>> {
-    let mut select = Statement::prepare(connection, "SELECT value, check_sum FROM settings WHERE key=?1")?;
-    select.first(&[Value::Text(key.as_bytes())], |row| match check_sum(key.as_bytes(), row.bytes(0)) == row.int(1) {
-        true => row.str(0).map(str::to_owned),
-        false => Err(Error::corrupt(format!("the setting {key} is not what was written"))),
+    let mut select = PreparedStatement::prepare(connection, "SELECT value, check_sum FROM settings WHERE key=?1")?;
+    select.first(&[BoundValue::Text(key.as_bytes())], |row| {
+        match check_sum(key.as_bytes(), row.bytes(0)) == row.int(1) {
+            true => row.str(0).map(str::to_owned),
+            false => Err(Error::corrupt(format!("the setting {key} is not what was written"))),
+        }
     })
 }

@@ -9,14 +9,14 @@ use crate::sqlite_error::from_sqlite;
 
 /// A parameter.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Value<'a> {
+pub(super) enum BoundValue<'a> {
     Null,
     Int(i64),
     Text(&'a [u8]),
     Blob(&'a [u8]),
 }
 
-impl<'a> Value<'a> {
+impl<'a> BoundValue<'a> {
     pub(super) fn text(text: Option<&'a str>) -> Self {
         text.map_or(Self::Null, |text| Self::Text(text.as_bytes()))
     }
@@ -37,22 +37,22 @@ impl<'a> Value<'a> {
 
 /// A prepared statement. It must be dropped before its connection is.
 #[derive(Debug)]
-pub(super) struct Statement(lakerace_sqlite::Statement);
+pub(super) struct PreparedStatement(lakerace_sqlite::Statement);
 
-impl Statement {
+impl PreparedStatement {
     pub(super) fn prepare(connection: &Connection, sql: &str) -> Result<Self> {
         lakerace_sqlite::Statement::prepare(connection, sql).map(Self).map_err(from_sqlite)
     }
 
     /// Runs the statement and calls `each` on its rows until that is false.
-    pub(super) fn each(&mut self, values: &[Value<'_>], each: impl FnMut(&Row<'_>) -> Result<bool>) -> Result<()> {
+    pub(super) fn each(&mut self, values: &[BoundValue<'_>], each: impl FnMut(&Row<'_>) -> Result<bool>) -> Result<()> {
         self.0.each(values.iter().map(|value| value.bound()), from_sqlite, each)
     }
 
     /// Runs the statement; gives what `get` makes of its first row.
     pub(super) fn first<T>(
         &mut self,
-        values: &[Value<'_>],
+        values: &[BoundValue<'_>],
         mut get: impl FnMut(&Row<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
         let mut found = None;
@@ -64,13 +64,13 @@ impl Statement {
     }
 
     /// Runs a statement without rows; gives the rows that it changed.
-    pub(super) fn run(&mut self, values: &[Value<'_>]) -> Result<u64> {
+    pub(super) fn run(&mut self, values: &[BoundValue<'_>]) -> Result<u64> {
         self.0.run(values.iter().map(|value| value.bound())).map_err(from_sqlite)
     }
 }
 
 /// The first number that a statement gives; 0 where it gives none.
 pub(super) fn pragma(connection: &Connection, sql: &str) -> Result<i64> {
-    let found = Statement::prepare(connection, sql)?.first(&[], |row| Ok(row.int(0)))?;
+    let found = PreparedStatement::prepare(connection, sql)?.first(&[], |row| Ok(row.int(0)))?;
     Ok(found.unwrap_or(0))
 }

@@ -9,9 +9,9 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::catalog::PutAs;
 use super::inner::Inner;
 use super::reader::filled;
-use super::record::{Place, chunk_id};
-use super::statement::{Statement, Value};
-use super::writer::{Body, Prepared};
+use super::record::{ContentPlace, chunk_id};
+use super::statement::{BoundValue, PreparedStatement};
+use super::writer::{Prepared, StoredBody};
 use crate::encode::PIECE_BYTES;
 use crate::file_metadata::{check_metadata, now_ms};
 use crate::home::read_parts;
@@ -22,7 +22,7 @@ use crate::{PutOptions, Sink, Write};
 const BUFFER_BYTES: usize = 4 << 20;
 
 /// Pieces go into `chunks` a few megabytes a transaction, under a number that `uploads` has until the file's row is there.
-pub(super) struct Upload {
+pub(super) struct PieceUpload {
     inner: Arc<Inner>,
     name: String,
     options: PutOptions,
@@ -38,7 +38,7 @@ pub(super) struct Upload {
     place: Option<i64>,
 }
 
-impl Upload {
+impl PieceUpload {
     pub(super) fn new(inner: Arc<Inner>, name: &str, options: &PutOptions) -> Self {
         Self {
             inner,
@@ -111,9 +111,10 @@ impl Upload {
         match (self.place, piece.checked_sub(self.stored)) {
             (_, Some(waiting)) => decode(&self.encoded[waiting as usize])?,
             (Some(place), None) => self.inner.read(|reader, _| {
-                let id = Value::Int(chunk_id(place, piece));
+                let id = BoundValue::Int(chunk_id(place, piece));
                 let find = "SELECT data FROM chunks WHERE id=?1";
-                let found = Statement::prepare(&reader.connection, find)?.first(&[id], |row| decode(row.bytes(0)))?;
+                let found =
+                    PreparedStatement::prepare(&reader.connection, find)?.first(&[id], |row| decode(row.bytes(0)))?;
                 found.ok_or_else(|| Error::conflict("the upload was given up, as nothing came for an hour"))
             })?,
             (None, None) => return Err(Error::internal("pieces without a place")),
@@ -139,7 +140,7 @@ impl Upload {
             encoding: self.put_as.as_ref().map_or(0, |put_as| put_as.id),
             checksum: self.hash.digest(),
             metadata: self.options.metadata.as_deref().map(Cow::Borrowed),
-            body: Body::At(Place::Chunks(place)),
+            body: StoredBody::At(ContentPlace::Chunks(place)),
             if_exists: self.options.if_exists,
         };
         self.inner.write(|writer| {
@@ -152,7 +153,7 @@ impl Upload {
     }
 }
 
-impl Write for Upload {
+impl Write for PieceUpload {
     fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         let write = || {
             while !bytes.is_empty() {
@@ -181,7 +182,7 @@ impl Write for Upload {
     }
 }
 
-impl Drop for Upload {
+impl Drop for PieceUpload {
     fn drop(&mut self) {
         if let Some(place) = self.place {
             // What stays is removed when the store is compacted.

@@ -3,15 +3,15 @@
 use lakerace_io::{Error, ErrorKind, Result};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64, xxh3_64_with_seed};
 
-use super::catalog::{Catalog, encoding_text};
+use super::catalog::{StoreCatalog, encoding_text};
 use super::inner::Inner;
 use super::pages::separators;
-use super::reader::{Located, Reader, not_as_written};
-use super::record::{Place, Record, chunk_id, out_of_order};
+use super::reader::{LocatedFile, StoreReader, not_as_written};
+use super::record::{ContentPlace, FileRecord, chunk_id, out_of_order};
 use super::schema;
-use super::statement::{Statement, Value, pragma};
-use super::watch::Watch;
-use super::writer::Checkpoint;
+use super::statement::{BoundValue, PreparedStatement, pragma};
+use super::watch::StatementWatch;
+use super::writer::CheckpointMode;
 use crate::encode::PIECE_BYTES;
 use crate::home::Progress;
 use crate::name::composed;
@@ -27,8 +27,8 @@ const PROBLEMS: u32 = 100;
 pub(super) fn verify(inner: &Inner, progress: Progress<'_>) -> Result<Verified> {
     let mut verified = Verified::default();
     check_small_tables(inner, &mut verified)?;
-    let mut scan = Scan { inner, verified: &mut verified, progress, last: None, is_lost: false };
-    if scan.range(Start::Behind(Vec::new()), None)?.is_some() {
+    let mut scan = TableScan { inner, verified: &mut verified, progress, last: None, is_lost: false };
+    if scan.range(RangeStart::Behind(Vec::new()), None)?.is_some() {
         let after = scan.last.clone();
         scan.beyond_damage(after)?;
     }
@@ -50,8 +50,8 @@ fn quick_check(inner: &Inner, verified: &mut Verified, progress: Progress<'_>) -
             is_stopped = !progress(files, bytes);
             is_stopped
         };
-        let _watch = Watch::begin(&reader.connection, &mut look);
-        Statement::prepare(&reader.connection, &format!("PRAGMA quick_check({PROBLEMS})"))?.each(&[], |row| {
+        let _watch = StatementWatch::begin(&reader.connection, &mut look);
+        PreparedStatement::prepare(&reader.connection, &format!("PRAGMA quick_check({PROBLEMS})"))?.each(&[], |row| {
             problems.push(String::from_utf8_lossy(row.bytes(0)).into_owned());
             Ok(true)
         })
@@ -81,7 +81,7 @@ fn check_small_tables(inner: &Inner, verified: &mut Verified) -> Result<()> {
     for (table, is_dictionary) in [("encodings", false), ("dictionaries", true)] {
         let mut ids = Vec::new();
         let listed = inner.read(|reader, _| {
-            Statement::prepare(&reader.connection, &format!("SELECT id FROM {table}"))?.each(&[], |row| {
+            PreparedStatement::prepare(&reader.connection, &format!("SELECT id FROM {table}"))?.each(&[], |row| {
                 ids.push(row.int(0));
                 Ok(true)
             })
@@ -102,12 +102,12 @@ fn check_small_tables(inner: &Inner, verified: &mut Verified) -> Result<()> {
 }
 
 /// A row that was read.
-enum Seen {
-    Sound { name: String, located: Located },
+enum SeenRow {
+    Sound { name: String, located: LocatedFile },
     Damaged { name: Vec<u8>, error: Error },
 }
 
-struct Scan<'a> {
+struct TableScan<'a> {
     inner: &'a Inner,
     verified: &'a mut Verified,
     progress: Progress<'a>,
@@ -117,14 +117,14 @@ struct Scan<'a> {
     is_lost: bool,
 }
 
-impl Scan<'_> {
+impl TableScan<'_> {
     /// Checks the files from `start` on and before `end`. What stops it is given: a page that can't be read.
-    fn range(&mut self, mut start: Start, end: Option<&[u8]>) -> Result<Option<Error>> {
+    fn range(&mut self, mut start: RangeStart, end: Option<&[u8]>) -> Result<Option<Error>> {
         loop {
             let (rows, stopped) = self.rows(&start, end)?;
             let is_last = (rows.len() as i64) < PAGE;
             for row in rows {
-                start = Start::Behind(self.row(row)?);
+                start = RangeStart::Behind(self.row(row)?);
             }
             match stopped {
                 Some(error) => return Ok(Some(error)),
@@ -134,20 +134,20 @@ impl Scan<'_> {
         }
     }
 
-    fn rows(&self, start: &Start, end: Option<&[u8]>) -> Result<(Vec<Seen>, Option<Error>)> {
+    fn rows(&self, start: &RangeStart, end: Option<&[u8]>) -> Result<(Vec<SeenRow>, Option<Error>)> {
         let columns = schema::COLUMNS;
         let (compared, name) = match start {
-            Start::Behind(name) => (">", name),
-            Start::At(name) => (">=", name),
+            RangeStart::Behind(name) => (">", name),
+            RangeStart::At(name) => (">=", name),
         };
         let bound = if end.is_some() { "AND name<?2" } else { "AND ?2 IS NULL" };
         let sql = format!("SELECT {columns} FROM files WHERE name{compared}?1 {bound} ORDER BY name LIMIT {PAGE}");
         let mut rows = Vec::new();
         let mut last: Option<Vec<u8>> = None;
         let read = self.inner.read(|reader, _| {
-            let values = [Value::Text(name), end.map_or(Value::Null, Value::Text)];
-            Statement::prepare(&reader.connection, &sql)?.each(&values, |row| {
-                let record = Record::read(row);
+            let values = [BoundValue::Text(name), end.map_or(BoundValue::Null, BoundValue::Text)];
+            PreparedStatement::prepare(&reader.connection, &sql)?.each(&values, |row| {
+                let record = FileRecord::read(row);
                 if let Ok(record) = &record {
                     // A damaged page may have led elsewhere, and a name from there would begin the next look.
                     let is_ahead = match &last {
@@ -159,10 +159,10 @@ impl Scan<'_> {
                     }
                     last = Some(record.name.to_vec());
                 }
-                let named = record.and_then(|record| Ok((record.name()?.to_owned(), Located::from(&record))));
+                let named = record.and_then(|record| Ok((record.name()?.to_owned(), LocatedFile::from(&record))));
                 rows.push(match named {
-                    Ok((name, located)) => Seen::Sound { name, located },
-                    Err(error) => Seen::Damaged { name: row.bytes(0).to_vec(), error },
+                    Ok((name, located)) => SeenRow::Sound { name, located },
+                    Err(error) => SeenRow::Damaged { name: row.bytes(0).to_vec(), error },
                 });
                 Ok(true)
             })
@@ -175,10 +175,10 @@ impl Scan<'_> {
     }
 
     /// Checks one file; gives its name.
-    fn row(&mut self, row: Seen) -> Result<Vec<u8>> {
+    fn row(&mut self, row: SeenRow) -> Result<Vec<u8>> {
         let (name, located) = match row {
-            Seen::Sound { name, located } => (name, located),
-            Seen::Damaged { name, error } => {
+            SeenRow::Sound { name, located } => (name, located),
+            SeenRow::Damaged { name, error } => {
                 self.found(&name);
                 let lossy = String::from_utf8_lossy(&name).into_owned();
                 self.verified.damage.push(damaged(Some(lossy), &error));
@@ -195,13 +195,13 @@ impl Scan<'_> {
             }
         }
         match self.inner.read(|reader, catalog| check_content(reader, catalog, &name, &located)) {
-            Ok(Checked::Decoded) => self.verified.bytes += located.size,
-            Ok(Checked::Stored) => {
+            Ok(CheckedRows::Decoded) => self.verified.bytes += located.size,
+            Ok(CheckedRows::Stored) => {
                 self.verified.bytes += located.size;
                 self.verified.undecoded += 1;
             }
             // It was replaced or removed meanwhile.
-            Ok(Checked::Gone) => self.verified.files -= 1,
+            Ok(CheckedRows::Gone) => self.verified.files -= 1,
             Err(e) if e.kind() == ErrorKind::Corrupt => self.verified.damage.push(damaged(Some(name.clone()), &e)),
             Err(e) => return Err(e),
         }
@@ -213,7 +213,7 @@ impl Scan<'_> {
     fn beyond_damage(&mut self, after: Option<Vec<u8>>) -> Result<()> {
         // The pages are read from the file: what is in the log only must go there.
         if !self.inner.connections.options.read_only {
-            self.inner.connections.checkpoint(Checkpoint::Full)?;
+            self.inner.connections.checkpoint(CheckpointMode::Full)?;
         }
         let names = self.inner.read(|reader, _| {
             let root = pragma(&reader.connection, "SELECT rootpage FROM sqlite_schema WHERE name='files'")?;
@@ -221,16 +221,16 @@ impl Scan<'_> {
             Ok(separators(&reader.connection, root as u32, page))
         })?;
         let names = names.into_iter().filter(|name| after.as_ref().is_none_or(|after| name > after));
-        let mut start = Start::Behind(after.clone().unwrap_or_default());
+        let mut start = RangeStart::Behind(after.clone().unwrap_or_default());
         for end in names.map(Some).chain([None]) {
             let stopped = self.range(start, end.as_deref())?;
             // A search for the name in the inner page comes by the page before it: where that is damaged, it is lost, too.
             let next = end.unwrap_or_default();
             start = match stopped {
-                None => Start::At(next),
+                None => RangeStart::At(next),
                 Some(error) => {
                     self.lost(&error);
-                    Start::Behind(next)
+                    RangeStart::Behind(next)
                 }
             };
         }
@@ -257,12 +257,12 @@ impl Scan<'_> {
 }
 
 /// The start of a range.
-enum Start {
+enum RangeStart {
     Behind(Vec<u8>),
     At(Vec<u8>),
 }
 
-impl Start {
+impl RangeStart {
     fn is_before(&self, name: &[u8]) -> bool {
         match self {
             Self::Behind(start) => name > start.as_slice(),
@@ -271,14 +271,19 @@ impl Start {
     }
 }
 
-enum Checked {
+enum CheckedRows {
     Decoded,
     /// Only the stored bytes, as a key or a transform is missing.
     Stored,
     Gone,
 }
 
-fn check_content(reader: &mut Reader, catalog: &Catalog, name: &str, located: &Located) -> Result<Checked> {
+fn check_content(
+    reader: &mut StoreReader,
+    catalog: &StoreCatalog,
+    name: &str,
+    located: &LocatedFile,
+) -> Result<CheckedRows> {
     let is_undecodable = match catalog.encoding(located.encoding, &reader.connection) {
         Ok(_) => false,
         Err(e) if matches!(e.kind(), ErrorKind::Usage | ErrorKind::Invalid | ErrorKind::Unsupported) => true,
@@ -286,27 +291,27 @@ fn check_content(reader: &mut Reader, catalog: &Catalog, name: &str, located: &L
     };
     reader.in_one_state(|reader| {
         if reader.locate(name)?.as_ref() != Some(located) {
-            return Ok(Checked::Gone);
+            return Ok(CheckedRows::Gone);
         }
         match located.place {
-            Place::Chunks(place) => check_pieces(reader, catalog, located, place, is_undecodable)?,
-            Place::Inline | Place::Block { .. } if !is_undecodable => {
+            ContentPlace::Chunks(place) => check_pieces(reader, catalog, located, place, is_undecodable)?,
+            ContentPlace::Inline | ContentPlace::Block { .. } if !is_undecodable => {
                 reader.get(catalog, name, &mut Vec::new())?;
             }
-            Place::Inline => reader.check_stored(name, located.checksum)?,
-            Place::Block { place, .. } => {
+            ContentPlace::Inline => reader.check_stored(name, located.checksum)?,
+            ContentPlace::Block { place, .. } => {
                 check_chunk(reader, place, 0)?;
             }
         }
-        Ok(if is_undecodable { Checked::Stored } else { Checked::Decoded })
+        Ok(if is_undecodable { CheckedRows::Stored } else { CheckedRows::Decoded })
     })
 }
 
 /// Checks a long content piece by piece.
 fn check_pieces(
-    reader: &mut Reader,
-    catalog: &Catalog,
-    located: &Located,
+    reader: &mut StoreReader,
+    catalog: &StoreCatalog,
+    located: &LocatedFile,
     place: i64,
     stored_only: bool,
 ) -> Result<()> {
@@ -326,20 +331,20 @@ fn check_pieces(
 }
 
 /// The stored bytes of a piece, which must have their checksum.
-fn check_chunk(reader: &Reader, place: i64, piece: u64) -> Result<Vec<u8>> {
-    let mut select = Statement::prepare(&reader.connection, "SELECT check_sum, data FROM chunks WHERE id=?1")?;
-    let found = select.first(&[Value::Int(chunk_id(place, piece))], |row| {
+fn check_chunk(reader: &StoreReader, place: i64, piece: u64) -> Result<Vec<u8>> {
+    let mut select = PreparedStatement::prepare(&reader.connection, "SELECT check_sum, data FROM chunks WHERE id=?1")?;
+    let found = select.first(&[BoundValue::Int(chunk_id(place, piece))], |row| {
         let stored = row.bytes(1);
         if xxh3_64_with_seed(stored, piece) as i64 == row.int(0) { Ok(stored.to_vec()) } else { Err(not_as_written()) }
     })?;
     found.ok_or_else(|| Error::corrupt(format!("piece {piece} is missing")))
 }
 
-impl Reader {
+impl StoreReader {
     /// Checks the stored bytes of a content that can't be decoded.
     fn check_stored(&self, name: &str, checksum: u64) -> Result<()> {
-        let mut select = Statement::prepare(&self.connection, "SELECT content FROM files WHERE name=?1")?;
-        let sound = select.first(&[Value::Text(name.as_bytes())], |row| Ok(xxh3_64(row.bytes(0)) == checksum))?;
+        let mut select = PreparedStatement::prepare(&self.connection, "SELECT content FROM files WHERE name=?1")?;
+        let sound = select.first(&[BoundValue::Text(name.as_bytes())], |row| Ok(xxh3_64(row.bytes(0)) == checksum))?;
         if sound == Some(true) { Ok(()) } else { Err(not_as_written()) }
     }
 }

@@ -9,12 +9,12 @@ use rusqlite::{Connection, ffi};
 const STEPS: c_int = 20_000;
 
 /// Asks, while it lives, whether a connection's statements are to stop.
-pub(super) struct Watch<'a, F> {
+pub(super) struct StatementWatch<'a, F> {
     connection: &'a Connection,
     asked: PhantomData<&'a mut F>,
 }
 
-impl<'a, F: FnMut() -> bool> Watch<'a, F> {
+impl<'a, F: FnMut() -> bool> StatementWatch<'a, F> {
     /// Has statements end with an error as soon as `is_stopped` is true.
     pub(super) fn begin(connection: &'a Connection, is_stopped: &'a mut F) -> Self {
         let context = std::ptr::from_mut(is_stopped).cast();
@@ -24,7 +24,7 @@ impl<'a, F: FnMut() -> bool> Watch<'a, F> {
     }
 }
 
-impl<F> Drop for Watch<'_, F> {
+impl<F> Drop for StatementWatch<'_, F> {
     fn drop(&mut self) {
         // SAFETY: the connection lives; without a function, there is no handler.
         unsafe { ffi::sqlite3_progress_handler(self.connection.handle(), 0, None, std::ptr::null_mut()) };

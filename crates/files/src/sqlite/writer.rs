@@ -11,11 +11,11 @@ use rusqlite::{Connection, ffi};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::connect::connect;
-use super::keeper::Keeper;
+use super::keeper::ReadLockHolder;
 use super::log_file::LogFile;
-use super::record::{Place, Record, chunk_id, chunk_ids, out_of_order};
+use super::record::{ContentPlace, FileRecord, chunk_id, chunk_ids, out_of_order};
 use super::schema::PIECE_BITS;
-use super::statement::{Row, Statement, Value, pragma};
+use super::statement::{BoundValue, PreparedStatement, Row, pragma};
 use crate::name::{not_found, prefix_end, shown, taken};
 use crate::sqlite_error::{from_rusqlite, from_sqlite};
 use crate::{Durability, FileVersion, IfExists, Options};
@@ -37,26 +37,26 @@ pub(super) const INLINE_BYTES: usize = 32 << 10;
 
 /// Statements come first: they are dropped before their connection.
 #[derive(Debug)]
-pub(super) struct Writer {
-    begin: Statement,
-    commit: Statement,
-    rollback: Statement,
-    insert: Statement,
-    update: Statement,
-    row: Statement,
-    find: Statement,
-    delete: Statement,
-    prefix: Statement,
-    chunk: Statement,
-    last_chunk: Statement,
-    delete_chunks: Statement,
-    copy_chunks: Statement,
-    upload: Statement,
-    touch_upload: Statement,
-    end_upload: Statement,
+pub(super) struct StoreWriter {
+    begin: PreparedStatement,
+    commit: PreparedStatement,
+    rollback: PreparedStatement,
+    insert: PreparedStatement,
+    update: PreparedStatement,
+    row: PreparedStatement,
+    find: PreparedStatement,
+    delete: PreparedStatement,
+    prefix: PreparedStatement,
+    chunk: PreparedStatement,
+    last_chunk: PreparedStatement,
+    delete_chunks: PreparedStatement,
+    copy_chunks: PreparedStatement,
+    upload: PreparedStatement,
+    touch_upload: PreparedStatement,
+    end_upload: PreparedStatement,
     /// True if the transaction has changed something.
     pub(super) is_dirty: bool,
-    keeper: Arc<Keeper>,
+    keeper: Arc<ReadLockHolder>,
     /// Pages in the log behind the last commit.
     log_pages: Arc<AtomicI32>,
     page_bytes: u64,
@@ -74,7 +74,7 @@ pub(super) struct Writer {
 
 /// How far a checkpoint goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Checkpoint {
+pub(super) enum CheckpointMode {
     /// As far as nobody is in the way.
     Passive = ffi::SQLITE_CHECKPOINT_PASSIVE as isize,
     /// All of the log, when readers allow it.
@@ -93,32 +93,32 @@ pub(super) struct Prepared<'a> {
     pub(super) encoding: i64,
     pub(super) checksum: u64,
     pub(super) metadata: Option<Cow<'a, str>>,
-    pub(super) body: Body<'a>,
+    pub(super) body: StoredBody<'a>,
     pub(super) if_exists: IfExists,
 }
 
 /// A file's stored bytes.
 #[derive(Debug, Clone)]
-pub(super) enum Body<'a> {
+pub(super) enum StoredBody<'a> {
     Inline(Cow<'a, [u8]>),
     Pieces(Vec<Cow<'a, [u8]>>),
     /// Chunks that are there already.
-    At(Place),
+    At(ContentPlace),
 }
 
 /// A row with its content.
-struct Whole {
+struct FileRow {
     size: u64,
     mtime_ms: i64,
     encoding: i64,
     checksum: u64,
     metadata: Option<String>,
-    place: Place,
+    place: ContentPlace,
     content: Option<Vec<u8>>,
 }
 
-impl Writer {
-    pub(super) fn open(path: &std::path::Path, options: &Options, keeper: Arc<Keeper>) -> Result<Self> {
+impl StoreWriter {
+    pub(super) fn open(path: &std::path::Path, options: &Options, keeper: Arc<ReadLockHolder>) -> Result<Self> {
         let mut connection = connect(path, options, false)?;
         let page = pragma(&connection, "PRAGMA page_size")?.max(512) as u64;
         let synchronous = match options.durability {
@@ -141,7 +141,7 @@ impl Writer {
         ] {
             pragma(&connection, &sql)?;
         }
-        let prepare = |sql: &str| Statement::prepare(&connection, sql);
+        let prepare = |sql: &str| PreparedStatement::prepare(&connection, sql);
         let columns = "name, size, mtime_ms, encoding, checksum, check_sum, metadata, place, start, content";
         Ok(Self {
             begin: prepare("BEGIN IMMEDIATE")?,
@@ -220,8 +220,8 @@ impl Writer {
     fn bound_log(&self, log_bytes: u64) {
         let keeper = Arc::clone(&self.keeper);
         let mode = match log_bytes > self.log_limit_bytes {
-            true => Checkpoint::Restart,
-            false => Checkpoint::Passive,
+            true => CheckpointMode::Restart,
+            false => CheckpointMode::Passive,
         };
         let moved = keeper.apart(|| {
             let _ = self.connection.busy_timeout(LOG_PATIENCE);
@@ -232,7 +232,7 @@ impl Writer {
         match moved {
             // The next transaction begins the log anew, as far as no reader needs it.
             Ok(true) => {}
-            Ok(false) if mode == Checkpoint::Passive => {}
+            Ok(false) if mode == CheckpointMode::Passive => {}
             // What was committed is safe in the log.
             _ => keeper.warn(format!(
                 "the log of the store has {} MB: a reader, perhaps a snapshot of another process, stays open and keeps it from being emptied",
@@ -242,7 +242,7 @@ impl Writer {
     }
 
     /// Moves the log's pages into the store; false where readers keep some of them.
-    pub(super) fn checkpoint(&self, mode: Checkpoint) -> Result<bool> {
+    pub(super) fn checkpoint(&self, mode: CheckpointMode) -> Result<bool> {
         let (mut log, mut moved) = (0, 0);
         // SAFETY: the connection lives; no name means all of its databases, of which there is one.
         let code = unsafe {
@@ -273,9 +273,9 @@ impl Writer {
     pub(super) fn put(&mut self, name: &str, file: &Prepared<'_>) -> Result<()> {
         self.check_version(name, file.if_exists)?;
         match &file.body {
-            Body::Inline(content) => self.put_row(name, file, Place::Inline, Some(content)),
-            Body::At(place) => self.put_row(name, file, *place, None),
-            Body::Pieces(pieces) => {
+            StoredBody::Inline(content) => self.put_row(name, file, ContentPlace::Inline, Some(content)),
+            StoredBody::At(place) => self.put_row(name, file, *place, None),
+            StoredBody::Pieces(pieces) => {
                 if file.if_exists == IfExists::Error && self.place(name)?.is_some() {
                     return Err(taken(name));
                 }
@@ -283,13 +283,13 @@ impl Writer {
                 for (piece, stored) in (0..).zip(pieces) {
                     self.add_chunk(place, piece, stored)?;
                 }
-                self.put_row(name, file, Place::Chunks(place), None)
+                self.put_row(name, file, ContentPlace::Chunks(place), None)
             }
         }
     }
 
-    fn put_row(&mut self, name: &str, file: &Prepared<'_>, place: Place, content: Option<&[u8]>) -> Result<()> {
-        let record = Record {
+    fn put_row(&mut self, name: &str, file: &Prepared<'_>, place: ContentPlace, content: Option<&[u8]>) -> Result<()> {
+        let record = FileRecord {
             name: name.as_bytes(),
             size: file.size,
             mtime_ms: file.mtime_ms,
@@ -300,16 +300,16 @@ impl Writer {
         };
         let (at, start) = place.columns();
         let values = [
-            Value::Text(record.name),
-            Value::Int(record.size as i64),
-            Value::Int(record.mtime_ms),
-            Value::Int(record.encoding),
-            Value::Int(record.checksum as i64),
-            Value::Int(i64::from(record.check_sum())),
-            Value::text(record.metadata),
-            Value::int(at),
-            Value::int(start),
-            content.map_or(Value::Null, Value::Blob),
+            BoundValue::Text(record.name),
+            BoundValue::Int(record.size as i64),
+            BoundValue::Int(record.mtime_ms),
+            BoundValue::Int(record.encoding),
+            BoundValue::Int(record.checksum as i64),
+            BoundValue::Int(i64::from(record.check_sum())),
+            BoundValue::text(record.metadata),
+            BoundValue::int(at),
+            BoundValue::int(start),
+            content.map_or(BoundValue::Null, BoundValue::Blob),
         ];
         if self.insert.run(&values)? == 1 {
             self.is_dirty = true;
@@ -328,28 +328,29 @@ impl Writer {
     /// An error where the file is not of the version that is to be replaced. That it is there at all is for the writes themselves to see.
     fn check_version(&mut self, name: &str, if_exists: IfExists) -> Result<()> {
         let IfExists::ReplaceVersion(_) = if_exists else { return Ok(()) };
-        let found = self.row.first(&[Value::Text(name.as_bytes())], |row| {
-            let record = Record::of(row, name)?;
+        let found = self.row.first(&[BoundValue::Text(name.as_bytes())], |row| {
+            let record = FileRecord::of(row, name)?;
             Ok(FileVersion::new(record.size, record.mtime_ms, record.checksum, record.metadata))
         });
         if_exists.check(name, || found.map_err(|e| e.at(shown(name))))
     }
 
     /// Finds a file's stored bytes; `None` where there is no such file.
-    pub(super) fn place(&mut self, name: &str) -> Result<Option<Place>> {
-        let found = self.find.first(&[Value::Text(name.as_bytes())], |row| match row.bytes(0) == name.as_bytes() {
-            true => Ok(place_of(row, 1)),
-            false => Err(out_of_order()),
-        });
+    pub(super) fn place(&mut self, name: &str) -> Result<Option<ContentPlace>> {
+        let found =
+            self.find.first(&[BoundValue::Text(name.as_bytes())], |row| match row.bytes(0) == name.as_bytes() {
+                true => Ok(place_of(row, 1)),
+                false => Err(out_of_order()),
+            });
         found.map_err(|e| e.at(shown(name)))
     }
 
     /// Removes chunks that one file owns. Those of a block may be other files', too, and go when the store is compacted.
-    fn free(&mut self, place: Place) -> Result<()> {
-        if let Place::Chunks(place) = place {
+    fn free(&mut self, place: ContentPlace) -> Result<()> {
+        if let ContentPlace::Chunks(place) = place {
             self.is_dirty = true;
             let (first, last) = chunk_ids(place);
-            self.delete_chunks.run(&[Value::Int(first), Value::Int(last)])?;
+            self.delete_chunks.run(&[BoundValue::Int(first), BoundValue::Int(last)])?;
         }
         Ok(())
     }
@@ -360,7 +361,9 @@ impl Writer {
         }
         self.is_dirty = true;
         let sum = xxh3_64_with_seed(stored, piece) as i64;
-        self.chunk.run(&[Value::Int(chunk_id(place, piece)), Value::Int(sum), Value::Blob(stored)]).map(drop)
+        self.chunk
+            .run(&[BoundValue::Int(chunk_id(place, piece)), BoundValue::Int(sum), BoundValue::Blob(stored)])
+            .map(drop)
     }
 
     /// Adds a block and gives its place.
@@ -374,15 +377,15 @@ impl Writer {
         let place = self.place(name)?.ok_or_else(|| not_found(name))?;
         self.free(place)?;
         self.is_dirty = true;
-        self.delete.run(&[Value::Text(name.as_bytes())]).map(drop)
+        self.delete.run(&[BoundValue::Text(name.as_bytes())]).map(drop)
     }
 
     pub(super) fn remove_prefix(&mut self, prefix: &str) -> Result<u64> {
         let (mut from, mut removed) = (prefix.as_bytes().to_vec(), 0);
         let end = prefix_end(prefix.as_bytes());
         loop {
-            let mut names: Vec<(Vec<u8>, Place)> = Vec::new();
-            self.prefix.each(&[Value::Text(&from)], |row| {
+            let mut names: Vec<(Vec<u8>, ContentPlace)> = Vec::new();
+            self.prefix.each(&[BoundValue::Text(&from)], |row| {
                 let name = row.bytes(0);
                 // A damaged page may have led to names that are to stay.
                 if name < names.last().map_or(from.as_slice(), |(last, _)| last.as_slice()) {
@@ -399,28 +402,28 @@ impl Writer {
             for (name, place) in names {
                 self.free(place)?;
                 self.is_dirty = true;
-                removed += self.delete.run(&[Value::Text(&name)])?;
+                removed += self.delete.run(&[BoundValue::Text(&name)])?;
             }
         }
     }
 
-    fn whole(&mut self, name: &str) -> Result<Whole> {
-        let found = self.row.first(&[Value::Text(name.as_bytes())], |row| {
-            let record = Record::of(row, name)?;
-            Ok(Whole {
+    fn whole(&mut self, name: &str) -> Result<FileRow> {
+        let found = self.row.first(&[BoundValue::Text(name.as_bytes())], |row| {
+            let record = FileRecord::of(row, name)?;
+            Ok(FileRow {
                 size: record.size,
                 mtime_ms: record.mtime_ms,
                 encoding: record.encoding,
                 checksum: record.checksum,
                 metadata: record.metadata.map(str::to_owned),
                 place: record.place,
-                content: (record.place == Place::Inline).then(|| row.bytes(9).to_vec()),
+                content: (record.place == ContentPlace::Inline).then(|| row.bytes(9).to_vec()),
             })
         });
         found.map_err(|e| e.at(shown(name)))?.ok_or_else(|| not_found(name))
     }
 
-    fn put_whole(&mut self, name: &str, row: Whole, place: Place, if_exists: IfExists) -> Result<()> {
+    fn put_whole(&mut self, name: &str, row: FileRow, place: ContentPlace, if_exists: IfExists) -> Result<()> {
         self.check_version(name, if_exists)?;
         let file = Prepared {
             size: row.size,
@@ -428,7 +431,7 @@ impl Writer {
             encoding: row.encoding,
             checksum: row.checksum,
             metadata: row.metadata.map(Cow::Owned),
-            body: Body::At(place),
+            body: StoredBody::At(place),
             if_exists,
         };
         self.put_row(name, &file, place, row.content.as_deref())
@@ -441,7 +444,7 @@ impl Writer {
         }
         let place = row.place;
         self.put_whole(to, row, place, if_exists)?;
-        self.delete.run(&[Value::Text(from.as_bytes())]).map(drop)
+        self.delete.run(&[BoundValue::Text(from.as_bytes())]).map(drop)
     }
 
     pub(super) fn copy(&mut self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
@@ -453,12 +456,16 @@ impl Writer {
             return Err(taken(to));
         }
         let place = match row.place {
-            Place::Chunks(old) => {
+            ContentPlace::Chunks(old) => {
                 let new = self.new_place()?;
                 self.is_dirty = true;
                 let (first, last) = chunk_ids(old);
-                self.copy_chunks.run(&[Value::Int(first), Value::Int(last), Value::Int(chunk_id(new, 0))])?;
-                Place::Chunks(new)
+                self.copy_chunks.run(&[
+                    BoundValue::Int(first),
+                    BoundValue::Int(last),
+                    BoundValue::Int(chunk_id(new, 0)),
+                ])?;
+                ContentPlace::Chunks(new)
             }
             other => other,
         };
@@ -467,7 +474,7 @@ impl Writer {
 
     pub(super) fn set_metadata(&mut self, name: &str, metadata: Option<&str>) -> Result<()> {
         let row = self.whole(name)?;
-        let file = Record {
+        let file = FileRecord {
             name: name.as_bytes(),
             size: row.size,
             mtime_ms: row.mtime_ms,
@@ -478,8 +485,8 @@ impl Writer {
         };
         let sum = i64::from(file.check_sum());
         self.is_dirty = true;
-        Statement::prepare(&self.connection, "UPDATE files SET metadata=?2, check_sum=?3 WHERE name=?1")?
-            .run(&[Value::Text(name.as_bytes()), Value::text(metadata), Value::Int(sum)])
+        PreparedStatement::prepare(&self.connection, "UPDATE files SET metadata=?2, check_sum=?3 WHERE name=?1")?
+            .run(&[BoundValue::Text(name.as_bytes()), BoundValue::text(metadata), BoundValue::Int(sum)])
             .map(drop)
     }
 
@@ -487,14 +494,14 @@ impl Writer {
     pub(super) fn begin_upload(&mut self, now_ms: i64) -> Result<i64> {
         let place = self.new_place()?;
         self.is_dirty = true;
-        self.upload.run(&[Value::Int(place), Value::Int(now_ms)])?;
+        self.upload.run(&[BoundValue::Int(place), BoundValue::Int(now_ms)])?;
         Ok(place)
     }
 
     /// Says that an upload goes on. One that was given up, by a compaction, is an error of kind `Conflict`.
     pub(super) fn touch_upload(&mut self, place: i64, now_ms: i64) -> Result<()> {
         self.is_dirty = true;
-        match self.touch_upload.run(&[Value::Int(place), Value::Int(now_ms)])? {
+        match self.touch_upload.run(&[BoundValue::Int(place), BoundValue::Int(now_ms)])? {
             0 => Err(Error::conflict("the upload was given up, as nothing came for an hour").advice("write it again")),
             _ => Ok(()),
         }
@@ -503,15 +510,15 @@ impl Writer {
     /// Ends an upload: its chunks belong to a file now, or are removed.
     pub(super) fn end_upload(&mut self, place: i64, keep: bool) -> Result<()> {
         self.is_dirty = true;
-        self.end_upload.run(&[Value::Int(place)])?;
-        if keep { Ok(()) } else { self.free(Place::Chunks(place)) }
+        self.end_upload.run(&[BoundValue::Int(place)])?;
+        if keep { Ok(()) } else { self.free(ContentPlace::Chunks(place)) }
     }
 }
 
-fn place_of(row: &Row<'_>, column: i32) -> Place {
+fn place_of(row: &Row<'_>, column: i32) -> ContentPlace {
     match (row.opt_int(column), row.opt_int(column + 1)) {
-        (None, _) => Place::Inline,
-        (Some(place), None) => Place::Chunks(place),
-        (Some(place), Some(start)) => Place::Block { place, start: start as u64 },
+        (None, _) => ContentPlace::Inline,
+        (Some(place), None) => ContentPlace::Chunks(place),
+        (Some(place), Some(start)) => ContentPlace::Block { place, start: start as u64 },
     }
 }

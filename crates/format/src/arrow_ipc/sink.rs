@@ -13,12 +13,12 @@ use crate::{Codec, Sink, WriteOptions, Written, refuse_to_write_duplicates};
 /// Writes Arrow IPC: a file where the name ends in `.arrow` or `.feather`, else a stream.
 pub struct ArrowSink {
     output: Output,
-    writer: Writer,
+    writer: IpcWriter,
     rows: u64,
 }
 
 /// Each holds the bytes that the output does not have yet.
-enum Writer {
+enum IpcWriter {
     File(Box<FileWriter<Vec<u8>>>),
     Stream(Box<StreamWriter<Vec<u8>>>),
 }
@@ -34,9 +34,9 @@ impl ArrowSink {
         refuse_to_write_duplicates(schema).map_err(|error| error.at(output.url()))?;
         let name = output.url().to_ascii_lowercase();
         let writer = match name.ends_with(".arrow") || name.ends_with(".feather") {
-            true => FileWriter::try_new_with_options(Vec::new(), schema, options).map(|w| Writer::File(Box::new(w))),
+            true => FileWriter::try_new_with_options(Vec::new(), schema, options).map(|w| IpcWriter::File(Box::new(w))),
             false => {
-                StreamWriter::try_new_with_options(Vec::new(), schema, options).map(|w| Writer::Stream(Box::new(w)))
+                StreamWriter::try_new_with_options(Vec::new(), schema, options).map(|w| IpcWriter::Stream(Box::new(w)))
             }
         };
         let writer = writer.map_err(|error| encoding(&error).at(output.url()))?;
@@ -45,8 +45,8 @@ impl ArrowSink {
 
     fn send(&mut self) -> Result<()> {
         let bytes = match &mut self.writer {
-            Writer::File(writer) => std::mem::take(writer.get_mut()),
-            Writer::Stream(writer) => std::mem::take(writer.get_mut()),
+            IpcWriter::File(writer) => std::mem::take(writer.get_mut()),
+            IpcWriter::Stream(writer) => std::mem::take(writer.get_mut()),
         };
         self.output.write(bytes.into())
     }
@@ -55,8 +55,8 @@ impl ArrowSink {
 impl Sink for ArrowSink {
     fn write(&mut self, batch: RecordBatch) -> Result<()> {
         let written = match &mut self.writer {
-            Writer::File(writer) => writer.write(&batch),
-            Writer::Stream(writer) => writer.write(&batch),
+            IpcWriter::File(writer) => writer.write(&batch),
+            IpcWriter::Stream(writer) => writer.write(&batch),
         };
         written.map_err(|error| encoding(&error).at(self.output.url()))?;
         self.rows += batch.num_rows() as u64;
@@ -65,8 +65,8 @@ impl Sink for ArrowSink {
 
     fn finish(mut self: Box<Self>) -> Result<Written> {
         let finished = match &mut self.writer {
-            Writer::File(writer) => writer.finish(),
-            Writer::Stream(writer) => writer.finish(),
+            IpcWriter::File(writer) => writer.finish(),
+            IpcWriter::Stream(writer) => writer.finish(),
         };
         finished.map_err(|error| encoding(&error).at(self.output.url()))?;
         self.send()?;

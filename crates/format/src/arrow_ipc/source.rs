@@ -117,8 +117,8 @@ impl Source for ArrowSource {
         }
         let filter = plan.request.filter.as_ref().map(|filter| Predicate::bind(filter, &self.schema)).transpose()?;
         let is_read = plan.files[0].units.iter().any(|unit| unit.pruned.is_none());
-        let rows = Rows {
-            messages: Messages::start(&object, &self.job)?,
+        let rows = IpcRows {
+            messages: MessageDecoder::start(&object, &self.job)?,
             filter,
             projection: self.selected(&plan.request)?,
             schema: Arc::clone(&plan.schema),
@@ -132,7 +132,7 @@ impl Source for ArrowSource {
 }
 
 /// Decodes the messages of a stream, or of the one inside a file.
-struct Messages {
+struct MessageDecoder {
     url: String,
     bytes: Box<dyn Read + Send>,
     decoder: StreamDecoder,
@@ -140,7 +140,7 @@ struct Messages {
     is_file: bool,
 }
 
-impl Messages {
+impl MessageDecoder {
     fn start(object: &Object, job: &Job) -> Result<Self> {
         let bytes: Box<dyn Read + Send> = match object.stream() {
             Some(pipe) => Box::new(pipe.reader(job)?),
@@ -230,7 +230,7 @@ impl Messages {
 /// Learns the schema from the front.
 fn read_schema(object: &Object, job: &Job) -> Result<SchemaRef> {
     let Some(pipe) = object.stream() else {
-        return schema_of(Messages::start(object, job)?);
+        return schema_of(MessageDecoder::start(object, job)?);
     };
     // A pipe waits for no more than the schema takes, as the rest may be long in coming.
     let mut looked_at = 8;
@@ -239,14 +239,14 @@ fn read_schema(object: &Object, job: &Job) -> Result<SchemaRef> {
         if front.is_empty() {
             return Err(Error::invalid("it is empty: Arrow IPC begins with a schema"));
         }
-        match schema_of(Messages::of(Box::new(std::io::Cursor::new(front)), object.url())?) {
+        match schema_of(MessageDecoder::of(Box::new(std::io::Cursor::new(front)), object.url())?) {
             Err(_) if !is_whole && looked_at < MAX_SCHEMA_BYTES => looked_at = (looked_at * 2).max(64),
             other => return other,
         }
     }
 }
 
-fn schema_of(mut messages: Messages) -> Result<SchemaRef> {
+fn schema_of(mut messages: MessageDecoder) -> Result<SchemaRef> {
     // A batch behind the schema may be cut short here.
     let outcome = messages.next(|decoder| decoder.schema().is_some());
     match (messages.decoder.schema(), outcome) {
@@ -257,8 +257,8 @@ fn schema_of(mut messages: Messages) -> Result<SchemaRef> {
 }
 
 /// Filtered and projected batches.
-struct Rows {
-    messages: Messages,
+struct IpcRows {
+    messages: MessageDecoder,
     filter: Option<Predicate>,
     projection: Vec<usize>,
     schema: SchemaRef,
@@ -269,7 +269,7 @@ struct Rows {
     job: Job,
 }
 
-impl Rows {
+impl IpcRows {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         while self.left > 0 {
             self.job.check()?;
@@ -305,7 +305,7 @@ impl Rows {
     }
 }
 
-impl Iterator for Rows {
+impl Iterator for IpcRows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -8,9 +8,9 @@ use lakerace_io::option::{NO_HEADER, QUOTE, SCHEMA};
 use lakerace_io::{Error, Result};
 
 use super::header::{header_names, record_fields};
-use super::parse::{Layout, Piece};
-use super::rules::Rules;
-use super::scan::{Outlook, State, first_end, open_quote};
+use super::parse::{RecordSpan, WantedLayout};
+use super::rules::DialectRules;
+use super::scan::{ScanState, SpeculativeScan, first_end, open_quote};
 
 /// The longest record, in bytes: a quote that is never closed must not take all memory.
 pub(super) const MAX_RECORD_BYTES: usize = 256 << 20;
@@ -28,10 +28,10 @@ pub(super) struct FileColumns {
 
 /// The state between two blocks.
 #[derive(Debug)]
-pub(super) struct Chain {
-    rules: Arc<Rules>,
+pub(super) struct BlockChain {
+    rules: Arc<DialectRules>,
     columns: Arc<FileColumns>,
-    state: State,
+    state: ScanState,
     /// Lines that are still to be passed over.
     skip_left: u64,
     /// The record that the last block began.
@@ -41,15 +41,15 @@ pub(super) struct Chain {
     /// The line that the next block begins in.
     line: u64,
     /// The layout of the current file; `None` until its header was read.
-    layout: Option<Arc<Layout>>,
+    layout: Option<Arc<WantedLayout>>,
 }
 
 /// Whole records of a block, with what they need to be parsed.
 #[derive(Debug)]
-pub(super) struct Records {
-    pub pieces: Vec<Piece>,
+pub(super) struct RecordPiece {
+    pub pieces: Vec<RecordSpan>,
     /// `None` where there are no records.
-    pub layout: Option<Arc<Layout>>,
+    pub layout: Option<Arc<WantedLayout>>,
     /// Why the file ends behind them.
     pub error: Option<Error>,
 }
@@ -59,17 +59,17 @@ pub(super) struct Records {
 pub(super) struct ScannedBlock {
     pub url: Arc<str>,
     pub bytes: Bytes,
-    pub outlook: Outlook,
+    pub outlook: SpeculativeScan,
     pub is_first: bool,
     pub is_last: bool,
 }
 
-impl Chain {
-    pub fn new(rules: Arc<Rules>, columns: Arc<FileColumns>) -> Self {
+impl BlockChain {
+    pub fn new(rules: Arc<DialectRules>, columns: Arc<FileColumns>) -> Self {
         Self {
             rules,
             columns,
-            state: State::Start,
+            state: ScanState::Start,
             skip_left: 0,
             carry: Vec::new(),
             carry_line: 1,
@@ -79,7 +79,7 @@ impl Chain {
     }
 
     /// The whole records that end in the block. Called for every block in order.
-    pub fn resolve(&mut self, block: &ScannedBlock) -> Result<Records> {
+    pub fn resolve(&mut self, block: &ScannedBlock) -> Result<RecordPiece> {
         if block.is_first {
             self.begin_file(&block.url);
         }
@@ -90,7 +90,7 @@ impl Chain {
     }
 
     /// Passes over the lines at the front of a file.
-    fn skip_lines(&mut self, block: &ScannedBlock) -> Result<Records> {
+    fn skip_lines(&mut self, block: &ScannedBlock) -> Result<RecordPiece> {
         let ends = memchr::memchr_iter(b'\n', &block.bytes).map(|at| at + 1);
         let skipped = block.outlook.newlines.min(self.skip_left);
         self.line += skipped;
@@ -98,12 +98,12 @@ impl Chain {
         let last_end = ends.take(skipped as usize).last().unwrap_or(0);
         let from = if self.skip_left == 0 { last_end } else { block.bytes.len() };
         let bytes = block.bytes.slice(from..);
-        let outlook = Outlook::of(&bytes, &self.rules);
+        let outlook = SpeculativeScan::of(&bytes, &self.rules);
         let url = Arc::clone(&block.url);
         self.resolve_rows(&ScannedBlock { url, bytes, outlook, is_first: false, is_last: block.is_last })
     }
 
-    fn resolve_rows(&mut self, block: &ScannedBlock) -> Result<Records> {
+    fn resolve_rows(&mut self, block: &ScannedBlock) -> Result<RecordPiece> {
         let bytes = &block.bytes;
         let before = self.state;
         let (last_end, after) = block.outlook.resolve(before, bytes, &self.rules);
@@ -136,11 +136,11 @@ impl Chain {
         if block.is_last {
             error = self.end_file(block, &mut pieces).err();
         }
-        Ok(Records { pieces, layout: self.layout.clone(), error })
+        Ok(RecordPiece { pieces, layout: self.layout.clone(), error })
     }
 
     fn begin_file(&mut self, url: &Arc<str>) {
-        self.state = State::record_start(&self.rules);
+        self.state = ScanState::record_start(&self.rules);
         self.skip_left = self.rules.skip_rows as u64;
         self.carry.clear();
         self.line = 1;
@@ -148,17 +148,17 @@ impl Chain {
         self.layout = None;
         if !self.rules.header {
             let (columns, positions) = (self.columns.names.len(), self.columns.wanted.clone());
-            self.layout = Some(Arc::new(Layout { url: Arc::clone(url), columns, positions }));
+            self.layout = Some(Arc::new(WantedLayout { url: Arc::clone(url), columns, positions }));
         }
     }
 
     /// The records up to `last_end`: the one that was begun before, and all others. Headers are taken out.
     fn whole_records(
         &mut self,
-        before: State,
+        before: ScanState,
         last_end: usize,
         block: &ScannedBlock,
-        pieces: &mut Vec<Piece>,
+        pieces: &mut Vec<RecordSpan>,
     ) -> Result<()> {
         let bytes = &block.bytes;
         let mut at = 0;
@@ -168,32 +168,32 @@ impl Chain {
             line += count_lines(&bytes[..at]);
             let mut record = std::mem::take(&mut self.carry);
             record.extend_from_slice(&bytes[..at]);
-            let record = Piece { bytes: Bytes::from(record), line: self.carry_line };
+            let record = RecordSpan { bytes: Bytes::from(record), line: self.carry_line };
             if !self.take_header(&record, &block.url)? {
                 pieces.push(record);
             }
         }
         while self.layout.is_none() && at < last_end {
-            let end = first_end(State::record_start(&self.rules), &bytes[at..last_end], &self.rules)
+            let end = first_end(ScanState::record_start(&self.rules), &bytes[at..last_end], &self.rules)
                 .map_or(last_end, |e| at + e);
-            let record = Piece { bytes: bytes.slice(at..end), line };
+            let record = RecordSpan { bytes: bytes.slice(at..end), line };
             self.take_header(&record, &block.url)?;
             line += count_lines(&record.bytes);
             at = end;
         }
         if at < last_end {
-            pieces.push(Piece { bytes: bytes.slice(at..last_end), line });
+            pieces.push(RecordSpan { bytes: bytes.slice(at..last_end), line });
         }
         Ok(())
     }
 
     /// Ends a file: the rest is its last record, where no quote is open.
-    fn end_file(&mut self, block: &ScannedBlock, pieces: &mut Vec<Piece>) -> Result<()> {
+    fn end_file(&mut self, block: &ScannedBlock, pieces: &mut Vec<RecordSpan>) -> Result<()> {
         if let Some(error) = self.unclosed(&block.url) {
             return Err(error);
         }
         if !self.carry.is_empty() {
-            let record = Piece { bytes: Bytes::from(std::mem::take(&mut self.carry)), line: self.carry_line };
+            let record = RecordSpan { bytes: Bytes::from(std::mem::take(&mut self.carry)), line: self.carry_line };
             if !self.take_header(&record, &block.url)? {
                 pieces.push(record);
             }
@@ -207,7 +207,7 @@ impl Chain {
     }
 
     fn unclosed(&self, url: &str) -> Option<Error> {
-        if !matches!(self.state, State::Quoted | State::Escaped) {
+        if !matches!(self.state, ScanState::Quoted | ScanState::Escaped) {
             return None;
         }
         let opened = open_quote(&self.carry, &self.rules)?;
@@ -221,7 +221,7 @@ impl Chain {
 
     /// Takes the record as the header where that is still missing, unless the line is blank. Says whether it was taken
     /// or left out.
-    fn take_header(&mut self, record: &Piece, url: &Arc<str>) -> Result<bool> {
+    fn take_header(&mut self, record: &RecordSpan, url: &Arc<str>) -> Result<bool> {
         if self.layout.is_some() {
             return Ok(false);
         }
@@ -237,7 +237,7 @@ impl Chain {
                 .at(at())
                 .advice("files that are read together must have the same columns; their order does not matter")
         })?;
-        self.layout = Some(Arc::new(Layout { url: Arc::clone(url), columns: names.len(), positions }));
+        self.layout = Some(Arc::new(WantedLayout { url: Arc::clone(url), columns: names.len(), positions }));
         Ok(true)
     }
 }

@@ -1,7 +1,7 @@
 //! Common parts of all columns of a CSV file: fields, their text, and the problems with it.
 
 use super::fields::FieldTable;
-use super::rules::Rules;
+use super::rules::DialectRules;
 use crate::OnBadRow;
 use arrow::array::ArrayRef;
 use std::borrow::Cow;
@@ -38,7 +38,7 @@ pub(crate) struct Text<'a> {
     pub block: Option<usize>,
     /// All of it is UTF-8.
     pub is_utf8: bool,
-    pub rules: &'a Rules,
+    pub rules: &'a DialectRules,
 }
 
 impl<'a> Text<'a> {
@@ -76,14 +76,14 @@ impl<'a> Text<'a> {
         }
         match unquote(field, self.rules) {
             Some(text) => FieldText::Text(text),
-            None => FieldText::Bad(Badness::Quote),
+            None => FieldText::Bad(FieldError::Quote),
         }
     }
 }
 
 /// Why a field can't be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Badness {
+pub(crate) enum FieldError {
     /// Its text is not a value of the type.
     Value,
     /// It is null, and the column is not nullable.
@@ -105,17 +105,17 @@ pub(crate) struct BadFields<'a> {
     /// The row at which nothing has to be appended any more.
     pub stop_at: usize,
     /// Row in the table, column, reason.
-    pub found: &'a mut Vec<(usize, usize, Badness)>,
+    pub found: &'a mut Vec<(usize, usize, FieldError)>,
 }
 
 impl BadFields<'_> {
     /// Notes a bad field. Says whether to go on, with null in its place.
-    pub fn report(&mut self, row: usize, badness: Badness) -> bool {
+    pub fn report(&mut self, row: usize, badness: FieldError) -> bool {
         self.found.push((row, self.column, badness));
         let go_on = match self.mode {
             OnBadRow::Error => false,
             OnBadRow::Skip => true,
-            OnBadRow::Null => badness != Badness::Null,
+            OnBadRow::Null => badness != FieldError::Null,
         };
         if !go_on {
             self.stop_at = self.stop_at.min(row);
@@ -125,7 +125,7 @@ impl BadFields<'_> {
 
     /// A null goes into the column: bad where it takes none. Says whether to go on.
     pub fn null(&mut self, row: usize) -> bool {
-        self.nullable || self.report(row, Badness::Null)
+        self.nullable || self.report(row, FieldError::Null)
     }
 }
 
@@ -134,11 +134,11 @@ pub(crate) enum FieldText<'a> {
     Null,
     /// The text without quotes.
     Text(Cow<'a, [u8]>),
-    Bad(Badness),
+    Bad(FieldError),
 }
 
 /// The text inside the quotes of a field, escapes resolved. `None` where the quotes don't end with the field.
-pub(crate) fn unquote<'a>(field: &'a [u8], rules: &Rules) -> Option<Cow<'a, [u8]>> {
+pub(crate) fn unquote<'a>(field: &'a [u8], rules: &DialectRules) -> Option<Cow<'a, [u8]>> {
     let quote = rules.quote?;
     let inside = field.get(1..field.len() - 1).filter(|_| field.last() == Some(&quote))?;
     let special = match rules.escape {

@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Field, TimeUnit};
 use lakerace_io::option::SCHEMA;
 use lakerace_io::{Error, Result};
 
-use super::column::{BadFields, Badness, Column, FieldText, Text, TypeOrigin};
+use super::column::{BadFields, Column, FieldError, FieldText, Text, TypeOrigin};
 use super::fields::FieldTable;
 use super::other_column::{OtherColumn, usual_text};
 use super::text::{OffsetColumn, ViewColumn};
@@ -59,7 +59,7 @@ fn other_column(field: &Field, rows: usize, origin: TypeOrigin, values: &ValueTe
 fn inferred_column(field: &Field, rows: usize) -> Option<Box<dyn Column>> {
     macro_rules! instants {
         ($type:ty) => {
-            Box::new(Primitive::<$type, _>::new(field.data_type(), rows, |t: &[u8], s, e| {
+            Box::new(PrimitiveColumn::<$type, _>::new(field.data_type(), rows, |t: &[u8], s, e| {
                 let (value, offset) = value::timestamp(t.get(s..e)?, <$type as TimestampUnit>::UNIT)?;
                 offset.map(|_| value)
             }))
@@ -67,12 +67,14 @@ fn inferred_column(field: &Field, rows: usize) -> Option<Box<dyn Column>> {
     }
     Some(match field.data_type() {
         DataType::Boolean => Box::new(BooleanColumn { is_inferred: true, ..BooleanColumn::default() }),
-        DataType::Int64 => Box::new(Primitive::<Int64Type, _>::new(field.data_type(), rows, |t: &[u8], s, e| {
+        DataType::Int64 => Box::new(PrimitiveColumn::<Int64Type, _>::new(field.data_type(), rows, |t: &[u8], s, e| {
             value::int64(t, s, e).filter(|_| infer::is_integer(&t[s..e]))
         })),
-        DataType::Float64 => Box::new(Primitive::<Float64Type, _>::new(field.data_type(), rows, |t: &[u8], s, e| {
-            value::float64(t, s, e).filter(|parsed| infer::is_float(&t[s..e], *parsed))
-        })),
+        DataType::Float64 => {
+            Box::new(PrimitiveColumn::<Float64Type, _>::new(field.data_type(), rows, |t: &[u8], s, e| {
+                value::float64(t, s, e).filter(|parsed| infer::is_float(&t[s..e], *parsed))
+            }))
+        }
         DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => instants!(TimestampMicrosecondType),
         DataType::Timestamp(TimeUnit::Nanosecond, Some(_)) => instants!(TimestampNanosecondType),
         _ => return None,
@@ -84,7 +86,7 @@ fn given_column(field: &Field, rows: usize) -> Result<Box<dyn Column>> {
     use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
     macro_rules! primitive {
         ($type:ty, $parse:expr) => {
-            Box::new(Primitive::<$type, _>::new(field.data_type(), rows, $parse))
+            Box::new(PrimitiveColumn::<$type, _>::new(field.data_type(), rows, $parse))
         };
     }
     macro_rules! integer {
@@ -199,14 +201,14 @@ timestamp_units!(TimestampSecondType => Second, TimestampMillisecondType => Mill
     TimestampMicrosecondType => Microsecond, TimestampNanosecondType => Nanosecond);
 
 /// A column of numbers of any kind. `parse` takes the text and where in it the field begins and ends.
-struct Primitive<T: ArrowPrimitiveType, P> {
+struct PrimitiveColumn<T: ArrowPrimitiveType, P> {
     data_type: DataType,
     values: Vec<T::Native>,
     nulls: NullBufferBuilder,
     parse: P,
 }
 
-impl<T: ArrowPrimitiveType, P> Primitive<T, P>
+impl<T: ArrowPrimitiveType, P> PrimitiveColumn<T, P>
 where
     P: Fn(&[u8], usize, usize) -> Option<T::Native> + Send,
 {
@@ -238,7 +240,7 @@ where
                     // Nothing but quotes: a number that is not there.
                     None if trimmed.is_empty() => None,
                     None => {
-                        if !bad.report(row, Badness::Value) {
+                        if !bad.report(row, FieldError::Value) {
                             return false;
                         }
                         None
@@ -263,7 +265,7 @@ where
     }
 }
 
-impl<T: ArrowPrimitiveType, P> Column for Primitive<T, P>
+impl<T: ArrowPrimitiveType, P> Column for PrimitiveColumn<T, P>
 where
     P: Fn(&[u8], usize, usize) -> Option<T::Native> + Send,
 {
@@ -322,8 +324,8 @@ impl Column for BooleanColumn {
                 FieldText::Bad(badness) => Err(badness),
                 FieldText::Text(field) => match field.trim_ascii() {
                     b"" => Ok(None),
-                    trimmed if self.is_inferred && !infer::is_boolean(trimmed) => Err(Badness::Value),
-                    trimmed => value::boolean(trimmed).map(Some).ok_or(Badness::Value),
+                    trimmed if self.is_inferred && !infer::is_boolean(trimmed) => Err(FieldError::Value),
+                    trimmed => value::boolean(trimmed).map(Some).ok_or(FieldError::Value),
                 },
             };
             let go_on = match value {
@@ -356,7 +358,7 @@ impl Column for NullColumn {
                 FieldText::Null => None,
                 FieldText::Bad(badness) => Some(badness),
                 FieldText::Text(field) if field.is_empty() => None,
-                FieldText::Text(_) => Some(Badness::Value),
+                FieldText::Text(_) => Some(FieldError::Value),
             };
             if badness.is_some_and(|badness| !bad.report(row, badness)) {
                 return;

@@ -1,7 +1,7 @@
 //! Starts and ends of fields: whole records of text become a table of offsets.
 
 use super::bits::{STEP, chunk_at, low_bits, parity_prefix, positions};
-use super::rules::Rules;
+use super::rules::DialectRules;
 
 /// The fields of some records, row by row: field `j` of a row with offsets `o` is `text[o[j]..o[j + 1] - 1]`. A missing
 /// field has `o[j + 1] == o[j]`, a range that no slice has.
@@ -17,7 +17,7 @@ pub(super) struct FieldTable {
 
 /// A row with the wrong number of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ragged {
+pub(super) struct RaggedRow {
     /// The start of the row in the text.
     pub start: usize,
     /// How many fields it has.
@@ -39,7 +39,7 @@ pub(super) enum OnRagged {
 #[derive(Debug)]
 pub(super) struct FieldSplitter<'a> {
     text: &'a [u8],
-    rules: &'a Rules,
+    rules: &'a DialectRules,
     columns: usize,
     on_ragged: OnRagged,
     /// The start of the current 64 bytes.
@@ -99,7 +99,7 @@ impl FieldTable {
 
 impl<'a> FieldSplitter<'a> {
     /// `text` is whole records, shorter than 4 GiB; the last one may lack its line end.
-    pub fn new(text: &'a [u8], rules: &'a Rules, columns: usize, on_ragged: OnRagged) -> Self {
+    pub fn new(text: &'a [u8], rules: &'a DialectRules, columns: usize, on_ragged: OnRagged) -> Self {
         let mut splitter = Self {
             text,
             rules,
@@ -132,7 +132,7 @@ impl<'a> FieldSplitter<'a> {
 
     /// Fills `table` with the next rows, at most `most` of them. A row that stops it is returned; the table then has the
     /// rows before it.
-    pub fn fill(&mut self, table: &mut FieldTable, most: usize) -> Option<Ragged> {
+    pub fn fill(&mut self, table: &mut FieldTable, most: usize) -> Option<RaggedRow> {
         table.clear(self.columns);
         // The offsets begin with the start of the row to come; it is taken back where none comes.
         table.offsets.push(self.row_start as u32);
@@ -310,7 +310,7 @@ impl<'a> FieldSplitter<'a> {
 
     /// Ends the row whose line end begins at `end`; the next row begins at `next`. Says whether a row was added.
     #[inline]
-    fn end_row(&mut self, end: usize, next: usize, table: &mut FieldTable) -> Result<bool, Ragged> {
+    fn end_row(&mut self, end: usize, next: usize, table: &mut FieldTable) -> Result<bool, RaggedRow> {
         let (start, row_at, stride) = (self.row_start, self.row_at, self.columns + 1);
         let end = if end > start && self.text[end - 1] == b'\r' { end - 1 } else { end };
         let mut fields = self.fields;
@@ -333,7 +333,7 @@ impl<'a> FieldSplitter<'a> {
             match self.on_ragged {
                 OnRagged::Stop => {
                     table.offsets.truncate(row_at);
-                    return Err(Ragged { start, fields });
+                    return Err(RaggedRow { start, fields });
                 }
                 OnRagged::Skip => {
                     table.skipped += 1;

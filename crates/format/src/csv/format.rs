@@ -16,7 +16,7 @@ use lakerace_io::option::{COLUMNS, OUTPUT_DELIMITER};
 use lakerace_io::{Error, Result};
 
 use super::print;
-use super::rules::Rules;
+use super::rules::DialectRules;
 use crate::prefetch;
 use crate::schema_text::print_type;
 
@@ -25,7 +25,7 @@ const AHEAD: usize = 16;
 
 /// A property of a value that text can't hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unfit {
+enum UnfitValue {
     /// It would need quotes, which the dialect does not have.
     NeedsQuotes,
     /// It is no time of day.
@@ -33,20 +33,20 @@ enum Unfit {
 }
 
 /// Puts one row's value of a column behind the text; null values are not asked for.
-type Print<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), Unfit> + 'a>;
+type Print<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), UnfitValue> + 'a>;
 
 /// How batches become text: the same for all threads of a sink.
 #[derive(Debug)]
-pub(super) struct Formatter {
-    rules: Rules,
+pub(super) struct BatchFormatter {
+    rules: DialectRules,
     /// Bytes that a field needs quotes for.
     special: [bool; 256],
     /// A value other than text may need quotes: the delimiter occurs in numbers, or a null string may be one.
     check_all: bool,
 }
 
-impl Formatter {
-    pub fn new(rules: Rules) -> Self {
+impl BatchFormatter {
+    pub fn new(rules: DialectRules) -> Self {
         let mut special = [false; 256];
         for byte in [Some(rules.delimiter), rules.quote, Some(b'\n'), Some(b'\r')].into_iter().flatten() {
             special[usize::from(byte)] = true;
@@ -105,10 +105,10 @@ impl Formatter {
     }
 
     /// A text, in quotes where it would otherwise be read as something else.
-    fn text(&self, text: &[u8], out: &mut Vec<u8>) -> Result<(), Unfit> {
+    fn text(&self, text: &[u8], out: &mut Vec<u8>) -> Result<(), UnfitValue> {
         let special = self.has_special(text);
         match self.rules.quote {
-            None if special => Err(Unfit::NeedsQuotes),
+            None if special => Err(UnfitValue::NeedsQuotes),
             Some(quote) if special || text.is_empty() || self.rules.nulls.contains(text) => {
                 self.quoted(text, quote, out);
                 Ok(())
@@ -205,17 +205,17 @@ impl Formatter {
         })
     }
 
-    fn unfit(&self, unfit: Unfit, batch: &RecordBatch, column: usize, row: u64) -> Error {
+    fn unfit(&self, unfit: UnfitValue, batch: &RecordBatch, column: usize, row: u64) -> Error {
         let schema = batch.schema();
         let place = format!("row {row}, column {:?}", schema.field(column).name());
         match unfit {
-            Unfit::NeedsQuotes => {
+            UnfitValue::NeedsQuotes => {
                 let delimiter = char::from(self.rules.delimiter);
                 Error::invalid(format!("a text with {delimiter:?} or a line end can't be written without quotes"))
                     .at(place)
                     .advice(format!("write CSV, which has quotes, or choose another delimiter by {OUTPUT_DELIMITER}"))
             }
-            Unfit::NotATime => Error::invalid("the value is not a time of day").at(place),
+            UnfitValue::NotATime => Error::invalid("the value is not a time of day").at(place),
         }
     }
 }
@@ -304,7 +304,7 @@ where
     Box::new(move |row, out| {
         let value = values[row].into();
         if !print::is_time_of_day(value, unit) {
-            return Err(Unfit::NotATime);
+            return Err(UnfitValue::NotATime);
         }
         print::time(value, unit, out);
         Ok(())

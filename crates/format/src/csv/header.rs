@@ -6,13 +6,13 @@ use lakerace_io::{Error, Result};
 
 use super::column::unquote;
 use super::fields::{FieldSplitter, FieldTable, OnRagged};
-use super::rules::Rules;
+use super::rules::DialectRules;
 
 /// The fields of one record, whatever their number.
 ///
 /// # Errors
 /// `Invalid` where it is not UTF-8 or something follows a closing quote.
-pub(super) fn record_fields(record: &[u8], rules: &Rules) -> Result<Vec<Option<String>>> {
+pub(super) fn record_fields(record: &[u8], rules: &DialectRules) -> Result<Vec<Option<String>>> {
     let mut table = FieldTable::default();
     // How many there are is learnt by asking for one.
     let ragged = FieldSplitter::new(record, rules, 1, OnRagged::Stop).fill(&mut table, 1);

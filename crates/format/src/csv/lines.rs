@@ -4,14 +4,14 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use lakerace_io::Result;
 
-use super::format::{Formatter, check_types};
-use super::rules::{Dialect, Rules};
+use super::format::{BatchFormatter, check_types};
+use super::rules::{Dialect, DialectRules};
 use crate::CsvOptions;
 
 /// Batches as lines of CSV or TBL, one after the other: the text that [`super::CsvSink`] writes.
 #[derive(Debug)]
 pub struct CsvLines {
-    formatter: Formatter,
+    formatter: BatchFormatter,
     schema: SchemaRef,
     rows: u64,
 }
@@ -23,7 +23,7 @@ impl CsvLines {
     /// `Unsupported` for a column that has no text, `Usage` for options that contradict one another.
     pub fn new(schema: SchemaRef, dialect: Dialect, options: &CsvOptions) -> Result<Self> {
         check_types(&schema)?;
-        Ok(Self { formatter: Formatter::new(Rules::new(dialect, options)?), schema, rows: 0 })
+        Ok(Self { formatter: BatchFormatter::new(DialectRules::new(dialect, options)?), schema, rows: 0 })
     }
 
     /// The line of names; empty where the dialect or the options have none.

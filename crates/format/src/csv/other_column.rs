@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
-use super::column::{BadFields, Badness, Column, FieldText, Text};
+use super::column::{BadFields, Column, FieldError, FieldText, Text};
 use super::fields::FieldTable;
-use super::rules::Rules;
+use super::rules::DialectRules;
 use super::value_texts::ValueTexts;
 
 /// Puts a value as usual; `None` where it is not of the form that was given.
@@ -29,14 +29,14 @@ pub(super) struct OtherColumn {
     values: ValueTexts,
     usual: UsualText,
     /// Those of the usual texts.
-    rules: Rules,
+    rules: DialectRules,
     table: FieldTable,
     text: Vec<u8>,
 }
 
 impl OtherColumn {
     pub fn new(inner: Box<dyn Column>, values: ValueTexts, usual: UsualText) -> Self {
-        Self { inner, values, usual, rules: Rules::default(), table: FieldTable::default(), text: Vec::new() }
+        Self { inner, values, usual, rules: DialectRules::default(), table: FieldTable::default(), text: Vec::new() }
     }
 }
 
@@ -57,7 +57,7 @@ impl Column for OtherColumn {
                     // No value of any such type.
                     None => self.text.push(b'?'),
                 },
-                FieldText::Bad(Badness::Quote) => self.text.extend_from_slice(b"\"?\"?"),
+                FieldText::Bad(FieldError::Quote) => self.text.extend_from_slice(b"\"?\"?"),
                 FieldText::Bad(_) => self.text.push(b'?'),
             }
             self.table.push_field(from, self.text.len());

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use lakerace_io::option::{DELIMITER, ENCODING, INFER_ROWS, ON_BAD_ROW, QUOTE, SCHEMA};
 use lakerace_io::{Error, Result};
 
-use super::column::{BadFields, Badness, Column, FieldText, Text, TypeOrigin};
+use super::column::{BadFields, Column, FieldError, FieldText, Text, TypeOrigin};
 use super::columns::column_for;
-use super::fields::{FieldSplitter, FieldTable, OnRagged, Ragged};
-use super::rules::Rules;
+use super::fields::{FieldSplitter, FieldTable, OnRagged, RaggedRow};
+use super::rules::DialectRules;
 use crate::OnBadRow;
 use crate::schema_text::print_type;
 use crate::text::infer;
@@ -23,7 +23,7 @@ const TABLE_OFFSETS: usize = 16 << 10;
 
 /// The positions of a file's columns, and the wanted ones.
 #[derive(Debug, Clone)]
-pub(super) struct Layout {
+pub(super) struct WantedLayout {
     /// The file, as the user knows it.
     pub url: Arc<str>,
     /// Fields of a record.
@@ -34,8 +34,8 @@ pub(super) struct Layout {
 
 /// How to make batches of text: the same for all files and threads of a read.
 #[derive(Debug)]
-pub(super) struct Parser {
-    pub rules: Arc<Rules>,
+pub(super) struct BatchParser {
+    pub rules: Arc<DialectRules>,
     /// The columns to convert.
     pub schema: SchemaRef,
     /// The origin of each type.
@@ -47,7 +47,7 @@ pub(super) struct Parser {
 
 /// Whole records at one place of a file.
 #[derive(Debug, Clone)]
-pub(super) struct Piece {
+pub(super) struct RecordSpan {
     pub bytes: Bytes,
     /// The number of its first line, from 1.
     pub line: u64,
@@ -64,9 +64,9 @@ pub(super) struct Parsed {
     pub error: Option<Error>,
 }
 
-impl Parser {
+impl BatchParser {
     /// Parses the pieces of one block, in order. Texts of the largest piece are referred to, those of others copied.
-    pub fn parse(&self, pieces: &[Piece], layout: &Layout) -> Result<Parsed> {
+    pub fn parse(&self, pieces: &[RecordSpan], layout: &WantedLayout) -> Result<Parsed> {
         let expected = self.expected_rows.load(Ordering::Relaxed);
         let room = expected + expected / 16;
         let fields = self.schema.fields().iter().zip(&self.origins);
@@ -74,7 +74,7 @@ impl Parser {
             .map(|(field, origin)| column_for(field, room, *origin, &self.rules.values))
             .collect::<Result<Vec<_>>>()?;
         let block = pieces.iter().max_by_key(|p| p.bytes.len()).map_or_else(Bytes::new, |p| p.bytes.clone());
-        let mut block = Block {
+        let mut block = TextBlock {
             parser: self,
             layout,
             columns,
@@ -93,9 +93,9 @@ impl Parser {
     }
 }
 
-struct Block<'a> {
-    parser: &'a Parser,
-    layout: &'a Layout,
+struct TextBlock<'a> {
+    parser: &'a BatchParser,
+    layout: &'a WantedLayout,
     columns: Vec<Box<dyn Column>>,
     /// The text that string views refer to.
     text: Bytes,
@@ -105,11 +105,11 @@ struct Block<'a> {
     /// Rows that never became one.
     skipped: u64,
     table: FieldTable,
-    found: Vec<(usize, usize, Badness)>,
+    found: Vec<(usize, usize, FieldError)>,
 }
 
-impl Block<'_> {
-    fn piece(&mut self, piece: &Piece) -> Result<()> {
+impl TextBlock<'_> {
+    fn piece(&mut self, piece: &RecordSpan) -> Result<()> {
         let rules = &*self.parser.rules;
         let is_utf8 = self.check_utf8(piece)?;
         let on_ragged = match self.parser.on_bad_row {
@@ -132,7 +132,7 @@ impl Block<'_> {
     }
 
     /// Text that is not UTF-8 ends the read, unless bad fields are passed over.
-    fn check_utf8(&self, piece: &Piece) -> Result<bool> {
+    fn check_utf8(&self, piece: &RecordSpan) -> Result<bool> {
         if simdutf8::basic::from_utf8(&piece.bytes).is_ok() {
             return Ok(true);
         }
@@ -150,7 +150,7 @@ impl Block<'_> {
     }
 
     /// Appends the table's rows to all columns.
-    fn append(&mut self, text: &Text<'_>, piece: &Piece) -> Result<()> {
+    fn append(&mut self, text: &Text<'_>, piece: &RecordSpan) -> Result<()> {
         let rows = self.table.rows();
         let mut stop_at = rows;
         self.found.clear();
@@ -180,14 +180,19 @@ impl Block<'_> {
         Ok(())
     }
 
-    fn bad_field(&self, (row, column, badness): (usize, usize, Badness), text: &Text<'_>, piece: &Piece) -> Error {
+    fn bad_field(
+        &self,
+        (row, column, badness): (usize, usize, FieldError),
+        text: &Text<'_>,
+        piece: &RecordSpan,
+    ) -> Error {
         let field = self.parser.schema.field(column);
         let position = self.layout.positions[column];
         let (start, end) = self.table.column(position).nth(row).unwrap_or_default();
         let shown = shorten(text.bytes.get(start..end.wrapping_sub(1)).unwrap_or(&[]));
         let type_name = print_type(field.data_type());
         let error = match badness {
-            Badness::Value if self.parser.origins.get(column) == Some(&TypeOrigin::Inferred) => {
+            FieldError::Value if self.parser.origins.get(column) == Some(&TypeOrigin::Inferred) => {
                 let found = text.field(start, end);
                 let usual = match &found {
                     FieldText::Text(field) => text.rules.values.inferred(field.trim_ascii()),
@@ -202,21 +207,21 @@ impl Block<'_> {
                 let message = format!("{shown} {problem} {type_name}, which was inferred from the first rows");
                 Error::invalid(message).advice(inferred_advice(field.name(), field.data_type(), &looks))
             }
-            Badness::Value => Error::invalid(format!("{shown} is not a value of type {type_name}"))
+            FieldError::Value => Error::invalid(format!("{shown} is not a value of type {type_name}"))
                 .advice(value_advice(field.name(), field.data_type())),
-            Badness::Null => Error::invalid("null in a column that is declared `not null`").advice(format!(
+            FieldError::Null => Error::invalid("null in a column that is declared `not null`").advice(format!(
                 "declare it nullable in {SCHEMA}, or leave such rows out by {}",
                 ON_BAD_ROW.to("skip")
             )),
-            Badness::Quote => Error::invalid(format!("{shown} goes on behind its closing quote"))
+            FieldError::Quote => Error::invalid(format!("{shown} goes on behind its closing quote"))
                 .advice(format!("double a quote that is part of the text, or choose another quote or none by {QUOTE}")),
-            Badness::Utf8 => Error::invalid(format!("{shown} is not UTF-8")),
+            FieldError::Utf8 => Error::invalid(format!("{shown} is not UTF-8")),
         };
         let line = line_of(piece, start.min(text.bytes.len()));
         error.at(format!("{}, line {line}, column {:?}", self.layout.url, field.name()))
     }
 
-    fn ragged(&self, ragged: Ragged, piece: &Piece) -> Error {
+    fn ragged(&self, ragged: RaggedRow, piece: &RecordSpan) -> Error {
         let (found, wanted) = (ragged.fields, self.layout.columns);
         let line = line_of(piece, ragged.start);
         Error::invalid(format!("the row has {found} field{}, not {wanted}", if found == 1 { "" } else { "s" }))
@@ -267,7 +272,7 @@ impl Block<'_> {
 }
 
 /// The line of a position in a piece.
-fn line_of(piece: &Piece, at: usize) -> u64 {
+fn line_of(piece: &RecordSpan, at: usize) -> u64 {
     piece.line + memchr::memchr_iter(b'\n', &piece.bytes[..at]).count() as u64
 }
 

@@ -9,15 +9,15 @@ use arrow::record_batch::RecordBatch;
 use lakerace_exec::OrderedPool;
 use lakerace_io::{Error, Fetcher, Job, Result};
 
-use super::chain::{Chain, Records, ScannedBlock};
-use super::parse::{Parsed, Parser, internal};
-use super::scan::Outlook;
+use super::chain::{BlockChain, RecordPiece, ScannedBlock};
+use super::parse::{BatchParser, Parsed, internal};
+use super::scan::SpeculativeScan;
 use crate::text::{BlockReader, RawBlock, fetch_block, pool_options, without_byte_order_mark};
 use crate::{Constants, Predicate};
 
 /// The work for every block.
-pub(super) struct Work {
-    pub parser: Parser,
+pub(super) struct BlockWork {
+    pub parser: BatchParser,
     pub filter: Option<Predicate>,
     /// The columns of the result, by position in the whole schema.
     pub projection: Vec<usize>,
@@ -32,7 +32,7 @@ pub(super) struct Work {
 }
 
 /// The batches of a read.
-pub(super) struct Reader {
+pub(super) struct CsvBatches {
     /// `None` once nothing more is wanted: its threads end.
     blocks: Option<OrderedPool<RawBlock, Parsed, Error>>,
     job: Job,
@@ -43,10 +43,16 @@ pub(super) struct Reader {
     batch_rows: usize,
 }
 
-impl Reader {
+impl CsvBatches {
     /// Starts reading: blocks are scanned and parsed on the job's threads, and their ends joined in order. One thread does the work
     /// itself, when it is asked for the next batch.
-    pub fn start(work: Work, mut input: BlockReader, mut chain: Chain, limit: Option<u64>, batch_rows: usize) -> Self {
+    pub fn start(
+        work: BlockWork,
+        mut input: BlockReader,
+        mut chain: BlockChain,
+        limit: Option<u64>,
+        batch_rows: usize,
+    ) -> Self {
         let job = work.job.clone();
         let scanning = Arc::new(work);
         let parsing = Arc::clone(&scanning);
@@ -80,7 +86,7 @@ impl Reader {
     }
 }
 
-impl Iterator for Reader {
+impl Iterator for CsvBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -102,7 +108,7 @@ impl Iterator for Reader {
     }
 }
 
-impl Work {
+impl BlockWork {
     /// The part of the work that needs no other block.
     fn scan(&self, raw: &RawBlock) -> Result<ScannedBlock> {
         let url = Arc::clone(&self.urls[raw.file]);
@@ -110,12 +116,12 @@ impl Work {
         if raw.is_first {
             bytes = without_byte_order_mark(bytes, &url)?;
         }
-        let outlook = Outlook::of(&bytes, &self.parser.rules);
+        let outlook = SpeculativeScan::of(&bytes, &self.parser.rules);
         Ok(ScannedBlock { url, bytes, outlook, is_first: raw.is_first, is_last: raw.is_last })
     }
 
     /// The rest of it, once the records are known: typed, filtered, projected.
-    fn parse(&self, records: Records) -> Result<Parsed> {
+    fn parse(&self, records: RecordPiece) -> Result<Parsed> {
         let Some(layout) = &records.layout else {
             let batch = RecordBatch::new_empty(Arc::clone(&self.schema));
             return Ok(Parsed { batch, bad_rows: 0, error: records.error });
@@ -140,7 +146,7 @@ impl Work {
     }
 }
 
-impl Work {
+impl BlockWork {
     /// The batch with the columns that its file's place gives.
     fn with_constants(&self, batch: RecordBatch, url: &str) -> Result<RecordBatch> {
         if self.whole_schema.fields().len() == batch.num_columns() {

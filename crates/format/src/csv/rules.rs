@@ -43,7 +43,7 @@ impl Dialect {
 
 /// A dialect with every option resolved.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Rules {
+pub(super) struct DialectRules {
     /// The first record names the columns.
     pub header: bool,
     pub delimiter: u8,
@@ -52,7 +52,7 @@ pub(super) struct Rules {
     pub escape: Option<u8>,
     /// A delimiter follows the last field, too.
     pub terminated: bool,
-    pub nulls: Nulls,
+    pub nulls: NullTexts,
     /// Lines at the front of a file that are passed over.
     pub skip_rows: usize,
     /// Lines that begin so are no rows.
@@ -65,13 +65,13 @@ pub(super) struct Rules {
 
 /// Which unquoted texts mean null.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Nulls {
+pub(super) struct NullTexts {
     texts: Vec<Vec<u8>>,
     /// The empty text is the only one: no field has to be compared before it is parsed.
     pub only_empty: bool,
 }
 
-impl Rules {
+impl DialectRules {
     pub fn new(dialect: Dialect, options: &CsvOptions) -> Result<Self> {
         let csv = dialect != Dialect::Tbl;
         let quote = options.quote.unwrap_or(if csv { Some(b'"') } else { None });
@@ -81,7 +81,7 @@ impl Rules {
             quote,
             escape: if quote.is_some() { options.escape.filter(|e| Some(*e) != quote) } else { None },
             terminated: !csv,
-            nulls: Nulls::new(options.null_strings.as_deref()),
+            nulls: NullTexts::new(options.null_strings.as_deref()),
             skip_rows: options.skip_rows,
             comment: options.comment.as_ref().map(|text| text.as_bytes().to_vec()),
             values: ValueTexts::new(options)?,
@@ -123,7 +123,7 @@ impl Rules {
 }
 
 /// Fields with nothing around them but quotes.
-impl Default for Rules {
+impl Default for DialectRules {
     fn default() -> Self {
         Self {
             header: false,
@@ -131,7 +131,7 @@ impl Default for Rules {
             quote: Some(b'"'),
             escape: None,
             terminated: false,
-            nulls: Nulls::new(None),
+            nulls: NullTexts::new(None),
             skip_rows: 0,
             comment: None,
             values: ValueTexts::default(),
@@ -140,7 +140,7 @@ impl Default for Rules {
     }
 }
 
-impl Rules {
+impl DialectRules {
     /// Returns true if a record, or the text that begins with it, is a comment.
     #[inline]
     pub fn is_comment(&self, record: &[u8]) -> bool {
@@ -154,7 +154,7 @@ fn encoding(options: &CsvOptions) -> Result<Option<TextEncoding>> {
     Ok(encoding.filter(|encoding| !encoding.is_utf8()))
 }
 
-impl Nulls {
+impl NullTexts {
     fn new(texts: Option<&[String]>) -> Self {
         let texts: Vec<Vec<u8>> = match texts {
             None => vec![Vec::new()],

@@ -8,14 +8,14 @@ use lakerace_io::{Error, Object, Result};
 use super::column::{FieldText, Text};
 use super::fields::{FieldSplitter, FieldTable, OnRagged};
 use super::header::{header_names, made_up_names, record_fields};
-use super::rules::Rules;
-use super::scan::{State, first_end, step};
+use super::rules::DialectRules;
+use super::scan::{ScanState, first_end, step};
 use crate::text::infer::InferredType;
 use crate::text::{MAX_SAMPLE_BYTES, read_front, without_byte_order_mark};
 
 /// The front of a file.
 #[derive(Debug)]
-pub(super) struct Sample {
+pub(super) struct FileSample {
     url: String,
     text: Bytes,
     /// The text is the whole file.
@@ -26,12 +26,12 @@ pub(super) struct Sample {
     pub names: Vec<String>,
 }
 
-impl Sample {
+impl FileSample {
     /// Reads as much as `rows` rows take, but no more than 4 MiB of text.
     ///
     /// # Errors
     /// `Invalid` where the file is empty, not UTF-8, or its header can't be read.
-    pub fn read(object: &Object, rules: &Rules, rows: usize) -> Result<Self> {
+    pub fn read(object: &Object, rules: &DialectRules, rows: usize) -> Result<Self> {
         let url = object.url();
         let (text, is_whole) =
             read_front(object, rows.saturating_add(rules.skip_rows), rules.form).map_err(|e| e.at(&url))?;
@@ -41,7 +41,7 @@ impl Sample {
         Ok(sample)
     }
 
-    fn find_columns(&mut self, rules: &Rules) -> Result<()> {
+    fn find_columns(&mut self, rules: &DialectRules) -> Result<()> {
         let mut at = self.skipped_bytes(rules)?;
         loop {
             let rest = &self.text[at..];
@@ -62,7 +62,7 @@ impl Sample {
                 .at(&self.url)
                 .advice("convert them to line feeds, for example with: tr '\\r' '\\n'"));
         }
-        let end = match first_end(State::record_start(rules), rest, rules) {
+        let end = match first_end(ScanState::record_start(rules), rest, rules) {
             Some(end) => at + end,
             None if self.is_whole => self.text.len(),
             None => {
@@ -88,7 +88,7 @@ impl Sample {
     }
 
     /// Where the lines end that are passed over.
-    fn skipped_bytes(&self, rules: &Rules) -> Result<usize> {
+    fn skipped_bytes(&self, rules: &DialectRules) -> Result<usize> {
         let Some(last) = rules.skip_rows.checked_sub(1) else { return Ok(0) };
         match memchr::memchr_iter(b'\n', &self.text).nth(last) {
             Some(end) => Ok(end + 1),
@@ -102,7 +102,7 @@ impl Sample {
         }
     }
 
-    fn empty(&self, rules: &Rules) -> Error {
+    fn empty(&self, rules: &DialectRules) -> Error {
         if rules.header {
             Error::invalid("the file is empty: it has no header")
                 .at(&self.url)
@@ -115,7 +115,7 @@ impl Sample {
     }
 
     /// The type of every column, and how many rows were looked at.
-    pub fn types(&self, rules: &Rules, rows: usize) -> (Vec<DataType>, usize) {
+    pub fn types(&self, rules: &DialectRules, rows: usize) -> (Vec<DataType>, usize) {
         let text = &self.text[self.rows_at..self.rows_end(rules)];
         let mut inferred = vec![InferredType::default(); self.names.len()];
         let mut splitter = FieldSplitter::new(text, rules, self.names.len(), OnRagged::Skip);
@@ -133,11 +133,11 @@ impl Sample {
     }
 
     /// The end of the last whole row of the sample.
-    fn rows_end(&self, rules: &Rules) -> usize {
+    fn rows_end(&self, rules: &DialectRules) -> usize {
         if self.is_whole {
             return self.text.len();
         }
-        let mut state = State::record_start(rules);
+        let mut state = ScanState::record_start(rules);
         let mut end = self.rows_at;
         for (i, byte) in self.text[self.rows_at..].iter().enumerate() {
             let (next, ended) = step(state, *byte, rules);

@@ -1,17 +1,17 @@
 //! Ends of records, found in blocks of a file in any order.
 //!
 //! Whether a line end is one depends on the quotes before it, back to the start of the file. A block is therefore
-//! looked at under both assumptions, "begins outside quotes" and "begins inside", at once ([`Outlook::of`], the
-//! expensive part, in parallel); when the block before it is known, [`Outlook::resolve`] picks one, in order and in no
+//! looked at under both assumptions, "begins outside quotes" and "begins inside", at once ([`SpeculativeScan::of`], the
+//! expensive part, in parallel); when the block before it is known, [`SpeculativeScan::resolve`] picks one, in order and in no
 //! time. Text that uses quotes otherwise than RFC 4180 does (within a field) is noticed, and walked through byte by
 //! byte when its turn comes.
 
 use super::bits::{STEP, chunk_at, low_bits, parity_prefix, positions};
-use super::rules::Rules;
+use super::rules::DialectRules;
 
 /// Between two bytes of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ScanState {
     /// Before the first byte of a field.
     Start,
     /// In a field without quotes, or behind the closing quote.
@@ -30,24 +30,24 @@ pub(super) enum State {
 
 /// The known facts about a block before the state at its start is known.
 #[derive(Debug, Clone)]
-pub(super) struct Outlook {
+pub(super) struct SpeculativeScan {
     /// Line feeds in the block, quoted or not.
     pub newlines: u64,
-    guess: Guess,
+    guess: StateGuess,
 }
 
 #[derive(Debug, Clone)]
-enum Guess {
+enum StateGuess {
     /// Neither quote nor escape in it; the end of the last record if it begins outside quotes.
     Plain(Option<usize>),
     /// Quotes as RFC 4180 has them, under both assumptions.
-    Quotes { outside: Assumed, inside: Assumed },
+    Quotes { outside: AssumedState, inside: AssumedState },
     /// To be walked through.
     Unknown,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Assumed {
+struct AssumedState {
     /// The end of the last record, after its line feed.
     last_end: Option<usize>,
     /// The block ends inside quotes.
@@ -56,16 +56,16 @@ struct Assumed {
     irregular: bool,
 }
 
-impl State {
+impl ScanState {
     /// Before the first byte of a record.
-    pub fn record_start(rules: &Rules) -> Self {
+    pub fn record_start(rules: &DialectRules) -> Self {
         if rules.comment.is_some() { Self::Prefix(0) } else { Self::Start }
     }
 }
 
-impl Outlook {
+impl SpeculativeScan {
     /// Looks at a block under every assumption.
-    pub fn of(block: &[u8], rules: &Rules) -> Self {
+    pub fn of(block: &[u8], rules: &DialectRules) -> Self {
         let newlines = memchr::memchr_iter(b'\n', block).count() as u64;
         let special = match (rules.quote, rules.escape) {
             (None, _) => None,
@@ -74,70 +74,77 @@ impl Outlook {
         };
         let guess = match (special, rules.quote, rules.escape) {
             // A quote in a comment is none.
-            _ if rules.comment.is_some() => Guess::Unknown,
+            _ if rules.comment.is_some() => StateGuess::Unknown,
             (Some(_), Some(quote), None) => assume(block, quote, rules.delimiter),
-            (Some(_), _, _) => Guess::Unknown,
-            (None, ..) => Guess::Plain(memchr::memrchr(b'\n', block).map(|p| p + 1)),
+            (Some(_), _, _) => StateGuess::Unknown,
+            (None, ..) => StateGuess::Plain(memchr::memrchr(b'\n', block).map(|p| p + 1)),
         };
         Self { newlines, guess }
     }
 
     /// The end of the block's last record, and the state after the block, given the state before it.
-    pub fn resolve(&self, state: State, block: &[u8], rules: &Rules) -> (Option<usize>, State) {
+    pub fn resolve(&self, state: ScanState, block: &[u8], rules: &DialectRules) -> (Option<usize>, ScanState) {
         let Some(last) = block.last() else { return (None, state) };
-        let outside_end = if *last == b'\n' || *last == rules.delimiter { State::Start } else { State::Unquoted };
+        let outside_end =
+            if *last == b'\n' || *last == rules.delimiter { ScanState::Start } else { ScanState::Unquoted };
         match &self.guess {
-            Guess::Plain(last_end) => match state {
-                State::Quoted | State::Escaped => (None, State::Quoted),
+            StateGuess::Plain(last_end) => match state {
+                ScanState::Quoted | ScanState::Escaped => (None, ScanState::Quoted),
                 _ => (*last_end, outside_end),
             },
-            Guess::Quotes { outside, inside } => {
+            StateGuess::Quotes { outside, inside } => {
                 let assumed = match state {
-                    State::Start | State::Closed => outside,
-                    State::Unquoted if block.first() != rules.quote.as_ref() => outside,
-                    State::Quoted => inside,
+                    ScanState::Start | ScanState::Closed => outside,
+                    ScanState::Unquoted if block.first() != rules.quote.as_ref() => outside,
+                    ScanState::Quoted => inside,
                     _ => return walk(state, block, rules),
                 };
                 let end = match (assumed.quoted_at_end, Some(*last) == rules.quote) {
-                    (true, _) => State::Quoted,
-                    (false, true) => State::Closed,
+                    (true, _) => ScanState::Quoted,
+                    (false, true) => ScanState::Closed,
                     (false, false) => outside_end,
                 };
                 if assumed.irregular { walk(state, block, rules) } else { (assumed.last_end, end) }
             }
-            Guess::Unknown => walk(state, block, rules),
+            StateGuess::Unknown => walk(state, block, rules),
         }
     }
 }
 
 /// The state behind `byte`, and whether it ended a record.
 #[inline]
-pub(super) fn step(state: State, byte: u8, rules: &Rules) -> (State, bool) {
+pub(super) fn step(state: ScanState, byte: u8, rules: &DialectRules) -> (ScanState, bool) {
     match state {
-        State::Comment if byte == b'\n' => (State::Prefix(0), true),
-        State::Comment => (State::Comment, false),
-        State::Prefix(matched) => {
+        ScanState::Comment if byte == b'\n' => (ScanState::Prefix(0), true),
+        ScanState::Comment => (ScanState::Comment, false),
+        ScanState::Prefix(matched) => {
             let comment = rules.comment.as_deref().unwrap_or(&[]);
             match comment.get(usize::from(matched)) {
-                Some(wanted) if *wanted == byte && usize::from(matched) + 1 == comment.len() => (State::Comment, false),
-                Some(wanted) if *wanted == byte => (State::Prefix(matched + 1), false),
+                Some(wanted) if *wanted == byte && usize::from(matched) + 1 == comment.len() => {
+                    (ScanState::Comment, false)
+                }
+                Some(wanted) if *wanted == byte => (ScanState::Prefix(matched + 1), false),
                 // Neither a delimiter nor a quote stands in what was taken for the front of a comment.
-                _ => step(if matched == 0 { State::Start } else { State::Unquoted }, byte, rules),
+                _ => step(if matched == 0 { ScanState::Start } else { ScanState::Unquoted }, byte, rules),
             }
         }
-        State::Escaped => (State::Quoted, false),
-        State::Quoted if Some(byte) == rules.quote => (State::Closed, false),
-        State::Quoted if Some(byte) == rules.escape => (State::Escaped, false),
-        State::Quoted => (State::Quoted, false),
-        State::Closed | State::Start if Some(byte) == rules.quote => (State::Quoted, false),
-        State::Start | State::Unquoted | State::Closed if byte == b'\n' => (State::record_start(rules), true),
-        State::Start | State::Unquoted | State::Closed if byte == rules.delimiter => (State::Start, false),
-        State::Start | State::Unquoted | State::Closed => (State::Unquoted, false),
+        ScanState::Escaped => (ScanState::Quoted, false),
+        ScanState::Quoted if Some(byte) == rules.quote => (ScanState::Closed, false),
+        ScanState::Quoted if Some(byte) == rules.escape => (ScanState::Escaped, false),
+        ScanState::Quoted => (ScanState::Quoted, false),
+        ScanState::Closed | ScanState::Start if Some(byte) == rules.quote => (ScanState::Quoted, false),
+        ScanState::Start | ScanState::Unquoted | ScanState::Closed if byte == b'\n' => {
+            (ScanState::record_start(rules), true)
+        }
+        ScanState::Start | ScanState::Unquoted | ScanState::Closed if byte == rules.delimiter => {
+            (ScanState::Start, false)
+        }
+        ScanState::Start | ScanState::Unquoted | ScanState::Closed => (ScanState::Unquoted, false),
     }
 }
 
 /// The end of the first record, after its line feed.
-pub(super) fn first_end(mut state: State, text: &[u8], rules: &Rules) -> Option<usize> {
+pub(super) fn first_end(mut state: ScanState, text: &[u8], rules: &DialectRules) -> Option<usize> {
     for (i, byte) in text.iter().enumerate() {
         let (next, ended) = step(state, *byte, rules);
         if ended {
@@ -149,20 +156,20 @@ pub(super) fn first_end(mut state: State, text: &[u8], rules: &Rules) -> Option<
 }
 
 /// The position of the quote that is open at the end of `record`, which begins at a record's start.
-pub(super) fn open_quote(record: &[u8], rules: &Rules) -> Option<usize> {
-    let mut state = State::record_start(rules);
+pub(super) fn open_quote(record: &[u8], rules: &DialectRules) -> Option<usize> {
+    let mut state = ScanState::record_start(rules);
     let mut opened = None;
     for (i, byte) in record.iter().enumerate() {
         let before = state;
         state = step(state, *byte, rules).0;
-        if matches!(before, State::Start | State::Prefix(0)) && state == State::Quoted {
+        if matches!(before, ScanState::Start | ScanState::Prefix(0)) && state == ScanState::Quoted {
             opened = Some(i);
         }
     }
-    if matches!(state, State::Quoted | State::Escaped) { opened } else { None }
+    if matches!(state, ScanState::Quoted | ScanState::Escaped) { opened } else { None }
 }
 
-fn walk(mut state: State, block: &[u8], rules: &Rules) -> (Option<usize>, State) {
+fn walk(mut state: ScanState, block: &[u8], rules: &DialectRules) -> (Option<usize>, ScanState) {
     let mut last_end = None;
     for (i, byte) in block.iter().enumerate() {
         let (next, ended) = step(state, *byte, rules);
@@ -175,8 +182,8 @@ fn walk(mut state: State, block: &[u8], rules: &Rules) -> (Option<usize>, State)
 }
 
 /// Both assumptions at once: a quote flips inside and outside, so one is the other's complement.
-fn assume(block: &[u8], quote: u8, delimiter: u8) -> Guess {
-    let (mut outside, mut inside) = (Assumed::default(), Assumed::default());
+fn assume(block: &[u8], quote: u8, delimiter: u8) -> StateGuess {
+    let (mut outside, mut inside) = (AssumedState::default(), AssumedState::default());
     // All ones when an odd number of quotes was seen.
     let mut odd = 0u64;
     // What precedes the block is looked at when it is known, so nothing is held against its first byte.
@@ -198,10 +205,10 @@ fn assume(block: &[u8], quote: u8, delimiter: u8) -> Guess {
     }
     outside.quoted_at_end = odd != 0;
     inside.quoted_at_end = odd == 0;
-    Guess::Quotes { outside, inside }
+    StateGuess::Quotes { outside, inside }
 }
 
-impl Assumed {
+impl AssumedState {
     #[inline(always)]
     fn look(&mut self, at: usize, ends: u64, misplaced: u64) {
         if ends != 0 {

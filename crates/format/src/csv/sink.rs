@@ -4,8 +4,8 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use lakerace_io::{Job, Output, Result};
 
-use super::format::{Formatter, check_types};
-use super::rules::{Dialect, Rules};
+use super::format::{BatchFormatter, check_types};
+use super::rules::{Dialect, DialectRules};
 use crate::text::{TextRows, TextSink};
 use crate::{Sink, WriteOptions};
 
@@ -35,14 +35,14 @@ impl CsvSink {
         job: &Job,
     ) -> Result<Box<dyn Sink>> {
         check_types(&schema).map_err(|error| error.at(output.url()))?;
-        let formatter = Formatter::new(Rules::new(dialect, &options.csv)?);
+        let formatter = BatchFormatter::new(DialectRules::new(dialect, &options.csv)?);
         let rows = CsvRows { formatter, schema: SchemaRef::clone(&schema) };
         TextSink::create(output, schema, Box::new(rows), options, job)
     }
 }
 
 struct CsvRows {
-    formatter: Formatter,
+    formatter: BatchFormatter,
     schema: SchemaRef,
 }
 

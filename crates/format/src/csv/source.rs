@@ -8,13 +8,13 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use lakerace_io::option;
 use lakerace_io::{Error, Job, Object, PathProfile, RequestPlan, Result, Wanted};
 
-use super::chain::{Chain, FileColumns};
+use super::chain::{BlockChain, FileColumns};
 use super::column::TypeOrigin;
 use super::columns::column_for;
-use super::parse::Parser;
-use super::read::{Reader, Work};
-use super::rules::{Dialect, Rules};
-use super::sample::Sample;
+use super::parse::BatchParser;
+use super::read::{BlockWork, CsvBatches};
+use super::rules::{Dialect, DialectRules};
+use super::sample::FileSample;
 use super::value_texts::ValueTexts;
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
@@ -40,7 +40,7 @@ pub struct CsvSource {
     /// The file whose columns all have.
     first_url: String,
     dialect: Dialect,
-    rules: Arc<Rules>,
+    rules: Arc<DialectRules>,
     /// The files' own columns, then those of their places.
     schema: SchemaRef,
     /// The origins of the types of the files' own columns, which come first.
@@ -73,7 +73,7 @@ impl CsvSource {
         files.iter().try_for_each(|file| file.refuse_hidden("CSV"))?;
         let (mut objects, constants): (Vec<Object>, Vec<_>) =
             files.into_iter().map(|f| (f.object, f.constants)).unzip();
-        let rules = Rules::new(dialect, options)?;
+        let rules = DialectRules::new(dialect, options)?;
         if options.infer_rows == Some(0) {
             return Err(Error::usage("types can't be inferred from no rows")
                 .advice(format!("let it look at one row at least by {}", option::INFER_ROWS)));
@@ -125,7 +125,7 @@ impl CsvSource {
         check_columns(schema)?;
         let is_blank = |field: &&Arc<Field>| field.name().trim().is_empty();
         match schema.fields().iter().find(is_blank) {
-            Some(field) if Rules::new(dialect, options)?.header => Err(Error::unsupported(format!(
+            Some(field) if DialectRules::new(dialect, options)?.header => Err(Error::unsupported(format!(
                 "the header has no place for a column that is named {:?}",
                 field.name()
             ))),
@@ -259,9 +259,9 @@ impl Source for CsvSource {
         };
         let requests = planned.as_ref().unwrap_or(&plan.requests);
         let input = BlockReader::start(objects, wanted_files, requests, self.rules.form, &self.job)?;
-        let chain = Chain::new(Arc::clone(&self.rules), Arc::new(columns));
-        let work = Work {
-            parser: Parser {
+        let chain = BlockChain::new(Arc::clone(&self.rules), Arc::new(columns));
+        let work = BlockWork {
+            parser: BatchParser {
                 rules: Arc::clone(&self.rules),
                 schema: parser_schema,
                 origins: wanted[..own].iter().map(|column| self.origins[*column]).collect(),
@@ -278,7 +278,7 @@ impl Source for CsvSource {
             job: self.job.clone(),
         };
         let batch_rows = plan.request.batch_rows.unwrap_or(BATCH_ROWS).max(1);
-        let reader = Reader::start(work, input, chain, plan.request.limit, batch_rows);
+        let reader = CsvBatches::start(work, input, chain, plan.request.limit, batch_rows);
         Ok(Batches::new(Arc::clone(&plan.schema), reader))
     }
 }
@@ -298,12 +298,12 @@ fn with_constants(schema: Schema, constants: &[Option<Arc<Constants>>]) -> Schem
 /// first file has no row, types come from the first that has one.
 fn learn_schema(
     objects: &[Object],
-    rules: &Rules,
+    rules: &DialectRules,
     given: Option<&Schema>,
     expected: Option<&Schema>,
     rows: usize,
 ) -> Result<(Schema, Vec<TypeOrigin>)> {
-    let first = Sample::read(&objects[0], rules, rows)?;
+    let first = FileSample::read(&objects[0], rules, rows)?;
     let names = &first.names;
     let mut places: HashMap<&str, usize> = HashMap::with_capacity(names.len());
     for (place, name) in names.iter().enumerate() {
@@ -330,7 +330,7 @@ fn learn_schema(
             if seen > 0 {
                 break;
             }
-            let sample = Sample::read(object, rules, rows)?;
+            let sample = FileSample::read(object, rules, rows)?;
             let (found, rows_seen) = sample.types(rules, rows);
             seen = rows_seen;
             for (name, data_type) in sample.names.iter().zip(found) {

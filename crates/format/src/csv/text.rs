@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, GenericStringArray, NullBufferBuilder, OffsetSizeTrait, StringViewArray};
 use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 
-use super::column::{BadFields, Badness, Column, FieldText, Text};
+use super::column::{BadFields, Column, FieldError, FieldText, Text};
 use super::fields::FieldTable;
 
 /// The longest text that a view holds itself.
@@ -64,7 +64,7 @@ impl ViewColumn {
             FieldText::Text(field) => field,
         };
         if !text.is_utf8 && simdutf8::basic::from_utf8(&field).is_err() {
-            return bad.report(row, Badness::Utf8) && self.push_null(row, bad);
+            return bad.report(row, FieldError::Utf8) && self.push_null(row, bad);
         }
         match field {
             std::borrow::Cow::Borrowed(field) => {
@@ -169,7 +169,7 @@ impl<O: OffsetSizeTrait> Column for OffsetColumn<O> {
                 FieldText::Null => Ok(None),
                 FieldText::Bad(badness) => Err(badness),
                 FieldText::Text(field) if !text.is_utf8 && simdutf8::basic::from_utf8(&field).is_err() => {
-                    Err(Badness::Utf8)
+                    Err(FieldError::Utf8)
                 }
                 FieldText::Text(field) => Ok(Some(field)),
             };

@@ -26,13 +26,13 @@ impl Step {
 /// The steps through all units, ordered by unit.
 #[derive(Debug)]
 pub(crate) struct BatchPlan {
-    runs: Vec<Run>,
+    runs: Vec<RowRun>,
     count: usize,
 }
 
 /// Rows of a unit without gaps.
 #[derive(Debug)]
-struct Run {
+struct RowRun {
     unit: usize,
     first_step: usize,
     /// The number of its first row in the unit.
@@ -57,7 +57,14 @@ impl BatchPlan {
                 if rows == 0 {
                     continue;
                 }
-                runs.push(Run { unit, first_step: count, start: range.start, gap: range.start - at, rows, step_rows });
+                runs.push(RowRun {
+                    unit,
+                    first_step: count,
+                    start: range.start,
+                    gap: range.start - at,
+                    rows,
+                    step_rows,
+                });
                 count += rows.div_ceil(step_rows) as usize;
                 left -= rows;
                 at = range.end;
@@ -77,7 +84,7 @@ impl BatchPlan {
             return None;
         }
         let run = self.runs.partition_point(|run| run.first_step <= step).checked_sub(1)?;
-        let Run { unit, first_step, start, gap, rows, step_rows } = self.runs[run];
+        let RowRun { unit, first_step, start, gap, rows, step_rows } = self.runs[run];
         let passed = (step - first_step) as u64 * step_rows;
         let gap = if passed == 0 { gap } else { 0 };
         Some(Step { unit, start: start + passed, gap, rows: (rows - passed).min(step_rows) as usize })

@@ -19,23 +19,26 @@ pub(crate) fn run<U: DecodeUnits>(scan: ScanTask<U>, step_rows: usize, limit: Op
     let schema = Arc::clone(&scan.columns.schema);
     let thins_out = scan.columns.predicate.is_some() || scan.units.hides_rows();
     let job = scan.job.clone();
-    let limited = Limited { batches: StepBatches::start(scan), left: limit.unwrap_or(u64::MAX), job };
+    let limited = LimitedBatches { batches: StepBatches::start(scan), left: limit.unwrap_or(u64::MAX), job };
     if !thins_out {
         return Ok(Batches::new(schema, limited));
     }
     let target = step_rows.min(COALESCED_ROWS);
     let coalescer = (!schema.fields().is_empty()).then(|| BatchCoalescer::new(Arc::clone(&schema), target));
-    Ok(Batches::new(schema, Coalesced { batches: Some(limited), coalescer, passing_rows: target / 2, next: None }))
+    Ok(Batches::new(
+        schema,
+        CoalescedBatches { batches: Some(limited), coalescer, passing_rows: target / 2, next: None },
+    ))
 }
 
 /// Ends after a number of rows, and counts them.
-struct Limited<U: DecodeUnits> {
+struct LimitedBatches<U: DecodeUnits> {
     batches: StepBatches<U>,
     left: u64,
     job: Job,
 }
 
-impl<U: DecodeUnits> Iterator for Limited<U> {
+impl<U: DecodeUnits> Iterator for LimitedBatches<U> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -54,8 +57,8 @@ impl<U: DecodeUnits> Iterator for Limited<U> {
 }
 
 /// Joins the small batches that a filter leaves; large ones pass.
-struct Coalesced<U: DecodeUnits> {
-    batches: Option<Limited<U>>,
+struct CoalescedBatches<U: DecodeUnits> {
+    batches: Option<LimitedBatches<U>>,
     coalescer: Option<BatchCoalescer>,
     /// Batches of so many rows pass.
     passing_rows: usize,
@@ -63,7 +66,7 @@ struct Coalesced<U: DecodeUnits> {
     next: Option<RecordBatch>,
 }
 
-impl<U: DecodeUnits> Iterator for Coalesced<U> {
+impl<U: DecodeUnits> Iterator for CoalescedBatches<U> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -13,13 +13,13 @@ use lakerace_io::{Error, Job, Result};
 use super::batch_plan::{BatchPlan, Step};
 use super::row_mask::RowMask;
 use super::{ColumnReader, DecodeUnits};
-use crate::columns::Columns;
+use crate::columns::ReadColumns;
 use crate::projection::narrow;
 
 /// The path of a read.
 pub(crate) struct ScanTask<U> {
     /// The columns.
-    pub columns: Columns,
+    pub columns: ReadColumns,
     /// The fields of the decoded columns.
     pub fields: Vec<FieldRef>,
     /// The source of the columns' readers.
@@ -34,17 +34,17 @@ pub(crate) struct ScanTask<U> {
 
 /// The batches of a scan, one per step, in order. Steps whose rows were all filtered out are left out.
 pub(crate) struct StepBatches<U: DecodeUnits> {
-    shared: Arc<Shared<U>>,
+    shared: Arc<ScheduleCore<U>>,
     /// True if the consumer decodes itself: one thread needs no hand-over.
     inline: bool,
 }
 
-struct Shared<U: DecodeUnits> {
+struct ScheduleCore<U: DecodeUnits> {
     scan: ScanTask<U>,
     filter_schema: SchemaRef,
     /// For each unit its lanes, one per decoded column, once the unit is begun.
     lanes: Vec<OnceLock<UnitLanes<U::ColumnReader>>>,
-    state: Mutex<State>,
+    state: Mutex<ScheduleState>,
     /// Signals threads that a task became ready.
     work: Condvar,
     /// Signals the consumer that its step is done.
@@ -57,10 +57,10 @@ type UnitLanes<L> = Vec<Mutex<Option<L>>>;
 /// Step and column; the earliest comes first.
 type Task = (usize, usize);
 
-struct State {
+struct ScheduleState {
     ready: BinaryHeap<Reverse<Task>>,
     /// The steps from `taken` on.
-    slots: VecDeque<Slot>,
+    slots: VecDeque<UnitSlot>,
     /// Steps that the consumer took.
     taken: usize,
     /// Units whose first tasks are in `ready`.
@@ -70,7 +70,7 @@ struct State {
     stop: bool,
 }
 
-struct Slot {
+struct UnitSlot {
     arrays: Vec<Option<ArrayRef>>,
     /// Columns that are not decoded yet, and how many of them the filter needs.
     missing: usize,
@@ -89,7 +89,7 @@ impl<U: DecodeUnits> StepBatches<U> {
         let lanes = (0..scan.units.count()).map(|_| OnceLock::new()).collect();
         let filter_fields: Vec<FieldRef> = scan.fields[..scan.columns.filtered].to_vec();
         let filter_schema = Arc::new(Schema::new(filter_fields));
-        let state = State {
+        let state = ScheduleState {
             ready: BinaryHeap::new(),
             slots: VecDeque::new(),
             taken: 0,
@@ -98,7 +98,7 @@ impl<U: DecodeUnits> StepBatches<U> {
             stop: false,
         };
         let (work, done) = (Condvar::new(), Condvar::new());
-        let shared = Arc::new(Shared { scan, filter_schema, lanes, state: Mutex::new(state), work, done });
+        let shared = Arc::new(ScheduleCore { scan, filter_schema, lanes, state: Mutex::new(state), work, done });
         shared.begin_units(&mut shared.lock());
         let own = Arc::clone(&shared);
         // Not joined: a thread that waits for the network ends when its request does.
@@ -132,8 +132,8 @@ impl<U: DecodeUnits> Drop for StepBatches<U> {
     }
 }
 
-impl<U: DecodeUnits> Shared<U> {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl<U: DecodeUnits> ScheduleCore<U> {
+    fn lock(&self) -> MutexGuard<'_, ScheduleState> {
         lock(&self.state)
     }
 
@@ -211,7 +211,7 @@ impl<U: DecodeUnits> Shared<U> {
     }
 
     /// Makes the first tasks of the units that have come near.
-    fn begin_units(&self, state: &mut State) {
+    fn begin_units(&self, state: &mut ScheduleState) {
         let columns = self.scan.fields.len();
         let horizon = state.taken + self.scan.steps_ahead;
         while state.begun_units < self.scan.units.count() && columns > 0 {
@@ -228,7 +228,7 @@ impl<U: DecodeUnits> Shared<U> {
     }
 
     /// Makes a task ready, or lets it wait for its step's selection.
-    fn make_ready(&self, state: &mut State, task: Task) {
+    fn make_ready(&self, state: &mut ScheduleState, task: Task) {
         let (step, column) = task;
         let columns = &self.scan.columns;
         if columns.predicate.is_some() && column >= columns.filtered {
@@ -241,11 +241,11 @@ impl<U: DecodeUnits> Shared<U> {
         state.ready.push(Reverse(task));
     }
 
-    fn slot<'a>(&self, state: &'a mut State, step: usize) -> &'a mut Slot {
+    fn slot<'a>(&self, state: &'a mut ScheduleState, step: usize) -> &'a mut UnitSlot {
         let at = step - state.taken;
         let columns = self.scan.fields.len();
         while state.slots.len() <= at {
-            state.slots.push_back(Slot {
+            state.slots.push_back(UnitSlot {
                 arrays: vec![None; columns],
                 missing: columns,
                 missing_filter: self.scan.columns.filtered,
@@ -294,7 +294,7 @@ impl<U: DecodeUnits> Shared<U> {
 
     /// The rows of a step that are wanted, as far as they are known: after its filter, or without one.
     fn selection(&self, step: usize) -> Result<Option<Arc<RowMask>>> {
-        let known = |state: &mut State| match state.stop {
+        let known = |state: &mut ScheduleState| match state.stop {
             true => Err(Error::cancelled()),
             false => Ok(self.slot(state, step).selection.clone()),
         };
@@ -413,7 +413,7 @@ impl<U: DecodeUnits> Shared<U> {
     }
 }
 
-impl State {
+impl ScheduleState {
     /// The earliest ready task before step `horizon`, unless an earlier step has failed.
     fn take_task(&mut self, horizon: usize) -> Option<Task> {
         let Reverse((step, _)) = *self.ready.peek()?;

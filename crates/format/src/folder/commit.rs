@@ -9,7 +9,7 @@ use super::listing::{list, list_once, relative};
 use super::marker::{Marker, State, new_name};
 
 /// A copy under way: its files are sent, and wait to be made visible.
-pub(super) struct Commit {
+pub(super) struct FolderCommit {
     store: JobStore,
     folder: Path,
     mode: WriteMode,
@@ -17,7 +17,7 @@ pub(super) struct Commit {
     names: Vec<String>,
 }
 
-impl Commit {
+impl FolderCommit {
     /// Begins a copy; the mode is checked here, and for `Error` again at the end.
     pub(super) fn new(store: &JobStore, folder: &Path, mode: WriteMode) -> Result<Self> {
         let commit =

@@ -4,7 +4,7 @@ use arrow::record_batch::RecordBatch;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Deferred, Error, IfExists, JobStore, Result, WriteMode};
 
-use super::commit::Commit;
+use super::commit::FolderCommit;
 use super::sink::MakeSink;
 use super::staged::Staged;
 use crate::{Sink, Written};
@@ -28,7 +28,7 @@ pub(super) struct OpenFile {
 
 enum Target {
     Staged(Staged),
-    Marked(Commit),
+    Marked(FolderCommit),
 }
 
 impl OpenFile {
@@ -54,7 +54,7 @@ impl FolderFiles {
         let target = if is_staged {
             Target::Staged(Staged::create(store, path, mode)?)
         } else {
-            Target::Marked(Commit::new(store, path, mode)?)
+            Target::Marked(FolderCommit::new(store, path, mode)?)
         };
         let (written, files, random) = (Written::default(), 0, rand::random());
         Ok(Self { target, extension: extension.to_owned(), written, files, random })

@@ -12,7 +12,7 @@ const MAX_LINE_BYTES: usize = 256 << 20;
 
 /// Whole lines of one file.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct LineBlock {
     /// The file, by its number in the plan.
     pub file: usize,
     /// The number of the first line, from 1.
@@ -21,7 +21,7 @@ pub(super) struct Block {
 }
 
 /// All files of a read, in blocks of whole lines.
-pub(super) struct Blocks {
+pub(super) struct LineBlocks {
     input: BlockReader,
     urls: Arc<[String]>,
     /// The front of a line whose end is to come.
@@ -29,7 +29,7 @@ pub(super) struct Blocks {
     line: u64,
 }
 
-impl Blocks {
+impl LineBlocks {
     /// The files by their URLs.
     pub fn new(input: BlockReader, urls: Arc<[String]>) -> Self {
         Self { input, urls, rest: BytesMut::new(), line: 1 }
@@ -44,7 +44,7 @@ impl Blocks {
         std::mem::take(&mut self.rest).freeze()
     }
 
-    fn next_block(&mut self) -> Result<Option<Block>> {
+    fn next_block(&mut self) -> Result<Option<LineBlock>> {
         while let Some(raw) = self.input.next_block()? {
             let mut bytes = fetch_block(&raw.data, &self.input.fetcher())?;
             if raw.is_first {
@@ -70,14 +70,14 @@ impl Blocks {
             }
             let first_line = self.line;
             self.line += memchr::memchr_iter(b'\n', &text).count() as u64;
-            return Ok(Some(Block { file: raw.file, first_line, text }));
+            return Ok(Some(LineBlock { file: raw.file, first_line, text }));
         }
         Ok(None)
     }
 }
 
-impl Iterator for Blocks {
-    type Item = Result<Block>;
+impl Iterator for LineBlocks {
+    type Item = Result<LineBlock>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_block().transpose()

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field};
 use lakerace_io::Result;
 use lakerace_io::option::{COLUMNS, SCHEMA};
 
-use super::fault::{Fault, shown};
+use super::fault::{LineFault, shown};
 use crate::json::{Json, Kind};
 use crate::schema_text::print_type;
 use crate::text::infer;
@@ -16,11 +16,11 @@ use crate::text::infer;
 pub(super) use nested::{Object, Others};
 
 /// The result of an append.
-pub(super) type Append = std::result::Result<(), Fault>;
+pub(super) type Append = std::result::Result<(), LineFault>;
 
 /// The origin of a column's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum InferredOrigin {
     /// The user: texts take any value as it is written, and numbers may stand in quotes.
     Given,
     /// The table that rows go to.
@@ -46,20 +46,20 @@ struct Place {
     /// Such as `a.b[]`.
     path: String,
     data_type: DataType,
-    origin: Origin,
+    origin: InferredOrigin,
     is_nullable: bool,
 }
 
 /// A column with its place.
-pub(super) struct Slot {
+pub(super) struct ColumnSlot {
     place: Place,
     column: Box<dyn Column>,
 }
 
-impl Slot {
+impl ColumnSlot {
     /// # Errors
     /// `Unsupported` for types that JSON has no values for.
-    pub fn new(field: &Field, path: String, origin: Origin) -> Result<Self> {
+    pub fn new(field: &Field, path: String, origin: InferredOrigin) -> Result<Self> {
         let data_type = field.data_type().clone();
         let place = Place { path, data_type, origin, is_nullable: field.is_nullable() };
         let column = match nested::column(&place)? {
@@ -99,29 +99,29 @@ impl Slot {
 
 impl Place {
     #[cold]
-    fn null(&self, at: usize) -> Fault {
+    fn null(&self, at: usize) -> LineFault {
         let message = format!("null in {:?}, which is declared `not null`", self.path);
-        Fault::value(at, message, format!("declare it nullable in {SCHEMA}"))
+        LineFault::value(at, message, format!("declare it nullable in {SCHEMA}"))
     }
 
     /// The next value, whatever it is, is none of the column's.
     #[cold]
-    fn misfit(&self, json: &Json<'_>) -> Fault {
+    fn misfit(&self, json: &Json<'_>) -> LineFault {
         let mut rest = json.clone();
         // Blanks stand in front of it.
         let kind = rest.kind();
         let at = rest.position();
         let (written, value) = match kind.and_then(|_| rest.skip()) {
             Ok(value) => (value, shown(value)),
-            Err(error) => return Fault::Json(error),
+            Err(error) => return LineFault::Json(error),
         };
         let data_type = print_type(&self.data_type);
         let from = match self.origin {
-            Origin::Given => "",
-            Origin::Expected => ", which the table has",
-            Origin::Inferred => ", which was inferred from the first rows",
+            InferredOrigin::Given => "",
+            InferredOrigin::Expected => ", which the table has",
+            InferredOrigin::Inferred => ", which was inferred from the first rows",
         };
-        let is_float = self.data_type == DataType::Float64 && self.origin == Origin::Inferred;
+        let is_float = self.data_type == DataType::Float64 && self.origin == InferredOrigin::Inferred;
         let problem = match is_float && infer::loses_digits(written) {
             true => "has more digits than a value of type",
             false => "is not a value of type",
@@ -130,6 +130,6 @@ impl Place {
         let top = self.path.split(['.', '[']).next().unwrap_or_default();
         let advice =
             format!("give {top:?} a type that holds all of its values by {SCHEMA}, or leave it out by {COLUMNS}");
-        Fault::value(at, message, advice)
+        LineFault::value(at, message, advice)
     }
 }

@@ -28,31 +28,31 @@ impl fmt::Display for RowUnit {
 
 /// Why a line gives no row.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum LineFault {
     Json(NoJson),
-    Value(Box<Misfit>),
+    Value(Box<ValueMisfit>),
 }
 
 /// A value that its column does not take.
 #[derive(Debug)]
-pub(super) struct Misfit {
+pub(super) struct ValueMisfit {
     /// The byte of the line, from 0.
     pub at: usize,
     pub message: String,
     pub advice: String,
 }
 
-impl From<NoJson> for Fault {
+impl From<NoJson> for LineFault {
     fn from(error: NoJson) -> Self {
         Self::Json(error)
     }
 }
 
-impl Fault {
+impl LineFault {
     /// A value, or a name, at a byte of the line.
     #[cold]
     pub fn value(at: usize, message: String, advice: String) -> Self {
-        Self::Value(Box::new(Misfit { at, message, advice }))
+        Self::Value(Box::new(ValueMisfit { at, message, advice }))
     }
 
     /// The error, with the file, the line and its column.
@@ -68,7 +68,7 @@ impl Fault {
 
 /// A line that holds something else than an object, which begins at this byte.
 #[cold]
-pub(super) fn no_object(unit: RowUnit, at: usize) -> Fault {
+pub(super) fn no_object(unit: RowUnit, at: usize) -> LineFault {
     let message = format!("a {unit} holds one object, and this one does not begin with {{");
     let advice = match unit {
         RowUnit::Line => {
@@ -76,7 +76,7 @@ pub(super) fn no_object(unit: RowUnit, at: usize) -> Fault {
         }
         RowUnit::Row => format!("leave such rows out by {}", ON_BAD_ROW.to("skip")),
     };
-    Fault::value(at, message, advice)
+    LineFault::value(at, message, advice)
 }
 
 /// The error of a line that is no JSON.

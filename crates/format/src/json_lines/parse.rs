@@ -9,19 +9,19 @@ use arrow::compute::{filter_record_batch, is_null};
 use arrow::datatypes::SchemaRef;
 use lakerace_io::{Error, Result};
 
-use super::blocks::Block;
-use super::column::{Object, Origin, Others};
-use super::fault::{Fault, RowUnit, no_object};
+use super::blocks::LineBlock;
+use super::column::{InferredOrigin, Object, Others};
+use super::fault::{LineFault, RowUnit, no_object};
 use crate::json::{Json, Kind};
 use crate::{Constants, OnBadRow, Predicate};
 
 /// The work of threads on blocks.
-pub(super) struct Parser {
+pub(super) struct LineParser {
     pub urls: Arc<[String]>,
     pub unit: RowUnit,
     /// The columns that are read from the lines.
     pub schema: SchemaRef,
-    pub origins: Vec<Origin>,
+    pub origins: Vec<InferredOrigin>,
     /// Columns that are known, and passed over.
     pub unread: Vec<String>,
     pub others: Others,
@@ -37,20 +37,20 @@ pub(super) struct Parser {
 }
 
 /// The rows of a block.
-pub(super) struct Parsed {
+pub(super) struct ParsedRows {
     pub batch: RecordBatch,
     pub bad_rows: u64,
     /// The error after the rows.
     pub error: Option<Error>,
 }
 
-impl Parser {
+impl LineParser {
     /// A block's rows: parsed, filtered, projected.
-    pub fn parse(&self, block: &Block) -> Result<Parsed> {
+    pub fn parse(&self, block: &LineBlock) -> Result<ParsedRows> {
         let object = Object::new(self.schema.fields(), &self.origins, "", self.others)?;
         let mut object = object.with_unread(self.unread.iter().cloned());
         let (mut rows, mut bad_lines, mut error) = (0, Vec::new(), None);
-        for (line, number) in Lines::of(block) {
+        for (line, number) in NumberedLines::of(block) {
             match append(&mut object, self.unit, line) {
                 Ok(is_row) => rows += usize::from(is_row),
                 Err(_) if self.on_bad_row == OnBadRow::Skip => bad_lines.push(number),
@@ -68,13 +68,13 @@ impl Parser {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), object.finish(rows)?, &options);
         let batch = self.finish(batch.map_err(Error::unexpected)?, block.file)?;
-        Ok(Parsed { batch, bad_rows: bad_lines.len() as u64, error })
+        Ok(ParsedRows { batch, bad_rows: bad_lines.len() as u64, error })
     }
 
     /// Appends the rows of all lines but these.
-    fn append_others(&self, object: &mut Object, block: &Block, bad_lines: &[u64]) -> Result<()> {
+    fn append_others(&self, object: &mut Object, block: &LineBlock, bad_lines: &[u64]) -> Result<()> {
         let mut bad_lines = bad_lines.iter().peekable();
-        for (line, number) in Lines::of(block) {
+        for (line, number) in NumberedLines::of(block) {
             if bad_lines.next_if_eq(&&number).is_none() {
                 append(object, self.unit, line)
                     .map_err(|fault| fault.error(&self.urls[block.file], self.unit, number, line))?;
@@ -119,7 +119,7 @@ impl Parser {
 }
 
 /// Appends the row of a line. False: the line is blank.
-fn append(object: &mut Object, unit: RowUnit, line: &[u8]) -> std::result::Result<bool, Fault> {
+fn append(object: &mut Object, unit: RowUnit, line: &[u8]) -> std::result::Result<bool, LineFault> {
     let mut json = Json::new(line);
     if json.is_at_end() {
         return Ok(false);
@@ -130,25 +130,25 @@ fn append(object: &mut Object, unit: RowUnit, line: &[u8]) -> std::result::Resul
     object.append(&mut json)?;
     if !json.is_at_end() {
         let message = "something follows the object on its line".to_owned();
-        return Err(Fault::value(json.position(), message, "make each row a line of its own".to_owned()));
+        return Err(LineFault::value(json.position(), message, "make each row a line of its own".to_owned()));
     }
     Ok(true)
 }
 
 /// Lines without their ends, and their numbers.
-struct Lines<'a> {
+struct NumberedLines<'a> {
     text: &'a [u8],
     at: usize,
     number: u64,
 }
 
-impl<'a> Lines<'a> {
-    fn of(block: &'a Block) -> Self {
+impl<'a> NumberedLines<'a> {
+    fn of(block: &'a LineBlock) -> Self {
         Self { text: &block.text, at: 0, number: block.first_line }
     }
 }
 
-impl<'a> Iterator for Lines<'a> {
+impl<'a> Iterator for NumberedLines<'a> {
     type Item = (&'a [u8], u64);
 
     fn next(&mut self) -> Option<Self::Item> {

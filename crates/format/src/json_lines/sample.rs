@@ -7,10 +7,10 @@ use arrow::datatypes::{DataType, Field, Schema};
 use lakerace_io::option::SCHEMA;
 use lakerace_io::{Error, Object, Result};
 
-use super::column::Origin;
+use super::column::InferredOrigin;
 use super::fault::{RowUnit, no_json, no_object};
 use super::layout::JsonLayout;
-use super::shape::{Line, Mixed, NEAR_FLOATS, Shape};
+use super::shape::{Line, MixedPlace, NEAR_FLOATS, ValueShape};
 use crate::json::{Json, Kind};
 use crate::text::{read_front, without_byte_order_mark};
 use crate::{Constants, CsvOptions, FieldPositions, OnBadRow};
@@ -22,23 +22,23 @@ const INFER_ROWS: usize = 10_000;
 const MOST_FILES: usize = 16;
 
 /// Types that are known beforehand: those that the user gives, then those of the table that rows go to.
-pub(super) struct Known<'a> {
+pub(super) struct KnownTypes<'a> {
     given: Option<&'a Schema>,
     /// The columns of both, in the order in which they are asked.
-    positions: Vec<(&'a Schema, FieldPositions<'a>, Origin)>,
+    positions: Vec<(&'a Schema, FieldPositions<'a>, InferredOrigin)>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownTypes<'a> {
     /// Types of these columns.
     pub fn new(given: Option<&'a Schema>, expected: Option<&'a Schema>) -> Self {
-        let both = [(given, Origin::Given), (expected, Origin::Expected)];
+        let both = [(given, InferredOrigin::Given), (expected, InferredOrigin::Expected)];
         let indexed =
             |(schema, origin): (Option<&'a Schema>, _)| schema.map(|s| (s, FieldPositions::new(s.fields()), origin));
         Self { given, positions: both.into_iter().filter_map(indexed).collect() }
     }
 
-    fn of(&self, name: &str) -> Option<(Field, Origin)> {
-        let find = |(schema, positions, origin): &(&Schema, FieldPositions<'_>, Origin)| {
+    fn of(&self, name: &str) -> Option<(Field, InferredOrigin)> {
+        let find = |(schema, positions, origin): &(&Schema, FieldPositions<'_>, InferredOrigin)| {
             positions.of_name(name).map(|at| (schema.field(at).clone(), *origin))
         };
         self.positions.iter().find_map(find)
@@ -46,10 +46,10 @@ impl<'a> Known<'a> {
 }
 
 /// The facts that the first rows tell.
-pub(super) struct Learnt {
+pub(super) struct LearntTypes {
     pub schema: Schema,
     /// The origin of the type of each column.
-    pub origins: Vec<Origin>,
+    pub origins: Vec<InferredOrigin>,
     /// The problems of columns, by position, that have no type for all of their values.
     pub mixed: HashMap<usize, Error>,
 }
@@ -57,13 +57,13 @@ pub(super) struct Learnt {
 /// The columns that the first rows have, and the given ones that they lack.
 pub(super) fn learn_schema(
     objects: &[Object],
-    known: &Known<'_>,
+    known: &KnownTypes<'_>,
     constants: &[Option<Arc<Constants>>],
     layout: JsonLayout,
     options: &CsvOptions,
-) -> Result<Learnt> {
+) -> Result<LearntTypes> {
     let limit = options.infer_rows.unwrap_or(INFER_ROWS);
-    let (mut shape, mut rows, mut fault) = (Shape::default(), 0, None);
+    let (mut shape, mut rows, mut fault) = (ValueShape::default(), 0, None);
     for (number, object) in objects.iter().enumerate().take(MOST_FILES) {
         let front = look(object, layout, number, limit - rows, options.on_bad_row, known.given.is_some(), &mut shape)?;
         (rows, fault) = (rows + front.rows, fault.or(front.fault));
@@ -86,29 +86,29 @@ pub(super) fn learn_schema(
             Some(column) => column,
             None if values.is_empty() && placed().is_some() => {
                 let data_type = placed().map_or(DataType::Utf8, |field| field.data_type().clone());
-                (Field::new(name, data_type, true), Origin::Inferred)
+                (Field::new(name, data_type, true), InferredOrigin::Inferred)
             }
             None => {
                 let data_type = values.data_type(&path).unwrap_or_else(|error| {
                     mixed.insert(columns.len(), several_kinds(objects, layout.unit(), name, &error));
                     DataType::Utf8
                 });
-                (Field::new(name, data_type, true), Origin::Inferred)
+                (Field::new(name, data_type, true), InferredOrigin::Inferred)
             }
         });
     }
     let found: HashSet<String> = columns.iter().map(|(column, _): &(Field, _)| column.name().clone()).collect();
     for field in known.given.iter().flat_map(|given| given.fields()) {
         if !found.contains(field.name()) {
-            columns.push((field.as_ref().clone(), Origin::Given));
+            columns.push((field.as_ref().clone(), InferredOrigin::Given));
         }
     }
     let (fields, origins): (Vec<_>, Vec<_>) = columns.into_iter().map(|(field, from)| (Arc::new(field), from)).unzip();
-    Ok(Learnt { schema: Schema::new(fields), origins, mixed })
+    Ok(LearntTypes { schema: Schema::new(fields), origins, mixed })
 }
 
 /// The front of a file.
-struct Front {
+struct FileFront {
     rows: usize,
     /// The problem of the first line that is no object.
     fault: Option<Error>,
@@ -122,8 +122,8 @@ fn look(
     limit: usize,
     on_bad_row: OnBadRow,
     is_given: bool,
-    shape: &mut Shape,
-) -> Result<Front> {
+    shape: &mut ValueShape,
+) -> Result<FileFront> {
     let url = object.url();
     let unit = layout.unit();
     let (text, is_whole) = read_front(object, limit, layout.form()).map_err(|error| error.at(&url))?;
@@ -165,10 +165,10 @@ fn look(
             break;
         }
     }
-    Ok(Front { rows, fault })
+    Ok(FileFront { rows, fault })
 }
 
-fn several_kinds(objects: &[Object], unit: RowUnit, name: &str, mixed: &Mixed) -> Error {
+fn several_kinds(objects: &[Object], unit: RowUnit, name: &str, mixed: &MixedPlace) -> Error {
     let url = |file: usize| objects.get(file).map_or_else(String::new, Object::url);
     let place = |(kind, (file, line)): &(&str, Line)| format!("{kind} ({}, {unit} {line})", url(*file));
     let kinds: Vec<String> = mixed.kinds.iter().map(place).collect();

@@ -18,7 +18,7 @@ pub(super) type Line = (usize, u64);
 
 /// The kinds of values that a place has, with the line of the first of each.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shape {
+pub(super) struct ValueShape {
     boolean: Option<Line>,
     integer: Option<Line>,
     /// An integer that no float holds exactly.
@@ -29,8 +29,8 @@ pub(super) struct Shape {
     /// A number that no type holds.
     beyond: Option<Line>,
     text: Option<Line>,
-    list: Option<(Line, Box<Shape>)>,
-    object: Option<(Line, Vec<(String, Shape)>)>,
+    list: Option<(Line, Box<ValueShape>)>,
+    object: Option<(Line, Vec<(String, ValueShape)>)>,
     has_negative: bool,
     /// Integers beyond int64, and beyond uint64 as well.
     has_unsigned: bool,
@@ -39,12 +39,12 @@ pub(super) struct Shape {
 
 /// A place whose values have no common type: its path, and the kinds with their first lines.
 #[derive(Debug)]
-pub(super) struct Mixed {
+pub(super) struct MixedPlace {
     pub path: String,
     pub kinds: Vec<(&'static str, Line)>,
 }
 
-impl Shape {
+impl ValueShape {
     /// Looks at the next value.
     pub fn add(&mut self, json: &mut Json<'_>, line: Line) -> Read<()> {
         self.add_nested(json, line, 0)
@@ -126,7 +126,7 @@ impl Shape {
     }
 
     /// The type that holds all values. A place without any value is text.
-    pub fn data_type(&self, path: &str) -> Result<DataType, Mixed> {
+    pub fn data_type(&self, path: &str) -> Result<DataType, MixedPlace> {
         let kinds = self.kinds();
         let names: Vec<&str> = kinds.iter().map(|(name, _)| *name).collect();
         Ok(match names.as_slice() {
@@ -144,12 +144,12 @@ impl Shape {
                 DataType::List(Arc::new(Field::new_list_field(item, true)))
             }
             [OBJECTS] => DataType::Struct(self.fields(path)?),
-            _ => return Err(Mixed { path: path.to_owned(), kinds }),
+            _ => return Err(MixedPlace { path: path.to_owned(), kinds }),
         })
     }
 
     /// The fields of the objects, in the order in which they first came.
-    pub fn fields(&self, path: &str) -> Result<Fields, Mixed> {
+    pub fn fields(&self, path: &str) -> Result<Fields, MixedPlace> {
         self.named(path).map(|(place, name, shape)| Ok(Field::new(name, shape.data_type(&place)?, true))).collect()
     }
 

@@ -9,11 +9,11 @@ use lakerace_exec::OrderedPool;
 use lakerace_io::option::{INFER_ROWS, ON_BAD_ROW};
 use lakerace_io::{Error, ErrorKind, Job, Object, PathProfile, RequestPlan, Result, Wanted};
 
-use super::blocks::{Block, Blocks};
-use super::column::{Object as Columns, Origin, Others};
+use super::blocks::{LineBlock, LineBlocks};
+use super::column::{InferredOrigin, Object as ReadColumns, Others};
 use super::layout::JsonLayout;
-use super::parse::{Parsed, Parser, constants_of};
-use super::sample::{Known, Learnt, learn_schema};
+use super::parse::{LineParser, ParsedRows, constants_of};
+use super::sample::{KnownTypes, LearntTypes, learn_schema};
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
 use crate::text::{BlockReader, pool_options, text_requests};
@@ -36,7 +36,7 @@ pub struct JsonLinesSource {
     /// The lines' own columns, then those of the files' places.
     schema: SchemaRef,
     /// The origins of the types of the lines' own columns.
-    origins: Vec<Origin>,
+    origins: Vec<InferredOrigin>,
     /// Columns of values of several kinds, by position: an error where they are asked for.
     mixed: HashMap<usize, Error>,
     constants: Vec<Option<Arc<Constants>>>,
@@ -85,11 +85,11 @@ impl JsonLinesSource {
         }
         let given = options.schema.as_deref().map(parse_schema).transpose()?;
         let expected = options.types.as_deref().map(parse_schema).transpose()?;
-        let known = Known::new(given.as_ref(), expected.as_ref());
+        let known = KnownTypes::new(given.as_ref(), expected.as_ref());
         let all = if all.is_empty() { &objects } else { all };
-        let Learnt { schema, origins, mixed } = learn_schema(all, &known, &constants, layout, options)?;
+        let LearntTypes { schema, origins, mixed } = learn_schema(all, &known, &constants, layout, options)?;
         // Types that can't be read are told before the read.
-        Columns::new(schema.fields(), &origins, "", Others::Refused)?;
+        ReadColumns::new(schema.fields(), &origins, "", Others::Refused)?;
         let schema = Arc::new(with_constants(&schema, &constants));
         Ok(Self {
             objects,
@@ -108,8 +108,8 @@ impl JsonLinesSource {
     /// # Errors
     /// `Unsupported` for a type that JSON has no values for.
     pub(crate) fn check_schema(schema: &Schema) -> Result<()> {
-        let origins = vec![Origin::Given; schema.fields().len()];
-        Columns::new(schema.fields(), &origins, "", Others::Refused).map(drop)
+        let origins = vec![InferredOrigin::Given; schema.fields().len()];
+        ReadColumns::new(schema.fields(), &origins, "", Others::Refused).map(drop)
     }
 
     /// The columns asked for, by position.
@@ -160,7 +160,7 @@ impl JsonLinesSource {
     }
 
     /// Makes the parser of the blocks of a plan's files.
-    fn parser(&self, plan: &ReadPlan, urls: Arc<[String]>) -> Result<Parser> {
+    fn parser(&self, plan: &ReadPlan, urls: Arc<[String]>) -> Result<LineParser> {
         let selected = self.selected(&plan.request)?;
         let filter = plan.request.filter.as_ref().map(|f| Predicate::bind(f, &self.schema)).transpose()?;
         let mut read: Vec<usize> = selected.clone();
@@ -172,7 +172,7 @@ impl JsonLinesSource {
         let names = self.schema.fields()[..self.origins.len()].iter().map(|field| field.name().clone());
         let files = self.objects.iter().zip(&self.constants);
         let constants = files.filter_map(|(object, known)| Some((object.url(), Arc::clone(known.as_ref()?)))).collect();
-        Ok(Parser {
+        Ok(LineParser {
             constants: constants_of(&urls, &constants),
             urls,
             unit: self.layout.unit(),
@@ -243,12 +243,12 @@ impl Source for JsonLinesSource {
             self.layout.form(),
             &self.job,
         )?;
-        let work = move |block: Block| parser.parse(&block);
-        let rows = Rows {
+        let work = move |block: LineBlock| parser.parse(&block);
+        let rows = JsonBatches {
             blocks: OrderedPool::start(
                 pool_options("lakerace-jsonl", &self.job),
                 &self.job,
-                Blocks::new(input, urls),
+                LineBlocks::new(input, urls),
                 work,
             ),
             pending: VecDeque::new(),
@@ -281,8 +281,8 @@ fn with_constants(schema: &Schema, constants: &[Option<Arc<Constants>>]) -> Sche
 }
 
 /// Batches of all blocks, cut to a number of rows and to a limit.
-struct Rows {
-    blocks: OrderedPool<Block, Parsed, Error>,
+struct JsonBatches {
+    blocks: OrderedPool<LineBlock, ParsedRows, Error>,
     pending: VecDeque<RecordBatch>,
     /// The error that ends the read, once the pending batches are taken.
     error: Option<Error>,
@@ -292,8 +292,8 @@ struct Rows {
     job: Job,
 }
 
-impl Rows {
-    fn accept(&mut self, parsed: Parsed) {
+impl JsonBatches {
+    fn accept(&mut self, parsed: ParsedRows) {
         self.job.meter().bad_rows(parsed.bad_rows);
         let rows = (parsed.batch.num_rows() as u64).min(self.rows_left);
         self.rows_left -= rows;
@@ -307,7 +307,7 @@ impl Rows {
     }
 }
 
-impl Iterator for Rows {
+impl Iterator for JsonBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -19,7 +19,7 @@ use crate::conform::widen;
 use crate::exec::{ColumnReader, DecodeUnits, RowMask};
 
 /// The stripes of a read, and what their columns are decoded with.
-pub(crate) struct Stripes {
+pub(crate) struct StripeSet {
     units: Vec<Unit>,
     /// The fields of the decoded columns.
     fields: Vec<FieldRef>,
@@ -29,7 +29,7 @@ pub(crate) struct Stripes {
     fetcher: Fetcher,
 }
 
-impl Stripes {
+impl StripeSet {
     /// Stripes, from the bytes of `fetcher`. Their footers must have been read.
     pub fn new(
         units: Vec<Unit>,
@@ -42,7 +42,7 @@ impl Stripes {
     }
 }
 
-impl DecodeUnits for Stripes {
+impl DecodeUnits for StripeSet {
     type ColumnReader = OrcColumnReader;
 
     fn count(&self) -> usize {

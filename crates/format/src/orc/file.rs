@@ -13,7 +13,7 @@ use lakerace_orc::schema::{OrcKind, OrcType};
 use super::error::{from_orc, named};
 use super::row_groups::RowGroups;
 use crate::duplicates::refuse_duplicates;
-use crate::files::{OpenFile, Opening};
+use crate::files::{FileOpening, OpenFile};
 use crate::projection::key_and_value;
 use crate::{Constants, InputFile};
 
@@ -77,13 +77,13 @@ impl OpenFile for OrcFile {
 }
 
 /// Opens a file, whose timestamps are instants by a clock where there is one; its errors name it.
-pub(crate) fn open(file: InputFile, opening: &Opening, clock: Option<&ReaderClock>) -> Result<OrcFile> {
+pub(crate) fn open(file: InputFile, opening: &FileOpening, clock: Option<&ReaderClock>) -> Result<OrcFile> {
     let url = file.object.url();
     file.object.store.job.check()?;
     open_named(file, &url, opening, clock).map_err(|error| named(error, &url))
 }
 
-fn open_named(file: InputFile, url: &str, opening: &Opening, clock: Option<&ReaderClock>) -> Result<OrcFile> {
+fn open_named(file: InputFile, url: &str, opening: &FileOpening, clock: Option<&ReaderClock>) -> Result<OrcFile> {
     file.refuse_hidden("ORC")?;
     let InputFile { mut object, constants, .. } = file;
     let mut last = opening.read_tail(&mut object)?;

@@ -23,7 +23,7 @@ use crate::{Expr, RowGroupsPlan};
 const INDEX_BYTES_AT_MOST: u64 = 64 << 20;
 
 /// The part of a stripe that a filter leaves.
-pub(crate) enum Left {
+pub(crate) enum StripeRemainder {
     /// All of it.
     Whole,
     /// Some of its row groups.
@@ -43,7 +43,7 @@ pub(crate) struct Question<'a> {
 }
 
 /// A stripe whose row groups may be excluded.
-struct Candidate<'a> {
+struct StripeCandidate<'a> {
     nth: usize,
     unit: &'a Unit,
     /// The ids of its decoded columns.
@@ -56,15 +56,15 @@ struct Candidate<'a> {
 impl Question<'_> {
     /// Asks which part of each stripe the filter leaves. The indexes of all of them are read by planned requests; where a second round of
     /// requests would take longer than what it spares, together with the footers.
-    pub fn ask(&self, units: &[Unit], job: &Job) -> Result<Vec<Left>> {
-        let mut left: Vec<Left> = units.iter().map(|_| Left::Whole).collect();
+    pub fn ask(&self, units: &[Unit], job: &Job) -> Result<Vec<StripeRemainder>> {
+        let mut left: Vec<StripeRemainder> = units.iter().map(|_| StripeRemainder::Whole).collect();
         let mut candidates = Vec::new();
         for (nth, unit) in units.iter().enumerate() {
             let columns = self.columns(unit);
             match unit.file.known_groups(unit.stripe).filter(|known| known.serves(self.filter, &columns)) {
-                Some(known) => left[nth] = Left::Some(known),
+                Some(known) => left[nth] = StripeRemainder::Some(known),
                 None if self.can_be_decided(unit) => {
-                    candidates.push(Candidate { nth, unit, columns, region: None, found: Vec::new() });
+                    candidates.push(StripeCandidate { nth, unit, columns, region: None, found: Vec::new() });
                 }
                 None => {}
             }
@@ -75,7 +75,7 @@ impl Question<'_> {
             job.check()?;
             let (nth, unit) = (candidate.nth, candidate.unit);
             left[nth] = self.judge(candidate).map_err(|e| named(e, &unit.file.url))?;
-            if let Left::Some(groups) = &left[nth] {
+            if let StripeRemainder::Some(groups) = &left[nth] {
                 unit.file.keep_groups(unit.stripe, groups);
             }
         }
@@ -93,7 +93,7 @@ impl Question<'_> {
     }
 
     /// Reads the indexes that decide the filter, and those that say where the row groups of the decoded columns begin.
-    fn read_indexes(&self, candidates: &mut [Candidate<'_>], job: &Job) -> Result<()> {
+    fn read_indexes(&self, candidates: &mut [StripeCandidate<'_>], job: &Job) -> Result<()> {
         let mut wanted = Vec::new();
         for (nth, candidate) in candidates.iter_mut().enumerate() {
             let unit = candidate.unit;
@@ -132,10 +132,10 @@ impl Question<'_> {
     }
 
     /// Judges a stripe by its indexes.
-    fn judge(&self, candidate: Candidate<'_>) -> Result<Left> {
-        let Candidate { unit, columns, found, .. } = candidate;
+    fn judge(&self, candidate: StripeCandidate<'_>) -> Result<StripeRemainder> {
+        let StripeCandidate { unit, columns, found, .. } = candidate;
         if found.is_empty() {
-            return Ok(Left::Whole);
+            return Ok(StripeRemainder::Whole);
         }
         let mut stripe = unit.file.columns_of_stripe(unit.stripe, &columns)?;
         for (range, bytes) in &found {
@@ -153,41 +153,45 @@ impl Question<'_> {
             kept.push(why.is_none());
             reason = reason.or(why);
         }
-        let Some(reason) = reason else { return Ok(Left::Whole) };
+        let Some(reason) = reason else { return Ok(StripeRemainder::Whole) };
         let count = kept.iter().filter(|kept| **kept).count();
         if count == 0 {
-            return Ok(Left::Nothing(if groups == 1 { reason } else { format!("no row group can match: {reason}") }));
+            return Ok(StripeRemainder::Nothing(if groups == 1 {
+                reason
+            } else {
+                format!("no row group can match: {reason}")
+            }));
         }
         if !stripe.has_usable_positions().map_err(from_orc)? {
-            return Ok(Left::Whole);
+            return Ok(StripeRemainder::Whole);
         }
         let plan = RowGroupsPlan { all: groups as u64, kept: count as u64, reason };
-        Ok(Left::Some(Arc::new(RowGroups { filter: self.filter.clone(), columns, stripe, kept, plan })))
+        Ok(StripeRemainder::Some(Arc::new(RowGroups { filter: self.filter.clone(), columns, stripe, kept, plan })))
     }
 
     /// The columns that must have one of some values.
-    fn equal(&self, unit: &Unit) -> Vec<Equal> {
+    fn equal(&self, unit: &Unit) -> Vec<EqualColumn> {
         let equalities = self.predicate.equalities().into_iter();
         let known = equalities.filter_map(|(column, values)| {
             let node = column_of(&unit.file, &column.path)?;
             // Whether the filters of char are of padded text differs between writers.
             let can_be_asked = !matches!(node.kind, OrcKind::Char(_));
-            can_be_asked.then(|| Equal { id: node.id, name: column.name(), values })
+            can_be_asked.then(|| EqualColumn { id: node.id, name: column.name(), values })
         });
         known.collect()
     }
 }
 
 /// A column that must have one of these values.
-struct Equal {
+struct EqualColumn {
     id: u32,
     name: String,
     values: Vec<Value>,
 }
 
 /// Why the bloom filters of a row group exclude it.
-fn excluded_by_bloom_filter(equal: &[Equal], stripe: &Stripe, group: usize) -> Option<String> {
-    equal.iter().find_map(|Equal { id, name, values }| {
+fn excluded_by_bloom_filter(equal: &[EqualColumn], stripe: &Stripe, group: usize) -> Option<String> {
+    equal.iter().find_map(|EqualColumn { id, name, values }| {
         let filter = stripe.bloom_filter(*id, group)?;
         let may_contain = values.iter().any(|value| may_contain(filter, value));
         (!may_contain).then(|| format!("bloom filter: {name} has none of the values"))
@@ -209,11 +213,11 @@ fn may_contain(filter: &BloomFilter, value: &Value) -> bool {
 }
 
 /// Reads the footers that are not known yet, and all indexes with them where that is cheaper than another round of requests.
-fn read_footers(candidates: &mut [Candidate<'_>], job: &Job) -> Result<()> {
+fn read_footers(candidates: &mut [StripeCandidate<'_>], job: &Job) -> Result<()> {
     let index_bytes = |unit: &Unit| unit.file.tail.stripes()[unit.stripe].index_bytes;
     let files: Vec<_> = candidates.iter().take(1).map(|candidate| Arc::clone(&candidate.unit.file)).collect();
     let bytes: u64 = candidates.iter().map(|candidate| index_bytes(candidate.unit)).sum();
-    let is_known = |candidate: &Candidate<'_>| candidate.unit.file.stripe(candidate.unit.stripe).is_some();
+    let is_known = |candidate: &StripeCandidate<'_>| candidate.unit.file.stripe(candidate.unit.stripe).is_some();
     let at_once = bytes <= round_trip_bytes(&profile(&files)) && !candidates.iter().all(is_known);
     // Of each stripe the region of its indexes, where wanted, and then its footer.
     let (mut places, mut numbers) = (Vec::new(), Vec::new());

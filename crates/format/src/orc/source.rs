@@ -8,15 +8,15 @@ use lakerace_io::option::TIMESTAMP_UNIT;
 use lakerace_io::{Error, Fetcher, Job, Object, PathProfile, RequestPlan, Result, Wanted, plan_requests};
 use lakerace_orc::read::ReaderClock;
 
-use super::column_reader::Stripes;
+use super::column_reader::StripeSet;
 use super::error::from_orc;
 use super::fetch::read_stripe_footers;
 use super::file::{OrcFile, open};
-use super::groups::{Left, Question};
+use super::groups::{Question, StripeRemainder};
 use super::statistics::{excludes_file, excludes_stripe};
 use super::timestamps::settle;
 use super::unit::Unit;
-use crate::columns::Columns;
+use crate::columns::ReadColumns;
 use crate::exec::{BatchPlan, ScanTask, batch_rows, run, steps_ahead};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
 use crate::schema_merge::merge;
@@ -70,18 +70,18 @@ impl OrcSource {
     }
 
     /// Finds the part of these stripes that the filter leaves: all of each, some of its row groups, or nothing.
-    fn row_groups(&self, units: &[Unit], columns: &Columns, filter: Option<&Expr>) -> Result<Vec<Left>> {
+    fn row_groups(&self, units: &[Unit], columns: &ReadColumns, filter: Option<&Expr>) -> Result<Vec<StripeRemainder>> {
         match (&columns.predicate, filter) {
             (Some(predicate), Some(filter)) => {
                 let fields = columns.fields(&self.schema);
                 Question { predicate, filter, fields: &fields }.ask(units, &self.job)
             }
-            _ => Ok(units.iter().map(|_| Left::Whole).collect()),
+            _ => Ok(units.iter().map(|_| StripeRemainder::Whole).collect()),
         }
     }
 
     /// The stripes that a plan keeps, as this process knows them.
-    fn units_of_plan(&self, plan: &ReadPlan, files: &[Arc<OrcFile>], columns: &Columns) -> Result<Vec<Unit>> {
+    fn units_of_plan(&self, plan: &ReadPlan, files: &[Arc<OrcFile>], columns: &ReadColumns) -> Result<Vec<Unit>> {
         let mut units = Vec::new();
         let (mut partial, mut places) = (Vec::new(), Vec::new());
         for kept in kept_units(plan, files) {
@@ -95,7 +95,7 @@ impl OrcSource {
         }
         let left = self.row_groups(&partial, columns, plan.request.filter.as_ref())?;
         for ((place, planned), left) in places.into_iter().zip(left) {
-            let Left::Some(groups) = left else { return Err(other_groups(&units[place])) };
+            let StripeRemainder::Some(groups) = left else { return Err(other_groups(&units[place])) };
             if groups.plan != *planned {
                 return Err(other_groups(&units[place]));
             }
@@ -115,7 +115,7 @@ impl OrcSource {
 }
 
 /// Why nothing of a stripe is read.
-fn pruned(unit: &Unit, columns: &Columns, left: u64, file_reason: Option<&String>) -> Result<Option<String>> {
+fn pruned(unit: &Unit, columns: &ReadColumns, left: u64, file_reason: Option<&String>) -> Result<Option<String>> {
     if left == 0 {
         return Ok(Some("limit: enough rows before it".to_owned()));
     }
@@ -147,7 +147,7 @@ impl Source for OrcSource {
     }
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
-        let columns = Columns::resolve(&self.schema, request)?;
+        let columns = ReadColumns::resolve(&self.schema, request)?;
         let fields = columns.fields(&self.schema);
         let mut left = request.limit.unwrap_or(u64::MAX);
         let mut files = Vec::with_capacity(self.files.len());
@@ -177,12 +177,12 @@ impl Source for OrcSource {
         for ((mut unit, (file, stripe)), left) in kept.into_iter().zip(places).zip(left) {
             let plan = &mut files[file].units[stripe];
             match left {
-                Left::Whole => {}
-                Left::Nothing(reason) => {
+                StripeRemainder::Whole => {}
+                StripeRemainder::Nothing(reason) => {
                     plan.pruned = Some(reason);
                     continue;
                 }
-                Left::Some(groups) => {
+                StripeRemainder::Some(groups) => {
                     plan.rows_after_pages = Some(groups.rows().iter().map(|rows| rows.end - rows.start).sum());
                     plan.row_groups = Some(groups.plan.clone());
                     unit.groups = Some(groups);
@@ -199,14 +199,14 @@ impl Source for OrcSource {
     }
 
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
-        let columns = Columns::resolve(&self.schema, &plan.request)?;
+        let columns = ReadColumns::resolve(&self.schema, &plan.request)?;
         let units = self.units_of_plan(plan, &files_of_plan(plan, &self.files)?, &columns)?;
         let (wanted, _) = self.ranges(&units, &columns.fields(&self.schema))?;
         Ok(Some((wanted, profile(&self.files))))
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
-        let columns = Columns::resolve(&self.schema, &plan.request)?;
+        let columns = ReadColumns::resolve(&self.schema, &plan.request)?;
         columns.check_plan(plan)?;
         let fields = columns.fields(&self.schema);
         let files = files_of_plan(plan, &self.files)?;
@@ -226,7 +226,7 @@ impl Source for OrcSource {
             // A part of a split plan, or one of other files known whole: its requests are planned here.
             Fetcher::start(objects, &self.requests(&units, &fields)?.0, &self.job)?
         };
-        let units = Stripes::new(units, fields.clone(), step_rows, self.options.timestamp_unit, fetcher);
+        let units = StripeSet::new(units, fields.clone(), step_rows, self.options.timestamp_unit, fetcher);
         run(ScanTask { columns, fields, units, steps, steps_ahead, job: self.job.clone() }, step_rows, limit)
     }
 }

@@ -13,7 +13,7 @@ use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Predicate, Value};
 /// Why no row of a file can match; `None` where some may.
 pub(crate) fn excludes_file(file: &OrcFile, predicate: &Predicate) -> Option<String> {
     let find = |column: u32| file.tail.statistics(column);
-    let statistics = Statistics { file, rows: file.tail.rows(), label: "file statistics", find: &find };
+    let statistics = UnitStatistics { file, rows: file.tail.rows(), label: "file statistics", find: &find };
     predicate.can_match(&statistics).err()
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn excludes_file(file: &OrcFile, predicate: &Predicate) -> Option<Str
 pub(crate) fn excludes_stripe(unit: &Unit, predicate: &Predicate) -> Result<Option<String>> {
     let all = unit.file.tail.stripe_statistics(unit.stripe).map_err(|e| named(from_orc(e), &unit.file.url))?;
     let find = |column: u32| all.as_ref().and_then(|all| all.get(column as usize)).cloned();
-    let statistics = Statistics { file: &unit.file, rows: unit.rows(), label: "stripe statistics", find: &find };
+    let statistics = UnitStatistics { file: &unit.file, rows: unit.rows(), label: "stripe statistics", find: &find };
     Ok(predicate.can_match(&statistics).err())
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn excludes_stripe(unit: &Unit, predicate: &Predicate) -> Result<Opti
 pub(crate) fn excludes_group(unit: &Unit, stripe: &Stripe, group: usize, predicate: &Predicate) -> Option<String> {
     let find = |column: u32| stripe.group_statistics(column, group);
     let (_, rows) = stripe.row_group(group);
-    predicate.can_match(&Statistics { file: &unit.file, rows, label: "row group statistics", find: &find }).err()
+    predicate.can_match(&UnitStatistics { file: &unit.file, rows, label: "row group statistics", find: &find }).err()
 }
 
 /// The node that a path of names leads to, through structs.
@@ -43,14 +43,14 @@ pub(crate) fn column_of<'a>(file: &'a OrcFile, path: &[String]) -> Option<&'a Or
     Some(node)
 }
 
-struct Statistics<'a> {
+struct UnitStatistics<'a> {
     file: &'a OrcFile,
     rows: u64,
     label: &'static str,
     find: &'a dyn Fn(u32) -> Option<ColumnStats>,
 }
 
-impl ColumnStatistics for Statistics<'_> {
+impl ColumnStatistics for UnitStatistics<'_> {
     fn row_count(&self) -> Option<u64> {
         Some(self.rows)
     }

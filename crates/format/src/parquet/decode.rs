@@ -1,6 +1,6 @@
 //! Decoding flat columns: from the bytes of pages to Arrow arrays.
 //!
-//! Each type has a decoder that collects [`Values`] page by page ([`booleans`], [`fixed`], [`fixed_bytes`],
+//! Each type has a decoder that collects [`ValueCollector`] page by page ([`booleans`], [`fixed`], [`fixed_bytes`],
 //! [`byte_view`]). Memory for pages and arrays is recycled ([`block`]).
 
 #[cfg(target_os = "linux")]
@@ -32,11 +32,11 @@ use parquet::schema::types::ColumnDescriptor;
 
 use self::block::Pool;
 use self::booleans::Booleans;
-use self::byte_view::Views;
+use self::byte_view::ViewCollector;
 use self::convert::*;
 use self::fixed::Fixed;
 use self::fixed_bytes::FixedBytes;
-use self::values::Values;
+use self::values::ValueCollector;
 
 /// The decoder for a column; `None` where there is none for its type.
 ///
@@ -46,7 +46,7 @@ pub(crate) fn values_for(
     to: &DataType,
     rounds_int96: bool,
     pool: &Arc<Pool>,
-) -> Option<Box<dyn Values>> {
+) -> Option<Box<dyn ValueCollector>> {
     use DataType as T;
     let to_type = to.clone();
     macro_rules! fixed {
@@ -90,8 +90,8 @@ pub(crate) fn values_for(
         (Physical::FIXED_LEN_BYTE_ARRAY, T::FixedSizeBinary(width)) if *width >= 1 && *width as usize == length => {
             Some(Box::new(FixedBytes::new(length, to_type, Arc::clone(pool))))
         }
-        (Physical::BYTE_ARRAY, T::Utf8View) => Some(Box::new(Views::new(true, Arc::clone(pool)))),
-        (Physical::BYTE_ARRAY, T::BinaryView) => Some(Box::new(Views::new(false, Arc::clone(pool)))),
+        (Physical::BYTE_ARRAY, T::Utf8View) => Some(Box::new(ViewCollector::new(true, Arc::clone(pool)))),
+        (Physical::BYTE_ARRAY, T::BinaryView) => Some(Box::new(ViewCollector::new(false, Arc::clone(pool)))),
         _ => None,
     }
 }

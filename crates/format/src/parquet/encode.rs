@@ -32,22 +32,22 @@ use self::boolean::BooleanEncoder;
 use self::bytes::BytesEncoder;
 use self::encoder::ColumnEncoder;
 use self::fixed::FixedEncoder;
-use self::values::{Doubles, Floats, Integers, Longs};
-use super::write::options::Settings;
+use self::values::{DoubleValues, FloatValues, Int32Values, Int64Values};
+use super::write::options::CheckedOptions;
 
 /// An encoder for a column that is not nested.
 pub(crate) fn flat_encoder(
     column: &ColumnDescPtr,
-    settings: &Arc<Settings>,
+    settings: &Arc<CheckedOptions>,
     bloom: bool,
 ) -> Result<Box<dyn ColumnEncoder>> {
     let (column, settings) = (Arc::clone(column), Arc::clone(settings));
     Ok(match column.physical_type() {
         Type::BOOLEAN => Box::new(BooleanEncoder::new(column, settings)),
-        Type::INT32 => Box::new(FixedEncoder::<Integers>::new(column, settings, bloom)?),
-        Type::INT64 => Box::new(FixedEncoder::<Longs>::new(column, settings, bloom)?),
-        Type::FLOAT => Box::new(FixedEncoder::<Floats>::new(column, settings, bloom)?),
-        Type::DOUBLE => Box::new(FixedEncoder::<Doubles>::new(column, settings, bloom)?),
+        Type::INT32 => Box::new(FixedEncoder::<Int32Values>::new(column, settings, bloom)?),
+        Type::INT64 => Box::new(FixedEncoder::<Int64Values>::new(column, settings, bloom)?),
+        Type::FLOAT => Box::new(FixedEncoder::<FloatValues>::new(column, settings, bloom)?),
+        Type::DOUBLE => Box::new(FixedEncoder::<DoubleValues>::new(column, settings, bloom)?),
         Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => Box::new(BytesEncoder::new(column, settings, bloom)?),
         Type::INT96 => return Err(Error::internal("an Arrow column became an INT96 column")),
     })

@@ -32,7 +32,7 @@ use self::page_index::keep_indexes;
 use self::schema::{is_int96, with_int96, with_large_texts, with_months, with_root_views};
 use crate::duplicates::refuse_duplicates;
 use crate::file_notes::notes_of_columns;
-use crate::files::{OpenFile, Opening};
+use crate::files::{FileOpening, OpenFile};
 use crate::panic_guard::guarded;
 use crate::projection::leaves_of_part;
 use crate::{Constants, DeletedRows, FindBy, InputFile, ParquetOptions, TableSchema, TimestampUnit, nested_too_deep};
@@ -160,13 +160,13 @@ pub(crate) enum TypesBy<'a> {
 }
 
 /// Opens a file; its errors name it. With a table, its columns are those of the table.
-pub(crate) fn open(file: InputFile, types: TypesBy<'_>, opening: &Opening) -> Result<FileMeta> {
+pub(crate) fn open(file: InputFile, types: TypesBy<'_>, opening: &FileOpening) -> Result<FileMeta> {
     let url = file.object.url();
     file.object.store.job.check()?;
     open_named(file, types, &url, opening).map_err(|error| error.at(&url))
 }
 
-fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &Opening) -> Result<FileMeta> {
+fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &FileOpening) -> Result<FileMeta> {
     let InputFile { mut object, constants, hidden } = file;
     let stated_bytes = object.size_bytes;
     let tail = opening.read_tail(&mut object)?;

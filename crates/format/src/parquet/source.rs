@@ -12,9 +12,9 @@ use super::footer::{FileMeta, TypesBy, has_int96, open};
 use super::read::RowGroups;
 use super::read::extremes::extremes;
 use super::read::planning::{default_step_rows, row_bytes, want};
-use super::read::prune::Pruner;
+use super::read::prune::GroupPruner;
 use super::read::unit::Unit;
-use crate::columns::{Columns, roots};
+use crate::columns::{ReadColumns, roots};
 use crate::exec::{BatchPlan, ScanTask, run, steps_ahead};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
 use crate::schema_merge::merge;
@@ -76,9 +76,9 @@ impl ParquetSource {
     /// Plans like [`Source::plan`], for those row groups alone whose midpoint is in the range of bytes that their file has here: ranges
     /// that part a file give each of its row groups to one of them. No ranges: all row groups.
     pub fn plan_ranges(&self, request: &ReadRequest, ranges: &[Range<u64>]) -> Result<ReadPlan> {
-        let columns = Columns::resolve(&self.schema, request)?;
+        let columns = ReadColumns::resolve(&self.schema, request)?;
         let fields = columns.fields(&self.schema);
-        let pruner = Pruner::new(&self.schema, &self.job);
+        let pruner = GroupPruner::new(&self.schema, &self.job);
         let mut left = request.limit.unwrap_or(u64::MAX);
         let mut files = Vec::with_capacity(self.files.len());
         let mut kept_units = Vec::new();
@@ -112,9 +112,9 @@ impl ParquetSource {
 
     fn plan_unit(
         &self,
-        pruner: &Pruner<'_>,
+        pruner: &GroupPruner<'_>,
         unit: &Unit,
-        columns: &Columns,
+        columns: &ReadColumns,
         left: u64,
     ) -> Result<(UnitPlan, Option<Unit>)> {
         let rows = unit.file.metadata().row_group(unit.row_group).num_rows() as u64;
@@ -187,9 +187,9 @@ impl ParquetSource {
         &self,
         plan: &ReadPlan,
         files: &[Arc<FileMeta>],
-        columns: &Columns,
+        columns: &ReadColumns,
     ) -> Result<Vec<Unit>> {
-        let pruner = Pruner::new(&self.schema, &self.job);
+        let pruner = GroupPruner::new(&self.schema, &self.job);
         let mut units = Vec::new();
         for kept in kept_units(plan, files) {
             let (number, file, unit_plan) = kept?;
@@ -223,7 +223,7 @@ impl Source for ParquetSource {
     }
 
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
-        let columns = Columns::resolve(&self.schema, &plan.request)?;
+        let columns = ReadColumns::resolve(&self.schema, &plan.request)?;
         let files = files_of_plan(plan, &self.files)?;
         let units = self.units_of_plan(plan, &files, &columns)?;
         let (wanted, _) = self.ranges(units.iter(), &columns.fields(&self.schema))?;
@@ -235,7 +235,7 @@ impl Source for ParquetSource {
     }
 
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
-        let columns = Columns::resolve(&self.schema, &plan.request)?;
+        let columns = ReadColumns::resolve(&self.schema, &plan.request)?;
         columns.check_plan(plan)?;
         let files = files_of_plan(plan, &self.files)?;
         let units = self.units_of_plan(plan, &files, &columns)?;
@@ -251,7 +251,7 @@ impl ParquetSource {
     pub(super) fn read_units(
         &self,
         request: &ReadRequest,
-        columns: Columns,
+        columns: ReadColumns,
         files: &[Arc<FileMeta>],
         units: Vec<Unit>,
         requests: Option<&RequestPlan>,

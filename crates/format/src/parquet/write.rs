@@ -23,9 +23,9 @@ use lakerace_io::{Error, Job, Output, Result};
 
 use self::file::FileParts;
 use self::nested::NestedEncoder;
-use self::options::{ColumnLayout, Layout, Settings};
+use self::options::{CheckedOptions, ColumnLayout, Layout};
 use self::pool::{Group, Pool};
-use super::encode::encoder::{ColumnEncoder, Scratch};
+use super::encode::encoder::{ColumnEncoder, EncoderScratch};
 use super::encode::flat_encoder;
 use crate::array_bytes::array_bytes;
 use crate::{Sink, WriteOptions, Written, refuse_to_write_duplicates};
@@ -52,7 +52,7 @@ impl ParquetSink {
         let url = output.url().to_owned();
         refuse_to_write_duplicates(&schema).map_err(|error| error.at(&url))?;
         let encoder = FileEncoder::new(schema, options, job).map_err(|e| e.at(url))?;
-        if matches!(encoder.engine, Engine::Threads { .. }) {
+        if matches!(encoder.engine, WriteEngine::Threads { .. }) {
             output.write_behind(encoder.settings.row_group_bytes.min(BEHIND_BYTES) as usize);
         }
         Ok(Box::new(Self { encoder, output, job: job.clone() }))
@@ -85,20 +85,20 @@ type Emit<'a> = &'a mut dyn FnMut(Bytes) -> Result<()>;
 /// Turns batches into the bytes of a file.
 pub(crate) struct FileEncoder {
     schema: SchemaRef,
-    settings: Arc<Settings>,
+    settings: Arc<CheckedOptions>,
     layout: Layout,
     parts: FileParts,
     /// The first bytes, until they are emitted.
     magic: Option<Bytes>,
     job: Job,
-    engine: Engine,
+    engine: WriteEngine,
     /// Rows of the row group under way.
     group_rows: usize,
 }
 
-enum Engine {
+enum WriteEngine {
     /// The caller's thread alone.
-    Inline { scratch: Box<Scratch>, encoders: Vec<Box<dyn ColumnEncoder>> },
+    Inline { scratch: Box<EncoderScratch>, encoders: Vec<Box<dyn ColumnEncoder>> },
     /// Several threads.
     Threads { pool: Pool, open: Option<Group>, closed: VecDeque<(Group, usize)> },
 }
@@ -106,15 +106,15 @@ enum Engine {
 impl FileEncoder {
     /// An empty file.
     pub(crate) fn new(schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Self> {
-        let settings = Arc::new(Settings::new(options)?);
+        let settings = Arc::new(CheckedOptions::new(options)?);
         let layout = Layout::new(&schema, options)?;
         let (parts, magic) = FileParts::new(Arc::clone(&layout.descriptor), layout.key_values.clone());
         // More threads than columns find nothing to do but the next row group.
         let threads = job.options().threads.min(2 * layout.columns.len());
         let pool = if threads > 1 { Pool::start(threads, &settings) } else { None };
         let engine = match pool {
-            Some(pool) => Engine::Threads { pool, open: None, closed: VecDeque::new() },
-            None => Engine::Inline { scratch: Box::new(Scratch::new(&settings)), encoders: Vec::new() },
+            Some(pool) => WriteEngine::Threads { pool, open: None, closed: VecDeque::new() },
+            None => WriteEngine::Inline { scratch: Box::new(EncoderScratch::new(&settings)), encoders: Vec::new() },
         };
         Ok(Self { schema, settings, layout, parts, magic: Some(magic), job: job.clone(), engine, group_rows: 0 })
     }
@@ -179,7 +179,7 @@ impl FileEncoder {
     fn write_slice(&mut self, batch: &RecordBatch) -> Result<()> {
         let Self { layout, settings, engine, job, .. } = self;
         match engine {
-            Engine::Inline { scratch, encoders } => {
+            WriteEngine::Inline { scratch, encoders } => {
                 if encoders.is_empty() {
                     *encoders = new_encoders(layout, settings)?;
                 }
@@ -188,7 +188,7 @@ impl FileEncoder {
                     encoder.write(&stored_array(column, array)?, scratch).map_err(named)?;
                 }
             }
-            Engine::Threads { pool, open, .. } => {
+            WriteEngine::Threads { pool, open, .. } => {
                 let group = match open {
                     Some(group) => group,
                     None => {
@@ -212,8 +212,8 @@ impl FileEncoder {
     fn is_full(&self) -> Result<bool> {
         let limit = self.settings.row_group_bytes;
         match &self.engine {
-            Engine::Inline { encoders, .. } => Ok(encoders.iter().map(|e| e.bytes()).sum::<u64>() >= limit),
-            Engine::Threads { pool, open: Some(group), .. } => {
+            WriteEngine::Inline { encoders, .. } => Ok(encoders.iter().map(|e| e.bytes()).sum::<u64>() >= limit),
+            WriteEngine::Threads { pool, open: Some(group), .. } => {
                 // Encoded bytes may exceed the arrays' own by headers and incompressible blocks.
                 let at_most = group.encoded_bytes() + pool.waiting_bytes() * 5 / 4;
                 if at_most < limit {
@@ -222,14 +222,14 @@ impl FileEncoder {
                 pool.wait_until_idle(&self.job)?;
                 Ok(group.encoded_bytes() >= limit)
             }
-            Engine::Threads { .. } => Ok(false),
+            WriteEngine::Threads { .. } => Ok(false),
         }
     }
 
     fn close_group(&mut self, emit: Emit<'_>) -> Result<()> {
         let rows = std::mem::take(&mut self.group_rows);
         match &mut self.engine {
-            Engine::Inline { scratch, encoders } => {
+            WriteEngine::Inline { scratch, encoders } => {
                 let mut chunks = Vec::with_capacity(self.layout.descriptor.num_columns());
                 for (encoder, column) in std::mem::take(encoders).into_iter().zip(&self.layout.columns) {
                     let named = |e: Error| e.at(format!("column {:?}", column.field.name()));
@@ -237,7 +237,7 @@ impl FileEncoder {
                 }
                 self.parts.row_group(chunks, rows as u64)?.into_iter().try_for_each(emit)
             }
-            Engine::Threads { pool, open, closed } => {
+            WriteEngine::Threads { pool, open, closed } => {
                 if let Some(group) = open.take() {
                     pool.close(&group)?;
                     closed.push_back((group, rows));
@@ -250,7 +250,7 @@ impl FileEncoder {
     /// Emits complete row groups, and waits for them while more than `leave` are closed.
     fn emit_done(&mut self, leave: usize, emit: Emit<'_>) -> Result<()> {
         let Self { parts, engine, job, .. } = self;
-        if let Engine::Threads { pool, closed, .. } = engine {
+        if let WriteEngine::Threads { pool, closed, .. } = engine {
             while let Some((group, rows)) = closed.front() {
                 if closed.len() <= leave && !group.is_done() {
                     break;
@@ -266,7 +266,7 @@ impl FileEncoder {
     }
 }
 
-fn new_encoders(layout: &Layout, settings: &Arc<Settings>) -> Result<Vec<Box<dyn ColumnEncoder>>> {
+fn new_encoders(layout: &Layout, settings: &Arc<CheckedOptions>) -> Result<Vec<Box<dyn ColumnEncoder>>> {
     let encoder = |column: &ColumnLayout| -> Result<Box<dyn ColumnEncoder>> {
         if column.is_nested {
             return Ok(Box::new(NestedEncoder::new(column, &layout.descriptor, settings)?));

@@ -11,12 +11,12 @@ use lakerace_io::{Error, Result};
 
 use super::kernels::{internal, kernel};
 use super::literal::unit_ns;
-use super::node::Operand;
-use super::value::{Native, for_integer_type, is_binary, is_text};
+use super::node::RowOperand;
+use super::value::{NativeInteger, for_integer_type, is_binary, is_text};
 use crate::{ArithmeticOp, CompareOp};
 
 /// `left op right`. Types were checked when the filter was bound.
-pub(super) fn arithmetic(op: ArithmeticOp, left: &Operand, right: &Operand) -> Result<Operand> {
+pub(super) fn arithmetic(op: ArithmeticOp, left: &RowOperand, right: &RowOperand) -> Result<RowOperand> {
     let is_scalar = left.is_scalar && right.is_scalar;
     let (l, r) = (left.array.data_type(), right.array.data_type());
     let array = if l == &DataType::Null || r == &DataType::Null {
@@ -34,11 +34,11 @@ pub(super) fn arithmetic(op: ArithmeticOp, left: &Operand, right: &Operand) -> R
     } else {
         numbers(op, &converted(left, &DataType::Int64)?, &converted(right, &DataType::Int64)?)?
     };
-    Ok(Operand { array, is_scalar })
+    Ok(RowOperand { array, is_scalar })
 }
 
 /// `left op right` of two values that can be compared.
-pub(super) fn compare_operands(op: CompareOp, left: &Operand, right: &Operand) -> Result<BooleanArray> {
+pub(super) fn compare_operands(op: CompareOp, left: &RowOperand, right: &RowOperand) -> Result<BooleanArray> {
     let (l, r) = (left.array.data_type(), right.array.data_type());
     if l == &DataType::Null || r == &DataType::Null {
         let rows = if left.is_scalar { right.array.len() } else { left.array.len() };
@@ -60,25 +60,25 @@ pub(super) fn compare_operands(op: CompareOp, left: &Operand, right: &Operand) -
     compare_exactly(op, left, right)
 }
 
-fn bytes(operand: &Operand) -> Result<Operand> {
+fn bytes(operand: &RowOperand) -> Result<RowOperand> {
     match operand.array.data_type() {
         DataType::FixedSizeBinary(_) => converted(&converted(operand, &DataType::Binary)?, &DataType::BinaryView),
         _ => converted(operand, &DataType::BinaryView),
     }
 }
 
-pub(super) fn converted(operand: &Operand, to: &DataType) -> Result<Operand> {
+pub(super) fn converted(operand: &RowOperand, to: &DataType) -> Result<RowOperand> {
     if operand.array.data_type() == to {
         return Ok(operand.clone());
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let array = cast_with_options(&operand.array, to, &options)
         .map_err(|e| Error::invalid("a value of the filter is out of range").because(e))?;
-    Ok(Operand { array, is_scalar: operand.is_scalar })
+    Ok(RowOperand { array, is_scalar: operand.is_scalar })
 }
 
 /// As a decimal that holds all values of the type.
-fn decimal(operand: &Operand, is_wide: bool) -> Result<Operand> {
+fn decimal(operand: &RowOperand, is_wide: bool) -> Result<RowOperand> {
     let (precision, scale) = match operand.array.data_type() {
         DataType::Decimal32(p, s)
         | DataType::Decimal64(p, s)
@@ -91,7 +91,7 @@ fn decimal(operand: &Operand, is_wide: bool) -> Result<Operand> {
     converted(operand, &to)
 }
 
-fn numbers(op: ArithmeticOp, left: &Operand, right: &Operand) -> Result<ArrayRef> {
+fn numbers(op: ArithmeticOp, left: &RowOperand, right: &RowOperand) -> Result<ArrayRef> {
     let result = match op {
         ArithmeticOp::Add => numeric::add(left, right),
         ArithmeticOp::Subtract => numeric::sub(left, right),
@@ -103,18 +103,18 @@ fn numbers(op: ArithmeticOp, left: &Operand, right: &Operand) -> Result<ArrayRef
 }
 
 /// Null for zero: a division by it then is null, too.
-fn without_zeros(operand: &Operand) -> Result<Operand> {
+fn without_zeros(operand: &RowOperand) -> Result<RowOperand> {
     let zero = internal(cast(&Int64Array::from(vec![0]), operand.array.data_type()))?;
-    let zero = Operand { array: zero, is_scalar: true };
-    let array_only = Operand { array: Arc::clone(&operand.array), is_scalar: false };
+    let zero = RowOperand { array: zero, is_scalar: true };
+    let array_only = RowOperand { array: Arc::clone(&operand.array), is_scalar: false };
     let is_zero = compare_operands(CompareOp::Eq, &array_only, &zero)?;
-    Ok(Operand { array: internal(nullif(&operand.array, &is_zero))?, is_scalar: operand.is_scalar })
+    Ok(RowOperand { array: internal(nullif(&operand.array, &is_zero))?, is_scalar: operand.is_scalar })
 }
 
 /// Days added to or taken from dates, and days between dates.
-fn days(op: ArithmeticOp, left: &Operand, right: &Operand) -> Result<ArrayRef> {
+fn days(op: ArithmeticOp, left: &RowOperand, right: &RowOperand) -> Result<ArrayRef> {
     let is_difference = left.array.data_type() == &DataType::Date32 && right.array.data_type() == &DataType::Date32;
-    let as_days = |operand: &Operand| match operand.array.data_type() {
+    let as_days = |operand: &RowOperand| match operand.array.data_type() {
         DataType::Date32 => converted(&converted(operand, &DataType::Int32)?, &DataType::Int64),
         DataType::Float16 | DataType::Float32 | DataType::Float64 => {
             Err(Error::invalid("only whole numbers of days can be added to a date"))
@@ -125,7 +125,7 @@ fn days(op: ArithmeticOp, left: &Operand, right: &Operand) -> Result<ArrayRef> {
     if is_difference {
         return Ok(sum);
     }
-    let sum = converted(&Operand { array: sum, is_scalar: false }, &DataType::Int32)?;
+    let sum = converted(&RowOperand { array: sum, is_scalar: false }, &DataType::Int32)?;
     internal(cast(&sum.array, &DataType::Date32))
 }
 
@@ -135,7 +135,7 @@ pub(super) fn is_interval(data_type: &DataType) -> bool {
 }
 
 /// A span of time added to or taken from an instant. A date becomes a timestamp.
-fn with_interval(op: ArithmeticOp, left: &Operand, right: &Operand) -> Result<ArrayRef> {
+fn with_interval(op: ArithmeticOp, left: &RowOperand, right: &RowOperand) -> Result<ArrayRef> {
     let (instant, interval) = if is_interval(left.array.data_type()) { (right, left) } else { (left, right) };
     let unit = match instant.array.data_type() {
         DataType::Timestamp(TimeUnit::Nanosecond, _) => TimeUnit::Nanosecond,
@@ -148,7 +148,7 @@ fn with_interval(op: ArithmeticOp, left: &Operand, right: &Operand) -> Result<Ar
     numbers(op, &converted(instant, &DataType::Timestamp(unit, zone))?, interval)
 }
 
-fn compare_floats(op: CompareOp, left: &Operand, right: &Operand) -> BooleanArray {
+fn compare_floats(op: CompareOp, left: &RowOperand, right: &RowOperand) -> BooleanArray {
     let test = |a: f64, b: f64| match op {
         CompareOp::Eq => a == b,
         CompareOp::NotEq => a != b,
@@ -163,7 +163,7 @@ fn compare_floats(op: CompareOp, left: &Operand, right: &Operand) -> BooleanArra
 }
 
 /// Integers, decimals and instants of different types, brought to one unit.
-fn compare_exactly(op: CompareOp, left: &Operand, right: &Operand) -> Result<BooleanArray> {
+fn compare_exactly(op: CompareOp, left: &RowOperand, right: &RowOperand) -> Result<BooleanArray> {
     let factors = factors(left.array.data_type(), right.array.data_type())?;
     let (l, r) = (widened(&left.array, factors.0)?, widened(&right.array, factors.1)?);
     Ok(zip(left, right, |i, j| {
@@ -220,8 +220,8 @@ fn widened(array: &ArrayRef, factor: i256) -> Result<Vec<Option<i256>>> {
 }
 
 /// A row at a time, one value standing for all rows where an operand is a scalar.
-fn zip(left: &Operand, right: &Operand, test: impl Fn(usize, usize) -> Option<bool>) -> BooleanArray {
+fn zip(left: &RowOperand, right: &RowOperand, test: impl Fn(usize, usize) -> Option<bool>) -> BooleanArray {
     let rows = if left.is_scalar { right.array.len() } else { left.array.len() };
-    let at = |operand: &Operand, i: usize| if operand.is_scalar { 0 } else { i };
+    let at = |operand: &RowOperand, i: usize| if operand.is_scalar { 0 } else { i };
     (0..rows).map(|i| test(at(left, i), at(right, i))).collect()
 }

@@ -10,9 +10,9 @@ use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use lakerace_io::{Error, Result};
 
-use super::like::Pattern;
-use super::literal::{Place, describe, is_instant, place, to_f64};
-use super::node::{Node, Scalar};
+use super::like::LikePattern;
+use super::literal::{LiteralPlace, describe, is_instant, place, to_f64};
+use super::node::{ConditionNode, RowScalar};
 use super::time::{DAY_NS, parse_time, parse_timestamp};
 use super::value::{Value, is_binary, is_text, plain_type};
 use super::{ColumnRef, evaluate};
@@ -22,12 +22,12 @@ use crate::{ArithmeticOp, CompareOp, Expr, Literal};
 /// Deeper nesting than any person writes; evaluation recurses as deep.
 const MAX_DEPTH: usize = 200;
 
-pub(super) fn bind(expr: &Expr, schema: &Schema) -> Result<Node> {
+pub(super) fn bind(expr: &Expr, schema: &Schema) -> Result<ConditionNode> {
     Binder { schema }.condition(expr, 0)
 }
 
 /// An expression as a value for each row, and the type of its values.
-pub(super) fn bind_value(expr: &Expr, schema: &Schema) -> Result<(Scalar, DataType)> {
+pub(super) fn bind_value(expr: &Expr, schema: &Schema) -> Result<(RowScalar, DataType)> {
     let binder = Binder { schema };
     let scalar = binder.scalar(expr, 0)?;
     let data_type = binder.type_of(&scalar)?;
@@ -36,7 +36,7 @@ pub(super) fn bind_value(expr: &Expr, schema: &Schema) -> Result<(Scalar, DataTy
 
 /// A class of values that can be compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum ComparisonClass {
     Null,
     Boolean,
     Number,
@@ -53,40 +53,40 @@ struct Binder<'a> {
 }
 
 impl Binder<'_> {
-    fn condition(&self, expr: &Expr, depth: usize) -> Result<Node> {
+    fn condition(&self, expr: &Expr, depth: usize) -> Result<ConditionNode> {
         if depth > MAX_DEPTH {
             return Err(Error::unsupported(format!("the filter is nested deeper than {MAX_DEPTH} levels")));
         }
         match expr {
-            Expr::Literal(Literal::Null) => Ok(Node::Constant(None)),
-            Expr::Literal(Literal::Boolean(b)) => Ok(Node::Constant(Some(*b))),
+            Expr::Literal(Literal::Null) => Ok(ConditionNode::Constant(None)),
+            Expr::Literal(Literal::Boolean(b)) => Ok(ConditionNode::Constant(Some(*b))),
             Expr::Literal(other) => Err(Error::invalid(format!("{} is not a condition", describe(other)))),
             Expr::Arithmetic { .. } => Err(Error::invalid("a number is not a condition")),
             Expr::Column(name) => {
                 let column = self.column(name)?;
                 match class_of(&column.data_type) {
-                    Class::Boolean => Ok(Node::Truth(Scalar::Column(column))),
-                    Class::Null => Ok(Node::Constant(None)),
+                    ComparisonClass::Boolean => Ok(ConditionNode::Truth(RowScalar::Column(column))),
+                    ComparisonClass::Null => Ok(ConditionNode::Constant(None)),
                     _ => Err(Error::invalid(format!("column {name:?} is {}, not a condition", column.data_type))),
                 }
             }
-            Expr::And(all) => Ok(Node::And(self.flatten(all, depth, true)?)),
-            Expr::Or(any) => Ok(Node::Or(self.flatten(any, depth, false)?)),
-            Expr::Not(inner) => Ok(Node::Not(Box::new(self.condition(inner, depth + 1)?))),
-            Expr::IsNull(inner) => Ok(Node::IsNull(self.scalar(inner, depth + 1)?)),
+            Expr::And(all) => Ok(ConditionNode::And(self.flatten(all, depth, true)?)),
+            Expr::Or(any) => Ok(ConditionNode::Or(self.flatten(any, depth, false)?)),
+            Expr::Not(inner) => Ok(ConditionNode::Not(Box::new(self.condition(inner, depth + 1)?))),
+            Expr::IsNull(inner) => Ok(ConditionNode::IsNull(self.scalar(inner, depth + 1)?)),
             Expr::Compare { op, left, right } => self.compare(*op, left, right, depth + 1),
             Expr::In { expr, list } => self.is_in(expr, list, depth + 1),
             Expr::Call { .. } | Expr::Cast { .. } | Expr::Case { .. } => {
                 let scalar = self.scalar(expr, depth + 1)?;
                 match class(&scalar) {
-                    Class::Boolean => fold(Node::Truth(scalar)),
-                    Class::Null => Ok(Node::Constant(None)),
+                    ComparisonClass::Boolean => fold(ConditionNode::Truth(scalar)),
+                    ComparisonClass::Null => Ok(ConditionNode::Constant(None)),
                     _ => Err(Error::invalid(format!("{} is not a condition", words(&scalar)))),
                 }
             }
             Expr::Like { expr, pattern, escape, case_insensitive } => {
                 let Expr::Column(name) = expr.as_ref() else {
-                    let pattern = Pattern::new(pattern, *escape, *case_insensitive).map_err(Error::invalid)?;
+                    let pattern = LikePattern::new(pattern, *escape, *case_insensitive).map_err(Error::invalid)?;
                     return self.like(expr, pattern, depth + 1);
                 };
                 let column = self.column(name)?;
@@ -96,97 +96,103 @@ impl Binder<'_> {
                         column.data_type
                     )));
                 }
-                let pattern = Pattern::new(pattern, *escape, *case_insensitive).map_err(Error::invalid)?;
-                Ok(Node::Like { column, pattern })
+                let pattern = LikePattern::new(pattern, *escape, *case_insensitive).map_err(Error::invalid)?;
+                Ok(ConditionNode::Like { column, pattern })
             }
         }
     }
 
     /// The conditions, those of a nested AND in an AND (OR in an OR) pulled up.
-    fn flatten(&self, exprs: &[Expr], depth: usize, is_and: bool) -> Result<Vec<Node>> {
+    fn flatten(&self, exprs: &[Expr], depth: usize, is_and: bool) -> Result<Vec<ConditionNode>> {
         let mut nodes = Vec::with_capacity(exprs.len());
         for expr in exprs {
             match (self.condition(expr, depth + 1)?, is_and) {
-                (Node::And(inner), true) | (Node::Or(inner), false) => nodes.extend(inner),
+                (ConditionNode::And(inner), true) | (ConditionNode::Or(inner), false) => nodes.extend(inner),
                 (node, _) => nodes.push(node),
             }
         }
         Ok(nodes)
     }
 
-    fn compare(&self, op: CompareOp, left: &Expr, right: &Expr, depth: usize) -> Result<Node> {
+    fn compare(&self, op: CompareOp, left: &Expr, right: &Expr, depth: usize) -> Result<ConditionNode> {
         match (left, right) {
             (Expr::Column(name), Expr::Literal(literal)) => self.compare_column(op, name, literal),
             (Expr::Literal(literal), Expr::Column(name)) => self.compare_column(op.flipped(), name, literal),
             _ => {
                 let (left, right) = self.scalar_pair(left, right, depth)?;
                 let (l, r) = (class(&left), class(&right));
-                if l == Class::Null || r == Class::Null {
-                    return Ok(Node::Constant(None));
+                if l == ComparisonClass::Null || r == ComparisonClass::Null {
+                    return Ok(ConditionNode::Constant(None));
                 }
                 // A column against what is the same for all rows is held against statistics, too.
                 for (column, constant, op) in [(&left, &right, op), (&right, &left, op.flipped())] {
-                    if let (Scalar::Column(column), Some(literal)) = (column, self.folded(constant)?)
+                    if let (RowScalar::Column(column), Some(literal)) = (column, self.folded(constant)?)
                         && let Ok(place) = place(&literal, &column.data_type)
                     {
                         return Ok(compare_at(op, Arc::clone(column), place));
                     }
                 }
-                let is_comparable = (l == r && l != Class::Other)
-                    || matches!((l, r), (Class::Text, Class::Binary) | (Class::Binary, Class::Text));
+                let is_comparable = (l == r && l != ComparisonClass::Other)
+                    || matches!(
+                        (l, r),
+                        (ComparisonClass::Text, ComparisonClass::Binary)
+                            | (ComparisonClass::Binary, ComparisonClass::Text)
+                    );
                 if !is_comparable {
                     return Err(Error::invalid(format!("{} can't be compared with {}", words(&left), words(&right))));
                 }
-                if (is_fixed_binary(&left) && r == Class::Text) || (l == Class::Text && is_fixed_binary(&right)) {
+                if (is_fixed_binary(&left) && r == ComparisonClass::Text)
+                    || (l == ComparisonClass::Text && is_fixed_binary(&right))
+                {
                     let message = format!("{} can't be compared with {}", words(&left), words(&right));
                     return Err(Error::invalid(message).advice("a constant is taken for a UUID beside 16 bytes"));
                 }
-                fold(Node::CompareScalars { op, left, right })
+                fold(ConditionNode::CompareScalars { op, left, right })
             }
         }
     }
 
-    fn compare_column(&self, op: CompareOp, name: &str, literal: &Literal) -> Result<Node> {
+    fn compare_column(&self, op: CompareOp, name: &str, literal: &Literal) -> Result<ConditionNode> {
         let column = self.column(name)?;
         if plain_type(&column.data_type) == &DataType::Null {
-            return Ok(Node::Constant(None));
+            return Ok(ConditionNode::Constant(None));
         }
         let place = place(literal, &column.data_type).map_err(|what| wrong_type(name, &what))?;
         Ok(compare_at(op, column, place))
     }
 
-    fn is_in(&self, expr: &Expr, list: &[Literal], depth: usize) -> Result<Node> {
+    fn is_in(&self, expr: &Expr, list: &[Literal], depth: usize) -> Result<ConditionNode> {
         let Expr::Column(name) = expr else {
             let equal =
                 |literal: &Literal| self.compare(CompareOp::Eq, expr, &Expr::Literal(literal.clone()), depth + 1);
-            return Ok(Node::Or(list.iter().map(equal).collect::<Result<_>>()?));
+            return Ok(ConditionNode::Or(list.iter().map(equal).collect::<Result<_>>()?));
         };
         let column = self.column(name)?;
         let (mut values, mut has_null) = (Vec::with_capacity(list.len()), false);
         for literal in list {
             match place(literal, &column.data_type).map_err(|what| wrong_type(name, &what))? {
-                Place::Null => has_null = true,
-                Place::At(value) => values.push(value),
+                LiteralPlace::Null => has_null = true,
+                LiteralPlace::At(value) => values.push(value),
                 // No value of the column equals it.
-                Place::After(_) | Place::Below | Place::Above => {}
+                LiteralPlace::After(_) | LiteralPlace::Below | LiteralPlace::Above => {}
             }
         }
-        Ok(Node::In { column, values, has_null })
+        Ok(ConditionNode::In { column, values, has_null })
     }
 
     /// Both sides of a comparison or an arithmetic operation; a text literal beside a date becomes one.
-    fn scalar_pair(&self, left: &Expr, right: &Expr, depth: usize) -> Result<(Scalar, Scalar)> {
+    fn scalar_pair(&self, left: &Expr, right: &Expr, depth: usize) -> Result<(RowScalar, RowScalar)> {
         let (l, r) = (self.scalar(left, depth)?, self.scalar(right, depth)?);
-        let as_time = |literal: &Expr, scalar: Scalar, other: Class| match literal {
-            Expr::Literal(Literal::Text(text)) if other == Class::Instant => {
+        let as_time = |literal: &Expr, scalar: RowScalar, other: ComparisonClass| match literal {
+            Expr::Literal(Literal::Text(text)) if other == ComparisonClass::Instant => {
                 let (nanoseconds, _) = parse_timestamp(text)
                     .ok_or_else(|| Error::invalid(format!("'{text}' is no date or timestamp such as 2024-02-29")))?;
-                instant(nanoseconds).map(Scalar::Constant)
+                instant(nanoseconds).map(RowScalar::Constant)
             }
-            Expr::Literal(Literal::Text(text)) if other == Class::Time => {
+            Expr::Literal(Literal::Text(text)) if other == ComparisonClass::Time => {
                 let nanoseconds =
                     parse_time(text).ok_or_else(|| Error::invalid(format!("'{text}' is no time such as 23:59:59")))?;
-                Ok(Scalar::Constant(Arc::new(Time64NanosecondArray::from(vec![nanoseconds]))))
+                Ok(RowScalar::Constant(Arc::new(Time64NanosecondArray::from(vec![nanoseconds]))))
             }
             _ => Ok(scalar),
         };
@@ -194,22 +200,22 @@ impl Binder<'_> {
         Ok((as_time(left, l, class_r)?, as_time(right, r, class_l)?))
     }
 
-    fn scalar(&self, expr: &Expr, depth: usize) -> Result<Scalar> {
+    fn scalar(&self, expr: &Expr, depth: usize) -> Result<RowScalar> {
         if depth > MAX_DEPTH {
             return Err(Error::unsupported(format!("the filter is nested deeper than {MAX_DEPTH} levels")));
         }
         match expr {
-            Expr::Column(name) => Ok(Scalar::Column(self.column(name)?)),
-            Expr::Literal(literal) => constant(literal).map(Scalar::Constant),
+            Expr::Column(name) => Ok(RowScalar::Column(self.column(name)?)),
+            Expr::Literal(literal) => constant(literal).map(RowScalar::Constant),
             Expr::Arithmetic { op, left, right } => {
                 let (left, right) = self.scalar_pair(left, right, depth + 1)?;
                 check_arithmetic(*op, &left, &right)?;
-                Ok(Scalar::Arithmetic { op: *op, left: Box::new(left), right: Box::new(right) })
+                Ok(RowScalar::Arithmetic { op: *op, left: Box::new(left), right: Box::new(right) })
             }
             Expr::Call { function, arguments } => self.call(*function, arguments, depth + 1),
             Expr::Cast { expr, data_type, is_lenient } => self.cast(expr, data_type, *is_lenient, depth + 1),
             Expr::Case { branches, otherwise } => self.case(branches, otherwise.as_deref(), depth + 1),
-            condition => Ok(Scalar::Condition(Box::new(self.condition(condition, depth + 1)?))),
+            condition => Ok(RowScalar::Condition(Box::new(self.condition(condition, depth + 1)?))),
         }
     }
 
@@ -260,43 +266,44 @@ fn wrong_type(name: &str, what: &str) -> Error {
 }
 
 /// A comparison of a column with a place on its axis.
-fn compare_at(op: CompareOp, column: Arc<ColumnRef>, place: Place) -> Node {
+fn compare_at(op: CompareOp, column: Arc<ColumnRef>, place: LiteralPlace) -> ConditionNode {
     use CompareOp::*;
     let is_float = plain_type(&column.data_type).is_floating();
     match place {
-        Place::Null => Node::Constant(None),
-        Place::At(value) => Node::Compare { column, op, value },
+        LiteralPlace::Null => ConditionNode::Constant(None),
+        LiteralPlace::At(value) => ConditionNode::Compare { column, op, value },
         // Between two neighbours, nothing is equal, and less means at most the lower one.
-        Place::After(value) => match op {
-            Less | LessOrEq => Node::Compare { column, op: LessOrEq, value },
-            Greater | GreaterOrEq => Node::Compare { column, op: Greater, value },
-            Eq | NotEq => Node::Known { column, value: op == NotEq },
+        LiteralPlace::After(value) => match op {
+            Less | LessOrEq => ConditionNode::Compare { column, op: LessOrEq, value },
+            Greater | GreaterOrEq => ConditionNode::Compare { column, op: Greater, value },
+            Eq | NotEq => ConditionNode::Known { column, value: op == NotEq },
         },
         // Beyond the finite floats there still is an infinity, and NaN is on no side of anything.
-        Place::Below | Place::Above if is_float && !matches!(op, Eq | NotEq) => {
-            let infinity = if place == Place::Above { f64::INFINITY } else { f64::NEG_INFINITY };
-            let op = match (op, place == Place::Above) {
+        LiteralPlace::Below | LiteralPlace::Above if is_float && !matches!(op, Eq | NotEq) => {
+            let infinity = if place == LiteralPlace::Above { f64::INFINITY } else { f64::NEG_INFINITY };
+            let op = match (op, place == LiteralPlace::Above) {
                 (Less | LessOrEq, true) => Less,
                 (Greater | GreaterOrEq, true) => GreaterOrEq,
                 (Less | LessOrEq, false) => LessOrEq,
                 (_, _) => Greater,
             };
-            Node::Compare { column, op, value: Value::Float(infinity) }
+            ConditionNode::Compare { column, op, value: Value::Float(infinity) }
         }
-        Place::Below => Node::Known { column, value: matches!(op, Greater | GreaterOrEq | NotEq) },
-        Place::Above => Node::Known { column, value: matches!(op, Less | LessOrEq | NotEq) },
+        LiteralPlace::Below => ConditionNode::Known { column, value: matches!(op, Greater | GreaterOrEq | NotEq) },
+        LiteralPlace::Above => ConditionNode::Known { column, value: matches!(op, Less | LessOrEq | NotEq) },
     }
 }
 
-fn check_arithmetic(op: ArithmeticOp, left: &Scalar, right: &Scalar) -> Result<()> {
+fn check_arithmetic(op: ArithmeticOp, left: &RowScalar, right: &RowScalar) -> Result<()> {
     use ArithmeticOp::{Add, Subtract};
     match (class(left), class(right), op) {
-        (Class::Null | Class::Number, Class::Null | Class::Number, _) => Ok(()),
-        (Class::Instant, Class::Number, Add | Subtract) if is_date(left) => Ok(()),
-        (Class::Number, Class::Instant, Add) if is_date(right) => Ok(()),
-        (Class::Instant, Class::Instant, Subtract) if is_date(left) && is_date(right) => Ok(()),
-        (Class::Instant, Class::Interval, Add | Subtract) | (Class::Interval, Class::Instant, Add) => Ok(()),
-        (Class::Instant, _, _) | (_, Class::Instant, _) => Err(Error::unsupported(format!(
+        (ComparisonClass::Null | ComparisonClass::Number, ComparisonClass::Null | ComparisonClass::Number, _) => Ok(()),
+        (ComparisonClass::Instant, ComparisonClass::Number, Add | Subtract) if is_date(left) => Ok(()),
+        (ComparisonClass::Number, ComparisonClass::Instant, Add) if is_date(right) => Ok(()),
+        (ComparisonClass::Instant, ComparisonClass::Instant, Subtract) if is_date(left) && is_date(right) => Ok(()),
+        (ComparisonClass::Instant, ComparisonClass::Interval, Add | Subtract)
+        | (ComparisonClass::Interval, ComparisonClass::Instant, Add) => Ok(()),
+        (ComparisonClass::Instant, _, _) | (_, ComparisonClass::Instant, _) => Err(Error::unsupported(format!(
             "{} and {} can't be combined: days are added to dates, and intervals to dates and timestamps",
             words(left),
             words(right)
@@ -305,66 +312,67 @@ fn check_arithmetic(op: ArithmeticOp, left: &Scalar, right: &Scalar) -> Result<(
     }
 }
 
-fn is_date(scalar: &Scalar) -> bool {
+fn is_date(scalar: &RowScalar) -> bool {
     match scalar {
-        Scalar::Column(column) => plain_type(&column.data_type) == &DataType::Date32,
-        Scalar::Constant(array) => array.data_type() == &DataType::Date32,
-        Scalar::Arithmetic { left, right, .. } => {
-            let is_sum = |date: &Scalar, days: &Scalar| is_date(date) && class(days) == Class::Number;
+        RowScalar::Column(column) => plain_type(&column.data_type) == &DataType::Date32,
+        RowScalar::Constant(array) => array.data_type() == &DataType::Date32,
+        RowScalar::Arithmetic { left, right, .. } => {
+            let is_sum = |date: &RowScalar, days: &RowScalar| is_date(date) && class(days) == ComparisonClass::Number;
             is_sum(left, right) || is_sum(right, left)
         }
-        Scalar::Condition(_) => false,
-        Scalar::Call { data_type, .. } => data_type == &DataType::Date32,
+        RowScalar::Condition(_) => false,
+        RowScalar::Call { data_type, .. } => data_type == &DataType::Date32,
     }
 }
 
 /// Values of one size, such as UUIDs: their bytes are no text's.
-fn is_fixed_binary(scalar: &Scalar) -> bool {
-    matches!(scalar, Scalar::Column(column) if matches!(plain_type(&column.data_type), DataType::FixedSizeBinary(_)))
+fn is_fixed_binary(scalar: &RowScalar) -> bool {
+    matches!(scalar, RowScalar::Column(column) if matches!(plain_type(&column.data_type), DataType::FixedSizeBinary(_)))
 }
 
-fn class(scalar: &Scalar) -> Class {
+fn class(scalar: &RowScalar) -> ComparisonClass {
     match scalar {
-        Scalar::Column(column) => class_of(&column.data_type),
-        Scalar::Constant(array) => class_of(array.data_type()),
-        Scalar::Condition(_) => Class::Boolean,
-        Scalar::Call { data_type, .. } => class_of(data_type),
-        Scalar::Arithmetic { left, right, .. } => match (class(left), class(right)) {
-            (Class::Instant, Class::Number | Class::Interval) | (Class::Number | Class::Interval, Class::Instant) => {
-                Class::Instant
+        RowScalar::Column(column) => class_of(&column.data_type),
+        RowScalar::Constant(array) => class_of(array.data_type()),
+        RowScalar::Condition(_) => ComparisonClass::Boolean,
+        RowScalar::Call { data_type, .. } => class_of(data_type),
+        RowScalar::Arithmetic { left, right, .. } => match (class(left), class(right)) {
+            (ComparisonClass::Instant, ComparisonClass::Number | ComparisonClass::Interval)
+            | (ComparisonClass::Number | ComparisonClass::Interval, ComparisonClass::Instant) => {
+                ComparisonClass::Instant
             }
-            (Class::Null, _) | (_, Class::Null) => Class::Null,
-            _ => Class::Number,
+            (ComparisonClass::Null, _) | (_, ComparisonClass::Null) => ComparisonClass::Null,
+            _ => ComparisonClass::Number,
         },
     }
 }
 
-fn class_of(data_type: &DataType) -> Class {
+fn class_of(data_type: &DataType) -> ComparisonClass {
     match plain_type(data_type) {
-        DataType::Null => Class::Null,
-        DataType::Boolean => Class::Boolean,
-        DataType::Time32(_) | DataType::Time64(_) => Class::Time,
-        DataType::Interval(_) => Class::Interval,
-        t if t.is_numeric() => Class::Number,
-        t if is_text(t) => Class::Text,
-        t if is_binary(t) => Class::Binary,
-        t if is_instant(t) => Class::Instant,
-        _ => Class::Other,
+        DataType::Null => ComparisonClass::Null,
+        DataType::Boolean => ComparisonClass::Boolean,
+        DataType::Time32(_) | DataType::Time64(_) => ComparisonClass::Time,
+        DataType::Interval(_) => ComparisonClass::Interval,
+        t if t.is_numeric() => ComparisonClass::Number,
+        t if is_text(t) => ComparisonClass::Text,
+        t if is_binary(t) => ComparisonClass::Binary,
+        t if is_instant(t) => ComparisonClass::Instant,
+        _ => ComparisonClass::Other,
     }
 }
 
-fn words(scalar: &Scalar) -> String {
+fn words(scalar: &RowScalar) -> String {
     match scalar {
-        Scalar::Column(column) => format!("column {:?} ({})", column.name(), column.data_type),
-        Scalar::Constant(array) => match Value::from_array(array, 0) {
+        RowScalar::Column(column) => format!("column {:?} ({})", column.name(), column.data_type),
+        RowScalar::Constant(array) => match Value::from_array(array, 0) {
             Some(value) => format!("{} ({})", value.display(array.data_type()), array.data_type()),
             None if matches!(array.data_type(), DataType::Interval(_)) => "an interval".to_owned(),
             None => "NULL".to_owned(),
         },
-        Scalar::Arithmetic { .. } if class(scalar) == Class::Instant => "a computed date".to_owned(),
-        Scalar::Arithmetic { .. } => "a computed number".to_owned(),
-        Scalar::Condition(_) => "a condition (Boolean)".to_owned(),
-        Scalar::Call { data_type, .. } => format!("a computed value ({data_type})"),
+        RowScalar::Arithmetic { .. } if class(scalar) == ComparisonClass::Instant => "a computed date".to_owned(),
+        RowScalar::Arithmetic { .. } => "a computed number".to_owned(),
+        RowScalar::Condition(_) => "a condition (Boolean)".to_owned(),
+        RowScalar::Call { data_type, .. } => format!("a computed value ({data_type})"),
     }
 }
 
@@ -419,7 +427,7 @@ fn instant(nanoseconds: i128) -> Result<ArrayRef> {
 }
 
 /// Conditions without columns are worked out once.
-fn fold(node: Node) -> Result<Node> {
+fn fold(node: ConditionNode) -> Result<ConditionNode> {
     let mut has_columns = false;
     node.visit_columns(&mut |_| has_columns = true);
     if has_columns {
@@ -429,5 +437,5 @@ fn fold(node: Node) -> Result<Node> {
     let row =
         RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options).map_err(Error::unexpected)?;
     let value = evaluate::evaluate(&node, &row)?;
-    Ok(Node::Constant(value.is_valid(0).then(|| value.value(0))))
+    Ok(ConditionNode::Constant(value.is_valid(0).then(|| value.value(0))))
 }

@@ -15,8 +15,8 @@ use super::arithmetic::converted;
 use super::date_trunc::{DateUnit, truncated};
 use super::evaluate::like;
 use super::kernels::internal;
-use super::like::Pattern;
-use super::node::Operand;
+use super::like::LikePattern;
+use super::node::RowOperand;
 
 /// A function, with what of it is the same for all rows.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ pub(super) enum Call {
     DatePart(DatePart),
     /// Seconds since 1970, with their fraction.
     Epoch,
-    Like(Pattern),
+    Like(LikePattern),
     Regexp {
         pattern: String,
         flags: Option<String>,
@@ -52,7 +52,7 @@ pub(super) enum Call {
 
 impl Call {
     /// A value for each of so many rows, or one for all where all arguments are so.
-    pub fn evaluate(&self, arguments: &[Operand], rows: usize) -> Result<Operand> {
+    pub fn evaluate(&self, arguments: &[RowOperand], rows: usize) -> Result<RowOperand> {
         let is_scalar = arguments.iter().all(|argument| argument.is_scalar);
         let rows = if is_scalar { 1 } else { rows };
         let array = match self {
@@ -79,19 +79,19 @@ impl Call {
             }
             Self::Cast { to, is_lenient } => cast_to(&arguments[0], to, *is_lenient)?,
         };
-        Ok(Operand { array, is_scalar })
+        Ok(RowOperand { array, is_scalar })
     }
 }
 
 /// The values of an operand, one for each row.
-fn expanded(operand: &Operand, rows: usize) -> Result<ArrayRef> {
+fn expanded(operand: &RowOperand, rows: usize) -> Result<ArrayRef> {
     if !operand.is_scalar || rows == 1 {
         return Ok(Arc::clone(&operand.array));
     }
     internal(take(&operand.array, &UInt32Array::from(vec![0; rows]), None))
 }
 
-fn coalesce(arguments: &[Operand], rows: usize) -> Result<ArrayRef> {
+fn coalesce(arguments: &[RowOperand], rows: usize) -> Result<ArrayRef> {
     let mut values: Option<ArrayRef> = None;
     for argument in arguments.iter().rev() {
         let array = expanded(argument, rows)?;
@@ -103,7 +103,7 @@ fn coalesce(arguments: &[Operand], rows: usize) -> Result<ArrayRef> {
     values.ok_or_else(|| Error::internal("coalesce of nothing"))
 }
 
-fn case(arguments: &[Operand], rows: usize) -> Result<ArrayRef> {
+fn case(arguments: &[RowOperand], rows: usize) -> Result<ArrayRef> {
     let (otherwise, branches) = arguments.split_last().ok_or_else(|| Error::internal("CASE without a value"))?;
     let mut values = expanded(otherwise, rows)?;
     for branch in branches.chunks_exact(2).rev() {
@@ -119,28 +119,28 @@ fn case(arguments: &[Operand], rows: usize) -> Result<ArrayRef> {
     Ok(values)
 }
 
-fn texts(operand: &Operand) -> Result<Operand> {
+fn texts(operand: &RowOperand) -> Result<RowOperand> {
     converted(operand, &DataType::Utf8View)
 }
 
 /// The value of an operand at a row.
-fn at(operand: &Operand, row: usize) -> usize {
+fn at(operand: &RowOperand, row: usize) -> usize {
     if operand.is_scalar { 0 } else { row }
 }
 
-fn text(arguments: &[Operand], change: impl Fn(&str) -> String) -> Result<ArrayRef> {
+fn text(arguments: &[RowOperand], change: impl Fn(&str) -> String) -> Result<ArrayRef> {
     let texts = texts(&arguments[0])?;
     let changed = texts.array.as_string_view().iter().map(|text| text.map(&change));
     Ok(Arc::new(changed.collect::<StringViewArray>()))
 }
 
-fn length(operand: &Operand) -> Result<ArrayRef> {
+fn length(operand: &RowOperand) -> Result<ArrayRef> {
     let texts = texts(operand)?;
     let counts = texts.array.as_string_view().iter().map(|text| text.map(|text| text.chars().count() as i64));
     Ok(Arc::new(counts.collect::<Int64Array>()))
 }
 
-fn substr(arguments: &[Operand], rows: usize) -> Result<ArrayRef> {
+fn substr(arguments: &[RowOperand], rows: usize) -> Result<ArrayRef> {
     let source = texts(&arguments[0])?;
     let numbers =
         arguments[1..].iter().map(|operand| converted(operand, &DataType::Int64)).collect::<Result<Vec<_>>>()?;
@@ -178,7 +178,7 @@ fn part_of(text: &str, start: i64, length: i64) -> &str {
     &rest[..to]
 }
 
-fn trim(arguments: &[Operand], rows: usize, at_start: bool, at_end: bool) -> Result<ArrayRef> {
+fn trim(arguments: &[RowOperand], rows: usize, at_start: bool, at_end: bool) -> Result<ArrayRef> {
     let source = texts(&arguments[0])?;
     let characters = arguments.get(1).map(texts).transpose()?;
     let value = |row: usize| {
@@ -203,7 +203,7 @@ fn trim(arguments: &[Operand], rows: usize, at_start: bool, at_end: bool) -> Res
     Ok(Arc::new((0..rows).map(value).collect::<StringViewArray>()))
 }
 
-fn concat(arguments: &[Operand], rows: usize) -> Result<ArrayRef> {
+fn concat(arguments: &[RowOperand], rows: usize) -> Result<ArrayRef> {
     let parts = arguments.iter().map(texts).collect::<Result<Vec<_>>>()?;
     let value = |row: usize| {
         let mut all = String::new();
@@ -217,7 +217,7 @@ fn concat(arguments: &[Operand], rows: usize) -> Result<ArrayRef> {
 }
 
 /// Instants as they are in UTC, without a zone.
-fn in_utc(operand: &Operand) -> Result<ArrayRef> {
+fn in_utc(operand: &RowOperand) -> Result<ArrayRef> {
     let array = &operand.array;
     match array.data_type() {
         DataType::Timestamp(unit, Some(_)) => {
@@ -230,7 +230,7 @@ fn in_utc(operand: &Operand) -> Result<ArrayRef> {
     }
 }
 
-fn epoch(operand: &Operand) -> Result<ArrayRef> {
+fn epoch(operand: &RowOperand) -> Result<ArrayRef> {
     let array = in_utc(operand)?;
     let per_second = match array.data_type() {
         DataType::Timestamp(unit, _) => crate::calendar::units_per_second(*unit) as f64,
@@ -244,7 +244,7 @@ fn epoch(operand: &Operand) -> Result<ArrayRef> {
     Ok(Arc::new(seconds))
 }
 
-fn cast_to(operand: &Operand, to: &DataType, is_lenient: bool) -> Result<ArrayRef> {
+fn cast_to(operand: &RowOperand, to: &DataType, is_lenient: bool) -> Result<ArrayRef> {
     let formats = FormatOptions::default()
         .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
         .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f%:z"));

@@ -9,14 +9,14 @@ const I256_DIGITS: i64 = 77;
 
 /// A finite number: digits x 10^exponent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Decimal {
+pub(crate) struct DecimalNumber {
     is_negative: bool,
     /// Neither the first nor the last is a zero; none for zero.
     digits: String,
     exponent: i64,
 }
 
-impl Decimal {
+impl DecimalNumber {
     /// A number such as `-12.50e-3`; `None` where it is none.
     pub fn parse(text: &str) -> Option<Self> {
         let (is_negative, unsigned) = match text.strip_prefix('-') {
@@ -95,7 +95,7 @@ impl Decimal {
     }
 }
 
-impl Ord for Decimal {
+impl Ord for DecimalNumber {
     fn cmp(&self, other: &Self) -> Ordering {
         let sign = |number: &Self| match (number.digits.is_empty(), number.is_negative) {
             (true, _) => 0,
@@ -113,7 +113,7 @@ impl Ord for Decimal {
     }
 }
 
-impl PartialOrd for Decimal {
+impl PartialOrd for DecimalNumber {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }

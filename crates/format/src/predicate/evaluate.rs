@@ -15,62 +15,62 @@ use lakerace_io::{Error, Result};
 use super::ColumnRef;
 use super::arithmetic::{arithmetic, compare_operands};
 use super::kernels::{internal, kernel};
-use super::like::Pattern;
-use super::node::{Node, Operand, Scalar};
+use super::like::LikePattern;
+use super::node::{ConditionNode, RowOperand, RowScalar};
 use super::value::{Value, array_of, for_integer_type, is_binary, is_text, plain_type};
 use crate::CompareOp;
 
 /// Up to this many values, IN compares with one after the other, vectorised.
 const IN_BY_COMPARING: usize = 4;
 
-pub(super) fn evaluate(node: &Node, batch: &RecordBatch) -> Result<BooleanArray> {
+pub(super) fn evaluate(node: &ConditionNode, batch: &RecordBatch) -> Result<BooleanArray> {
     match node {
-        Node::Constant(value) => Ok(constant(*value, batch.num_rows())),
-        Node::Known { column, value } => {
+        ConditionNode::Constant(value) => Ok(constant(*value, batch.num_rows())),
+        ConditionNode::Known { column, value } => {
             let array = column_array(column, batch)?;
             let values =
                 if *value { BooleanBuffer::new_set(array.len()) } else { BooleanBuffer::new_unset(array.len()) };
             Ok(BooleanArray::new(values, array.logical_nulls()))
         }
-        Node::Compare { column, op, value } => {
+        ConditionNode::Compare { column, op, value } => {
             let array = column_array(column, batch)?;
             over_values(&array, &|values| compare_value(values, *op, value))
         }
-        Node::In { column, values, has_null } => {
+        ConditionNode::In { column, values, has_null } => {
             let array = column_array(column, batch)?;
             let found = over_values(&array, &|array| is_in(array, values))?;
             if *has_null { internal(boolean::or_kleene(&found, &constant(None, found.len()))) } else { Ok(found) }
         }
-        Node::Like { column, pattern } => {
+        ConditionNode::Like { column, pattern } => {
             let array = column_array(column, batch)?;
             over_values(&array, &|values| like(values, pattern))
         }
         // A nested column may have a part of its fields.
-        Node::IsNull(Scalar::Column(column)) if column.data_type.is_nested() => {
+        ConditionNode::IsNull(RowScalar::Column(column)) if column.data_type.is_nested() => {
             internal(boolean::is_null(array_at(column, batch)?.as_ref()))
         }
-        Node::IsNull(scalar) => {
+        ConditionNode::IsNull(scalar) => {
             let operand = scalar_operand(scalar, batch)?;
             broadcast(internal(boolean::is_null(operand.array.as_ref()))?, operand.is_scalar, batch.num_rows())
         }
-        Node::Truth(scalar) => {
+        ConditionNode::Truth(scalar) => {
             let operand = scalar_operand(scalar, batch)?;
             let array = internal(cast(&operand.array, &DataType::Boolean))?;
             broadcast(array.as_boolean().clone(), operand.is_scalar, batch.num_rows())
         }
-        Node::CompareScalars { op, left, right } => {
+        ConditionNode::CompareScalars { op, left, right } => {
             let (left, right) = (scalar_operand(left, batch)?, scalar_operand(right, batch)?);
             let is_scalar = left.is_scalar && right.is_scalar;
             broadcast(compare_operands(*op, &left, &right)?, is_scalar, batch.num_rows())
         }
-        Node::And(nodes) => combine(nodes, batch, true),
-        Node::Or(nodes) => combine(nodes, batch, false),
-        Node::Not(node) => internal(boolean::not(&evaluate(node, batch)?)),
+        ConditionNode::And(nodes) => combine(nodes, batch, true),
+        ConditionNode::Or(nodes) => combine(nodes, batch, false),
+        ConditionNode::Not(node) => internal(boolean::not(&evaluate(node, batch)?)),
     }
 }
 
 /// AND or OR of conditions; stops where the rest can't change the outcome of any row.
-fn combine(nodes: &[Node], batch: &RecordBatch, is_and: bool) -> Result<BooleanArray> {
+fn combine(nodes: &[ConditionNode], batch: &RecordBatch, is_and: bool) -> Result<BooleanArray> {
     let mut result: Option<BooleanArray> = None;
     for node in nodes {
         let next = evaluate(node, batch)?;
@@ -123,23 +123,23 @@ fn with_nulls(array: &ArrayRef, nulls: &NullBuffer) -> Result<ArrayRef> {
     internal(arrow::compute::nullif(array, &is_null))
 }
 
-pub(super) fn scalar_operand(scalar: &Scalar, batch: &RecordBatch) -> Result<Operand> {
+pub(super) fn scalar_operand(scalar: &RowScalar, batch: &RecordBatch) -> Result<RowOperand> {
     match scalar {
-        Scalar::Column(column) => {
+        RowScalar::Column(column) => {
             let array = column_array(column, batch)?;
             let array = match array.data_type() {
                 DataType::Dictionary(_, values) => internal(cast(&array, values))?,
                 _ => array,
             };
-            Ok(Operand { array, is_scalar: false })
+            Ok(RowOperand { array, is_scalar: false })
         }
-        Scalar::Constant(array) => Ok(Operand { array: Arc::clone(array), is_scalar: true }),
-        Scalar::Condition(node) => Ok(Operand { array: Arc::new(evaluate(node, batch)?), is_scalar: false }),
-        Scalar::Arithmetic { op, left, right } => {
+        RowScalar::Constant(array) => Ok(RowOperand { array: Arc::clone(array), is_scalar: true }),
+        RowScalar::Condition(node) => Ok(RowOperand { array: Arc::new(evaluate(node, batch)?), is_scalar: false }),
+        RowScalar::Arithmetic { op, left, right } => {
             let (left, right) = (scalar_operand(left, batch)?, scalar_operand(right, batch)?);
             arithmetic(*op, &left, &right)
         }
-        Scalar::Call { call, arguments, .. } => {
+        RowScalar::Call { call, arguments, .. } => {
             let arguments = arguments.iter().map(|scalar| scalar_operand(scalar, batch)).collect::<Result<Vec<_>>>()?;
             call.evaluate(&arguments, batch.num_rows())
         }
@@ -147,7 +147,7 @@ pub(super) fn scalar_operand(scalar: &Scalar, batch: &RecordBatch) -> Result<Ope
 }
 
 /// A value for each row of a batch.
-pub(super) fn values(scalar: &Scalar, batch: &RecordBatch) -> Result<ArrayRef> {
+pub(super) fn values(scalar: &RowScalar, batch: &RecordBatch) -> Result<ArrayRef> {
     let operand = scalar_operand(scalar, batch)?;
     if !operand.is_scalar {
         return Ok(operand.array);
@@ -190,16 +190,16 @@ fn compare_value(array: &ArrayRef, op: CompareOp, value: &Value) -> Result<Boole
             Ok(compare_float(array.as_primitive::<Float32Type>(), op, *f as f32))
         }
         (DataType::FixedSizeBinary(_), _) => {
-            let array = Operand { array: internal(cast(array, &DataType::Binary))?, is_scalar: false };
+            let array = RowOperand { array: internal(cast(array, &DataType::Binary))?, is_scalar: false };
             compare_with(op, &array, value)
         }
-        _ => compare_with(op, &Operand { array: Arc::clone(array), is_scalar: false }, value),
+        _ => compare_with(op, &RowOperand { array: Arc::clone(array), is_scalar: false }, value),
     }
 }
 
-fn compare_with(op: CompareOp, array: &Operand, value: &Value) -> Result<BooleanArray> {
+fn compare_with(op: CompareOp, array: &RowOperand, value: &Value) -> Result<BooleanArray> {
     let constant = array_of(std::slice::from_ref(value), array.array.data_type())?;
-    kernel(op, array, &Operand { array: constant, is_scalar: true })
+    kernel(op, array, &RowOperand { array: constant, is_scalar: true })
 }
 
 /// IEEE comparison, where Arrow's kernel has a total order.
@@ -268,8 +268,8 @@ fn is_in(array: &ArrayRef, values: &[Value]) -> Result<BooleanArray> {
     Ok(BooleanArray::new(bits, array.logical_nulls()))
 }
 
-pub(super) fn like(array: &ArrayRef, pattern: &Pattern) -> Result<BooleanArray> {
-    fn run<'a>(array: impl ArrayAccessor<Item = &'a str>, pattern: &Pattern) -> BooleanArray {
+pub(super) fn like(array: &ArrayRef, pattern: &LikePattern) -> Result<BooleanArray> {
+    fn run<'a>(array: impl ArrayAccessor<Item = &'a str>, pattern: &LikePattern) -> BooleanArray {
         let bits = BooleanBuffer::collect_bool(array.len(), |i| array.is_valid(i) && pattern.matches(array.value(i)));
         BooleanArray::new(bits, array.nulls().cloned())
     }

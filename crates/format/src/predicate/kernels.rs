@@ -1,6 +1,6 @@
 //! Comparisons by the kernels of Arrow.
 
-use super::node::Operand;
+use super::node::RowOperand;
 use crate::CompareOp;
 use arrow::array::*;
 use arrow::compute::kernels::cmp;
@@ -8,7 +8,7 @@ use arrow::error::ArrowError;
 use lakerace_io::{Error, Result};
 
 /// Arrow's kernel: two operands of one type that is not a float.
-pub(crate) fn kernel(op: CompareOp, left: &Operand, right: &Operand) -> Result<BooleanArray> {
+pub(crate) fn kernel(op: CompareOp, left: &RowOperand, right: &RowOperand) -> Result<BooleanArray> {
     internal(match op {
         CompareOp::Eq => cmp::eq(left, right),
         CompareOp::NotEq => cmp::neq(left, right),

@@ -4,30 +4,30 @@ use memchr::memmem::Finder;
 
 /// A compiled LIKE pattern.
 #[derive(Debug, Clone)]
-pub(super) struct Pattern {
-    kind: Kind,
+pub(super) struct LikePattern {
+    kind: PatternKind,
     case_insensitive: bool,
     /// The common prefix of every match; empty for ILIKE.
     prefix: String,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum PatternKind {
     Exact(String),
     Prefix(String),
     Suffix(String),
     Contains(Box<Finder<'static>>),
-    General(Vec<Token>),
+    General(Vec<PatternToken>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Token {
+enum PatternToken {
     Char(char),
     AnyChar,
     AnyRun,
 }
 
-impl Pattern {
+impl LikePattern {
     /// Compiles a pattern. Without `escape` no character escapes. The error says what is wrong with it.
     pub fn new(pattern: &str, escape: Option<char>, case_insensitive: bool) -> Result<Self, String> {
         let mut tokens = Vec::new();
@@ -35,20 +35,20 @@ impl Pattern {
         while let Some(c) = chars.next() {
             let token = match c {
                 c if Some(c) == escape => {
-                    Token::Char(chars.next().ok_or("the pattern ends with its escape character")?)
+                    PatternToken::Char(chars.next().ok_or("the pattern ends with its escape character")?)
                 }
-                '%' => Token::AnyRun,
-                '_' => Token::AnyChar,
-                c => Token::Char(c),
+                '%' => PatternToken::AnyRun,
+                '_' => PatternToken::AnyChar,
+                c => PatternToken::Char(c),
             };
             match token {
-                Token::AnyRun if tokens.last() == Some(&Token::AnyRun) => {}
-                Token::Char(c) if case_insensitive => tokens.extend(c.to_lowercase().map(Token::Char)),
+                PatternToken::AnyRun if tokens.last() == Some(&PatternToken::AnyRun) => {}
+                PatternToken::Char(c) if case_insensitive => tokens.extend(c.to_lowercase().map(PatternToken::Char)),
                 token => tokens.push(token),
             }
         }
         let prefix = if case_insensitive { String::new() } else { literal(&tokens).0 };
-        Ok(Self { kind: Kind::of(tokens), case_insensitive, prefix })
+        Ok(Self { kind: PatternKind::of(tokens), case_insensitive, prefix })
     }
 
     /// Returns true if the whole of `text` matches.
@@ -63,23 +63,26 @@ impl Pattern {
 }
 
 /// The characters before the first wildcard, and the tokens after them.
-fn literal(tokens: &[Token]) -> (String, &[Token]) {
-    let count = tokens.iter().take_while(|t| matches!(t, Token::Char(_))).count();
-    let text = tokens[..count].iter().filter_map(|t| if let Token::Char(c) = t { Some(*c) } else { None }).collect();
+fn literal(tokens: &[PatternToken]) -> (String, &[PatternToken]) {
+    let count = tokens.iter().take_while(|t| matches!(t, PatternToken::Char(_))).count();
+    let text =
+        tokens[..count].iter().filter_map(|t| if let PatternToken::Char(c) = t { Some(*c) } else { None }).collect();
     (text, &tokens[count..])
 }
 
-impl Kind {
-    fn of(tokens: Vec<Token>) -> Self {
+impl PatternKind {
+    fn of(tokens: Vec<PatternToken>) -> Self {
         let (head, rest) = literal(&tokens);
         match rest {
             [] => return Self::Exact(head),
-            [Token::AnyRun] => return Self::Prefix(head),
-            [Token::AnyRun, after @ ..] if head.is_empty() => {
+            [PatternToken::AnyRun] => return Self::Prefix(head),
+            [PatternToken::AnyRun, after @ ..] if head.is_empty() => {
                 let (middle, rest) = literal(after);
                 match rest {
                     [] => return Self::Suffix(middle),
-                    [Token::AnyRun] => return Self::Contains(Box::new(Finder::new(middle.as_bytes()).into_owned())),
+                    [PatternToken::AnyRun] => {
+                        return Self::Contains(Box::new(Finder::new(middle.as_bytes()).into_owned()));
+                    }
                     _ => {}
                 }
             }
@@ -100,21 +103,21 @@ impl Kind {
 }
 
 /// Greedy matching with one point to go back to: the last `%`. Linear for usual patterns, never exponential.
-fn general(tokens: &[Token], text: &str) -> bool {
+fn general(tokens: &[PatternToken], text: &str) -> bool {
     let (mut at, mut rest) = (0, text);
     let mut retry: Option<(usize, &str)> = None;
     loop {
         let mut chars = rest.chars();
         let next = chars.next();
         let step = match (tokens.get(at), next) {
-            (Some(Token::AnyRun), _) => {
+            (Some(PatternToken::AnyRun), _) => {
                 at += 1;
                 retry = Some((at, rest));
                 continue;
             }
             (None, None) => return true,
-            (Some(Token::AnyChar), Some(_)) => true,
-            (Some(Token::Char(wanted)), Some(c)) => *wanted == c,
+            (Some(PatternToken::AnyChar), Some(_)) => true,
+            (Some(PatternToken::Char(wanted)), Some(c)) => *wanted == c,
             _ => false,
         };
         if step {

@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use arrow::array::types::*;
 use arrow::datatypes::{ArrowPrimitiveType, DataType, TimeUnit, i256};
 
-use super::decimal::Decimal;
+use super::decimal::DecimalNumber;
 use super::time::{DAY_NS, parse_time, parse_timestamp};
-use super::value::{Native, Value, for_integer_type, is_binary, is_text, plain_type};
+use super::value::{NativeInteger, Value, for_integer_type, is_binary, is_text, plain_type};
 use crate::Literal;
 
 /// Digits behind the point that any double has at most.
@@ -15,7 +15,7 @@ const EXACT_PLACES: usize = 1074;
 
 /// The place of a literal among the values that a column can hold.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Place {
+pub(super) enum LiteralPlace {
     /// It is NULL.
     Null,
     /// Exactly at this value.
@@ -29,12 +29,12 @@ pub(super) enum Place {
 }
 
 /// Finds the place of `literal` among the values of `data_type`. The error names the problem, without naming the column.
-pub(super) fn place(literal: &Literal, data_type: &DataType) -> Result<Place, String> {
+pub(super) fn place(literal: &Literal, data_type: &DataType) -> Result<LiteralPlace, String> {
     let data_type = plain_type(data_type);
     let mismatch = || format!("it is {data_type} and can't be compared with {}", describe(literal));
     match literal {
-        Literal::Null => Ok(Place::Null),
-        Literal::Boolean(b) if data_type == &DataType::Boolean => Ok(Place::At(Value::Boolean(*b))),
+        Literal::Null => Ok(LiteralPlace::Null),
+        Literal::Boolean(b) if data_type == &DataType::Boolean => Ok(LiteralPlace::At(Value::Boolean(*b))),
         Literal::Text(text) => match place_text(text, data_type)? {
             Some(place) => Ok(place),
             // A text is the number that it writes, as a parameter of a filter may be.
@@ -43,7 +43,7 @@ pub(super) fn place(literal: &Literal, data_type: &DataType) -> Result<Place, St
                 None => Err(mismatch()),
             },
         },
-        Literal::Binary(bytes) if is_binary(data_type) => Ok(Place::At(Value::Bytes(bytes.clone()))),
+        Literal::Binary(bytes) if is_binary(data_type) => Ok(LiteralPlace::At(Value::Bytes(bytes.clone()))),
         Literal::Number { .. } | Literal::Float(_) | Literal::LongNumber(_) => {
             place_number(literal, data_type).ok_or_else(mismatch)
         }
@@ -54,7 +54,7 @@ pub(super) fn place(literal: &Literal, data_type: &DataType) -> Result<Place, St
 }
 
 /// Finds the place of a text; `None` where the type has nothing that is written as a text.
-fn place_text(text: &str, data_type: &DataType) -> Result<Option<Place>, String> {
+fn place_text(text: &str, data_type: &DataType) -> Result<Option<LiteralPlace>, String> {
     let bytes = match data_type {
         DataType::FixedSizeBinary(size) => fixed_bytes(text, *size)?,
         t if is_text(t) || is_binary(t) => text.as_bytes().to_vec(),
@@ -70,7 +70,7 @@ fn place_text(text: &str, data_type: &DataType) -> Result<Option<Place>, String>
         }
         _ => return Ok(None),
     };
-    Ok(Some(Place::At(Value::Bytes(bytes))))
+    Ok(Some(LiteralPlace::At(Value::Bytes(bytes))))
 }
 
 /// The bytes of a text beside a column of values of one size: those of the UUID that it is, or its own where they are as many.
@@ -144,11 +144,11 @@ pub(super) fn to_f64(literal: &Literal) -> Option<f64> {
 
 /// A number literal with all its digits: those of a float are the fewest that tell it from others. `None` for infinity, NaN and
 /// literals that are no numbers.
-fn decimal(literal: &Literal) -> Option<Decimal> {
+fn decimal(literal: &Literal) -> Option<DecimalNumber> {
     match literal {
-        Literal::Float(f) if f.is_finite() => Decimal::parse(&format!("{f:e}")),
-        Literal::Number { digits, scale } => Decimal::parse(&number_text(*digits, *scale)),
-        Literal::LongNumber(text) => Decimal::parse(text),
+        Literal::Float(f) if f.is_finite() => DecimalNumber::parse(&format!("{f:e}")),
+        Literal::Number { digits, scale } => DecimalNumber::parse(&number_text(*digits, *scale)),
+        Literal::LongNumber(text) => DecimalNumber::parse(text),
         _ => None,
     }
 }
@@ -174,14 +174,14 @@ fn number_scale(data_type: &DataType) -> Option<i32> {
 }
 
 /// Finds the place of a number; `None` for a type without numbers, and for NaN where there is none.
-fn place_number(literal: &Literal, data_type: &DataType) -> Option<Place> {
+fn place_number(literal: &Literal, data_type: &DataType) -> Option<LiteralPlace> {
     if let Literal::Float(float) = literal
         && !float.is_finite()
     {
         return match () {
-            () if data_type.is_floating() => Some(Place::At(Value::Float(*float))),
+            () if data_type.is_floating() => Some(LiteralPlace::At(Value::Float(*float))),
             () if number_scale(data_type).is_none() || float.is_nan() => None,
-            () => Some(if *float > 0.0 { Place::Above } else { Place::Below }),
+            () => Some(if *float > 0.0 { LiteralPlace::Above } else { LiteralPlace::Below }),
         };
     }
     let number = decimal(literal)?;
@@ -191,14 +191,14 @@ fn place_number(literal: &Literal, data_type: &DataType) -> Option<Place> {
     let scale = number_scale(data_type)?;
     Some(match number.floor(scale) {
         Some((floor, has_rest)) => within(floor, has_rest, data_type),
-        None if number.is_negative() => Place::Below,
-        None => Place::Above,
+        None if number.is_negative() => LiteralPlace::Below,
+        None => LiteralPlace::Above,
     })
 }
 
 /// A number is at a float where it is the float's shortest text, such as 0.1, or its exact value; else it is between two floats.
 /// Of two texts that are as short and as near, printers of floats choose one or the other.
-fn place_float(number: &Decimal, data_type: &DataType) -> Place {
+fn place_float(number: &DecimalNumber, data_type: &DataType) -> LiteralPlace {
     let text = number.text();
     let (nearest, before, shortest) = match data_type {
         DataType::Float16 => {
@@ -215,19 +215,19 @@ fn place_float(number: &Decimal, data_type: &DataType) -> Place {
         }
     };
     if !nearest.is_finite() {
-        return if number.is_negative() { Place::Below } else { Place::Above };
+        return if number.is_negative() { LiteralPlace::Below } else { LiteralPlace::Above };
     }
-    let at = Place::At(Value::Float(nearest));
-    let Some(value) = Decimal::parse(&shortest) else { return at };
+    let at = LiteralPlace::At(Value::Float(nearest));
+    let Some(value) = DecimalNumber::parse(&shortest) else { return at };
     let is_exact = || {
-        let exact = Decimal::parse(&format!("{nearest:.EXACT_PLACES$}"));
+        let exact = DecimalNumber::parse(&format!("{nearest:.EXACT_PLACES$}"));
         exact.is_some_and(|exact| exact == *number || number.is_beside(&value, &exact))
     };
     match value.cmp(number) {
         Ordering::Equal => at,
         _ if is_exact() => at,
-        Ordering::Greater => Place::After(Value::Float(before)),
-        Ordering::Less => Place::After(Value::Float(nearest)),
+        Ordering::Greater => LiteralPlace::After(Value::Float(before)),
+        Ordering::Less => LiteralPlace::After(Value::Float(nearest)),
     }
 }
 
@@ -250,26 +250,26 @@ fn half_text(half: Half) -> String {
     same.next().unwrap_or_else(|| format!("{float:e}"))
 }
 
-fn place_instant(nanoseconds: i128, data_type: &DataType) -> Option<Place> {
+fn place_instant(nanoseconds: i128, data_type: &DataType) -> Option<LiteralPlace> {
     let unit = unit_ns(data_type)?;
     let (floor, has_rest) = (nanoseconds.div_euclid(unit), nanoseconds.rem_euclid(unit) != 0);
     Some(within(i256::from_i128(floor), has_rest, data_type))
 }
 
 /// `floor`, or just after it, in the range of the type's stored integers.
-fn within(floor: i256, has_rest: bool, data_type: &DataType) -> Place {
+fn within(floor: i256, has_rest: bool, data_type: &DataType) -> LiteralPlace {
     let (least, most) = for_integer_type!(
         data_type,
         T => {
-            let range = <<T as ArrowPrimitiveType>::Native as Native>::RANGE;
+            let range = <<T as ArrowPrimitiveType>::Native as NativeInteger>::RANGE;
             (range.0.widen(), range.1.widen())
         },
         (i256::MIN, i256::MAX)
     );
     match () {
-        () if floor < least => Place::Below,
-        () if floor > most || (floor == most && has_rest) => Place::Above,
-        () if has_rest => Place::After(Value::Integer(floor)),
-        () => Place::At(Value::Integer(floor)),
+        () if floor < least => LiteralPlace::Below,
+        () if floor > most || (floor == most && has_rest) => LiteralPlace::Above,
+        () if has_rest => LiteralPlace::After(Value::Integer(floor)),
+        () => LiteralPlace::At(Value::Integer(floor)),
     }
 }

@@ -7,13 +7,13 @@ use arrow::datatypes::DataType;
 
 use super::ColumnRef;
 use super::call::Call;
-use super::like::Pattern;
+use super::like::LikePattern;
 use super::value::Value;
 use crate::{ArithmeticOp, CompareOp};
 
 /// A condition.
 #[derive(Debug, Clone)]
-pub(super) enum Node {
+pub(super) enum ConditionNode {
     /// A constant for every row.
     Constant(Option<bool>),
     /// `value` where the column is not null, else null.
@@ -36,39 +36,39 @@ pub(super) enum Node {
     /// A text column matches.
     Like {
         column: Arc<ColumnRef>,
-        pattern: Pattern,
+        pattern: LikePattern,
     },
     /// A value is null.
-    IsNull(Scalar),
+    IsNull(RowScalar),
     /// A boolean value is true.
-    Truth(Scalar),
+    Truth(RowScalar),
     /// Any two values.
     CompareScalars {
         op: CompareOp,
-        left: Scalar,
-        right: Scalar,
+        left: RowScalar,
+        right: RowScalar,
     },
-    And(Vec<Node>),
-    Or(Vec<Node>),
-    Not(Box<Node>),
+    And(Vec<ConditionNode>),
+    Or(Vec<ConditionNode>),
+    Not(Box<ConditionNode>),
 }
 
 /// A value for each row.
 #[derive(Debug, Clone)]
-pub(super) enum Scalar {
+pub(super) enum RowScalar {
     Column(Arc<ColumnRef>),
     /// A value for all rows.
     Constant(ArrayRef),
     Arithmetic {
         op: ArithmeticOp,
-        left: Box<Scalar>,
-        right: Box<Scalar>,
+        left: Box<RowScalar>,
+        right: Box<RowScalar>,
     },
-    Condition(Box<Node>),
+    Condition(Box<ConditionNode>),
     /// A function of values.
     Call {
         call: Call,
-        arguments: Vec<Scalar>,
+        arguments: Vec<RowScalar>,
         /// The type of its values.
         data_type: DataType,
     },
@@ -76,18 +76,18 @@ pub(super) enum Scalar {
 
 /// An array, or one value for all rows.
 #[derive(Debug, Clone)]
-pub(super) struct Operand {
+pub(super) struct RowOperand {
     pub array: ArrayRef,
     pub is_scalar: bool,
 }
 
-impl Datum for Operand {
+impl Datum for RowOperand {
     fn get(&self) -> (&dyn Array, bool) {
         (self.array.as_ref(), self.is_scalar)
     }
 }
 
-impl Node {
+impl ConditionNode {
     /// Visits the columns that it uses.
     pub fn visit_columns(&self, visit: &mut dyn FnMut(&Arc<ColumnRef>)) {
         self.visit(true, visit);
@@ -101,7 +101,7 @@ impl Node {
     fn visit(&self, with_nulls: bool, visit: &mut dyn FnMut(&Arc<ColumnRef>)) {
         match self {
             Self::Constant(_) => {}
-            Self::IsNull(Scalar::Column(column)) => {
+            Self::IsNull(RowScalar::Column(column)) => {
                 if with_nulls {
                     visit(column);
                 }
@@ -121,7 +121,7 @@ impl Node {
     }
 }
 
-impl Scalar {
+impl RowScalar {
     /// Visits the columns that it uses.
     pub fn visit_columns(&self, visit: &mut dyn FnMut(&Arc<ColumnRef>)) {
         self.visit(true, visit);

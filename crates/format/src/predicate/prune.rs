@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::ColumnRef;
-use super::node::{Node, Scalar};
+use super::node::{ConditionNode, RowScalar};
 use super::value::{Value, is_text, plain_type};
 use crate::CompareOp;
 
@@ -59,19 +59,21 @@ pub trait ColumnStatistics {
     }
 }
 
-pub(super) fn can_match(node: &Node, statistics: &dyn ColumnStatistics) -> Result<(), String> {
+pub(super) fn can_match(node: &ConditionNode, statistics: &dyn ColumnStatistics) -> Result<(), String> {
     if statistics.row_count() == Some(0) {
         return Err("no rows".to_owned());
     }
     outcome(node, statistics).true_if
 }
 
-pub(super) fn equalities(node: &Node) -> Vec<(Arc<ColumnRef>, Vec<Value>)> {
+pub(super) fn equalities(node: &ConditionNode) -> Vec<(Arc<ColumnRef>, Vec<Value>)> {
     match node {
-        Node::And(nodes) => nodes.iter().flat_map(equalities).collect(),
-        Node::Compare { column, op: CompareOp::Eq, value } => vec![(Arc::clone(column), stored_as(value))],
-        Node::In { column, values, .. } => vec![(Arc::clone(column), values.iter().flat_map(stored_as).collect())],
-        Node::Or(nodes) => {
+        ConditionNode::And(nodes) => nodes.iter().flat_map(equalities).collect(),
+        ConditionNode::Compare { column, op: CompareOp::Eq, value } => vec![(Arc::clone(column), stored_as(value))],
+        ConditionNode::In { column, values, .. } => {
+            vec![(Arc::clone(column), values.iter().flat_map(stored_as).collect())]
+        }
+        ConditionNode::Or(nodes) => {
             // x = 1 OR x = 2: any branch without exactly this column makes the OR say nothing.
             let mut joined: Option<(Arc<ColumnRef>, Vec<Value>)> = None;
             for node in nodes {
@@ -89,26 +91,32 @@ pub(super) fn equalities(node: &Node) -> Vec<(Arc<ColumnRef>, Vec<Value>)> {
     }
 }
 
-pub(super) fn decided_by(node: &Node) -> Vec<Arc<ColumnRef>> {
+pub(super) fn decided_by(node: &ConditionNode) -> Vec<Arc<ColumnRef>> {
     match node {
-        Node::Known { column, .. } | Node::Compare { column, .. } | Node::In { column, .. } => vec![Arc::clone(column)],
-        Node::Like { column, pattern } if !pattern.prefix().is_empty() => vec![Arc::clone(column)],
-        Node::IsNull(Scalar::Column(column)) | Node::Truth(Scalar::Column(column)) => vec![Arc::clone(column)],
-        Node::And(nodes) => nodes.iter().flat_map(decided_by).collect(),
-        Node::Or(nodes) => {
+        ConditionNode::Known { column, .. }
+        | ConditionNode::Compare { column, .. }
+        | ConditionNode::In { column, .. } => vec![Arc::clone(column)],
+        ConditionNode::Like { column, pattern } if !pattern.prefix().is_empty() => vec![Arc::clone(column)],
+        ConditionNode::IsNull(RowScalar::Column(column)) | ConditionNode::Truth(RowScalar::Column(column)) => {
+            vec![Arc::clone(column)]
+        }
+        ConditionNode::And(nodes) => nodes.iter().flat_map(decided_by).collect(),
+        ConditionNode::Or(nodes) => {
             let branches: Vec<_> = nodes.iter().map(decided_by).collect();
             // A branch that nothing decides may be true of any row.
             if branches.iter().any(Vec::is_empty) { Vec::new() } else { branches.concat() }
         }
-        Node::Not(node) => decided_by(node),
-        Node::Constant(_) | Node::Like { .. } | Node::IsNull(_) | Node::Truth(_) | Node::CompareScalars { .. } => {
-            Vec::new()
-        }
+        ConditionNode::Not(node) => decided_by(node),
+        ConditionNode::Constant(_)
+        | ConditionNode::Like { .. }
+        | ConditionNode::IsNull(_)
+        | ConditionNode::Truth(_)
+        | ConditionNode::CompareScalars { .. } => Vec::new(),
     }
 }
 
-fn is_equality(node: &Node) -> bool {
-    matches!(node, Node::Compare { op: CompareOp::Eq, .. } | Node::In { .. })
+fn is_equality(node: &ConditionNode) -> bool {
+    matches!(node, ConditionNode::Compare { op: CompareOp::Eq, .. } | ConditionNode::In { .. })
 }
 
 /// The stored values that are equal to this one: both zeros for a zero.
@@ -129,46 +137,46 @@ impl Outcome {
     const UNKNOWN: Self = Self { true_if: Ok(()), false_if: Ok(()) };
 }
 
-fn outcome(node: &Node, statistics: &dyn ColumnStatistics) -> Outcome {
+fn outcome(node: &ConditionNode, statistics: &dyn ColumnStatistics) -> Outcome {
     match node {
-        Node::Constant(value) => {
+        ConditionNode::Constant(value) => {
             let never = |wanted: bool| if *value == Some(wanted) { Ok(()) } else { Err(constant_words(*value)) };
             Outcome { true_if: never(true), false_if: never(false) }
         }
-        Node::Known { column, value } => {
-            let facts = Facts::new(column, statistics);
+        ConditionNode::Known { column, value } => {
+            let facts = ColumnFacts::new(column, statistics);
             let never = |wanted: bool| match facts.not_all_null() {
                 Ok(()) if *value != wanted => Err(format!("the filter is {value} for every value of {}", facts.name)),
                 known => known,
             };
             Outcome { true_if: never(true), false_if: never(false) }
         }
-        Node::Compare { column, op, value } => {
-            let facts = Facts::new(column, statistics);
+        ConditionNode::Compare { column, op, value } => {
+            let facts = ColumnFacts::new(column, statistics);
             let false_if = if facts.is_float { facts.not_all_null() } else { facts.compare(op.negated(), value) };
             Outcome { true_if: facts.compare(*op, value), false_if }
         }
-        Node::In { column, values, has_null } => {
-            let facts = Facts::new(column, statistics);
+        ConditionNode::In { column, values, has_null } => {
+            let facts = ColumnFacts::new(column, statistics);
             let false_if =
                 if *has_null { Err("IN with a NULL is never false".to_owned()) } else { facts.not_all_null() };
             Outcome { true_if: facts.any_of(values), false_if }
         }
-        Node::Like { column, pattern } => {
-            let facts = Facts::new(column, statistics);
+        ConditionNode::Like { column, pattern } => {
+            let facts = ColumnFacts::new(column, statistics);
             Outcome { true_if: facts.begins_with(pattern.prefix()), false_if: facts.not_all_null() }
         }
-        Node::IsNull(Scalar::Column(column)) => {
-            let facts = Facts::new(column, statistics);
+        ConditionNode::IsNull(RowScalar::Column(column)) => {
+            let facts = ColumnFacts::new(column, statistics);
             Outcome { true_if: facts.any_null(), false_if: facts.not_all_null() }
         }
-        Node::Truth(Scalar::Column(column)) => {
-            let facts = Facts::new(column, statistics);
+        ConditionNode::Truth(RowScalar::Column(column)) => {
+            let facts = ColumnFacts::new(column, statistics);
             let is = |wanted: bool| facts.compare(CompareOp::Eq, &Value::Boolean(wanted));
             Outcome { true_if: is(true), false_if: is(false) }
         }
-        Node::IsNull(_) | Node::Truth(_) | Node::CompareScalars { .. } => Outcome::UNKNOWN,
-        Node::And(nodes) => {
+        ConditionNode::IsNull(_) | ConditionNode::Truth(_) | ConditionNode::CompareScalars { .. } => Outcome::UNKNOWN,
+        ConditionNode::And(nodes) => {
             let (mut true_if, mut reasons, mut can_be_false) = (Ok(()), Vec::new(), false);
             for node in nodes {
                 let part = outcome(node, statistics);
@@ -180,7 +188,7 @@ fn outcome(node: &Node, statistics: &dyn ColumnStatistics) -> Outcome {
             }
             Outcome { true_if, false_if: if can_be_false { Ok(()) } else { Err(joined(reasons, "always true")) } }
         }
-        Node::Or(nodes) => {
+        ConditionNode::Or(nodes) => {
             let (mut false_if, mut reasons, mut can_be_true) = (Ok(()), Vec::new(), false);
             for node in nodes {
                 let part = outcome(node, statistics);
@@ -192,7 +200,7 @@ fn outcome(node: &Node, statistics: &dyn ColumnStatistics) -> Outcome {
             }
             Outcome { true_if: if can_be_true { Ok(()) } else { Err(joined(reasons, "always false")) }, false_if }
         }
-        Node::Not(node) => {
+        ConditionNode::Not(node) => {
             let inner = outcome(node, statistics);
             Outcome { true_if: inner.false_if, false_if: inner.true_if }
         }
@@ -216,7 +224,7 @@ fn joined(mut reasons: Vec<String>, none: &str) -> String {
 }
 
 /// The statistics of one column, with what its type means for them.
-struct Facts<'a> {
+struct ColumnFacts<'a> {
     column: &'a ColumnRef,
     name: String,
     label: &'a str,
@@ -225,7 +233,7 @@ struct Facts<'a> {
     rows: Option<u64>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> ColumnFacts<'a> {
     fn new(column: &'a ColumnRef, statistics: &'a dyn ColumnStatistics) -> Self {
         let rows = statistics.row_count();
         Self {

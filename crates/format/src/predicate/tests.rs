@@ -477,7 +477,7 @@ fn naive(expr: &Expr, batch: &RecordBatch, row: usize) -> Option<bool> {
         }
         Expr::IsNull(inner) => Some(cell(batch, &name_of(inner), row) == Cell::Null),
         Expr::Like { expr, pattern, .. } => match cell(batch, &name_of(expr), row) {
-            Cell::Text(text) => Some(like::Pattern::new(pattern, None, false).unwrap().matches(&text)),
+            Cell::Text(text) => Some(like::LikePattern::new(pattern, None, false).unwrap().matches(&text)),
             _ => None,
         },
         Expr::And(all) => any_of(all.iter().map(|e| naive(e, batch, row).map(|v| !v))).map(|v| !v),

@@ -64,7 +64,7 @@ macro_rules! for_integer_type {
 pub(super) use for_integer_type;
 
 /// A native integer that fits in an [`i256`].
-pub(super) trait Native: Copy {
+pub(super) trait NativeInteger: Copy {
     /// The smallest and the largest.
     const RANGE: (Self, Self);
     /// Widened.
@@ -75,7 +75,7 @@ pub(super) trait Native: Copy {
 
 macro_rules! native {
     ($($native:ty),*) => {$(
-        impl Native for $native {
+        impl NativeInteger for $native {
             const RANGE: (Self, Self) = (<$native>::MIN, <$native>::MAX);
             fn widen(self) -> i256 {
                 i256::from_i128(self as i128)
@@ -88,7 +88,7 @@ macro_rules! native {
 }
 native!(i8, i16, i32, i64, u8, u16, u32, u64, i128);
 
-impl Native for i256 {
+impl NativeInteger for i256 {
     const RANGE: (Self, Self) = (i256::MIN, i256::MAX);
     fn widen(self) -> i256 {
         self
@@ -188,7 +188,7 @@ pub fn array_of(values: &[Value], data_type: &DataType) -> Result<ArrayRef> {
     for_integer_type!(
         data_type,
         T => {
-            let natives = items.into_iter().map(<<T as ArrowPrimitiveType>::Native as Native>::narrow);
+            let natives = items.into_iter().map(<<T as ArrowPrimitiveType>::Native as NativeInteger>::narrow);
             Ok(Arc::new(PrimitiveArray::<T>::from_iter_values(natives).with_data_type(data_type.clone())) as ArrayRef)
         },
         Err(mismatch())

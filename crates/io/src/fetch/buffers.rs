@@ -42,7 +42,7 @@ struct Pool {
 }
 
 struct PoolState {
-    classes: [Vec<Memory>; CLASSES],
+    classes: [Vec<BufferMemory>; CLASSES],
     kept_bytes: usize,
     users: usize,
 }
@@ -83,24 +83,24 @@ impl PoolState {
 
 /// Bytes to be filled once and then shared. Goes back to the pool when the last share of it is dropped.
 #[derive(Debug)]
-pub(crate) struct Buffer {
+pub(crate) struct PooledBuffer {
     /// `None` only for no capacity and while it is given back.
-    memory: Option<Memory>,
+    memory: Option<BufferMemory>,
     len: usize,
 }
 
 #[derive(Debug)]
-struct Memory {
+struct BufferMemory {
     start: NonNull<u8>,
     capacity: usize,
 }
 
 // SAFETY: a Memory owns its allocation; nothing else points to it.
-unsafe impl Send for Memory {}
+unsafe impl Send for BufferMemory {}
 // SAFETY: shared references only read.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for BufferMemory {}
 
-impl Memory {
+impl BufferMemory {
     fn layout(capacity: usize) -> Result<Layout> {
         Layout::from_size_align(capacity, ALIGNMENT)
             .map_err(|_| Error::unavailable(format!("{capacity} bytes are more than memory can hold")))
@@ -115,7 +115,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for BufferMemory {
     fn drop(&mut self) {
         if let Ok(layout) = Self::layout(self.capacity) {
             // SAFETY: allocated in `new` with this layout.
@@ -124,7 +124,7 @@ impl Drop for Memory {
     }
 }
 
-impl Buffer {
+impl PooledBuffer {
     /// An empty buffer for `capacity` bytes at least.
     pub(crate) fn with_capacity(capacity: usize) -> Result<Self> {
         if capacity == 0 {
@@ -133,9 +133,9 @@ impl Buffer {
         let memory = match class_of(capacity) {
             Some(class) => match POOL.take(class) {
                 Some(memory) => memory,
-                None => Memory::new(class_bytes(class))?,
+                None => BufferMemory::new(class_bytes(class))?,
             },
-            None => Memory::new(capacity)?,
+            None => BufferMemory::new(capacity)?,
         };
         Ok(Self { memory: Some(memory), len: 0 })
     }
@@ -202,7 +202,7 @@ impl Buffer {
     }
 }
 
-impl AsRef<[u8]> for Buffer {
+impl AsRef<[u8]> for PooledBuffer {
     fn as_ref(&self) -> &[u8] {
         match &self.memory {
             // SAFETY: the first `len` bytes were filled, and nobody writes once the buffer is shared.
@@ -212,7 +212,7 @@ impl AsRef<[u8]> for Buffer {
     }
 }
 
-impl Drop for Buffer {
+impl Drop for PooledBuffer {
     fn drop(&mut self) {
         if let Some(memory) = self.memory.take() {
             POOL.give_back(memory);
@@ -222,17 +222,17 @@ impl Drop for Buffer {
 
 /// Bytes that are being filled from the front while those before are read already.
 #[derive(Debug)]
-pub(crate) struct Growing {
+pub(crate) struct GrowingBuffer {
     /// `None` for no bytes and while it is given back.
-    memory: Option<Memory>,
+    memory: Option<BufferMemory>,
     len: usize,
     filled: AtomicUsize,
 }
 
-/// The only one who fills a [`Growing`]: by a body, some of whose bytes it drops.
+/// The only one who fills a [`GrowingBuffer`]: by a body, some of whose bytes it drops.
 #[derive(Debug)]
-pub(crate) struct Filler {
-    growing: Arc<Growing>,
+pub(crate) struct BufferFiller {
+    growing: Arc<GrowingBuffer>,
     /// Bytes of the body that have come, and that there will be.
     received: usize,
     body_len: usize,
@@ -240,23 +240,23 @@ pub(crate) struct Filler {
     gaps: VecDeque<Range<usize>>,
 }
 
-/// Some filled bytes of a [`Growing`], which they keep alive.
-struct Part {
-    growing: Arc<Growing>,
+/// Some filled bytes of a [`GrowingBuffer`], which they keep alive.
+struct BufferPart {
+    growing: Arc<GrowingBuffer>,
     range: Range<usize>,
 }
 
-impl Filler {
+impl BufferFiller {
     /// Room for a body of `len` bytes, none of which has come, but for those in `gaps`: ranges of it, in order and without
     /// overlap.
     pub(crate) fn with_gaps(len: usize, gaps: VecDeque<Range<usize>>) -> Result<Self> {
         let kept = len - gaps.iter().map(ExactSizeIterator::len).sum::<usize>();
-        let memory = Buffer::with_capacity(kept)?.memory.take();
-        let growing = Arc::new(Growing { memory, len: kept, filled: AtomicUsize::new(0) });
+        let memory = PooledBuffer::with_capacity(kept)?.memory.take();
+        let growing = Arc::new(GrowingBuffer { memory, len: kept, filled: AtomicUsize::new(0) });
         Ok(Self { growing, received: 0, body_len: len, gaps })
     }
 
-    pub(crate) fn growing(&self) -> &Arc<Growing> {
+    pub(crate) fn growing(&self) -> &Arc<GrowingBuffer> {
         &self.growing
     }
 
@@ -295,7 +295,7 @@ impl Filler {
     }
 }
 
-impl Growing {
+impl GrowingBuffer {
     /// How many bytes from the front can be read.
     pub(crate) fn filled(&self) -> usize {
         self.filled.load(Ordering::Acquire)
@@ -306,11 +306,11 @@ impl Growing {
         if range.start > range.end || range.end > self.filled() {
             return None;
         }
-        Some(Bytes::from_owner(Part { growing: Arc::clone(self), range }))
+        Some(Bytes::from_owner(BufferPart { growing: Arc::clone(self), range }))
     }
 }
 
-impl AsRef<[u8]> for Part {
+impl AsRef<[u8]> for BufferPart {
     fn as_ref(&self) -> &[u8] {
         match &self.growing.memory {
             // SAFETY: `slice` made sure that these bytes were filled, and filled bytes are never written again.
@@ -322,7 +322,7 @@ impl AsRef<[u8]> for Part {
     }
 }
 
-impl Drop for Growing {
+impl Drop for GrowingBuffer {
     fn drop(&mut self) {
         if let Some(memory) = self.memory.take() {
             POOL.give_back(memory);
@@ -336,7 +336,7 @@ impl Pool {
     }
 
     /// Memory of this class, or of one that is little larger: that is better than new pages beside those that lie unused.
-    fn take(&self, class: usize) -> Option<Memory> {
+    fn take(&self, class: usize) -> Option<BufferMemory> {
         let mut state = self.lock();
         let largest = (class + LARGER_CLASSES).min(CLASSES - 1);
         let memory = state.classes[class..=largest].iter_mut().find_map(Vec::pop)?;
@@ -344,7 +344,7 @@ impl Pool {
         Some(memory)
     }
 
-    fn give_back(&self, memory: Memory) {
+    fn give_back(&self, memory: BufferMemory) {
         let Some(class) = class_of(memory.capacity) else { return };
         let mut state = self.lock();
         let most = if state.users > 0 { KEPT_BYTES_BUSY } else { KEPT_BYTES_IDLE };
@@ -378,7 +378,7 @@ pub(crate) async fn collect_body(result: GetResult, url: &str) -> Result<Bytes> 
         .map_err(|_| Error::unsupported("more than memory can address").at(url))?;
     match result.payload {
         GetResultPayload::File(file, _) => {
-            let mut buffer = Buffer::with_capacity(len)?;
+            let mut buffer = PooledBuffer::with_capacity(len)?;
             buffer.read_at(&file, range.start, len).map_err(|e| Error::from(e).at(url))?;
             if buffer.len() < len { Err(short_body(len, buffer.len(), url)) } else { Ok(buffer.freeze()) }
         }
@@ -388,12 +388,12 @@ pub(crate) async fn collect_body(result: GetResult, url: &str) -> Result<Bytes> 
                 let chunk = chunk.map_err(|e| store_error(e, url))?;
                 if buffer.is_none() && chunk.len() == len {
                     // All at once, as a store in memory gives it: no copy.
-                    buffer = Some(Collected::Whole(chunk));
+                    buffer = Some(CollectedPart::Whole(chunk));
                     continue;
                 }
-                let filled = match buffer.get_or_insert(Collected::Parts(Buffer::with_capacity(len)?)) {
-                    Collected::Parts(parts) => parts.append(&chunk),
-                    Collected::Whole(_) => 0,
+                let filled = match buffer.get_or_insert(CollectedPart::Parts(PooledBuffer::with_capacity(len)?)) {
+                    CollectedPart::Parts(parts) => parts.append(&chunk),
+                    CollectedPart::Whole(_) => 0,
                 };
                 if filled < chunk.len() {
                     return Err(Error::unavailable("the store sent more bytes than it announced").at(url));
@@ -401,8 +401,8 @@ pub(crate) async fn collect_body(result: GetResult, url: &str) -> Result<Bytes> 
             }
             let bytes = match buffer {
                 None => Bytes::new(),
-                Some(Collected::Whole(bytes)) => bytes,
-                Some(Collected::Parts(parts)) => parts.freeze(),
+                Some(CollectedPart::Whole(bytes)) => bytes,
+                Some(CollectedPart::Parts(parts)) => parts.freeze(),
             };
             if bytes.len() < len { Err(short_body(len, bytes.len(), url)) } else { Ok(bytes) }
         }
@@ -412,7 +412,7 @@ pub(crate) async fn collect_body(result: GetResult, url: &str) -> Result<Bytes> 
 /// Fills `filler` with the body of an answer for exactly its bytes, and calls `progress` after each chunk.
 pub(crate) async fn fill_from_body(
     result: GetResult,
-    filler: &mut Filler,
+    filler: &mut BufferFiller,
     url: &str,
     mut progress: impl FnMut(),
 ) -> Result<()> {
@@ -428,9 +428,9 @@ pub(crate) async fn fill_from_body(
     if received < len { Err(short_body(len, received, url)) } else { Ok(()) }
 }
 
-enum Collected {
+enum CollectedPart {
     Whole(Bytes),
-    Parts(Buffer),
+    Parts(PooledBuffer),
 }
 
 fn short_body(expected: usize, got: usize, url: &str) -> Error {

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use lakerace_exec::WatchedValue;
 use tokio::task::AbortHandle;
 
-use super::buffers::{Filler, Growing, PoolUser, fill_from_body};
+use super::buffers::{BufferFiller, GrowingBuffer, PoolUser, fill_from_body};
 use super::local::LocalFiles;
-use crate::profile::Stopwatch;
+use crate::profile::RequestStopwatch;
 use crate::store::error as store_error;
 use crate::{Error, Job, Object, Request, RequestPlan, Result};
 
@@ -29,12 +29,12 @@ pub(super) struct Shared {
     job: Job,
     local: LocalFiles,
     _pool: PoolUser,
-    state: WatchedValue<State>,
+    state: WatchedValue<FetchState>,
 }
 
 #[derive(Debug)]
-struct State {
-    pieces: Vec<Piece>,
+struct FetchState {
+    pieces: Vec<FetchPiece>,
     /// Pieces before this one were issued or released.
     next: usize,
     in_flight: usize,
@@ -47,14 +47,14 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Piece {
-    at: At,
+struct FetchPiece {
+    at: PiecePlace,
     /// Wanted bytes not yet released.
     wanted_left: u64,
 }
 
 #[derive(Debug)]
-enum At {
+enum PiecePlace {
     /// Not asked for.
     Waiting,
     /// Being fetched. The ticket tells an outdated answer from the one waited for.
@@ -62,7 +62,7 @@ enum At {
     Loading {
         ticket: u64,
         task: Option<AbortHandle>,
-        arrived: Option<Arc<Growing>>,
+        arrived: Option<Arc<GrowingBuffer>>,
     },
     There(Bytes),
     Failed(Error),
@@ -75,11 +75,11 @@ impl Shared {
         let requests = plan.requests.clone();
         let mut by_position: Vec<usize> = (0..requests.len()).collect();
         by_position.sort_unstable_by_key(|i| (requests[*i].file, requests[*i].range.start));
-        let piece = |r: &Request| Piece {
-            at: At::Waiting,
+        let piece = |r: &Request| FetchPiece {
+            at: PiecePlace::Waiting,
             wanted_left: (r.range.end - r.range.start).saturating_sub(r.read_through_bytes),
         };
-        let state = State {
+        let state = FetchState {
             pieces: requests.iter().map(piece).collect(),
             next: 0,
             in_flight: 0,
@@ -185,25 +185,25 @@ impl Shared {
         let mut state = self.lock();
         loop {
             match &state.pieces[piece].at {
-                At::There(bytes) if range.end <= bytes.len() => return Ok(bytes.slice(range)),
-                At::There(_) => return Err(Error::internal("a piece is shorter than its request")),
-                At::Loading { arrived: Some(arrived), .. } if arrived.filled() >= needed => {
+                PiecePlace::There(bytes) if range.end <= bytes.len() => return Ok(bytes.slice(range)),
+                PiecePlace::There(_) => return Err(Error::internal("a piece is shorter than its request")),
+                PiecePlace::Loading { arrived: Some(arrived), .. } if arrived.filled() >= needed => {
                     let end = arrived.filled().min(range.end);
                     return arrived.slice(range.start..end).ok_or_else(|| Error::internal("bytes that went away"));
                 }
-                At::Failed(error) => return Err(error.clone()),
-                At::Loading { .. } => {
+                PiecePlace::Failed(error) => return Err(error.clone()),
+                PiecePlace::Loading { .. } => {
                     self.job.check()?;
                     state = self.state.wait_briefly(state);
                 }
-                At::Waiting | At::Released if object.store.is_local() => {
+                PiecePlace::Waiting | PiecePlace::Released if object.store.is_local() => {
                     let ticket = state.begin(piece);
                     drop(state);
                     let outcome = self.load_here(piece, object);
                     self.arrived(piece, ticket, outcome.clone());
                     return outcome.map(|bytes| bytes.slice(range));
                 }
-                At::Waiting | At::Released => self.issue(&mut state, piece)?,
+                PiecePlace::Waiting | PiecePlace::Released => self.issue(&mut state, piece)?,
             }
         }
     }
@@ -216,7 +216,7 @@ impl Shared {
         }
         let untouched = {
             let state = self.lock();
-            pieces.iter().all(|p| matches!(state.pieces[*p].at, At::Waiting | At::Released))
+            pieces.iter().all(|p| matches!(state.pieces[*p].at, PiecePlace::Waiting | PiecePlace::Released))
         };
         if !untouched {
             return Ok(None);
@@ -252,26 +252,26 @@ impl Shared {
         let mut state = self.lock();
         state.stopped = true;
         for piece in &mut state.pieces {
-            if let At::Loading { task: Some(task), .. } = &piece.at {
+            if let PiecePlace::Loading { task: Some(task), .. } = &piece.at {
                 task.abort();
             }
-            piece.at = At::Released;
+            piece.at = PiecePlace::Released;
         }
     }
 
-    fn drop_piece(&self, state: &mut State, piece: usize) {
-        let was = std::mem::replace(&mut state.pieces[piece].at, At::Released);
+    fn drop_piece(&self, state: &mut FetchState, piece: usize) {
+        let was = std::mem::replace(&mut state.pieces[piece].at, PiecePlace::Released);
         let request = &self.requests[piece];
         let remote = !self.objects[request.file as usize].store.is_local();
         match was {
-            At::Loading { task, .. } if remote => {
+            PiecePlace::Loading { task, .. } if remote => {
                 if let Some(task) = task {
                     task.abort();
                 }
                 state.in_flight -= 1;
                 state.held_bytes -= self.kept_bytes(request);
             }
-            At::There(_) if remote => state.held_bytes -= self.kept_bytes(request),
+            PiecePlace::There(_) if remote => state.held_bytes -= self.kept_bytes(request),
             _ => {}
         }
     }
@@ -285,11 +285,11 @@ impl Shared {
         object.read_range(request.range.clone())
     }
 
-    fn issue_next(self: &Arc<Self>, state: &mut State) -> Result<()> {
+    fn issue_next(self: &Arc<Self>, state: &mut FetchState) -> Result<()> {
         while let Some(piece) = state.pieces.get(state.next) {
             let request = &self.requests[state.next];
             let local = self.objects[request.file as usize].store.is_local();
-            if matches!(piece.at, At::Waiting) && !local {
+            if matches!(piece.at, PiecePlace::Waiting) && !local {
                 let held = state.held_bytes.saturating_add(self.kept_bytes(request));
                 let fits = state.held_bytes == 0 || held <= self.prefetch_bytes;
                 if state.in_flight >= self.requests_in_flight || !fits {
@@ -303,7 +303,7 @@ impl Shared {
     }
 
     /// Sends the request of a piece.
-    fn issue(self: &Arc<Self>, state: &mut State, piece: usize) -> Result<()> {
+    fn issue(self: &Arc<Self>, state: &mut FetchState, piece: usize) -> Result<()> {
         if state.stopped {
             return Err(Error::internal("the fetcher was stopped"));
         }
@@ -318,7 +318,7 @@ impl Shared {
             let outcome = shared.fetch(piece, ticket, &object).await;
             shared.answered(piece, ticket, outcome);
         });
-        if let At::Loading { task: handle, .. } = &mut state.pieces[piece].at {
+        if let PiecePlace::Loading { task: handle, .. } = &mut state.pieces[piece].at {
             *handle = Some(task.abort_handle());
         }
         Ok(())
@@ -331,10 +331,10 @@ impl Shared {
         let len = usize::try_from(request.range.end - request.range.start).map_err(too_long)?;
         let from_start = |position: u64| (position - request.range.start) as usize;
         let gaps = self.dropped(request).iter().map(|gap| from_start(gap.start)..from_start(gap.end)).collect();
-        let mut watch = Stopwatch::start();
+        let mut watch = RequestStopwatch::start();
         let answer = object.answer(&request.range).await?;
         watch.first_byte();
-        let mut filler = Filler::with_gaps(len, gaps)?;
+        let mut filler = BufferFiller::with_gaps(len, gaps)?;
         let growing = Arc::clone(filler.growing());
         self.answer_began(piece, ticket, answer.meta.e_tag.clone(), &growing)?;
         let mut told = 0;
@@ -352,7 +352,13 @@ impl Shared {
     }
 
     /// All bytes of a file come from one version of it: the tag is compared before any of them is shown.
-    fn answer_began(&self, piece: usize, ticket: u64, told: Option<String>, arrived: &Arc<Growing>) -> Result<()> {
+    fn answer_began(
+        &self,
+        piece: usize,
+        ticket: u64,
+        told: Option<String>,
+        arrived: &Arc<GrowingBuffer>,
+    ) -> Result<()> {
         let file = self.requests[piece].file as usize;
         let mut state = self.lock();
         match (&state.e_tags[file], told) {
@@ -362,7 +368,7 @@ impl Shared {
             (None, Some(told)) => state.e_tags[file] = Some(told),
             _ => {}
         }
-        if let At::Loading { ticket: awaited, arrived: shown, .. } = &mut state.pieces[piece].at
+        if let PiecePlace::Loading { ticket: awaited, arrived: shown, .. } = &mut state.pieces[piece].at
             && *awaited == ticket
         {
             *shown = Some(Arc::clone(arrived));
@@ -377,15 +383,15 @@ impl Shared {
         }
         state.in_flight -= 1;
         state.pieces[piece].at = match outcome {
-            Ok(bytes) => At::There(bytes),
+            Ok(bytes) => PiecePlace::There(bytes),
             Err(error) => {
                 state.held_bytes -= self.kept_bytes(&self.requests[piece]);
-                At::Failed(error)
+                PiecePlace::Failed(error)
             }
         };
         if let Err(error) = self.issue_next(&mut state) {
-            let waiting = state.pieces.iter_mut().filter(|p| matches!(p.at, At::Waiting));
-            waiting.for_each(|p| p.at = At::Failed(error.clone()));
+            let waiting = state.pieces.iter_mut().filter(|p| matches!(p.at, PiecePlace::Waiting));
+            waiting.for_each(|p| p.at = PiecePlace::Failed(error.clone()));
         }
         drop(state);
         self.state.notify_all();
@@ -396,28 +402,28 @@ impl Shared {
         let mut state = self.lock();
         if state.is_awaited(piece, ticket) {
             state.pieces[piece].at = match outcome {
-                Ok(bytes) => At::There(bytes),
-                Err(error) => At::Failed(error),
+                Ok(bytes) => PiecePlace::There(bytes),
+                Err(error) => PiecePlace::Failed(error),
             };
         }
         drop(state);
         self.state.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FetchState> {
         self.state.lock()
     }
 }
 
-impl State {
+impl FetchState {
     fn begin(&mut self, piece: usize) -> u64 {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
-        self.pieces[piece].at = At::Loading { ticket, task: None, arrived: None };
+        self.pieces[piece].at = PiecePlace::Loading { ticket, task: None, arrived: None };
         ticket
     }
 
     fn is_awaited(&self, piece: usize, ticket: u64) -> bool {
-        matches!(self.pieces[piece].at, At::Loading { ticket: awaited, .. } if awaited == ticket)
+        matches!(self.pieces[piece].at, PiecePlace::Loading { ticket: awaited, .. } if awaited == ticket)
     }
 }

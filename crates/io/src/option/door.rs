@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::mark::{Part, is_plain, parts};
+use super::mark::{TextPart, is_plain, parts};
 use super::{JobDefinition, OptionValue, PythonName, SparkName, ValueKind};
 
 /// A way in which users give options.
@@ -25,9 +25,9 @@ impl Door {
             return Cow::Borrowed(text);
         }
         let shown = parts(text).into_iter().map(|part| match part {
-            Part::Words(words) => words.to_owned(),
-            Part::Option(option) => self.option(&option),
-            Part::Job(job, options) => self.job(job, &options),
+            TextPart::Words(words) => words.to_owned(),
+            TextPart::Option(option) => self.option(&option),
+            TextPart::Job(job, options) => self.job(job, &options),
         });
         Cow::Owned(shown.collect())
     }

@@ -37,28 +37,28 @@ impl fmt::Display for JobCall {
 
 /// A part of a text.
 #[derive(Debug, Clone)]
-pub(super) enum Part<'a> {
+pub(super) enum TextPart<'a> {
     Words(&'a str),
     Option(OptionValue),
     Job(&'static JobDefinition, Vec<OptionValue>),
 }
 
 /// The parts of a text. What looks like an option and is none stays as it is.
-pub(super) fn parts(text: &str) -> Vec<Part<'_>> {
+pub(super) fn parts(text: &str) -> Vec<TextPart<'_>> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find([OPTION, JOB]) {
         let (words, marked) = rest.split_at(at);
         let Some((part, after)) = option(marked).or_else(|| job(marked)) else {
             let (words, after) = rest.split_at(at + OPTION.len_utf8());
-            parts.push(Part::Words(words));
+            parts.push(TextPart::Words(words));
             rest = after;
             continue;
         };
-        parts.extend([Part::Words(words), part]);
+        parts.extend([TextPart::Words(words), part]);
         rest = after;
     }
-    parts.push(Part::Words(rest));
+    parts.push(TextPart::Words(rest));
     parts
 }
 
@@ -67,23 +67,23 @@ pub(super) fn is_plain(text: &str) -> bool {
     !text.contains([OPTION, JOB])
 }
 
-fn option(marked: &str) -> Option<(Part<'_>, &str)> {
+fn option(marked: &str) -> Option<(TextPart<'_>, &str)> {
     let (inside, after) = marked.strip_prefix(OPTION)?.split_once(END)?;
     let (id, value) = match inside.split_once(VALUE) {
         Some((id, value)) => (id, Some(value.to_owned())),
         None => (inside, None),
     };
-    Some((Part::Option(OptionValue { definition: OptionDefinition::find(id)?, value }), after))
+    Some((TextPart::Option(OptionValue { definition: OptionDefinition::find(id)?, value }), after))
 }
 
-fn job(marked: &str) -> Option<(Part<'_>, &str)> {
+fn job(marked: &str) -> Option<(TextPart<'_>, &str)> {
     let (inside, after) = marked.strip_prefix(JOB)?.split_once(END_OF_JOB)?;
     let (name, options) = inside.split_once(VALUE)?;
     let given = parts(options).into_iter().filter_map(|part| match part {
-        Part::Option(option) => Some(option),
-        Part::Words(_) | Part::Job(..) => None,
+        TextPart::Option(option) => Some(option),
+        TextPart::Words(_) | TextPart::Job(..) => None,
     });
-    Some((Part::Job(JobDefinition::find(name)?, given.collect()), after))
+    Some((TextPart::Job(JobDefinition::find(name)?, given.collect()), after))
 }
 
 /// An option or a job that a text names.
@@ -98,9 +98,9 @@ pub enum Mention {
 /// The options and jobs that a text names, in order.
 pub fn mentions(text: &str) -> Vec<Mention> {
     let of = |part| match part {
-        Part::Words(_) => None,
-        Part::Option(option) => Some(Mention::Option(option)),
-        Part::Job(job, options) => Some(Mention::Job(job, options)),
+        TextPart::Words(_) => None,
+        TextPart::Option(option) => Some(Mention::Option(option)),
+        TextPart::Job(job, options) => Some(Mention::Job(job, options)),
     };
     parts(text).into_iter().filter_map(of).collect()
 }

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 
-use crate::fetch::buffers::Buffer;
+use crate::fetch::buffers::PooledBuffer;
 
 /// Offsets, lengths and addresses past the page cache: the largest block that disks have.
 pub(super) const BLOCK_BYTES: usize = 4096;
@@ -15,8 +15,8 @@ const BUFFER_BYTES: usize = 4 << 20;
 
 /// A file whose writes go past the cache, until [`Self::end`]. Its place is that of the file: behind what was written.
 #[derive(Debug)]
-pub(super) struct Past {
-    buffer: Buffer,
+pub(super) struct UncachedFile {
+    buffer: PooledBuffer,
     /// Bytes up to the next block, which go into the cache before the others.
     head_bytes: usize,
     is_direct: bool,
@@ -24,22 +24,22 @@ pub(super) struct Past {
 
 /// Whether the file system goes on.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum DirectOutcome {
     Direct,
     /// Not past the cache: what there was went through it.
     Refused,
 }
 
-impl Past {
+impl UncachedFile {
     /// For a file that has `position` bytes, all of them written. The buffer takes about `most_bytes`, where those are few.
     pub(super) fn begin(position: u64, most_bytes: usize) -> crate::Result<Self> {
         let buffer_bytes = most_bytes.clamp(BLOCK_BYTES, BUFFER_BYTES).next_multiple_of(BLOCK_BYTES);
         let head_bytes = (position.next_multiple_of(BLOCK_BYTES as u64) - position) as usize;
-        Ok(Self { buffer: Buffer::with_capacity(buffer_bytes)?, head_bytes, is_direct: false })
+        Ok(Self { buffer: PooledBuffer::with_capacity(buffer_bytes)?, head_bytes, is_direct: false })
     }
 
     /// Takes bytes, and writes those that fill a buffer.
-    pub(super) fn append(&mut self, mut file: &File, bytes: &[u8]) -> io::Result<Kept> {
+    pub(super) fn append(&mut self, mut file: &File, bytes: &[u8]) -> io::Result<DirectOutcome> {
         let (head, mut rest) = bytes.split_at(self.head_bytes.min(bytes.len()));
         file.write_all(head)?;
         self.head_bytes -= head.len();
@@ -47,23 +47,23 @@ impl Past {
             if !self.is_direct {
                 if set_direct(file, true).is_err() {
                     file.write_all(rest)?;
-                    return Ok(Kept::Refused);
+                    return Ok(DirectOutcome::Refused);
                 }
                 self.is_direct = true;
             }
             let taken = self.buffer.append(rest);
             rest = &rest[taken..];
-            if !rest.is_empty() && self.write_blocks(file)? == Kept::Refused {
+            if !rest.is_empty() && self.write_blocks(file)? == DirectOutcome::Refused {
                 file.write_all(rest)?;
-                return Ok(Kept::Refused);
+                return Ok(DirectOutcome::Refused);
             }
         }
-        Ok(Kept::Direct)
+        Ok(DirectOutcome::Direct)
     }
 
     /// Writes what remains: whole blocks past the cache, the bytes behind them into it, as everything that follows.
-    pub(super) fn end(&mut self, mut file: &File) -> io::Result<Kept> {
-        let kept = if self.is_direct { self.write_blocks(file)? } else { Kept::Direct };
+    pub(super) fn end(&mut self, mut file: &File) -> io::Result<DirectOutcome> {
+        let kept = if self.is_direct { self.write_blocks(file)? } else { DirectOutcome::Direct };
         self.leave(file)?;
         file.write_all(self.buffer.as_ref())?;
         self.buffer.truncate(0);
@@ -72,7 +72,7 @@ impl Past {
 
     /// Writes the buffer's whole blocks; the bytes behind them stay. Where the file system does not go along, all is
     /// written through the cache.
-    fn write_blocks(&mut self, mut file: &File) -> io::Result<Kept> {
+    fn write_blocks(&mut self, mut file: &File) -> io::Result<DirectOutcome> {
         let whole = self.buffer.len() / BLOCK_BYTES * BLOCK_BYTES;
         let mut done = 0;
         while done < whole {
@@ -85,7 +85,7 @@ impl Past {
                     self.leave(file)?;
                     file.write_all(&self.buffer.as_ref()[done..])?;
                     self.buffer.truncate(0);
-                    return Ok(Kept::Refused);
+                    return Ok(DirectOutcome::Refused);
                 }
                 Err(e) => return Err(e),
             }
@@ -95,7 +95,7 @@ impl Past {
         tail.copy_from_slice(&self.buffer.as_ref()[whole..]);
         self.buffer.truncate(0);
         self.buffer.append(tail);
-        Ok(Kept::Direct)
+        Ok(DirectOutcome::Direct)
     }
 
     fn leave(&mut self, file: &File) -> io::Result<()> {

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The way of the next bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum CacheWay {
     #[default]
     Cached,
     Direct,
@@ -31,11 +31,11 @@ pub(crate) enum Way {
 
 /// A job's observations of both ways.
 #[derive(Debug, Default)]
-pub(crate) struct PageCache(Mutex<Seen>);
+pub(crate) struct PageCache(Mutex<CacheObservations>);
 
 #[derive(Debug, Default)]
-struct Seen {
-    way: Way,
+struct CacheObservations {
+    way: CacheWay,
     /// Nothing goes past the cache any more.
     is_settled: bool,
     /// The bytes that went into the cache since its cost was last taken.
@@ -50,7 +50,7 @@ struct Seen {
 
 impl PageCache {
     /// The way of the next bytes.
-    pub(crate) fn way(&self) -> Way {
+    pub(crate) fn way(&self) -> CacheWay {
         self.lock().way
     }
 
@@ -62,7 +62,7 @@ impl PageCache {
     /// So many bytes went into the cache in so much time of a processor.
     pub(crate) fn note_cached(&self, bytes: u64, processor: Duration) {
         let mut seen = self.lock();
-        if seen.way == Way::Direct || seen.is_settled {
+        if seen.way == CacheWay::Direct || seen.is_settled {
             return;
         }
         seen.window_bytes += bytes;
@@ -73,7 +73,7 @@ impl PageCache {
         seen.cached_ns_per_byte = seen.window_time.as_nanos() as f64 / seen.window_bytes as f64;
         (seen.window_bytes, seen.window_time) = (0, Duration::ZERO);
         if seen.cached_ns_per_byte > DEAR_NS_PER_BYTE {
-            seen.way = Way::Direct;
+            seen.way = CacheWay::Direct;
         }
     }
 
@@ -88,7 +88,7 @@ impl PageCache {
     /// Who encodes has waited so long until enough of its bytes were written.
     pub(crate) fn note_waited(&self, time: Duration) {
         let mut seen = self.lock();
-        if seen.way == Way::Cached {
+        if seen.way == CacheWay::Cached {
             return;
         }
         seen.waited += time;
@@ -102,14 +102,14 @@ impl PageCache {
         self.lock().settle();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, CacheObservations> {
         lock(&self.0)
     }
 }
 
-impl Seen {
+impl CacheObservations {
     fn settle(&mut self) {
-        (self.way, self.is_settled) = (Way::Cached, true);
+        (self.way, self.is_settled) = (CacheWay::Cached, true);
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) struct Upload {
     parts: usize,
     sent_bytes: u64,
     tasks: Vec<AbortHandle>,
-    under_way: Arc<WatchedValue<Sending>>,
+    under_way: Arc<WatchedValue<SentParts>>,
     in_flight: InFlight,
     published: bool,
 }
@@ -69,12 +69,12 @@ type Multipart = Arc<tokio::sync::Mutex<Box<dyn MultipartUpload>>>;
 
 /// Parts that are being sent.
 #[derive(Debug, Default)]
-struct Sending {
+struct SentParts {
     bytes: usize,
     error: Option<Error>,
 }
 
-impl Sending {
+impl SentParts {
     fn check(&self) -> Result<()> {
         self.error.clone().map_or(Ok(()), Err)
     }
@@ -278,8 +278,8 @@ impl Upload {
         self.under_way.lock().check()
     }
 
-    fn wait_until(&self, reached: impl Fn(&Sending) -> bool) -> Result<()> {
-        let is_over = |sending: &Sending| sending.check().map(|()| reached(sending));
+    fn wait_until(&self, reached: impl Fn(&SentParts) -> bool) -> Result<()> {
+        let is_over = |sending: &SentParts| sending.check().map(|()| reached(sending));
         self.under_way.wait_until(&self.store.job, is_over).map(drop)
     }
 }

@@ -24,7 +24,7 @@ use rustix::fs::FallocateFlags;
 use rustix::process::{Resource, getrlimit};
 
 use super::direct::{BLOCK_BYTES, set_direct};
-use crate::fetch::buffers::Buffer;
+use crate::fetch::buffers::PooledBuffer;
 use crate::file_io::refused;
 use crate::{Error, FileIo, Job, RequestKind, Result};
 
@@ -61,7 +61,7 @@ pub(super) struct Ring {
     /// Stays open as long as the kernel may be told of it.
     file: File,
     /// By the number that the kernel is told and gives back.
-    under_way: Vec<Option<Write>>,
+    under_way: Vec<Option<KernelWrite>>,
     free: Vec<Piece>,
     filling: Option<Piece>,
     is_registered: bool,
@@ -78,13 +78,13 @@ pub(super) struct Ring {
 
 /// A buffer, and the number under which it is registered.
 struct Piece {
-    buffer: Buffer,
+    buffer: PooledBuffer,
     index: u16,
 }
 
 /// A write that the kernel knows of.
-struct Write {
-    held: Held,
+struct KernelWrite {
+    held: HeldBytes,
     /// The offset in the file, and the number of its bytes that are written.
     offset: u64,
     done: usize,
@@ -93,7 +93,7 @@ struct Write {
 }
 
 /// The owner of the bytes of a write.
-enum Held {
+enum HeldBytes {
     Piece(Piece),
     Shared(Bytes),
 }
@@ -136,7 +136,8 @@ impl Ring {
                 return Ok(None);
             }
         };
-        let pieces = (0..BUFFERS as u16).map(|index| Ok(Piece { buffer: Buffer::with_capacity(BUFFER_BYTES)?, index }));
+        let pieces =
+            (0..BUFFERS as u16).map(|index| Ok(Piece { buffer: PooledBuffer::with_capacity(BUFFER_BYTES)?, index }));
         let mut ring = Self {
             uring,
             file: file.try_clone()?,
@@ -174,7 +175,7 @@ impl Ring {
         let mut rest = bytes;
         while !rest.is_empty() {
             let next = rest.split_to(rest.len().min(LARGEST_WRITE));
-            self.send(Held::Shared(next))?;
+            self.send(HeldBytes::Shared(next))?;
         }
         Ok(())
     }
@@ -288,13 +289,13 @@ impl Ring {
                 self.free.push(piece);
                 Ok(())
             }
-            Some(piece) => self.send(Held::Piece(piece)),
+            Some(piece) => self.send(HeldBytes::Piece(piece)),
         }
     }
 
     /// Hands the next bytes of the file to the kernel, once that has done enough of those before.
-    fn send(&mut self, held: Held) -> Result<()> {
-        let write = Write { held, offset: self.sent, done: 0, is_direct: false };
+    fn send(&mut self, held: HeldBytes) -> Result<()> {
+        let write = KernelWrite { held, offset: self.sent, done: 0, is_direct: false };
         self.sent += write.bytes().len() as u64;
         self.reserve();
         let number = loop {
@@ -338,7 +339,7 @@ impl Ring {
         let (start, len, offset) = (rest.as_ptr(), rest.len() as u32, write.offset + write.done as u64);
         let file = types::Fd(self.file.as_raw_fd());
         let entry = match &write.held {
-            Held::Piece(piece) if self.is_registered => {
+            HeldBytes::Piece(piece) if self.is_registered => {
                 opcode::WriteFixed::new(file, start, len, piece.index).offset(offset).build()
             }
             _ => opcode::Write::new(file, start, len).offset(offset).build(),
@@ -406,7 +407,7 @@ impl Ring {
                 self.job.page_cache().note_direct(write.bytes().len() as u64);
             }
         }
-        if let Held::Piece(mut piece) = write.held {
+        if let HeldBytes::Piece(mut piece) = write.held {
             piece.buffer.truncate(0);
             self.free.push(piece);
         }
@@ -462,11 +463,11 @@ impl std::fmt::Debug for Ring {
     }
 }
 
-impl Write {
+impl KernelWrite {
     fn bytes(&self) -> &[u8] {
         match &self.held {
-            Held::Piece(piece) => piece.buffer.as_ref(),
-            Held::Shared(bytes) => bytes,
+            HeldBytes::Piece(piece) => piece.buffer.as_ref(),
+            HeldBytes::Shared(bytes) => bytes,
         }
     }
 }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use lakerace_exec::{ConsumerItems, ConsumerThread, SemaphorePermit, WeightedSemaphore};
 
-use super::direct::{Kept, Past};
-use super::page_cache::Way;
+use super::direct::{DirectOutcome, UncachedFile};
+use super::page_cache::CacheWay;
 use crate::{Error, Job, RequestKind, Result};
 
 /// Files of this process that have such a thread at most: others are written by who encodes them. Two of a job's files, one
@@ -47,7 +47,7 @@ impl Behind {
         // The clone has the same place, which nobody else moves or looks at.
         let mut file = file.try_clone()?;
         file.seek(SeekFrom::Start(position))?;
-        let writer = Writer { file, position, may_pass, buffer_bytes: limit_bytes, past: None, job: job.clone() };
+        let writer = ThreadWriter { file, position, may_pass, buffer_bytes: limit_bytes, past: None, job: job.clone() };
         let write = move |items| {
             let _permit = permit;
             writer.write_all(items)
@@ -77,7 +77,7 @@ impl Behind {
 }
 
 /// The state of the thread: a file, whose position is after what was written.
-struct Writer {
+struct ThreadWriter {
     file: File,
     /// Bytes of the file, those included that wait until they fill a block.
     position: u64,
@@ -85,11 +85,11 @@ struct Writer {
     /// Bytes that wait until they fill a block, at most.
     buffer_bytes: usize,
     /// While it goes past the page cache.
-    past: Option<Past>,
+    past: Option<UncachedFile>,
     job: Job,
 }
 
-impl Writer {
+impl ThreadWriter {
     /// Appends all pieces that come, and says how long the file is.
     fn write_all(mut self, mut items: ConsumerItems<Bytes, u64, Error>) -> Result<u64> {
         let mut pieces = Vec::new();
@@ -105,7 +105,7 @@ impl Writer {
     fn append(&mut self, pieces: &[Bytes], bytes: u64) -> Result<()> {
         if !self.may_pass {
             write_all(&self.file, pieces)?;
-        } else if self.job.page_cache().way() == Way::Direct {
+        } else if self.job.page_cache().way() == CacheWay::Direct {
             self.pass(pieces, bytes)?;
         } else {
             self.end()?;
@@ -122,10 +122,10 @@ impl Writer {
     fn pass(&mut self, pieces: &[Bytes], bytes: u64) -> Result<()> {
         let past = match &mut self.past {
             Some(past) => past,
-            None => self.past.insert(Past::begin(self.position, self.buffer_bytes)?),
+            None => self.past.insert(UncachedFile::begin(self.position, self.buffer_bytes)?),
         };
         for (number, piece) in pieces.iter().enumerate() {
-            if past.append(&self.file, piece)? == Kept::Refused {
+            if past.append(&self.file, piece)? == DirectOutcome::Refused {
                 self.past = None;
                 self.job.page_cache().refuse();
                 return Ok(write_all(&self.file, &pieces[number + 1..])?);
@@ -138,7 +138,7 @@ impl Writer {
     /// Writes what waits: what follows goes into the page cache.
     fn end(&mut self) -> Result<()> {
         if let Some(mut past) = self.past.take()
-            && past.end(&self.file)? == Kept::Refused
+            && past.end(&self.file)? == DirectOutcome::Refused
         {
             self.job.page_cache().refuse();
         }

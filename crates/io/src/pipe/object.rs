@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Pipe, Spooled};
+use super::{Pipe, SpooledPipe};
 use crate::{Error, Job, JobStore, Object, Result, store};
 
 impl Pipe {
@@ -15,11 +15,11 @@ impl Pipe {
     /// All bytes as a file that can be read anywhere: a temporary one that nobody else can read and that is gone when
     /// the process ends. Blocks until the pipe has ended.
     pub fn spooled_object(self: &Arc<Self>, why: &str, job: &Job) -> Result<Object> {
-        let known = self.lock().spooled.as_ref().map(Spooled::path);
+        let known = self.lock().spooled.as_ref().map(SpooledPipe::path);
         let path = match known {
             Some(path) => path,
             None => {
-                let (spooled, bytes) = Spooled::fill(self.reader(job)?, job)?;
+                let (spooled, bytes) = SpooledPipe::fill(self.reader(job)?, job)?;
                 job.warn(&format!(
                     "{}: {bytes} bytes went to a temporary file in {} first, as {why}",
                     self.name,

@@ -6,22 +6,22 @@ use super::{Request, Wanted};
 
 /// Wanted bytes without overlap, by file and position, with the place of the first range in them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Segment {
+pub(super) struct RangeSegment {
     pub(super) file: u32,
     pub(super) range: Range<u64>,
     pub(super) order: usize,
 }
 
 /// Sorts the wanted ranges and joins those that overlap. Empty ones are left out.
-pub(super) fn segments(wanted: &[Wanted]) -> Vec<Segment> {
-    let mut sorted: Vec<Segment> = wanted
+pub(super) fn segments(wanted: &[Wanted]) -> Vec<RangeSegment> {
+    let mut sorted: Vec<RangeSegment> = wanted
         .iter()
         .enumerate()
         .filter(|(_, w)| w.range.start < w.range.end)
-        .map(|(order, w)| Segment { file: w.file, range: w.range.clone(), order })
+        .map(|(order, w)| RangeSegment { file: w.file, range: w.range.clone(), order })
         .collect();
     sorted.sort_unstable_by_key(|s| (s.file, s.range.start, s.range.end, s.order));
-    let mut joined: Vec<Segment> = Vec::with_capacity(sorted.len());
+    let mut joined: Vec<RangeSegment> = Vec::with_capacity(sorted.len());
     for segment in sorted {
         match joined.last_mut() {
             Some(last) if last.file == segment.file && segment.range.start < last.range.end => {
@@ -35,11 +35,12 @@ pub(super) fn segments(wanted: &[Wanted]) -> Vec<Segment> {
 }
 
 /// Groups segments with gaps below `gap` between them.
-pub(super) fn spans(segments: &[Segment], gap: u64) -> Vec<&[Segment]> {
+pub(super) fn spans(segments: &[RangeSegment], gap: u64) -> Vec<&[RangeSegment]> {
     let mut spans = Vec::new();
     let mut rest = segments;
     while !rest.is_empty() {
-        let merged = |pair: &[Segment]| pair[0].file == pair[1].file && pair[1].range.start - pair[0].range.end < gap;
+        let merged =
+            |pair: &[RangeSegment]| pair[0].file == pair[1].file && pair[1].range.start - pair[0].range.end < gap;
         let span = 1 + rest.windows(2).take_while(|pair| merged(pair)).count();
         spans.push(&rest[..span]);
         rest = &rest[span..];
@@ -49,7 +50,7 @@ pub(super) fn spans(segments: &[Segment], gap: u64) -> Vec<&[Segment]> {
 
 /// How long requests may be.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sizes {
+pub(super) struct RequestSizes {
     /// The first ones. A reader begins when the first bytes of every column are there: behind the bytes of other columns
     /// in one long request, they come late.
     pub(super) first_bytes: u64,
@@ -57,7 +58,7 @@ pub(super) struct Sizes {
     pub(super) max_bytes: u64,
 }
 
-impl Sizes {
+impl RequestSizes {
     /// All the same.
     pub(super) fn even(max_bytes: u64) -> Self {
         Self { first_bytes: max_bytes, max_bytes }
@@ -70,7 +71,7 @@ impl Sizes {
 }
 
 /// Requests of these sizes for all spans, in the order of need.
-pub(super) fn requests(spans: &[&[Segment]], sizes: Sizes) -> Vec<Request> {
+pub(super) fn requests(spans: &[&[RangeSegment]], sizes: RequestSizes) -> Vec<Request> {
     let mut requests = Vec::with_capacity(spans.len());
     let mut before = 0;
     for span in spans {
@@ -86,7 +87,7 @@ const DROPPED_GAP_BYTES: u64 = 64 << 10;
 
 /// Cuts one span of segments into requests of at most the size for their place, and of at least about half of that.
 /// Takes and gives the bytes of all requests so far.
-fn cut(span: &[Segment], sizes: Sizes, mut before: u64, requests: &mut Vec<(usize, Request)>) -> u64 {
+fn cut(span: &[RangeSegment], sizes: RequestSizes, mut before: u64, requests: &mut Vec<(usize, Request)>) -> u64 {
     let (Some(first), Some(last)) = (span.first(), span.last()) else { return before };
     let (file, end) = (first.file, last.range.end);
     let mut start = first.range.start;
@@ -122,7 +123,7 @@ fn cut(span: &[Segment], sizes: Sizes, mut before: u64, requests: &mut Vec<(usiz
 
 /// The end of a piece that begins at `start` and can't take all up to `end`: at a border between segments in its last
 /// quarter, or else in the middle of a segment; the rest is at least half a request.
-fn stop_of_piece(segments: &[Segment], start: u64, end: u64, max_bytes: u64) -> u64 {
+fn stop_of_piece(segments: &[RangeSegment], start: u64, end: u64, max_bytes: u64) -> u64 {
     let half = max_bytes.div_ceil(2);
     let latest = start.saturating_add(max_bytes).min(end - half.min(end - start)).max(start + 1);
     let earliest = start + (latest - start).div_ceil(4) * 3;

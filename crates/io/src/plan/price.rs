@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::merge::{Segment, Sizes};
+use super::merge::{RangeSegment, RequestSizes};
 use super::{PathProfile, Request, RequestPlan};
 
 /// A cheaper plan is taken when the whole read is predicted to take this much longer at most.
@@ -29,20 +29,20 @@ const SHORTER_EIGHTHS: [u64; 7] = [1, 2, 3, 4, 5, 6, 7];
 const LONGER_EIGHTHS: [u64; 8] = [10, 12, 16, 24, 32, 40, 48, 64];
 
 /// The sizes shorter and longer than `own_bytes` that are worth pricing.
-pub(super) fn other_sizes(own_bytes: u64, profile: &PathProfile) -> (Vec<Sizes>, Vec<Sizes>) {
+pub(super) fn other_sizes(own_bytes: u64, profile: &PathProfile) -> (Vec<RequestSizes>, Vec<RequestSizes>) {
     if profile.get_usd <= 0.0 {
         // Nothing to be saved.
         return (Vec::new(), Vec::new());
     }
     let times = |eighths: &u64| (own_bytes.saturating_mul(*eighths) / 8).max(1);
-    let grown = |longer: u64| Sizes { first_bytes: own_bytes, max_bytes: longer };
-    let shorter = SHORTER_EIGHTHS.iter().map(times).map(Sizes::even).collect();
+    let grown = |longer: u64| RequestSizes { first_bytes: own_bytes, max_bytes: longer };
+    let shorter = SHORTER_EIGHTHS.iter().map(times).map(RequestSizes::even).collect();
     (shorter, LONGER_EIGHTHS.iter().map(times).map(grown).collect())
 }
 
 /// The time before the first of these ranges is asked for: every file's footer is read by one request. It is part of what
 /// a user waits for, so it is part of what a plan may be slower by.
-pub(super) fn opening_seconds(segments: &[Segment], in_flight: usize, profile: &PathProfile) -> f64 {
+pub(super) fn opening_seconds(segments: &[RangeSegment], in_flight: usize, profile: &PathProfile) -> f64 {
     let files = segments.chunk_by(|a, b| a.file == b.file).count();
     files.div_ceil(in_flight) as f64 * latency_seconds(profile)
 }
@@ -123,13 +123,13 @@ fn queue_seconds(requests: &[Request], servers: usize, seconds: impl Fn(u64) -> 
 
 /// Which of several plans to take.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Choice {
+pub(super) struct PlanChoice {
     /// Slower plans don't count.
     seconds_at_most: f64,
     second_usd: f64,
 }
 
-impl Choice {
+impl PlanChoice {
     /// Allows plans that make the read, which takes `opening_seconds` before, 10 % longer than the fastest of `plans` does.
     pub(super) fn new(plans: &[RequestPlan], opening_seconds: f64, profile: &PathProfile) -> Self {
         let fastest = plans.iter().map(|p| p.seconds).fold(f64::INFINITY, f64::min);

@@ -6,17 +6,17 @@ use std::sync::atomic::AtomicU64;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::Setup;
+use super::ProxySetup;
 use super::counts::add;
-use super::head::{Chunks, LONGEST_HEAD, Length, RequestHead, ResponseHead, parse_request, parse_response};
+use super::head::{BodyLength, ChunkedBody, LONGEST_HEAD, RequestHead, ResponseHead, parse_request, parse_response};
 use super::splice::Splice;
-use crate::store::wrap::rate_limit::Pace;
+use crate::store::wrap::rate_limit::BytePace;
 
 /// Large copies cost few system calls.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// A connection with the bytes that have arrived on it.
-struct Wire {
+struct ProxyWire {
     stream: TcpStream,
     buffer: Box<[u8]>,
     start: usize,
@@ -25,18 +25,18 @@ struct Wire {
 
 /// A fault of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum RequestFault {
     Error,
     Reset,
     Stall,
 }
 
 /// Serves requests until either side is done.
-pub(super) async fn serve(client: TcpStream, setup: &Setup) -> io::Result<()> {
+pub(super) async fn serve(client: TcpStream, setup: &ProxySetup) -> io::Result<()> {
     client.set_nodelay(true)?;
-    let mut client = Wire::new(client);
-    let mut server: Option<Wire> = None;
-    let mut paces = Paces::new(setup.options.bytes_per_second);
+    let mut client = ProxyWire::new(client);
+    let mut server: Option<ProxyWire> = None;
+    let mut paces = ConnectionPaces::new(setup.options.bytes_per_second);
     let mut counted = false;
     while let Some(head) = client.request_head().await? {
         if head.target.starts_with("/__lakerace/") {
@@ -49,17 +49,17 @@ pub(super) async fn serve(client: TcpStream, setup: &Setup) -> io::Result<()> {
         }
         let number = setup.counters.request(&head.method, &head.target);
         let fault = fault_of(setup, number);
-        if fault == Some(Fault::Error) {
+        if fault == Some(RequestFault::Error) {
             return refuse(&mut client, "500 Internal Server Error", "InternalError", "injected by the proxy").await;
         }
         let raw = client.peek(head.len).to_vec();
         client.consume(head.len);
-        let reused = server.take().filter(Wire::is_open);
+        let reused = server.take().filter(ProxyWire::is_open);
         // A server may close an idle connection just as the request is on its way.
-        let mut may_repeat = reused.is_some() && head.body == Length::Bytes(0);
+        let mut may_repeat = reused.is_some() && head.body == BodyLength::Bytes(0);
         let mut wire = match reused {
             Some(wire) => Ok(wire),
-            None => Wire::connect(&setup.options.target).await,
+            None => ProxyWire::connect(&setup.options.target).await,
         };
         let outcome = loop {
             let mut connected = match wire {
@@ -67,11 +67,11 @@ pub(super) async fn serve(client: TcpStream, setup: &Setup) -> io::Result<()> {
                 Err(e) => return refuse(&mut client, "502 Bad Gateway", "ServiceUnavailable", &e.to_string()).await,
             };
             match exchange(&mut client, &mut connected, (&head, &raw), setup, fault, &mut paces).await {
-                Err(Broken::BeforeAnswer(_)) if may_repeat => {
+                Err(BrokenExchange::BeforeAnswer(_)) if may_repeat => {
                     may_repeat = false;
-                    wire = Wire::connect(&setup.options.target).await;
+                    wire = ProxyWire::connect(&setup.options.target).await;
                 }
-                Err(Broken::BeforeAnswer(e) | Broken::Later(e)) => return Err(e),
+                Err(BrokenExchange::BeforeAnswer(e) | BrokenExchange::Later(e)) => return Err(e),
                 Ok(reusable) => break reusable.then_some(connected),
             }
         };
@@ -84,38 +84,38 @@ pub(super) async fn serve(client: TcpStream, setup: &Setup) -> io::Result<()> {
 }
 
 /// The bounds on one client's connection.
-struct Paces {
-    up: Pace,
-    down: Pace,
+struct ConnectionPaces {
+    up: BytePace,
+    down: BytePace,
 }
 
-impl Paces {
+impl ConnectionPaces {
     fn new(bytes_per_second: Option<f64>) -> Self {
-        Self { up: Pace::new(bytes_per_second), down: Pace::new(bytes_per_second) }
+        Self { up: BytePace::new(bytes_per_second), down: BytePace::new(bytes_per_second) }
     }
 }
 
 /// How an exchange broke off: before the server said anything, or later.
-enum Broken {
+enum BrokenExchange {
     BeforeAnswer(io::Error),
     Later(io::Error),
 }
 
-impl From<io::Error> for Broken {
+impl From<io::Error> for BrokenExchange {
     fn from(error: io::Error) -> Self {
         Self::Later(error)
     }
 }
 
-fn fault_of(setup: &Setup, number: u64) -> Option<Fault> {
+fn fault_of(setup: &ProxySetup, number: u64) -> Option<RequestFault> {
     let faults = &setup.options.faults;
     let hits = |every: Option<u64>| every.is_some_and(|n| n > 0 && number.is_multiple_of(n));
     let fault = if hits(faults.error_every) {
-        Fault::Error
+        RequestFault::Error
     } else if hits(faults.reset_every) {
-        Fault::Reset
+        RequestFault::Reset
     } else if hits(faults.stall_every) {
-        Fault::Stall
+        RequestFault::Stall
     } else {
         return None;
     };
@@ -125,18 +125,18 @@ fn fault_of(setup: &Setup, number: u64) -> Option<Fault> {
 
 /// Exchanges a request and its response. Says whether both connections can be used again.
 async fn exchange(
-    client: &mut Wire,
-    server: &mut Wire,
+    client: &mut ProxyWire,
+    server: &mut ProxyWire,
     (head, raw): (&RequestHead, &[u8]),
-    setup: &Setup,
-    fault: Option<Fault>,
-    paces: &mut Paces,
-) -> Result<bool, Broken> {
+    setup: &ProxySetup,
+    fault: Option<RequestFault>,
+    paces: &mut ConnectionPaces,
+) -> Result<bool, BrokenExchange> {
     let counters = &setup.counters;
     let mut sent = server.stream.write_all(raw).await.is_ok();
     let mut response = None;
     if sent && head.expects_continue {
-        let first = server.response_head(&head.method).await.map_err(Broken::BeforeAnswer)?;
+        let first = server.response_head(&head.method).await.map_err(BrokenExchange::BeforeAnswer)?;
         if first.status == 100 {
             client.stream.write_all(server.peek(first.len)).await?;
             server.consume(first.len);
@@ -162,19 +162,19 @@ async fn exchange(
     server.consume(response.len);
     let stop_at = match (fault, response.body) {
         (None, _) => None,
-        (Some(_), Length::Bytes(n)) => Some(n / 2),
+        (Some(_), BodyLength::Bytes(n)) => Some(n / 2),
         (Some(_), _) => Some(1),
     };
     paces.down.begin();
     copy_body(server, client, response.body, &mut paces.down, &counters.bytes_to_client, stop_at).await?;
     match fault {
-        Some(Fault::Reset) => {
+        Some(RequestFault::Reset) => {
             client.stream.set_zero_linger()?;
-            Err(Broken::Later(io::ErrorKind::ConnectionReset.into()))
+            Err(BrokenExchange::Later(io::ErrorKind::ConnectionReset.into()))
         }
-        Some(Fault::Stall) => {
+        Some(RequestFault::Stall) => {
             client.wait_for_close().await;
-            Err(Broken::Later(io::ErrorKind::TimedOut.into()))
+            Err(BrokenExchange::Later(io::ErrorKind::TimedOut.into()))
         }
         _ => Ok(sent && !refused && response.keep_alive),
     }
@@ -182,30 +182,30 @@ async fn exchange(
 
 /// Passes a body on, up to `stop_at` bytes of it.
 async fn copy_body(
-    from: &mut Wire,
-    to: &mut Wire,
-    length: Length,
-    pace: &mut Pace,
+    from: &mut ProxyWire,
+    to: &mut ProxyWire,
+    length: BodyLength,
+    pace: &mut BytePace,
     counter: &AtomicU64,
     stop_at: Option<u64>,
 ) -> io::Result<()> {
-    let mut chunks = Chunks::default();
+    let mut chunks = ChunkedBody::default();
     let mut left = match (length, stop_at) {
         (_, Some(stop)) => stop,
-        (Length::Bytes(n), None) => n,
+        (BodyLength::Bytes(n), None) => n,
         _ => u64::MAX,
     };
     let mut splice = Splice::default();
     while left > 0 && !chunks.is_done() {
         let step = pace.step(BUFFER_BYTES).min(usize::try_from(left).unwrap_or(usize::MAX));
-        let (n, data) = if matches!(length, Length::Bytes(_)) && from.is_empty() && Splice::is_worth(left) {
+        let (n, data) = if matches!(length, BodyLength::Bytes(_)) && from.is_empty() && Splice::is_worth(left) {
             let n = splice.pass(&from.stream, &to.stream, step).await?;
             (n, n as u64)
         } else {
-            copy_step(from, to, (length == Length::Chunked).then_some(&mut chunks), step).await?
+            copy_step(from, to, (length == BodyLength::Chunked).then_some(&mut chunks), step).await?
         };
         if n == 0 {
-            return if length == Length::UntilClose { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+            return if length == BodyLength::UntilClose { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
         }
         add(counter, data);
         pace.passed(n).await;
@@ -217,9 +217,9 @@ async fn copy_body(
 /// Copies what has arrived of a body, at most `step` bytes, waiting for the first one: how many they are, and how many of them are no
 /// frames of chunks. Nothing at the end.
 async fn copy_step(
-    from: &mut Wire,
-    to: &mut Wire,
-    chunks: Option<&mut Chunks>,
+    from: &mut ProxyWire,
+    to: &mut ProxyWire,
+    chunks: Option<&mut ChunkedBody>,
     step: usize,
 ) -> io::Result<(usize, u64)> {
     if from.is_empty() && from.fill().await? == 0 {
@@ -239,9 +239,9 @@ async fn copy_step(
     Ok((n, data))
 }
 
-async fn administer(client: &mut Wire, head: &RequestHead, setup: &Setup) -> io::Result<()> {
+async fn administer(client: &mut ProxyWire, head: &RequestHead, setup: &ProxySetup) -> io::Result<()> {
     client.consume(head.len);
-    if let Length::Bytes(n) = head.body {
+    if let BodyLength::Bytes(n) = head.body {
         client.skip(n).await?;
     }
     let body = match (head.method.as_str(), head.target.as_str()) {
@@ -258,7 +258,7 @@ async fn administer(client: &mut Wire, head: &RequestHead, setup: &Setup) -> io:
 }
 
 /// Answers in the server's place and closes.
-async fn refuse(client: &mut Wire, status: &str, code: &str, message: &str) -> io::Result<()> {
+async fn refuse(client: &mut ProxyWire, status: &str, code: &str, message: &str) -> io::Result<()> {
     let body = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>{message}</Message></Error>");
     answer(client, status, "application/xml", &body, false).await?;
     // Closing with unread bytes would reset the connection under the answer.
@@ -267,7 +267,7 @@ async fn refuse(client: &mut Wire, status: &str, code: &str, message: &str) -> i
     Ok(())
 }
 
-async fn answer(client: &mut Wire, status: &str, kind: &str, body: &str, keep: bool) -> io::Result<()> {
+async fn answer(client: &mut ProxyWire, status: &str, kind: &str, body: &str, keep: bool) -> io::Result<()> {
     let connection = if keep { "keep-alive" } else { "close" };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: {connection}\r\n\r\n",
@@ -276,7 +276,7 @@ async fn answer(client: &mut Wire, status: &str, kind: &str, body: &str, keep: b
     client.stream.write_all(format!("{head}{body}").as_bytes()).await
 }
 
-impl Wire {
+impl ProxyWire {
     fn new(stream: TcpStream) -> Self {
         Self { stream, buffer: vec![0; BUFFER_BYTES].into_boxed_slice(), start: 0, end: 0 }
     }
@@ -346,9 +346,9 @@ impl Wire {
     }
 
     /// The head of the final response; interim ones are passed on to the client.
-    async fn final_head(&mut self, client: &mut Wire, method: &str) -> Result<ResponseHead, Broken> {
+    async fn final_head(&mut self, client: &mut ProxyWire, method: &str) -> Result<ResponseHead, BrokenExchange> {
         loop {
-            let head = self.response_head(method).await.map_err(Broken::BeforeAnswer)?;
+            let head = self.response_head(method).await.map_err(BrokenExchange::BeforeAnswer)?;
             if head.status >= 200 {
                 return Ok(head);
             }

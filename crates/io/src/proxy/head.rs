@@ -9,7 +9,7 @@ const MOST_HEADERS: usize = 128;
 
 /// The end of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Length {
+pub(super) enum BodyLength {
     Bytes(u64),
     Chunked,
     /// When the sender closes the connection.
@@ -22,7 +22,7 @@ pub(super) struct RequestHead {
     pub(super) len: usize,
     pub(super) method: String,
     pub(super) target: String,
-    pub(super) body: Length,
+    pub(super) body: BodyLength,
     pub(super) expects_continue: bool,
     pub(super) keep_alive: bool,
 }
@@ -31,7 +31,7 @@ pub(super) struct RequestHead {
 pub(super) struct ResponseHead {
     pub(super) len: usize,
     pub(super) status: u16,
-    pub(super) body: Length,
+    pub(super) body: BodyLength,
     pub(super) keep_alive: bool,
 }
 
@@ -47,13 +47,13 @@ pub(super) fn parse_request(bytes: &[u8]) -> io::Result<Option<RequestHead>> {
         httparse::Status::Complete(len) => len,
         httparse::Status::Partial => return Ok(None),
     };
-    let fields = Fields::of(request.headers)?;
+    let fields = HeadFields::of(request.headers)?;
     Ok(Some(RequestHead {
         len,
         method: request.method.unwrap_or_default().to_owned(),
         target: request.path.unwrap_or_default().to_owned(),
         // Without either header, a request has no body.
-        body: fields.length.unwrap_or(Length::Bytes(0)),
+        body: fields.length.unwrap_or(BodyLength::Bytes(0)),
         expects_continue: fields.expects_continue,
         keep_alive: fields.keep_alive(request.version),
     }))
@@ -67,23 +67,23 @@ pub(super) fn parse_response(bytes: &[u8], method: &str) -> io::Result<Option<Re
         httparse::Status::Complete(len) => len,
         httparse::Status::Partial => return Ok(None),
     };
-    let fields = Fields::of(response.headers)?;
+    let fields = HeadFields::of(response.headers)?;
     let status = response.code.unwrap_or_default();
     let bodiless = method == "HEAD" || status < 200 || matches!(status, 204 | 304);
-    let body = if bodiless { Length::Bytes(0) } else { fields.length.unwrap_or(Length::UntilClose) };
-    let keep_alive = fields.keep_alive(response.version) && body != Length::UntilClose;
+    let body = if bodiless { BodyLength::Bytes(0) } else { fields.length.unwrap_or(BodyLength::UntilClose) };
+    let keep_alive = fields.keep_alive(response.version) && body != BodyLength::UntilClose;
     Ok(Some(ResponseHead { len, status, body, keep_alive }))
 }
 
 #[derive(Default)]
-struct Fields {
-    length: Option<Length>,
+struct HeadFields {
+    length: Option<BodyLength>,
     expects_continue: bool,
     close: bool,
     asked_to_keep: bool,
 }
 
-impl Fields {
+impl HeadFields {
     fn of(headers: &[httparse::Header<'_>]) -> io::Result<Self> {
         let mut fields = Self::default();
         for header in headers {
@@ -91,9 +91,9 @@ impl Fields {
             if header.name.eq_ignore_ascii_case("content-length") {
                 let bytes = value.parse().map_err(|_| invalid("a Content-Length that is no number"))?;
                 // Transfer-Encoding overrides it (RFC 9112, section 6.3).
-                fields.length.get_or_insert(Length::Bytes(bytes));
+                fields.length.get_or_insert(BodyLength::Bytes(bytes));
             } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
-                fields.length = Some(Length::Chunked);
+                fields.length = Some(BodyLength::Chunked);
             } else if header.name.eq_ignore_ascii_case("expect") {
                 fields.expects_continue = value.eq_ignore_ascii_case("100-continue");
             } else if header.name.eq_ignore_ascii_case("connection") {
@@ -112,7 +112,7 @@ impl Fields {
 
 /// Finds the end of a chunked body in the bytes that pass.
 #[derive(Debug, Default)]
-pub(super) struct Chunks {
+pub(super) struct ChunkedBody {
     state: ChunkState,
     /// Bytes of data so far, without sizes and line ends.
     pub(super) data_bytes: u64,
@@ -134,7 +134,7 @@ enum ChunkState {
     Done,
 }
 
-impl Chunks {
+impl ChunkedBody {
     pub(super) fn is_done(&self) -> bool {
         self.state == ChunkState::Done
     }

@@ -18,11 +18,11 @@ const PIPE_BYTES: usize = 512 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Splice {
     /// Made when it is first needed.
-    pipe: Option<Pipe>,
+    pipe: Option<SplicePipe>,
 }
 
 #[derive(Debug)]
-struct Pipe {
+struct SplicePipe {
     read: OwnedFd,
     write: OwnedFd,
 }
@@ -37,7 +37,7 @@ impl Splice {
     pub(super) async fn pass(&mut self, from: &TcpStream, to: &TcpStream, most: usize) -> io::Result<usize> {
         let pipe = match &self.pipe {
             Some(pipe) => pipe,
-            None => self.pipe.insert(Pipe::new()?),
+            None => self.pipe.insert(SplicePipe::new()?),
         };
         let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
         // The pipe is empty, so it is the socket that would block.
@@ -52,7 +52,7 @@ impl Splice {
     }
 }
 
-impl Pipe {
+impl SplicePipe {
     fn new() -> io::Result<Self> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         // A user may have no more pages in pipes than the system allows; a small pipe takes more calls, no more.

@@ -10,7 +10,7 @@ use object_store::path::Path;
 use url::Url;
 
 use self::files::HttpFiles;
-pub(crate) use self::spooling::Spooling;
+pub(crate) use self::spooling::SpoolingStore;
 use super::foreign_options::ForeignOption;
 use super::kind::{BuiltStore, ConditionalParts, StoreAddress, StoreAdvice, StoreClient, StoreIdentity, StoreKind};
 use super::settings::{Settings, refused_setting};

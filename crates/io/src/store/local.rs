@@ -221,7 +221,7 @@ impl ObjectStore for LocalStore {
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
         let root = file_path(prefix.unwrap_or(&Path::ROOT));
         let start = if root.is_dir() { vec![root] } else { Vec::new() };
-        let walk = Walk { folders: start, files: Vec::new() };
+        let walk = TreeWalk { folders: start, files: Vec::new() };
         stream::iter(walk).boxed()
     }
 
@@ -234,9 +234,9 @@ impl ObjectStore for LocalStore {
         }
         for entry in read_folder(&root)? {
             match entry? {
-                Entry::Folder(path) => listed.common_prefixes.push(location_of(&path)?),
-                Entry::Link(_) | Entry::DeadLink(_) => {}
-                Entry::File(meta) => listed.objects.push(meta),
+                FolderEntry::Folder(path) => listed.common_prefixes.push(location_of(&path)?),
+                FolderEntry::Link(_) | FolderEntry::DeadLink(_) => {}
+                FolderEntry::File(meta) => listed.objects.push(meta),
             }
         }
         Ok(listed)
@@ -318,12 +318,12 @@ impl MultipartUpload for LocalUpload {
 
 /// Lists a tree, one folder at a time. A link to a file is a file. A link to a folder is left out: what it leads to has
 /// another name. So is a link that leads nowhere.
-struct Walk {
+struct TreeWalk {
     folders: Vec<PathBuf>,
     files: Vec<Result<ObjectMeta>>,
 }
 
-impl Iterator for Walk {
+impl Iterator for TreeWalk {
     type Item = Result<ObjectMeta>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -337,9 +337,9 @@ impl Iterator for Walk {
                 Ok(entries) => {
                     for entry in entries {
                         match entry {
-                            Ok(Entry::Folder(path)) => self.folders.push(path),
-                            Ok(Entry::Link(_) | Entry::DeadLink(_)) => {}
-                            Ok(Entry::File(meta)) => self.files.push(Ok(meta)),
+                            Ok(FolderEntry::Folder(path)) => self.folders.push(path),
+                            Ok(FolderEntry::Link(_) | FolderEntry::DeadLink(_)) => {}
+                            Ok(FolderEntry::File(meta)) => self.files.push(Ok(meta)),
                             Err(e) => self.files.push(Err(e)),
                         }
                     }
@@ -350,7 +350,7 @@ impl Iterator for Walk {
 }
 
 /// An entry of a folder.
-pub(crate) enum Entry {
+pub(crate) enum FolderEntry {
     Folder(PathBuf),
     /// A symbolic link to a folder.
     Link(PathBuf),
@@ -359,12 +359,12 @@ pub(crate) enum Entry {
     File(ObjectMeta),
 }
 
-pub(crate) fn read_folder(folder: &std::path::Path) -> Result<Vec<Result<Entry>>> {
+pub(crate) fn read_folder(folder: &std::path::Path) -> Result<Vec<Result<FolderEntry>>> {
     let read = open_or_make_room(|| std::fs::read_dir(folder)).map_err(|e| io_error(e, folder))?;
     Ok(read.filter_map(|entry| entry.map_err(|e| io_error(e, folder)).and_then(read_entry).transpose()).collect())
 }
 
-fn read_entry(entry: DirEntry) -> Result<Option<Entry>> {
+fn read_entry(entry: DirEntry) -> Result<Option<FolderEntry>> {
     let path = entry.path();
     if entry.file_name().to_str().is_some_and(is_hidden_name) {
         return Ok(None);
@@ -375,16 +375,16 @@ fn read_entry(entry: DirEntry) -> Result<Option<Entry>> {
             let is_link = |link: &std::fs::Metadata| link.file_type().is_symlink();
             // Else the file was removed meanwhile.
             let Some(link) = std::fs::symlink_metadata(&path).ok().filter(is_link) else { return Ok(None) };
-            return Ok(Some(Entry::DeadLink(object_meta(&link, location_of(&path)?))));
+            return Ok(Some(FolderEntry::DeadLink(object_meta(&link, location_of(&path)?))));
         }
         Err(e) => return Err(io_error(e, &path)),
     };
     if metadata.is_dir() {
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-        return Ok(Some(if is_link { Entry::Link(path) } else { Entry::Folder(path) }));
+        return Ok(Some(if is_link { FolderEntry::Link(path) } else { FolderEntry::Folder(path) }));
     }
     let location = location_of(&path)?;
-    Ok(Some(Entry::File(object_meta(&metadata, location))))
+    Ok(Some(FolderEntry::File(object_meta(&metadata, location))))
 }
 
 /// The files below a folder that were left under hidden names, or are being written.

@@ -14,11 +14,11 @@ use super::error::{is_not_partial, is_range_behind_end, is_range_not_satisfiable
 use super::kind::{ConditionalParts, RemoteStore, StoreKind};
 use super::local::{open_file, orphaned_files};
 use super::object_info::ObjectInfo;
-use crate::fetch::buffers::{Buffer, collect_body};
+use crate::fetch::buffers::{PooledBuffer, collect_body};
 use crate::job::block_with_grace;
 use crate::open_files::{FileVersion, OpenedFile};
 use crate::path::file_path;
-use crate::profile::Stopwatch;
+use crate::profile::RequestStopwatch;
 use crate::read_permit::ReadPermit;
 use crate::{Error, Job, PathProfile, Pipe, RequestKind, Result};
 
@@ -283,7 +283,7 @@ impl Object {
         let range = GetRange::Suffix(n.max(1));
         let object = self.clone();
         self.store.wait(async move {
-            let mut watch = Stopwatch::start();
+            let mut watch = RequestStopwatch::start();
             let result = match object.get(range).await {
                 // S3 has no suffix of an empty object.
                 Err(e) if is_range_not_satisfiable(&e) => {
@@ -340,7 +340,7 @@ impl Object {
     }
 
     async fn fetch(&self, range: Range<u64>) -> Result<Bytes> {
-        let mut watch = Stopwatch::start();
+        let mut watch = RequestStopwatch::start();
         let result = self.answer(&range).await?;
         watch.first_byte();
         let bytes = collect_body(result, &self.url()).await?;
@@ -383,7 +383,7 @@ impl Object {
     pub(crate) fn read_local(&self, file: &std::fs::File, range: Range<u64>) -> Result<Bytes> {
         let len = usize::try_from(range.end - range.start).map_err(|_| Error::internal("a range beyond memory"))?;
         let start = std::time::Instant::now();
-        let mut buffer = Buffer::with_capacity(len)?;
+        let mut buffer = PooledBuffer::with_capacity(len)?;
         buffer.read_at(file, range.start, len).map_err(|e| Error::from(e).at(self.url()))?;
         let seconds = start.elapsed().as_secs_f64();
         self.store.observed.observe(seconds, seconds, buffer.len() as u64);

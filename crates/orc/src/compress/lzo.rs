@@ -5,12 +5,12 @@
 
 use crate::{Error, Result};
 
-struct Source<'a> {
+struct CompressedSource<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Source<'_> {
+impl CompressedSource<'_> {
     fn byte(&mut self) -> Result<usize> {
         let byte = self.bytes.get(self.at).ok_or_else(ends)?;
         self.at += 1;
@@ -39,7 +39,7 @@ fn ends() -> Error {
 
 /// Decompresses `chunk` to the beginning of `out` and says how long the output is; `None` where `out` is too short.
 pub(super) fn decompress(chunk: &[u8], out: &mut [u8]) -> Result<Option<usize>> {
-    let mut source = Source { bytes: chunk, at: 0 };
+    let mut source = CompressedSource { bytes: chunk, at: 0 };
     let mut made = 0;
     // How many literals came with the instruction before; 4 stands for a run.
     let mut state = 0;

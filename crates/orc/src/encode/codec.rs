@@ -12,13 +12,13 @@ pub(crate) const HEADER_LEN: usize = 3;
 pub(crate) const MAX_BLOCK: usize = (1 << 23) - 1;
 
 /// The state of a codec, kept from block to block; one for each thread.
-pub(crate) struct Compressor {
-    coder: Coder,
+pub(crate) struct BlockCompressor {
+    coder: CodecState,
     block_size: usize,
     scratch: Vec<u8>,
 }
 
-enum Coder {
+enum CodecState {
     None,
     Zlib(Box<Compress>),
     Snappy(Box<snap::raw::Encoder>),
@@ -28,7 +28,7 @@ enum Coder {
     Zstd(zstd::bulk::Compressor<'static>),
 }
 
-impl Compressor {
+impl BlockCompressor {
     /// A compressor of blocks of at most `block_size` bytes, at most [`MAX_BLOCK`], for `codec` at `level`, the codec's usual
     /// one where it is not given.
     ///
@@ -47,17 +47,17 @@ impl Compressor {
             Some(_) => Err(Error::invalid(format!("{codec:?} has no levels; leave the level out"))),
         };
         let coder = match codec {
-            Codec::None => no_level().map(|()| Coder::None)?,
+            Codec::None => no_level().map(|()| CodecState::None)?,
             Codec::Zlib => {
                 let level = flate2::Compression::new(in_range(0, 9, 6)? as u32);
-                Coder::Zlib(Box::new(Compress::new(level, false)))
+                CodecState::Zlib(Box::new(Compress::new(level, false)))
             }
-            Codec::Snappy => no_level().map(|()| Coder::Snappy(Box::new(snap::raw::Encoder::new())))?,
-            Codec::Lz4 => no_level().map(|()| Coder::Lz4(Box::new(lz4_flex::block::CompressTable::large())))?,
+            Codec::Snappy => no_level().map(|()| CodecState::Snappy(Box::new(snap::raw::Encoder::new())))?,
+            Codec::Lz4 => no_level().map(|()| CodecState::Lz4(Box::new(lz4_flex::block::CompressTable::large())))?,
             Codec::Zstd => {
                 let range = zstd::compression_level_range();
                 let level = in_range(*range.start(), *range.end(), 3)?;
-                Coder::Zstd(zstd::bulk::Compressor::new(level).map_err(|e| Error::internal(format!("zstd: {e}")))?)
+                CodecState::Zstd(zstd::bulk::Compressor::new(level).map_err(|e| Error::internal(format!("zstd: {e}")))?)
             }
             other => {
                 return Err(Error::unsupported(format!(
@@ -70,7 +70,7 @@ impl Compressor {
 
     /// Returns true if blocks are left as they are, without a header.
     pub(crate) fn is_none(&self) -> bool {
-        matches!(self.coder, Coder::None)
+        matches!(self.coder, CodecState::None)
     }
 
     /// Bytes of a block before compression; the last one of a stream may be shorter.
@@ -103,26 +103,26 @@ impl Compressor {
     fn compress(&mut self, block: &[u8]) -> Result<usize> {
         let scratch = &mut self.scratch;
         let room = match &self.coder {
-            Coder::None => 0,
+            CodecState::None => 0,
             // What does not get shorter is of no use.
-            Coder::Zlib(_) => block.len(),
-            Coder::Snappy(_) => snap::raw::max_compress_len(block.len()),
-            Coder::Lz4(_) => lz4_flex::block::get_maximum_output_size(block.len()),
-            Coder::Zstd(_) => zstd::zstd_safe::compress_bound(block.len()),
+            CodecState::Zlib(_) => block.len(),
+            CodecState::Snappy(_) => snap::raw::max_compress_len(block.len()),
+            CodecState::Lz4(_) => lz4_flex::block::get_maximum_output_size(block.len()),
+            CodecState::Zstd(_) => zstd::zstd_safe::compress_bound(block.len()),
         };
         if scratch.len() < room {
             scratch.resize(room, 0);
         }
         match &mut self.coder {
-            Coder::None => Ok(block.len()),
-            Coder::Zlib(coder) => {
+            CodecState::None => Ok(block.len()),
+            CodecState::Zlib(coder) => {
                 coder.reset();
                 let status = coder.compress(block, &mut scratch[..room], FlushCompress::Finish).map_err(fail)?;
                 Ok(if status == Status::StreamEnd { coder.total_out() as usize } else { block.len() })
             }
-            Coder::Snappy(coder) => coder.compress(block, scratch).map_err(fail),
-            Coder::Lz4(table) => lz4_flex::block::compress_into_with_table(block, scratch, table).map_err(fail),
-            Coder::Zstd(coder) => coder.compress_to_buffer(block, &mut scratch[..]).map_err(fail),
+            CodecState::Snappy(coder) => coder.compress(block, scratch).map_err(fail),
+            CodecState::Lz4(table) => lz4_flex::block::compress_into_with_table(block, scratch, table).map_err(fail),
+            CodecState::Zstd(coder) => coder.compress_to_buffer(block, &mut scratch[..]).map_err(fail),
         }
     }
 }

@@ -8,13 +8,13 @@ pub(crate) struct Dictionary {
     /// The ends of strings, one more than there are strings: string `n` is `bytes[ends[n]..ends[n + 1]]`.
     ends: Vec<u32>,
     /// Upper half of the hash and number of a string, by the lower bits of its hash; a power of two, at most half full.
-    slots: Vec<Slot>,
+    slots: Vec<DictionarySlot>,
     /// The seed of this process: no one can prepare strings that collide.
     seed: u64,
 }
 
 #[derive(Clone, Copy)]
-struct Slot {
+struct DictionarySlot {
     tag: u32,
     /// Number of the string, or [`EMPTY`].
     index: u32,
@@ -51,7 +51,7 @@ impl Dictionary {
         }
         let end = u32::try_from(self.bytes.len() + value.len()).ok()?;
         let index = self.len() as u32;
-        self.slots[at] = Slot { tag, index };
+        self.slots[at] = DictionarySlot { tag, index };
         self.bytes.extend_from_slice(value);
         self.ends.push(end);
         Some(index)
@@ -60,14 +60,14 @@ impl Dictionary {
     #[cold]
     fn grow(&mut self) {
         let len = (self.slots.len() * 2).max(MIN_SLOTS);
-        self.slots = vec![Slot { tag: 0, index: EMPTY }; len];
+        self.slots = vec![DictionarySlot { tag: 0, index: EMPTY }; len];
         for index in 0..self.len() as u32 {
             let hash = hash(self.get(index), self.seed);
             let mut at = hash as usize & (len - 1);
             while self.slots[at].index != EMPTY {
                 at = (at + 1) & (len - 1);
             }
-            self.slots[at] = Slot { tag: (hash >> 32) as u32, index };
+            self.slots[at] = DictionarySlot { tag: (hash >> 32) as u32, index };
         }
     }
 
@@ -97,12 +97,12 @@ impl Dictionary {
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.truncate(1);
-        self.slots.fill(Slot { tag: 0, index: EMPTY });
+        self.slots.fill(DictionarySlot { tag: 0, index: EMPTY });
     }
 
     /// Bytes held.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.bytes.capacity() + self.ends.capacity() * 4 + self.slots.capacity() * size_of::<Slot>()
+        self.bytes.capacity() + self.ends.capacity() * 4 + self.slots.capacity() * size_of::<DictionarySlot>()
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn encode(values: &[i64], signed: bool, out: &mut Vec<u8>) {
     debug_assert!(signed || values.iter().all(|&v| v >= 0));
     let all = values.iter().fold(0, |all, &v| all | magnitude(v, signed));
     let min_repeat = (REPEAT_COST_BITS.div_ceil(bits_of(all)) as usize).clamp(MIN_REPEAT, LONG_REPEAT);
-    let mut encoder = Encoder { signed, out, packed: [0; MAX_RUN] };
+    let mut encoder = RunEncoder { signed, out, packed: [0; MAX_RUN] };
     let mut rest = values;
     while !rest.is_empty() {
         let taken = encoder.next_run(rest, min_repeat);
@@ -39,7 +39,7 @@ pub(crate) fn encode(values: &[i64], signed: bool, out: &mut Vec<u8>) {
 
 /// Appends `count` times the same value, as [`encode`] does.
 pub(crate) fn encode_repeated(value: i64, count: usize, signed: bool, out: &mut Vec<u8>) {
-    let mut encoder = Encoder { signed, out, packed: [0; MAX_RUN] };
+    let mut encoder = RunEncoder { signed, out, packed: [0; MAX_RUN] };
     let mut left = count;
     while left > 0 {
         let run = left.min(MAX_RUN);
@@ -57,13 +57,13 @@ fn magnitude(value: i64, signed: bool) -> u64 {
     if signed { zigzag(value) } else { value as u64 }
 }
 
-struct Encoder<'a> {
+struct RunEncoder<'a> {
     signed: bool,
     out: &'a mut Vec<u8>,
     packed: [u64; MAX_RUN],
 }
 
-impl Encoder<'_> {
+impl RunEncoder<'_> {
     /// Writes the run that `values` start with and says how long it is.
     fn next_run(&mut self, values: &[i64], min_repeat: usize) -> usize {
         let window = &values[..values.len().min(MAX_RUN)];
@@ -72,7 +72,7 @@ impl Encoder<'_> {
             self.repeat(window[0], repeat);
             return repeat;
         }
-        if let Some(run) = Monotone::find(window)
+        if let Some(run) = MonotoneRun::find(window)
             && (run.len >= MIN_MONOTONE || run.len == values.len())
         {
             let wide = window[..run.len].iter().fold(0, |all, &v| all | magnitude(v, self.signed));
@@ -124,7 +124,7 @@ impl Encoder<'_> {
         pack(&self.packed[..values.len()], width, self.out);
     }
 
-    fn monotone(&mut self, values: &[i64], run: &Monotone) -> usize {
+    fn monotone(&mut self, values: &[i64], run: &MonotoneRun) -> usize {
         if run.fixed {
             self.header(3, 0, run.len);
             self.base(values[0]);
@@ -177,7 +177,7 @@ impl Encoder<'_> {
         for (to, value) in self.packed.iter_mut().zip(values) {
             *to = (value - min) as u64;
         }
-        let Some(patches) = Patches::take(&mut self.packed[..values.len()]) else { return false };
+        let Some(patches) = PatchedBits::take(&mut self.packed[..values.len()]) else { return false };
         self.header(2, code_of_width(patches.width), values.len());
         let magnitude = min.unsigned_abs();
         // One bit more than the number has, for its sign.
@@ -211,7 +211,7 @@ fn find_repeat(values: &[i64], from: usize, min_repeat: usize) -> usize {
 }
 
 /// How far values only rise, or only fall.
-struct Monotone {
+struct MonotoneRun {
     len: usize,
     /// Largest delta but the first, which has a place of its own.
     max_delta: u64,
@@ -219,7 +219,7 @@ struct Monotone {
     fixed: bool,
 }
 
-impl Monotone {
+impl MonotoneRun {
     fn find(values: &[i64]) -> Option<Self> {
         let first = values.get(1)?.checked_sub(values[0])?;
         let (mut sign, mut max_delta, mut fixed, mut equal) = (first.signum(), 0, true, 0);
@@ -249,14 +249,14 @@ impl Monotone {
 }
 
 /// The upper bits of the few values that are wider than the others.
-struct Patches {
+struct PatchedBits {
     width: u32,
     patch_width: u32,
     gap_width: u32,
     list: Vec<u64>,
 }
 
-impl Patches {
+impl PatchedBits {
     /// Largest gap that one entry can hold; longer ones are several entries, all but the last with an empty patch.
     const MAX_GAP: usize = 255;
 

@@ -7,11 +7,11 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 
-use super::column::{Builder, Column};
+use super::column::{Builder, ColumnReader};
 use super::input::SharedDecompressor;
 use super::options::ReadOptions;
-use super::stripe::{Section, Stripe, StripeRead};
-use super::zone::Zone;
+use super::stripe::{Stripe, StripeRead, StripeSection};
+use super::zone::WriterZone;
 use crate::compress::Decompressor;
 use crate::schema::{OrcKind, OrcType};
 use crate::{Error, Result};
@@ -22,16 +22,16 @@ pub struct BatchReader {
     schema: SchemaRef,
     options: ReadOptions,
     decompressor: SharedDecompressor,
-    zone: Zone,
+    zone: WriterZone,
     bytes: Vec<Bytes>,
     /// The sections still to be read, the next one last.
-    sections: Vec<Section>,
-    current: Option<Current>,
+    sections: Vec<StripeSection>,
+    current: Option<CurrentSection>,
     dictionaries: HashMap<u32, super::column::Dictionary>,
 }
 
-struct Current {
-    column: Column,
+struct CurrentSection {
+    column: ColumnReader,
     row: u64,
     left: u64,
 }
@@ -55,15 +55,20 @@ impl StripeRead {
 }
 
 impl BatchReader {
-    fn new(stripe: Arc<Stripe>, mut sections: Vec<Section>, bytes: Vec<Bytes>, options: &ReadOptions) -> Result<Self> {
+    fn new(
+        stripe: Arc<Stripe>,
+        mut sections: Vec<StripeSection>,
+        bytes: Vec<Bytes>,
+        options: &ReadOptions,
+    ) -> Result<Self> {
         if options.batch_rows == 0 {
             return Err(Error::invalid("a batch must have a row at least"));
         }
         let zone = match (&stripe.file.clock, &stripe.zone) {
-            _ if !has_timestamps(&stripe.root) => Zone::utc(),
+            _ if !has_timestamps(&stripe.root) => WriterZone::utc(),
             (Some(clock), name) => clock.writer_zone(name.as_deref())?,
-            (None, Some(name)) => Zone::named(name, stripe.file.writer())?,
-            (None, None) => Zone::utc(),
+            (None, Some(name)) => WriterZone::named(name, stripe.file.writer())?,
+            (None, None) => WriterZone::utc(),
         };
         sections.reverse();
         let decompressor = Decompressor::new(stripe.file.codec(), stripe.file.block_size());
@@ -107,7 +112,7 @@ impl BatchReader {
                 dictionaries: &mut self.dictionaries,
             };
             let column = builder.column(&self.stripe.root)?;
-            self.current = Some(Current { column, row: section.first_row, left: section.rows });
+            self.current = Some(CurrentSection { column, row: section.first_row, left: section.rows });
         }
         let Some(current) = &mut self.current else { return Ok(None) };
         let rows = current.left.min(self.options.batch_rows as u64);

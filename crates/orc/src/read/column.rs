@@ -26,27 +26,27 @@ use time::Timestamps;
 
 use super::STEP;
 use super::calendar::from_julian;
-use super::input::{Input, short};
-use super::ints::{Ints, Narrow};
+use super::input::{StreamInput, short};
+use super::ints::{Ints, NarrowInteger};
 use super::rle_byte::{Bits, ByteRuns};
 use crate::proto::StreamKind;
 use crate::{Error, Result};
 
 /// A column and those below it.
-pub(super) struct Column {
+pub(super) struct ColumnReader {
     id: u32,
     present: Option<Bits>,
-    values: Values,
+    values: ReaderValues,
 }
 
-enum Values {
+enum ReaderValues {
     Boolean(Bits),
     Byte(ByteRuns),
     Short(Ints),
     Int(Ints),
     Long(Ints),
-    Float(Input),
-    Double(Input),
+    Float(StreamInput),
+    Double(StreamInput),
     Date { days: Ints, julian: bool },
     Timestamp(Box<Timestamps>),
     Micros(Box<Micros>),
@@ -64,12 +64,12 @@ fn place(column: u32, kind: StreamKind) -> impl Fn(Error) -> Error {
     move |error| error.at(format!("column {column}, stream {kind:?}"))
 }
 
-impl Column {
+impl ColumnReader {
     /// The fields of the root, or the root itself where it isn't a struct.
     pub(super) fn read_root(&mut self, rows: usize) -> Result<Vec<ArrayRef>> {
         let validity = self.validity(rows, None)?;
         match &mut self.values {
-            Values::Struct(fields) => fields.read_fields(rows, validity.as_ref()),
+            ReaderValues::Struct(fields) => fields.read_fields(rows, validity.as_ref()),
             _ => Ok(vec![self.read_values(rows, validity)?]),
         }
     }
@@ -95,12 +95,12 @@ impl Column {
         let there = rows - validity.as_ref().map_or(0, NullBuffer::null_count);
         let data = place(self.id, StreamKind::Data);
         Ok(match &mut self.values {
-            Values::Boolean(bits) => {
+            ReaderValues::Boolean(bits) => {
                 let bits = bits.read(there).map_err(data)?;
                 let bits = validity.as_ref().map(|validity| spread_bits(&bits, validity)).unwrap_or(bits);
                 Arc::new(BooleanArray::new(bits, validity))
             }
-            Values::Byte(bytes) => {
+            ReaderValues::Byte(bytes) => {
                 let mut out: Vec<i8> = Vec::with_capacity(there.min(STEP));
                 let mut scratch = [0; 1024];
                 while out.len() < there {
@@ -110,16 +110,16 @@ impl Column {
                 }
                 primitive::<Int8Type>(out, validity)
             }
-            Values::Short(ints) => integers::<Int16Type>(ints, there, validity).map_err(data)?,
-            Values::Int(ints) => integers::<Int32Type>(ints, there, validity).map_err(data)?,
-            Values::Long(ints) => integers::<Int64Type>(ints, there, validity).map_err(data)?,
-            Values::Float(input) => {
+            ReaderValues::Short(ints) => integers::<Int16Type>(ints, there, validity).map_err(data)?,
+            ReaderValues::Int(ints) => integers::<Int32Type>(ints, there, validity).map_err(data)?,
+            ReaderValues::Long(ints) => integers::<Int64Type>(ints, there, validity).map_err(data)?,
+            ReaderValues::Float(input) => {
                 primitive::<Float32Type>(floats(input, there, f32::from_le_bytes).map_err(data)?, validity)
             }
-            Values::Double(input) => {
+            ReaderValues::Double(input) => {
                 primitive::<Float64Type>(floats(input, there, f64::from_le_bytes).map_err(data)?, validity)
             }
-            Values::Date { days, julian } => {
+            ReaderValues::Date { days, julian } => {
                 let mut days: Vec<i32> = days.take(there).map_err(&data)?;
                 if *julian {
                     for day in &mut days {
@@ -129,22 +129,22 @@ impl Column {
                 }
                 Arc::new(Date32Array::new(spread(days, validity.as_ref()).into(), validity))
             }
-            Values::Timestamp(times) => times.read(there, validity)?,
-            Values::Micros(times) => times.read(there, validity)?,
-            Values::Decimal(decimals) => decimals.read(there, validity)?,
-            Values::Direct(text) => text.read(there, validity)?,
-            Values::Dictionary(text) => text.read(there, validity)?,
-            Values::List(lists) => lists.read(there, validity)?,
-            Values::Map(maps) => maps.read(there, validity)?,
-            Values::Struct(fields) => fields.read(rows, validity)?,
-            Values::Union(unions) => unions.read(rows, there, validity)?,
+            ReaderValues::Timestamp(times) => times.read(there, validity)?,
+            ReaderValues::Micros(times) => times.read(there, validity)?,
+            ReaderValues::Decimal(decimals) => decimals.read(there, validity)?,
+            ReaderValues::Direct(text) => text.read(there, validity)?,
+            ReaderValues::Dictionary(text) => text.read(there, validity)?,
+            ReaderValues::List(lists) => lists.read(there, validity)?,
+            ReaderValues::Map(maps) => maps.read(there, validity)?,
+            ReaderValues::Struct(fields) => fields.read(rows, validity)?,
+            ReaderValues::Union(unions) => unions.read(rows, there, validity)?,
         })
     }
 }
 
 fn integers<T: ArrowPrimitiveType>(ints: &mut Ints, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef>
 where
-    T::Native: Narrow,
+    T::Native: NarrowInteger,
 {
     Ok(primitive::<T>(ints.take(there)?, validity))
 }
@@ -153,7 +153,7 @@ fn primitive<T: ArrowPrimitiveType>(values: Vec<T::Native>, validity: Option<Nul
     Arc::new(PrimitiveArray::<T>::new(spread(values, validity.as_ref()).into(), validity))
 }
 
-fn floats<T, const N: usize>(input: &mut Input, count: usize, make: fn([u8; N]) -> T) -> Result<Vec<T>> {
+fn floats<T, const N: usize>(input: &mut StreamInput, count: usize, make: fn([u8; N]) -> T) -> Result<Vec<T>> {
     let mut out = Vec::with_capacity(count.min(STEP));
     while out.len() < count {
         let bytes = input.ensure(N)?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::index::{MAX_ROW_GROUPS, Position, split_positions, stream_end};
-use super::stripe::{Range, Section, StreamPart, StreamPlace, Stripe, StripeRead};
+use super::stripe::{Range, StreamPart, StreamPlace, Stripe, StripeRead, StripeSection};
 use crate::compress::Codec;
 use crate::proto::StreamKind;
 use crate::schema::{OrcKind, OrcType};
@@ -15,7 +15,7 @@ type Positions = HashMap<u32, HashMap<i32, Vec<Position>>>;
 
 /// The ranges of a read, and the last one of each stream so far.
 #[derive(Default)]
-struct Ranges {
+struct FetchRanges {
     all: Vec<Range>,
     last: HashMap<(u32, i32), usize>,
 }
@@ -64,7 +64,7 @@ impl Stripe {
         if selected.iter().all(|selected| *selected) {
             return self.read_all();
         }
-        let (mut ranges, mut sections) = (Ranges::default(), Vec::new());
+        let (mut ranges, mut sections) = (FetchRanges::default(), Vec::new());
         let mut positions = None;
         let mut from = 0;
         while let Some(skipped) = selected[from..].iter().position(|selected| *selected) {
@@ -85,7 +85,13 @@ impl Stripe {
     }
 
     /// The row groups from `from` to `to`, which follow each other.
-    fn section(&self, from: usize, to: usize, positions: &Positions, ranges: &mut Ranges) -> Result<Section> {
+    fn section(
+        &self,
+        from: usize,
+        to: usize,
+        positions: &Positions,
+        ranges: &mut FetchRanges,
+    ) -> Result<StripeSection> {
         let first_row = self.row_group(from).0;
         let rows = self.row_group(to - 1).0 + self.row_group(to - 1).1 - first_row;
         let mut streams = HashMap::new();
@@ -111,7 +117,7 @@ impl Stripe {
             streams.insert(key, StreamPart { range, start, partial: end < place.length });
             Ok(())
         })?;
-        Ok(Section { first_row, rows, streams })
+        Ok(StripeSection { first_row, rows, streams })
     }
 
     /// Finds the start of each row group in each stream of the columns of the projection; `None` where a row index has too few or
@@ -196,7 +202,7 @@ impl Stripe {
     }
 }
 
-impl Ranges {
+impl FetchRanges {
     /// A whole stream.
     fn whole(&mut self, key: (u32, i32), kind: StreamKind, place: StreamPlace) -> usize {
         *self.last.entry(key).or_insert_with(|| {

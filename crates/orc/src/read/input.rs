@@ -14,7 +14,7 @@ pub(crate) type SharedDecompressor = Arc<Mutex<Decompressor>>;
 const PLAIN_PIECE: usize = 128 << 10;
 
 /// The bytes of one stream, or of a part of it.
-pub(crate) struct Input {
+pub(crate) struct StreamInput {
     source: Bytes,
     /// The next byte of `source` to be taken.
     at: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Input {
     end: usize,
 }
 
-impl Input {
+impl StreamInput {
     pub(crate) fn new(source: Bytes, decompressor: &SharedDecompressor, partial: bool) -> Self {
         let codec = decompressor.lock().unwrap_or_else(PoisonError::into_inner).codec();
         let decompressor = (codec != Codec::None).then(|| Arc::clone(decompressor));

@@ -1,7 +1,7 @@
 //! Integers of either version of the run-length encoding.
 
 use super::STEP;
-use super::input::Input;
+use super::input::StreamInput;
 use super::rle_v1::IntsV1;
 use super::rle_v2::IntsV2;
 use crate::{Error, Result};
@@ -13,7 +13,7 @@ pub(crate) enum Ints {
 }
 
 impl Ints {
-    pub(crate) fn new(input: Input, signed: bool, second_version: bool) -> Self {
+    pub(crate) fn new(input: StreamInput, signed: bool, second_version: bool) -> Self {
         if second_version { Self::V2(IntsV2::new(input, signed)) } else { Self::V1(IntsV1::new(input, signed)) }
     }
 
@@ -48,7 +48,7 @@ impl Ints {
     }
 
     /// The next `count` integers; memory grows with the runs that are there.
-    pub(crate) fn take<T: Narrow>(&mut self, count: usize) -> Result<Vec<T>> {
+    pub(crate) fn take<T: NarrowInteger>(&mut self, count: usize) -> Result<Vec<T>> {
         let mut out = Vec::with_capacity(count.min(STEP));
         while out.len() < count {
             let step = (count - out.len()).min(STEP);
@@ -59,12 +59,12 @@ impl Ints {
 }
 
 /// An integer type that columns are read as.
-pub(crate) trait Narrow: Sized {
+pub(crate) trait NarrowInteger: Sized {
     /// Appends the next `count` integers of `ints`.
     fn append(ints: &mut Ints, count: usize, out: &mut Vec<Self>) -> Result<()>;
 }
 
-impl Narrow for i64 {
+impl NarrowInteger for i64 {
     fn append(ints: &mut Ints, count: usize, out: &mut Vec<Self>) -> Result<()> {
         let at = out.len();
         out.resize(at + count, 0);
@@ -74,7 +74,7 @@ impl Narrow for i64 {
 
 macro_rules! narrow {
     ($($type:ty),*) => {$(
-        impl Narrow for $type {
+        impl NarrowInteger for $type {
             fn append(ints: &mut Ints, mut count: usize, out: &mut Vec<Self>) -> Result<()> {
                 let mut scratch = [0i64; 1024];
                 while count > 0 {

@@ -3,7 +3,7 @@
 
 use super::calendar::from_julian;
 use super::writer_kind::Writer;
-use super::zone::{JAVA_FIRST_SECOND, Zone};
+use super::zone::{JAVA_FIRST_SECOND, WriterZone};
 use crate::{Error, Result};
 
 /// The end of 2019: Spark's own tables are of that time. Some zones have left their standard time since.
@@ -53,9 +53,9 @@ const CORRECTED: &[&str] = &[
 #[derive(Debug, Clone)]
 pub struct JavaClock {
     /// The zone as the clock knows it.
-    old: Zone,
+    old: WriterZone,
     /// The zone with the local mean times of the place.
-    place: Zone,
+    place: WriterZone,
 }
 
 impl JavaClock {
@@ -71,8 +71,8 @@ impl JavaClock {
         let after = ["UTC", "UT", ""].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
         let name = if after.starts_with(['+', '-']) { "GMT" } else { name };
         Ok(Self {
-            old: Zone::named(name, Writer::Cpp)?.with_ancient_of(YEAR_END),
-            place: Zone::named(name, Writer::Cpp)?,
+            old: WriterZone::named(name, Writer::Cpp)?.with_ancient_of(YEAR_END),
+            place: WriterZone::named(name, Writer::Cpp)?,
         })
     }
 

@@ -5,7 +5,7 @@
 use super::calendar::to_julian;
 use super::java_clock::JavaClock;
 use super::writer_kind::Writer;
-use super::zone::Zone;
+use super::zone::WriterZone;
 use crate::{Error, Result};
 
 const DAY_SECONDS: i64 = 86_400;
@@ -17,7 +17,7 @@ const FIRST_AGREED_SECOND: i64 = super::java_clock::FIRST_AGREED_SECOND;
 #[derive(Debug, Clone)]
 pub struct ReaderClock {
     name: String,
-    zone: Zone,
+    zone: WriterZone,
     /// The zone before 1900, or why it isn't known.
     old: std::result::Result<JavaClock, String>,
 }
@@ -28,22 +28,22 @@ impl ReaderClock {
     /// # Errors
     /// The zone is not known.
     pub fn in_zone(name: &str) -> Result<Self> {
-        let zone = Zone::named(name, Writer::Java)?;
+        let zone = WriterZone::named(name, Writer::Java)?;
         let old = JavaClock::in_zone(name).map_err(|error| error.to_string());
         Ok(Self { name: name.to_owned(), zone, old })
     }
 
     /// The zone of a stripe's writer as Java knows it; the reader's own where the stripe names none.
-    pub(super) fn writer_zone(&self, name: Option<&str>) -> Result<Zone> {
+    pub(super) fn writer_zone(&self, name: Option<&str>) -> Result<WriterZone> {
         match name {
-            Some(name) if !name.is_empty() && name != self.name => Zone::named(name, Writer::Java),
+            Some(name) if !name.is_empty() && name != self.name => WriterZone::named(name, Writer::Java),
             _ => Ok(self.zone.clone()),
         }
     }
 
     /// The instant that the reader makes of one by the writer's clock, both in seconds since 1970 in UTC. `julian` says that the
     /// file's calendar is the one that changed in 1582. `None` where 64 bits do not hold it.
-    pub(super) fn instant(&mut self, writer: &mut Zone, seconds: i64, julian: bool) -> Result<Option<i64>> {
+    pub(super) fn instant(&mut self, writer: &mut WriterZone, seconds: i64, julian: bool) -> Result<Option<i64>> {
         let Some(moved) = self.moved(writer, seconds) else { return Ok(None) };
         if moved >= FIRST_AGREED_SECOND {
             return Ok(Some(moved));
@@ -60,7 +60,7 @@ impl ReaderClock {
     }
 
     /// An instant at which the reader's clock shows what the writer's does at `seconds`.
-    fn moved(&mut self, writer: &mut Zone, seconds: i64) -> Option<i64> {
+    fn moved(&mut self, writer: &mut WriterZone, seconds: i64) -> Option<i64> {
         let first = seconds.checked_add(self.difference(writer, seconds)?)?;
         if self.zone.offset(seconds) == self.zone.offset(first) {
             return Some(first);
@@ -69,7 +69,7 @@ impl ReaderClock {
     }
 
     /// The seconds that the writer's clock is ahead of the reader's, at `seconds` of the writer's.
-    fn difference(&mut self, writer: &mut Zone, seconds: i64) -> Option<i64> {
+    fn difference(&mut self, writer: &mut WriterZone, seconds: i64) -> Option<i64> {
         let ahead = writer.offset(seconds);
         let about = seconds.checked_add(ahead - self.zone.offset(seconds))?;
         Some(ahead - self.zone.offset(about))

@@ -2,7 +2,7 @@
 
 use arrow::buffer::{BooleanBuffer, Buffer};
 
-use super::input::Input;
+use super::input::StreamInput;
 use crate::{Error, Result};
 
 /// The longest run: its header and 128 literals.
@@ -10,7 +10,7 @@ const MAX_RUN_BYTES: usize = 129;
 
 /// Bytes out of runs of 3 to 130 equal ones and of 1 to 128 literals.
 pub(crate) struct ByteRuns {
-    input: Input,
+    input: StreamInput,
     /// The rest of the run.
     left: usize,
     /// The repeated byte; literals where `None`, still in the input.
@@ -18,7 +18,7 @@ pub(crate) struct ByteRuns {
 }
 
 impl ByteRuns {
-    pub(crate) fn new(input: Input) -> Self {
+    pub(crate) fn new(input: StreamInput) -> Self {
         Self { input, left: 0, repeated: None }
     }
 
@@ -90,7 +90,7 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    pub(crate) fn new(input: Input) -> Self {
+    pub(crate) fn new(input: StreamInput) -> Self {
         Self { bytes: ByteRuns::new(input), carry: 0, carried: 0 }
     }
 

@@ -1,6 +1,6 @@
 //! Integer run-length encoding, version 1: runs with a fixed delta, and literals as varints.
 
-use super::input::Input;
+use super::input::StreamInput;
 use super::varint::{varint, zigzag};
 use crate::{Error, Result};
 
@@ -9,12 +9,12 @@ const MAX_RUN_BYTES: usize = 1 + 128 * 10;
 
 /// Integers of version 1.
 pub(crate) struct IntsV1 {
-    pub(super) input: Input,
+    pub(super) input: StreamInput,
     signed: bool,
-    run: Run,
+    run: RunState,
 }
 
-enum Run {
+enum RunState {
     /// The next value, the delta behind it, and how many are left.
     Delta(i64, i64, usize),
     /// How many literals are left in the input.
@@ -22,12 +22,12 @@ enum Run {
 }
 
 impl IntsV1 {
-    pub(crate) fn new(input: Input, signed: bool) -> Self {
-        Self { input, signed, run: Run::Literals(0) }
+    pub(crate) fn new(input: StreamInput, signed: bool) -> Self {
+        Self { input, signed, run: RunState::Literals(0) }
     }
 
     pub(super) fn forget(&mut self) {
-        self.run = Run::Literals(0);
+        self.run = RunState::Literals(0);
     }
 
     /// Fills `out`.
@@ -36,8 +36,8 @@ impl IntsV1 {
         while at < out.len() {
             let room = &mut out[at..];
             match &mut self.run {
-                Run::Delta(_, _, 0) | Run::Literals(0) => self.next_run()?,
-                Run::Delta(value, delta, left) => {
+                RunState::Delta(_, _, 0) | RunState::Literals(0) => self.next_run()?,
+                RunState::Delta(value, delta, left) => {
                     let step = room.len().min(*left);
                     for out in &mut room[..step] {
                         *out = *value;
@@ -46,7 +46,7 @@ impl IntsV1 {
                     *left -= step;
                     at += step;
                 }
-                Run::Literals(left) => {
+                RunState::Literals(left) => {
                     let step = room.len().min(*left);
                     *left -= step;
                     at += step;
@@ -70,7 +70,7 @@ impl IntsV1 {
             return Err(Error::corrupt("ends where more integers are needed"));
         };
         if header >= 128 {
-            self.run = Run::Literals(256 - usize::from(header));
+            self.run = RunState::Literals(256 - usize::from(header));
             self.input.advance(1);
             return Ok(());
         }
@@ -79,7 +79,7 @@ impl IntsV1 {
         };
         let (base, length) = varint(rest)?;
         let base = if self.signed { zigzag(base) } else { base as i64 };
-        self.run = Run::Delta(base, i64::from(delta as i8), usize::from(header) + 3);
+        self.run = RunState::Delta(base, i64::from(delta as i8), usize::from(header) + 3);
         self.input.advance(2 + length);
         Ok(())
     }

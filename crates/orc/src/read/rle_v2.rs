@@ -1,6 +1,6 @@
 //! Integer run-length encoding, version 2: short repeats, packed values, packed values with patches, and deltas.
 
-use super::input::Input;
+use super::input::StreamInput;
 use super::unpack::unpack;
 use super::varint::{varint, zigzag};
 use crate::widths::{closest_width, packed_bytes, width_of_code};
@@ -14,7 +14,7 @@ pub(super) const MAX_RUN_BYTES: usize = 4096 + 248 + 32;
 
 /// Integers of version 2.
 pub(crate) struct IntsV2 {
-    pub(super) input: Input,
+    pub(super) input: StreamInput,
     signed: bool,
     /// The values of a run that was longer than what was asked for.
     buffer: Box<[i64; MAX_RUN]>,
@@ -23,7 +23,7 @@ pub(crate) struct IntsV2 {
 }
 
 impl IntsV2 {
-    pub(crate) fn new(input: Input, signed: bool) -> Self {
+    pub(crate) fn new(input: StreamInput, signed: bool) -> Self {
         Self { input, signed, buffer: Box::new([0; MAX_RUN]), start: 0, end: 0 }
     }
 

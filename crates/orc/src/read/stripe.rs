@@ -49,7 +49,7 @@ pub struct Stripe {
 
 /// A run of rows of a stripe without gaps, and the streams to read it from.
 #[derive(Debug, Clone)]
-pub(crate) struct Section {
+pub(crate) struct StripeSection {
     pub(crate) first_row: u64,
     pub(crate) rows: u64,
     pub(crate) streams: HashMap<(u32, i32), StreamPart>,
@@ -71,7 +71,7 @@ pub(crate) struct StreamPart {
 pub struct StripeRead {
     pub(super) stripe: Arc<Stripe>,
     pub(super) ranges: Vec<Range>,
-    pub(super) sections: Vec<Section>,
+    pub(super) sections: Vec<StripeSection>,
 }
 
 impl StripeRead {
@@ -228,7 +228,7 @@ impl Stripe {
             ranges.push(Range { offset: place.offset, length: place.length, column, kind });
             Ok(())
         })?;
-        let section = Section { first_row: 0, rows: self.info.rows, streams };
+        let section = StripeSection { first_row: 0, rows: self.info.rows, streams };
         let sections = if self.info.rows == 0 { Vec::new() } else { vec![section] };
         Ok(StripeRead { stripe: Arc::new(self.clone()), ranges, sections })
     }

@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
-use super::input::Input;
+use super::input::StreamInput;
 use crate::compress::{Codec, Decompressor};
 
 /// An uncompressed stream.
-pub(crate) fn plain(bytes: &[u8]) -> Input {
+pub(crate) fn plain(bytes: &[u8]) -> StreamInput {
     let decompressor = Arc::new(Mutex::new(Decompressor::new(Codec::None, 1 << 18)));
-    Input::new(Bytes::copy_from_slice(bytes), &decompressor, false)
+    StreamInput::new(Bytes::copy_from_slice(bytes), &decompressor, false)
 }

@@ -26,8 +26,8 @@ const BLOCK_BITS: u32 = 16;
 
 /// The zone of a stripe's writer.
 #[derive(Debug, Clone)]
-pub(crate) struct Zone {
-    rules: Rules,
+pub(crate) struct WriterZone {
+    rules: ZoneRules,
     /// The offset before 1900, where the writer knew one only.
     ancient: Option<i64>,
     /// When 2015 began there, in seconds since 1970 in UTC.
@@ -37,15 +37,15 @@ pub(crate) struct Zone {
 }
 
 #[derive(Debug, Clone)]
-enum Rules {
+enum ZoneRules {
     Fixed(i64),
     Named(TimeZone),
 }
 
-impl Zone {
+impl WriterZone {
     /// UTC, also for files whose writer doesn't say: then its clock is taken as it was.
     pub(crate) fn utc() -> Self {
-        Self { rules: Rules::Fixed(0), ancient: None, base: BASE_SECONDS, memo: None }
+        Self { rules: ZoneRules::Fixed(0), ancient: None, base: BASE_SECONDS, memo: None }
     }
 
     /// The zone that a writer names.
@@ -56,8 +56,8 @@ impl Zone {
         let rules = match name {
             "" | "UTC" | "GMT" | "Z" | "Etc/UTC" | "Etc/GMT" => return Ok(Self::utc()),
             _ => match fixed(name) {
-                Some(seconds) => Rules::Fixed(seconds),
-                None => Rules::Named(
+                Some(seconds) => ZoneRules::Fixed(seconds),
+                None => ZoneRules::Named(
                     TimeZoneDatabase::bundled()
                         .get(name)
                         .map_err(|_| Error::unsupported(format!("the writer's time zone {name:?} isn't known")))?,
@@ -86,7 +86,7 @@ impl Zone {
 
     /// Returns true if the zone's clock is UTC's at any time.
     pub(crate) fn is_utc(&self) -> bool {
-        matches!(self.rules, Rules::Fixed(0))
+        matches!(self.rules, ZoneRules::Fixed(0))
     }
 
     /// The seconds that the zone's clock is ahead of UTC, at `seconds` since 1970 in UTC.
@@ -112,9 +112,9 @@ impl Zone {
     /// Behind the last change that is known, the last rule goes on for ever, as in Java's zones and POSIX's.
     fn look_up(&self, seconds: i64) -> i64 {
         match (&self.rules, self.ancient) {
-            (Rules::Fixed(offset), _) => *offset,
-            (Rules::Named(_), Some(offset)) if seconds < JAVA_FIRST_SECOND => offset,
-            (Rules::Named(zone), _) => {
+            (ZoneRules::Fixed(offset), _) => *offset,
+            (ZoneRules::Named(_), Some(offset)) if seconds < JAVA_FIRST_SECOND => offset,
+            (ZoneRules::Named(zone), _) => {
                 let in_cycle = if seconds < FAR_SECOND {
                     seconds.max(EARLIEST_SECOND)
                 } else {

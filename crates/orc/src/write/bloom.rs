@@ -3,13 +3,13 @@
 use crate::proto;
 
 /// Collects the bloom filters of a column's row groups.
-pub(crate) struct Bloom {
+pub(crate) struct BloomWriter {
     words: Vec<u64>,
     hashes: u32,
     done: Vec<proto::BloomFilter>,
 }
 
-impl Bloom {
+impl BloomWriter {
     /// Filters for `rows` values each, of which a share of `fpp` is taken for present by mistake.
     pub(crate) fn new(rows: usize, fpp: f64) -> Self {
         let rows = rows as f64;

@@ -4,19 +4,19 @@ use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::filter;
 
 use crate::proto::StreamKind;
-use crate::write::stream::{Coding, Stream};
-use crate::write::values::{Out, Rows, Values};
+use crate::write::stream::{Stream, StreamCoding};
+use crate::write::values::{ValueTarget, Values, WrittenRows};
 use crate::{Error, Result};
 
 /// A column of booleans.
-pub(crate) struct Booleans;
+pub(crate) struct BooleanWriter;
 
-impl Values for Booleans {
+impl Values for BooleanWriter {
     fn streams(&self) -> Vec<Stream> {
-        vec![Stream::new(StreamKind::Data, Coding::Bits)]
+        vec![Stream::new(StreamKind::Data, StreamCoding::Bits)]
     }
 
-    fn append(&mut self, rows: &Rows<'_>, out: &mut Out<'_>) -> Result<Vec<ArrayRef>> {
+    fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {
         let ([data], digest) = out.parts()?;
         let array = rows.array.as_boolean_opt().ok_or_else(|| Error::internal("not an array of booleans"))?;
         let valid = match rows.nulls {

@@ -5,8 +5,8 @@ use arrow::datatypes::{ArrowNativeType, BinaryType, LargeBinaryType, LargeUtf8Ty
 use arrow::datatypes::{BinaryViewType, ByteArrayType, ByteViewType, DataType, StringViewType};
 
 use crate::proto::StreamKind;
-use crate::write::stream::{Coding, Stream};
-use crate::write::values::{Out, Rows, Values};
+use crate::write::stream::{Stream, StreamCoding};
+use crate::write::values::{ValueTarget, Values, WrittenRows};
 use crate::{Error, Result, prefetch};
 
 /// Strings of at most so many bytes lie in their view.
@@ -18,11 +18,14 @@ const AHEAD: usize = 16;
 
 /// The streams of byte strings that are written as they are: their bytes, their lengths.
 pub(crate) fn streams() -> Vec<Stream> {
-    vec![Stream::new(StreamKind::Data, Coding::Plain), Stream::new(StreamKind::Length, Coding::Ints { signed: false })]
+    vec![
+        Stream::new(StreamKind::Data, StreamCoding::Plain),
+        Stream::new(StreamKind::Length, StreamCoding::Ints { signed: false }),
+    ]
 }
 
 /// Writes byte strings as they are.
-pub(crate) fn append(rows: &Rows<'_>, out: &mut Out<'_>) -> Result<()> {
+pub(crate) fn append(rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<()> {
     let ([data, lengths], digest) = out.parts()?;
     let before = data.bytes.len();
     for_each(rows, |value| {
@@ -35,21 +38,21 @@ pub(crate) fn append(rows: &Rows<'_>, out: &mut Out<'_>) -> Result<()> {
 }
 
 /// A column of byte strings.
-pub(crate) struct Binaries;
+pub(crate) struct BinaryWriter;
 
-impl Values for Binaries {
+impl Values for BinaryWriter {
     fn streams(&self) -> Vec<Stream> {
         streams()
     }
 
-    fn append(&mut self, rows: &Rows<'_>, out: &mut Out<'_>) -> Result<Vec<ArrayRef>> {
+    fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {
         append(rows, out)?;
         Ok(Vec::new())
     }
 }
 
 /// Calls `each` for every value.
-pub(crate) fn for_each(rows: &Rows<'_>, mut each: impl FnMut(&[u8])) -> Result<()> {
+pub(crate) fn for_each(rows: &WrittenRows<'_>, mut each: impl FnMut(&[u8])) -> Result<()> {
     match rows.array.data_type() {
         DataType::Utf8 => contiguous::<Utf8Type>(rows, each),
         DataType::LargeUtf8 => contiguous::<LargeUtf8Type>(rows, each),
@@ -67,7 +70,7 @@ pub(crate) fn for_each(rows: &Rows<'_>, mut each: impl FnMut(&[u8])) -> Result<(
 }
 
 #[inline]
-fn contiguous<T: ByteArrayType>(rows: &Rows<'_>, mut each: impl FnMut(&[u8])) {
+fn contiguous<T: ByteArrayType>(rows: &WrittenRows<'_>, mut each: impl FnMut(&[u8])) {
     let array = rows.array.as_bytes::<T>();
     let bytes: &[u8] = array.values();
     let ends = array.value_offsets();
@@ -76,7 +79,7 @@ fn contiguous<T: ByteArrayType>(rows: &Rows<'_>, mut each: impl FnMut(&[u8])) {
 }
 
 #[inline]
-fn views<T: ByteViewType>(rows: &Rows<'_>, mut each: impl FnMut(&[u8])) {
+fn views<T: ByteViewType>(rows: &WrittenRows<'_>, mut each: impl FnMut(&[u8])) {
     let array = rows.array.as_byte_view::<T>();
     let buffers = array.data_buffers();
     let views = array.views();

@@ -4,23 +4,23 @@ use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{Float32Type, Float64Type};
 use prost::Message;
 
-use crate::encode::codec::Compressor;
+use crate::encode::codec::BlockCompressor;
 use crate::proto::{self, EncodingKind, StreamKind};
 use crate::schema::{OrcKind, OrcType};
-use crate::write::bloom::Bloom;
-use crate::write::booleans::Booleans;
-use crate::write::byte_strings::Binaries;
+use crate::write::bloom::BloomWriter;
+use crate::write::booleans::BooleanWriter;
+use crate::write::byte_strings::BinaryWriter;
 use crate::write::decimals::Decimals;
-use crate::write::floats::Floats;
-use crate::write::integers::Integers;
+use crate::write::floats::FloatWriter;
+use crate::write::integers::IntegerWriter;
 use crate::write::micros::Micros;
 use crate::write::nested::{Lists, Structs};
 use crate::write::options::WriterOptions;
 use crate::write::statistics::Statistics;
-use crate::write::stream::{Coding, FinishedStream, Stream};
-use crate::write::texts::Texts;
+use crate::write::stream::{FinishedStream, Stream, StreamCoding};
+use crate::write::texts::TextWriter;
 use crate::write::timestamps::Timestamps;
-use crate::write::values::{Digest, Out, Rows, Values};
+use crate::write::values::{GroupDigest, ValueTarget, Values, WrittenRows};
 use crate::{Error, Result};
 
 /// A column that is being written.
@@ -39,7 +39,7 @@ pub(crate) struct Column {
     file: Statistics,
     /// The statistics of the stripe's finished row groups.
     groups: Vec<proto::ColumnStatistics>,
-    bloom: Option<Bloom>,
+    bloom: Option<BloomWriter>,
     indexed: bool,
     is_struct: bool,
 }
@@ -66,7 +66,7 @@ impl Column {
         let statistics = Statistics::new(&orc.kind);
         let mut column = Self {
             id: orc.id,
-            present: Stream::new(StreamKind::Present, Coding::Bits),
+            present: Stream::new(StreamKind::Present, StreamCoding::Bits),
             streams: values.streams(),
             values,
             children,
@@ -86,13 +86,13 @@ impl Column {
                 let message = "a bloom filter says nothing about this type: the column can have none";
                 return Err(Error::invalid(message).at(column.path));
             }
-            column.bloom = Some(Bloom::new(options.group_rows(), options.bloom_fpp));
+            column.bloom = Some(BloomWriter::new(options.group_rows(), options.bloom_fpp));
         }
         Ok(column)
     }
 
     /// Takes in values of the current row group.
-    pub(crate) fn append(&mut self, array: &ArrayRef, compressor: &mut Compressor) -> Result<()> {
+    pub(crate) fn append(&mut self, array: &ArrayRef, compressor: &mut BlockCompressor) -> Result<()> {
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         let present = &mut self.present.bits;
         match &nulls {
@@ -106,9 +106,9 @@ impl Column {
                 self.group.values += array.len() as u64;
             }
         }
-        let rows = Rows { array, nulls: nulls.as_ref() };
-        let digest = Digest { statistics: &mut self.group, bloom: self.bloom.as_mut() };
-        let mut out = Out { streams: &mut self.streams, digest };
+        let rows = WrittenRows { array, nulls: nulls.as_ref() };
+        let digest = GroupDigest { statistics: &mut self.group, bloom: self.bloom.as_mut() };
+        let mut out = ValueTarget { streams: &mut self.streams, digest };
         let children =
             self.values.append(&rows, &mut out).map_err(|error| error.at(format!("column {}", self.path)))?;
         self.streams.iter_mut().try_for_each(|stream| stream.relieve(compressor))?;
@@ -126,7 +126,7 @@ impl Column {
     }
 
     /// Ends a row group.
-    pub(crate) fn end_group(&mut self, compressor: &mut Compressor) -> Result<()> {
+    pub(crate) fn end_group(&mut self, compressor: &mut BlockCompressor) -> Result<()> {
         self.present.end_group(compressor)?;
         self.values.end_group(&mut self.streams, compressor)?;
         self.streams.iter_mut().try_for_each(|stream| stream.end_group(compressor))?;
@@ -142,7 +142,7 @@ impl Column {
     }
 
     /// Ends the stripe: what is to be written of this column and its children, in the order of their ids.
-    pub(crate) fn end_stripe(&mut self, compressor: &mut Compressor, out: &mut Vec<FinishedColumn>) -> Result<()> {
+    pub(crate) fn end_stripe(&mut self, compressor: &mut BlockCompressor, out: &mut Vec<FinishedColumn>) -> Result<()> {
         let dictionary_size = self.values.end_stripe(&mut self.streams, compressor)?;
         self.streams.iter_mut().try_for_each(|stream| stream.close(compressor))?;
         let encoding = self.encoding(dictionary_size);
@@ -158,7 +158,7 @@ impl Column {
             let entry = self.row_index(compressor);
             index.push(index_stream(StreamKind::RowIndex, &entry, compressor)?);
         }
-        if let Some(filters) = self.bloom.as_mut().map(Bloom::take) {
+        if let Some(filters) = self.bloom.as_mut().map(BloomWriter::take) {
             index.push(index_stream(StreamKind::BloomFilterUtf8, &filters, compressor)?);
         }
         let mut data = Vec::new();
@@ -183,7 +183,7 @@ impl Column {
 
     /// The name of the encoding, which tells the version of integer runs where there are integers.
     fn encoding(&self, dictionary_size: Option<u32>) -> EncodingKind {
-        let integers = self.streams.iter().any(|stream| matches!(stream.coding(), Coding::Ints { .. }));
+        let integers = self.streams.iter().any(|stream| matches!(stream.coding(), StreamCoding::Ints { .. }));
         match (dictionary_size, integers) {
             (Some(_), _) => EncodingKind::DictionaryV2,
             (None, true) => EncodingKind::DirectV2,
@@ -191,7 +191,7 @@ impl Column {
         }
     }
 
-    fn row_index(&mut self, compressor: &Compressor) -> proto::RowIndex {
+    fn row_index(&mut self, compressor: &BlockCompressor) -> proto::RowIndex {
         let present = self.stripe.has_null.then_some(&self.present);
         let entry = |(group, statistics)| {
             let mut positions = Vec::new();
@@ -219,7 +219,7 @@ impl Column {
     pub(crate) fn memory_bytes(&self) -> usize {
         let streams: usize = self.streams.iter().map(Stream::memory_bytes).sum();
         let children: usize = self.children.iter().map(Self::memory_bytes).sum();
-        let bloom = self.bloom.as_ref().map_or(0, Bloom::memory_bytes);
+        let bloom = self.bloom.as_ref().map_or(0, BloomWriter::memory_bytes);
         let index = self.groups.capacity() * size_of::<proto::ColumnStatistics>();
         let own = self.present.memory_bytes() + bloom + index;
         streams + children + own + self.values.memory_bytes()
@@ -231,15 +231,15 @@ type Parts<'a> = (Box<dyn Values>, Vec<(&'a str, &'a OrcType)>);
 
 fn values_of<'a>(kind: &'a OrcKind, options: &WriterOptions) -> Result<Parts<'a>> {
     let values: Box<dyn Values> = match kind {
-        OrcKind::Boolean => Box::new(Booleans),
-        OrcKind::Byte => Box::new(Integers(Coding::Bytes)),
+        OrcKind::Boolean => Box::new(BooleanWriter),
+        OrcKind::Byte => Box::new(IntegerWriter(StreamCoding::Bytes)),
         OrcKind::Short | OrcKind::Int | OrcKind::Long | OrcKind::Date => {
-            Box::new(Integers(Coding::Ints { signed: true }))
+            Box::new(IntegerWriter(StreamCoding::Ints { signed: true }))
         }
-        OrcKind::Float => Box::new(Floats::<Float32Type>::new()),
-        OrcKind::Double => Box::new(Floats::<Float64Type>::new()),
-        OrcKind::String => Box::new(Texts::new(options)),
-        OrcKind::Binary => Box::new(Binaries),
+        OrcKind::Float => Box::new(FloatWriter::<Float32Type>::new()),
+        OrcKind::Double => Box::new(FloatWriter::<Float64Type>::new()),
+        OrcKind::String => Box::new(TextWriter::new(options)),
+        OrcKind::Binary => Box::new(BinaryWriter),
         OrcKind::Decimal { precision, scale } => Box::new(Decimals::new(*precision, *scale)),
         OrcKind::Micros => Box::new(Micros),
         OrcKind::Timestamp | OrcKind::TimestampInstant => Box::new(Timestamps::default()),
@@ -253,7 +253,7 @@ fn values_of<'a>(kind: &'a OrcKind, options: &WriterOptions) -> Result<Parts<'a>
     Ok((values, Vec::new()))
 }
 
-fn index_stream(kind: StreamKind, message: &impl Message, compressor: &mut Compressor) -> Result<FinishedStream> {
+fn index_stream(kind: StreamKind, message: &impl Message, compressor: &mut BlockCompressor) -> Result<FinishedStream> {
     let mut bytes = Vec::new();
     compressor.append_all(&message.encode_to_vec(), &mut bytes)?;
     Ok(FinishedStream { kind, bytes })

@@ -3,12 +3,12 @@
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Decimal32Type, Decimal64Type, Decimal128Type, i256};
 
-use crate::encode::codec::Compressor;
+use crate::encode::codec::BlockCompressor;
 use crate::encode::{int_rle, varint};
 use crate::proto::StreamKind;
 use crate::write::statistics::decimal_text;
-use crate::write::stream::{Coding, Stream};
-use crate::write::values::{Digest, Out, Rows, Values};
+use crate::write::stream::{Stream, StreamCoding};
+use crate::write::values::{GroupDigest, ValueTarget, Values, WrittenRows};
 use crate::{Error, Result};
 
 /// Decimals of at most this precision fit 64 bits.
@@ -16,7 +16,7 @@ const NARROW: u8 = 18;
 
 /// A column of decimals.
 pub(crate) struct Decimals {
-    format: Format,
+    format: DecimalFormat,
     /// Values of the array at hand, of a column that fits 64 bits, and of one that does not.
     narrow: Vec<i64>,
     wide: Vec<i128>,
@@ -25,14 +25,14 @@ pub(crate) struct Decimals {
 }
 
 #[derive(Clone, Copy)]
-struct Format {
+struct DecimalFormat {
     precision: u8,
     scale: u8,
 }
 
 impl Decimals {
     pub(crate) fn new(precision: u8, scale: u8) -> Self {
-        Self { format: Format { precision, scale }, narrow: Vec::new(), wide: Vec::new(), rows: 0 }
+        Self { format: DecimalFormat { precision, scale }, narrow: Vec::new(), wide: Vec::new(), rows: 0 }
     }
 }
 
@@ -40,12 +40,12 @@ impl Values for Decimals {
     /// Numbers, scales.
     fn streams(&self) -> Vec<Stream> {
         vec![
-            Stream::new(StreamKind::Data, Coding::Plain),
-            Stream::new(StreamKind::Secondary, Coding::Ints { signed: true }),
+            Stream::new(StreamKind::Data, StreamCoding::Plain),
+            Stream::new(StreamKind::Secondary, StreamCoding::Ints { signed: true }),
         ]
     }
 
-    fn append(&mut self, rows: &Rows<'_>, out: &mut Out<'_>) -> Result<Vec<ArrayRef>> {
+    fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {
         let ([data, _], digest) = out.parts()?;
         let narrow = &mut self.narrow;
         narrow.clear();
@@ -70,7 +70,7 @@ impl Values for Decimals {
         Ok(Vec::new())
     }
 
-    fn end_group(&mut self, streams: &mut Vec<Stream>, _: &mut Compressor) -> Result<()> {
+    fn end_group(&mut self, streams: &mut Vec<Stream>, _: &mut BlockCompressor) -> Result<()> {
         if let Some(scales) = streams.last_mut() {
             int_rle::encode_repeated(self.format.scale.into(), self.rows, true, &mut scales.bytes);
         }
@@ -83,9 +83,14 @@ impl Values for Decimals {
     }
 }
 
-impl Format {
+impl DecimalFormat {
     /// Writes the numbers of decimals and says how many there are.
-    fn append<N: Number>(self, values: &[N], data: &mut Stream, digest: &mut Digest<'_>) -> Result<usize> {
+    fn append<N: UnscaledDecimal>(
+        self,
+        values: &[N],
+        data: &mut Stream,
+        digest: &mut GroupDigest<'_>,
+    ) -> Result<usize> {
         let Some(&first) = values.first() else { return Ok(0) };
         let (min, max) = values.iter().fold((first, first), |(min, max), &v| (min.min(v), max.max(v)));
         self.check(min.into())?;
@@ -116,14 +121,14 @@ impl Format {
 }
 
 /// The whole number that a decimal is without its point.
-trait Number: Copy + Ord + Into<i128> {
+trait UnscaledDecimal: Copy + Ord + Into<i128> {
     fn sum(values: &[Self]) -> i256;
 
     /// Appends all in zigzag form.
     fn put_all(values: &[Self], out: &mut Vec<u8>);
 }
 
-impl Number for i64 {
+impl UnscaledDecimal for i64 {
     fn sum(values: &[Self]) -> i256 {
         i256::from_i128(values.iter().map(|&value| i128::from(value)).sum())
     }
@@ -133,7 +138,7 @@ impl Number for i64 {
     }
 }
 
-impl Number for i128 {
+impl UnscaledDecimal for i128 {
     fn sum(values: &[Self]) -> i256 {
         // The halves of the numbers add up without an overflow.
         let (low, high) = values.iter().fold((0, 0), |(low, high), &v| (low + i128::from(v as u64), high + (v >> 64)));

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use prost::Message;
 
 use crate::Result;
-use crate::encode::codec::Compressor;
+use crate::encode::codec::BlockCompressor;
 use crate::proto::{self, StreamKind};
 use crate::schema::OrcType;
 use crate::write::Finished;
@@ -81,7 +81,7 @@ impl FileWriter {
         rows: u64,
         groups: Vec<proto::ColumnStatistics>,
         root: proto::ColumnStatistics,
-        compressor: &mut Compressor,
+        compressor: &mut BlockCompressor,
     ) -> Result<()> {
         let start = self.offset;
         let mut footer = proto::StripeFooter { writer_timezone: Some(ZONE.to_owned()), ..Default::default() };
@@ -144,7 +144,7 @@ impl FileWriter {
     }
 
     /// Appends a message in blocks and says how long it is there.
-    fn push_message(&mut self, message: &impl Message, compressor: &mut Compressor) -> Result<u64> {
+    fn push_message(&mut self, message: &impl Message, compressor: &mut BlockCompressor) -> Result<u64> {
         let before = self.tail.len();
         compressor.append_all(&message.encode_to_vec(), &mut self.tail)?;
         let length = (self.tail.len() - before) as u64;
@@ -163,7 +163,7 @@ impl FileWriter {
         mut self,
         statistics: Vec<proto::ColumnStatistics>,
         options: &WriterOptions,
-        compressor: &mut Compressor,
+        compressor: &mut BlockCompressor,
     ) -> Result<Finished> {
         let content = self.offset;
         let metadata = std::mem::take(&mut self.metadata);

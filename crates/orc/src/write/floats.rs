@@ -5,44 +5,44 @@ use arrow::datatypes::{Float32Type, Float64Type};
 
 use crate::Result;
 use crate::proto::StreamKind;
-use crate::write::stream::{Coding, Stream};
-use crate::write::values::{Out, Rows, Values};
+use crate::write::stream::{Stream, StreamCoding};
+use crate::write::values::{ValueTarget, Values, WrittenRows};
 
 /// A column of floats.
-pub(crate) struct Floats<T: Stored> {
+pub(crate) struct FloatWriter<T: StoredFloat> {
     scratch: Vec<T::Native>,
 }
 
-impl<T: Stored> Floats<T> {
+impl<T: StoredFloat> FloatWriter<T> {
     pub(crate) fn new() -> Self {
         Self { scratch: Vec::new() }
     }
 }
 
 /// A float as the file holds it.
-pub(crate) trait Stored: ArrowPrimitiveType<Native: Into<f64>> {
+pub(crate) trait StoredFloat: ArrowPrimitiveType<Native: Into<f64>> {
     /// Appends the bytes, the least significant first.
     fn put_all(values: &[Self::Native], out: &mut Vec<u8>);
 }
 
-impl Stored for Float32Type {
+impl StoredFloat for Float32Type {
     fn put_all(values: &[f32], out: &mut Vec<u8>) {
         out.extend(values.iter().flat_map(|value| value.to_le_bytes()));
     }
 }
 
-impl Stored for Float64Type {
+impl StoredFloat for Float64Type {
     fn put_all(values: &[f64], out: &mut Vec<u8>) {
         out.extend(values.iter().flat_map(|value| value.to_le_bytes()));
     }
 }
 
-impl<T: Stored> Values for Floats<T> {
+impl<T: StoredFloat> Values for FloatWriter<T> {
     fn streams(&self) -> Vec<Stream> {
-        vec![Stream::new(StreamKind::Data, Coding::Plain)]
+        vec![Stream::new(StreamKind::Data, StreamCoding::Plain)]
     }
 
-    fn append(&mut self, rows: &Rows<'_>, out: &mut Out<'_>) -> Result<Vec<ArrayRef>> {
+    fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {
         let ([data], digest) = out.parts()?;
         let values = rows.values::<T>(&mut self.scratch)?;
         digest.add_floats(values.iter().map(|&value| value.into()));

@@ -6,22 +6,22 @@ use arrow::datatypes::{
 };
 
 use crate::proto::StreamKind;
-use crate::write::stream::{Coding, Stream};
-use crate::write::values::{Out, Rows, Values};
+use crate::write::stream::{Stream, StreamCoding};
+use crate::write::values::{ValueTarget, Values, WrittenRows};
 use crate::{Error, Result};
 
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;
 
 /// Tinyint, in byte runs; smallint, int, bigint and date, in integer runs.
-pub(crate) struct Integers(pub(crate) Coding);
+pub(crate) struct IntegerWriter(pub(crate) StreamCoding);
 
-impl Values for Integers {
+impl Values for IntegerWriter {
     fn streams(&self) -> Vec<Stream> {
         vec![Stream::new(StreamKind::Data, self.0)]
     }
 
-    fn append(&mut self, rows: &Rows<'_>, out: &mut Out<'_>) -> Result<Vec<ArrayRef>> {
+    fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {
         let ([data], digest) = out.parts()?;
         let numbers = &mut data.numbers;
         let before = numbers.len();
@@ -59,6 +59,6 @@ impl Values for Integers {
     }
 }
 
-fn extend<T: ArrowPrimitiveType<Native: Into<i64>>>(rows: &Rows<'_>, numbers: &mut Vec<i64>) -> Result<()> {
+fn extend<T: ArrowPrimitiveType<Native: Into<i64>>>(rows: &WrittenRows<'_>, numbers: &mut Vec<i64>) -> Result<()> {
     rows.extend::<T, _>(numbers, Into::into)
 }

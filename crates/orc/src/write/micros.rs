@@ -7,8 +7,8 @@ use arrow::datatypes::{
 };
 
 use crate::proto::StreamKind;
-use crate::write::stream::{Coding, Stream};
-use crate::write::values::{Out, Rows, Values};
+use crate::write::stream::{Stream, StreamCoding};
+use crate::write::values::{ValueTarget, Values, WrittenRows};
 use crate::{Error, Result};
 
 /// Microseconds of a second.
@@ -19,10 +19,10 @@ pub(crate) struct Micros;
 
 impl Values for Micros {
     fn streams(&self) -> Vec<Stream> {
-        vec![Stream::new(StreamKind::Data, Coding::Ints { signed: true })]
+        vec![Stream::new(StreamKind::Data, StreamCoding::Ints { signed: true })]
     }
 
-    fn append(&mut self, rows: &Rows<'_>, out: &mut Out<'_>) -> Result<Vec<ArrayRef>> {
+    fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {
         let ([data], digest) = out.parts()?;
         let numbers = &mut data.numbers;
         let before = numbers.len();
@@ -50,7 +50,7 @@ impl Values for Micros {
 }
 
 /// Appends the values, each so many microseconds.
-fn extend<T: ArrowTimestampType>(rows: &Rows<'_>, numbers: &mut Vec<i64>, micros: i64) -> Result<()> {
+fn extend<T: ArrowTimestampType>(rows: &WrittenRows<'_>, numbers: &mut Vec<i64>, micros: i64) -> Result<()> {
     let before = numbers.len();
     rows.extend::<T, _>(numbers, |value| value)?;
     if micros == 1 {

@@ -6,8 +6,8 @@ use arrow::compute::filter;
 use arrow::datatypes::{ArrowNativeType, DataType};
 
 use crate::proto::StreamKind;
-use crate::write::stream::{Coding, Stream};
-use crate::write::values::{Out, Rows, Values};
+use crate::write::stream::{Stream, StreamCoding};
+use crate::write::values::{ValueTarget, Values, WrittenRows};
 use crate::{Error, Result};
 
 /// Lists, and maps as lists of keys and of values.
@@ -15,10 +15,10 @@ pub(crate) struct Lists;
 
 impl Values for Lists {
     fn streams(&self) -> Vec<Stream> {
-        vec![Stream::new(StreamKind::Length, Coding::Ints { signed: false })]
+        vec![Stream::new(StreamKind::Length, StreamCoding::Ints { signed: false })]
     }
 
-    fn append(&mut self, rows: &Rows<'_>, out: &mut Out<'_>) -> Result<Vec<ArrayRef>> {
+    fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {
         let ([lengths], digest) = out.parts()?;
         let lengths = &mut lengths.numbers;
         let before = lengths.len();
@@ -55,7 +55,7 @@ fn between<O: ArrowNativeType>(ends: &[O]) -> impl Fn(usize) -> (usize, usize) {
 
 /// Takes in the lengths and gives back the items of lists that are not null.
 fn items(
-    rows: &Rows<'_>,
+    rows: &WrittenRows<'_>,
     items: &ArrayRef,
     lengths: &mut Vec<i64>,
     range: impl Fn(usize) -> (usize, usize),
@@ -88,7 +88,7 @@ impl Values for Structs {
         Vec::new()
     }
 
-    fn append(&mut self, rows: &Rows<'_>, _: &mut Out<'_>) -> Result<Vec<ArrayRef>> {
+    fn append(&mut self, rows: &WrittenRows<'_>, _: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {
         let array = rows.array.as_struct_opt().ok_or_else(|| Error::internal("not an array of structs"))?;
         let Some(nulls) = rows.nulls else { return Ok(array.columns().to_vec()) };
         // A field has a value only where its struct has one.

@@ -1,7 +1,7 @@
 //! How a file is to be written.
 
 use crate::compress::Codec;
-use crate::encode::codec::{Compressor, MAX_BLOCK};
+use crate::encode::codec::{BlockCompressor, MAX_BLOCK};
 use crate::{Error, Result};
 
 /// Options of a [`Writer`](super::Writer).
@@ -68,7 +68,7 @@ const ROWS_WITHOUT_INDEX: usize = 10_000;
 
 impl WriterOptions {
     /// Checks the ranges and makes the compressors, one for each thread.
-    pub(super) fn compressors(&self) -> Result<Vec<Compressor>> {
+    pub(super) fn compressors(&self) -> Result<Vec<BlockCompressor>> {
         let in_range = |name: &str, value: usize, low: usize, high: usize| match (low..=high).contains(&value) {
             true => Ok(()),
             false => Err(Error::invalid(format!("{name} is {value}; take {low} to {high}"))),
@@ -85,7 +85,7 @@ impl WriterOptions {
         if self.row_index_stride == 0 && !self.bloom_filters.is_empty() {
             return Err(Error::invalid("bloom filters need a row index; set row_index_stride above 0"));
         }
-        (0..self.threads).map(|_| Compressor::new(self.codec, self.level, self.block_size)).collect()
+        (0..self.threads).map(|_| BlockCompressor::new(self.codec, self.level, self.block_size)).collect()
     }
 
     /// Rows that are encoded at once: a row group where there is an index.

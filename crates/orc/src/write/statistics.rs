@@ -16,11 +16,11 @@ pub(crate) struct Statistics {
     pub(crate) null_above: bool,
     /// Compressed bytes of the column's streams; set for stripes and files.
     pub(crate) bytes_on_disk: u64,
-    kind: Kind,
+    kind: StatisticsKind,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum StatisticsKind {
     /// Struct: the counts only.
     None,
     Int {
@@ -69,17 +69,17 @@ impl Statistics {
     pub(crate) fn new(kind: &OrcKind) -> Self {
         let kind = match kind {
             OrcKind::Byte | OrcKind::Short | OrcKind::Int | OrcKind::Long | OrcKind::Micros => {
-                Kind::Int { range: None, sum: 0 }
+                StatisticsKind::Int { range: None, sum: 0 }
             }
-            OrcKind::Float | OrcKind::Double => Kind::Double { range: None, sum: 0.0, nan: false },
-            OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) => Kind::Text { bounds: None, bytes: 0 },
-            OrcKind::Boolean => Kind::Boolean { trues: 0 },
-            OrcKind::Decimal { scale, .. } => Kind::Decimal { scale: *scale, range: None, sum: i256::ZERO },
-            OrcKind::Date => Kind::Date(None),
-            OrcKind::Binary | OrcKind::Geometry => Kind::Binary { bytes: 0 },
-            OrcKind::Timestamp | OrcKind::TimestampInstant | OrcKind::ClockInstant => Kind::Timestamp(None),
-            OrcKind::List(_) | OrcKind::Map(..) => Kind::Collection { range: None, children: 0 },
-            OrcKind::Struct(_) | OrcKind::Union(_) => Kind::None,
+            OrcKind::Float | OrcKind::Double => StatisticsKind::Double { range: None, sum: 0.0, nan: false },
+            OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) => StatisticsKind::Text { bounds: None, bytes: 0 },
+            OrcKind::Boolean => StatisticsKind::Boolean { trues: 0 },
+            OrcKind::Decimal { scale, .. } => StatisticsKind::Decimal { scale: *scale, range: None, sum: i256::ZERO },
+            OrcKind::Date => StatisticsKind::Date(None),
+            OrcKind::Binary | OrcKind::Geometry => StatisticsKind::Binary { bytes: 0 },
+            OrcKind::Timestamp | OrcKind::TimestampInstant | OrcKind::ClockInstant => StatisticsKind::Timestamp(None),
+            OrcKind::List(_) | OrcKind::Map(..) => StatisticsKind::Collection { range: None, children: 0 },
+            OrcKind::Struct(_) | OrcKind::Union(_) => StatisticsKind::None,
         };
         Self { values: 0, has_null: false, null_above: false, bytes_on_disk: 0, kind }
     }
@@ -88,16 +88,16 @@ impl Statistics {
     pub(crate) fn clear(&mut self) {
         (self.values, self.has_null, self.null_above, self.bytes_on_disk) = (0, false, false, 0);
         match &mut self.kind {
-            Kind::None => (),
-            Kind::Int { range, sum } => (*range, *sum) = (None, 0),
-            Kind::Double { range, sum, nan } => (*range, *sum, *nan) = (None, 0.0, false),
-            Kind::Text { bounds, bytes } => (*bounds, *bytes) = (None, 0),
-            Kind::Boolean { trues } => *trues = 0,
-            Kind::Decimal { range, sum, .. } => (*range, *sum) = (None, i256::ZERO),
-            Kind::Date(range) => *range = None,
-            Kind::Binary { bytes } => *bytes = 0,
-            Kind::Timestamp(range) => *range = None,
-            Kind::Collection { range, children } => (*range, *children) = (None, 0),
+            StatisticsKind::None => (),
+            StatisticsKind::Int { range, sum } => (*range, *sum) = (None, 0),
+            StatisticsKind::Double { range, sum, nan } => (*range, *sum, *nan) = (None, 0.0, false),
+            StatisticsKind::Text { bounds, bytes } => (*bounds, *bytes) = (None, 0),
+            StatisticsKind::Boolean { trues } => *trues = 0,
+            StatisticsKind::Decimal { range, sum, .. } => (*range, *sum) = (None, i256::ZERO),
+            StatisticsKind::Date(range) => *range = None,
+            StatisticsKind::Binary { bytes } => *bytes = 0,
+            StatisticsKind::Timestamp(range) => *range = None,
+            StatisticsKind::Collection { range, children } => (*range, *children) = (None, 0),
         }
     }
 
@@ -106,18 +106,18 @@ impl Statistics {
         let Some(&first) = values.first() else { return };
         let (min, max) = values.iter().fold((first, first), |(min, max), &v| (min.min(v), max.max(v)));
         match &mut self.kind {
-            Kind::Int { range, sum } => {
+            StatisticsKind::Int { range, sum } => {
                 widen(range, min, max);
                 *sum += values.iter().map(|&v| i128::from(v)).sum::<i128>();
             }
-            Kind::Date(range) => widen(range, min as i32, max as i32),
+            StatisticsKind::Date(range) => widen(range, min as i32, max as i32),
             _ => (),
         }
     }
 
     /// Takes in floats.
     pub(crate) fn add_floats(&mut self, values: impl Iterator<Item = f64>) {
-        let Kind::Double { range, sum, nan } = &mut self.kind else { return };
+        let StatisticsKind::Double { range, sum, nan } = &mut self.kind else { return };
         let (mut min, mut max) = range.unwrap_or((f64::INFINITY, f64::NEG_INFINITY));
         for value in values {
             *nan |= value.is_nan();
@@ -134,7 +134,7 @@ impl Statistics {
     /// Takes in a text's bounds; its length is counted by [`Self::add_bytes`].
     #[inline]
     pub(crate) fn add_text(&mut self, value: &[u8]) {
-        if let Kind::Text { bounds, .. } = &mut self.kind {
+        if let StatisticsKind::Text { bounds, .. } = &mut self.kind {
             match bounds {
                 Some(bounds) => bounds.add(value),
                 None => *bounds = Some(Box::new(TextBounds::new(value))),
@@ -144,21 +144,21 @@ impl Statistics {
 
     /// Takes in the total length of texts or byte strings.
     pub(crate) fn add_bytes(&mut self, count: u64) {
-        if let Kind::Text { bytes, .. } | Kind::Binary { bytes } = &mut self.kind {
+        if let StatisticsKind::Text { bytes, .. } | StatisticsKind::Binary { bytes } = &mut self.kind {
             *bytes += count;
         }
     }
 
     /// Takes in the count of values that are true.
     pub(crate) fn add_trues(&mut self, count: u64) {
-        if let Kind::Boolean { trues } = &mut self.kind {
+        if let StatisticsKind::Boolean { trues } = &mut self.kind {
             *trues += count;
         }
     }
 
     /// Takes in the smallest, the largest and the sum of decimals.
     pub(crate) fn add_decimals(&mut self, min: i128, max: i128, added: i256) {
-        if let Kind::Decimal { range, sum, .. } = &mut self.kind {
+        if let StatisticsKind::Decimal { range, sum, .. } = &mut self.kind {
             widen(range, min, max);
             *sum = sum.wrapping_add(added);
         }
@@ -166,14 +166,14 @@ impl Statistics {
 
     /// Takes in points in time from the earliest to the latest.
     pub(crate) fn add_instants(&mut self, min: Instant, max: Instant) {
-        if let Kind::Timestamp(range) = &mut self.kind {
+        if let StatisticsKind::Timestamp(range) = &mut self.kind {
             widen(range, min, max);
         }
     }
 
     /// Takes in the lengths of lists or maps.
     pub(crate) fn add_lengths(&mut self, lengths: &[i64]) {
-        let Kind::Collection { range, children } = &mut self.kind else { return };
+        let StatisticsKind::Collection { range, children } = &mut self.kind else { return };
         for &length in lengths {
             widen(range, length as u64, length as u64);
             *children += length as u64;
@@ -187,11 +187,14 @@ impl Statistics {
         self.null_above |= other.null_above;
         self.bytes_on_disk += other.bytes_on_disk;
         match (&mut self.kind, &other.kind) {
-            (Kind::Int { range, sum }, Kind::Int { range: other, sum: added }) => {
+            (StatisticsKind::Int { range, sum }, StatisticsKind::Int { range: other, sum: added }) => {
                 merge_range(range, *other);
                 *sum += added;
             }
-            (Kind::Double { range, sum, nan }, Kind::Double { range: other, sum: added, nan: other_nan }) => {
+            (
+                StatisticsKind::Double { range, sum, nan },
+                StatisticsKind::Double { range: other, sum: added, nan: other_nan },
+            ) => {
                 *nan |= other_nan;
                 *sum += added;
                 *range = match (*range, *other) {
@@ -199,7 +202,7 @@ impl Statistics {
                     (one, other) => one.or(other),
                 };
             }
-            (Kind::Text { bounds, bytes }, Kind::Text { bounds: other, bytes: added }) => {
+            (StatisticsKind::Text { bounds, bytes }, StatisticsKind::Text { bounds: other, bytes: added }) => {
                 *bytes += added;
                 match (bounds, other) {
                     (Some(bounds), Some(other)) => bounds.merge(other),
@@ -207,15 +210,18 @@ impl Statistics {
                     (Some(_), None) => (),
                 }
             }
-            (Kind::Boolean { trues }, Kind::Boolean { trues: added }) => *trues += added,
-            (Kind::Decimal { range, sum, .. }, Kind::Decimal { range: other, sum: added, .. }) => {
+            (StatisticsKind::Boolean { trues }, StatisticsKind::Boolean { trues: added }) => *trues += added,
+            (StatisticsKind::Decimal { range, sum, .. }, StatisticsKind::Decimal { range: other, sum: added, .. }) => {
                 merge_range(range, *other);
                 *sum = sum.wrapping_add(*added);
             }
-            (Kind::Date(range), Kind::Date(other)) => merge_range(range, *other),
-            (Kind::Binary { bytes }, Kind::Binary { bytes: added }) => *bytes += added,
-            (Kind::Timestamp(range), Kind::Timestamp(other)) => merge_range(range, *other),
-            (Kind::Collection { range, children }, Kind::Collection { range: other, children: added }) => {
+            (StatisticsKind::Date(range), StatisticsKind::Date(other)) => merge_range(range, *other),
+            (StatisticsKind::Binary { bytes }, StatisticsKind::Binary { bytes: added }) => *bytes += added,
+            (StatisticsKind::Timestamp(range), StatisticsKind::Timestamp(other)) => merge_range(range, *other),
+            (
+                StatisticsKind::Collection { range, children },
+                StatisticsKind::Collection { range: other, children: added },
+            ) => {
                 merge_range(range, *other);
                 *children += added;
             }
@@ -228,12 +234,12 @@ impl Statistics {
         let mut wire = self.to_proto();
         match &self.kind {
             // Engines disagree on the place of NaN. A message without bounds would say that there are no values.
-            Kind::Double { nan: true, .. } => wire.double_statistics = None,
-            Kind::Date(range) => {
+            StatisticsKind::Double { nan: true, .. } => wire.double_statistics = None,
+            StatisticsKind::Date(range) => {
                 let (minimum, maximum) = range.unzip();
                 wire.date_statistics = Some(Box::new(proto::DateStatistics { minimum, maximum }));
             }
-            Kind::Timestamp(range) => wire.timestamp_statistics = Some(Box::new(timestamp_proto(*range))),
+            StatisticsKind::Timestamp(range) => wire.timestamp_statistics = Some(Box::new(timestamp_proto(*range))),
             _ => (),
         }
         wire
@@ -248,13 +254,13 @@ impl Statistics {
             ..Default::default()
         };
         match &self.kind {
-            Kind::None => (),
-            Kind::Int { range, sum } => {
+            StatisticsKind::None => (),
+            StatisticsKind::Int { range, sum } => {
                 let (minimum, maximum) = range.unzip();
                 let sum = i64::try_from(*sum).ok();
                 wire.int_statistics = Some(Box::new(proto::IntegerStatistics { minimum, maximum, sum }));
             }
-            Kind::Double { range, sum, nan } => {
+            StatisticsKind::Double { range, sum, nan } => {
                 // Both zeros lie between the bounds, whatever their order to the reader.
                 let zero = |bound: f64, zero: f64| if bound == 0.0 { zero } else { bound };
                 let range = range.map(|(min, max)| (zero(min, -0.0), zero(max, 0.0)));
@@ -264,15 +270,15 @@ impl Statistics {
                 let sum = Some(if *nan { f64::NAN } else { *sum });
                 wire.double_statistics = Some(Box::new(proto::DoubleStatistics { minimum, maximum, sum }));
             }
-            Kind::Text { bounds, bytes } => {
+            StatisticsKind::Text { bounds, bytes } => {
                 let mut text = bounds.as_ref().map(|b| b.to_proto()).unwrap_or_default();
                 text.sum = i64::try_from(*bytes).ok();
                 wire.string_statistics = Some(Box::new(text));
             }
-            Kind::Boolean { trues } => {
+            StatisticsKind::Boolean { trues } => {
                 wire.bucket_statistics = Some(Box::new(proto::BucketStatistics { count: vec![*trues] }));
             }
-            Kind::Decimal { scale, range, sum } => {
+            StatisticsKind::Decimal { scale, range, sum } => {
                 let (min, max) = range.unzip();
                 let text = |value: i128| decimal_text(value, *scale);
                 wire.decimal_statistics = Some(Box::new(proto::DecimalStatistics {
@@ -281,19 +287,19 @@ impl Statistics {
                     sum: sum.to_i128().filter(|sum| sum.unsigned_abs() <= MAX_DECIMAL).map(text),
                 }));
             }
-            Kind::Date(range) => {
+            StatisticsKind::Date(range) => {
                 let (minimum, maximum) =
                     range.map(|(min, max)| (min, TimeScale::DAYS.outward(max.into()) as i32)).unzip();
                 wire.date_statistics = Some(Box::new(proto::DateStatistics { minimum, maximum }));
             }
-            Kind::Binary { bytes } => {
+            StatisticsKind::Binary { bytes } => {
                 wire.binary_statistics = Some(Box::new(proto::BinaryStatistics { sum: i64::try_from(*bytes).ok() }));
             }
-            Kind::Timestamp(range) => {
+            StatisticsKind::Timestamp(range) => {
                 let widened = range.map(|(min, max)| (min, outward(max)));
                 wire.timestamp_statistics = Some(Box::new(timestamp_proto(widened)));
             }
-            Kind::Collection { range, children } => {
+            StatisticsKind::Collection { range, children } => {
                 let (min_children, max_children) = range.unzip();
                 wire.collection_statistics = Some(Box::new(proto::CollectionStatistics {
                     min_children,

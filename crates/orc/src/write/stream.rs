@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::encode::booleans::BitCollector;
-use crate::encode::codec::Compressor;
+use crate::encode::codec::BlockCompressor;
 use crate::encode::{byte_rle, int_rle};
 use crate::proto::StreamKind;
 
@@ -12,7 +12,7 @@ const MAX_WAITING: usize = 1 << 16;
 
 /// How values become bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Coding {
+pub(crate) enum StreamCoding {
     /// As they are: append them to [`Stream::bytes`].
     Plain,
     /// Integer runs: append to [`Stream::numbers`].
@@ -25,12 +25,12 @@ pub(crate) enum Coding {
 
 /// The observed ratio of sizes, by which the size of other values is estimated.
 #[derive(Debug, Clone, Copy, Default)]
-struct Ratio {
+struct SizeRatio {
     before: usize,
     after: usize,
 }
 
-impl Ratio {
+impl SizeRatio {
     fn note(&mut self, before: usize, after: usize) {
         self.before += before;
         self.after += after;
@@ -51,7 +51,7 @@ const BYTES_OF_NUMBER: usize = 4;
 /// A stream that is being written.
 pub(crate) struct Stream {
     kind: StreamKind,
-    coding: Coding,
+    coding: StreamCoding,
     /// True if the row index has positions of this stream; one without is read as a whole.
     indexed: bool,
     pub(crate) numbers: Vec<i64>,
@@ -67,8 +67,8 @@ pub(crate) struct Stream {
     /// The start of each row group: byte before compression, and bits of it to be skipped.
     marks: Vec<(usize, u8)>,
     /// The ratio of numbers to encoded bytes, and of those to compressed ones, in the whole file.
-    encoding: Ratio,
-    compression: Ratio,
+    encoding: SizeRatio,
+    compression: SizeRatio,
 }
 
 /// A stream of a finished stripe.
@@ -78,7 +78,7 @@ pub(crate) struct FinishedStream {
 }
 
 impl Stream {
-    pub(crate) fn new(kind: StreamKind, coding: Coding) -> Self {
+    pub(crate) fn new(kind: StreamKind, coding: StreamCoding) -> Self {
         Self {
             kind,
             coding,
@@ -90,17 +90,17 @@ impl Stream {
             starts: Vec::new(),
             compressed: 0,
             marks: Vec::new(),
-            encoding: Ratio::default(),
-            compression: Ratio::default(),
+            encoding: SizeRatio::default(),
+            compression: SizeRatio::default(),
         }
     }
 
     /// A stream that the row index has no positions of.
-    pub(crate) fn unindexed(kind: StreamKind, coding: Coding) -> Self {
+    pub(crate) fn unindexed(kind: StreamKind, coding: StreamCoding) -> Self {
         Self { indexed: false, ..Self::new(kind, coding) }
     }
 
-    pub(crate) fn coding(&self) -> Coding {
+    pub(crate) fn coding(&self) -> StreamCoding {
         self.coding
     }
 
@@ -113,7 +113,7 @@ impl Stream {
     }
 
     /// Encodes and compresses full portions of what waits.
-    pub(crate) fn relieve(&mut self, compressor: &mut Compressor) -> Result<()> {
+    pub(crate) fn relieve(&mut self, compressor: &mut BlockCompressor) -> Result<()> {
         if self.numbers.len() >= MAX_WAITING {
             let mut numbers = std::mem::take(&mut self.numbers);
             let (portions, rest) = numbers.as_chunks::<MAX_WAITING>();
@@ -129,13 +129,13 @@ impl Stream {
     }
 
     /// Encodes what waits, so that the next row group starts with a run of its own, and compresses full blocks.
-    pub(crate) fn end_group(&mut self, compressor: &mut Compressor) -> Result<()> {
+    pub(crate) fn end_group(&mut self, compressor: &mut BlockCompressor) -> Result<()> {
         self.encode_waiting();
         self.drain(compressor)
     }
 
     /// Encodes and compresses everything; positions can be asked for from now on.
-    pub(crate) fn close(&mut self, compressor: &mut Compressor) -> Result<()> {
+    pub(crate) fn close(&mut self, compressor: &mut BlockCompressor) -> Result<()> {
         self.encode_waiting();
         self.bits.take_all(&mut self.bytes);
         if compressor.is_none() { Ok(()) } else { self.compress(self.bytes.len(), compressor) }
@@ -152,18 +152,18 @@ impl Stream {
     fn encode(&mut self, numbers: &[i64]) {
         let before = self.bytes.len();
         match self.coding {
-            Coding::Ints { signed } => int_rle::encode(numbers, signed, &mut self.bytes),
-            Coding::Bytes => {
+            StreamCoding::Ints { signed } => int_rle::encode(numbers, signed, &mut self.bytes),
+            StreamCoding::Bytes => {
                 let bytes: Vec<u8> = numbers.iter().map(|&number| number as u8).collect();
                 byte_rle::encode(&bytes, &mut self.bytes);
             }
-            Coding::Plain | Coding::Bits => debug_assert!(numbers.is_empty()),
+            StreamCoding::Plain | StreamCoding::Bits => debug_assert!(numbers.is_empty()),
         }
         self.encoding.note(numbers.len(), self.bytes.len() - before);
     }
 
     /// Compresses all full blocks.
-    fn drain(&mut self, compressor: &mut Compressor) -> Result<()> {
+    fn drain(&mut self, compressor: &mut BlockCompressor) -> Result<()> {
         if compressor.is_none() || self.bytes.len() < compressor.block_size() {
             return Ok(());
         }
@@ -171,7 +171,7 @@ impl Stream {
         self.compress(full, compressor)
     }
 
-    fn compress(&mut self, len: usize, compressor: &mut Compressor) -> Result<()> {
+    fn compress(&mut self, len: usize, compressor: &mut BlockCompressor) -> Result<()> {
         let before = self.blocks.len();
         for block in self.bytes[..len].chunks(compressor.block_size()) {
             self.starts.push(self.blocks.len());
@@ -184,7 +184,7 @@ impl Stream {
     }
 
     /// Appends the position of row group `group` to an entry of the row index; of a closed stream only.
-    pub(crate) fn push_position(&self, group: usize, compressor: &Compressor, positions: &mut Vec<u64>) {
+    pub(crate) fn push_position(&self, group: usize, compressor: &BlockCompressor, positions: &mut Vec<u64>) {
         let Some(&(byte, bits)) = self.marks.get(group) else { return };
         if compressor.is_none() {
             positions.push(byte as u64);
@@ -195,11 +195,11 @@ impl Stream {
             positions.push((byte % compressor.block_size()) as u64);
         }
         match self.coding {
-            Coding::Plain => (),
+            StreamCoding::Plain => (),
             // The values of the run to be skipped: none, as each row group starts a run.
-            Coding::Ints { .. } | Coding::Bytes => positions.push(0),
+            StreamCoding::Ints { .. } | StreamCoding::Bytes => positions.push(0),
             // Also the bits of the byte to be skipped.
-            Coding::Bits => positions.extend([0, u64::from(bits)]),
+            StreamCoding::Bits => positions.extend([0, u64::from(bits)]),
         }
     }
 

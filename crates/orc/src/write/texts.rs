@@ -4,13 +4,13 @@ use arrow::array::{AnyDictionaryArray, Array, ArrayRef, AsArray};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 
-use crate::encode::codec::Compressor;
+use crate::encode::codec::BlockCompressor;
 use crate::encode::dictionary::Dictionary;
 use crate::proto::StreamKind;
 use crate::write::byte_strings::{self, for_each};
 use crate::write::options::WriterOptions;
-use crate::write::stream::{Coding, Stream};
-use crate::write::values::{Digest, Out, Rows, Values};
+use crate::write::stream::{Stream, StreamCoding};
+use crate::write::values::{GroupDigest, ValueTarget, Values, WrittenRows};
 use crate::{Error, Result};
 
 /// A column whose share of distinct values is below this part of the threshold gets its dictionary for sure: its numbers
@@ -29,7 +29,7 @@ enum Mode {
 /// A column of texts.
 ///
 /// Streams of a stripe by mode: texts and their lengths; else numbers, lengths of the dictionary's texts, the texts.
-pub(crate) struct Texts {
+pub(crate) struct TextWriter {
     threshold: f64,
     mode: Mode,
     dictionary: Dictionary,
@@ -46,7 +46,7 @@ pub(crate) struct Texts {
     bytes: u64,
 }
 
-impl Texts {
+impl TextWriter {
     pub(crate) fn new(options: &WriterOptions) -> Self {
         let threshold = options.dictionary_threshold;
         Self {
@@ -62,7 +62,7 @@ impl Texts {
         }
     }
 
-    fn append_numbers(&mut self, rows: &Rows<'_>, digest: &mut Digest<'_>) -> Result<()> {
+    fn append_numbers(&mut self, rows: &WrittenRows<'_>, digest: &mut GroupDigest<'_>) -> Result<()> {
         let Self { dictionary, met, groups, numbers, .. } = self;
         let mut full = false;
         let mut added = 0;
@@ -128,7 +128,7 @@ impl Texts {
     }
 
     /// Encodes the numbers of the row groups kept so far.
-    fn encode_numbers(&mut self, streams: &mut [Stream], compressor: &mut Compressor) -> Result<()> {
+    fn encode_numbers(&mut self, streams: &mut [Stream], compressor: &mut BlockCompressor) -> Result<()> {
         for numbers in self.kept_groups() {
             streams[0].start_group();
             streams[0].numbers.extend(numbers.iter().map(|&number| i64::from(number)));
@@ -140,7 +140,7 @@ impl Texts {
     }
 
     /// Gives the dictionary up: writes the texts that the numbers kept so far stand for.
-    fn turn_direct(&mut self, streams: &mut Vec<Stream>, compressor: &mut Compressor) -> Result<()> {
+    fn turn_direct(&mut self, streams: &mut Vec<Stream>, compressor: &mut BlockCompressor) -> Result<()> {
         self.mode = Mode::Direct;
         *streams = self.streams();
         for numbers in self.kept_groups() {
@@ -186,7 +186,7 @@ fn numbers_and_texts(array: &dyn AnyDictionaryArray) -> Result<(Vec<usize>, Text
         None => (0..values.len()).collect(),
     };
     texts.resize_with(values.len(), Box::default);
-    for_each(&Rows { array: values.as_ref(), nulls: nulls.as_ref() }, |value| {
+    for_each(&WrittenRows { array: values.as_ref(), nulls: nulls.as_ref() }, |value| {
         texts[valid[next]] = value.into();
         next += 1;
     })?;
@@ -194,20 +194,20 @@ fn numbers_and_texts(array: &dyn AnyDictionaryArray) -> Result<(Vec<usize>, Text
     Ok((keys, texts))
 }
 
-impl Values for Texts {
+impl Values for TextWriter {
     fn streams(&self) -> Vec<Stream> {
         if self.mode == Mode::Direct {
             return byte_strings::streams();
         }
         vec![
-            Stream::new(StreamKind::Data, Coding::Ints { signed: false }),
-            Stream::unindexed(StreamKind::Length, Coding::Ints { signed: false }),
-            Stream::unindexed(StreamKind::DictionaryData, Coding::Plain),
+            Stream::new(StreamKind::Data, StreamCoding::Ints { signed: false }),
+            Stream::unindexed(StreamKind::Length, StreamCoding::Ints { signed: false }),
+            Stream::unindexed(StreamKind::DictionaryData, StreamCoding::Plain),
         ]
     }
 
-    fn append(&mut self, rows: &Rows<'_>, out: &mut Out<'_>) -> Result<Vec<ArrayRef>> {
-        let Rows { array, nulls } = *rows;
+    fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {
+        let WrittenRows { array, nulls } = *rows;
         self.values += (array.len() - nulls.map_or(0, NullBuffer::null_count)) as u64;
         // A dictionary of the array's own is of use only where its texts repeat, and ours is looked up.
         let plain = match array.as_any_dictionary_opt() {
@@ -216,7 +216,7 @@ impl Values for Texts {
             }
             _ => None,
         };
-        let rows = Rows { array: plain.as_deref().unwrap_or(array), nulls };
+        let rows = WrittenRows { array: plain.as_deref().unwrap_or(array), nulls };
         match self.mode {
             Mode::Direct => byte_strings::append(&rows, out)?,
             Mode::Trial | Mode::Dictionary => self.append_numbers(&rows, &mut out.digest)?,
@@ -232,7 +232,7 @@ impl Values for Texts {
         }
     }
 
-    fn end_group(&mut self, streams: &mut Vec<Stream>, compressor: &mut Compressor) -> Result<()> {
+    fn end_group(&mut self, streams: &mut Vec<Stream>, compressor: &mut BlockCompressor) -> Result<()> {
         match self.mode {
             Mode::Trial if self.values > 0 && !self.pays() => return self.turn_direct(streams, compressor),
             Mode::Trial if (self.dictionary.len() as f64) < self.values as f64 * self.threshold * SURE => {
@@ -246,7 +246,7 @@ impl Values for Texts {
         Ok(())
     }
 
-    fn end_stripe(&mut self, streams: &mut Vec<Stream>, compressor: &mut Compressor) -> Result<Option<u32>> {
+    fn end_stripe(&mut self, streams: &mut Vec<Stream>, compressor: &mut BlockCompressor) -> Result<Option<u32>> {
         if self.mode == Mode::Trial && self.dictionary.len() == 0 {
             // Only nulls: nothing to look up.
             self.turn_direct(streams, compressor)?;

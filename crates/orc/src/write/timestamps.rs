@@ -9,8 +9,8 @@ use arrow::datatypes::{
 use crate::encode::nanos;
 use crate::proto::StreamKind;
 use crate::write::statistics::Instant;
-use crate::write::stream::{Coding, Stream};
-use crate::write::values::{Out, Rows, Values};
+use crate::write::stream::{Stream, StreamCoding};
+use crate::write::values::{ValueTarget, Values, WrittenRows};
 use crate::{Error, Result};
 
 /// Seconds from 1970 to 2015, in UTC, which is the zone that the writer states.
@@ -36,12 +36,12 @@ impl Values for Timestamps {
     /// Seconds, nanoseconds.
     fn streams(&self) -> Vec<Stream> {
         vec![
-            Stream::new(StreamKind::Data, Coding::Ints { signed: true }),
-            Stream::new(StreamKind::Secondary, Coding::Ints { signed: false }),
+            Stream::new(StreamKind::Data, StreamCoding::Ints { signed: true }),
+            Stream::new(StreamKind::Secondary, StreamCoding::Ints { signed: false }),
         ]
     }
 
-    fn append(&mut self, rows: &Rows<'_>, out: &mut Out<'_>) -> Result<Vec<ArrayRef>> {
+    fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {
         match rows.array.data_type() {
             DataType::Timestamp(TimeUnit::Second, _) => self.append_ticks::<TimestampSecondType, 1>(rows, out),
             DataType::Timestamp(TimeUnit::Millisecond, _) => {
@@ -67,8 +67,8 @@ impl Timestamps {
     /// Takes in ticks, so many a second.
     fn append_ticks<T: ArrowTimestampType, const TICKS: i64>(
         &mut self,
-        rows: &Rows<'_>,
-        out: &mut Out<'_>,
+        rows: &WrittenRows<'_>,
+        out: &mut ValueTarget<'_>,
     ) -> Result<()> {
         let ([seconds, nanos], digest) = out.parts()?;
         let values = rows.values::<T>(&mut self.scratch)?;

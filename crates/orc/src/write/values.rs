@@ -3,9 +3,9 @@
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use arrow::buffer::NullBuffer;
 
-use crate::encode::codec::Compressor;
+use crate::encode::codec::BlockCompressor;
 use crate::skipped_days::TimeScale;
-use crate::write::bloom::Bloom;
+use crate::write::bloom::BloomWriter;
 use crate::write::statistics::{Instant, Statistics};
 use crate::write::stream::Stream;
 use crate::{Error, Result};
@@ -16,7 +16,7 @@ pub(crate) trait Values: Send {
     fn streams(&self) -> Vec<Stream>;
 
     /// Takes in the values of `rows`, and gives back the arrays of the child columns.
-    fn append(&mut self, rows: &Rows<'_>, out: &mut Out<'_>) -> Result<Vec<ArrayRef>>;
+    fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>>;
 
     /// Starts a row group.
     fn start_group(&mut self, streams: &mut [Stream]) {
@@ -24,12 +24,12 @@ pub(crate) trait Values: Send {
     }
 
     /// Puts what is kept of the row group into the streams.
-    fn end_group(&mut self, _streams: &mut Vec<Stream>, _compressor: &mut Compressor) -> Result<()> {
+    fn end_group(&mut self, _streams: &mut Vec<Stream>, _compressor: &mut BlockCompressor) -> Result<()> {
         Ok(())
     }
 
     /// Puts what is kept of the stripe into the streams, and gives the size of its dictionary where it has one.
-    fn end_stripe(&mut self, _streams: &mut Vec<Stream>, _compressor: &mut Compressor) -> Result<Option<u32>> {
+    fn end_stripe(&mut self, _streams: &mut Vec<Stream>, _compressor: &mut BlockCompressor) -> Result<Option<u32>> {
         Ok(None)
     }
 
@@ -48,13 +48,13 @@ pub(crate) trait Values: Send {
 }
 
 /// Rows to be written.
-pub(crate) struct Rows<'a> {
+pub(crate) struct WrittenRows<'a> {
     pub(crate) array: &'a dyn Array,
     /// The rows that have a value; none where there is one in every row.
     pub(crate) nulls: Option<&'a NullBuffer>,
 }
 
-impl Rows<'_> {
+impl WrittenRows<'_> {
     /// Appends the values, converted.
     pub(crate) fn extend<T: ArrowPrimitiveType, U: Copy + Default>(
         &self,
@@ -97,14 +97,14 @@ impl Rows<'_> {
 }
 
 /// The target of values.
-pub(crate) struct Out<'a> {
+pub(crate) struct ValueTarget<'a> {
     pub(crate) streams: &'a mut [Stream],
-    pub(crate) digest: Digest<'a>,
+    pub(crate) digest: GroupDigest<'a>,
 }
 
-impl<'a> Out<'a> {
+impl<'a> ValueTarget<'a> {
     /// The streams, of which there are `N`, and the digest.
-    pub(crate) fn parts<const N: usize>(&mut self) -> Result<(&mut [Stream; N], &mut Digest<'a>)> {
+    pub(crate) fn parts<const N: usize>(&mut self) -> Result<(&mut [Stream; N], &mut GroupDigest<'a>)> {
         let count = self.streams.len();
         let streams = self.streams.try_into();
         Ok((streams.map_err(|_| Error::internal(format!("{count} streams where {N} are due")))?, &mut self.digest))
@@ -112,12 +112,12 @@ impl<'a> Out<'a> {
 }
 
 /// The digest of a row group's values that a column keeps besides the values.
-pub(crate) struct Digest<'a> {
+pub(crate) struct GroupDigest<'a> {
     pub(crate) statistics: &'a mut Statistics,
-    pub(crate) bloom: Option<&'a mut Bloom>,
+    pub(crate) bloom: Option<&'a mut BloomWriter>,
 }
 
-impl Digest<'_> {
+impl GroupDigest<'_> {
     /// Takes in whole numbers.
     pub(crate) fn add_ints(&mut self, values: &[i64]) {
         self.statistics.add_ints(values);

@@ -11,6 +11,6 @@ fn keys_are_checked_unless_spark_has_shuffled_by_them() {
         // What is asked for now is not what has happened.
         (r#"{"distribution": "hash"}"#, PartKeys::Unknown),
     ] {
-        assert_eq!(part_keys(&Settings::parse(options).unwrap()), keys, "{options}");
+        assert_eq!(part_keys(&SparkSettings::parse(options).unwrap()), keys, "{options}");
     }
 }

@@ -16,7 +16,7 @@ fn tasks(location: &str, options: &[(&str, &str)]) -> (String, Vec<String>) {
     (options, records.split(RECORD).skip(9).map(str::to_owned).collect())
 }
 
-fn rows(reader: &Reader) -> usize {
+fn rows(reader: &TaskReader) -> usize {
     let mut rows = 0;
     loop {
         match reader.next(100).unwrap() {
@@ -41,21 +41,21 @@ fn rows(reader: &Reader) -> usize {
 #[test]
 fn tasks_give_all_rows_once() {
     let (options, tasks) = tasks(NATION, &[("query.columns", "n_name\u{1d}n_nationkey")]);
-    let readers = tasks.iter().map(|task| Reader::open(NATION.to_owned(), &options, task).unwrap());
+    let readers = tasks.iter().map(|task| TaskReader::open(NATION.to_owned(), &options, task).unwrap());
     assert_eq!(readers.map(|reader| rows(&reader)).sum::<usize>(), 25);
 }
 
 #[test]
 fn a_filter_is_pushed_and_no_columns_are_rows() {
     let (options, tasks) = tasks(NATION, &[("query.columns", ""), ("query.where", "n_nationkey < 7")]);
-    let readers = tasks.iter().map(|task| Reader::open(NATION.to_owned(), &options, task).unwrap());
+    let readers = tasks.iter().map(|task| TaskReader::open(NATION.to_owned(), &options, task).unwrap());
     assert_eq!(readers.map(|reader| rows(&reader)).sum::<usize>(), 7);
 }
 
 #[test]
 fn an_error_comes_with_the_next_batch() {
     let (options, tasks) = tasks(NATION, &[]);
-    let reader = Reader::open("/nowhere/at.parquet".to_owned(), &options, &tasks[0]).unwrap();
+    let reader = TaskReader::open("/nowhere/at.parquet".to_owned(), &options, &tasks[0]).unwrap();
     let error = loop {
         match reader.next(100) {
             Ok(NOT_YET) => {}

@@ -11,10 +11,13 @@ fn a_type_that_spark_lacks_names_the_column() {
 
 #[test]
 fn floats_and_nanoseconds_are_not_compared_for_spark() {
-    assert_eq!(Filtering::of(&DataType::Float64), Filtering::Nulls);
-    assert_eq!(Filtering::of(&DataType::Timestamp(TimeUnit::Nanosecond, None)), Filtering::Nulls);
-    assert_eq!(Filtering::of(&DataType::Timestamp(TimeUnit::Microsecond, None)), Filtering::Exact);
-    assert_eq!(Filtering::of(&DataType::Dictionary(DataType::Int8.into(), DataType::Utf8.into())), Filtering::Exact);
+    assert_eq!(FilterPushdown::of(&DataType::Float64), FilterPushdown::Nulls);
+    assert_eq!(FilterPushdown::of(&DataType::Timestamp(TimeUnit::Nanosecond, None)), FilterPushdown::Nulls);
+    assert_eq!(FilterPushdown::of(&DataType::Timestamp(TimeUnit::Microsecond, None)), FilterPushdown::Exact);
+    assert_eq!(
+        FilterPushdown::of(&DataType::Dictionary(DataType::Int8.into(), DataType::Utf8.into())),
+        FilterPushdown::Exact
+    );
 }
 
 #[test]

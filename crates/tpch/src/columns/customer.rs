@@ -3,8 +3,8 @@
 use arrow::array::ArrayRef;
 use lakerace_io::Result;
 
-use super::{Piece, keys, people, unknown};
-use crate::pool::Comments;
+use super::{TablePiece, keys, people, unknown};
+use crate::pool::CommentPool;
 use crate::texts::comments;
 use crate::words;
 
@@ -12,7 +12,7 @@ const NATION_SEED: u64 = 1_489_529_863;
 /// Bytes of a comment on average.
 const COMMENT: u32 = 73;
 
-pub(super) fn column(piece: &Piece, name: &str) -> Result<ArrayRef> {
+pub(super) fn column(piece: &TablePiece, name: &str) -> Result<ArrayRef> {
     match name {
         "c_custkey" => keys(piece.numbers().collect()),
         "c_name" => people::name(piece, "Customer#"),
@@ -22,8 +22,8 @@ pub(super) fn column(piece: &Piece, name: &str) -> Result<ArrayRef> {
         "c_acctbal" => people::balance(piece, 298_370_230),
         "c_mktsegment" => piece.words(1_140_279_430, &words::MARKET_SEGMENTS),
         "c_comment" => {
-            let stream = piece.stream(1_335_826_707, Comments::DRAWS);
-            comments(Comments::new(COMMENT).places(stream, piece.len()), COMMENT as usize, piece.mode)
+            let stream = piece.stream(1_335_826_707, CommentPool::DRAWS);
+            comments(CommentPool::new(COMMENT).places(stream, piece.len()), COMMENT as usize, piece.mode)
         }
         _ => Err(unknown(piece, name)),
     }

@@ -4,15 +4,15 @@ use arrow::array::ArrayRef;
 use lakerace_io::Result;
 use tpchgen::distribution::Distributions;
 
-use super::{Piece, keys, unknown};
-use crate::pool::Comments;
+use super::{TablePiece, keys, unknown};
+use crate::pool::CommentPool;
 use crate::texts::comments;
 use crate::words;
 
 /// Bytes of a comment on average.
 const COMMENT: u32 = 72;
 
-pub(super) fn nation(piece: &Piece, name: &str) -> Result<ArrayRef> {
+pub(super) fn nation(piece: &TablePiece, name: &str) -> Result<ArrayRef> {
     match name {
         "n_nationkey" => from_zero(piece),
         "n_name" => words::NATIONS.column(piece.entities.clone().map(|n| n as u8).collect(), piece.mode),
@@ -26,7 +26,7 @@ pub(super) fn nation(piece: &Piece, name: &str) -> Result<ArrayRef> {
     }
 }
 
-pub(super) fn region(piece: &Piece, name: &str) -> Result<ArrayRef> {
+pub(super) fn region(piece: &TablePiece, name: &str) -> Result<ArrayRef> {
     match name {
         "r_regionkey" => from_zero(piece),
         "r_name" => words::REGIONS.column(piece.entities.clone().map(|n| n as u8).collect(), piece.mode),
@@ -35,11 +35,11 @@ pub(super) fn region(piece: &Piece, name: &str) -> Result<ArrayRef> {
     }
 }
 
-fn from_zero(piece: &Piece) -> Result<ArrayRef> {
+fn from_zero(piece: &TablePiece) -> Result<ArrayRef> {
     keys(piece.entities.clone().map(|n| n as i64).collect())
 }
 
-fn comment(piece: &Piece, seed: u64) -> Result<ArrayRef> {
-    let places = Comments::new(COMMENT).places(piece.stream(seed, Comments::DRAWS), piece.len());
+fn comment(piece: &TablePiece, seed: u64) -> Result<ArrayRef> {
+    let places = CommentPool::new(COMMENT).places(piece.stream(seed, CommentPool::DRAWS), piece.len());
     comments(places, COMMENT as usize, piece.mode)
 }

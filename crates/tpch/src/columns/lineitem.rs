@@ -7,10 +7,10 @@ use lakerace_io::Result;
 
 use super::order_numbers::{order_days, order_keys};
 use super::part::retail_price;
-use super::partsupp::Suppliers;
-use super::{Keys, Piece, days, decimals, keys, numbers, several, unknown};
-use crate::pool::Comments;
-use crate::random::{Few, Pick, Row, Stream};
+use super::partsupp::PartSuppliers;
+use super::{ForeignKeys, TablePiece, days, decimals, keys, numbers, several, unknown};
+use crate::pool::CommentPool;
+use crate::random::{ColumnStream, Few, RangePick, RowDraws};
 use crate::texts::comments;
 use crate::words::{self, NOT_RETURNED, Words};
 
@@ -40,13 +40,13 @@ pub(super) fn is_past(day: i32) -> bool {
 
 /// Lines of the orders in a range.
 pub(crate) fn count_lines(orders: std::ops::Range<u64>) -> u64 {
-    let stream = Stream::at(LINE_COUNT_SEED, 1, orders.start);
+    let stream = ColumnStream::at(LINE_COUNT_SEED, 1, orders.start);
     stream.draws((orders.end - orders.start) as usize).map(|draw| LINE_COUNTS.pick(draw) as u64).sum()
 }
 
 /// The lines of a piece's orders. What several columns are made from is made once.
-pub(super) struct Lines<'p> {
-    piece: &'p Piece,
+pub(super) struct OrderLines<'p> {
+    piece: &'p TablePiece,
     counts: Vec<u8>,
     total: usize,
     order_days: OnceCell<Vec<i32>>,
@@ -56,8 +56,8 @@ pub(super) struct Lines<'p> {
     quantities: OnceCell<Vec<i64>>,
 }
 
-impl<'p> Lines<'p> {
-    pub(super) fn new(piece: &'p Piece) -> Self {
+impl<'p> OrderLines<'p> {
+    pub(super) fn new(piece: &'p TablePiece) -> Self {
         let counts = piece.drawn(LINE_COUNT_SEED, LINE_COUNTS, |count| count as u8);
         let total = counts.iter().map(|count| usize::from(*count)).sum();
         Self {
@@ -103,9 +103,9 @@ impl<'p> Lines<'p> {
             "l_shipinstruct" => self.words(1_371_272_478, &words::SHIP_INSTRUCTIONS),
             "l_shipmode" => self.words(675_466_456, &words::SHIP_MODES),
             "l_comment" => {
-                let stream = self.piece.stream(1_095_462_486, Comments::DRAWS * LINES as u64);
-                let places = Comments::new(COMMENT);
-                let place = |row: Row, number| places.place(row, number);
+                let stream = self.piece.stream(1_095_462_486, CommentPool::DRAWS * LINES as u64);
+                let places = CommentPool::new(COMMENT);
+                let place = |row: RowDraws, number| places.place(row, number);
                 let places = several::<LINES, _>(&self.counts, self.total, stream, place);
                 comments(places.into_iter(), COMMENT as usize, self.piece.mode)
             }
@@ -141,9 +141,9 @@ impl<'p> Lines<'p> {
         const SEED: u64 = 1_808_217_256;
         self.parts.get_or_init(|| {
             let last = self.piece.scale.parts();
-            match Keys::up_to(last) {
-                Keys::Few(few) => self.small(SEED, few, |part| part),
-                Keys::Many(many) => self.drawn(SEED, |row, number| many.pick(row.draw(number + 1))),
+            match ForeignKeys::up_to(last) {
+                ForeignKeys::Few(few) => self.small(SEED, few, |part| part),
+                ForeignKeys::Many(many) => self.drawn(SEED, |row, number| many.pick(row.draw(number + 1))),
             }
         })
     }
@@ -153,13 +153,13 @@ impl<'p> Lines<'p> {
     }
 
     fn suppliers(&self) -> Vec<i64> {
-        let suppliers = Suppliers::new(self.piece);
+        let suppliers = PartSuppliers::new(self.piece);
         let numbers = self.small(2_095_021_727, SUPPLIER_NUMBERS, |number| number);
         self.parts().iter().zip(numbers).map(|(part, number)| suppliers.of_part(*part, number)).collect()
     }
 
     fn line_numbers(&self) -> Vec<i32> {
-        let stream = Stream::at(LINE_COUNT_SEED, 1, 0);
+        let stream = ColumnStream::at(LINE_COUNT_SEED, 1, 0);
         several::<LINES, _>(&self.counts, self.total, stream, |_, number| number as i32 + 1)
     }
 
@@ -206,7 +206,7 @@ impl<'p> Lines<'p> {
     }
 
     /// A value for each line, of one draw.
-    fn drawn<T: Copy + Default>(&self, seed: u64, value: impl Fn(Row, usize) -> T) -> Vec<T> {
+    fn drawn<T: Copy + Default>(&self, seed: u64, value: impl Fn(RowDraws, usize) -> T) -> Vec<T> {
         several::<LINES, _>(&self.counts, self.total, self.piece.stream(seed, LINES as u64), value)
     }
 

@@ -3,12 +3,12 @@
 use arrow::array::ArrayRef;
 use lakerace_io::Result;
 
-use super::lineitem::{Lines, is_past};
+use super::lineitem::{OrderLines, is_past};
 use super::order_numbers::{order_days, order_keys};
-use super::{Keys, Piece, days, decimals, keys, numbers, unknown};
-use crate::pool::Comments;
-use crate::random::{Many, Pick};
-use crate::texts::{Texts, comments, push_numbered};
+use super::{ForeignKeys, TablePiece, days, decimals, keys, numbers, unknown};
+use crate::pool::CommentPool;
+use crate::random::{Many, RangePick};
+use crate::texts::{BatchTexts, comments, push_numbered};
 use crate::words;
 
 /// Bytes of a comment on average.
@@ -17,12 +17,12 @@ const COMMENT: u32 = 49;
 const CUSTOMER_MORTALITY: i64 = 3;
 
 /// Orders of a piece.
-pub(super) struct Orders<'p> {
-    piece: &'p Piece,
+pub(super) struct PieceOrders<'p> {
+    piece: &'p TablePiece,
 }
 
-impl<'p> Orders<'p> {
-    pub(super) fn new(piece: &'p Piece) -> Self {
+impl<'p> PieceOrders<'p> {
+    pub(super) fn new(piece: &'p TablePiece) -> Self {
         Self { piece }
     }
 
@@ -38,8 +38,8 @@ impl<'p> Orders<'p> {
             "o_clerk" => self.clerks(),
             "o_shippriority" => numbers(vec![0; piece.len()]),
             "o_comment" => {
-                let stream = piece.stream(276_090_261, Comments::DRAWS);
-                comments(Comments::new(COMMENT).places(stream, piece.len()), COMMENT as usize, piece.mode)
+                let stream = piece.stream(276_090_261, CommentPool::DRAWS);
+                comments(CommentPool::new(COMMENT).places(stream, piece.len()), COMMENT as usize, piece.mode)
             }
             _ => Err(unknown(piece, name)),
         }
@@ -57,13 +57,13 @@ impl<'p> Orders<'p> {
             }
             key
         };
-        let customers = Keys::up_to(last);
+        let customers = ForeignKeys::up_to(last);
         self.piece.stream(SEED, 1).draws(self.piece.len()).map(|draw| living(customers.pick(draw))).collect()
     }
 
     /// Fulfilled where all lines are shipped, open where none is.
     fn statuses(&self) -> Vec<u8> {
-        let lines = Lines::new(self.piece);
+        let lines = OrderLines::new(self.piece);
         let shipped = lines.ship_days().iter().map(|day| u8::from(is_past(*day)));
         let shipped: Vec<u8> = shipped.collect();
         let mut at = 0;
@@ -78,7 +78,7 @@ impl<'p> Orders<'p> {
 
     /// The sum of the lines' prices, discounted and taxed, each cut off to hundredths.
     fn totals(&self) -> Vec<i128> {
-        let lines = Lines::new(self.piece);
+        let lines = OrderLines::new(self.piece);
         let prices = lines.extended_prices();
         let (discounts, taxes) = (lines.discounts(), lines.taxes());
         let mut at = 0;
@@ -94,7 +94,7 @@ impl<'p> Orders<'p> {
     fn clerks(&self) -> Result<ArrayRef> {
         let last = self.piece.scale.clerks();
         let clerks = Many::new(1, last as i64);
-        let mut texts = Texts::new(self.piece.len(), 15);
+        let mut texts = BatchTexts::new(self.piece.len(), 15);
         for draw in self.piece.stream(1_171_034_773, 1).draws(self.piece.len()) {
             push_numbered(b"Clerk#", clerks.pick(draw) as u64, texts.bytes());
             texts.end();

@@ -4,10 +4,10 @@ use arrow::array::ArrayRef;
 use lakerace_io::Result;
 use tpchgen::distribution::Distributions;
 
-use super::{Piece, decimals, keys, numbers, unknown};
-use crate::pool::Comments;
-use crate::random::{Few, Pick};
-use crate::texts::{Texts, comments};
+use super::{TablePiece, decimals, keys, numbers, unknown};
+use crate::pool::CommentPool;
+use crate::random::{Few, RangePick};
+use crate::texts::{BatchTexts, comments};
 use crate::words::{self, MANUFACTURERS};
 
 /// Bytes of a comment on average.
@@ -17,7 +17,7 @@ const NAME_WORDS: usize = 5;
 /// Manufacturers, and brands of each.
 const ONE_OF_FIVE: Few = Few::new(1, MANUFACTURERS as i64);
 
-pub(super) fn column(piece: &Piece, name: &str) -> Result<ArrayRef> {
+pub(super) fn column(piece: &TablePiece, name: &str) -> Result<ArrayRef> {
     const SIZES: Few = Few::new(1, 50);
     match name {
         "p_partkey" => keys(piece.numbers().collect()),
@@ -33,8 +33,8 @@ pub(super) fn column(piece: &Piece, name: &str) -> Result<ArrayRef> {
         "p_container" => piece.words(727_633_698, &words::CONTAINERS),
         "p_retailprice" => decimals(piece.numbers().map(|part| i128::from(retail_price(part))).collect()),
         "p_comment" => {
-            let stream = piece.stream(804_159_733, Comments::DRAWS);
-            comments(Comments::new(COMMENT).places(stream, piece.len()), COMMENT as usize, piece.mode)
+            let stream = piece.stream(804_159_733, CommentPool::DRAWS);
+            comments(CommentPool::new(COMMENT).places(stream, piece.len()), COMMENT as usize, piece.mode)
         }
         _ => Err(unknown(piece, name)),
     }
@@ -48,16 +48,16 @@ pub(super) fn retail_price(part: i64) -> i64 {
 }
 
 /// From 0.
-fn manufacturers(piece: &Piece) -> Vec<u8> {
+fn manufacturers(piece: &TablePiece) -> Vec<u8> {
     piece.drawn(1, ONE_OF_FIVE, |manufacturer| manufacturer as u8 - 1)
 }
 
 /// Five different colours: the first ones after a shuffle of all.
-fn part_name(piece: &Piece) -> Result<ArrayRef> {
+fn part_name(piece: &TablePiece) -> Result<ArrayRef> {
     let colours = Distributions::static_default().part_colors().get_values();
     let last = colours.len() as i64 - 1;
     let picks: [Few; NAME_WORDS] = std::array::from_fn(|place| Few::new(place as i64, last));
-    let mut texts = Texts::new(piece.len(), 34);
+    let mut texts = BatchTexts::new(piece.len(), 34);
     let mut stream = piece.stream(709_314_158, colours.len() as u64);
     let mut order: Vec<usize> = (0..colours.len()).collect();
     for _ in 0..piece.len() {

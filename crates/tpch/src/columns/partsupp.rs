@@ -3,9 +3,9 @@
 use arrow::array::ArrayRef;
 use lakerace_io::Result;
 
-use super::{Piece, decimals, keys, numbers, several, unknown};
-use crate::pool::Comments;
-use crate::random::{Few, Pick};
+use super::{TablePiece, decimals, keys, numbers, several, unknown};
+use crate::pool::CommentPool;
+use crate::random::{Few, RangePick};
 use crate::texts::comments;
 
 /// Suppliers of a part.
@@ -13,7 +13,7 @@ pub(super) const SUPPLIERS: usize = 4;
 /// Bytes of a comment on average.
 const COMMENT: u32 = 124;
 
-pub(super) fn column(piece: &Piece, name: &str) -> Result<ArrayRef> {
+pub(super) fn column(piece: &TablePiece, name: &str) -> Result<ArrayRef> {
     const QUANTITIES: Few = Few::new(1, 9999);
     const COSTS: Few = Few::new(100, 100_000);
     let total = piece.len() * SUPPLIERS;
@@ -21,22 +21,22 @@ pub(super) fn column(piece: &Piece, name: &str) -> Result<ArrayRef> {
     match name {
         "ps_partkey" => keys(piece.numbers().flat_map(|part| [part; SUPPLIERS]).collect()),
         "ps_suppkey" => {
-            let suppliers = Suppliers::new(piece);
+            let suppliers = PartSuppliers::new(piece);
             keys(piece.numbers().flat_map(|part| [0, 1, 2, 3].map(|number| suppliers.of_part(part, number))).collect())
         }
         "ps_availqty" => {
             let stream = piece.stream(1_671_059_989, SUPPLIERS as u64);
-            let value = |row: crate::random::Row, number| QUANTITIES.pick(row.draw(number + 1)) as i32;
+            let value = |row: crate::random::RowDraws, number| QUANTITIES.pick(row.draw(number + 1)) as i32;
             numbers(several::<SUPPLIERS, _>(&counts, total, stream, value))
         }
         "ps_supplycost" => {
             let stream = piece.stream(1_051_288_424, SUPPLIERS as u64);
-            let value = |row: crate::random::Row, number| i128::from(COSTS.pick(row.draw(number + 1)));
+            let value = |row: crate::random::RowDraws, number| i128::from(COSTS.pick(row.draw(number + 1)));
             decimals(several::<SUPPLIERS, _>(&counts, total, stream, value))
         }
         "ps_comment" => {
-            let stream = piece.stream(1_961_692_154, Comments::DRAWS * SUPPLIERS as u64);
-            let places = Comments::new(COMMENT);
+            let stream = piece.stream(1_961_692_154, CommentPool::DRAWS * SUPPLIERS as u64);
+            let places = CommentPool::new(COMMENT);
             let places = several::<SUPPLIERS, _>(&counts, total, stream, |row, number| places.place(row, number));
             comments(places.into_iter(), COMMENT as usize, piece.mode)
         }
@@ -46,12 +46,12 @@ pub(super) fn column(piece: &Piece, name: &str) -> Result<ArrayRef> {
 
 /// Which suppliers a part has (specification 4.2.3, `PS_SUPPKEY`).
 #[derive(Clone, Copy)]
-pub(super) struct Suppliers {
+pub(super) struct PartSuppliers {
     count: u64,
 }
 
-impl Suppliers {
-    pub(super) fn new(piece: &Piece) -> Self {
+impl PartSuppliers {
+    pub(super) fn new(piece: &TablePiece) -> Self {
         Self { count: piece.scale.suppliers() }
     }
 

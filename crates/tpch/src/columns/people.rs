@@ -3,9 +3,9 @@
 use arrow::array::ArrayRef;
 use lakerace_io::Result;
 
-use super::{Piece, decimals};
-use crate::random::{Few, Many, Pick};
-use crate::texts::{Texts, push_digits, push_numbered};
+use super::{TablePiece, decimals};
+use crate::random::{Few, Many, RangePick};
+use crate::texts::{BatchTexts, push_digits, push_numbered};
 
 /// Characters of addresses: six bits of a draw choose one.
 const CHARACTERS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ,";
@@ -21,8 +21,8 @@ const BALANCES: (i64, i64) = (-99_999, 999_999);
 const NATIONS: Few = Few::new(0, 24);
 
 /// `Customer#000000001`.
-pub(super) fn name(piece: &Piece, prefix: &str) -> Result<ArrayRef> {
-    let mut texts = Texts::new(piece.len(), prefix.len() + 9);
+pub(super) fn name(piece: &TablePiece, prefix: &str) -> Result<ArrayRef> {
+    let mut texts = BatchTexts::new(piece.len(), prefix.len() + 9);
     for number in piece.numbers() {
         push_numbered(prefix.as_bytes(), number as u64, texts.bytes());
         texts.end();
@@ -30,8 +30,8 @@ pub(super) fn name(piece: &Piece, prefix: &str) -> Result<ArrayRef> {
     texts.finish()
 }
 
-pub(super) fn address(piece: &Piece, seed: u64) -> Result<ArrayRef> {
-    let mut texts = Texts::new(piece.len(), 26);
+pub(super) fn address(piece: &TablePiece, seed: u64) -> Result<ArrayRef> {
+    let mut texts = BatchTexts::new(piece.len(), 26);
     let mut stream = piece.stream(seed, ADDRESS_DRAWS);
     let all = Many::new(0, i32::MAX.into());
     for _ in 0..piece.len() {
@@ -54,15 +54,15 @@ pub(super) fn address(piece: &Piece, seed: u64) -> Result<ArrayRef> {
 }
 
 /// The nation of each.
-pub(super) fn nations(piece: &Piece, seed: u64) -> Vec<i64> {
+pub(super) fn nations(piece: &TablePiece, seed: u64) -> Vec<i64> {
     piece.drawn(seed, NATIONS, |nation| nation)
 }
 
 /// `27-918-335-1736`, whose first number says the nation.
-pub(super) fn phone(piece: &Piece, seed: u64, nation_seed: u64) -> Result<ArrayRef> {
+pub(super) fn phone(piece: &TablePiece, seed: u64, nation_seed: u64) -> Result<ArrayRef> {
     const THREE_DIGITS: Few = Few::new(100, 999);
     const FOUR_DIGITS: Few = Few::new(1000, 9999);
-    let mut texts = Texts::new(piece.len(), 15);
+    let mut texts = BatchTexts::new(piece.len(), 15);
     let mut stream = piece.stream(seed, 3);
     for nation in nations(piece, nation_seed) {
         let row = stream.next_row();
@@ -79,7 +79,7 @@ pub(super) fn phone(piece: &Piece, seed: u64, nation_seed: u64) -> Result<ArrayR
     texts.finish()
 }
 
-pub(super) fn balance(piece: &Piece, seed: u64) -> Result<ArrayRef> {
+pub(super) fn balance(piece: &TablePiece, seed: u64) -> Result<ArrayRef> {
     let balances = Many::new(BALANCES.0, BALANCES.1);
     decimals(piece.stream(seed, 1).draws(piece.len()).map(|draw| i128::from(balances.pick(draw))).collect())
 }

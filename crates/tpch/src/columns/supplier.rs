@@ -3,16 +3,16 @@
 use arrow::array::ArrayRef;
 use lakerace_io::Result;
 
-use super::{Piece, keys, people, unknown};
-use crate::pool::Comments;
-use crate::random::{Few, Pick};
-use crate::texts::{Texts, comments};
+use super::{TablePiece, keys, people, unknown};
+use crate::pool::CommentPool;
+use crate::random::{Few, RangePick};
+use crate::texts::{BatchTexts, comments};
 
 const NATION_SEED: u64 = 110_356_601;
 /// Bytes of a comment on average.
 const COMMENT: u32 = 63;
 
-pub(super) fn column(piece: &Piece, name: &str) -> Result<ArrayRef> {
+pub(super) fn column(piece: &TablePiece, name: &str) -> Result<ArrayRef> {
     match name {
         "s_suppkey" => keys(piece.numbers().collect()),
         "s_name" => people::name(piece, "Supplier#"),
@@ -27,7 +27,7 @@ pub(super) fn column(piece: &Piece, name: &str) -> Result<ArrayRef> {
 
 /// Ten suppliers of ten thousand have "Customer Complaints" or "Customer Recommends" in their comment, with other text
 /// between the two words (specification 4.2.3).
-fn comment(piece: &Piece) -> Result<ArrayRef> {
+fn comment(piece: &TablePiece) -> Result<ArrayRef> {
     const CUSTOMER: &[u8] = b"Customer ";
     const COMPLAINTS: &[u8] = b"Complaints";
     const RECOMMENDS: &[u8] = b"Recommends";
@@ -35,14 +35,14 @@ fn comment(piece: &Piece) -> Result<ArrayRef> {
     const ONE_OF: Few = Few::new(1, 10_000);
     const PERCENT: Few = Few::new(0, 100);
 
-    let stream = piece.stream(1_341_315_363, Comments::DRAWS);
-    let places = Comments::new(COMMENT).places(stream, piece.len());
+    let stream = piece.stream(1_341_315_363, CommentPool::DRAWS);
+    let places = CommentPool::new(COMMENT).places(stream, piece.len());
     let is_chosen = piece.drawn(202_794_285, ONE_OF, |number| number <= 10);
     let has_chosen = is_chosen.contains(&true);
     if !has_chosen {
         return comments(places, COMMENT as usize, piece.mode);
     }
-    let mut texts = Texts::new(piece.len(), COMMENT as usize + 4);
+    let mut texts = BatchTexts::new(piece.len(), COMMENT as usize + 4);
     let (mut gaps, mut starts) = (piece.stream(263_032_577, 1), piece.stream(715_851_524, 1));
     let mut kinds = piece.stream(753_643_799, 1);
     for (place, is_chosen) in places.zip(is_chosen) {

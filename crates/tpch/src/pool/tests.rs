@@ -31,9 +31,9 @@ fn the_seeds_are_those_on_the_way_through_the_pool() {
 #[test]
 fn comments_are_the_references() {
     use tpchgen::random::RandomText;
-    let comments = Comments::new(27);
+    let comments = CommentPool::new(27);
     let mut reference = RandomText::new(1_095_462_486, TextPool::get_or_init_default(), 27.0);
-    for place in comments.places(Stream::at(1_095_462_486, Comments::DRAWS, 0), 10_000) {
+    for place in comments.places(ColumnStream::at(1_095_462_486, CommentPool::DRAWS, 0), 10_000) {
         assert_eq!(place.text(), reference.next_value().as_bytes());
         reference.row_finished();
     }

@@ -7,7 +7,7 @@ fn draws_are_those_of_the_reference() {
     for (seed, draws_per_row, start) in [(209_208_115, 7, 0), (1_066_728_069, 1, 12_345), (709_314_158, 92, 99_999)] {
         let mut reference = RowRandomInt::new(seed, draws_per_row);
         reference.advance_rows(start);
-        let mut stream = Stream::at(seed as u64, draws_per_row as u64, start as u64);
+        let mut stream = ColumnStream::at(seed as u64, draws_per_row as u64, start as u64);
         for _ in 0..50 {
             let row = stream.next_row();
             for number in 1..=draws_per_row.min(5) {
@@ -25,7 +25,7 @@ fn picks_are_those_of_the_reference() {
         let mut reference = RandomBoundedInt::new(1_769_349_045, low, high);
         let (few, many) = (Few::new(low.into(), high.into()), Many::new(low.into(), high.into()));
         assert!(few.count <= Few::MAX + 100_000);
-        for draw in Stream::at(1_769_349_045, 1, 0).draws(200_000) {
+        for draw in ColumnStream::at(1_769_349_045, 1, 0).draws(200_000) {
             let expected = i64::from(reference.next_value());
             assert_eq!(few.pick(draw), expected);
             assert_eq!(many.pick(draw), expected);
@@ -51,7 +51,7 @@ fn all_alphanumeric_draws_are_the_references() {
     // The range of these is all of 31 bits, and wraps in 32.
     let mut reference = RowRandomInt::new(706_178_559, 9);
     let pick = Many::new(0, i32::MAX.into());
-    let mut sequence = Stream::at(706_178_559, 9, 0).next_row().sequence();
+    let mut sequence = ColumnStream::at(706_178_559, 9, 0).next_row().sequence();
     for _ in 0..9 {
         assert_eq!(pick.pick(sequence.draw()), i64::from(reference.next_int(0, i32::MAX)));
     }

@@ -9,7 +9,7 @@ use lakerace_format::json::{Json, Kind};
 use lakerace_io::Result;
 
 use super::slot::Slot;
-use super::{MappedField, Pushed, UnmappedNames, Wrong, wrong};
+use super::{MappedField, Pushed, UnmappedNames, ValueMisfit, wrong};
 use crate::elasticsearch::json_tree::JsonTree;
 
 /// Columns, or the fields of a struct, that are filled object by object.
@@ -185,10 +185,10 @@ fn is_object(field: &Arc<Field>) -> bool {
     }
 }
 
-pub(super) fn named(error: Wrong, key: &str) -> Wrong {
+pub(super) fn named(error: ValueMisfit, key: &str) -> ValueMisfit {
     match error {
-        Wrong::Value(reason) if reason.starts_with('.') => Wrong::Value(format!("{key}{reason}")),
-        Wrong::Value(reason) => Wrong::Value(format!("field {key:?}: {reason}")),
+        ValueMisfit::Value(reason) if reason.starts_with('.') => ValueMisfit::Value(format!("{key}{reason}")),
+        ValueMisfit::Value(reason) => ValueMisfit::Value(format!("field {key:?}: {reason}")),
         syntax => syntax,
     }
 }

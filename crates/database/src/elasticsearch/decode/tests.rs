@@ -26,7 +26,7 @@ fn answer(sources: &[&str]) -> String {
 
 fn decoded(fields: Vec<Field>, sources: &[&str]) -> Result<RecordBatch> {
     let schema = schema(fields);
-    let mut decoder = Decoder::new(Arc::clone(&schema), &Map::new(), Some(&schema))?;
+    let mut decoder = PageDecoder::new(Arc::clone(&schema), &Map::new(), Some(&schema))?;
     let page = decoder.page(answer(sources).as_bytes())?;
     assert_eq!(page.rows, sources.len());
     assert_eq!(page.pit_id.as_deref(), Some("p"));
@@ -96,7 +96,7 @@ fn failed_shards_time_outs_and_cut_answers_are_errors() {
     let mut wrong: Vec<String> = (0..whole.len()).map(|length| whole[..length].to_owned()).collect();
     wrong.extend([failed, late, r#"{"error":"x"}"#.to_owned()]);
     for body in wrong {
-        let mut decoder = Decoder::new(schema(Vec::new()), &Map::new(), None).unwrap();
+        let mut decoder = PageDecoder::new(schema(Vec::new()), &Map::new(), None).unwrap();
         assert_eq!(decoder.page(body.as_bytes()).unwrap_err().kind(), ErrorKind::Unavailable, "{body}");
     }
 }
@@ -130,7 +130,7 @@ fn an_id_is_read_as_its_column_or_is_an_error() {
 fn names_outside_of_the_columns_are_noted_with_their_objects() {
     let inner = DataType::Struct(vec![Field::new("b", DataType::Int64, true)].into());
     let fields = schema(vec![Field::new("a", inner, true)]);
-    let mut decoder = Decoder::new(fields, &Map::new(), None).unwrap();
+    let mut decoder = PageDecoder::new(fields, &Map::new(), None).unwrap();
     decoder.unmapped = UnmappedNames::new(true);
     let sources = [r#"{"a":{"b":1,"c":2},"d":{"e":1}}"#, r#"{"a.b":1,"a.f":[0],"g":null,"h":[]}"#];
     decoder.page(answer(&sources).as_bytes()).unwrap();

@@ -15,21 +15,21 @@ pub(super) enum Limits {
     /// It finds all values.
     None,
     /// It does not find some.
-    Value(Limit),
+    Value(FieldLimit),
     /// The limits of an object's fields, in their order.
     Fields(Vec<Self>),
 }
 
 /// The values that a field finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Limit {
+pub(super) struct FieldLimit {
     /// The field, with the objects that it is in.
     pub path: String,
-    check: Check,
+    check: LimitCheck,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Check {
+enum LimitCheck {
     /// Texts of at most so many UTF-16 units.
     Units(usize),
     /// Numbers of 64 bits that 32 bits tell apart.
@@ -40,22 +40,22 @@ enum Check {
     Nanoseconds,
 }
 
-impl Limit {
+impl FieldLimit {
     /// Why a value is not found.
     pub fn reason(&self) -> String {
         let path = &self.path;
         match self.check {
             // Elasticsearch would tell of it at the end, and OpenSearch never.
-            Check::Units(most) => {
+            LimitCheck::Units(most) => {
                 format!("the text of field {path:?} is longer than the {most} characters of its ignore_above")
             }
-            Check::Float32 => {
+            LimitCheck::Float32 => {
                 format!("the number of field {path:?} has more digits than its float ({ALLOW_NARROWING} lets it)")
             }
-            Check::Milliseconds => format!(
+            LimitCheck::Milliseconds => format!(
                 "the time of field {path:?} has more digits than the milliseconds of its date ({ALLOW_NARROWING} lets it)"
             ),
-            Check::Nanoseconds => format!(
+            LimitCheck::Nanoseconds => format!(
                 "the time of field {path:?} is not of the years 1970 to 2262 of its date_nanos (a new index takes it by ?date={path})"
             ),
         }
@@ -63,10 +63,10 @@ impl Limit {
 
     fn of(path: &str, data_type: &DataType, mapped: &Value) -> Option<Self> {
         let check = match (data_type, kind_of(mapped)) {
-            (DataType::Float64, "float") => Check::Float32,
-            (DataType::Timestamp(_, _) | DataType::Date64, "date") => Check::Milliseconds,
-            (DataType::Timestamp(_, _) | DataType::Date64 | DataType::Date32, "date_nanos") => Check::Nanoseconds,
-            _ => Check::Units(ignore_above(mapped)?),
+            (DataType::Float64, "float") => LimitCheck::Float32,
+            (DataType::Timestamp(_, _) | DataType::Date64, "date") => LimitCheck::Milliseconds,
+            (DataType::Timestamp(_, _) | DataType::Date64 | DataType::Date32, "date_nanos") => LimitCheck::Nanoseconds,
+            _ => LimitCheck::Units(ignore_above(mapped)?),
         };
         Some(Self { path: path.to_owned(), check })
     }
@@ -80,15 +80,15 @@ impl Limit {
             _ => None,
         };
         match self.check {
-            Check::Units(most) => {
+            LimitCheck::Units(most) => {
                 cells.text(row).is_some_and(|text| text.len() > most && text.encode_utf16().count() > most)
             }
-            Check::Float32 => match cells {
+            LimitCheck::Float32 => match cells {
                 Cells::Float64(array) => !is_float32(array.value(row)),
                 _ => false,
             },
-            Check::Milliseconds => nanoseconds().is_some_and(|value| value % 1_000_000 != 0),
-            Check::Nanoseconds => nanoseconds().is_some_and(|value| !(0..=i128::from(i64::MAX)).contains(&value)),
+            LimitCheck::Milliseconds => nanoseconds().is_some_and(|value| value % 1_000_000 != 0),
+            LimitCheck::Nanoseconds => nanoseconds().is_some_and(|value| !(0..=i128::from(i64::MAX)).contains(&value)),
         }
     }
 }
@@ -121,14 +121,18 @@ impl Limits {
                 let limits: Vec<Self> = limits.collect();
                 if limits.iter().all(|limit| matches!(limit, Self::None)) { Self::None } else { Self::Fields(limits) }
             }
-            _ => Limit::of(path, data_type, mapped).map_or(Self::None, Self::Value),
+            _ => FieldLimit::of(path, data_type, mapped).map_or(Self::None, Self::Value),
         }
     }
 
     /// Takes away the limits of digits of the fields that may lose some.
     pub fn allow_narrowing(self, is_allowed: &impl Fn(&str) -> bool) -> Self {
         match self {
-            Self::Value(Limit { path, check: Check::Float32 | Check::Milliseconds }) if is_allowed(&path) => Self::None,
+            Self::Value(FieldLimit { path, check: LimitCheck::Float32 | LimitCheck::Milliseconds })
+                if is_allowed(&path) =>
+            {
+                Self::None
+            }
             Self::Fields(fields) => {
                 Self::Fields(fields.into_iter().map(|limits| limits.allow_narrowing(is_allowed)).collect())
             }
@@ -137,7 +141,7 @@ impl Limits {
     }
 
     /// The limit that a value of the row's passes, if one does.
-    pub fn passed(&self, cells: &Cells, row: usize) -> Option<&Limit> {
+    pub fn passed(&self, cells: &Cells, row: usize) -> Option<&FieldLimit> {
         if matches!(self, Self::None) || !cells.is_valid(row) {
             return None;
         }

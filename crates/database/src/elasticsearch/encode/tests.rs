@@ -17,12 +17,12 @@ fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
 fn lines(
     batch: &RecordBatch,
     key: &[&str],
-    action: Action,
+    action: DocumentAction,
     fields: &Value,
 ) -> Vec<std::result::Result<String, String>> {
     let key: Vec<String> = key.iter().map(|name| (*name).to_owned()).collect();
     let fields = fields.as_object().cloned().unwrap_or_default();
-    let encoder = Encoder::new(&batch.schema(), &key, action, &fields, "run").unwrap();
+    let encoder = LineEncoder::new(&batch.schema(), &key, action, &fields, "run").unwrap();
     let rows = encoder.rows(batch).unwrap();
     (0..batch.num_rows())
         .map(|row| {
@@ -51,7 +51,7 @@ fn every_type_is_written_as_the_guide_says() {
         ("c", Arc::new(dictionary)),
         ("n", Arc::new(NullArray::new(1))),
     ]);
-    let written = lines(&batch, &[], Action::Index, &Value::Null).remove(0).unwrap();
+    let written = lines(&batch, &[], DocumentAction::Index, &Value::Null).remove(0).unwrap();
     let expected = concat!(
         "{\"index\":{\"_id\":\"run-0\"}}\n",
         r#"{"i":-9223372036854775808,"u":"18446744073709551615","f":0.1,"d":"-1.05","t":"a\"\\\n\u0001é","b":"AP8=","#,
@@ -66,7 +66,7 @@ fn numbers_are_bare_where_the_field_is_numeric() {
     let decimal = Decimal128Array::from(vec![150]).with_precision_and_scale(10, 2).unwrap();
     let batch = batch(vec![("d", Arc::new(decimal)), ("u", Arc::new(UInt64Array::from(vec![7])))]);
     let fields = serde_json::json!({ "d": { "type": "scaled_float" }, "u": { "type": "unsigned_long" } });
-    let written = lines(&batch, &[], Action::Create, &fields).remove(0).unwrap();
+    let written = lines(&batch, &[], DocumentAction::Create, &fields).remove(0).unwrap();
     assert_eq!(written, "{\"create\":{\"_id\":\"run-0\"}}\n{\"d\":1.50,\"u\":7}\n");
 }
 
@@ -76,7 +76,7 @@ fn keys_of_several_columns_never_meet() {
         ("a", Arc::new(StringArray::from(vec!["x|y", "x", "x\\"]))),
         ("b", Arc::new(StringArray::from(vec!["z", "y|z", "|z"]))),
     ]);
-    let mut written = lines(&batch, &["a", "b"], Action::Delete, &Value::Null);
+    let mut written = lines(&batch, &["a", "b"], DocumentAction::Delete, &Value::Null);
     written.sort();
     written.dedup();
     assert_eq!(written.len(), 3);
@@ -87,7 +87,7 @@ fn keys_that_would_refuse_a_whole_request_refuse_their_row() {
     let long = "x".repeat(513);
     let batch =
         batch(vec![("k", Arc::new(StringArray::from(vec![Some(long.as_str()), Some(""), None, Some(&long[1..])])))]);
-    let written = lines(&batch, &["k"], Action::Index, &Value::Null);
+    let written = lines(&batch, &["k"], DocumentAction::Index, &Value::Null);
     let refused: Vec<bool> = written.iter().map(std::result::Result::is_err).collect();
     assert_eq!(refused, [true, true, true, false]);
     assert!(!written[0].as_ref().unwrap_err().contains("xxx"));
@@ -96,7 +96,7 @@ fn keys_that_would_refuse_a_whole_request_refuse_their_row() {
 #[test]
 fn numbers_that_json_lacks_name_their_column() {
     let batch = batch(vec![("f", Arc::new(Float64Array::from(vec![f64::NAN])))]);
-    let refused = lines(&batch, &[], Action::Index, &Value::Null).remove(0).unwrap_err();
+    let refused = lines(&batch, &[], DocumentAction::Index, &Value::Null).remove(0).unwrap_err();
     assert!(refused.contains("\"f\""), "{refused}");
 }
 
@@ -107,6 +107,6 @@ fn metadata_columns_are_no_part_of_the_document() {
         ("_routing", Arc::new(StringArray::from(vec!["r"]))),
         ("v", Arc::new(Int64Array::from(vec![1]))),
     ]);
-    let written = lines(&batch, &[], Action::Index, &Value::Null).remove(0).unwrap();
+    let written = lines(&batch, &[], DocumentAction::Index, &Value::Null).remove(0).unwrap();
     assert_eq!(written, "{\"index\":{\"_id\":\"k\",\"routing\":\"r\"}}\n{\"v\":1}\n");
 }

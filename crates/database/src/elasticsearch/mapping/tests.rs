@@ -11,7 +11,7 @@ fn schema(fields: &[(&str, DataType)]) -> Schema {
 #[test]
 fn every_number_is_strict_and_dots_lead_into_objects() {
     let schema = schema(&[("a.b", DataType::Int64), ("a.c", DataType::Utf8), ("d", DataType::UInt64)]);
-    let properties = properties(&schema, &Parameters::default()).unwrap();
+    let properties = properties(&schema, &LocationParameters::default()).unwrap();
     let expected = json!({
         "a": { "type": "object", "properties": {
             "b": { "type": "long", "coerce": false },
@@ -25,11 +25,11 @@ fn every_number_is_strict_and_dots_lead_into_objects() {
 #[test]
 fn names_that_no_field_has_are_refused() {
     for name in ["", "a.", ".a", "a..b", " ", "_source", "_ignored"] {
-        let error = properties(&schema(&[(name, DataType::Int64)]), &Parameters::default()).unwrap_err();
+        let error = properties(&schema(&[(name, DataType::Int64)]), &LocationParameters::default()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{name:?}");
     }
     let clash = schema(&[("a", DataType::Int64), ("a.b", DataType::Int64)]);
-    assert_eq!(properties(&clash, &Parameters::default()).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(properties(&clash, &LocationParameters::default()).unwrap_err().kind(), ErrorKind::Invalid);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn an_existing_field_holds_refuses_or_narrows() {
     ];
     for (data_type, kind, wrong) in cases {
         let schema = schema(&[("c", data_type.clone())]);
-        let wanted = properties(&schema, &Parameters::default()).unwrap();
+        let wanted = properties(&schema, &LocationParameters::default()).unwrap();
         let existing = json!({ "c": { "type": kind } });
         let found = missing(&wanted, &schema, existing.as_object().unwrap(), |_| false);
         assert_eq!(found.err().map(|error| error.kind()), wrong, "{data_type} {kind}");
@@ -64,7 +64,7 @@ fn fields_that_lack_are_told_within_objects_too() {
     let inner =
         DataType::Struct(vec![Field::new("x", DataType::Int8, true), Field::new("y", DataType::Int8, true)].into());
     let schema = schema(&[("s", inner), ("n", DataType::Utf8)]);
-    let wanted = properties(&schema, &Parameters::default()).unwrap();
+    let wanted = properties(&schema, &LocationParameters::default()).unwrap();
     let existing = json!({ "s": { "properties": { "x": { "type": "byte" } } } });
     let lacks = missing(&wanted, &schema, existing.as_object().unwrap(), |_| false).unwrap();
     let expected = json!({

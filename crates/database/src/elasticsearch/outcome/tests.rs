@@ -7,7 +7,7 @@ fn each_row_has_an_outcome() {
     let body = br#"{"errors":true,"items":[{"index":{"status":201}},{"index":{"status":429,"error":{"type":"es_rejected_execution_exception","reason":"x"}}},
         {"create":{"status":409,"error":{"type":"version_conflict_engine_exception","reason":"[secret]: version conflict"}}},
         {"delete":{"status":404}},{"index":{"status":403,"error":{"type":"cluster_block_exception","reason":"x"}}}]}"#;
-    let expected = [Outcome::Taken, Outcome::Busy, Outcome::Exists, Outcome::Taken, Outcome::Blocked];
+    let expected = [RowOutcome::Taken, RowOutcome::Busy, RowOutcome::Exists, RowOutcome::Taken, RowOutcome::Blocked];
     assert_eq!(outcomes(body).unwrap(), expected);
     assert!(outcomes(&body[..40]).is_err());
 }
@@ -18,7 +18,7 @@ fn reasons_name_the_field_and_no_value() {
         "reason":"[1:8] failed to parse field [n] of type [long] in document with id 'canary'. Preview of field's value: 'canary'",
         "caused_by":{"type":"illegal_argument_exception","reason":"For input string: \"canary\""}}}}]}"#;
     let expected = "document_parsing_exception in field \"n\": illegal_argument_exception";
-    assert_eq!(outcomes(body).unwrap(), [Outcome::Rejected(expected.to_owned())]);
+    assert_eq!(outcomes(body).unwrap(), [RowOutcome::Rejected(expected.to_owned())]);
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn fields_stay_where_columns_keep_their_types() {
     );
     let inner = DataType::Struct(vec![Field::new("x", DataType::Int64, true)].into());
     let schema = schema(&[("t", DataType::Utf8), ("n", DataType::Int64), ("o", inner)]);
-    let mapped = properties(&schema, &Parameters::default()).unwrap();
+    let mapped = properties(&schema, &LocationParameters::default()).unwrap();
     let expected = json!({
         "settings": { "index.number_of_shards": "3", "index.analysis.analyzer.mine.type": "custom" },
         "mappings": {
@@ -65,7 +65,7 @@ fn fields_stay_where_columns_keep_their_types() {
             },
         },
     });
-    assert_eq!(body(&index, &schema, mapped, &Parameters::default()), expected);
+    assert_eq!(body(&index, &schema, mapped, &LocationParameters::default()), expected);
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn fields_of_others_become_columns() {
         "g": { "type": "geo_point" },
         "l": { "type": "alias", "path": "a" },
     });
-    let parameters = Parameters { lists: vec!["o.tags".to_owned()], ..Parameters::default() };
+    let parameters = LocationParameters { lists: vec!["o.tags".to_owned()], ..LocationParameters::default() };
     let schema = schema_of(properties.as_object().unwrap(), None, &parameters).unwrap();
     let type_of = |name: &str| schema.field_with_name(name).unwrap().data_type().to_string();
     assert_eq!(type_of("when"), "Timestamp(µs, \"UTC\")");

@@ -5,7 +5,7 @@ use bson::{Bson, Document, RawDocumentBuf, doc};
 use super::*;
 
 fn schema(documents: Vec<Document>, mixed_as_json: bool) -> Result<Schema> {
-    let mut inference = Inference::default();
+    let mut inference = SchemaInference::default();
     for document in documents {
         inference.look(RawDocumentBuf::try_from(document).unwrap().as_bytes())?;
     }

@@ -4,11 +4,11 @@ use super::*;
 
 /// A table, and what was noted of it.
 fn noted(connection: &Connection) -> String {
-    Identity::of(connection, "t").unwrap().unwrap().text().unwrap()
+    TableIdentity::of(connection, "t").unwrap().unwrap().text().unwrap()
 }
 
 fn is_same(connection: &Connection, noted: &str) -> bool {
-    Identity::is_of(connection, "T", noted).unwrap()
+    TableIdentity::is_of(connection, "T", noted).unwrap()
 }
 
 #[test]

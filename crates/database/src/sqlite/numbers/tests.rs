@@ -50,7 +50,7 @@ fn decimals_are_numbers_where_all_digits_stay() {
         Some(ToSqlOutput::Borrowed(ValueRef::Real(value))) => format!("{value:?}"),
         _ => "none".to_owned(),
     };
-    let numeric = Affinity::Numeric;
+    let numeric = TypeAffinity::Numeric;
     for (digits, expected) in [
         ("12.50", "12.5"),
         ("12.00", "12"),
@@ -67,6 +67,6 @@ fn decimals_are_numbers_where_all_digits_stay() {
     ] {
         assert_eq!(shown(digits, numeric), expected, "{digits}");
     }
-    assert_eq!(shown("9007199254740993", Affinity::Real), "none");
+    assert_eq!(shown("9007199254740993", TypeAffinity::Real), "none");
     assert_eq!(shown("9007199254740993", numeric), "9007199254740993");
 }

@@ -14,11 +14,11 @@ use crate::snapshot::files::TableFile;
 
 /// Files of one partition that are written anew together.
 #[derive(Debug)]
-pub(super) struct Bin {
+pub(super) struct FileBin {
     pub files: Vec<TableFile>,
 }
 
-impl Bin {
+impl FileBin {
     /// Their bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.size_bytes).sum()
@@ -39,13 +39,13 @@ impl Bin {
 }
 
 /// The rules for files that are rewritten.
-pub(super) struct Rules<'a> {
+pub(super) struct BinRules<'a> {
     options: &'a CompactOptions,
     condition: Option<Predicate>,
     schema: SchemaRef,
 }
 
-impl<'a> Rules<'a> {
+impl<'a> BinRules<'a> {
     /// For the files of a version. A condition on columns that don't divide it is an error.
     pub fn new(snapshot: &Snapshot, options: &'a CompactOptions) -> Result<Self> {
         let schema = SchemaRef::clone(snapshot.schema());
@@ -77,7 +77,7 @@ impl<'a> Rules<'a> {
     }
 
     /// The groups of files to be written anew, of one partition each: of a version's files those that may be.
-    pub fn bins(&self, files: &[TableFile], may_be: impl Fn(&TableFile) -> bool) -> Vec<Bin> {
+    pub fn bins(&self, files: &[TableFile], may_be: impl Fn(&TableFile) -> bool) -> Vec<FileBin> {
         let files: Vec<&TableFile> = files.iter().filter(|file| self.is_meant(file)).collect();
         let holey = self.holey(&files);
         let files: Vec<&TableFile> = files.into_iter().filter(|file| may_be(file)).collect();
@@ -93,7 +93,7 @@ impl<'a> Rules<'a> {
         }
         match self.options.layout {
             Layout::AsIs => partitions.iter().flat_map(|files| self.pack(files, &holey)).collect(),
-            _ => partitions.into_iter().map(|files| Bin { files: files.into_iter().cloned().collect() }).collect(),
+            _ => partitions.into_iter().map(|files| FileBin { files: files.into_iter().cloned().collect() }).collect(),
         }
     }
 
@@ -166,7 +166,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Files one after the other, until they would make more than one file of the target size.
-    fn pack(&self, files: &[&TableFile], holey: &Holey) -> Vec<Bin> {
+    fn pack(&self, files: &[&TableFile], holey: &Holey) -> Vec<FileBin> {
         let mut bins: Vec<Vec<&TableFile>> = Vec::new();
         let mut bytes = 0;
         for file in files {
@@ -182,7 +182,7 @@ impl<'a> Rules<'a> {
         }
         let is_worth_it =
             |files: &Vec<&TableFile>| files.len() > 1 || files.iter().any(|file| holey.contains(file.path.as_str()));
-        let bin = |files: Vec<&TableFile>| Bin { files: files.into_iter().cloned().collect() };
+        let bin = |files: Vec<&TableFile>| FileBin { files: files.into_iter().cloned().collect() };
         bins.into_iter().filter(is_worth_it).map(bin).collect()
     }
 }

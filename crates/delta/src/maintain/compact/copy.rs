@@ -5,18 +5,18 @@
 use lakerace_format::ReadRequest;
 use lakerace_io::Result;
 
-use super::{Group, Writer};
+use super::{FileGroup, GroupWriter};
 use crate::snapshot::files::TableFile;
-use crate::write::{Published, write_split};
+use crate::write::{PublishedFiles, write_split};
 
 /// Old files that are open at the same time, about: their footers are in memory.
 const FILES_AT_ONCE: usize = 1024;
 
 /// Groups by the reads that they are written by: one or more each, in their order.
-pub(super) fn streams(mut groups: &mut [Group]) -> impl Iterator<Item = &mut [Group]> {
+pub(super) fn streams(mut groups: &mut [FileGroup]) -> impl Iterator<Item = &mut [FileGroup]> {
     std::iter::from_fn(move || {
         let mut files = 0;
-        let fits = |group: &&Group| {
+        let fits = |group: &&FileGroup| {
             files += group.bin.files.len();
             files <= FILES_AT_ONCE
         };
@@ -25,16 +25,16 @@ pub(super) fn streams(mut groups: &mut [Group]) -> impl Iterator<Item = &mut [Gr
     })
 }
 
-impl Writer<'_> {
+impl GroupWriter<'_> {
     /// The new files of groups whose rows stay in the order of the old files, visible and not yet the table's.
-    pub(super) fn copy(&self, groups: &mut [Group]) -> Result<Published> {
+    pub(super) fn copy(&self, groups: &mut [FileGroup]) -> Result<PublishedFiles> {
         let olds: Vec<&TableFile> = groups.iter().flat_map(|group| &group.bin.files).collect();
         let (source, rows) = self.open(&olds)?;
         let mut batches = self.read(&source, &ReadRequest::default())?;
         // A group is about a file's size: where it grows a little on the way it stays one file.
         let mut files = self.files(self.snapshot.schema(), self.options.target_bytes.saturating_mul(2))?;
         let mut visible = rows.iter();
-        let rows_of = |group: &Group| visible.by_ref().take(group.bin.files.len()).sum();
+        let rows_of = |group: &FileGroup| visible.by_ref().take(group.bin.files.len()).sum();
         let each: Vec<u64> = groups.iter().map(rows_of).collect();
         let ends = write_split(&mut batches, each, &mut files, self.snapshot.table().job())?;
         let published = files.publish()?;

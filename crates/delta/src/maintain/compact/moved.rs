@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
-use super::bins::Bin;
+use super::bins::FileBin;
 use crate::snapshot::files::TableFile;
 use crate::{Table, deletion_vector};
 
@@ -16,7 +16,7 @@ use crate::{Table, deletion_vector};
 /// before it.
 pub(super) fn hidden(
     table: &Table,
-    bin: &Bin,
+    bin: &FileBin,
     new: &[(String, u64)],
     now: &HashMap<&str, &TableFile>,
 ) -> Result<Option<Vec<(String, RoaringTreemap)>>> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, BinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 
-use super::Sorter;
+use super::RowSorter;
 
 /// Numbers without a pattern, the same in every run.
 fn scattered(seed: u64) -> u64 {
@@ -22,7 +22,7 @@ fn batch(range: std::ops::Range<u64>) -> (RecordBatch, BinaryArray) {
 
 fn sorted(limit_bytes: u64) -> (Vec<i64>, usize) {
     let (first, _) = batch(0..1);
-    let mut sorter = Sorter::new(&first.schema(), limit_bytes);
+    let mut sorter = RowSorter::new(&first.schema(), limit_bytes);
     for at in (0..30_000).step_by(1000) {
         let (rows, keys) = batch(at..at + 1000);
         sorter.push(&rows, keys).unwrap();
@@ -58,5 +58,5 @@ fn rows_come_in_the_order_of_their_keys_whatever_fits_into_memory() {
 #[test]
 fn no_rows_are_no_batch() {
     let (first, _) = batch(0..1);
-    assert!(Sorter::new(&first.schema(), 10).finish().unwrap().next_batch().unwrap().is_none());
+    assert!(RowSorter::new(&first.schema(), 10).finish().unwrap().next_batch().unwrap().is_none());
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
 
-use super::{Sample, SortColumns, interleave};
+use super::{CurveSample, SortColumns, interleave};
 
 fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
@@ -28,7 +28,7 @@ fn bits_alternate() {
 fn rows_near_on_the_curve_are_near_in_both_columns() {
     let square = square();
     let columns = SortColumns::new(&names(&["x", "y"]), &square.schema()).unwrap();
-    let mut sample = Sample::new(&columns, 65_536);
+    let mut sample = CurveSample::new(&columns, 65_536);
     sample.look(&columns, &square).unwrap();
     let keys = sample.curve().keys(&columns, &square).unwrap();
     let mut order: Vec<usize> = (0..65_536).collect();

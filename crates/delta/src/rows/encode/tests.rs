@@ -61,7 +61,7 @@ fn texts(rows: usize) -> Vec<Option<String>> {
 /// Packed, and taken in this order, they are as Arrow's own kernel has them.
 fn check(batches: &[RecordBatch], order: &[u32], whole_first: usize) {
     let schema = batches[0].schema();
-    let mut rows = Rows::new(Packing::new(&schema, 2).map(Arc::new));
+    let mut rows = Rows::new(RowPacking::new(&schema, 2).map(Arc::new));
     for (number, batch) in batches.iter().enumerate() {
         if number == whole_first {
             rows.pack().unwrap();
@@ -94,7 +94,7 @@ fn rows_come_back_whatever_their_number() {
 fn a_schema_of_other_columns_is_not_packed() {
     let whole = batch(&texts(3), true);
     let lists = whole.project(&[16]).unwrap();
-    assert!(Packing::new(&lists.schema(), 1).is_none());
+    assert!(RowPacking::new(&lists.schema(), 1).is_none());
     let mut rows = Rows::new(None);
     rows.push(lists.clone()).unwrap();
     rows.pack().unwrap();
@@ -104,7 +104,7 @@ fn a_schema_of_other_columns_is_not_packed() {
 #[test]
 fn packed_rows_take_what_they_hold() {
     let whole = batch(&texts(1000), false).project(&[1, 7]).unwrap();
-    let packing = Packing::new(&whole.schema(), 1).unwrap();
+    let packing = RowPacking::new(&whole.schema(), 1).unwrap();
     let (packed, _) = packing.pack(&whole, None).unwrap().remove(0);
     let text_bytes: usize = whole.column(0).as_string_view().iter().flatten().map(str::len).sum();
     // A byte of nulls, a length and a number.
@@ -118,7 +118,7 @@ fn packed_rows_take_what_they_hold() {
 fn large_rows_are_packed_in_several_pieces() {
     let texts: Vec<Option<String>> = (0..5).map(|row| Some("x".repeat((row + 1) << 20))).collect();
     let whole = batch(&texts, true).project(&[1, 7, 3]).unwrap();
-    let pieces = Packing::new(&whole.schema(), 2).unwrap().pack(&whole, None).unwrap();
+    let pieces = RowPacking::new(&whole.schema(), 2).unwrap().pack(&whole, None).unwrap();
     assert_eq!(pieces.iter().map(|(rows, _)| rows.rows()).collect::<Vec<_>>(), [2, 1, 1, 1]);
     check(&[whole.clone(), whole], &[9, 0, 4, 5], 0);
 }
@@ -128,7 +128,7 @@ fn ranges_are_bounded_by_rows_and_bytes() {
     let lengths = [10usize, 5000, 10, 10, 10, 400, 400, 400, 10];
     let texts: Vec<Option<String>> = lengths.iter().map(|length| Some("x".repeat(*length))).collect();
     let whole = batch(&texts, true).project(&[1]).unwrap();
-    let mut rows = Rows::new(Packing::new(&whole.schema(), 1).map(Arc::new));
+    let mut rows = Rows::new(RowPacking::new(&whole.schema(), 1).map(Arc::new));
     rows.push(whole.clone()).unwrap();
     let cut = |rows: &Rows, most_rows, most_bytes| rows.cut(0..9, most_rows, most_bytes);
     assert_eq!(cut(&rows, 4, 1000), [0..4, 4..8, 8..9]);
@@ -165,7 +165,7 @@ fn rows_are_kept_nearly_in_the_order_of_their_keys() {
     let whole = batch(&texts(rows), true);
     // In no order, and each twice.
     let keys: Vec<u64> = (0..rows as u64).map(|row| (row / 2 * 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 30).collect();
-    let packing = Arc::new(Packing::new(&whole.schema(), 2).unwrap());
+    let packing = Arc::new(RowPacking::new(&whole.schema(), 2).unwrap());
     let rows_and_keys = |alone: bool| {
         let (mut packed, mut kept) = (Rows::new(Some(Arc::clone(&packing))), Keys::Narrow(Vec::new()));
         let keys = Keys::Narrow(keys.clone());

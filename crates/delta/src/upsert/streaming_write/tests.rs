@@ -25,7 +25,7 @@ fn batches(keys: &[i64], text_bytes: &dyn Fn(usize) -> usize) -> Vec<RecordBatch
 fn written(batches: Vec<RecordBatch>, order: Option<Vec<u32>>, run_bytes: usize, rows: u32) -> Result<Vec<Vec<i64>>> {
     let schema = batches[0].schema();
     let target = |field: &FieldRef| Target { logical: Arc::clone(field), stored: Arc::clone(field) };
-    let fit = Fit::exact(&schema, &schema.fields().iter().map(target).collect::<Vec<_>>()).unwrap();
+    let fit = BatchFit::exact(&schema, &schema.fields().iter().map(target).collect::<Vec<_>>()).unwrap();
     let job = Job::new(JobOptions { threads: 2, ..JobOptions::default() });
     let source = Batches::new(schema, batches.into_iter().map(Ok));
     let mut all = Vec::new();
@@ -110,7 +110,7 @@ fn an_error_of_the_writer_ends_it() {
     let all = batches(&keys, &|_| 4);
     let schema = all[0].schema();
     let target = |field: &FieldRef| Target { logical: Arc::clone(field), stored: Arc::clone(field) };
-    let fit = Fit::exact(&schema, &schema.fields().iter().map(target).collect::<Vec<_>>()).unwrap();
+    let fit = BatchFit::exact(&schema, &schema.fields().iter().map(target).collect::<Vec<_>>()).unwrap();
     let job = Job::new(JobOptions { threads: 2, ..JobOptions::default() });
     let source = Batches::new(schema, all.into_iter().map(Ok));
     let in_runs = StreamingWrite { fit: &fit, run_bytes: 30_000, job: &job };

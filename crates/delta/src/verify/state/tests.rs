@@ -1,14 +1,14 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{EntryActions, State};
+use super::{EntryActions, VersionState};
 
-fn apply(state: &mut State, text: &str) {
+fn apply(state: &mut VersionState, text: &str) {
     state.apply(&EntryActions::parse(text.as_bytes()).unwrap(), true);
 }
 
 #[test]
 fn a_file_with_another_vector_is_another_file() {
-    let mut state = State::empty();
+    let mut state = VersionState::empty();
     apply(&mut state, r#"{"add":{"path":"a","size":3}}"#);
     let with_vector =
         r#"{"add":{"path":"a","size":3,"deletionVector":{"storageType":"u","pathOrInlineDv":"x","offset":1}}}"#;
@@ -22,7 +22,7 @@ fn a_file_with_another_vector_is_another_file() {
 
 #[test]
 fn a_size_and_the_metadata_are_compared() {
-    let (mut one, mut other) = (State::empty(), State::empty());
+    let (mut one, mut other) = (VersionState::empty(), VersionState::empty());
     apply(&mut one, r#"{"add":{"path":"a","size":3}}"#);
     apply(&mut other, r#"{"add":{"path":"a","size":4}}"#);
     assert!(one.difference_to(&other).unwrap().contains("size"));
@@ -47,7 +47,7 @@ fn an_entry_that_does_not_fit_the_ones_before_proves_nothing() {
         // A file that comes back.
         (vec![first, r#"{"remove":{"path":"a"}}"#, first], true),
     ] {
-        let mut state = State::empty();
+        let mut state = VersionState::empty();
         entries.iter().for_each(|entry| apply(&mut state, entry));
         assert_eq!(state.is_proven, is_proven, "{entries:?}");
     }
@@ -55,7 +55,7 @@ fn an_entry_that_does_not_fit_the_ones_before_proves_nothing() {
 
 #[test]
 fn files_that_only_one_state_has_are_seen() {
-    let (mut one, mut other) = (State::empty(), State::empty());
+    let (mut one, mut other) = (VersionState::empty(), VersionState::empty());
     apply(&mut one, r#"{"add":{"path":"a","size":3}}"#);
     assert_eq!(one.files_beyond(&other).collect::<Vec<_>>(), ["a"]);
     assert_eq!(other.files_beyond(&one).count(), 0);

@@ -77,12 +77,13 @@ fn many_batches_have_the_statistics_of_one_and_keep_few_values() {
     expected.merge(&batch(0..3000)).unwrap();
     let expected = with_bounds_of_flags(&expected.finish().unwrap().unwrap(), false, true);
     for rows in [1, 7, 3000] {
-        let mut statistics = Statistics::new(kernel());
+        let mut statistics = StatisticsCollector::new(kernel());
         for at in (0..3000).step_by(rows) {
             statistics.merge(&batch(at..3000.min(at + rows as i64))).unwrap();
         }
         let (_, columns) = statistics.known.as_ref().unwrap();
-        let kept = |column: &Column| matches!(&column.values, Values::Leaf(kept) if kept.len() >= KEPT_AT_MOST);
+        let kept =
+            |column: &ColumnStatistics| matches!(&column.values, LeafValues::Leaf(kept) if kept.len() >= KEPT_AT_MOST);
         assert!(!columns.iter().any(kept));
         assert_eq!(statistics.finish().unwrap(), expected, "{rows} rows");
     }
@@ -93,7 +94,7 @@ fn columns_without_nulls_have_statistics() {
     let fields = vec![Field::new("texts", DataType::Utf8View, false), Field::new("flags", DataType::Boolean, false)];
     let rows = batch(4..9).project(&[0, 6]).unwrap();
     let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), rows.columns().to_vec()).unwrap();
-    let mut statistics = Statistics::new(kernel());
+    let mut statistics = StatisticsCollector::new(kernel());
     statistics.merge(&rows).unwrap();
     let found = statistics.finish().unwrap();
     let mut expected = kernel();

@@ -13,7 +13,7 @@ fn each_column_is_looked_for_by_its_extremes_zero_and_nulls() {
         ("t\"x", Arc::new(StringArray::from(vec![Some("it's"), Some(""), None, None, Some("")]))),
     ];
     let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap();
-    let samples = Samples::new(&batch.schema());
+    let samples = ColumnSamples::new(&batch.schema());
     samples.add(&batch.slice(0, 2)).unwrap();
     samples.add(&batch.slice(2, 3)).unwrap();
     let expected: Vec<(String, u64)> =

@@ -5,11 +5,11 @@ use arrow::array::{Date32Array, Decimal128Array, TimestampMicrosecondArray};
 use super::super::kept::Kept;
 use super::*;
 
-fn of(column: ArrayRef) -> Mark {
-    Mark::highest(None, &column).unwrap().unwrap()
+fn of(column: ArrayRef) -> WatermarkValue {
+    WatermarkValue::highest(None, &column).unwrap().unwrap()
 }
 
-fn again(mark: &Mark) -> Mark {
+fn again(mark: &WatermarkValue) -> WatermarkValue {
     let kept = Kept { mark: Some(mark.clone()), ..Kept::default() };
     Kept::parse(&kept.text().unwrap()).unwrap().mark.unwrap()
 }
@@ -48,13 +48,13 @@ fn nothing_lowers_a_mark() {
     let mark = of(Arc::new(Int64Array::from(vec![5])));
     for column in [vec![None, Some(4)], vec![None], vec![]] {
         let column: ArrayRef = Arc::new(Int64Array::from(column));
-        assert_eq!(Mark::highest(Some(mark.clone()), &column).unwrap(), Some(mark.clone()));
+        assert_eq!(WatermarkValue::highest(Some(mark.clone()), &column).unwrap(), Some(mark.clone()));
     }
-    assert_eq!(Mark::highest(None, &(Arc::new(Int64Array::from(vec![None])) as ArrayRef)).unwrap(), None);
+    assert_eq!(WatermarkValue::highest(None, &(Arc::new(Int64Array::from(vec![None])) as ArrayRef)).unwrap(), None);
     let infinite: ArrayRef = Arc::new(Float64Array::from(vec![f64::INFINITY, f64::NEG_INFINITY]));
-    assert_eq!(Mark::highest(None, &infinite).unwrap(), None);
+    assert_eq!(WatermarkValue::highest(None, &infinite).unwrap(), None);
     let mark = of(Arc::new(Float64Array::from(vec![1.5])));
-    assert_eq!(Mark::highest(Some(mark.clone()), &infinite).unwrap(), Some(mark));
+    assert_eq!(WatermarkValue::highest(Some(mark.clone()), &infinite).unwrap(), Some(mark));
 }
 
 #[test]
@@ -76,10 +76,10 @@ fn wrong_overlaps_are_named() {
         (DataType::Float64, "-1"),
         (DataType::Float64, "inf"),
     ] {
-        assert!(Mark::check(&data_type, &since(overlap)).unwrap_err().to_string().contains("overlap"));
+        assert!(WatermarkValue::check(&data_type, &since(overlap)).unwrap_err().to_string().contains("overlap"));
     }
-    assert!(Mark::check(&DataType::Boolean, &since("1")).is_err());
-    Mark::check(&DataType::Date32, &since("7d")).unwrap();
+    assert!(WatermarkValue::check(&DataType::Boolean, &since("1")).is_err());
+    WatermarkValue::check(&DataType::Date32, &since("7d")).unwrap();
 }
 
 #[test]
@@ -92,5 +92,5 @@ fn rows_are_told_by_where_their_values_are() {
     let below = mark.is_below(&column).unwrap();
     assert_eq!(below, BooleanArray::from(vec![Some(false), Some(true), None, None, Some(false)]));
     let higher = of(Arc::new(Float64Array::from(vec![9.0])));
-    assert_eq!(Mark::lower(higher, mark.clone()).unwrap(), mark);
+    assert_eq!(WatermarkValue::lower(higher, mark.clone()).unwrap(), mark);
 }

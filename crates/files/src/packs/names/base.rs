@@ -30,7 +30,7 @@ const IDLE: usize = 8;
 
 /// The owner of the file.
 #[derive(Debug)]
-pub(super) enum Kept {
+pub(super) enum FileOwner {
     /// It is in the cache. The lock keeps others from removing it.
     Locked(#[expect(dead_code, reason = "held, never read")] File),
     /// It goes with the process that made it.
@@ -39,15 +39,15 @@ pub(super) enum Kept {
 
 /// A file of names.
 #[derive(Debug)]
-pub(super) struct Base {
+pub(super) struct NamesFile {
     path: PathBuf,
-    kept: Kept,
+    kept: FileOwner,
     /// Connections, each with the process that opened it.
     idle: Mutex<Vec<(u32, Connection)>>,
 }
 
-impl Base {
-    pub(super) fn new(path: PathBuf, kept: Kept) -> Self {
+impl NamesFile {
+    pub(super) fn new(path: PathBuf, kept: FileOwner) -> Self {
         Self { path, kept, idle: Mutex::default() }
     }
 
@@ -157,9 +157,9 @@ impl Base {
     }
 }
 
-impl Drop for Base {
+impl Drop for NamesFile {
     fn drop(&mut self) {
-        if matches!(self.kept, Kept::Own(process, _) if process == std::process::id()) {
+        if matches!(self.kept, FileOwner::Own(process, _) if process == std::process::id()) {
             // A file of a process that has ended with it is removed by the next one that looks.
             let _ = std::fs::remove_file(&self.path);
         }

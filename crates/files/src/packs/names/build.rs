@@ -5,22 +5,22 @@ use std::sync::Arc;
 use lakerace_io::Result;
 use rusqlite::{Connection, params};
 
-use super::base::{Base, DELETE, INSERT, TABLE, stored_segments};
-use super::cache::Draft;
-use super::{CHANGED_NAMES, Cache, Changes, Names, VersionId};
+use super::base::{DELETE, INSERT, NamesFile, TABLE, stored_segments};
+use super::cache::NamesDraft;
+use super::{CHANGED_NAMES, Cache, Changes, StoreNames, VersionId};
 use crate::Entry;
 use crate::sqlite_error::from_rusqlite;
 
 /// Names that are put together from others and what has changed.
-pub(super) struct Builder<'a> {
+pub(super) struct NamesBuilder<'a> {
     cache: &'a Cache,
-    base: Option<Arc<Base>>,
+    base: Option<Arc<NamesFile>>,
     changed: Arc<Changes>,
-    file: Option<Writing>,
+    file: Option<NamesWriter>,
 }
 
-impl<'a> Builder<'a> {
-    pub(super) fn new(cache: &'a Cache, from: &Names) -> Self {
+impl<'a> NamesBuilder<'a> {
+    pub(super) fn new(cache: &'a Cache, from: &StoreNames) -> Self {
         Self { cache, base: from.base.clone(), changed: Arc::clone(&from.changed), file: None }
     }
 
@@ -37,7 +37,7 @@ impl<'a> Builder<'a> {
         if changed.len() <= CHANGED_NAMES {
             return Ok(());
         }
-        let mut file = Writing::begin(self.cache.draft(self.base.as_deref())?)?;
+        let mut file = NamesWriter::begin(self.cache.draft(self.base.as_deref())?)?;
         for (name, entry) in std::mem::take(&mut self.changed).iter() {
             file.give(name, entry.as_deref())?;
         }
@@ -46,24 +46,24 @@ impl<'a> Builder<'a> {
     }
 
     /// The names, which are those of `id`.
-    pub(super) fn finish(self, id: Option<VersionId>) -> Result<Names> {
+    pub(super) fn finish(self, id: Option<VersionId>) -> Result<StoreNames> {
         let base = match self.file {
             Some(file) => Some(Arc::new(self.cache.keep(file.end()?, id.as_ref())?)),
             None => self.base,
         };
-        Ok(Names { id, base, changed: self.changed })
+        Ok(StoreNames { id, base, changed: self.changed })
     }
 }
 
 /// A file that is being written. What becomes of it where the power goes is of no interest: it has no name yet.
-struct Writing {
-    draft: Draft,
+struct NamesWriter {
+    draft: NamesDraft,
     connection: Connection,
     segments: Vec<u8>,
 }
 
-impl Writing {
-    fn begin(draft: Draft) -> Result<Self> {
+impl NamesWriter {
+    fn begin(draft: NamesDraft) -> Result<Self> {
         lakerace_sqlite::lock_by_descriptions();
         let connection = Connection::open(draft.path()).map_err(|e| from_rusqlite(&e))?;
         let table = if draft.is_new() { TABLE } else { "" };
@@ -97,7 +97,7 @@ impl Writing {
         given.map(drop).map_err(|e| from_rusqlite(&e).at(draft.path().display()))
     }
 
-    fn end(self) -> Result<Draft> {
+    fn end(self) -> Result<NamesDraft> {
         let ended = self.connection.execute_batch("COMMIT").map_err(|e| from_rusqlite(&e));
         let closed = ended.and_then(|()| self.connection.close().map_err(|(_, e)| from_rusqlite(&e)));
         closed.map_err(|e| e.at(self.draft.path().display())).map(|()| self.draft)

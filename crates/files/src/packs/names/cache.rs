@@ -14,7 +14,7 @@ use tempfile::TempPath;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 
 use super::VersionId;
-use super::base::{Base, Kept};
+use super::base::{FileOwner, NamesFile};
 use crate::Options;
 
 /// The variable that names the folder of caches.
@@ -40,13 +40,13 @@ pub(in crate::packs) struct Cache {
 
 /// A file that is being made. Dropped before it is kept, it is gone.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct NamesDraft {
     path: TempPath,
     lock: File,
     is_new: bool,
 }
 
-impl Draft {
+impl NamesDraft {
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -58,14 +58,14 @@ impl Draft {
 }
 
 /// The facts in a file's name.
-struct Title {
+struct NamesTitle {
     table: u128,
     version: u64,
     commit: u64,
     hash: u64,
 }
 
-impl Title {
+impl NamesTitle {
     fn parse(path: &Path) -> Option<Self> {
         let mut parts = path.file_name()?.to_str()?.strip_suffix(".names")?.split('-');
         let table = u128::from_str_radix(parts.next()?, 16).ok()?;
@@ -131,11 +131,11 @@ impl Cache {
     }
 
     /// The newest file of the table up to the version of `id`. One that is damaged is removed.
-    pub(super) fn newest(&self, id: &VersionId) -> Result<Option<(VersionId, Base)>> {
+    pub(super) fn newest(&self, id: &VersionId) -> Result<Option<(VersionId, NamesFile)>> {
         let table = table_number(id);
-        let titled = |path: PathBuf| Title::parse(&path).map(|title| (title, path));
+        let titled = |path: PathBuf| NamesTitle::parse(&path).map(|title| (title, path));
         let mut known: Vec<_> = self.files().into_iter().filter_map(titled).collect();
-        let is_of = |title: &Title| title.version < id.version || Some(title.commit) == id.commit;
+        let is_of = |title: &NamesTitle| title.version < id.version || Some(title.commit) == id.commit;
         known.retain(|(title, _)| title.table == table && title.version <= id.version && is_of(title));
         known.sort_by_key(|(title, _)| std::cmp::Reverse(title.version));
         for (title, path) in known {
@@ -146,7 +146,7 @@ impl Cache {
                     let _ = lock.set_modified(SystemTime::now());
                     let version =
                         VersionId { table: id.table.clone(), version: title.version, commit: Some(title.commit) };
-                    return Ok(Some((version, Base::new(path, Kept::Locked(lock)))));
+                    return Ok(Some((version, NamesFile::new(path, FileOwner::Locked(lock)))));
                 }
                 _ => drop(std::fs::remove_file(&path)),
             }
@@ -155,7 +155,7 @@ impl Cache {
     }
 
     /// A file to be written: a copy of another one, or a new one.
-    pub(super) fn draft(&self, from: Option<&Base>) -> Result<Draft> {
+    pub(super) fn draft(&self, from: Option<&NamesFile>) -> Result<NamesDraft> {
         let folder = self.folder.clone().unwrap_or_else(std::env::temp_dir);
         let make = || {
             let made = tempfile::Builder::new().prefix(".").suffix(".draft").tempfile_in(&folder)?;
@@ -164,31 +164,32 @@ impl Cache {
             }
             let (lock, path) = made.into_parts();
             lock.try_lock_shared()?;
-            Ok(Draft { path, lock, is_new: from.is_none() })
+            Ok(NamesDraft { path, lock, is_new: from.is_none() })
         };
         make().map_err(|e: std::io::Error| Error::from(e).at(folder.display()))
     }
 
     /// Keeps a file that is written: by the version that it is, or as long as the process uses it.
-    pub(super) fn keep(&self, draft: Draft, id: Option<&VersionId>) -> Result<Base> {
-        let Draft { path, lock, .. } = draft;
+    pub(super) fn keep(&self, draft: NamesDraft, id: Option<&VersionId>) -> Result<NamesFile> {
+        let NamesDraft { path, lock, .. } = draft;
         let failed = |e: std::io::Error| Error::from(e);
         let of = id.and_then(|id| Some((id, id.commit?)));
         let (Some(folder), Some((id, commit))) = (&self.folder, of) else {
             let path = path.keep().map_err(|e| failed(e.error))?;
-            return Ok(Base::new(path, Kept::Own(std::process::id(), lock)));
+            return Ok(NamesFile::new(path, FileOwner::Own(std::process::id(), lock)));
         };
-        let title = Title { table: table_number(id), version: id.version, commit, hash: hash(&path).map_err(failed)? };
+        let title =
+            NamesTitle { table: table_number(id), version: id.version, commit, hash: hash(&path).map_err(failed)? };
         let kept = folder.join(title.name());
         path.persist(&kept).map_err(|e| failed(e.error))?;
         self.clean(&title);
-        Ok(Base::new(kept, Kept::Locked(lock)))
+        Ok(NamesFile::new(kept, FileOwner::Locked(lock)))
     }
 
     /// Removes what nobody uses: older versions, drafts of processes that have ended, and folders of stores.
-    fn clean(&self, kept: &Title) {
+    fn clean(&self, kept: &NamesTitle) {
         for path in self.files() {
-            let is_unused = match Title::parse(&path) {
+            let is_unused = match NamesTitle::parse(&path) {
                 Some(title) => {
                     let is_other = title.version == kept.version && title.commit != kept.commit;
                     title.table != kept.table || title.version < kept.version || is_other

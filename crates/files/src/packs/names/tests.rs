@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lakerace_io::Result;
 
-use super::{CHANGED_NAMES, Cache, Names};
+use super::{CHANGED_NAMES, Cache, StoreNames};
 use crate::{EachName, Entry, IndexVersion, Options, Segment};
 
 type Model = BTreeMap<String, u64>;
@@ -85,7 +85,7 @@ fn cache(folder: &Path) -> Cache {
     Cache::new("s3://bucket/store", &Options { cache_folder: Some(folder.join("cache")), ..Options::default() })
 }
 
-fn check(names: &Names, model: &Model) {
+fn check(names: &StoreNames, model: &Model) {
     let found = |files: &mut dyn Iterator<Item = Result<(Arc<str>, Arc<Entry>)>>| -> Vec<(String, Entry)> {
         files
             .map(|found| found.map(|(name, entry)| (name.to_string(), Entry::clone(&entry))))
@@ -143,9 +143,9 @@ fn names_are_those_of_their_version_and_a_clone_stays_what_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let (table, cache) = (table(), cache(folder.path()));
     let mut all = Vec::new();
-    let mut names = Names::default();
+    let mut names = StoreNames::default();
     for at in 0..table.versions.len() {
-        names = Names::load(&Version(&table, at), &names, &cache).unwrap();
+        names = StoreNames::load(&Version(&table, at), &names, &cache).unwrap();
         all.push(names.clone());
     }
     all.iter().zip(&table.versions).for_each(|(names, model)| check(names, model));
@@ -157,9 +157,9 @@ fn names_are_those_of_their_version_and_a_clone_stays_what_it_is() {
 fn a_later_opening_reads_what_has_changed_alone() {
     let folder = tempfile::tempdir().unwrap();
     let table = table();
-    Names::load(&Version(&table, 0), &Names::default(), &cache(folder.path())).unwrap();
+    StoreNames::load(&Version(&table, 0), &StoreNames::default(), &cache(folder.path())).unwrap();
     for at in 0..table.versions.len() {
-        let names = Names::load(&Version(&table, at), &Names::default(), &cache(folder.path())).unwrap();
+        let names = StoreNames::load(&Version(&table, at), &StoreNames::default(), &cache(folder.path())).unwrap();
         check(&names, &table.versions[at]);
     }
     assert_eq!(table.whole_reads.load(Ordering::Relaxed), 1);
@@ -184,10 +184,10 @@ fn the_names_of_a_table_that_was_put_back_are_not_those_of_the_versions_that_it_
     }
     for (then, now) in [(1, 4), (3, 3), (3, 5), (4, 2)] {
         let folder = tempfile::tempdir().unwrap();
-        let names = Names::load(&Version(&table, then), &Names::default(), &cache(folder.path())).unwrap();
+        let names = StoreNames::load(&Version(&table, then), &StoreNames::default(), &cache(folder.path())).unwrap();
         // In a process that has the store open, and in another one.
-        for known in [&names, &Names::default()] {
-            let names = Names::load(&Version(&back, now), known, &cache(folder.path())).unwrap();
+        for known in [&names, &StoreNames::default()] {
+            let names = StoreNames::load(&Version(&back, now), known, &cache(folder.path())).unwrap();
             check(&names, &back.versions[now]);
         }
     }
@@ -197,7 +197,7 @@ fn the_names_of_a_table_that_was_put_back_are_not_those_of_the_versions_that_it_
 fn a_damaged_file_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
     let table = table();
-    let open = || Names::load(&Version(&table, 0), &Names::default(), &cache(folder.path())).unwrap();
+    let open = || StoreNames::load(&Version(&table, 0), &StoreNames::default(), &cache(folder.path())).unwrap();
     let file = || {
         let own = std::fs::read_dir(folder.path().join("cache")).unwrap().next().unwrap().unwrap().path();
         let mut files = std::fs::read_dir(own).unwrap().map(|file| file.unwrap().path());
@@ -224,7 +224,7 @@ fn a_folder_that_others_may_write_to_is_not_used() {
     let (table, root) = (table(), folder.path().join("cache"));
     std::fs::create_dir(&root).unwrap();
     std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o777)).unwrap();
-    let names = Names::load(&Version(&table, 0), &Names::default(), &cache(folder.path())).unwrap();
+    let names = StoreNames::load(&Version(&table, 0), &StoreNames::default(), &cache(folder.path())).unwrap();
     check(&names, &table.versions[0]);
     assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0);
     let own = names.base.as_ref().unwrap().path().to_owned();
@@ -250,7 +250,7 @@ fn folders_of_stores_go_when_nobody_has_used_them_and_others_stay() {
     let store = old_folder(&"0f".repeat(16), "lock");
     let others = [old_folder("pictures", "lock"), old_folder(&"ab".repeat(16), "letter.txt")];
     std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o700)).unwrap();
-    Names::load(&Version(&table(), 0), &Names::default(), &cache(folder.path())).unwrap();
+    StoreNames::load(&Version(&table(), 0), &StoreNames::default(), &cache(folder.path())).unwrap();
     assert!(!store.exists());
     assert!(others.iter().all(|path| std::fs::read_dir(path).unwrap().count() == 1));
 }
@@ -262,7 +262,8 @@ fn threads_that_open_at_once_read_the_table_once() {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let names = Names::load(&Version(&table, 0), &Names::default(), &cache(folder.path())).unwrap();
+                let names =
+                    StoreNames::load(&Version(&table, 0), &StoreNames::default(), &cache(folder.path())).unwrap();
                 check(&names, &table.versions[0]);
             });
         }

@@ -6,10 +6,15 @@ use rand::{RngExt, SeedableRng};
 use super::*;
 use crate::CsvOptions;
 use crate::csv::rules::Dialect;
-use crate::csv::scan::{State, step};
+use crate::csv::scan::{ScanState, step};
 
-fn split(text: &str, columns: usize, on_ragged: OnRagged, most: usize) -> (Vec<Vec<Option<String>>>, Option<Ragged>) {
-    let rules = Rules::new(Dialect::Csv, &CsvOptions::default()).unwrap();
+fn split(
+    text: &str,
+    columns: usize,
+    on_ragged: OnRagged,
+    most: usize,
+) -> (Vec<Vec<Option<String>>>, Option<RaggedRow>) {
+    let rules = DialectRules::new(Dialect::Csv, &CsvOptions::default()).unwrap();
     let mut splitter = FieldSplitter::new(text.as_bytes(), &rules, columns, on_ragged);
     let mut table = FieldTable::default();
     let mut rows = Vec::new();
@@ -47,7 +52,7 @@ fn rows_come_in_portions() {
 fn ragged_rows_stop_or_go_or_are_mended() {
     let text = "a,b\nc\n\nd,e,f,g,h\ni,j";
     let (rows, ragged) = split(text, 2, OnRagged::Stop, 10);
-    assert_eq!((rows, ragged), (vec![some(&["a", "b"])], Some(Ragged { start: 4, fields: 1 })));
+    assert_eq!((rows, ragged), (vec![some(&["a", "b"])], Some(RaggedRow { start: 4, fields: 1 })));
     let (rows, _) = split(text, 2, OnRagged::Skip, 10);
     assert_eq!(rows, [some(&["a", "b"]), some(&["i", "j"])]);
     let (rows, _) = split(text, 2, OnRagged::Mend, 1);
@@ -58,19 +63,19 @@ fn ragged_rows_stop_or_go_or_are_mended() {
 #[test]
 fn far_too_many_fields_are_counted() {
     let text = format!("{}\n1,2\n", ",".repeat(100_000));
-    assert_eq!(split(&text, 2, OnRagged::Stop, 10).1, Some(Ragged { start: 0, fields: 100_001 }));
+    assert_eq!(split(&text, 2, OnRagged::Stop, 10).1, Some(RaggedRow { start: 0, fields: 100_001 }));
     assert_eq!(split(&text, 2, OnRagged::Skip, 10).0, [some(&["1", "2"])]);
 }
 
 /// Fields as walking through byte by byte finds them.
 fn walked(text: &str, columns: usize) -> Vec<Vec<Option<String>>> {
-    let rules = Rules::new(Dialect::Csv, &CsvOptions::default()).unwrap();
+    let rules = DialectRules::new(Dialect::Csv, &CsvOptions::default()).unwrap();
     let (mut rows, mut row, mut from) = (Vec::new(), Vec::new(), 0);
-    let mut state = State::Start;
+    let mut state = ScanState::Start;
     for at in 0..=text.len() {
         let byte = text.as_bytes().get(at).copied();
-        let (next, ended) = byte.map_or((State::Start, true), |b| step(state, b, &rules));
-        let is_delimiter = byte == Some(b',') && next == State::Start && state != State::Quoted;
+        let (next, ended) = byte.map_or((ScanState::Start, true), |b| step(state, b, &rules));
+        let is_delimiter = byte == Some(b',') && next == ScanState::Start && state != ScanState::Quoted;
         if ended || is_delimiter {
             let field = &text[from..at];
             let field = if ended { field.strip_suffix('\r').unwrap_or(field) } else { field };

@@ -7,10 +7,11 @@ use super::*;
 use crate::CsvOptions;
 use crate::csv::rules::Dialect;
 
-const STATES: [State; 5] = [State::Start, State::Unquoted, State::Quoted, State::Escaped, State::Closed];
+const STATES: [ScanState; 5] =
+    [ScanState::Start, ScanState::Unquoted, ScanState::Quoted, ScanState::Escaped, ScanState::Closed];
 
-fn rules(escape: Option<u8>, quote: Option<u8>) -> Rules {
-    Rules::new(Dialect::Csv, &CsvOptions { escape, quote: Some(quote), ..CsvOptions::default() }).unwrap()
+fn rules(escape: Option<u8>, quote: Option<u8>) -> DialectRules {
+    DialectRules::new(Dialect::Csv, &CsvOptions { escape, quote: Some(quote), ..CsvOptions::default() }).unwrap()
 }
 
 fn random_text(random: &mut StdRng, alphabet: &[u8], len: usize) -> Vec<u8> {
@@ -27,12 +28,12 @@ fn guesses_agree_with_walking() {
         let alphabet: &[u8] = if random.random_bool(0.5) { b"\",\nxxxxxxxxx\\" } else { b"\"\",\n" };
         let len = random.random_range(0..200);
         let text = random_text(&mut random, alphabet, len);
-        let outlook = Outlook::of(&text, rules);
+        let outlook = SpeculativeScan::of(&text, rules);
         assert_eq!(outlook.newlines, text.iter().filter(|b| **b == b'\n').count() as u64);
         for state in STATES {
             let reachable = match state {
-                State::Escaped => rules.escape.is_some(),
-                State::Quoted | State::Closed => rules.quote.is_some(),
+                ScanState::Escaped => rules.escape.is_some(),
+                ScanState::Quoted | ScanState::Closed => rules.quote.is_some(),
                 _ => true,
             };
             if reachable {
@@ -54,9 +55,9 @@ fn regular_text_is_guessed() {
     let text = b"a,\"b\nc\",\"\"\n\"d \"\"e\"\" \n\",f,\"\"\"\"\n".repeat(20);
     for at in 0..text.len() {
         let (front, back) = text.split_at(at);
-        let (_, state) = walk(State::Start, front, &rules);
-        let Guess::Quotes { outside, inside } = Outlook::of(back, &rules).guess else { continue };
-        let assumed = if state == State::Quoted { inside } else { outside };
+        let (_, state) = walk(ScanState::Start, front, &rules);
+        let StateGuess::Quotes { outside, inside } = SpeculativeScan::of(back, &rules).guess else { continue };
+        let assumed = if state == ScanState::Quoted { inside } else { outside };
         assert!(!assumed.irregular, "{at}");
     }
 }

@@ -13,12 +13,12 @@ use arrow::datatypes::{DataType, FieldRef, Fields};
 use lakerace_io::option::{COLUMNS, INFER_ROWS, SCHEMA};
 use lakerace_io::{Error, Result};
 
-use super::{Append, Column, Fault, Origin, Place, Slot};
+use super::{Append, Column, ColumnSlot, InferredOrigin, LineFault, Place};
 use crate::json::{Json, Kind};
 
 /// The column of a nested type; `None` for other types.
 pub(super) fn column(place: &Place) -> Result<Option<Box<dyn Column>>> {
-    let items = |field: &FieldRef| Slot::new(field, format!("{}[]", place.path), place.origin);
+    let items = |field: &FieldRef| ColumnSlot::new(field, format!("{}[]", place.path), place.origin);
     Ok(Some(match &place.data_type {
         DataType::List(field) => Box::new(List::<i32>::new(field, items(field)?)),
         DataType::LargeList(field) => Box::new(List::<i64>::new(field, items(field)?)),
@@ -31,9 +31,9 @@ pub(super) fn column(place: &Place) -> Result<Option<Box<dyn Column>>> {
         DataType::Struct(fields) => {
             let origins = vec![place.origin; fields.len()];
             let object = Object::new(fields, &origins, &place.path, Others::Refused)?;
-            Box::new(Struct { fields: fields.clone(), object, nulls: NullBufferBuilder::new(0) })
+            Box::new(StructColumn { fields: fields.clone(), object, nulls: NullBufferBuilder::new(0) })
         }
-        DataType::Map(entries, false) => Box::new(Map::new(entries, place)?),
+        DataType::Map(entries, false) => Box::new(MapColumn::new(entries, place)?),
         _ => return Ok(None),
     }))
 }
@@ -49,7 +49,7 @@ fn cut(nulls: &mut NullBufferBuilder, rows: usize) -> Option<NullBuffer> {
 
 struct List<O: OffsetSizeTrait> {
     field: FieldRef,
-    items: Slot,
+    items: ColumnSlot,
     ends: Vec<O>,
     nulls: NullBufferBuilder,
     /// Items so far.
@@ -57,15 +57,15 @@ struct List<O: OffsetSizeTrait> {
 }
 
 impl<O: OffsetSizeTrait> List<O> {
-    fn new(field: &FieldRef, items: Slot) -> Self {
+    fn new(field: &FieldRef, items: ColumnSlot) -> Self {
         Self { field: Arc::clone(field), items, ends: vec![O::zero()], nulls: NullBufferBuilder::new(0), len: 0 }
     }
 }
 
 /// More items than offsets of a block's list can count.
 #[cold]
-fn too_many(at: usize) -> Fault {
-    Fault::value(at, "lists have more items than their type counts".to_owned(), "use large_list".to_owned())
+fn too_many(at: usize) -> LineFault {
+    LineFault::value(at, "lists have more items than their type counts".to_owned(), "use large_list".to_owned())
 }
 
 impl<O: OffsetSizeTrait> Column for List<O> {
@@ -104,7 +104,7 @@ impl<O: OffsetSizeTrait> Column for List<O> {
 struct FixedSizeList {
     field: FieldRef,
     size: usize,
-    items: Slot,
+    items: ColumnSlot,
     nulls: NullBufferBuilder,
 }
 
@@ -151,7 +151,7 @@ pub(in super::super) enum Others {
 
 /// The columns of an object's fields.
 pub(in super::super) struct Object {
-    slots: Vec<Slot>,
+    slots: Vec<ColumnSlot>,
     names: Vec<String>,
     by_name: HashMap<String, usize>,
     /// Fields that are known, and passed over.
@@ -165,16 +165,17 @@ pub(in super::super) struct Object {
 }
 
 impl Object {
-    pub fn new(fields: &Fields, origins: &[Origin], path: &str, others: Others) -> Result<Self> {
+    pub fn new(fields: &Fields, origins: &[InferredOrigin], path: &str, others: Others) -> Result<Self> {
         let dot = if path.is_empty() { "" } else { "." };
-        let slot =
-            |(field, origin): (&FieldRef, &Origin)| Slot::new(field, format!("{path}{dot}{}", field.name()), *origin);
+        let slot = |(field, origin): (&FieldRef, &InferredOrigin)| {
+            ColumnSlot::new(field, format!("{path}{dot}{}", field.name()), *origin)
+        };
         let slots = fields.iter().zip(origins).map(slot).collect::<Result<Vec<_>>>()?;
         let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
         let by_name = names.iter().cloned().enumerate().map(|(at, name)| (name, at)).collect();
         let lacks = match () {
-            () if origins.contains(&Origin::Given) => "the given columns lack",
-            () if origins.contains(&Origin::Inferred) => "the first rows lack",
+            () if origins.contains(&InferredOrigin::Given) => "the given columns lack",
+            () if origins.contains(&InferredOrigin::Inferred) => "the first rows lack",
             () => "the table's type lacks",
         };
         let (seen, unread) = (vec![0; slots.len()], HashSet::new());
@@ -206,7 +207,7 @@ impl Object {
             };
             if self.seen[at] == self.number {
                 let message = format!("the object has two fields named {name:?}");
-                return Err(Fault::value(before, message, "mend the line".to_owned()));
+                return Err(LineFault::value(before, message, "mend the line".to_owned()));
             }
             self.seen[at] = self.number;
             hint = at + 1;
@@ -224,13 +225,13 @@ impl Object {
     }
 
     #[cold]
-    fn unknown(&self, at: usize, name: &str) -> Fault {
+    fn unknown(&self, at: usize, name: &str) -> LineFault {
         let message = format!("a field {name:?}, which {}", self.lacks);
         let advice = format!(
             "give its type by {SCHEMA}, look at more rows by {INFER_ROWS}, or name the \
                       columns to read by {COLUMNS}"
         );
-        Fault::value(at, message, advice)
+        LineFault::value(at, message, advice)
     }
 
     fn append_null(&mut self) {
@@ -243,13 +244,13 @@ impl Object {
     }
 }
 
-struct Struct {
+struct StructColumn {
     fields: Fields,
     object: Object,
     nulls: NullBufferBuilder,
 }
 
-impl Column for Struct {
+impl Column for StructColumn {
     fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
         if kind != Kind::Object {
             return Err(place.misfit(json));
@@ -274,17 +275,17 @@ impl Column for Struct {
 }
 
 /// Objects whose fields are keys of a map.
-struct Map {
+struct MapColumn {
     entries: FieldRef,
     keys: StringBuilder,
-    values: Slot,
+    values: ColumnSlot,
     ends: Vec<i32>,
     nulls: NullBufferBuilder,
     len: usize,
     names: HashSet<String>,
 }
 
-impl Map {
+impl MapColumn {
     fn new(entries: &FieldRef, place: &Place) -> Result<Self> {
         let DataType::Struct(pair) = entries.data_type() else {
             return Err(Error::internal("a map whose entries are no structs"));
@@ -294,14 +295,14 @@ impl Map {
             let message = format!("column {:?} is a map whose keys are {}", place.path, key.data_type());
             return Err(Error::unsupported(message).advice("names in JSON are texts: make the keys utf8"));
         }
-        let values = Slot::new(value, format!("{}[]", place.path), place.origin)?;
+        let values = ColumnSlot::new(value, format!("{}[]", place.path), place.origin)?;
         let nulls = NullBufferBuilder::new(0);
         let (entries, keys) = (Arc::clone(entries), StringBuilder::new());
         Ok(Self { entries, keys, values, ends: vec![0], nulls, len: 0, names: HashSet::new() })
     }
 }
 
-impl Column for Map {
+impl Column for MapColumn {
     fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
         if kind != Kind::Object {
             return Err(place.misfit(json));
@@ -314,7 +315,7 @@ impl Column for Map {
             let Some(name) = json.key(&mut is_first)? else { break };
             if !self.names.insert(name.clone().into_owned()) {
                 let message = format!("the object has two fields named {name:?}");
-                return Err(Fault::value(before, message, "mend the line".to_owned()));
+                return Err(LineFault::value(before, message, "mend the line".to_owned()));
             }
             self.keys.append_value(&name);
             self.values.append(json)?;

@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use lakerace_io::option::SCHEMA;
 use lakerace_io::{Error, Result};
 
-use super::{Append, Column, Fault, Origin, Place, Slot};
+use super::{Append, Column, ColumnSlot, InferredOrigin, LineFault, Place};
 use crate::json::{Json, Kind};
 use crate::schema_text::print_type;
 use crate::text::{infer, value};
@@ -21,16 +21,16 @@ use crate::text::{infer, value};
 /// The column of a type that is not nested.
 pub(super) fn column(place: &Place) -> Result<Box<dyn Column>> {
     use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
-    let is_inferred = place.origin == Origin::Inferred;
-    let is_given = place.origin == Origin::Given;
+    let is_inferred = place.origin == InferredOrigin::Inferred;
+    let is_given = place.origin == InferredOrigin::Given;
     macro_rules! numbers {
         ($type:ty, $parse:expr) => {
-            Scalar::<$type, _>::boxed(&place.data_type, Takes { numbers: true, texts: is_given }, $parse)
+            ScalarColumn::<$type, _>::boxed(&place.data_type, ParsedKinds { numbers: true, texts: is_given }, $parse)
         };
     }
     macro_rules! texts {
         ($type:ty, $parse:expr) => {
-            Scalar::<$type, _>::boxed(&place.data_type, Takes { numbers: false, texts: true }, $parse)
+            ScalarColumn::<$type, _>::boxed(&place.data_type, ParsedKinds { numbers: false, texts: true }, $parse)
         };
     }
     macro_rules! integer {
@@ -64,8 +64,8 @@ pub(super) fn column(place: &Place) -> Result<Box<dyn Column>> {
         }};
     }
     Ok(match &place.data_type {
-        DataType::Null => Box::new(Nulls::default()),
-        DataType::Boolean => Box::new(Booleans::default()),
+        DataType::Null => Box::new(NullColumn::default()),
+        DataType::Boolean => Box::new(BooleanColumn::default()),
         DataType::Int8 => integer!(Int8Type),
         DataType::Int16 => integer!(Int16Type),
         DataType::Int32 => integer!(Int32Type),
@@ -116,13 +116,13 @@ pub(super) fn column(place: &Place) -> Result<Box<dyn Column>> {
         DataType::Duration(Millisecond) => texts!(DurationMillisecondType, |t: &[u8]| duration(t, 3)),
         DataType::Duration(Microsecond) => texts!(DurationMicrosecondType, |t: &[u8]| duration(t, 6)),
         DataType::Duration(Nanosecond) => texts!(DurationNanosecondType, |t: &[u8]| duration(t, 9)),
-        DataType::Utf8 => Box::new(Texts::default()),
-        DataType::Binary => Box::new(Bytes::default()),
-        DataType::LargeUtf8 | DataType::Utf8View => Cast::boxed(place, DataType::Utf8)?,
+        DataType::Utf8 => Box::new(TextColumn::default()),
+        DataType::Binary => Box::new(BytesColumn::default()),
+        DataType::LargeUtf8 | DataType::Utf8View => CastColumn::boxed(place, DataType::Utf8)?,
         DataType::FixedSizeBinary(_) | DataType::LargeBinary | DataType::BinaryView => {
-            Cast::boxed(place, DataType::Binary)?
+            CastColumn::boxed(place, DataType::Binary)?
         }
-        DataType::Dictionary(_, values) => Cast::boxed(place, values.as_ref().clone())?,
+        DataType::Dictionary(_, values) => CastColumn::boxed(place, values.as_ref().clone())?,
         other => {
             let message = format!("column {:?} can't be {} in JSON lines", place.path, print_type(other));
             return Err(Error::unsupported(message).advice(format!("read it as utf8 by {SCHEMA}")));
@@ -155,26 +155,26 @@ const MOST_DURATION_DIGITS: u8 = 38;
 
 /// The kinds of values that a column parses.
 #[derive(Debug, Clone, Copy)]
-struct Takes {
+struct ParsedKinds {
     numbers: bool,
     texts: bool,
 }
 
 /// Values of a fixed width, each parsed from a text.
-struct Scalar<T: ArrowPrimitiveType, P> {
+struct ScalarColumn<T: ArrowPrimitiveType, P> {
     builder: PrimitiveBuilder<T>,
-    takes: Takes,
+    takes: ParsedKinds,
     parse: P,
 }
 
-impl<T: ArrowPrimitiveType, P: Fn(&[u8]) -> Option<T::Native> + Send + 'static> Scalar<T, P> {
-    fn boxed(data_type: &DataType, takes: Takes, parse: P) -> Box<dyn Column> {
+impl<T: ArrowPrimitiveType, P: Fn(&[u8]) -> Option<T::Native> + Send + 'static> ScalarColumn<T, P> {
+    fn boxed(data_type: &DataType, takes: ParsedKinds, parse: P) -> Box<dyn Column> {
         let builder = PrimitiveBuilder::new().with_data_type(data_type.clone());
         Box::new(Self { builder, takes, parse })
     }
 }
 
-impl<T: ArrowPrimitiveType, P: Fn(&[u8]) -> Option<T::Native> + Send> Column for Scalar<T, P> {
+impl<T: ArrowPrimitiveType, P: Fn(&[u8]) -> Option<T::Native> + Send> Column for ScalarColumn<T, P> {
     #[inline]
     fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
         let before = json.clone();
@@ -213,9 +213,9 @@ impl<A: Array + 'static> IntoArc for A {
 }
 
 #[derive(Default)]
-struct Nulls(usize);
+struct NullColumn(usize);
 
-impl Column for Nulls {
+impl Column for NullColumn {
     fn append(&mut self, json: &mut Json<'_>, _: Kind, place: &Place) -> Append {
         Err(place.misfit(json))
     }
@@ -231,9 +231,9 @@ impl Column for Nulls {
 }
 
 #[derive(Default)]
-struct Booleans(BooleanBuilder);
+struct BooleanColumn(BooleanBuilder);
 
-impl Column for Booleans {
+impl Column for BooleanColumn {
     fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
         if kind != Kind::Boolean {
             return Err(place.misfit(json));
@@ -253,16 +253,16 @@ impl Column for Booleans {
 
 /// Texts; of a given column, other values as they are written.
 #[derive(Default)]
-struct Texts(StringBuilder);
+struct TextColumn(StringBuilder);
 
-impl Column for Texts {
+impl Column for TextColumn {
     #[inline]
     fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
         if kind == Kind::Text {
             self.0.append_value(json.text()?);
             return Ok(());
         }
-        if place.origin != Origin::Given {
+        if place.origin != InferredOrigin::Given {
             return Err(place.misfit(json));
         }
         let before = json.clone();
@@ -284,12 +284,12 @@ impl Column for Texts {
 
 /// Bytes as hexadecimal digits, two for each.
 #[derive(Default)]
-struct Bytes {
+struct BytesColumn {
     builder: BinaryBuilder,
     bytes: Vec<u8>,
 }
 
-impl Bytes {
+impl BytesColumn {
     fn parse(&mut self, text: &[u8], data_type: &DataType) -> Option<()> {
         let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
         self.bytes.clear();
@@ -304,7 +304,7 @@ impl Bytes {
     }
 }
 
-impl Column for Bytes {
+impl Column for BytesColumn {
     fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
         if kind != Kind::Text {
             return Err(place.misfit(json));
@@ -328,23 +328,23 @@ impl Column for Bytes {
 }
 
 /// Values of one type that are kept as another.
-struct Cast {
+struct CastColumn {
     inner: Box<dyn Column>,
     to: DataType,
 }
 
-impl Cast {
+impl CastColumn {
     fn boxed(place: &Place, from: DataType) -> Result<Box<dyn Column>> {
         let inner = Place { data_type: from, ..place.clone() };
         let field = arrow::datatypes::Field::new("", inner.data_type.clone(), true);
-        let slot = Slot::new(&field, inner.path, inner.origin)?;
+        let slot = ColumnSlot::new(&field, inner.path, inner.origin)?;
         Ok(Box::new(Self { inner: slot.column, to: place.data_type.clone() }))
     }
 }
 
-impl Column for Cast {
+impl Column for CastColumn {
     #[inline]
-    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> std::result::Result<(), Fault> {
+    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> std::result::Result<(), LineFault> {
         self.inner.append(json, kind, place)
     }
 

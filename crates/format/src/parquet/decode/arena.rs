@@ -284,12 +284,13 @@ impl Drop for Part {
 }
 
 /// The recent cost of mapping, for all regions of the process.
-static COST: Cost = Cost { small_ns: AtomicU64::new(0), small_until: AtomicU32::new(0), pause: AtomicU32::new(0) };
+static COST: MappingCost =
+    MappingCost { small_ns: AtomicU64::new(0), small_until: AtomicU32::new(0), pause: AtomicU32::new(0) };
 
 /// Units to map as small pages after a slow huge one: at first, and after many slow ones in a row.
 const PAUSES: (u32, u32) = (8, 128);
 
-struct Cost {
+struct MappingCost {
     /// The average time of a unit of small pages.
     small_ns: AtomicU64,
     /// Units to be mapped as small pages before a huge one is tried again.
@@ -313,7 +314,7 @@ fn populate(unit: *mut std::ffi::c_void) {
     COST.note(is_small, if populated.is_ok() { ns } else { u64::MAX / 2 });
 }
 
-impl Cost {
+impl MappingCost {
     fn takes_small(&self) -> bool {
         // The first unit tells what small pages cost.
         self.small_ns.load(Ordering::Relaxed) == 0

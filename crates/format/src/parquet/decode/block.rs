@@ -46,7 +46,7 @@ pub struct Pool {
 
 #[derive(Debug, Default)]
 struct PoolState {
-    blocks: BTreeMap<usize, Vec<Memory>>,
+    blocks: BTreeMap<usize, Vec<AlignedMemory>>,
     closed: bool,
     /// Bytes taken so far from the allocator.
     #[cfg(target_os = "linux")]
@@ -57,14 +57,14 @@ struct PoolState {
 
 /// Owned, initialised, aligned bytes.
 #[derive(Debug)]
-struct Memory {
+struct AlignedMemory {
     start: NonNull<u8>,
     bytes: usize,
-    origin: Origin,
+    origin: MemoryOrigin,
 }
 
 #[derive(Debug)]
-enum Origin {
+enum MemoryOrigin {
     /// The allocator.
     Heap(Layout),
     #[cfg(target_os = "linux")]
@@ -72,11 +72,11 @@ enum Origin {
 }
 
 // SAFETY: it owns its bytes like a `Box<[u8]>` does.
-unsafe impl Send for Memory {}
+unsafe impl Send for AlignedMemory {}
 // SAFETY: as above; shared access only reads.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for AlignedMemory {}
 
-impl Memory {
+impl AlignedMemory {
     /// Zeroed bytes from the allocator.
     fn heap(capacity: usize) -> Self {
         // A capacity that overflows a layout can't be asked for: pages are bounded far below.
@@ -84,17 +84,17 @@ impl Memory {
         // SAFETY: the size is not zero: every capacity is a multiple of the slack.
         let start = unsafe { alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
-        Self { start, bytes: layout.size(), origin: Origin::Heap(layout) }
+        Self { start, bytes: layout.size(), origin: MemoryOrigin::Heap(layout) }
     }
 }
 
-impl Drop for Memory {
+impl Drop for AlignedMemory {
     fn drop(&mut self) {
         match &self.origin {
             // SAFETY: allocated in `heap` by the same allocator with the same layout.
-            Origin::Heap(layout) => unsafe { dealloc(self.start.as_ptr(), *layout) },
+            MemoryOrigin::Heap(layout) => unsafe { dealloc(self.start.as_ptr(), *layout) },
             #[cfg(target_os = "linux")]
-            Origin::Region { .. } => {}
+            MemoryOrigin::Region { .. } => {}
         }
     }
 }
@@ -103,7 +103,7 @@ impl Drop for Memory {
 #[derive(Debug)]
 pub struct Block {
     /// `None` only while it is dropped.
-    memory: Option<Memory>,
+    memory: Option<AlignedMemory>,
     pool: Arc<Pool>,
 }
 
@@ -155,7 +155,7 @@ impl Pool {
     }
 
     /// Keeps memory for the next block of its size, or frees it.
-    fn give_back(&self, memory: Memory) {
+    fn give_back(&self, memory: AlignedMemory) {
         let bytes = memory.bytes;
         if bytes < LEAST_KEPT_BYTES {
             return;
@@ -178,7 +178,7 @@ impl Pool {
 
 impl PoolState {
     /// The smallest kept block of `capacity` bytes or up to a quarter more.
-    fn recycle(&mut self, capacity: usize) -> Option<Memory> {
+    fn recycle(&mut self, capacity: usize) -> Option<AlignedMemory> {
         let most = capacity.saturating_add(capacity / 4);
         let (_, kept) = self.blocks.range_mut(capacity..=most).find(|(_, kept)| !kept.is_empty())?;
         kept.pop()
@@ -186,10 +186,10 @@ impl PoolState {
 
     /// New memory: of the allocator at first, later and where the block is large of a region.
     #[cfg(target_os = "linux")]
-    fn fresh(&mut self, capacity: usize) -> Memory {
+    fn fresh(&mut self, capacity: usize) -> AlignedMemory {
         if self.taken_bytes < HEAP_BYTES || !REGION_BLOCK_BYTES.contains(&capacity) {
             self.taken_bytes = self.taken_bytes.saturating_add(capacity);
-            return Memory::heap(capacity);
+            return AlignedMemory::heap(capacity);
         }
         let mut part = self.region.as_mut().and_then(|region| region.take(capacity));
         if part.is_none() {
@@ -197,15 +197,17 @@ impl PoolState {
             part = self.region.as_mut().and_then(|region| region.take(capacity));
         }
         match part {
-            Some(part) => Memory { start: part.start(), bytes: part.len(), origin: Origin::Region { _part: part } },
-            None => Memory::heap(capacity),
+            Some(part) => {
+                AlignedMemory { start: part.start(), bytes: part.len(), origin: MemoryOrigin::Region { _part: part } }
+            }
+            None => AlignedMemory::heap(capacity),
         }
     }
 
     /// New memory.
     #[cfg(not(target_os = "linux"))]
-    fn fresh(&mut self, capacity: usize) -> Memory {
-        Memory::heap(capacity)
+    fn fresh(&mut self, capacity: usize) -> AlignedMemory {
+        AlignedMemory::heap(capacity)
     }
 }
 

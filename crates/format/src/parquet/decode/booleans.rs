@@ -9,42 +9,42 @@ use lakerace_io::{Error, Result};
 
 use super::block::PageBytes;
 use super::error::page_ends;
-use super::rle::{Hybrid, Runs};
+use super::rle::{HybridDecoder, ValueRuns};
 use super::validity::{ValidBits, append_word};
-use super::values::{PageEncoding, Values};
+use super::values::{PageEncoding, ValueCollector};
 use crate::exec::RowSelection;
 
 /// Collects booleans.
 pub(crate) struct Booleans {
-    page: Page,
+    page: BooleanPage,
     bits: BooleanBufferBuilder,
 }
 
-enum Page {
+enum BooleanPage {
     /// The next value is this bit.
     Plain(PageBytes, usize),
-    Rle(PageBytes, Hybrid),
+    Rle(PageBytes, HybridDecoder),
 }
 
 impl Booleans {
     /// None yet.
     pub fn new() -> Self {
-        Self { page: Page::Plain(PageBytes::empty(), 0), bits: BooleanBufferBuilder::new(0) }
+        Self { page: BooleanPage::Plain(PageBytes::empty(), 0), bits: BooleanBufferBuilder::new(0) }
     }
 }
 
-impl Values for Booleans {
+impl ValueCollector for Booleans {
     fn dictionary(&mut self, _: PageBytes, _: usize) -> Result<()> {
         Err(Error::corrupt("a dictionary of booleans"))
     }
 
     fn page(&mut self, data: PageBytes, encoding: PageEncoding, _: usize) -> Result<()> {
         self.page = match encoding {
-            PageEncoding::Plain => Page::Plain(data, 0),
+            PageEncoding::Plain => BooleanPage::Plain(data, 0),
             // The length of the runs stands before them.
-            PageEncoding::Rle if data.is_empty() => Page::Plain(data, 0),
+            PageEncoding::Rle if data.is_empty() => BooleanPage::Plain(data, 0),
             PageEncoding::Rle if data.len() < 4 => return Err(page_ends()),
-            PageEncoding::Rle => Page::Rle(data, Hybrid::new(1, 4)?),
+            PageEncoding::Rle => BooleanPage::Rle(data, HybridDecoder::new(1, 4)?),
             other => return Err(other.unfit()),
         };
         Ok(())
@@ -56,30 +56,32 @@ impl Values for Booleans {
 
     fn read(&mut self, count: usize) -> Result<()> {
         match &mut self.page {
-            Page::Plain(data, bit) => {
+            BooleanPage::Plain(data, bit) => {
                 let range = stored(data, bit, count)?;
                 self.bits.append_packed_range(range, data);
                 Ok(())
             }
-            Page::Rle(data, hybrid) => hybrid.take(data, count, &mut Bits(&mut self.bits)),
+            BooleanPage::Rle(data, hybrid) => hybrid.take(data, count, &mut PackedBits(&mut self.bits)),
         }
     }
 
     fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()> {
         match &mut self.page {
-            Page::Plain(data, bit) => {
+            BooleanPage::Plain(data, bit) => {
                 let range = stored(data, bit, kept.len())?;
                 append_kept(&mut self.bits, data, range.start, kept);
                 Ok(())
             }
-            Page::Rle(data, hybrid) => hybrid.take(data, kept.len(), &mut KeptBits { bits: &mut self.bits, kept }),
+            BooleanPage::Rle(data, hybrid) => {
+                hybrid.take(data, kept.len(), &mut KeptBits { bits: &mut self.bits, kept })
+            }
         }
     }
 
     fn skip(&mut self, count: usize) -> Result<()> {
         match &mut self.page {
-            Page::Plain(data, bit) => stored(data, bit, count).map(drop),
-            Page::Rle(data, hybrid) => hybrid.skip(data, count),
+            BooleanPage::Plain(data, bit) => stored(data, bit, count).map(drop),
+            BooleanPage::Rle(data, hybrid) => hybrid.skip(data, count),
         }
     }
 
@@ -122,7 +124,7 @@ struct KeptBits<'a, 'k> {
     kept: RowSelection<'k>,
 }
 
-impl Runs for KeptBits<'_, '_> {
+impl ValueRuns for KeptBits<'_, '_> {
     fn repeated(&mut self, value: u32, count: usize) -> Result<()> {
         self.bits.append_n(self.kept.take(count).count(), value & 1 == 1);
         Ok(())
@@ -134,9 +136,9 @@ impl Runs for KeptBits<'_, '_> {
     }
 }
 
-struct Bits<'a>(&'a mut BooleanBufferBuilder);
+struct PackedBits<'a>(&'a mut BooleanBufferBuilder);
 
-impl Runs for Bits<'_> {
+impl ValueRuns for PackedBits<'_> {
     fn repeated(&mut self, value: u32, count: usize) -> Result<()> {
         self.0.append_n(count, value & 1 == 1);
         Ok(())

@@ -7,25 +7,25 @@ use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 use lakerace_io::{Error, Result};
 
 use super::block::{Block, PageBytes, Pool};
-use super::copied_text::{Doubt, LENGTH_BYTES, Taking, TextBytes, Texts};
-use super::delta::{self, Lengths};
-use super::dictionary_indices::{Indexes, Slots};
+use super::copied_text::{LENGTH_BYTES, TextBytes, TextTarget, Texts, Utf8Check};
+use super::delta::{self, ValueLengths};
+use super::dictionary_indices::{PageIndexes, Slots};
 use super::error::page_ends;
 use super::literal_page::Pieces;
 use super::spread::spread;
 use super::validity::ValidBits;
-use super::values::{PageEncoding, Values, slots};
+use super::values::{PageEncoding, ValueCollector, slots};
 use super::view::{INLINE_BYTES, is_continuation, view_of};
 use crate::exec::RowSelection;
 
 /// Collects text or bytes.
-pub(crate) struct Views {
+pub(crate) struct ViewCollector {
     is_text: bool,
     pool: Arc<Pool>,
     /// Views of the dictionary's values, which have buffer 0 of every array.
     dictionary: Vec<u128>,
     dictionary_buffer: Option<Buffer>,
-    page: Page,
+    page: ViewPage,
     /// The array under way.
     out: Option<Block>,
     /// Rows that it may have.
@@ -36,18 +36,18 @@ pub(crate) struct Views {
     bytes: TextBytes,
 }
 
-enum Page {
+enum ViewPage {
     Plain(Plain),
     /// Values that are copied.
     Texts(Box<Texts>),
-    Dictionary(Indexes),
+    Dictionary(PageIndexes),
 }
 
 /// A page of values one after the other, each with its length (4 bytes, little-endian) before it unless these are stored apart.
 struct Plain {
     data: PageBytes,
     at: usize,
-    lengths: Option<Lengths>,
+    lengths: Option<ValueLengths>,
     /// The page as a whole is UTF-8, lengths before values included.
     is_utf8: bool,
     /// Its number among the buffers of the array under way.
@@ -67,7 +67,7 @@ impl Plain {
     }
 
     /// A page of values of these lengths, which begin at `at`.
-    fn apart(data: PageBytes, at: usize, lengths: Lengths, is_text: bool) -> Result<Self> {
+    fn apart(data: PageBytes, at: usize, lengths: ValueLengths, is_text: bool) -> Result<Self> {
         let end = usize::try_from(lengths.sum()).ok().and_then(|sum| at.checked_add(sum));
         let values = end.and_then(|end| data.get(at..end)).ok_or_else(page_ends)?;
         let is_utf8 = is_text && simdutf8::basic::from_utf8(values).is_ok();
@@ -78,8 +78,10 @@ impl Plain {
     fn make(&self, target: &mut [u128], buffers: &[Buffer]) -> Result<Made> {
         let buffer = self.number(buffers);
         match &self.lengths {
-            None => make_views(&mut Walk::new(&self.data, self.at, buffer), target),
-            Some(lengths) => make_views(&mut Sums::new(&self.data, self.at, buffer, lengths, target.len())?, target),
+            None => make_views(&mut LengthWalk::new(&self.data, self.at, buffer), target),
+            Some(lengths) => {
+                make_views(&mut LengthSums::new(&self.data, self.at, buffer, lengths, target.len())?, target)
+            }
         }
     }
 
@@ -87,15 +89,15 @@ impl Plain {
     fn make_kept(&self, kept: RowSelection<'_>, target: &mut [u128], buffers: &[Buffer]) -> Result<Made> {
         let buffer = self.number(buffers);
         match &self.lengths {
-            None => make_kept_views(&mut Walk::new(&self.data, self.at, buffer), kept, target),
+            None => make_kept_views(&mut LengthWalk::new(&self.data, self.at, buffer), kept, target),
             Some(lengths) => {
-                make_kept_views(&mut Sums::new(&self.data, self.at, buffer, lengths, kept.len())?, kept, target)
+                make_kept_views(&mut LengthSums::new(&self.data, self.at, buffer, lengths, kept.len())?, kept, target)
             }
         }
     }
 }
 
-impl Views {
+impl ViewCollector {
     /// For text (checked to be UTF-8) or bytes.
     pub fn new(is_text: bool, pool: Arc<Pool>) -> Self {
         Self {
@@ -104,7 +106,7 @@ impl Views {
             pool,
             dictionary: Vec::new(),
             dictionary_buffer: None,
-            page: Page::Plain(Plain::new(PageBytes::empty(), false, 0)),
+            page: ViewPage::Plain(Plain::new(PageBytes::empty(), false, 0)),
             out: None,
             rows: 0,
             len: 0,
@@ -113,7 +115,7 @@ impl Views {
     }
 }
 
-impl Values for Views {
+impl ValueCollector for ViewCollector {
     fn dictionary(&mut self, data: PageBytes, count: usize) -> Result<()> {
         if self.len > 0 || self.dictionary_buffer.is_some() {
             return Err(Error::corrupt("a dictionary page after data pages"));
@@ -136,18 +138,18 @@ impl Values for Views {
         let data = match encoding {
             PageEncoding::Plain => data,
             PageEncoding::Dictionary => {
-                self.page = Page::Dictionary(Indexes::new(data)?);
+                self.page = ViewPage::Dictionary(PageIndexes::new(data)?);
                 return Ok(());
             }
             PageEncoding::DeltaLengthByteArray => {
                 let (lengths, at) = delta::lengths(&data, count)?;
-                self.page = Page::Plain(Plain::apart(data, at, lengths, self.is_text)?);
+                self.page = ViewPage::Plain(Plain::apart(data, at, lengths, self.is_text)?);
                 return Ok(());
             }
             PageEncoding::DeltaByteArray => delta::prefixed_byte_arrays(&data, count)?,
             other => return Err(other.unfit()),
         };
-        self.page = Page::Plain(Plain::new(data, self.is_text, count));
+        self.page = ViewPage::Plain(Plain::new(data, self.is_text, count));
         Ok(())
     }
 
@@ -180,7 +182,7 @@ impl Values for Views {
             }
             other => return Err(other.unfit()),
         };
-        self.page = Page::Texts(Box::new(texts));
+        self.page = ViewPage::Texts(Box::new(texts));
         Ok(())
     }
 
@@ -190,7 +192,7 @@ impl Values for Views {
         self.bytes.begin();
         self.len = 0;
         self.buffers = self.dictionary_buffer.iter().cloned().collect();
-        if let Page::Plain(page) = &mut self.page {
+        if let ViewPage::Plain(page) = &mut self.page {
             page.buffer = None;
         }
     }
@@ -199,15 +201,15 @@ impl Values for Views {
         let left = self.rows.saturating_sub(self.len);
         let target = slots::<u128>(&mut self.out, self.len..self.len + count)?;
         match &mut self.page {
-            Page::Plain(page) => {
+            ViewPage::Plain(page) => {
                 let made = page.make(target, &self.buffers)?;
                 page.note(&made, count, self.is_text, &mut self.buffers)?;
             }
-            Page::Texts(texts) => {
+            ViewPage::Texts(texts) => {
                 let (bytes, buffers, is_text) = (&mut self.bytes, &mut self.buffers, self.is_text);
-                texts.read(target, left, &mut Taking { bytes, buffers, is_text })?;
+                texts.read(target, left, &mut TextTarget { bytes, buffers, is_text })?;
             }
-            Page::Dictionary(indexes) => {
+            ViewPage::Dictionary(indexes) => {
                 indexes.read(count, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
             }
         }
@@ -220,15 +222,15 @@ impl Values for Views {
         let left = self.rows.saturating_sub(self.len);
         let target = slots::<u128>(&mut self.out, self.len..self.len + count + 1)?;
         match &mut self.page {
-            Page::Plain(page) => {
+            ViewPage::Plain(page) => {
                 let made = page.make_kept(kept, target, &self.buffers)?;
                 page.note(&made, kept.len(), self.is_text, &mut self.buffers)?;
             }
-            Page::Texts(texts) => {
+            ViewPage::Texts(texts) => {
                 let (bytes, buffers, is_text) = (&mut self.bytes, &mut self.buffers, self.is_text);
-                texts.read_kept(kept, target, left, &mut Taking { bytes, buffers, is_text })?;
+                texts.read_kept(kept, target, left, &mut TextTarget { bytes, buffers, is_text })?;
             }
-            Page::Dictionary(indexes) => {
+            ViewPage::Dictionary(indexes) => {
                 indexes.read_kept(kept, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
             }
         }
@@ -238,9 +240,9 @@ impl Values for Views {
 
     fn skip(&mut self, count: usize) -> Result<()> {
         match &mut self.page {
-            Page::Plain(page) => page.skip(count),
-            Page::Texts(texts) => texts.skip(count),
-            Page::Dictionary(indexes) => indexes.skip(count),
+            ViewPage::Plain(page) => page.skip(count),
+            ViewPage::Texts(texts) => texts.skip(count),
+            ViewPage::Dictionary(indexes) => indexes.skip(count),
         }
     }
 
@@ -258,7 +260,7 @@ impl Values for Views {
         let out = self.out.take().ok_or_else(|| Error::internal("no array was begun"))?;
         let views = ScalarBuffer::new(out.into_buffer(self.len * size_of::<u128>()), 0, self.len);
         let doubt = self.bytes.finish(&mut self.buffers, self.is_text);
-        if self.is_text && doubt != Doubt::default() {
+        if self.is_text && doubt != Utf8Check::default() {
             check_views(&views, &self.buffers, doubt)?;
         }
         let buffers: Arc<[Buffer]> = std::mem::take(&mut self.buffers).into();
@@ -372,20 +374,20 @@ trait NextView {
 }
 
 /// Values with their lengths before them.
-struct Walk<'a> {
+struct LengthWalk<'a> {
     data: &'a [u8],
     at: usize,
     buffer: u32,
     cuts_characters: bool,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> LengthWalk<'a> {
     fn new(data: &'a [u8], at: usize, buffer: u32) -> Self {
         Self { data, at, buffer, cuts_characters: false }
     }
 }
 
-impl NextView for Walk<'_> {
+impl NextView for LengthWalk<'_> {
     #[inline(always)]
     fn next(&mut self) -> Result<(u128, usize)> {
         let (data, from) = (self.data, self.at + LENGTH_BYTES);
@@ -406,7 +408,7 @@ impl NextView for Walk<'_> {
 }
 
 /// Values whose lengths are stored apart, and were checked to be within the page.
-struct Sums<'a> {
+struct LengthSums<'a> {
     data: &'a [u8],
     at: usize,
     buffer: u32,
@@ -414,8 +416,8 @@ struct Sums<'a> {
     cuts_characters: bool,
 }
 
-impl<'a> Sums<'a> {
-    fn new(data: &'a [u8], at: usize, buffer: u32, lengths: &'a Lengths, count: usize) -> Result<Self> {
+impl<'a> LengthSums<'a> {
+    fn new(data: &'a [u8], at: usize, buffer: u32, lengths: &'a ValueLengths, count: usize) -> Result<Self> {
         let lengths = lengths.peek(count);
         if lengths.len() < count {
             return Err(page_ends());
@@ -424,7 +426,7 @@ impl<'a> Sums<'a> {
     }
 }
 
-impl NextView for Sums<'_> {
+impl NextView for LengthSums<'_> {
     #[inline(always)]
     fn next(&mut self) -> Result<(u128, usize)> {
         let (from, length) = (self.at, self.lengths.next().map_or(0, |length| *length as usize));
@@ -457,7 +459,7 @@ fn head_at(data: &[u8], from: usize, length: usize) -> u128 {
 }
 
 /// Checks the value of each view that is in doubt to be UTF-8.
-fn check_views(views: &[u128], buffers: &[Buffer], doubt: Doubt) -> Result<()> {
+fn check_views(views: &[u128], buffers: &[Buffer], doubt: Utf8Check) -> Result<()> {
     for view in views {
         let length = *view as u32 as usize;
         if !(if length <= INLINE_BYTES { doubt.short } else { doubt.long }) {
@@ -486,7 +488,7 @@ fn check_utf8(value: &[u8]) -> Result<()> {
 }
 
 /// Checks each of `count` values to be UTF-8.
-fn check_each(data: &[u8], start: usize, count: usize, lengths: Option<&Lengths>) -> Result<()> {
+fn check_each(data: &[u8], start: usize, count: usize, lengths: Option<&ValueLengths>) -> Result<()> {
     let mut at = start;
     if let Some(lengths) = lengths {
         return lengths.peek(count).iter().try_for_each(|length| {

@@ -8,7 +8,7 @@ use arrow::datatypes::TimeUnit;
 use super::block::Plain;
 
 /// Turns stored values of a fixed width into Arrow's.
-pub(crate) trait Convert: Send {
+pub(crate) trait ValueConversion: Send {
     /// The type that Arrow stores.
     type Out: Plain;
 
@@ -31,14 +31,14 @@ pub(crate) trait Convert: Send {
     }
 
     /// The flaw of a value that was converted so far.
-    fn flaw(&self) -> Option<Flaw> {
+    fn flaw(&self) -> Option<ValueFlaw> {
         None
     }
 }
 
 /// Converts values one by one.
 #[inline(always)]
-fn convert_each<C: Convert + ?Sized>(convert: &C, stored: &[u8], target: &mut [C::Out]) {
+fn convert_each<C: ValueConversion + ?Sized>(convert: &C, stored: &[u8], target: &mut [C::Out]) {
     for (slot, stored) in target.iter_mut().zip(stored.chunks_exact(convert.width())) {
         *slot = convert.convert(stored);
     }
@@ -46,7 +46,7 @@ fn convert_each<C: Convert + ?Sized>(convert: &C, stored: &[u8], target: &mut [C
 
 /// Why a value has no place in Arrow's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub(crate) enum ValueFlaw {
     /// It lies outside of the type's range.
     Range,
     /// It has more digits than the type keeps.
@@ -66,7 +66,7 @@ macro_rules! converts {
         $(#[$doc])*
         pub(crate) struct $name;
 
-        impl Convert for $name {
+        impl ValueConversion for $name {
             type Out = $out;
             const IS_SAME: bool = $same;
             const IS_BYTES: bool = $bytes;
@@ -111,7 +111,7 @@ pub(crate) struct Int96 {
     nanoseconds_per_unit: i64,
     /// True if what is below the unit is rounded down; else it is a flaw.
     rounds: bool,
-    flaw: Cell<Option<Flaw>>,
+    flaw: Cell<Option<ValueFlaw>>,
 }
 
 /// The Julian day of 1970-01-01.
@@ -136,7 +136,7 @@ impl Int96 {
     }
 }
 
-impl Convert for Int96 {
+impl ValueConversion for Int96 {
     type Out = u64;
 
     fn width(&self) -> usize {
@@ -149,16 +149,16 @@ impl Convert for Int96 {
         let day = i64::from(i32::from_le_bytes(bytes(stored.get(8..).unwrap_or(&[])))) - EPOCH_JULIAN_DAY;
         let units = nanoseconds.div_euclid(self.nanoseconds_per_unit);
         if !self.rounds && units * self.nanoseconds_per_unit != nanoseconds {
-            self.flaw.set(Some(Flaw::Digits));
+            self.flaw.set(Some(ValueFlaw::Digits));
         }
         let value = day.checked_mul(self.units_per_day).and_then(|start| start.checked_add(units));
         value.unwrap_or_else(|| {
-            self.flaw.set(Some(Flaw::Range));
+            self.flaw.set(Some(ValueFlaw::Range));
             0
         }) as u64
     }
 
-    fn flaw(&self) -> Option<Flaw> {
+    fn flaw(&self) -> Option<ValueFlaw> {
         self.flaw.get()
     }
 }
@@ -166,10 +166,10 @@ impl Convert for Int96 {
 /// Intervals: months, days and milliseconds of 32 bits without a sign, that Arrow has with one, and with nanoseconds.
 #[derive(Default)]
 pub(crate) struct Interval {
-    flaw: Cell<Option<Flaw>>,
+    flaw: Cell<Option<ValueFlaw>>,
 }
 
-impl Convert for Interval {
+impl ValueConversion for Interval {
     type Out = u128;
     const IS_BYTES: bool = true;
 
@@ -182,12 +182,12 @@ impl Convert for Interval {
         let part = |at: usize| u32::from_le_bytes(bytes(stored.get(at..).unwrap_or(&[])));
         let (months, days, milliseconds) = (part(0), part(4), part(8));
         if i32::try_from(months.max(days)).is_err() {
-            self.flaw.set(Some(Flaw::Range));
+            self.flaw.set(Some(ValueFlaw::Range));
         }
         u128::from(months) | (u128::from(days) << 32) | ((u128::from(milliseconds) * 1_000_000) << 64)
     }
 
-    fn flaw(&self) -> Option<Flaw> {
+    fn flaw(&self) -> Option<ValueFlaw> {
         self.flaw.get()
     }
 }
@@ -217,7 +217,7 @@ fn extended<const N: usize>(stored: &[u8]) -> [u8; N] {
 
 macro_rules! big_endian {
     ($($t:ty: $width:literal, $from:expr, $($convert_all:expr)?;)*) => {$(
-        impl Convert for BigEndian<$t> {
+        impl ValueConversion for BigEndian<$t> {
             type Out = $t;
             const IS_BYTES: bool = true;
 
@@ -244,7 +244,7 @@ macro_rules! big_endian {
 /// Converts values of `width` bytes by words of `N` bytes, which end where the value does. What a word holds of the values before is
 /// shifted out of it, and the sign in.
 #[inline(always)]
-fn convert_words<const N: usize, C: Convert>(
+fn convert_words<const N: usize, C: ValueConversion>(
     convert: &C,
     stored: &[u8],
     target: &mut [C::Out],

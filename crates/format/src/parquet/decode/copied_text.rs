@@ -7,7 +7,7 @@ use arrow::buffer::Buffer;
 use lakerace_io::{Error, Result};
 
 use super::block::{Block, Pool};
-use super::delta::Lengths;
+use super::delta::ValueLengths;
 use super::error::page_ends;
 use super::literal_page::Pieces;
 use super::view::{INLINE_BYTES, is_continuation, view_of};
@@ -26,7 +26,7 @@ pub(crate) const LENGTH_BYTES: usize = 4;
 /// A page of texts, each with its length (4 bytes, little-endian) before it unless these are stored apart.
 pub(crate) struct Texts {
     pieces: Pieces,
-    lengths: Option<Lengths>,
+    lengths: Option<ValueLengths>,
     /// Bytes of a text, on average.
     mean_bytes: usize,
     /// The starts of the texts that are taken together, or their lengths where these are before them.
@@ -39,12 +39,12 @@ pub(crate) struct TextBytes {
     /// Memory, its number among the array's buffers, and how much of it is used.
     open: Option<(Block, u32)>,
     used: usize,
-    doubt: Doubt,
+    doubt: Utf8Check,
 }
 
 /// Which texts have to be checked to be UTF-8 one by one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Doubt {
+pub(crate) struct Utf8Check {
     /// The flag of texts within views: some have bytes that are not ASCII.
     pub short: bool,
     /// The others: one begins within a character, or all of them together are not UTF-8.
@@ -54,16 +54,16 @@ pub(crate) struct Doubt {
 impl TextBytes {
     /// Memory comes from this pool.
     pub fn new(pool: Arc<Pool>) -> Self {
-        Self { pool, open: None, used: 0, doubt: Doubt::default() }
+        Self { pool, open: None, used: 0, doubt: Utf8Check::default() }
     }
 
     /// Begins an array.
     pub fn begin(&mut self) {
-        (self.open, self.used, self.doubt) = (None, 0, Doubt::default());
+        (self.open, self.used, self.doubt) = (None, 0, Utf8Check::default());
     }
 
     /// Ends the array's buffers. Says which of the texts that were taken are not known to be UTF-8.
-    pub fn finish(&mut self, buffers: &mut [Buffer], is_text: bool) -> Doubt {
+    pub fn finish(&mut self, buffers: &mut [Buffer], is_text: bool) -> Utf8Check {
         self.close(buffers, is_text);
         self.doubt
     }
@@ -87,7 +87,7 @@ impl Texts {
     }
 
     /// A page of texts that have these lengths.
-    pub fn apart(pieces: Pieces, lengths: Lengths) -> Self {
+    pub fn apart(pieces: Pieces, lengths: ValueLengths) -> Self {
         let mean_bytes = pieces.left() / lengths.peek(usize::MAX).len().max(1);
         Self { pieces, lengths: Some(lengths), mean_bytes, starts: [0; CHUNK_ROWS] }
     }
@@ -98,23 +98,24 @@ impl Texts {
         kept: RowSelection<'_>,
         views: &mut [u128],
         left: usize,
-        out: &mut Taking<'_>,
+        out: &mut TextTarget<'_>,
     ) -> Result<()> {
         let mut filled = 0;
         for piece in kept.pieces() {
             let views = views.get_mut(filled..).unwrap_or_default();
-            filled += self.chunk(Chunk { rows: piece.rows, bits: piece.bits, views }, left - filled.min(left), out)?;
+            filled +=
+                self.chunk(RowChunk { rows: piece.rows, bits: piece.bits, views }, left - filled.min(left), out)?;
         }
         Ok(())
     }
 
     /// Takes the next texts to all of `views`.
-    pub fn read(&mut self, views: &mut [u128], left: usize, out: &mut Taking<'_>) -> Result<()> {
+    pub fn read(&mut self, views: &mut [u128], left: usize, out: &mut TextTarget<'_>) -> Result<()> {
         let mut filled = 0;
         for views in views.chunks_mut(CHUNK_ROWS) {
             let rows = views.len();
             let bits = u64::MAX >> (CHUNK_ROWS - rows);
-            filled += self.chunk(Chunk { rows, bits, views }, left - filled.min(left), out)?;
+            filled += self.chunk(RowChunk { rows, bits, views }, left - filled.min(left), out)?;
         }
         Ok(())
     }
@@ -148,8 +149,8 @@ impl Texts {
     }
 
     /// Takes some texts; says how many are kept.
-    fn chunk(&mut self, chunk: Chunk<'_>, left: usize, out: &mut Taking<'_>) -> Result<usize> {
-        let Chunk { rows, bits, views } = chunk;
+    fn chunk(&mut self, chunk: RowChunk<'_>, left: usize, out: &mut TextTarget<'_>) -> Result<usize> {
+        let RowChunk { rows, bits, views } = chunk;
         let kept = bits.count_ones() as usize;
         if views.len() < kept {
             return Err(Error::internal("more values than rows"));
@@ -163,7 +164,7 @@ impl Texts {
         let (mut row, mut slot) = (0, 0);
         while row < rows {
             // Bits beyond the rows are zeros, so no more slots are written than were checked to be there.
-            let rest = Chunk { rows: rows - row, bits: bits >> row, views: &mut views[slot..] };
+            let rest = RowChunk { rows: rows - row, bits: bits >> row, views: &mut views[slot..] };
             let taken = match (self.mean_bytes < SHORT_BYTES * 3 / 4, &self.lengths) {
                 (true, None) => self.fast::<SHORT_BYTES, LENGTH_BYTES>(rest, out),
                 (false, None) => self.fast::<{ 2 * SHORT_BYTES }, LENGTH_BYTES>(rest, out),
@@ -184,7 +185,7 @@ impl Texts {
 
     /// Takes texts until one goes on in another piece, or does not fit; says how many there were. Those of up to `WIDTH` bytes
     /// are copied as so many. `HEAD` bytes before each of them are its length; none, where lengths are stored apart.
-    fn fast<const WIDTH: usize, const HEAD: usize>(&mut self, chunk: Chunk<'_>, out: &mut Taking<'_>) -> usize {
+    fn fast<const WIDTH: usize, const HEAD: usize>(&mut self, chunk: RowChunk<'_>, out: &mut TextTarget<'_>) -> usize {
         let Some((block, number)) = &mut out.bytes.open else { return 0 };
         let (bytes, place) = self.pieces.window();
         let (Some(last_read), Some(last_write)) = (bytes.len().checked_sub(WIDTH), block.len().checked_sub(WIDTH))
@@ -249,7 +250,7 @@ impl Texts {
     }
 
     /// Takes one text to a slot, or passes over it.
-    fn one(&mut self, slot: Option<&mut u128>, left: usize, out: &mut Taking<'_>) -> Result<()> {
+    fn one(&mut self, slot: Option<&mut u128>, left: usize, out: &mut TextTarget<'_>) -> Result<()> {
         let length = self.length()?;
         let Some(slot) = slot else { return self.pieces.skip(length) };
         let mut word = [0; 16];
@@ -295,8 +296,8 @@ impl Texts {
 
     /// Takes memory for the next texts: at least `least` bytes, and what the array's other rows will need, as far as this
     /// page can give it.
-    fn open(&self, least: usize, left: usize, out: &mut Taking<'_>) {
-        let Taking { bytes, buffers, is_text } = out;
+    fn open(&self, least: usize, left: usize, out: &mut TextTarget<'_>) {
+        let TextTarget { bytes, buffers, is_text } = out;
         bytes.close(buffers, *is_text);
         let wanted = left.saturating_mul(self.mean_bytes + 1);
         let wanted = wanted.saturating_add(wanted / 32).min(self.pieces.left());
@@ -308,7 +309,7 @@ impl Texts {
 }
 
 /// The target of texts.
-pub(crate) struct Taking<'a> {
+pub(crate) struct TextTarget<'a> {
     pub bytes: &'a mut TextBytes,
     /// The array's buffers.
     pub buffers: &'a mut Vec<Buffer>,
@@ -317,7 +318,7 @@ pub(crate) struct Taking<'a> {
 }
 
 /// Up to 64 rows of a page.
-struct Chunk<'a> {
+struct RowChunk<'a> {
     rows: usize,
     /// Which of them are kept, the first one in the lowest bit.
     bits: u64,

@@ -58,8 +58,8 @@ pub(crate) fn joined_streams(data: &[u8], width: usize) -> Result<PageBytes> {
     Ok(made(plain))
 }
 
-/// The lengths in front of a DELTA_LENGTH_BYTE_ARRAY page, at most `count`, and where they end. See [`Lengths`].
-pub(crate) fn lengths(data: &[u8], count: usize) -> Result<(Lengths, usize)> {
+/// The lengths in front of a DELTA_LENGTH_BYTE_ARRAY page, at most `count`, and where they end. See [`ValueLengths`].
+pub(crate) fn lengths(data: &[u8], count: usize) -> Result<(ValueLengths, usize)> {
     // As for integers: lengths of zero take no bytes.
     if count > MADE_BYTES_AT_MOST / size_of::<u32>() {
         return Err(Error::corrupt(format!("a page of {count} lengths is too large")));
@@ -75,18 +75,18 @@ pub(crate) fn lengths(data: &[u8], count: usize) -> Result<(Lengths, usize)> {
     if negative {
         return Err(Error::corrupt("a value of negative length"));
     }
-    Ok((Lengths { all, next: 0, sum }, end))
+    Ok((ValueLengths { all, next: 0, sum }, end))
 }
 
 /// Lengths of values that are stored apart from them.
 #[derive(Debug, Default)]
-pub(crate) struct Lengths {
+pub(crate) struct ValueLengths {
     all: Vec<u32>,
     next: usize,
     sum: u64,
 }
 
-impl Lengths {
+impl ValueLengths {
     /// Bytes of all values.
     pub fn sum(&self) -> u64 {
         self.sum
@@ -168,7 +168,7 @@ fn differences(data: &[u8], count: usize) -> Result<(Vec<i64>, usize)> {
 /// Hands the integers of a DELTA_BINARY_PACKED sequence, at most `count`, to `take`, some at a time; gives where it ends. See
 /// Encodings.md: a header, then blocks of a least difference, the bit widths of its miniblocks, and these.
 fn each_run(data: &[u8], count: usize, mut take: impl FnMut(&[i64])) -> Result<usize> {
-    let mut input = Varints { data, at: 0 };
+    let mut input = VarintReader { data, at: 0 };
     let block_values = input.count()?;
     let miniblocks = input.count()?;
     let total = input.count()?;
@@ -284,12 +284,12 @@ fn wide_value(packed: &[u8], bit: usize, width: u32) -> u64 {
     if width == 64 { value } else { value & ((1 << width) - 1) }
 }
 
-struct Varints<'a> {
+struct VarintReader<'a> {
     data: &'a [u8],
     at: usize,
 }
 
-impl Varints<'_> {
+impl VarintReader<'_> {
     fn next(&mut self) -> Result<u64> {
         let mut value = 0u64;
         for shift in (0..70).step_by(7) {

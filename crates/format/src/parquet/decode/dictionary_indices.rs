@@ -4,11 +4,11 @@ use lakerace_io::{Error, Result};
 
 use super::block::PageBytes;
 use super::error::page_ends;
-use super::rle::{Hybrid, Runs, unpack};
+use super::rle::{HybridDecoder, ValueRuns, unpack};
 use crate::exec::{RowSelection, compact};
 
 /// Takes dictionary values by index.
-pub(crate) trait Gather {
+pub(crate) trait IndexGather {
     /// Values in the dictionary.
     fn len(&self) -> usize;
     /// Repeats a value `count` times. The index is below [`Self::len`].
@@ -18,10 +18,10 @@ pub(crate) trait Gather {
 }
 
 /// The indexes of one page: a byte for their width, then a hybrid sequence.
-pub(crate) struct Indexes {
+pub(crate) struct PageIndexes {
     data: PageBytes,
     width: u32,
-    hybrid: Hybrid,
+    hybrid: HybridDecoder,
     chunk: Box<Chunk>,
 }
 
@@ -31,22 +31,22 @@ const CHUNK: usize = 1024;
 /// Unpacked indexes. Runs and reads are short, mostly, so that all of a page use the same memory.
 type Chunk = [u32; CHUNK];
 
-impl Indexes {
+impl PageIndexes {
     /// The indexes in the values of a page.
     pub fn new(data: PageBytes) -> Result<Self> {
         // A page of nulls alone may have no byte at all.
         let width = u32::from(data.first().copied().unwrap_or(0));
-        Ok(Self { data, width, hybrid: Hybrid::new(width, 1)?, chunk: Box::new([0; CHUNK]) })
+        Ok(Self { data, width, hybrid: HybridDecoder::new(width, 1)?, chunk: Box::new([0; CHUNK]) })
     }
 
     /// Takes the next `count` values.
-    pub fn read(&mut self, count: usize, gather: &mut impl Gather) -> Result<()> {
+    pub fn read(&mut self, count: usize, gather: &mut impl IndexGather) -> Result<()> {
         let Self { data, width, hybrid, chunk } = self;
-        take(data, *width, hybrid, count, Runner { gather, width: *width, chunk })
+        take(data, *width, hybrid, count, IndexRunner { gather, width: *width, chunk })
     }
 
     /// Takes those of the next `kept.len()` values that are kept.
-    pub fn read_kept(&mut self, kept: RowSelection<'_>, gather: &mut impl Gather) -> Result<()> {
+    pub fn read_kept(&mut self, kept: RowSelection<'_>, gather: &mut impl IndexGather) -> Result<()> {
         let Self { data, width, hybrid, chunk } = self;
         take(data, *width, hybrid, kept.len(), KeptRunner { gather, width: *width, kept, chunk })
     }
@@ -58,7 +58,7 @@ impl Indexes {
 }
 
 /// Hands the next `count` indexes to `runs`.
-fn take(data: &[u8], width: u32, hybrid: &mut Hybrid, count: usize, mut runs: impl Runs) -> Result<()> {
+fn take(data: &[u8], width: u32, hybrid: &mut HybridDecoder, count: usize, mut runs: impl ValueRuns) -> Result<()> {
     if width == 0 {
         // The width leaves one index, and some writers leave the runs out then.
         return runs.repeated(0, count);
@@ -69,7 +69,7 @@ fn take(data: &[u8], width: u32, hybrid: &mut Hybrid, count: usize, mut runs: im
     hybrid.take(data, count, &mut runs)
 }
 
-struct Runner<'a, G> {
+struct IndexRunner<'a, G> {
     gather: &'a mut G,
     width: u32,
     chunk: &'a mut Chunk,
@@ -87,24 +87,24 @@ fn beyond(index: u32, len: usize) -> Error {
     Error::corrupt(format!("dictionary index {index} of a dictionary of {len} values"))
 }
 
-impl<G: Gather> Runs for Runner<'_, G> {
+impl<G: IndexGather> ValueRuns for IndexRunner<'_, G> {
     fn repeated(&mut self, value: u32, count: usize) -> Result<()> {
         repeat(self.gather, value, count)
     }
 
     fn packed(&mut self, bytes: &[u8], bit: usize, count: usize) -> Result<()> {
-        let packed = Packed { bytes, bit, width: self.width, count };
+        let packed = PackedRun { bytes, bit, width: self.width, count };
         packed.unpack(self.chunk, self.gather.len(), |indexes| self.gather.gather(indexes))
     }
 }
 
-impl<G: Gather> Runs for KeptRunner<'_, '_, G> {
+impl<G: IndexGather> ValueRuns for KeptRunner<'_, '_, G> {
     fn repeated(&mut self, value: u32, count: usize) -> Result<()> {
         repeat(self.gather, value, self.kept.take(count).count())
     }
 
     fn packed(&mut self, bytes: &[u8], bit: usize, count: usize) -> Result<()> {
-        let packed = Packed { bytes, bit, width: self.width, count };
+        let packed = PackedRun { bytes, bit, width: self.width, count };
         packed.unpack(self.chunk, self.gather.len(), |indexes| {
             let kept = compact(indexes, self.kept.take(indexes.len()));
             self.gather.gather(&indexes[..kept]);
@@ -112,7 +112,7 @@ impl<G: Gather> Runs for KeptRunner<'_, '_, G> {
     }
 }
 
-fn repeat(gather: &mut impl Gather, index: u32, count: usize) -> Result<()> {
+fn repeat(gather: &mut impl IndexGather, index: u32, count: usize) -> Result<()> {
     if count == 0 {
         return Ok(());
     }
@@ -124,7 +124,7 @@ fn repeat(gather: &mut impl Gather, index: u32, count: usize) -> Result<()> {
 }
 
 /// A run of packed indexes.
-struct Packed<'a> {
+struct PackedRun<'a> {
     bytes: &'a [u8],
     /// The position of the first index's first bit.
     bit: usize,
@@ -132,7 +132,7 @@ struct Packed<'a> {
     count: usize,
 }
 
-impl Packed<'_> {
+impl PackedRun<'_> {
     /// Hands the indexes, of a dictionary of `len` values, to `each`, a chunk at a time.
     fn unpack(&self, chunk: &mut Chunk, len: usize, mut each: impl FnMut(&mut [u32])) -> Result<()> {
         let mut done = 0;
@@ -171,7 +171,7 @@ pub(crate) struct Slots<'a, T> {
     pub at: usize,
 }
 
-impl<T: Copy> Gather for Slots<'_, T> {
+impl<T: Copy> IndexGather for Slots<'_, T> {
     fn len(&self) -> usize {
         self.dictionary.len()
     }
@@ -184,7 +184,7 @@ impl<T: Copy> Gather for Slots<'_, T> {
     fn gather(&mut self, indexes: &[u32]) {
         let target = &mut self.target[self.at..self.at + indexes.len()];
         for (slot, index) in target.iter_mut().zip(indexes) {
-            // SAFETY: `Gather` promises indexes below `len`. The copy is of whole vectors, which a move of 16 bytes is not.
+            // SAFETY: `IndexGather` promises indexes below `len`. The copy is of whole vectors, which a move of 16 bytes is not.
             unsafe { std::ptr::copy_nonoverlapping(self.dictionary.as_ptr().add(*index as usize), slot, 1) };
         }
         self.at += indexes.len();

@@ -9,44 +9,44 @@ use lakerace_io::option::{COLUMNS, TIMESTAMP_UNIT};
 use lakerace_io::{Error, Result};
 
 use super::block::{Block, PageBytes, Pool};
-use super::convert::{Convert, Flaw};
+use super::convert::{ValueConversion, ValueFlaw};
 use super::delta;
-use super::dictionary_indices::{Indexes, Slots};
+use super::dictionary_indices::{PageIndexes, Slots};
 use super::error::page_ends;
 use super::literal_page::Pieces;
 use super::spread::spread;
 use super::validity::ValidBits;
-use super::values::{PageEncoding, Values, slots, stored};
+use super::values::{PageEncoding, ValueCollector, slots, stored};
 use crate::exec::{RowSelection, copy_kept};
 
 /// Collects values of a fixed width.
-pub(crate) struct Fixed<C: Convert> {
+pub(crate) struct Fixed<C: ValueConversion> {
     convert: C,
     data_type: DataType,
     pool: Arc<Pool>,
     dictionary: Vec<C::Out>,
-    page: Page,
+    page: FixedPage,
     /// The array under way.
     out: Option<Block>,
     len: usize,
 }
 
-enum Page {
+enum FixedPage {
     /// The next value is at this byte.
     Plain(PageBytes, usize),
     Pieces(Pieces),
-    Dictionary(Indexes),
+    Dictionary(PageIndexes),
 }
 
-impl<C: Convert> Fixed<C> {
+impl<C: ValueConversion> Fixed<C> {
     /// For arrays of `data_type`, whose values must be as wide as `C::Out`.
     pub fn new(convert: C, data_type: DataType, pool: Arc<Pool>) -> Self {
-        let page = Page::Plain(PageBytes::empty(), 0);
+        let page = FixedPage::Plain(PageBytes::empty(), 0);
         Self { convert, data_type, pool, dictionary: Vec::new(), page, out: None, len: 0 }
     }
 }
 
-impl<C: Convert> Values for Fixed<C> {
+impl<C: ValueConversion> ValueCollector for Fixed<C> {
     fn dictionary(&mut self, data: PageBytes, count: usize) -> Result<()> {
         let width = self.convert.width();
         let bytes = count.checked_mul(width).and_then(|bytes| data.get(..bytes)).ok_or_else(page_ends)?;
@@ -58,12 +58,12 @@ impl<C: Convert> Values for Fixed<C> {
     fn page(&mut self, data: PageBytes, encoding: PageEncoding, count: usize) -> Result<()> {
         let width = self.convert.width();
         self.page = match encoding {
-            PageEncoding::Plain => Page::Plain(data, 0),
-            PageEncoding::Dictionary => Page::Dictionary(Indexes::new(data)?),
-            PageEncoding::DeltaBinaryPacked => Page::Plain(delta::integers(&data, width, count)?, 0),
-            PageEncoding::ByteStreamSplit => Page::Plain(delta::joined_streams(&data, width)?, 0),
+            PageEncoding::Plain => FixedPage::Plain(data, 0),
+            PageEncoding::Dictionary => FixedPage::Dictionary(PageIndexes::new(data)?),
+            PageEncoding::DeltaBinaryPacked => FixedPage::Plain(delta::integers(&data, width, count)?, 0),
+            PageEncoding::ByteStreamSplit => FixedPage::Plain(delta::joined_streams(&data, width)?, 0),
             PageEncoding::DeltaByteArray if C::IS_BYTES => {
-                Page::Plain(delta::fixed_byte_arrays(&data, count, width)?, 0)
+                FixedPage::Plain(delta::fixed_byte_arrays(&data, count, width)?, 0)
             }
             other => return Err(other.unfit()),
         };
@@ -75,7 +75,7 @@ impl<C: Convert> Values for Fixed<C> {
     }
 
     fn pieces(&mut self, pieces: Pieces, _: PageEncoding, _: usize) -> Result<()> {
-        self.page = Page::Pieces(pieces);
+        self.page = FixedPage::Pieces(pieces);
         Ok(())
     }
 
@@ -87,15 +87,15 @@ impl<C: Convert> Values for Fixed<C> {
     fn read(&mut self, count: usize) -> Result<()> {
         let target = slots::<C::Out>(&mut self.out, self.len..self.len + count)?;
         match &mut self.page {
-            Page::Plain(data, at) => plain(&self.convert, stored(data, at, self.convert.width(), count)?, target),
-            Page::Pieces(pieces) => {
+            FixedPage::Plain(data, at) => plain(&self.convert, stored(data, at, self.convert.width(), count)?, target),
+            FixedPage::Pieces(pieces) => {
                 let mut filled = 0;
                 in_pieces(pieces, self.convert.width(), count, |stored, values| {
                     plain(&self.convert, stored, &mut target[filled..filled + values]);
                     filled += values;
                 })?;
             }
-            Page::Dictionary(indexes) => {
+            FixedPage::Dictionary(indexes) => {
                 indexes.read(count, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
             }
         }
@@ -107,10 +107,10 @@ impl<C: Convert> Values for Fixed<C> {
         let count = kept.count();
         let target = slots::<C::Out>(&mut self.out, self.len..self.len + count + 1)?;
         match &mut self.page {
-            Page::Plain(data, at) => {
+            FixedPage::Plain(data, at) => {
                 plain_kept(&self.convert, stored(data, at, self.convert.width(), kept.len())?, kept, target);
             }
-            Page::Pieces(pieces) => {
+            FixedPage::Pieces(pieces) => {
                 let (mut filled, mut rest) = (0, kept);
                 in_pieces(pieces, self.convert.width(), kept.len(), |stored, values| {
                     let kept = rest.take(values);
@@ -119,7 +119,7 @@ impl<C: Convert> Values for Fixed<C> {
                     plain_kept(&self.convert, stored, kept, &mut target[slots]);
                 })?;
             }
-            Page::Dictionary(indexes) => {
+            FixedPage::Dictionary(indexes) => {
                 indexes.read_kept(kept, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
             }
         }
@@ -129,9 +129,9 @@ impl<C: Convert> Values for Fixed<C> {
 
     fn skip(&mut self, count: usize) -> Result<()> {
         match &mut self.page {
-            Page::Plain(data, at) => stored(data, at, self.convert.width(), count).map(drop),
-            Page::Pieces(pieces) => pieces.skip(count.checked_mul(self.convert.width()).ok_or_else(page_ends)?),
-            Page::Dictionary(indexes) => indexes.skip(count),
+            FixedPage::Plain(data, at) => stored(data, at, self.convert.width(), count).map(drop),
+            FixedPage::Pieces(pieces) => pieces.skip(count.checked_mul(self.convert.width()).ok_or_else(page_ends)?),
+            FixedPage::Dictionary(indexes) => indexes.skip(count),
         }
     }
 
@@ -157,9 +157,9 @@ impl<C: Convert> Values for Fixed<C> {
 }
 
 /// The error for a value that its type can't hold.
-pub(crate) fn unfit(flaw: Flaw, data_type: &DataType) -> Error {
+pub(crate) fn unfit(flaw: ValueFlaw, data_type: &DataType) -> Error {
     match flaw {
-        Flaw::Range => {
+        ValueFlaw::Range => {
             let error = Error::unsupported(format!("a value lies outside of the range of {data_type}"));
             match data_type {
                 DataType::Timestamp(..) => {
@@ -168,11 +168,13 @@ pub(crate) fn unfit(flaw: Flaw, data_type: &DataType) -> Error {
                 _ => error.advice(format!("leave the column out by {COLUMNS}")),
             }
         }
-        Flaw::Digits => Error::unsupported(format!("a value has more digits than {data_type} keeps")).advice(format!(
-            "read timestamps of 96 bits by {}, or by {}, which rounds them",
-            TIMESTAMP_UNIT.to("ns"),
-            TIMESTAMP_UNIT.to("us")
-        )),
+        ValueFlaw::Digits => {
+            Error::unsupported(format!("a value has more digits than {data_type} keeps")).advice(format!(
+                "read timestamps of 96 bits by {}, or by {}, which rounds them",
+                TIMESTAMP_UNIT.to("ns"),
+                TIMESTAMP_UNIT.to("us")
+            ))
+        }
     }
 }
 
@@ -201,7 +203,7 @@ fn in_pieces(pieces: &mut Pieces, width: usize, mut count: usize, mut each: impl
     Ok(())
 }
 
-fn plain<C: Convert>(convert: &C, stored: &[u8], target: &mut [C::Out]) {
+fn plain<C: ValueConversion>(convert: &C, stored: &[u8], target: &mut [C::Out]) {
     if C::IS_SAME && cfg!(target_endian = "little") {
         debug_assert_eq!(stored.len(), size_of_val(target));
         // SAFETY: `stored` was cut to `target.len()` values of the same width, and any bits are a value.
@@ -212,7 +214,7 @@ fn plain<C: Convert>(convert: &C, stored: &[u8], target: &mut [C::Out]) {
 }
 
 /// Writes the kept values, and one slot behind them.
-fn plain_kept<C: Convert>(convert: &C, stored: &[u8], kept: RowSelection<'_>, target: &mut [C::Out]) {
+fn plain_kept<C: ValueConversion>(convert: &C, stored: &[u8], kept: RowSelection<'_>, target: &mut [C::Out]) {
     if C::IS_SAME && cfg!(target_endian = "little") {
         // SAFETY: any bits are a value of a plain type.
         unsafe { copy_kept(stored, kept, target) };

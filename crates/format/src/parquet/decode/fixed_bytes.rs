@@ -9,10 +9,10 @@ use lakerace_io::{Error, Result};
 
 use super::block::{Block, PageBytes, Pool};
 use super::delta;
-use super::dictionary_indices::{Gather, Indexes};
+use super::dictionary_indices::{IndexGather, PageIndexes};
 use super::error::page_ends;
 use super::validity::ValidBits;
-use super::values::{PageEncoding, Values, stored};
+use super::values::{PageEncoding, ValueCollector, stored};
 use crate::exec::RowSelection;
 
 /// Collects byte arrays of one length.
@@ -21,26 +21,26 @@ pub(crate) struct FixedBytes {
     data_type: DataType,
     pool: Arc<Pool>,
     dictionary: PageBytes,
-    page: Page,
+    page: BytesPage,
     out: Option<Block>,
     len: usize,
 }
 
-enum Page {
+enum BytesPage {
     /// The next value is at this byte.
     Plain(PageBytes, usize),
-    Dictionary(Indexes),
+    Dictionary(PageIndexes),
 }
 
 impl FixedBytes {
     /// Makes a decoder of values of `width` bytes each.
     pub fn new(width: usize, data_type: DataType, pool: Arc<Pool>) -> Self {
-        let page = Page::Plain(PageBytes::empty(), 0);
+        let page = BytesPage::Plain(PageBytes::empty(), 0);
         Self { width, data_type, pool, dictionary: PageBytes::empty(), page, out: None, len: 0 }
     }
 }
 
-impl Values for FixedBytes {
+impl ValueCollector for FixedBytes {
     fn dictionary(&mut self, data: PageBytes, count: usize) -> Result<()> {
         let end = count.checked_mul(self.width).filter(|end| *end <= data.len()).ok_or_else(page_ends)?;
         self.dictionary = data.slice(0..end);
@@ -49,10 +49,10 @@ impl Values for FixedBytes {
 
     fn page(&mut self, data: PageBytes, encoding: PageEncoding, count: usize) -> Result<()> {
         self.page = match encoding {
-            PageEncoding::Plain => Page::Plain(data, 0),
-            PageEncoding::Dictionary => Page::Dictionary(Indexes::new(data)?),
-            PageEncoding::ByteStreamSplit => Page::Plain(delta::joined_streams(&data, self.width)?, 0),
-            PageEncoding::DeltaByteArray => Page::Plain(delta::fixed_byte_arrays(&data, count, self.width)?, 0),
+            PageEncoding::Plain => BytesPage::Plain(data, 0),
+            PageEncoding::Dictionary => BytesPage::Dictionary(PageIndexes::new(data)?),
+            PageEncoding::ByteStreamSplit => BytesPage::Plain(delta::joined_streams(&data, self.width)?, 0),
+            PageEncoding::DeltaByteArray => BytesPage::Plain(delta::fixed_byte_arrays(&data, count, self.width)?, 0),
             other => return Err(other.unfit()),
         };
         Ok(())
@@ -69,9 +69,9 @@ impl Values for FixedBytes {
         let target = out.get_mut(self.len * width..(self.len + count) * width);
         let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
         match &mut self.page {
-            Page::Plain(data, at) => target.copy_from_slice(stored(data, at, width, count)?),
-            Page::Dictionary(indexes) => {
-                indexes.read(count, &mut Slots { dictionary: &self.dictionary, width, target, at: 0 })?;
+            BytesPage::Plain(data, at) => target.copy_from_slice(stored(data, at, width, count)?),
+            BytesPage::Dictionary(indexes) => {
+                indexes.read(count, &mut ValueSlots { dictionary: &self.dictionary, width, target, at: 0 })?;
             }
         }
         self.len += count;
@@ -84,7 +84,7 @@ impl Values for FixedBytes {
         let target = out.get_mut(self.len * width..(self.len + count) * width);
         let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
         match &mut self.page {
-            Page::Plain(data, at) => {
+            BytesPage::Plain(data, at) => {
                 let stored = stored(data, at, width, kept.len())?;
                 let mut filled = 0;
                 for run in kept.runs() {
@@ -93,8 +93,8 @@ impl Values for FixedBytes {
                     filled += run.len();
                 }
             }
-            Page::Dictionary(indexes) => {
-                indexes.read_kept(kept, &mut Slots { dictionary: &self.dictionary, width, target, at: 0 })?;
+            BytesPage::Dictionary(indexes) => {
+                indexes.read_kept(kept, &mut ValueSlots { dictionary: &self.dictionary, width, target, at: 0 })?;
             }
         }
         self.len += count;
@@ -103,8 +103,8 @@ impl Values for FixedBytes {
 
     fn skip(&mut self, count: usize) -> Result<()> {
         match &mut self.page {
-            Page::Plain(data, at) => stored(data, at, self.width, count).map(drop),
-            Page::Dictionary(indexes) => indexes.skip(count),
+            BytesPage::Plain(data, at) => stored(data, at, self.width, count).map(drop),
+            BytesPage::Dictionary(indexes) => indexes.skip(count),
         }
     }
 
@@ -133,14 +133,14 @@ impl Values for FixedBytes {
     }
 }
 
-struct Slots<'a> {
+struct ValueSlots<'a> {
     dictionary: &'a [u8],
     width: usize,
     target: &'a mut [u8],
     at: usize,
 }
 
-impl Slots<'_> {
+impl ValueSlots<'_> {
     fn put(&mut self, index: u32) {
         let (width, from) = (self.width, index as usize * self.width);
         self.target[self.at..self.at + width].copy_from_slice(&self.dictionary[from..from + width]);
@@ -148,7 +148,7 @@ impl Slots<'_> {
     }
 }
 
-impl Gather for Slots<'_> {
+impl IndexGather for ValueSlots<'_> {
     fn len(&self) -> usize {
         self.dictionary.len() / self.width
     }

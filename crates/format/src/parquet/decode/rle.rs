@@ -4,7 +4,7 @@ use lakerace_io::{Error, Result};
 
 /// A run under way.
 #[derive(Debug, Clone, Copy)]
-enum Run {
+enum CurrentRun {
     /// So many times this value.
     Repeated { value: u32, left: usize },
     /// So many packed values, the next one at this bit of the data.
@@ -13,42 +13,42 @@ enum Run {
 
 /// Decodes a hybrid sequence, front to back. Its length is not in it: the caller asks for no more values than there are.
 #[derive(Debug, Clone)]
-pub(crate) struct Hybrid {
+pub(crate) struct HybridDecoder {
     /// The position of the next run in the caller's bytes.
     at: usize,
     bit_width: u32,
-    run: Run,
+    run: CurrentRun,
 }
 
 /// Values that are consumed as runs.
-pub(crate) trait Runs {
+pub(crate) trait ValueRuns {
     /// `count` times `value`.
     fn repeated(&mut self, value: u32, count: usize) -> Result<()>;
     /// `count` packed values of the sequence's width, the first at `bit` of `bytes`; all of them lie within `bytes`.
     fn packed(&mut self, bytes: &[u8], bit: usize, count: usize) -> Result<()>;
 }
 
-impl Hybrid {
+impl HybridDecoder {
     /// A sequence of values of `bit_width` bits, from byte `at` of the data on.
     pub fn new(bit_width: u32, at: usize) -> Result<Self> {
         if bit_width > 32 {
             return Err(Error::corrupt(format!("a bit width of {bit_width}, which is more than 32")));
         }
-        Ok(Self { at, bit_width, run: Run::Repeated { value: 0, left: 0 } })
+        Ok(Self { at, bit_width, run: CurrentRun::Repeated { value: 0, left: 0 } })
     }
 
     /// Hands the next `count` values to `runs`.
-    pub fn take(&mut self, data: &[u8], mut count: usize, runs: &mut impl Runs) -> Result<()> {
+    pub fn take(&mut self, data: &[u8], mut count: usize, runs: &mut impl ValueRuns) -> Result<()> {
         while count > 0 {
             match &mut self.run {
-                Run::Repeated { left: 0, .. } | Run::Packed { left: 0, .. } => self.next_run(data)?,
-                Run::Repeated { value, left } => {
+                CurrentRun::Repeated { left: 0, .. } | CurrentRun::Packed { left: 0, .. } => self.next_run(data)?,
+                CurrentRun::Repeated { value, left } => {
                     let taken = count.min(*left);
                     runs.repeated(*value, taken)?;
                     *left -= taken;
                     count -= taken;
                 }
-                Run::Packed { bit, left } => {
+                CurrentRun::Packed { bit, left } => {
                     let taken = count.min(*left);
                     runs.packed(data, *bit, taken)?;
                     *bit += taken * self.bit_width as usize;
@@ -62,8 +62,8 @@ impl Hybrid {
 
     /// Passes over `count` values.
     pub fn skip(&mut self, data: &[u8], count: usize) -> Result<()> {
-        struct Nothing;
-        impl Runs for Nothing {
+        struct NoValues;
+        impl ValueRuns for NoValues {
             fn repeated(&mut self, _: u32, _: usize) -> Result<()> {
                 Ok(())
             }
@@ -71,7 +71,7 @@ impl Hybrid {
                 Ok(())
             }
         }
-        self.take(data, count, &mut Nothing)
+        self.take(data, count, &mut NoValues)
     }
 
     fn next_run(&mut self, data: &[u8]) -> Result<()> {
@@ -95,7 +95,7 @@ impl Hybrid {
             let stored = data.get(self.at..self.at + bytes).ok_or_else(short)?;
             self.at += bytes;
             let value = stored.iter().rev().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
-            Run::Repeated { value: value as u32, left: count }
+            CurrentRun::Repeated { value: value as u32, left: count }
         } else {
             // `count` groups of 8. Some writers cut the last group short: what lies beyond the data can't be asked for.
             let bit = self.at * 8;
@@ -106,7 +106,7 @@ impl Hybrid {
             if left == 0 && count > 0 {
                 return Err(short());
             }
-            Run::Packed { bit, left }
+            CurrentRun::Packed { bit, left }
         };
         Ok(())
     }

@@ -41,7 +41,7 @@ pub(crate) fn decompress(input: &[u8], output: &mut [u8], length: usize) -> Resu
     if output.len() < length + REACH {
         return Err(Error::internal("too little memory to decompress into"));
     }
-    let mut at = At { input: start, output: 0 };
+    let mut at = CopyPositions { input: start, output: 0 };
     loop {
         at = fast(input, output, length, at)?;
         if at.input == input.len() {
@@ -57,7 +57,7 @@ pub(crate) fn decompress(input: &[u8], output: &mut [u8], length: usize) -> Resu
 
 /// Positions in input and output.
 #[derive(Clone, Copy)]
-struct At {
+struct CopyPositions {
     input: usize,
     output: usize,
 }
@@ -79,11 +79,11 @@ fn too_far() -> Error {
 }
 
 /// Decodes elements until it meets one for the careful path, or the end comes near.
-fn fast(input: &[u8], output: &mut [u8], length: usize, from: At) -> Result<At> {
+fn fast(input: &[u8], output: &mut [u8], length: usize, from: CopyPositions) -> Result<CopyPositions> {
     // Tag, two bytes of offset, and a vector copy of a literal must lie within the input.
     let Some(last) = input.len().checked_sub(REACH + 3) else { return Ok(from) };
     let (source, target) = (input.as_ptr(), output.as_mut_ptr());
-    let At { input: mut i, output: mut o } = from;
+    let CopyPositions { input: mut i, output: mut o } = from;
     while i <= last && o < length {
         // SAFETY: `i <= last` leaves 67 readable bytes from `i` on. `o < length` leaves 64 writable bytes from `o`
         // on: the caller has checked that `output` is that much longer than `length`. A copy's source is checked to lie
@@ -118,7 +118,7 @@ fn fast(input: &[u8], output: &mut [u8], length: usize, from: At) -> Result<At> 
     if o > length {
         return Err(Error::corrupt("snappy data is longer than it says"));
     }
-    Ok(At { input: i, output: o })
+    Ok(CopyPositions { input: i, output: o })
 }
 
 /// Copies `len` (1 to 64) bytes as whole vectors.
@@ -187,9 +187,9 @@ unsafe fn repeat(to: *mut u8, offset: usize, len: usize) {
 }
 
 /// Decodes one element of any kind, every bound checked.
-fn careful(input: &[u8], output: &mut [u8], length: usize, at: At) -> Result<At> {
+fn careful(input: &[u8], output: &mut [u8], length: usize, at: CopyPositions) -> Result<CopyPositions> {
     let short = || Error::corrupt("snappy data ends within an element");
-    let At { input: i, output: o } = at;
+    let CopyPositions { input: i, output: o } = at;
     let tag = *input.get(i).ok_or_else(short)?;
     let upper = (tag >> 2) as usize;
     let number = |bytes: usize| {
@@ -205,7 +205,7 @@ fn careful(input: &[u8], output: &mut [u8], length: usize, at: At) -> Result<At>
         let start = i + 1 + extra;
         let literal = start.checked_add(len).and_then(|end| input.get(start..end)).ok_or_else(short)?;
         output[o..o + len].copy_from_slice(literal);
-        return Ok(At { input: start + len, output: o + len });
+        return Ok(CopyPositions { input: start + len, output: o + len });
     }
     let (offset, len, extra) = match tag & 3 {
         1 => ((tag as usize >> 5) << 8 | number(1)?, (upper & 7) + 4, 1),
@@ -219,7 +219,7 @@ fn careful(input: &[u8], output: &mut [u8], length: usize, at: At) -> Result<At>
     for position in o..o + len {
         output[position] = output[position - offset];
     }
-    Ok(At { input: i + 1 + extra, output: o + len })
+    Ok(CopyPositions { input: i + 1 + extra, output: o + len })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use arrow::buffer::{BooleanBuffer, NullBuffer};
 use lakerace_io::{Error, Result};
 
 use super::block::PageBytes;
-use super::rle::{Hybrid, Runs};
+use super::rle::{HybridDecoder, ValueRuns};
 use crate::exec::{RowSelection, compress};
 
 /// `parquet.thrift`'s numbers of the encodings of levels.
@@ -15,13 +15,13 @@ const BIT_PACKED: i32 = 4;
 /// The definition levels of a page of an optional column.
 pub(crate) struct Levels {
     data: PageBytes,
-    hybrid: Hybrid,
+    hybrid: HybridDecoder,
 }
 
 impl Levels {
     /// The levels of a version 2 page.
     pub fn v2(data: PageBytes) -> Result<Self> {
-        Ok(Self { data, hybrid: Hybrid::new(1, 0)? })
+        Ok(Self { data, hybrid: HybridDecoder::new(1, 0)? })
     }
 
     /// The levels at the start of a version 1 page of `values` values, and where the values begin.
@@ -32,7 +32,7 @@ impl Levels {
                 let length = page.get(..4).ok_or_else(short)?;
                 let length = length.iter().rev().fold(0usize, |sum, byte| sum << 8 | *byte as usize);
                 let end = length.checked_add(4).filter(|end| *end <= page.len()).ok_or_else(short)?;
-                Ok((Self { data: page.slice(4..end), hybrid: Hybrid::new(1, 0)? }, end))
+                Ok((Self { data: page.slice(4..end), hybrid: HybridDecoder::new(1, 0)? }, end))
             }
             BIT_PACKED => {
                 // One bit a value, the highest first. Turned around, it is one packed run.
@@ -40,14 +40,14 @@ impl Levels {
                 let packed = page.get(..end).ok_or_else(short)?;
                 let mut run = run_header(end);
                 run.extend(packed.iter().map(|byte| byte.reverse_bits()));
-                Ok((Self { data: PageBytes::Stored(run.into()), hybrid: Hybrid::new(1, 0)? }, end))
+                Ok((Self { data: PageBytes::Stored(run.into()), hybrid: HybridDecoder::new(1, 0)? }, end))
             }
             other => Err(Error::unsupported(format!("definition levels of encoding {other}"))),
         }
     }
 
     /// Appends the next `rows` rows to `validity` and says how many of them have a value.
-    pub fn read(&mut self, rows: usize, validity: &mut Validity) -> Result<usize> {
+    pub fn read(&mut self, rows: usize, validity: &mut ValidityBuilder) -> Result<usize> {
         let nulls = validity.nulls;
         self.hybrid.take(&self.data, rows, validity)?;
         Ok(rows - (validity.nulls - nulls))
@@ -68,7 +68,7 @@ fn run_header(bytes: usize) -> Vec<u8> {
 
 /// A validity bitmap under way. Costs nothing while there is no null.
 #[derive(Default)]
-pub(crate) struct Validity {
+pub(crate) struct ValidityBuilder {
     /// Once there was a null: a bit for each of the `rows`.
     bits: Option<BooleanBufferBuilder>,
     rows: usize,
@@ -144,7 +144,7 @@ pub(crate) fn append_word(bits: &mut BooleanBufferBuilder, word: u64, count: usi
     bits.append_packed_range(0..count, &word.to_le_bytes());
 }
 
-impl Validity {
+impl ValidityBuilder {
     /// Rows so far.
     pub fn rows(&self) -> usize {
         self.rows
@@ -205,7 +205,7 @@ impl Validity {
     }
 }
 
-impl Runs for Validity {
+impl ValueRuns for ValidityBuilder {
     fn repeated(&mut self, value: u32, count: usize) -> Result<()> {
         match value {
             1 => self.append_valid(count),

@@ -56,7 +56,7 @@ impl PageEncoding {
 }
 
 /// Collects the values of a column, step by step.
-pub(crate) trait Values: Send {
+pub(crate) trait ValueCollector: Send {
     /// Takes the dictionary of the chunk.
     fn dictionary(&mut self, data: PageBytes, count: usize) -> Result<()>;
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
-use super::literals::Body;
+use super::literals::PageBody;
 use lakerace_io::wait::lock;
 
 /// A block's size once a chunk has grown large: one write to a disk.
@@ -28,7 +28,7 @@ pub(crate) struct Blocks {
 }
 
 /// A block that goes back to its pool.
-struct Returning {
+struct ReturningBlock {
     block: Vec<u8>,
     pool: BlockPool,
 }
@@ -40,7 +40,7 @@ impl Blocks {
     }
 
     /// Appends a page, which stays in one piece.
-    pub(crate) fn push(&mut self, header: &[u8], body: &Body<'_>) {
+    pub(crate) fn push(&mut self, header: &[u8], body: &PageBody<'_>) {
         let length = header.len() + body.len();
         if self.open.capacity() - self.open.len() < length {
             self.close();
@@ -56,7 +56,7 @@ impl Blocks {
     fn close(&mut self) {
         let block = std::mem::take(&mut self.open);
         if block.capacity() == BLOCK_BYTES {
-            self.full.push(Bytes::from_owner(Returning { block, pool: self.pool.clone() }));
+            self.full.push(Bytes::from_owner(ReturningBlock { block, pool: self.pool.clone() }));
         } else if !block.is_empty() {
             self.full.push(block.into());
         }
@@ -76,13 +76,13 @@ impl BlockPool {
     }
 }
 
-impl AsRef<[u8]> for Returning {
+impl AsRef<[u8]> for ReturningBlock {
     fn as_ref(&self) -> &[u8] {
         &self.block
     }
 }
 
-impl Drop for Returning {
+impl Drop for ReturningBlock {
     fn drop(&mut self) {
         let mut block = std::mem::take(&mut self.block);
         block.clear();

@@ -7,11 +7,11 @@ use lakerace_io::Result;
 use parquet::basic::Encoding;
 use parquet::schema::types::ColumnDescPtr;
 
-use super::encoder::{ColumnEncoder, Levels, PAGE_ROWS, Scratch};
+use super::encoder::{ColumnEncoder, EncoderScratch, Levels, PAGE_ROWS};
 use super::page::{EncodedChunk, PageSummary, PageWriter};
-use super::statistics::{Bounds, Order};
+use super::statistics::{Bounds, ValueOrder};
 use super::values::{plain_array, wrong_type};
-use crate::parquet::write::options::Settings;
+use crate::parquet::write::options::CheckedOptions;
 
 /// Encodes booleans.
 pub(crate) struct BooleanEncoder {
@@ -22,12 +22,12 @@ pub(crate) struct BooleanEncoder {
 
 impl BooleanEncoder {
     /// An encoder for one chunk of `column`.
-    pub(crate) fn new(column: ColumnDescPtr, settings: Arc<Settings>) -> Self {
+    pub(crate) fn new(column: ColumnDescPtr, settings: Arc<CheckedOptions>) -> Self {
         let levels = Levels::new(column.max_def_level() > 0);
         Self { writer: PageWriter::new(column, settings), levels, values: BooleanBufferBuilder::new(0) }
     }
 
-    fn flush_page(&mut self, scratch: &mut Scratch) -> Result<()> {
+    fn flush_page(&mut self, scratch: &mut EncoderScratch) -> Result<()> {
         let (rows, nulls) = (self.levels.rows(), self.levels.nulls());
         if rows == 0 {
             return Ok(());
@@ -37,7 +37,7 @@ impl BooleanEncoder {
         let values = self.values.finish();
         scratch.body.extend_from_slice(&values.values()[..values.len().div_ceil(8)]);
         let trues = values.count_set_bits();
-        let min_max = (!values.is_empty() && self.writer.wanted_order() != Order::None)
+        let min_max = (!values.is_empty() && self.writer.wanted_order() != ValueOrder::None)
             .then(|| (vec![u8::from(trues == values.len())], vec![u8::from(trues > 0)]));
         let bounds = Bounds { min_max, nans: 0 };
         let summary = PageSummary { rows, nulls, encoding: Encoding::PLAIN, bounds, value_bytes: None };
@@ -46,7 +46,7 @@ impl BooleanEncoder {
 }
 
 impl ColumnEncoder for BooleanEncoder {
-    fn write(&mut self, array: &ArrayRef, scratch: &mut Scratch) -> Result<()> {
+    fn write(&mut self, array: &ArrayRef, scratch: &mut EncoderScratch) -> Result<()> {
         let array = plain_array(array)?;
         let Some(booleans) = array.as_boolean_opt() else { return Err(wrong_type(&array, self.writer.column())) };
         let mut at = 0;
@@ -77,7 +77,7 @@ impl ColumnEncoder for BooleanEncoder {
         self.writer.compressed_bytes() + self.values.len() as u64 / 8
     }
 
-    fn finish(mut self: Box<Self>, scratch: &mut Scratch) -> Result<Vec<EncodedChunk>> {
+    fn finish(mut self: Box<Self>, scratch: &mut EncoderScratch) -> Result<Vec<EncodedChunk>> {
         self.flush_page(scratch)?;
         Ok(vec![self.writer.finish(None)?])
     }

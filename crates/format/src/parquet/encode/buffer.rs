@@ -4,7 +4,7 @@ use lakerace_io::Result;
 use parquet::basic::Encoding;
 
 use super::delta::{append_differences, append_lengths};
-use super::encoder::{Levels, PAGE_ROWS, Scratch};
+use super::encoder::{EncoderScratch, Levels, PAGE_ROWS};
 use super::page::{PageSummary, PageWriter};
 use super::rle::{append_hybrid, index_bits};
 use super::statistics::Bounds;
@@ -96,7 +96,7 @@ impl PageBuffer {
         dictionary: Option<usize>,
         value_bytes: Option<i64>,
         writer: &mut PageWriter,
-        scratch: &mut Scratch,
+        scratch: &mut EncoderScratch,
     ) -> Result<()> {
         let (rows, nulls) = (self.levels.rows(), self.levels.nulls());
         if rows == 0 {

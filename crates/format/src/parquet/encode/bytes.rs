@@ -13,13 +13,13 @@ use parquet::schema::types::ColumnDescPtr;
 use super::buffer::PageBuffer;
 use super::dictionary::BytesDictionary;
 use super::encoder::{
-    ColumnEncoder, DICTIONARY_BYTES, Held, PAGE_ROWS, PIECE_ROWS, Sample, Scratch, folded, new_bloom_filter,
+    ColumnEncoder, DICTIONARY_BYTES, EncoderScratch, HeldChunk, PAGE_ROWS, PIECE_ROWS, Sample, folded, new_bloom_filter,
 };
 use super::page::{EncodedChunk, PageWriter};
 use super::rle::index_bits;
-use super::statistics::{Bounds, Order};
+use super::statistics::{Bounds, ValueOrder};
 use super::values::{ByteStrings, Layout, Words};
-use crate::parquet::write::options::Settings;
+use crate::parquet::write::options::CheckedOptions;
 use crate::prefetch;
 
 /// Bytes that may be held back before deciding on a dictionary.
@@ -31,25 +31,25 @@ const VALUE_BYTES: usize = i32::MAX as usize - (1 << 20);
 pub(crate) struct BytesEncoder {
     writer: PageWriter,
     bloom: Option<Sbbf>,
-    order: Order,
+    order: ValueOrder,
     has_lengths: bool,
     page_bytes: usize,
-    mode: Mode,
-    held: Held<ByteStrings>,
+    mode: EncodingMode,
+    held: HeldChunk<ByteStrings>,
     held_bytes: u64,
     page: PageBuffer,
     /// Bytes of the page's values without their lengths.
     value_bytes: u64,
 }
 
-enum Mode {
+enum EncodingMode {
     Undecided,
     Plain,
     Dictionary(BytesDictionary),
 }
 
 /// Values by their position.
-trait Access {
+trait ValueAccess {
     fn get(&self, at: usize) -> &[u8];
     /// Bytes of the values in a range, nulls included.
     fn total(&self, from: usize, to: usize) -> usize;
@@ -63,12 +63,12 @@ trait Access {
 
 impl BytesEncoder {
     /// An encoder for one chunk of `column`.
-    pub(crate) fn new(column: ColumnDescPtr, settings: Arc<Settings>, bloom: bool) -> Result<Self> {
+    pub(crate) fn new(column: ColumnDescPtr, settings: Arc<CheckedOptions>, bloom: bool) -> Result<Self> {
         let bloom = if bloom { Some(new_bloom_filter(settings.row_group_rows)?) } else { None };
         let has_lengths = column.physical_type() == Type::BYTE_ARRAY;
         let page = PageBuffer::new(column.max_def_level() > 0);
         let page = if has_lengths && settings.differences { page.of_lengths() } else { page };
-        let mode = if settings.dictionary { Mode::Undecided } else { Mode::Plain };
+        let mode = if settings.dictionary { EncodingMode::Undecided } else { EncodingMode::Plain };
         let page_bytes = settings.page_bytes;
         let writer = PageWriter::new(column, settings);
         Ok(Self {
@@ -78,14 +78,14 @@ impl BytesEncoder {
             has_lengths,
             page_bytes,
             mode,
-            held: Held::new(),
+            held: HeldChunk::new(),
             held_bytes: 0,
             page,
             value_bytes: 0,
         })
     }
 
-    fn decide(&mut self, is_all: bool, scratch: &mut Scratch) -> Result<()> {
+    fn decide(&mut self, is_all: bool, scratch: &mut EncoderScratch) -> Result<()> {
         let mut seen = BytesDictionary::new(self.has_lengths);
         let (mut values, mut bytes) = (0, 0);
         let step = self.held.step();
@@ -104,7 +104,11 @@ impl BytesEncoder {
         }
         let sample = Sample { values, distinct: seen.len().min(values), bytes, is_all: is_all && step == 1 };
         let favours = seen.len() > 0 && sample.favours_dictionary();
-        self.mode = if favours { Mode::Dictionary(BytesDictionary::new(self.has_lengths)) } else { Mode::Plain };
+        self.mode = if favours {
+            EncodingMode::Dictionary(BytesDictionary::new(self.has_lengths))
+        } else {
+            EncodingMode::Plain
+        };
         self.held_bytes = 0;
         for held in self.held.take() {
             self.append(&held, scratch)?;
@@ -112,7 +116,7 @@ impl BytesEncoder {
         Ok(())
     }
 
-    fn append(&mut self, strings: &ByteStrings, scratch: &mut Scratch) -> Result<()> {
+    fn append(&mut self, strings: &ByteStrings, scratch: &mut EncoderScratch) -> Result<()> {
         match &strings.layout {
             Layout::Offsets32(offsets, data) => self.append_from(&(&offsets[..], data.as_slice()), strings, scratch),
             Layout::Offsets64(offsets, data) => self.append_from(&(&offsets[..], data.as_slice()), strings, scratch),
@@ -123,7 +127,12 @@ impl BytesEncoder {
         }
     }
 
-    fn append_from(&mut self, access: &impl Access, strings: &ByteStrings, scratch: &mut Scratch) -> Result<()> {
+    fn append_from(
+        &mut self,
+        access: &impl ValueAccess,
+        strings: &ByteStrings,
+        scratch: &mut EncoderScratch,
+    ) -> Result<()> {
         let mut at = 0;
         while at < strings.rows {
             let mut rows = (strings.rows - at).min(PIECE_ROWS).min(PAGE_ROWS - self.page.levels.rows());
@@ -141,7 +150,8 @@ impl BytesEncoder {
             if self.page.levels.rows() == PAGE_ROWS {
                 self.flush_page(scratch)?;
             }
-            if matches!(&self.mode, Mode::Dictionary(dictionary) if dictionary.plain().len() > DICTIONARY_BYTES) {
+            if matches!(&self.mode, EncodingMode::Dictionary(dictionary) if dictionary.plain().len() > DICTIONARY_BYTES)
+            {
                 self.flush_page(scratch)?;
                 self.end_dictionary(scratch)?;
             }
@@ -151,7 +161,7 @@ impl BytesEncoder {
 
     fn append_piece(
         &mut self,
-        access: &impl Access,
+        access: &impl ValueAccess,
         from: usize,
         rows: usize,
         nulls: Option<NullBuffer>,
@@ -169,8 +179,8 @@ impl BytesEncoder {
     }
 
     /// Appends values without nulls.
-    fn append_run(&mut self, access: &impl Access, from: usize, to: usize) -> Result<()> {
-        if let (Some(numbers), Mode::Dictionary(dictionary)) = (access.numbers(from, to), &mut self.mode) {
+    fn append_run(&mut self, access: &impl ValueAccess, from: usize, to: usize) -> Result<()> {
+        if let (Some(numbers), EncodingMode::Dictionary(dictionary)) = (access.numbers(from, to), &mut self.mode) {
             self.value_bytes += access.total(from, to) as u64;
             // Each word is looked at where it is first used, as if all were: the dictionary has the same order.
             let mut indices = [None; 256];
@@ -179,7 +189,7 @@ impl BytesEncoder {
                     Some(index) => index,
                     None => {
                         let at = from + at;
-                        if self.order != Order::None {
+                        if self.order != ValueOrder::None {
                             widen(&mut self.page.bounds, access, at, at + 1, self.order);
                         }
                         *indices[usize::from(*number)].insert(dictionary.index(checked(access.get(at))?))
@@ -190,11 +200,11 @@ impl BytesEncoder {
             return Ok(());
         }
         access.prefetch(from, to);
-        if self.order != Order::None {
+        if self.order != ValueOrder::None {
             widen(&mut self.page.bounds, access, from, to, self.order);
         }
         match &mut self.mode {
-            Mode::Dictionary(dictionary) => {
+            EncodingMode::Dictionary(dictionary) => {
                 for at in from..to {
                     let value = access.get(at);
                     self.value_bytes += value.len() as u64;
@@ -202,12 +212,12 @@ impl BytesEncoder {
                 }
                 return Ok(());
             }
-            Mode::Plain | Mode::Undecided if self.has_lengths => {
+            EncodingMode::Plain | EncodingMode::Undecided if self.has_lengths => {
                 let bytes = access.total(from, to);
                 self.page.push_strings(bytes, (from..to).map(|at| checked(access.get(at))))?;
                 self.value_bytes += bytes as u64;
             }
-            Mode::Plain | Mode::Undecided => {
+            EncodingMode::Plain | EncodingMode::Undecided => {
                 for at in from..to {
                     self.page.plain.extend_from_slice(access.get(at));
                 }
@@ -219,10 +229,10 @@ impl BytesEncoder {
         Ok(())
     }
 
-    fn flush_page(&mut self, scratch: &mut Scratch) -> Result<()> {
+    fn flush_page(&mut self, scratch: &mut EncoderScratch) -> Result<()> {
         let dictionary = match &self.mode {
-            Mode::Dictionary(dictionary) => Some(dictionary.len()),
-            Mode::Plain | Mode::Undecided => None,
+            EncodingMode::Dictionary(dictionary) => Some(dictionary.len()),
+            EncodingMode::Plain | EncodingMode::Undecided => None,
         };
         let value_bytes = std::mem::take(&mut self.value_bytes);
         let value_bytes = self.has_lengths.then_some(value_bytes as i64);
@@ -230,8 +240,8 @@ impl BytesEncoder {
     }
 
     /// Writes the dictionary and goes on without.
-    fn end_dictionary(&mut self, scratch: &mut Scratch) -> Result<()> {
-        if let Mode::Dictionary(dictionary) = std::mem::replace(&mut self.mode, Mode::Plain) {
+    fn end_dictionary(&mut self, scratch: &mut EncoderScratch) -> Result<()> {
+        if let EncodingMode::Dictionary(dictionary) = std::mem::replace(&mut self.mode, EncodingMode::Plain) {
             if let Some(bloom) = &mut self.bloom {
                 dictionary.values().for_each(|value| bloom.insert(value));
             }
@@ -244,7 +254,7 @@ impl BytesEncoder {
 
     /// Makes the page PLAIN where all of the chunk is in the page under way and the dictionary does not pay.
     fn reconsider(&mut self) -> Result<()> {
-        let Mode::Dictionary(dictionary) = &self.mode else { return Ok(()) };
+        let EncodingMode::Dictionary(dictionary) = &self.mode else { return Ok(()) };
         let page = &mut self.page;
         let length_bytes = if self.has_lengths { 4 * page.indices.len() as u64 } else { 0 };
         let index_bytes = page.indices.len() * usize::from(index_bits(dictionary.len())) / 8;
@@ -259,16 +269,16 @@ impl BytesEncoder {
             if let Some(bloom) = &mut self.bloom {
                 dictionary.values().for_each(|value| bloom.insert(value));
             }
-            self.mode = Mode::Plain;
+            self.mode = EncodingMode::Plain;
         }
         Ok(())
     }
 }
 
 impl ColumnEncoder for BytesEncoder {
-    fn write(&mut self, array: &ArrayRef, scratch: &mut Scratch) -> Result<()> {
+    fn write(&mut self, array: &ArrayRef, scratch: &mut EncoderScratch) -> Result<()> {
         let strings = ByteStrings::of(array, self.writer.column())?;
-        if !matches!(self.mode, Mode::Undecided) {
+        if !matches!(self.mode, EncodingMode::Undecided) {
             return self.append(&strings, scratch);
         }
         let rows = strings.rows;
@@ -280,8 +290,8 @@ impl ColumnEncoder for BytesEncoder {
         self.writer.compressed_bytes() + self.held_bytes + self.page.bytes()
     }
 
-    fn finish(mut self: Box<Self>, scratch: &mut Scratch) -> Result<Vec<EncodedChunk>> {
-        if matches!(self.mode, Mode::Undecided) {
+    fn finish(mut self: Box<Self>, scratch: &mut EncoderScratch) -> Result<Vec<EncodedChunk>> {
+        if matches!(self.mode, EncodingMode::Undecided) {
             self.decide(true, scratch)?;
         }
         self.reconsider()?;
@@ -292,11 +302,11 @@ impl ColumnEncoder for BytesEncoder {
 }
 
 /// Widens bounds by the values of a range.
-fn widen(bounds: &mut Bounds, access: &impl Access, from: usize, to: usize, order: Order) {
+fn widen(bounds: &mut Bounds, access: &impl ValueAccess, from: usize, to: usize, order: ValueOrder) {
     if from == to {
         return;
     }
-    if order == Order::Float16 {
+    if order == ValueOrder::Float16 {
         return (from..to).for_each(|at| {
             let value = access.get(at).to_vec();
             let min_max = order.float_bounds(value.clone(), value);
@@ -322,9 +332,9 @@ fn widen(bounds: &mut Bounds, access: &impl Access, from: usize, to: usize, orde
 }
 
 /// The positions of the least and the greatest value. Eight bytes decide almost always, as one number.
-fn extremes(access: &impl Access, from: usize, to: usize, order: Order) -> (usize, usize) {
+fn extremes(access: &impl ValueAccess, from: usize, to: usize, order: ValueOrder) -> (usize, usize) {
     // The sign of a decimal is its first bit: turned over, negative numbers come first.
-    let flip = if order == Order::SignedBytes { 1 << 63 } else { 0 };
+    let flip = if order == ValueOrder::SignedBytes { 1 << 63 } else { 0 };
     let first = prefix(access.get(from)) ^ flip;
     let ((mut min, mut min_at), (mut max, mut max_at)) = ((first, from), (first, from));
     for at in from + 1..to {
@@ -358,7 +368,7 @@ fn checked(value: &[u8]) -> Result<&[u8]> {
     Err(Error::invalid(format!("a value of {} bytes is more than Parquet can hold", value.len())))
 }
 
-impl Access for (&[i32], &[u8]) {
+impl ValueAccess for (&[i32], &[u8]) {
     #[inline]
     fn get(&self, at: usize) -> &[u8] {
         &self.1[self.0[at] as usize..self.0[at + 1] as usize]
@@ -369,7 +379,7 @@ impl Access for (&[i32], &[u8]) {
     }
 }
 
-impl Access for (&[i64], &[u8]) {
+impl ValueAccess for (&[i64], &[u8]) {
     #[inline]
     fn get(&self, at: usize) -> &[u8] {
         &self.1[self.0[at] as usize..self.0[at + 1] as usize]
@@ -380,7 +390,7 @@ impl Access for (&[i64], &[u8]) {
     }
 }
 
-impl<T: arrow::datatypes::ByteViewType> Access for arrow::array::GenericByteViewArray<T> {
+impl<T: arrow::datatypes::ByteViewType> ValueAccess for arrow::array::GenericByteViewArray<T> {
     #[inline]
     fn get(&self, at: usize) -> &[u8] {
         self.value(at).as_ref()
@@ -403,7 +413,7 @@ impl<T: arrow::datatypes::ByteViewType> Access for arrow::array::GenericByteView
     }
 }
 
-impl Access for Words {
+impl ValueAccess for Words {
     #[inline]
     fn get(&self, at: usize) -> &[u8] {
         self.words.value(usize::from(self.numbers[at])).as_bytes()
@@ -419,7 +429,7 @@ impl Access for Words {
     }
 }
 
-impl Access for (usize, &[u8]) {
+impl ValueAccess for (usize, &[u8]) {
     #[inline]
     fn get(&self, at: usize) -> &[u8] {
         &self.1[at * self.0..(at + 1) * self.0]
@@ -436,7 +446,7 @@ impl Layout {
             Self::Offsets32(offsets, data) => &data.as_slice()[offsets[at] as usize..offsets[at + 1] as usize],
             Self::Offsets64(offsets, data) => &data.as_slice()[offsets[at] as usize..offsets[at + 1] as usize],
             Self::Texts(texts) => texts.value(at).as_bytes(),
-            Self::Words(words) => Access::get(words, at),
+            Self::Words(words) => ValueAccess::get(words, at),
             Self::Binaries(binaries) => binaries.value(at),
             Self::Fixed(width, data) => &data.as_slice()[at * width..(at + 1) * width],
         }
@@ -446,9 +456,9 @@ impl Layout {
         match self {
             Self::Offsets32(offsets, data) => (&offsets[..], data.as_slice()).total(from, to),
             Self::Offsets64(offsets, data) => (&offsets[..], data.as_slice()).total(from, to),
-            Self::Texts(texts) => Access::total(texts, from, to),
+            Self::Texts(texts) => ValueAccess::total(texts, from, to),
             Self::Words(words) => words.total(from, to),
-            Self::Binaries(binaries) => Access::total(binaries, from, to),
+            Self::Binaries(binaries) => ValueAccess::total(binaries, from, to),
             Self::Fixed(width, _) => (to - from) * width,
         }
     }

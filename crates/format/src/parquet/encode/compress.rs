@@ -3,7 +3,7 @@
 use lakerace_io::{Error, Result};
 use parquet::basic::{self, BrotliLevel, GzipLevel, ZstdLevel};
 
-use super::literals::Body;
+use super::literals::PageBody;
 use crate::{Codec, Compression};
 
 /// Level 1 costs a third of level 3's time for a few percent more bytes, and is what other writers take.
@@ -22,7 +22,7 @@ const LEAST_SAVED: usize = 8;
 const TRIED_BYTES: usize = 16 << 10;
 
 /// A codec with its working memory, kept from page to page.
-pub(crate) struct Compressor {
+pub(crate) struct CodecCompressor {
     codec: Codec,
     level: Option<i32>,
     snappy: snap::raw::Encoder,
@@ -31,7 +31,7 @@ pub(crate) struct Compressor {
     room: Vec<u8>,
 }
 
-impl Compressor {
+impl CodecCompressor {
     /// A compressor of this kind.
     pub(crate) fn new(compression: Compression) -> Self {
         Self {
@@ -45,9 +45,9 @@ impl Compressor {
 
     /// `input`, compressed. `pays` is kept from page to page of a column, and begins as true: of a fast codec's page that
     /// hardly gets smaller nothing but the codec's form is made, and the next ones are tried by a part of them.
-    pub(crate) fn compress<'a>(&'a mut self, input: &'a [u8], pays: &mut bool) -> Result<Body<'a>> {
+    pub(crate) fn compress<'a>(&'a mut self, input: &'a [u8], pays: &mut bool) -> Result<PageBody<'a>> {
         let length = match self.codec {
-            Codec::None => return Ok(Body::Bytes(input)),
+            Codec::None => return Ok(PageBody::Bytes(input)),
             Codec::Snappy | Codec::Lz4 => return self.compress_fast(input, pays),
             Codec::Zstd => {
                 let compressor = match &mut self.zstd {
@@ -77,10 +77,10 @@ impl Compressor {
                 self.room.len()
             }
         };
-        Ok(Body::Bytes(&self.room[..length]))
+        Ok(PageBody::Bytes(&self.room[..length]))
     }
 
-    fn compress_fast<'a>(&'a mut self, input: &'a [u8], pays: &mut bool) -> Result<Body<'a>> {
+    fn compress_fast<'a>(&'a mut self, input: &'a [u8], pays: &mut bool) -> Result<PageBody<'a>> {
         if !*pays {
             let begin = input.len().saturating_sub(TRIED_BYTES) / 2;
             let tried = &input[begin..(begin + TRIED_BYTES).min(input.len())];
@@ -90,12 +90,12 @@ impl Compressor {
             let length = self.compress_block(input)?;
             *pays = is_worth_it(input.len(), length);
             if *pays {
-                return Ok(Body::Bytes(&self.room[..length]));
+                return Ok(PageBody::Bytes(&self.room[..length]));
             }
         }
         Ok(match self.codec {
-            Codec::Lz4 => Body::Lz4(input),
-            _ => Body::Snappy(input),
+            Codec::Lz4 => PageBody::Lz4(input),
+            _ => PageBody::Snappy(input),
         })
     }
 

@@ -13,13 +13,13 @@ const MINIBLOCKS: usize = BLOCK_VALUES / MINIBLOCK_VALUES;
 const BYTES_AT_MOST: (usize, usize) = (3, 4);
 
 /// An integer as it is stored in PLAIN encoding.
-trait Stored: Sized {
+trait StoredInteger: Sized {
     const BYTES: usize;
 
     fn read(bytes: &[u8]) -> i64;
 }
 
-impl Stored for i32 {
+impl StoredInteger for i32 {
     const BYTES: usize = 4;
 
     fn read(bytes: &[u8]) -> i64 {
@@ -29,7 +29,7 @@ impl Stored for i32 {
     }
 }
 
-impl Stored for i64 {
+impl StoredInteger for i64 {
     const BYTES: usize = 8;
 
     fn read(bytes: &[u8]) -> i64 {
@@ -54,7 +54,7 @@ pub(crate) fn append_differences(plain: &[u8], width: usize, output: &mut Vec<u8
     done
 }
 
-fn append<T: Stored>(plain: &[u8], output: &mut Vec<u8>) -> bool {
+fn append<T: StoredInteger>(plain: &[u8], output: &mut Vec<u8>) -> bool {
     let values = plain.chunks_exact(T::BYTES);
     let count = values.len();
     let mut values = values.map(T::read);

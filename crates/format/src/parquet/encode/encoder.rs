@@ -5,10 +5,10 @@ use arrow::buffer::{BooleanBuffer, NullBuffer};
 use lakerace_io::{Error, Result};
 use parquet::bloom_filter::Sbbf;
 
-use super::compress::Compressor;
+use super::compress::CodecCompressor;
 use super::page::EncodedChunk;
 use super::rle::append_definition_levels;
-use crate::parquet::write::options::Settings;
+use crate::parquet::write::options::CheckedOptions;
 
 /// Rows of a page at most: small enough that a page index can leave out much, large enough that headers cost nothing.
 pub(crate) const PAGE_ROWS: usize = 32_768;
@@ -26,26 +26,26 @@ pub(crate) const BLOOM_FALSE_POSITIVES: f64 = 0.01;
 /// Encodes one column of one row group.
 pub(crate) trait ColumnEncoder: Send {
     /// Appends the values of an array.
-    fn write(&mut self, array: &ArrayRef, scratch: &mut Scratch) -> Result<()>;
+    fn write(&mut self, array: &ArrayRef, scratch: &mut EncoderScratch) -> Result<()>;
 
     /// Bytes encoded so far, and those waiting to be.
     fn bytes(&self) -> u64;
 
     /// Ends the chunk; a nested column gives one for each of its leaves.
-    fn finish(self: Box<Self>, scratch: &mut Scratch) -> Result<Vec<EncodedChunk>>;
+    fn finish(self: Box<Self>, scratch: &mut EncoderScratch) -> Result<Vec<EncodedChunk>>;
 }
 
 /// The memory that a thread needs to encode, kept from column to column.
-pub(crate) struct Scratch {
-    pub(crate) compressor: Compressor,
+pub(crate) struct EncoderScratch {
+    pub(crate) compressor: CodecCompressor,
     /// A page's body is put together here.
     pub(crate) body: Vec<u8>,
 }
 
-impl Scratch {
+impl EncoderScratch {
     /// For pages of these settings.
-    pub(crate) fn new(settings: &Settings) -> Self {
-        Self { compressor: Compressor::new(settings.compression), body: Vec::new() }
+    pub(crate) fn new(settings: &CheckedOptions) -> Self {
+        Self { compressor: CodecCompressor::new(settings.compression), body: Vec::new() }
     }
 }
 
@@ -123,12 +123,12 @@ impl Levels {
 }
 
 /// A chunk's first values, held back until there are enough to decide whether a dictionary pays.
-pub(crate) struct Held<V> {
+pub(crate) struct HeldChunk<V> {
     values: Vec<V>,
     rows: usize,
 }
 
-impl<V> Held<V> {
+impl<V> HeldChunk<V> {
     /// Nothing held.
     pub(crate) fn new() -> Self {
         Self { values: Vec::new(), rows: 0 }

@@ -14,23 +14,23 @@ use super::bloom::insert_numbers;
 use super::buffer::PageBuffer;
 use super::dictionary::NumberDictionary;
 use super::encoder::{
-    ColumnEncoder, DICTIONARY_BYTES, Held, PAGE_ROWS, PIECE_ROWS, Sample, Scratch, folded, new_bloom_filter,
+    ColumnEncoder, DICTIONARY_BYTES, EncoderScratch, HeldChunk, PAGE_ROWS, PIECE_ROWS, Sample, folded, new_bloom_filter,
 };
 use super::page::{EncodedChunk, PageWriter};
 use super::physical::{Numbers, Physical};
 use super::rle::index_bits;
-use super::statistics::{MinMax, Order, time_scale};
-use crate::parquet::write::options::Settings;
+use super::statistics::{MinMax, ValueOrder, time_scale};
+use crate::parquet::write::options::CheckedOptions;
 
 /// Encodes numbers of type `P`.
 pub(crate) struct FixedEncoder<P: Physical> {
     writer: PageWriter,
     bloom: Option<Sbbf>,
-    order: Order,
+    order: ValueOrder,
     /// How days or times are counted.
     scale: Option<TimeScale>,
-    mode: Mode<P>,
-    held: Held<Numbers<P::Native>>,
+    mode: EncodingMode<P>,
+    held: HeldChunk<Numbers<P::Native>>,
     held_bytes: u64,
     page: PageBuffer,
     page_rows: usize,
@@ -38,7 +38,7 @@ pub(crate) struct FixedEncoder<P: Physical> {
     present: Vec<P::Native>,
 }
 
-enum Mode<P: Physical> {
+enum EncodingMode<P: Physical> {
     Undecided,
     Plain,
     Dictionary(NumberDictionary<P>),
@@ -46,14 +46,14 @@ enum Mode<P: Physical> {
 
 impl<P: Physical> FixedEncoder<P> {
     /// An encoder for one chunk of `column`.
-    pub(crate) fn new(column: ColumnDescPtr, settings: Arc<Settings>, bloom: bool) -> Result<Self> {
+    pub(crate) fn new(column: ColumnDescPtr, settings: Arc<CheckedOptions>, bloom: bool) -> Result<Self> {
         let bloom = if bloom { Some(new_bloom_filter(settings.row_group_rows)?) } else { None };
         let mut page = PageBuffer::new(column.max_def_level() > 0);
         if settings.differences && matches!(column.physical_type(), Type::INT32 | Type::INT64) {
             page = page.of_integers(size_of::<P::Native>());
         }
         let page_rows = (settings.page_bytes / size_of::<P::Native>()).clamp(1, PAGE_ROWS);
-        let mode = if settings.dictionary { Mode::Undecided } else { Mode::Plain };
+        let mode = if settings.dictionary { EncodingMode::Undecided } else { EncodingMode::Plain };
         let writer = PageWriter::new(column, settings);
         Ok(Self {
             order: writer.wanted_order(),
@@ -61,7 +61,7 @@ impl<P: Physical> FixedEncoder<P> {
             writer,
             bloom,
             mode,
-            held: Held::new(),
+            held: HeldChunk::new(),
             held_bytes: 0,
             page,
             page_rows,
@@ -69,7 +69,7 @@ impl<P: Physical> FixedEncoder<P> {
         })
     }
 
-    fn decide(&mut self, is_all: bool, scratch: &mut Scratch) -> Result<()> {
+    fn decide(&mut self, is_all: bool, scratch: &mut EncoderScratch) -> Result<()> {
         let mut seen = NumberDictionary::<P>::new();
         let mut values = 0;
         let step = self.held.step();
@@ -83,7 +83,11 @@ impl<P: Physical> FixedEncoder<P> {
         }
         let bytes = values * size_of::<P::Native>();
         let sample = Sample { values, distinct: seen.len(), bytes, is_all: is_all && step == 1 };
-        self.mode = if sample.favours_dictionary() { Mode::Dictionary(NumberDictionary::new()) } else { Mode::Plain };
+        self.mode = if sample.favours_dictionary() {
+            EncodingMode::Dictionary(NumberDictionary::new())
+        } else {
+            EncodingMode::Plain
+        };
         self.held_bytes = 0;
         for held in self.held.take() {
             self.append(&held, scratch)?;
@@ -91,7 +95,7 @@ impl<P: Physical> FixedEncoder<P> {
         Ok(())
     }
 
-    fn append(&mut self, numbers: &Numbers<P::Native>, scratch: &mut Scratch) -> Result<()> {
+    fn append(&mut self, numbers: &Numbers<P::Native>, scratch: &mut EncoderScratch) -> Result<()> {
         let mut at = 0;
         while at < numbers.values.len() {
             let rows = (numbers.values.len() - at).min(PIECE_ROWS).min(self.page_rows - self.page.levels.rows());
@@ -119,19 +123,19 @@ impl<P: Physical> FixedEncoder<P> {
         Ok(())
     }
 
-    fn append_present(&mut self, values: &[P::Native], scratch: &mut Scratch) -> Result<()> {
-        if self.order != Order::None {
+    fn append_present(&mut self, values: &[P::Native], scratch: &mut EncoderScratch) -> Result<()> {
+        if self.order != ValueOrder::None {
             self.page.bounds.merge(&P::Native::min_max(values, self.order), self.order);
         }
         match &mut self.mode {
-            Mode::Dictionary(dictionary) => {
+            EncodingMode::Dictionary(dictionary) => {
                 dictionary.append_indices(values, &mut self.page.indices);
                 if dictionary.plain_bytes() > DICTIONARY_BYTES {
                     self.flush_page(scratch)?;
                     self.end_dictionary(scratch)?;
                 }
             }
-            Mode::Plain | Mode::Undecided => {
+            EncodingMode::Plain | EncodingMode::Undecided => {
                 if let Some(bloom) = &mut self.bloom {
                     insert_numbers(bloom, values, self.scale);
                 }
@@ -141,17 +145,17 @@ impl<P: Physical> FixedEncoder<P> {
         Ok(())
     }
 
-    fn flush_page(&mut self, scratch: &mut Scratch) -> Result<()> {
+    fn flush_page(&mut self, scratch: &mut EncoderScratch) -> Result<()> {
         let dictionary = match &self.mode {
-            Mode::Dictionary(dictionary) => Some(dictionary.len()),
-            Mode::Plain | Mode::Undecided => None,
+            EncodingMode::Dictionary(dictionary) => Some(dictionary.len()),
+            EncodingMode::Plain | EncodingMode::Undecided => None,
         };
         self.page.flush(dictionary, None, &mut self.writer, scratch)
     }
 
     /// Writes the dictionary and goes on without.
-    fn end_dictionary(&mut self, scratch: &mut Scratch) -> Result<()> {
-        if let Mode::Dictionary(mut dictionary) = std::mem::replace(&mut self.mode, Mode::Plain) {
+    fn end_dictionary(&mut self, scratch: &mut EncoderScratch) -> Result<()> {
+        if let EncodingMode::Dictionary(mut dictionary) = std::mem::replace(&mut self.mode, EncodingMode::Plain) {
             dictionary.add_other_bits();
             let values = dictionary.values();
             if let Some(scale) = self.scale
@@ -171,7 +175,7 @@ impl<P: Physical> FixedEncoder<P> {
 
     /// Makes the page PLAIN where all of the chunk is in the page under way and the dictionary does not pay.
     fn reconsider(&mut self) {
-        let Mode::Dictionary(dictionary) = &self.mode else { return };
+        let EncodingMode::Dictionary(dictionary) = &self.mode else { return };
         let plain_bytes = self.page.indices.len() * size_of::<P::Native>();
         let index_bytes = self.page.indices.len() * usize::from(index_bits(dictionary.len())) / 8;
         if self.writer.is_empty() && dictionary.plain_bytes() + index_bytes >= plain_bytes {
@@ -182,15 +186,15 @@ impl<P: Physical> FixedEncoder<P> {
             if let Some(bloom) = &mut self.bloom {
                 insert_numbers(bloom, values, self.scale);
             }
-            self.mode = Mode::Plain;
+            self.mode = EncodingMode::Plain;
         }
     }
 }
 
 impl<P: Physical> ColumnEncoder for FixedEncoder<P> {
-    fn write(&mut self, array: &ArrayRef, scratch: &mut Scratch) -> Result<()> {
+    fn write(&mut self, array: &ArrayRef, scratch: &mut EncoderScratch) -> Result<()> {
         let numbers = P::values(array, self.writer.column())?;
-        if !matches!(self.mode, Mode::Undecided) {
+        if !matches!(self.mode, EncodingMode::Undecided) {
             return self.append(&numbers, scratch);
         }
         let rows = numbers.values.len();
@@ -202,8 +206,8 @@ impl<P: Physical> ColumnEncoder for FixedEncoder<P> {
         self.writer.compressed_bytes() + self.held_bytes + self.page.bytes()
     }
 
-    fn finish(mut self: Box<Self>, scratch: &mut Scratch) -> Result<Vec<EncodedChunk>> {
-        if matches!(self.mode, Mode::Undecided) {
+    fn finish(mut self: Box<Self>, scratch: &mut EncoderScratch) -> Result<Vec<EncodedChunk>> {
+        if matches!(self.mode, EncodingMode::Undecided) {
             self.decide(true, scratch)?;
         }
         self.reconsider();

@@ -8,7 +8,7 @@ const SNAPPY_LITERAL_TAG: u8 = 61 << 2;
 const LZ4_TOKEN_LENGTH: usize = 15;
 
 /// The body of a page as it is stored.
-pub(crate) enum Body<'a> {
+pub(crate) enum PageBody<'a> {
     /// These bytes.
     Bytes(&'a [u8]),
     /// Snappy's elements: <https://github.com/google/snappy/blob/main/format_description.txt>
@@ -17,7 +17,7 @@ pub(crate) enum Body<'a> {
     Lz4(&'a [u8]),
 }
 
-impl Body<'_> {
+impl PageBody<'_> {
     /// Bytes that are stored.
     pub(crate) fn len(&self) -> usize {
         match self {

@@ -15,11 +15,11 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::block::Blocks;
 use super::bloom::with_other_floats;
-use super::compress::Compressor;
-use super::literals::Body;
+use super::compress::CodecCompressor;
+use super::literals::PageBody;
 use super::rle::append_varint;
-use super::statistics::{Bounds, Order, chunk_statistics, is_utf8};
-use crate::parquet::write::options::Settings;
+use super::statistics::{Bounds, ValueOrder, chunk_statistics, is_utf8};
+use crate::parquet::write::options::CheckedOptions;
 
 /// An encoded column chunk. Offsets in it count from its own first byte.
 pub(crate) struct EncodedChunk {
@@ -52,10 +52,10 @@ pub(crate) struct PageSummary {
 /// Collects the pages of one chunk of a column that is not nested.
 pub(crate) struct PageWriter {
     column: ColumnDescPtr,
-    settings: Arc<Settings>,
-    order: Order,
+    settings: Arc<CheckedOptions>,
+    order: ValueOrder,
     dictionary: Option<Bytes>,
-    pages: Vec<Page>,
+    pages: Vec<PendingPage>,
     blocks: Blocks,
     /// Bytes of all pieces so far.
     compressed_bytes: u64,
@@ -67,7 +67,7 @@ pub(crate) struct PageWriter {
     tells_encodings: bool,
 }
 
-struct Page {
+struct PendingPage {
     /// With its header.
     bytes: usize,
     summary: PageSummary,
@@ -75,8 +75,8 @@ struct Page {
 
 impl PageWriter {
     /// A chunk without pages.
-    pub(crate) fn new(column: ColumnDescPtr, settings: Arc<Settings>) -> Self {
-        let order = Order::of(&column);
+    pub(crate) fn new(column: ColumnDescPtr, settings: Arc<CheckedOptions>) -> Self {
+        let order = ValueOrder::of(&column);
         let blocks = Blocks::new(&settings.blocks);
         Self {
             column,
@@ -97,9 +97,9 @@ impl PageWriter {
         &self.column
     }
 
-    /// How its values are ordered; [`Order::None`] where nobody wants bounds.
-    pub(crate) fn wanted_order(&self) -> Order {
-        if self.settings.statistics { self.order } else { Order::None }
+    /// How its values are ordered; [`ValueOrder::None`] where nobody wants bounds.
+    pub(crate) fn wanted_order(&self) -> ValueOrder {
+        if self.settings.statistics { self.order } else { ValueOrder::None }
     }
 
     /// Bytes of the pages so far.
@@ -122,23 +122,28 @@ impl PageWriter {
         &mut self,
         body: &[u8],
         mut summary: PageSummary,
-        compressor: &mut Compressor,
+        compressor: &mut CodecCompressor,
     ) -> Result<()> {
         let values = i32::try_from(summary.rows).map_err(|_| self.too_large(summary.rows))?;
         let mut pays = self.pays;
-        let kind = |header: &mut Header| header.data_page(values, summary.encoding);
+        let kind = |header: &mut HeaderWriter| header.data_page(values, summary.encoding);
         let (header, body) = self.compress(body, compressor, &mut pays, kind)?;
         self.pays = pays;
         self.blocks.push(&header, &body);
         summary.bounds.cut(self.order, is_utf8(&self.column));
-        self.pages.push(Page { bytes: header.len() + body.len(), summary });
+        self.pages.push(PendingPage { bytes: header.len() + body.len(), summary });
         Ok(())
     }
 
     /// Adds the dictionary, which comes first in the chunk whenever it is added. `body` is its values in PLAIN encoding.
-    pub(crate) fn dictionary_page(&mut self, body: &[u8], values: usize, compressor: &mut Compressor) -> Result<()> {
+    pub(crate) fn dictionary_page(
+        &mut self,
+        body: &[u8],
+        values: usize,
+        compressor: &mut CodecCompressor,
+    ) -> Result<()> {
         let values = i32::try_from(values).map_err(|_| self.too_large(values))?;
-        let kind = |header: &mut Header| header.dictionary_page(values);
+        let kind = |header: &mut HeaderWriter| header.dictionary_page(values);
         let (mut page, body) = self.compress(body, compressor, &mut true, kind)?;
         body.append_to(&mut page);
         self.dictionary = Some(page.into());
@@ -149,14 +154,14 @@ impl PageWriter {
     fn compress<'a>(
         &mut self,
         body: &'a [u8],
-        compressor: &'a mut Compressor,
+        compressor: &'a mut CodecCompressor,
         pays: &mut bool,
-        kind: impl Fn(&mut Header),
-    ) -> Result<(Vec<u8>, Body<'a>)> {
+        kind: impl Fn(&mut HeaderWriter),
+    ) -> Result<(Vec<u8>, PageBody<'a>)> {
         let compressed = compressor.compress(body, pays)?;
         let uncompressed_length = i32::try_from(body.len()).map_err(|_| self.too_large(body.len()))?;
         let compressed_length = i32::try_from(compressed.len()).map_err(|_| self.too_large(compressed.len()))?;
-        let mut header = Header::new(uncompressed_length, compressed_length);
+        let mut header = HeaderWriter::new(uncompressed_length, compressed_length);
         kind(&mut header);
         let header = header.finish();
         self.compressed_bytes += (header.len() + compressed.len()) as u64;
@@ -286,7 +291,7 @@ impl PageWriter {
 /// A `PageHeader` in Thrift's compact protocol.
 ///
 /// Sources: parquet-format, `parquet.thrift`; Apache Thrift, `thrift-compact-protocol.md`.
-struct Header {
+struct HeaderWriter {
     bytes: Vec<u8>,
 }
 
@@ -299,7 +304,7 @@ const STRUCT: u8 = 12;
 const DATA_PAGE: u8 = 0;
 const DICTIONARY_PAGE: u8 = 2;
 
-impl Header {
+impl HeaderWriter {
     fn new(uncompressed_length: i32, compressed_length: i32) -> Self {
         let mut header = Self { bytes: Vec::with_capacity(32) };
         // The page type follows when it is known; every field of a header is one step after the last but `kind`.

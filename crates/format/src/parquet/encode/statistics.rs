@@ -18,7 +18,7 @@ pub(crate) const BOUND_BYTES: usize = 64;
 
 /// How the values of a column are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum ValueOrder {
     /// No order is defined (intervals, nulls).
     None,
     Boolean,
@@ -44,7 +44,7 @@ pub(crate) struct Bounds {
     pub(crate) nans: u64,
 }
 
-impl Order {
+impl ValueOrder {
     /// The order of a column.
     pub(crate) fn of(column: &ColumnDescriptor) -> Self {
         let logical = column.logical_type_ref();
@@ -133,7 +133,7 @@ impl Order {
 
 impl Bounds {
     /// Widens these bounds by others of the same column.
-    pub(crate) fn merge(&mut self, other: &Self, order: Order) {
+    pub(crate) fn merge(&mut self, other: &Self, order: ValueOrder) {
         self.nans += other.nans;
         let Some((min, max)) = &other.min_max else { return };
         match &mut self.min_max {
@@ -150,7 +150,7 @@ impl Bounds {
     }
 
     /// Drops what [`Self::stored`] does not look at: each page of a chunk keeps its bounds, which may be whole pages.
-    pub(crate) fn cut(&mut self, order: Order, is_utf8: bool) {
+    pub(crate) fn cut(&mut self, order: ValueOrder, is_utf8: bool) {
         let Some((min, max)) = self.min_max.as_mut().filter(|_| order.is_truncatable()) else { return };
         let has_next = |max: &[u8]| match is_utf8 {
             true => next_text(&max[..char_floor(max, BOUND_BYTES)]).is_some(),
@@ -168,7 +168,7 @@ impl Bounds {
 
     /// The bounds as a column index has them: shortened to [`BOUND_BYTES`], and with what readers take for the greatest day or time;
     /// `None` where there is a NaN.
-    pub(crate) fn stored(&self, order: Order, column: &ColumnDescriptor) -> Option<StoredBounds> {
+    pub(crate) fn stored(&self, order: ValueOrder, column: &ColumnDescriptor) -> Option<StoredBounds> {
         let (min, max) = self.min_max.as_ref().filter(|_| self.nans == 0)?;
         if !order.is_truncatable() {
             let outward = time_scale(column).and_then(|scale| outward(scale, max));
@@ -199,7 +199,12 @@ pub(crate) struct StoredBounds {
 }
 
 /// The statistics of a column chunk.
-pub(crate) fn chunk_statistics(column: &ColumnDescriptor, order: Order, bounds: &Bounds, nulls: u64) -> Statistics {
+pub(crate) fn chunk_statistics(
+    column: &ColumnDescriptor,
+    order: ValueOrder,
+    bounds: &Bounds,
+    nulls: u64,
+) -> Statistics {
     let (min, max, exact) = match bounds.stored(order, column) {
         // Readers take bounds of days and times for values, and say by them which one is the greatest.
         Some(s) if !s.max_is_exact && time_scale(column).is_some() => (None, None, (true, true)),
@@ -269,7 +274,7 @@ pub(crate) fn is_utf8(column: &ColumnDescriptor) -> bool {
 /// The least and greatest of some numbers, and the count of NaNs.
 pub(crate) trait MinMax: Copy {
     /// Bounds of `values`; `order` tells signed from unsigned.
-    fn min_max(values: &[Self], order: Order) -> Bounds;
+    fn min_max(values: &[Self], order: ValueOrder) -> Bounds;
 
     /// The bits by which readers look for this value, where they are others: the other zero, or the usual NaN.
     fn other_bits(self) -> Option<Self> {
@@ -280,8 +285,8 @@ pub(crate) trait MinMax: Copy {
 macro_rules! integer_min_max {
     ($type:ty, $unsigned:ty, $order:path) => {
         impl MinMax for $type {
-            fn min_max(values: &[Self], order: Order) -> Bounds {
-                if values.is_empty() || order == Order::None {
+            fn min_max(values: &[Self], order: ValueOrder) -> Bounds {
+                if values.is_empty() || order == ValueOrder::None {
                     return Bounds::default();
                 }
                 // Flipping the sign bit maps the unsigned order to the signed one.
@@ -296,20 +301,20 @@ macro_rules! integer_min_max {
     };
 }
 
-integer_min_max!(i32, u32, Order::Unsigned32);
-integer_min_max!(i64, u64, Order::Unsigned64);
+integer_min_max!(i32, u32, ValueOrder::Unsigned32);
+integer_min_max!(i64, u64, ValueOrder::Unsigned64);
 
 macro_rules! float_min_max {
     ($type:ty, $int:ty) => {
         impl MinMax for $type {
-            fn min_max(values: &[Self], order: Order) -> Bounds {
+            fn min_max(values: &[Self], order: ValueOrder) -> Bounds {
                 if values.is_empty() {
                     return Bounds::default();
                 }
                 // Keys order as IEEE 754's total order does. A NaN takes the key that never wins.
                 let key = |v: $type| {
                     let bits = v.to_bits() as $int;
-                    bits ^ (((bits >> (<$int>::BITS - 1)) as <$int as Unsigned>::Type) >> 1) as $int
+                    bits ^ (((bits >> (<$int>::BITS - 1)) as <$int as UnsignedTwin>::Type) >> 1) as $int
                 };
                 let (mut min, mut max, mut nans) = (<$int>::MAX, <$int>::MIN, 0);
                 for v in values {
@@ -322,7 +327,9 @@ macro_rules! float_min_max {
                     return Bounds { min_max: None, nans: nans as u64 };
                 }
                 let bytes = |k: $int| {
-                    (k ^ (((k >> (<$int>::BITS - 1)) as <$int as Unsigned>::Type) >> 1) as $int).to_le_bytes().to_vec()
+                    (k ^ (((k >> (<$int>::BITS - 1)) as <$int as UnsignedTwin>::Type) >> 1) as $int)
+                        .to_le_bytes()
+                        .to_vec()
                 };
                 Bounds { min_max: order.float_bounds(bytes(min), bytes(max)), nans: nans as u64 }
             }
@@ -340,13 +347,13 @@ macro_rules! float_min_max {
 }
 
 /// The unsigned twin of an integer type.
-trait Unsigned {
+trait UnsignedTwin {
     type Type;
 }
-impl Unsigned for i32 {
+impl UnsignedTwin for i32 {
     type Type = u32;
 }
-impl Unsigned for i64 {
+impl UnsignedTwin for i64 {
     type Type = u64;
 }
 

@@ -17,15 +17,15 @@ use super::intervals::interval_bytes;
 use super::physical::{Numbers, Physical};
 
 /// INT32.
-pub(crate) struct Integers;
+pub(crate) struct Int32Values;
 /// INT64.
-pub(crate) struct Longs;
+pub(crate) struct Int64Values;
 /// FLOAT.
-pub(crate) struct Floats;
+pub(crate) struct FloatValues;
 /// DOUBLE.
-pub(crate) struct Doubles;
+pub(crate) struct DoubleValues;
 
-impl Physical for Integers {
+impl Physical for Int32Values {
     type Native = i32;
 
     fn bits(value: i32) -> u64 {
@@ -54,7 +54,7 @@ impl Physical for Integers {
     }
 }
 
-impl Physical for Longs {
+impl Physical for Int64Values {
     type Native = i64;
 
     fn bits(value: i64) -> u64 {
@@ -78,7 +78,7 @@ impl Physical for Longs {
     }
 }
 
-impl Physical for Floats {
+impl Physical for FloatValues {
     type Native = f32;
 
     fn bits(value: f32) -> u64 {
@@ -92,7 +92,7 @@ impl Physical for Floats {
     }
 }
 
-impl Physical for Doubles {
+impl Physical for DoubleValues {
     type Native = f64;
 
     fn bits(value: f64) -> u64 {

@@ -1,6 +1,6 @@
 //! How deep the schema of a footer is nested, before anything that follows it calls itself.
 
-use super::mend::{Mender, wire};
+use super::mend::{FooterMender, wire};
 use crate::MAX_NESTING;
 
 /// Groups within one another at most: a list has two of them, and a map as well.
@@ -17,7 +17,7 @@ pub(crate) fn is_too_deep(footer: &[u8]) -> bool {
 
 /// The depth of the deepest element, up to where it is too deep.
 fn deepest(footer: &[u8]) -> Option<usize> {
-    let mut reader = Mender::new(footer);
+    let mut reader = FooterMender::new(footer);
     let mut last = 0;
     loop {
         let (id, found) = reader.next_field(last)??;
@@ -50,7 +50,7 @@ fn deepest(footer: &[u8]) -> Option<usize> {
 }
 
 /// Reads an element of the schema; gives the number of its children.
-fn children(reader: &mut Mender<'_>) -> Option<u64> {
+fn children(reader: &mut FooterMender<'_>) -> Option<u64> {
     let (mut last, mut children) = (0, 0);
     while let Some((id, found)) = reader.next_field(last)? {
         last = id;

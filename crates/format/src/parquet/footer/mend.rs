@@ -37,8 +37,8 @@ const DEPTH_AT_MOST: usize = 32;
 /// The footer without the fields that have another type than the format gives them. `None` where there is no such field,
 /// or where the bytes are no footer.
 pub(crate) fn without_wrong_fields(footer: &[u8]) -> Option<Vec<u8>> {
-    let mut mender = Mender::new(footer);
-    mender.structure(Struct::File)?;
+    let mut mender = FooterMender::new(footer);
+    mender.structure(ThriftStruct::File)?;
     (mender.cut > 0).then_some(mender.out)
 }
 
@@ -47,8 +47,8 @@ pub(crate) fn without_wrong_fields(footer: &[u8]) -> Option<Vec<u8>> {
 pub(crate) fn encrypted_leaves(footer: &[u8]) -> BTreeSet<usize> {
     const SIGNATURE_BYTES: usize = 28;
     let last = footer.len().checked_sub(SIGNATURE_BYTES + 1).and_then(|at| footer.get(at));
-    let mut mender = Mender::new(footer);
-    if last == Some(&wire::STOP) && mender.structure(Struct::File).is_some() {
+    let mut mender = FooterMender::new(footer);
+    if last == Some(&wire::STOP) && mender.structure(ThriftStruct::File).is_some() {
         return mender.encrypted;
     }
     BTreeSet::new()
@@ -59,7 +59,7 @@ const CRYPTO_METADATA: i16 = 8;
 
 /// The structs whose fields are looked at.
 #[derive(Debug, Clone, Copy)]
-enum Struct {
+enum ThriftStruct {
     File,
     SchemaElement,
     RowGroup,
@@ -77,12 +77,12 @@ enum Field {
     /// A list of this type, kept as it is.
     ListOf(u8),
     /// A list of structs that are looked at.
-    Structs(Struct),
+    Structs(ThriftStruct),
     /// A struct that is looked at.
-    One(Struct),
+    One(ThriftStruct),
 }
 
-impl Struct {
+impl ThriftStruct {
     /// The field that the format has under a number; `None` where it has none.
     fn field(self, id: i16) -> Option<Field> {
         use Field::{ListOf, One, Plain, Structs, UpTo};
@@ -119,7 +119,7 @@ impl Struct {
 }
 
 /// Copies a footer, field by field. All methods give `None` where the bytes end early or make no sense.
-pub(super) struct Mender<'a> {
+pub(super) struct FooterMender<'a> {
     pub(super) input: &'a [u8],
     pub(super) at: usize,
     out: Vec<u8>,
@@ -131,13 +131,13 @@ pub(super) struct Mender<'a> {
     encrypted: BTreeSet<usize>,
 }
 
-impl<'a> Mender<'a> {
+impl<'a> FooterMender<'a> {
     pub(super) fn new(footer: &'a [u8]) -> Self {
         let out = Vec::with_capacity(footer.len());
         Self { input: footer, at: 0, out, cut: 0, chunk: 0, encrypted: BTreeSet::new() }
     }
 
-    fn structure(&mut self, kind: Struct) -> Option<()> {
+    fn structure(&mut self, kind: ThriftStruct) -> Option<()> {
         let (mut last, mut last_kept) = (0i16, 0i16);
         loop {
             let Some((id, found)) = self.next_field(last)? else {
@@ -145,7 +145,7 @@ impl<'a> Mender<'a> {
                 return Some(());
             };
             last = id;
-            if matches!(kind, Struct::Chunk) && id == CRYPTO_METADATA {
+            if matches!(kind, ThriftStruct::Chunk) && id == CRYPTO_METADATA {
                 self.encrypted.insert(self.chunk);
             }
             let expected = kind.field(id);
@@ -182,12 +182,12 @@ impl<'a> Mender<'a> {
         Some(Some((id, found)))
     }
 
-    fn structures(&mut self, kind: Struct) -> Option<()> {
+    fn structures(&mut self, kind: ThriftStruct) -> Option<()> {
         let start = self.at;
         let (_, count) = self.list_header()?;
         self.out.extend_from_slice(&self.input[start..self.at]);
         (0..count).try_for_each(|number| {
-            if matches!(kind, Struct::Chunk) {
+            if matches!(kind, ThriftStruct::Chunk) {
                 self.chunk = usize::try_from(number).ok()?;
             }
             self.structure(kind)
@@ -211,7 +211,7 @@ impl<'a> Mender<'a> {
 
     /// The number that begins here; -1 where none does.
     pub(super) fn number(&self) -> i64 {
-        let mut ahead = Mender { at: self.at, ..Mender::new(&[]) };
+        let mut ahead = FooterMender { at: self.at, ..FooterMender::new(&[]) };
         ahead.input = self.input;
         ahead.varint().map_or(-1, zigzag)
     }

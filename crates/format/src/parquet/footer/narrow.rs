@@ -15,7 +15,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 
-use super::mend::{Mender, wire};
+use super::mend::{FooterMender, wire};
 
 /// A file of fewer root columns is decoded as a whole.
 pub(super) const WIDE_COLUMNS: usize = 100;
@@ -50,7 +50,7 @@ impl<'a> RootNames<'a> {
 /// The footer with these root columns alone. `None` where it is not wide, lacks one of them, is not understood, or is encrypted or
 /// signed.
 pub(crate) fn narrowed(footer: &[u8], wanted: &RootNames<'_>) -> Option<Vec<u8>> {
-    let mut reader = Mender::new(footer);
+    let mut reader = FooterMender::new(footer);
     let (mut out, mut last, mut last_kept) = (Writer(Vec::new()), 0, 0);
     let mut columns: Option<Kept> = None;
     while let Some((id, found)) = reader.next_field(last)? {
@@ -113,7 +113,7 @@ struct Kept {
 
 impl Kept {
     /// Copies those elements of a list with one for each leaf column that are kept.
-    fn elements(&self, reader: &mut Mender<'_>, out: &mut Writer) -> Option<()> {
+    fn elements(&self, reader: &mut FooterMender<'_>, out: &mut Writer) -> Option<()> {
         let (inner, count) = reader.list_header()?;
         if inner != wire::STRUCT || count != self.leaves as u64 {
             return None;
@@ -145,7 +145,7 @@ mod element {
     pub(super) const CHILDREN: i16 = 5;
 }
 
-fn next_element<'a>(reader: &mut Mender<'a>) -> Option<Element<'a>> {
+fn next_element<'a>(reader: &mut FooterMender<'a>) -> Option<Element<'a>> {
     let (begin, mut last) = (reader.at, 0);
     let (mut name, mut children, mut has_type): (&[u8], u64, bool) = (&[], 0, false);
     while let Some((id, found)) = reader.next_field(last)? {
@@ -171,7 +171,7 @@ fn next_element<'a>(reader: &mut Mender<'a>) -> Option<Element<'a>> {
 }
 
 /// Copies the root of a schema and the columns that are wanted.
-fn schema(reader: &mut Mender<'_>, wanted: &RootNames<'_>, out: &mut Writer) -> Option<Kept> {
+fn schema(reader: &mut FooterMender<'_>, wanted: &RootNames<'_>, out: &mut Writer) -> Option<Kept> {
     let (inner, count) = reader.list_header()?;
     let root = next_element(reader)?;
     let roots = usize::try_from(root.children).ok()?;
@@ -224,7 +224,7 @@ fn schema(reader: &mut Mender<'_>, wanted: &RootNames<'_>, out: &mut Writer) -> 
 
 /// Copies the root of a schema with another number of children.
 fn root_element(bytes: &[u8], children: usize, out: &mut Writer) -> Option<()> {
-    let mut reader = Mender::new(bytes);
+    let mut reader = FooterMender::new(bytes);
     let (mut last, mut last_kept) = (0, 0);
     while let Some((id, found)) = reader.next_field(last)? {
         last = id;
@@ -241,7 +241,7 @@ fn root_element(bytes: &[u8], children: usize, out: &mut Writer) -> Option<()> {
 }
 
 /// Copies a row group: the chunks that are kept, and no order of rows, which tells columns by their numbers.
-fn row_group(reader: &mut Mender<'_>, kept: &Kept, out: &mut Writer) -> Option<()> {
+fn row_group(reader: &mut FooterMender<'_>, kept: &Kept, out: &mut Writer) -> Option<()> {
     const CHUNKS: i16 = 1;
     const SORTING: i16 = 4;
     let (mut last, mut last_kept) = (0, 0);
@@ -265,7 +265,7 @@ fn row_group(reader: &mut Mender<'_>, kept: &Kept, out: &mut Writer) -> Option<(
 }
 
 /// Copies a note of the file; that of its Arrow schema with the columns that are kept.
-fn key_value(reader: &mut Mender<'_>, kept: &Kept, out: &mut Writer) -> Option<()> {
+fn key_value(reader: &mut FooterMender<'_>, kept: &Kept, out: &mut Writer) -> Option<()> {
     const KEY: i16 = 1;
     const VALUE: i16 = 2;
     let (mut last, mut last_kept, mut is_schema) = (0, 0, false);
@@ -354,8 +354,8 @@ impl Writer {
     /// Copies a list of structs, each by `copy`.
     fn structs<'a>(
         &mut self,
-        reader: &mut Mender<'a>,
-        copy: impl Fn(&mut Mender<'a>, &mut Self) -> Option<()>,
+        reader: &mut FooterMender<'a>,
+        copy: impl Fn(&mut FooterMender<'a>, &mut Self) -> Option<()>,
     ) -> Option<()> {
         let (inner, count) = reader.list_header()?;
         if inner != wire::STRUCT && count > 0 {

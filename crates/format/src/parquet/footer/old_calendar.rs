@@ -15,7 +15,7 @@ use crate::calendar::units_per_second;
 
 /// The count of a leaf column by the old calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Counted {
+pub(crate) enum CalendarCount {
     /// Days.
     Days,
     /// Instants, in so many units of a second.
@@ -25,7 +25,7 @@ pub(crate) enum Counted {
 /// The columns of a file that count by the old calendar.
 #[derive(Debug)]
 pub(crate) struct OldCalendar {
-    leaves: Vec<Option<Counted>>,
+    leaves: Vec<Option<CalendarCount>>,
     /// The writer's clock, or why it isn't known.
     clock: Result<JavaClock, String>,
 }
@@ -51,13 +51,13 @@ impl OldCalendar {
         let leaves =
             stored.columns().iter().zip(&types).map(|(column, data_type)| match (column.physical_type(), data_type) {
                 (Physical::INT96, DataType::Timestamp(unit, _)) => is_old_int96.then(|| instants(*unit)),
-                (Physical::INT32, DataType::Date32) => is_old.then_some(Counted::Days),
+                (Physical::INT32, DataType::Date32) => is_old.then_some(CalendarCount::Days),
                 (Physical::INT64, DataType::Timestamp(unit, _)) if is_instant(column) => {
                     is_old.then(|| instants(*unit))
                 }
                 _ => None,
             });
-        let leaves: Vec<Option<Counted>> = leaves.collect();
+        let leaves: Vec<Option<CalendarCount>> = leaves.collect();
         if leaves.iter().all(Option::is_none) {
             return None;
         }
@@ -69,7 +69,7 @@ impl OldCalendar {
     }
 
     /// The count of a leaf column.
-    pub fn counted(&self, leaf: usize) -> Option<Counted> {
+    pub fn counted(&self, leaf: usize) -> Option<CalendarCount> {
         self.leaves.get(leaf).copied().flatten()
     }
 
@@ -82,10 +82,10 @@ impl OldCalendar {
     pub fn may_move(&self, leaf: usize, chunk: &ColumnChunkMetaData) -> bool {
         match (self.counted(leaf), chunk.statistics()) {
             (None, _) => false,
-            (Some(Counted::Days), Some(Statistics::Int32(bounds))) => {
+            (Some(CalendarCount::Days), Some(Statistics::Int32(bounds))) => {
                 bounds.min_opt().is_none_or(|day| i64::from(*day) < FIRST_GREGORIAN_DAY)
             }
-            (Some(Counted::Instants(units)), Some(Statistics::Int64(bounds))) => {
+            (Some(CalendarCount::Instants(units)), Some(Statistics::Int64(bounds))) => {
                 bounds.min_opt().is_none_or(|instant| instant.div_euclid(units) < FIRST_AGREED_SECOND)
             }
             _ => true,
@@ -93,8 +93,8 @@ impl OldCalendar {
     }
 }
 
-fn instants(unit: TimeUnit) -> Counted {
-    Counted::Instants(units_per_second(unit))
+fn instants(unit: TimeUnit) -> CalendarCount {
+    CalendarCount::Instants(units_per_second(unit))
 }
 
 /// Returns true if the timestamps of a column are instants: those without a zone are younger than Spark's old calendar.

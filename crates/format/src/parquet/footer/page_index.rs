@@ -12,7 +12,7 @@ use parquet::file::page_index::index_reader::{decode_column_index, decode_offset
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
 use super::FileMeta;
-use crate::files::Opening;
+use crate::files::FileOpening;
 use crate::panic_guard::guarded;
 
 /// Indexes lie together before the footer: up to this size they are read by one request per file.
@@ -167,7 +167,7 @@ fn index_bytes(file: &FileMeta, range: Range<u64>) -> Result<Bytes> {
 }
 
 /// Keeps the indexes that came with the end of a file, so that nobody asks for them again.
-pub(crate) fn keep_indexes(file: &FileMeta, tail: &Bytes, opening: &Opening) {
+pub(crate) fn keep_indexes(file: &FileMeta, tail: &Bytes, opening: &FileOpening) {
     if file.object.whole.is_some() {
         return;
     }

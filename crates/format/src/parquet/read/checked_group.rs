@@ -19,7 +19,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::chunk_bytes::{ChunkBytes, Failure, keep};
 use super::column_source::ColumnSource;
-use crate::parquet::decode::convert::{Convert, Int96};
+use crate::parquet::decode::convert::{Int96, ValueConversion};
 use crate::parquet::decode::fixed::unfit;
 use crate::parquet::footer::FileMeta;
 use crate::parquet::footer::schema::{is_hinted, is_int96, leaf_types};
@@ -81,9 +81,9 @@ impl RowGroups for CheckedGroup {
         let data_type =
             self.data_type(leaf).ok_or_else(|| ParquetError::General("a leaf without a type".to_owned()))?;
         let check = match &data_type {
-            _ if !is_int96(stored, leaf) => Check::Interval,
-            DataType::Timestamp(unit, _) => Check::Int96(Int96::of(*unit, self.file.rounds_int96)),
-            _ => Check::Int96(Int96::of(TimeUnit::Nanosecond, self.file.rounds_int96)),
+            _ if !is_int96(stored, leaf) => GroupCheck::Interval,
+            DataType::Timestamp(unit, _) => GroupCheck::Int96(Int96::of(*unit, self.file.rounds_int96)),
+            _ => GroupCheck::Int96(Int96::of(TimeUnit::Nanosecond, self.file.rounds_int96)),
         };
         let descriptor = column.column_descr();
         let levels = [descriptor.max_rep_level(), descriptor.max_def_level()];
@@ -101,7 +101,7 @@ impl RowGroups for CheckedGroup {
 }
 
 /// The kind of a check.
-enum Check {
+enum GroupCheck {
     /// Whether timestamps have a place in their type.
     Int96(Int96),
     /// Returns true if intervals have months, which the type that the crate reads them as has no place for.
@@ -144,7 +144,7 @@ impl PageIterator for OneChunk {}
 /// The pages of a column chunk, each checked before it is given out.
 struct CheckedPages {
     pages: SerializedPageReader<ChunkBytes>,
-    check: Check,
+    check: GroupCheck,
     /// The type that the values are converted to.
     data_type: DataType,
     /// The highest repetition and definition level.
@@ -157,14 +157,14 @@ impl CheckedPages {
         let values = page.as_ref().and_then(|page| self.values(page)).unwrap_or_default();
         let mut stored = values.chunks_exact(WIDTH);
         let fault = match &self.check {
-            Check::Int96(convert) => {
+            GroupCheck::Int96(convert) => {
                 stored.for_each(|value| {
                     convert.convert(value);
                 });
                 convert.flaw().map(|flaw| unfit(flaw, &self.data_type))
             }
-            Check::Interval if page.as_ref().is_some_and(has_other_encoding) => Some(unread_interval()),
-            Check::Interval => stored.any(|value| value[..4] != [0; 4]).then(unread_interval),
+            GroupCheck::Interval if page.as_ref().is_some_and(has_other_encoding) => Some(unread_interval()),
+            GroupCheck::Interval => stored.any(|value| value[..4] != [0; 4]).then(unread_interval),
         };
         match fault {
             Some(fault) => Err(keep(&self.failure, fault)),

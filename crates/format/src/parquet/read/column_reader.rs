@@ -16,14 +16,14 @@ use crate::table_schema::TablePart;
 
 /// Yields the rows of one column of one row group, step by step, front to back.
 pub(crate) struct ParquetColumnReader {
-    decoder: Decoder,
+    decoder: ColumnDecoder,
     old_dates: Option<OldDates>,
     source: ColumnSource,
-    fit: Fit,
+    fit: ArrayFit,
 }
 
 /// How the decoded arrays become those of the source's type.
-enum Fit {
+enum ArrayFit {
     /// They are.
     Same,
     /// Fields that were not asked for are left out, or else by a checked cast.
@@ -32,7 +32,7 @@ enum Fit {
     Conform(TablePart, FindBy),
 }
 
-enum Decoder {
+enum ColumnDecoder {
     /// Our decoder.
     Flat(Box<FlatReader>),
     /// The parquet crate's.
@@ -45,10 +45,10 @@ impl ParquetColumnReader {
     /// Prepares the lane; nothing is fetched yet.
     pub fn open(source: ColumnSource) -> Result<Self> {
         let decoder = match source.root {
-            None => Decoder::Missing,
+            None => ColumnDecoder::Missing,
             Some(root) => match FlatReader::open(&source, root)? {
-                Some(flat) => Decoder::Flat(Box::new(flat)),
-                None => Decoder::Nested(Box::new(NestedReader::open(&source, root)?)),
+                Some(flat) => ColumnDecoder::Flat(Box::new(flat)),
+                None => ColumnDecoder::Nested(Box::new(NestedReader::open(&source, root)?)),
             },
         };
         let old_dates = source.root.and_then(|root| {
@@ -60,10 +60,10 @@ impl ParquetColumnReader {
             (Some(table), Some(from)) if from.data_type().is_nested() => {
                 let part = table.part(&source.field);
                 let part = part.ok_or_else(|| Error::internal("a column of a file is not its table's"))?;
-                Fit::Conform(part, table.find_by())
+                ArrayFit::Conform(part, table.find_by())
             }
-            (_, Some(from)) if from.data_type() != source.field.data_type() => Fit::Cast,
-            _ => Fit::Same,
+            (_, Some(from)) if from.data_type() != source.field.data_type() => ArrayFit::Cast,
+            _ => ArrayFit::Same,
         };
         Ok(Self { decoder, old_dates, source, fit })
     }
@@ -72,7 +72,7 @@ impl ParquetColumnReader {
 impl ColumnReader for ParquetColumnReader {
     fn next(&mut self, gap: u64, rows: usize, selection: Option<&RowMask>) -> Result<ArrayRef> {
         let array = match &mut self.decoder {
-            Decoder::Missing => {
+            ColumnDecoder::Missing => {
                 let kept = selection.map_or(rows, RowMask::count);
                 if let Some(constants) = &self.source.file.constants
                     && let Some(array) = constants.array(self.source.field.name(), kept)?
@@ -81,11 +81,11 @@ impl ColumnReader for ParquetColumnReader {
                 }
                 return Ok(new_null_array(self.source.field.data_type(), kept));
             }
-            Decoder::Flat(lane) => {
+            ColumnDecoder::Flat(lane) => {
                 lane.skip(gap);
                 lane.next(rows, selection)
             }
-            Decoder::Nested(lane) => lane.next(rows).and_then(|array| match selection {
+            ColumnDecoder::Nested(lane) => lane.next(rows).and_then(|array| match selection {
                 None => Ok(array),
                 Some(selection) => selection.filter(&array),
             }),
@@ -97,11 +97,11 @@ impl ColumnReader for ParquetColumnReader {
         let array = array.map_err(|error| self.source.place(error))?;
         let to = self.source.field.data_type();
         let fitting = match &self.fit {
-            Fit::Same => return Ok(array),
-            Fit::Cast => {
+            ArrayFit::Same => return Ok(array),
+            ArrayFit::Cast => {
                 narrow(&array, to).and_then(|part| if part.data_type() == to { Ok(part) } else { widen(&part, to) })
             }
-            Fit::Conform(part, find_by) => {
+            ArrayFit::Conform(part, find_by) => {
                 conform(&array, &part.logical, &part.stored, *find_by).and_then(|read| narrow(&read, to))
             }
         };
@@ -110,12 +110,12 @@ impl ColumnReader for ParquetColumnReader {
 
     fn skip(&mut self, gap: u64, rows: usize) -> Result<()> {
         match &mut self.decoder {
-            Decoder::Missing => Ok(()),
-            Decoder::Flat(lane) => {
+            ColumnDecoder::Missing => Ok(()),
+            ColumnDecoder::Flat(lane) => {
                 lane.skip(gap + rows as u64);
                 Ok(())
             }
-            Decoder::Nested(lane) => lane.next(rows).map(drop).map_err(|error| self.source.place(error)),
+            ColumnDecoder::Nested(lane) => lane.next(rows).map(drop).map_err(|error| self.source.place(error)),
         }
     }
 }

@@ -6,7 +6,7 @@ use arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
 use lakerace_io::Job;
 use parquet::basic::Type as Physical;
 
-use super::prune::{Pruner, flat_leaf};
+use super::prune::{GroupPruner, flat_leaf};
 use crate::parquet::footer::FileMeta;
 use crate::predicate::{ColumnRef, Value};
 use crate::source::Extremes;
@@ -16,7 +16,7 @@ pub(crate) fn extremes(files: &[Arc<FileMeta>], schema: &SchemaRef, job: &Job, c
     let root = schema.index_of(column).ok()?;
     let data_type = schema.field(root).data_type().clone();
     let column = ColumnRef { root, path: vec![column.to_owned()], data_type };
-    let pruner = Pruner::new(schema, job);
+    let pruner = GroupPruner::new(schema, job);
     let mut found = Extremes::default();
     for file in files {
         if file.hidden.is_some() || !is_exact(file, &column) {

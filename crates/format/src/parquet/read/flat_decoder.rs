@@ -1,7 +1,7 @@
 //! Which columns have a decoder of ours.
 
 use crate::parquet::decode::block::Pool;
-use crate::parquet::decode::values::Values;
+use crate::parquet::decode::values::ValueCollector;
 use crate::parquet::decode::values_for;
 use crate::parquet::footer::FileMeta;
 use parquet::basic::{CompressionCodec, Encoding};
@@ -10,7 +10,12 @@ use std::sync::Arc;
 
 /// The decoder for a root column of a row group; `None` where it is left to the parquet crate, which walks through
 /// all pages of a chunk, and so needs all of its bytes.
-pub(crate) fn decoder(file: &FileMeta, row_group: usize, root: usize, pool: &Arc<Pool>) -> Option<Box<dyn Values>> {
+pub(crate) fn decoder(
+    file: &FileMeta,
+    row_group: usize,
+    root: usize,
+    pool: &Arc<Pool>,
+) -> Option<Box<dyn ValueCollector>> {
     let leaves = file.leaves.get(root).cloned().unwrap_or(0..0);
     let chunk = file.metadata().row_group(row_group).columns().get(leaves.start)?;
     let descriptor = chunk.column_descr();

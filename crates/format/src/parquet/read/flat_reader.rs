@@ -11,8 +11,8 @@ use super::page_header::PageKind;
 use super::pages::{Chunk, ClosedPage, PageData, PageWalk};
 use crate::exec::{RowMask, RowSelection};
 use crate::parquet::decode::literal_page::Pieces;
-use crate::parquet::decode::validity::{Levels, Validity};
-use crate::parquet::decode::values::{PageEncoding, Values};
+use crate::parquet::decode::validity::{Levels, ValidityBuilder};
+use crate::parquet::decode::values::{PageEncoding, ValueCollector};
 
 /// Above this share of selected rows, going through all values and keeping some is faster than picking.
 const PICK_AT_MOST: f64 = 0.03;
@@ -24,18 +24,18 @@ const COPY_AT_MOST: f64 = 0.5;
 pub(crate) struct FlatReader {
     pages: PageWalk,
     is_optional: bool,
-    values: Box<dyn Values>,
-    page: Page,
+    values: Box<dyn ValueCollector>,
+    page: FlatPage,
     /// Rows of the current page that are left.
     rows_left: usize,
     /// Rows to pass over before the next ones are decoded.
     to_skip: u64,
     /// The share of rows that are selected, about.
     share: f64,
-    validity: Validity,
+    validity: ValidityBuilder,
 }
 
-enum Page {
+enum FlatPage {
     None,
     /// Its header was read, its body not yet.
     Closed(ClosedPage),
@@ -62,8 +62,17 @@ impl FlatReader {
             pool: Arc::clone(&source.pool),
         });
         let is_optional = chunk.column_descr().max_def_level() == 1;
-        let validity = Validity::default();
-        Ok(Some(Self { pages, is_optional, values, page: Page::None, rows_left: 0, to_skip: 0, share: 1.0, validity }))
+        let validity = ValidityBuilder::default();
+        Ok(Some(Self {
+            pages,
+            is_optional,
+            values,
+            page: FlatPage::None,
+            rows_left: 0,
+            to_skip: 0,
+            share: 1.0,
+            validity,
+        }))
     }
 
     /// Passes over `rows` rows.
@@ -142,7 +151,7 @@ impl FlatReader {
 
     /// Reads `count` rows of the open page.
     fn read(&mut self, count: usize) -> Result<()> {
-        let Page::Open(levels) = &mut self.page else { return Err(Error::internal("no page is open")) };
+        let FlatPage::Open(levels) = &mut self.page else { return Err(Error::internal("no page is open")) };
         self.rows_left -= count;
         match levels {
             None => {
@@ -167,9 +176,9 @@ impl FlatReader {
         if count == kept.len() {
             return self.read(count);
         }
-        let Page::Open(levels) = &mut self.page else { return Err(Error::internal("no page is open")) };
+        let FlatPage::Open(levels) = &mut self.page else { return Err(Error::internal("no page is open")) };
         self.rows_left -= kept.len();
-        let mut all = Validity::default();
+        let mut all = ValidityBuilder::default();
         let valid = match levels {
             None => kept.len(),
             Some(levels) => levels.read(kept.len(), &mut all)?,
@@ -196,14 +205,14 @@ impl FlatReader {
             if self.to_skip >= self.rows_left as u64 && self.rows_left > 0 && self.to_skip > 0 {
                 self.to_skip -= self.rows_left as u64;
                 self.rows_left = 0;
-                if let Page::Closed(page) = std::mem::replace(&mut self.page, Page::None) {
+                if let FlatPage::Closed(page) = std::mem::replace(&mut self.page, FlatPage::None) {
                     self.pages.skip(&page);
                 }
                 continue;
             }
-            if let Page::Closed(page) = &self.page {
+            if let FlatPage::Closed(page) = &self.page {
                 let levels = open(&mut self.pages, page, self.is_optional, self.share, self.values.as_mut())?;
-                self.page = Page::Open(levels);
+                self.page = FlatPage::Open(levels);
             }
             if self.rows_left == 0 {
                 continue;
@@ -218,11 +227,11 @@ impl FlatReader {
 
     /// Passes over `count` rows of the open page.
     fn skip_in_page(&mut self, count: usize) -> Result<()> {
-        let Page::Open(levels) = &mut self.page else { return Err(Error::internal("no page is open")) };
+        let FlatPage::Open(levels) = &mut self.page else { return Err(Error::internal("no page is open")) };
         self.rows_left -= count;
         let valid = match levels {
             None => count,
-            Some(levels) => levels.read(count, &mut Validity::default())?,
+            Some(levels) => levels.read(count, &mut ValidityBuilder::default())?,
         };
         self.values.skip(valid)
     }
@@ -240,7 +249,7 @@ impl FlatReader {
         if self.rows_left == 0 {
             self.pages.skip(&page);
         } else {
-            self.page = Page::Closed(page);
+            self.page = FlatPage::Closed(page);
         }
         Ok(())
     }
@@ -253,7 +262,7 @@ fn open(
     page: &ClosedPage,
     is_optional: bool,
     share: f64,
-    values: &mut dyn Values,
+    values: &mut dyn ValueCollector,
 ) -> Result<Option<Levels>> {
     let header = &page.header;
     let encoding = PageEncoding::of(header.encoding)?;

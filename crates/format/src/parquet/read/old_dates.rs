@@ -13,12 +13,12 @@ use lakerace_io::{Error, Result};
 use lakerace_orc::read::{FIRST_AGREED_SECOND, FIRST_GREGORIAN_DAY, JavaClock, day_of_same_name};
 
 use crate::parquet::footer::FileMeta;
-use crate::parquet::footer::old_calendar::Counted;
+use crate::parquet::footer::old_calendar::CalendarCount;
 
 /// The arrays of one root column, some of whose leaf columns are of the old calendar.
 pub(crate) struct OldDates {
     /// The counts of the leaf columns that are read, in their order.
-    leaves: Vec<Option<Counted>>,
+    leaves: Vec<Option<CalendarCount>>,
     clock: Result<JavaClock, String>,
 }
 
@@ -26,7 +26,7 @@ impl OldDates {
     /// Reads the counts of some leaf columns of a file; `None` where none of them is of the old calendar.
     pub fn of(file: &FileMeta, leaves: &[usize]) -> Option<Self> {
         let old = file.old_calendar.as_ref()?;
-        let leaves: Vec<Option<Counted>> = leaves.iter().map(|leaf| old.counted(*leaf)).collect();
+        let leaves: Vec<Option<CalendarCount>> = leaves.iter().map(|leaf| old.counted(*leaf)).collect();
         leaves.iter().any(Option::is_some).then(|| Self { leaves, clock: old.clock().clone() })
     }
 
@@ -46,8 +46,8 @@ impl OldDates {
             *next += 1;
             return match self.leaves.get(leaf).copied().flatten() {
                 None => Ok(Arc::clone(array)),
-                Some(Counted::Days) => days(array),
-                Some(Counted::Instants(units)) => self.instants(array, units),
+                Some(CalendarCount::Days) => days(array),
+                Some(CalendarCount::Instants(units)) => self.instants(array, units),
             };
         }
         let data = array.to_data();

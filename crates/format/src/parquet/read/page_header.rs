@@ -46,22 +46,22 @@ pub(crate) struct PageHeader {
 
 /// The header at the start of `bytes` and its length; `None` where the bytes end before the header does.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Option<(PageHeader, usize)>> {
-    let mut input = Input { bytes, at: 0 };
+    let mut input = HeaderInput { bytes, at: 0 };
     match page_header(&mut input) {
         Ok(header) => Ok(Some((header, input.at))),
-        Err(Trouble::Short) => Ok(None),
-        Err(Trouble::Wrong(what)) => Err(Error::corrupt(format!("damaged page header: {what}"))),
+        Err(HeaderTrouble::Short) => Ok(None),
+        Err(HeaderTrouble::Wrong(what)) => Err(Error::corrupt(format!("damaged page header: {what}"))),
     }
 }
 
-enum Trouble {
+enum HeaderTrouble {
     Short,
     Wrong(&'static str),
 }
 
-type Parsed<T> = std::result::Result<T, Trouble>;
+type Parsed<T> = std::result::Result<T, HeaderTrouble>;
 
-struct Input<'a> {
+struct HeaderInput<'a> {
     bytes: &'a [u8],
     at: usize,
 }
@@ -86,9 +86,9 @@ mod wire {
 /// Structures in a header are two levels deep; what is deeper is damage.
 const MOST_DEPTH: u32 = 8;
 
-impl Input<'_> {
+impl HeaderInput<'_> {
     fn byte(&mut self) -> Parsed<u8> {
-        let byte = *self.bytes.get(self.at).ok_or(Trouble::Short)?;
+        let byte = *self.bytes.get(self.at).ok_or(HeaderTrouble::Short)?;
         self.at += 1;
         Ok(byte)
     }
@@ -96,7 +96,7 @@ impl Input<'_> {
     fn skip(&mut self, count: u64) -> Parsed<()> {
         let left = (self.bytes.len() - self.at) as u64;
         if count > left {
-            return Err(Trouble::Short);
+            return Err(HeaderTrouble::Short);
         }
         self.at += count as usize;
         Ok(())
@@ -111,7 +111,7 @@ impl Input<'_> {
                 return Ok(value);
             }
         }
-        Err(Trouble::Wrong("an integer is too long"))
+        Err(HeaderTrouble::Wrong("an integer is too long"))
     }
 
     fn int(&mut self) -> Parsed<i64> {
@@ -120,11 +120,11 @@ impl Input<'_> {
     }
 
     fn i32(&mut self) -> Parsed<i32> {
-        i32::try_from(self.int()?).map_err(|_| Trouble::Wrong("an integer is too large"))
+        i32::try_from(self.int()?).map_err(|_| HeaderTrouble::Wrong("an integer is too large"))
     }
 
     fn count(&mut self) -> Parsed<usize> {
-        usize::try_from(self.i32()?).map_err(|_| Trouble::Wrong("a count is negative"))
+        usize::try_from(self.i32()?).map_err(|_| HeaderTrouble::Wrong("a count is negative"))
     }
 
     /// The type and number of the next field; `None` at the end of the structure.
@@ -142,7 +142,7 @@ impl Input<'_> {
 
     fn skip_value(&mut self, kind: u8, depth: u32) -> Parsed<()> {
         if depth > MOST_DEPTH {
-            return Err(Trouble::Wrong("it is nested too deeply"));
+            return Err(HeaderTrouble::Wrong("it is nested too deeply"));
         }
         match kind {
             wire::TRUE | wire::FALSE => Ok(()),
@@ -178,7 +178,7 @@ impl Input<'_> {
                 }
                 Ok(())
             }
-            _ => Err(Trouble::Wrong("it has a field of an unknown type")),
+            _ => Err(HeaderTrouble::Wrong("it has a field of an unknown type")),
         }
     }
 
@@ -195,7 +195,7 @@ impl Input<'_> {
     }
 }
 
-fn page_header(input: &mut Input<'_>) -> Parsed<PageHeader> {
+fn page_header(input: &mut HeaderInput<'_>) -> Parsed<PageHeader> {
     let (mut kind, mut plain, mut stored, mut crc) = (None, None, None, None);
     let (mut data, mut dictionary, mut data_v2) = (None, None, None);
     let mut last = 0;
@@ -211,7 +211,7 @@ fn page_header(input: &mut Input<'_>) -> Parsed<PageHeader> {
             (wire, _) => input.skip_value(wire, 0)?,
         }
     }
-    let missing = Trouble::Wrong("a field is missing");
+    let missing = HeaderTrouble::Wrong("a field is missing");
     let (Some(plain_bytes), Some(stored_bytes)) = (plain, stored) else { return Err(missing) };
     let (kind, values, encoding) = match (kind, data, dictionary, data_v2) {
         (Some(0), Some((values, encoding, definition_encoding)), _, _) => {
@@ -226,7 +226,7 @@ fn page_header(input: &mut Input<'_>) -> Parsed<PageHeader> {
 }
 
 /// Number of values, their encoding, the encoding of definition levels. A dictionary's header begins alike.
-fn data_header(input: &mut Input<'_>) -> Parsed<(usize, i32, i32)> {
+fn data_header(input: &mut HeaderInput<'_>) -> Parsed<(usize, i32, i32)> {
     let (mut values, mut encoding, mut definition) = (None, None, 3);
     let mut last = 0;
     while let Some((wire, id)) = input.field(&mut last)? {
@@ -239,11 +239,11 @@ fn data_header(input: &mut Input<'_>) -> Parsed<(usize, i32, i32)> {
     }
     match (values, encoding) {
         (Some(values), Some(encoding)) => Ok((values, encoding, definition)),
-        _ => Err(Trouble::Wrong("a field is missing")),
+        _ => Err(HeaderTrouble::Wrong("a field is missing")),
     }
 }
 
-fn data_header_v2(input: &mut Input<'_>) -> Parsed<(PageKind, usize, i32)> {
+fn data_header_v2(input: &mut HeaderInput<'_>) -> Parsed<(PageKind, usize, i32)> {
     let (mut values, mut nulls, mut encoding, mut definition, mut repetition) = (None, None, None, None, None);
     let mut is_compressed = true;
     let mut last = 0;
@@ -263,7 +263,7 @@ fn data_header_v2(input: &mut Input<'_>) -> Parsed<(PageKind, usize, i32)> {
         (Some(values), Some(nulls), Some(encoding), Some(definition_bytes), Some(repetition_bytes)) => {
             Ok((PageKind::DataV2 { definition_bytes, repetition_bytes, nulls, is_compressed }, values, encoding))
         }
-        _ => Err(Trouble::Wrong("a field is missing")),
+        _ => Err(HeaderTrouble::Wrong("a field is missing")),
     }
 }
 

@@ -17,7 +17,7 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::trust;
 use super::unit::Unit;
-use crate::columns::Columns;
+use crate::columns::ReadColumns;
 use crate::panic_guard::guarded;
 use crate::parquet::footer::FileMeta;
 use crate::parquet::footer::page_index::{chunk_pages, chunk_values};
@@ -27,19 +27,19 @@ use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Predicate, Value};
 const BLOOM_BYTES_AT_MOST: usize = 32 << 20;
 
 /// Prunes the row groups of one source.
-pub(crate) struct Pruner<'a> {
+pub(crate) struct GroupPruner<'a> {
     schema: &'a SchemaRef,
     job: &'a Job,
 }
 
-impl<'a> Pruner<'a> {
+impl<'a> GroupPruner<'a> {
     /// For a source with this schema.
     pub fn new(schema: &'a SchemaRef, job: &'a Job) -> Self {
         Self { schema, job }
     }
 
     /// Prunes a unit to what remains of it, or gives the reason why nothing does.
-    pub fn prune(&self, unit: &Unit, columns: &Columns) -> Result<Result<Unit, String>> {
+    pub fn prune(&self, unit: &Unit, columns: &ReadColumns) -> Result<Result<Unit, String>> {
         let Some(predicate) = &columns.predicate else { return Ok(Ok(unit.clone())) };
         self.job.check()?;
         if let Err(reason) = predicate.can_match(&self.group_statistics(unit)) {
@@ -57,7 +57,7 @@ impl<'a> Pruner<'a> {
 
     /// The unit with the rows that page statistics can't exclude. The same for the same file and filter, wherever it
     /// is called.
-    pub fn pages(&self, unit: &Unit, columns: &Columns) -> Result<Unit> {
+    pub fn pages(&self, unit: &Unit, columns: &ReadColumns) -> Result<Unit> {
         let mut kept = unit.rows.as_ref().clone();
         for conjunct in columns.predicate.iter().flat_map(Predicate::conjuncts) {
             let refs: Vec<&ColumnRef> = conjunct.column_refs().collect();
@@ -162,8 +162,8 @@ impl<'a> Pruner<'a> {
             {
                 continue;
             }
-            let stored: Option<Vec<Stored>> =
-                values.iter().map(|value| Stored::of(value, chunk.column_type(), data_type)).collect();
+            let stored: Option<Vec<StoredValue>> =
+                values.iter().map(|value| StoredValue::of(value, chunk.column_type(), data_type)).collect();
             let Some(stored) = stored else { continue };
             let reader = ObjectBytes { object: &unit.file.object, size: unit.file.size_bytes };
             let filter = guarded("the bloom filter", || Sbbf::read_from_column_chunk(chunk, &reader));
@@ -209,7 +209,7 @@ pub(crate) fn intersect(left: &[Range<u64>], right: &[Range<u64>]) -> Vec<Range<
 
 /// The statistics of a row group.
 struct GroupStatistics<'a> {
-    pruner: &'a Pruner<'a>,
+    pruner: &'a GroupPruner<'a>,
     file: &'a FileMeta,
     group: &'a RowGroupMetaData,
 }
@@ -271,7 +271,7 @@ impl ColumnStatistics for OneColumn<'_> {
 }
 
 /// A value as a column chunk stores it.
-enum Stored {
+enum StoredValue {
     Int32(i32),
     Int64(i64),
     Float(f32),
@@ -281,7 +281,7 @@ enum Stored {
     Nowhere,
 }
 
-impl Stored {
+impl StoredValue {
     /// `None` where it is not known how the chunk stores it.
     fn of(value: &Value, physical: Physical, data_type: &DataType) -> Option<Self> {
         use DataType as T;

@@ -7,9 +7,9 @@ use arrow::array::RecordBatch;
 use lakerace_io::{Error, Result};
 
 use super::planning::row_bytes;
-use super::prune::{Pruner, intersect};
+use super::prune::{GroupPruner, intersect};
 use super::unit::Unit;
-use crate::columns::Columns;
+use crate::columns::ReadColumns;
 use crate::exec::{BATCH_BYTES, is_large_row};
 use crate::files::files_of_plan;
 use crate::parquet::source::ParquetSource;
@@ -62,7 +62,7 @@ impl ParquetSource {
 
     /// The row groups of a plan of this source, without the pages that the plan's filter excludes.
     pub fn kept_row_groups(&self, plan: &ReadPlan) -> Result<Vec<RowGroup>> {
-        let columns = Columns::resolve(&self.schema, &plan.request)?;
+        let columns = ReadColumns::resolve(&self.schema, &plan.request)?;
         let files = files_of_plan(plan, &self.files)?;
         let units = self.units_of_plan(plan, &files, &columns)?.into_iter();
         // The plan names the files in the order of the source. A row group is read as one of a single file.
@@ -76,14 +76,14 @@ impl ParquetSource {
 
     /// Asks what the footer says of the values in a row group.
     pub fn with_statistics<R>(&self, group: &RowGroup, ask: impl FnOnce(&dyn ColumnStatistics) -> R) -> R {
-        ask(&Pruner::new(&self.schema, &self.job).group_statistics(&group.unit))
+        ask(&GroupPruner::new(&self.schema, &self.job).group_statistics(&group.unit))
     }
 
     /// The row group without the pages of which `keeps` says that they need not be looked into, asked by what the page index says of
     /// one of these columns at a time. Columns without a page index leave out nothing. The first call for a file may read
     /// its index.
     pub fn narrow(&self, group: &RowGroup, columns: &[String], keeps: Keeps<'_>) -> Result<RowGroup> {
-        let pruner = Pruner::new(&self.schema, &self.job);
+        let pruner = GroupPruner::new(&self.schema, &self.job);
         let mut rows = group.unit.rows.as_ref().clone();
         for name in columns {
             let Ok(root) = self.schema.index_of(name) else { continue };
@@ -98,7 +98,7 @@ impl ParquetSource {
 
     /// The cost of reading some columns of a row group: bytes, and requests.
     pub fn cost(&self, group: &RowGroup, columns: &[String]) -> Result<(u64, u64)> {
-        let resolved = Columns::resolve(&self.schema, &request(columns))?;
+        let resolved = ReadColumns::resolve(&self.schema, &request(columns))?;
         let (requests, bytes) = self.requests(std::iter::once(&group.unit), &resolved.fields(&self.schema))?;
         Ok((bytes.iter().sum(), requests.requests.len() as u64))
     }
@@ -134,10 +134,10 @@ impl ParquetSource {
         let known = self.files.get(group.file).filter(|file| Arc::ptr_eq(file, &group.unit.file));
         let file = known.ok_or_else(|| Error::internal("a row group of another source"))?;
         let request = ReadRequest { filter: None, limit: None, ..request.clone() };
-        let resolved = Columns::resolve(&self.schema, &request)?;
+        let resolved = ReadColumns::resolve(&self.schema, &request)?;
         let files = [Arc::clone(file)];
         let batches = self.read_units(&request, resolved, &files, vec![group.unit.clone()], None)?;
-        Ok(Numbered::new(batches, file.rows_of(group.index).start, Arc::clone(&group.unit.rows)))
+        Ok(NumberedBatches::new(batches, file.rows_of(group.index).start, Arc::clone(&group.unit.rows)))
     }
 }
 
@@ -146,7 +146,7 @@ fn request(columns: &[String]) -> ReadRequest {
 }
 
 /// Batches cut where rows are left out.
-struct Numbered {
+struct NumberedBatches {
     batches: Batches,
     /// The number of the row group's first row in the file.
     first_row: u64,
@@ -158,7 +158,7 @@ struct Numbered {
     rest: Option<RecordBatch>,
 }
 
-impl Numbered {
+impl NumberedBatches {
     fn new(batches: Batches, first_row: u64, rows: Arc<Vec<Range<u64>>>) -> Self {
         Self { batches, first_row, rows, range: 0, passed: 0, rest: None }
     }
@@ -178,7 +178,7 @@ impl Numbered {
     }
 }
 
-impl Iterator for Numbered {
+impl Iterator for NumberedBatches {
     type Item = Result<(u64, RecordBatch)>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -21,25 +21,27 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescriptor, ColumnPath, SchemaDescPtr};
 
 use super::doubtful_times::DoubtfulTimes;
-use super::options::{ColumnLayout, Settings};
+use super::options::{CheckedOptions, ColumnLayout};
 use crate::parquet::encode::bloom::with_other_floats;
-use crate::parquet::encode::encoder::{BLOOM_FALSE_POSITIVES, ColumnEncoder, DICTIONARY_BYTES, PAGE_ROWS, Scratch};
+use crate::parquet::encode::encoder::{
+    BLOOM_FALSE_POSITIVES, ColumnEncoder, DICTIONARY_BYTES, EncoderScratch, PAGE_ROWS,
+};
 use crate::parquet::encode::intervals::check_intervals;
 use crate::parquet::encode::page::EncodedChunk;
-use crate::parquet::encode::statistics::{Bounds, Order, chunk_statistics, time_scale, time_value};
+use crate::parquet::encode::statistics::{Bounds, ValueOrder, chunk_statistics, time_scale, time_value};
 
 /// Encodes one nested column, all of its leaves.
 pub(crate) struct NestedEncoder {
     field: FieldRef,
     leaves: Vec<ArrowColumnWriter>,
-    pages: Pages,
+    pages: LeafPageSet,
     /// By leaf, where it has a bloom filter.
     doubtful_times: Vec<Option<DoubtfulTimes>>,
 }
 
 impl NestedEncoder {
     /// An encoder for one chunk of each leaf of `column`.
-    pub(crate) fn new(column: &ColumnLayout, file: &SchemaDescPtr, settings: &Settings) -> Result<Self> {
+    pub(crate) fn new(column: &ColumnLayout, file: &SchemaDescPtr, settings: &CheckedOptions) -> Result<Self> {
         let mut properties = WriterProperties::builder()
             .set_writer_version(WriterVersion::PARQUET_1_0)
             .set_compression(settings.codec)
@@ -71,7 +73,7 @@ impl NestedEncoder {
             Arc::new(properties.build()),
         )
         .map_err(|e| failed(&column.field, e))?;
-        let pages = Pages::default();
+        let pages = LeafPageSet::default();
         let leaves = ArrowRowGroupWriterFactory::new(&nowhere, schema)
             .with_page_store_factory(Arc::new(pages.clone()))
             .create_column_writers(0)
@@ -85,7 +87,7 @@ impl NestedEncoder {
 }
 
 impl ColumnEncoder for NestedEncoder {
-    fn write(&mut self, array: &ArrayRef, _scratch: &mut Scratch) -> Result<()> {
+    fn write(&mut self, array: &ArrayRef, _scratch: &mut EncoderScratch) -> Result<()> {
         check_intervals(array.as_ref())?;
         self.doubtful_times.iter_mut().flatten().try_for_each(|times| times.add(array))?;
         let values = compute_leaves(&self.field, array).map_err(|e| failed(&self.field, e))?;
@@ -99,7 +101,7 @@ impl ColumnEncoder for NestedEncoder {
         self.leaves.iter().map(|leaf| leaf.get_estimated_total_bytes() as u64).sum()
     }
 
-    fn finish(self: Box<Self>, _scratch: &mut Scratch) -> Result<Vec<EncodedChunk>> {
+    fn finish(self: Box<Self>, _scratch: &mut EncoderScratch) -> Result<Vec<EncodedChunk>> {
         let mut chunks = Vec::with_capacity(self.leaves.len());
         for (leaf, (writer, times)) in self.leaves.into_iter().zip(self.doubtful_times).enumerate() {
             let chunk = writer.close().map_err(|e| failed(&self.field, e))?;
@@ -140,7 +142,7 @@ fn for_readers(
     index: Option<ColumnIndexMetaData>,
 ) -> Result<(ColumnChunkMetaData, Option<ColumnIndexMetaData>), ParquetError> {
     let column = metadata.column_descr_ptr();
-    let order = Order::of(&column);
+    let order = ValueOrder::of(&column);
     if !order.is_float() && !may_be_doubtful(&metadata) {
         return Ok((metadata, index));
     }
@@ -170,7 +172,7 @@ fn may_be_doubtful(metadata: &ColumnChunkMetaData) -> bool {
 /// Makes the pages of a column index; `None` where a page has a NaN.
 fn pages_for_readers(
     column: &ColumnDescriptor,
-    order: Order,
+    order: ValueOrder,
     index: &ColumnIndexMetaData,
 ) -> Result<Option<ColumnIndexMetaData>, ParquetError> {
     let mut builder = ColumnIndexBuilder::new(column.physical_type());
@@ -241,18 +243,18 @@ fn dictionary_first(mut pieces: Vec<Bytes>, at: Option<i64>) -> (Vec<Bytes>, i64
 
 /// The pages of all leaves of one column, in the order of their making.
 #[derive(Debug, Clone, Default)]
-struct Pages {
+struct LeafPageSet {
     leaves: Arc<Mutex<Vec<Vec<Bytes>>>>,
 }
 
-impl Pages {
+impl LeafPageSet {
     fn take(&self, leaf: usize) -> Vec<Bytes> {
         let mut leaves = lock(&self.leaves);
         leaves.get_mut(leaf).map(std::mem::take).unwrap_or_default()
     }
 }
 
-impl PageStoreFactory for Pages {
+impl PageStoreFactory for LeafPageSet {
     fn create(&self, args: &PageStoreArgs<'_>) -> Result<Box<dyn PageStore>, ParquetError> {
         let leaf = args.column_index();
         let mut leaves = lock(&self.leaves);
@@ -264,7 +266,7 @@ impl PageStoreFactory for Pages {
 
 /// The pages of a leaf.
 struct LeafPages {
-    pages: Pages,
+    pages: LeafPageSet,
     leaf: usize,
 }
 

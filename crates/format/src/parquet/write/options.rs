@@ -26,7 +26,7 @@ const MAX_PAGE_BYTES: usize = 256 << 20;
 
 /// Checked options.
 #[derive(Debug, Clone)]
-pub(crate) struct Settings {
+pub(crate) struct CheckedOptions {
     pub(crate) compression: Compression,
     pub(crate) codec: basic::Compression,
     pub(crate) row_group_rows: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Settings {
     pub(crate) blocks: BlockPool,
 }
 
-impl Settings {
+impl CheckedOptions {
     /// Checks options and fills in defaults.
     pub(crate) fn new(options: &WriteOptions) -> Result<Self> {
         let compression = options.compression.unwrap_or(Compression::new(Codec::Snappy));

@@ -8,8 +8,8 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use lakerace_exec::{WatchedValue, WorkerThreads, caught, lock};
 use lakerace_io::{Error, Job, Result};
 
-use super::options::Settings;
-use crate::parquet::encode::encoder::{ColumnEncoder, Scratch};
+use super::options::CheckedOptions;
+use crate::parquet::encode::encoder::{ColumnEncoder, EncoderScratch};
 use crate::parquet::encode::page::EncodedChunk;
 
 /// Bytes of arrays that may wait for a thread; where row groups are small, a quarter of one.
@@ -17,11 +17,11 @@ const WAITING_BYTES: u64 = 32 << 20;
 
 /// Threads that encode columns.
 pub(crate) struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolCore>,
     /// Bytes of arrays that may wait.
     room_bytes: u64,
     /// Dropped to end the threads.
-    sender: Option<Sender<Task>>,
+    sender: Option<Sender<PoolTask>>,
     threads: WorkerThreads,
 }
 
@@ -30,24 +30,24 @@ pub(crate) struct Pool {
 pub(crate) struct Group(Arc<GroupState>);
 
 struct GroupState {
-    columns: Vec<Column>,
+    columns: Vec<PoolColumn>,
     /// Columns that are not encoded to their end.
     unfinished: AtomicUsize,
     encoded_bytes: AtomicU64,
 }
 
-struct Shared {
-    state: WatchedValue<State>,
+struct PoolCore {
+    state: WatchedValue<PoolState>,
     stop: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     waiting_bytes: u64,
     error: Option<Error>,
 }
 
-struct Column {
+struct PoolColumn {
     name: String,
     state: Mutex<ColumnState>,
 }
@@ -61,15 +61,15 @@ struct ColumnState {
     chunks: Vec<EncodedChunk>,
 }
 
-struct Task {
+struct PoolTask {
     group: Group,
     column: usize,
 }
 
 impl Pool {
     /// Starts this many threads, or as many as the system starts; `None` where that is none.
-    pub(crate) fn start(threads: usize, settings: &Settings) -> Option<Self> {
-        let shared = Arc::new(Shared { state: WatchedValue::default(), stop: AtomicBool::new(false) });
+    pub(crate) fn start(threads: usize, settings: &CheckedOptions) -> Option<Self> {
+        let shared = Arc::new(PoolCore { state: WatchedValue::default(), stop: AtomicBool::new(false) });
         let (sender, receiver) = unbounded();
         let room_bytes = WAITING_BYTES.min(settings.row_group_bytes / 4);
         let (own, settings) = (Arc::clone(&shared), settings.clone());
@@ -97,7 +97,7 @@ impl Pool {
         state.is_scheduled = true;
         drop(state);
         let sender = self.sender.as_ref().ok_or_else(|| Error::internal("the encoding threads have ended"))?;
-        let task = Task { group: group.clone(), column };
+        let task = PoolTask { group: group.clone(), column };
         sender.send(task).map_err(|_| Error::internal("the encoding threads have ended"))
     }
 
@@ -121,8 +121,8 @@ impl Pool {
         self.shared.state.lock().waiting_bytes
     }
 
-    fn wait(&self, job: &Job, is_over: impl Fn(&State) -> bool) -> Result<()> {
-        let is_over = |state: &State| match &state.error {
+    fn wait(&self, job: &Job, is_over: impl Fn(&PoolState) -> bool) -> Result<()> {
+        let is_over = |state: &PoolState| match &state.error {
             Some(error) => Err(error.clone()),
             None => Ok(is_over(state)),
         };
@@ -141,7 +141,7 @@ impl Drop for Pool {
 impl Group {
     /// A group with one encoder for each column.
     pub(crate) fn new(encoders: impl Iterator<Item = (String, Box<dyn ColumnEncoder>)>) -> Self {
-        let column = |(name, encoder)| Column {
+        let column = |(name, encoder)| PoolColumn {
             name,
             state: Mutex::new(ColumnState {
                 waiting: Vec::new(),
@@ -151,7 +151,7 @@ impl Group {
                 chunks: Vec::new(),
             }),
         };
-        let columns: Vec<Column> = encoders.map(column).collect();
+        let columns: Vec<PoolColumn> = encoders.map(column).collect();
         let unfinished = AtomicUsize::new(columns.len());
         Self(Arc::new(GroupState { columns, unfinished, encoded_bytes: AtomicU64::new(0) }))
     }
@@ -172,8 +172,8 @@ impl Group {
     }
 }
 
-fn work(shared: &Shared, tasks: &Receiver<Task>, settings: &Settings) {
-    let mut scratch = Scratch::new(settings);
+fn work(shared: &PoolCore, tasks: &Receiver<PoolTask>, settings: &CheckedOptions) {
+    let mut scratch = EncoderScratch::new(settings);
     for task in tasks {
         if shared.stop.load(Ordering::Acquire) {
             return;
@@ -186,7 +186,7 @@ fn work(shared: &Shared, tasks: &Receiver<Task>, settings: &Settings) {
 }
 
 /// Encodes what waits for a column, until nothing does.
-fn run(shared: &Shared, group: &GroupState, column: &Column, scratch: &mut Scratch) -> Result<()> {
+fn run(shared: &PoolCore, group: &GroupState, column: &PoolColumn, scratch: &mut EncoderScratch) -> Result<()> {
     let mut encoder = lock(&column.state).encoder.take();
     loop {
         let mut state = lock(&column.state);

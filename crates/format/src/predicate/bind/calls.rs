@@ -5,19 +5,19 @@ use arrow::compute::DatePart;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
 use lakerace_io::{Error, Result};
 
-use super::{Binder, Class, class, class_of, fold, words};
+use super::{Binder, ComparisonClass, class, class_of, fold, words};
 use crate::predicate::call::Call;
 use crate::predicate::date_trunc::DateUnit;
 use crate::predicate::evaluate;
-use crate::predicate::like::Pattern;
-use crate::predicate::node::{Node, Scalar};
+use crate::predicate::like::LikePattern;
+use crate::predicate::node::{ConditionNode, RowScalar};
 use crate::predicate::time::DAY_NS;
 use crate::predicate::value::plain_type;
 use crate::{Expr, Literal, ScalarFunction};
 
 impl Binder<'_> {
     /// A function with its arguments.
-    pub(super) fn call(&self, function: ScalarFunction, arguments: &[Expr], depth: usize) -> Result<Scalar> {
+    pub(super) fn call(&self, function: ScalarFunction, arguments: &[Expr], depth: usize) -> Result<RowScalar> {
         use ScalarFunction as F;
         let (least, most) = match function {
             F::Coalesce => (1, usize::MAX),
@@ -32,7 +32,7 @@ impl Binder<'_> {
             return Err(Error::usage(message).advice(format!("write it as {}", form(function))));
         }
         let bound = |expr: &Expr| self.scalar(expr, depth);
-        let all = || arguments.iter().map(bound).collect::<Result<Vec<Scalar>>>();
+        let all = || arguments.iter().map(bound).collect::<Result<Vec<RowScalar>>>();
         match function {
             F::Coalesce => {
                 let values = self.of_one_type(all()?, name(function))?;
@@ -61,8 +61,8 @@ impl Binder<'_> {
                         .advice(format!("write it as {}", form(function))));
                 };
                 let value = bound(&arguments[1])?;
-                let is_clock = class(&value) == Class::Time && function == F::DatePart;
-                if !matches!(class(&value), Class::Instant | Class::Null) && !is_clock {
+                let is_clock = class(&value) == ComparisonClass::Time && function == F::DatePart;
+                if !matches!(class(&value), ComparisonClass::Instant | ComparisonClass::Null) && !is_clock {
                     return Err(Error::invalid(format!(
                         "{} takes a date or timestamp, and not {}",
                         name(function),
@@ -77,7 +77,7 @@ impl Binder<'_> {
     }
 
     /// A value as another type.
-    pub(super) fn cast(&self, expr: &Expr, data_type: &str, is_lenient: bool, depth: usize) -> Result<Scalar> {
+    pub(super) fn cast(&self, expr: &Expr, data_type: &str, is_lenient: bool, depth: usize) -> Result<RowScalar> {
         let to = crate::schema_text::parse_type(data_type)?;
         let value = self.scalar(expr, depth)?;
         let from = self.type_of(&value)?;
@@ -88,11 +88,11 @@ impl Binder<'_> {
     }
 
     /// The value of the first branch that is true.
-    pub(super) fn case(&self, branches: &[(Expr, Expr)], otherwise: Option<&Expr>, depth: usize) -> Result<Scalar> {
+    pub(super) fn case(&self, branches: &[(Expr, Expr)], otherwise: Option<&Expr>, depth: usize) -> Result<RowScalar> {
         let mut conditions = Vec::with_capacity(branches.len());
         let mut values = Vec::with_capacity(branches.len() + 1);
         for (condition, value) in branches {
-            conditions.push(Scalar::Condition(Box::new(self.condition(condition, depth)?)));
+            conditions.push(RowScalar::Condition(Box::new(self.condition(condition, depth)?)));
             values.push(self.scalar(value, depth)?);
         }
         values.push(self.scalar(otherwise.unwrap_or(&Expr::Literal(Literal::Null)), depth)?);
@@ -103,21 +103,28 @@ impl Binder<'_> {
     }
 
     /// A computed text that matches a pattern.
-    pub(super) fn like(&self, expr: &Expr, pattern: Pattern, depth: usize) -> Result<Node> {
+    pub(super) fn like(&self, expr: &Expr, pattern: LikePattern, depth: usize) -> Result<ConditionNode> {
         let value = self.scalar(expr, depth)?;
         match class(&value) {
-            Class::Null => Ok(Node::Constant(None)),
-            Class::Text => fold(Node::Truth(self.made(Call::Like(pattern), vec![value])?)),
+            ComparisonClass::Null => Ok(ConditionNode::Constant(None)),
+            ComparisonClass::Text => fold(ConditionNode::Truth(self.made(Call::Like(pattern), vec![value])?)),
             _ => Err(Error::invalid(format!("{} is no text, and LIKE needs text", words(&value)))),
         }
     }
 
     /// A function whose first arguments are texts, and whose others are numbers.
-    fn over_texts(&self, function: ScalarFunction, call: Call, arguments: Vec<Scalar>, texts: usize) -> Result<Scalar> {
+    fn over_texts(
+        &self,
+        function: ScalarFunction,
+        call: Call,
+        arguments: Vec<RowScalar>,
+        texts: usize,
+    ) -> Result<RowScalar> {
         for (at, argument) in arguments.iter().enumerate() {
-            let (wanted, kind) = if at < texts { (Class::Text, "text") } else { (Class::Number, "a number") };
+            let (wanted, kind) =
+                if at < texts { (ComparisonClass::Text, "text") } else { (ComparisonClass::Number, "a number") };
             let found = class(argument);
-            if found != wanted && found != Class::Null {
+            if found != wanted && found != ComparisonClass::Null {
                 let message = format!("{} takes {kind}, and not {}", name(function), words(argument));
                 return Err(Error::invalid(message).advice("CAST a value to another type: CAST(a AS text)"));
             }
@@ -126,19 +133,19 @@ impl Binder<'_> {
     }
 
     /// A function with the type of its values: an error where it fails for constants.
-    fn made(&self, call: Call, arguments: Vec<Scalar>) -> Result<Scalar> {
-        let scalar = Scalar::Call { call, arguments, data_type: DataType::Null };
+    fn made(&self, call: Call, arguments: Vec<RowScalar>) -> Result<RowScalar> {
+        let scalar = RowScalar::Call { call, arguments, data_type: DataType::Null };
         let data_type = self.type_of(&scalar)?;
         match scalar {
-            Scalar::Call { call, arguments, .. } => Ok(Scalar::Call { call, arguments, data_type }),
+            RowScalar::Call { call, arguments, .. } => Ok(RowScalar::Call { call, arguments, data_type }),
             other => Ok(other),
         }
     }
 
     /// The type of a value's values, found by working it out for no row.
-    pub(super) fn type_of(&self, scalar: &Scalar) -> Result<DataType> {
+    pub(super) fn type_of(&self, scalar: &RowScalar) -> Result<DataType> {
         match scalar {
-            Scalar::Column(column) => Ok(column.data_type.clone()),
+            RowScalar::Column(column) => Ok(column.data_type.clone()),
             _ => {
                 let nothing = RecordBatch::new_empty(std::sync::Arc::new(self.schema.clone()));
                 Ok(evaluate::scalar_operand(scalar, &nothing)?.array.data_type().clone())
@@ -147,13 +154,13 @@ impl Binder<'_> {
     }
 
     /// The values, cast to the type that holds all of them.
-    fn of_one_type(&self, values: Vec<Scalar>, what: &str) -> Result<Vec<Scalar>> {
+    fn of_one_type(&self, values: Vec<RowScalar>, what: &str) -> Result<Vec<RowScalar>> {
         let types = values.iter().map(|value| self.type_of(value)).collect::<Result<Vec<_>>>()?;
         let Some(common) = common_type(&types) else {
             let words: Vec<String> = values.iter().map(words).collect();
             return Err(Error::invalid(format!("{what} of values of different types: {}", words.join(", "))));
         };
-        let cast = |(value, data_type): (Scalar, &DataType)| match *data_type == common {
+        let cast = |(value, data_type): (RowScalar, &DataType)| match *data_type == common {
             true => Ok(value),
             false => self.made(Call::Cast { to: common.clone(), is_lenient: false }, vec![value]),
         };
@@ -161,8 +168,8 @@ impl Binder<'_> {
     }
 
     /// A value without columns as a constant; `None` where it has columns, or there is no constant of its type.
-    pub(super) fn folded(&self, scalar: &Scalar) -> Result<Option<Literal>> {
-        let mut has_columns = matches!(scalar, Scalar::Constant(_) | Scalar::Condition(_));
+    pub(super) fn folded(&self, scalar: &RowScalar) -> Result<Option<Literal>> {
+        let mut has_columns = matches!(scalar, RowScalar::Constant(_) | RowScalar::Condition(_));
         scalar.visit_columns(&mut |_| has_columns = true);
         if has_columns {
             return Ok(None);
@@ -218,10 +225,10 @@ fn common_type(types: &[DataType]) -> Option<DataType> {
         return None;
     }
     match first {
-        Class::Text => Some(DataType::Utf8View),
-        Class::Binary => Some(DataType::BinaryView),
-        Class::Number => common_number(&known),
-        Class::Instant => Some(common_instant(&known)),
+        ComparisonClass::Text => Some(DataType::Utf8View),
+        ComparisonClass::Binary => Some(DataType::BinaryView),
+        ComparisonClass::Number => common_number(&known),
+        ComparisonClass::Instant => Some(common_instant(&known)),
         _ => None,
     }
 }

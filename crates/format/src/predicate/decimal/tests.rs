@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn of(text: &str) -> Decimal {
-    Decimal::parse(text).unwrap()
+fn of(text: &str) -> DecimalNumber {
+    DecimalNumber::parse(text).unwrap()
 }
 
 #[test]
@@ -14,7 +14,7 @@ fn spellings_of_one_number_are_equal() {
         assert!(texts.iter().all(|text| of(text) == of(texts[0])), "{texts:?}");
     }
     for text in ["", ".", "1e", "1e+", "+1", "1.2.3", "x", "1 ", "0x1", "1_0", "e5"] {
-        assert_eq!(Decimal::parse(text), None, "{text:?}");
+        assert_eq!(DecimalNumber::parse(text), None, "{text:?}");
     }
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn like(text: &str, pattern: &str) -> bool {
-    Pattern::new(pattern, None, false).unwrap().matches(text)
+    LikePattern::new(pattern, None, false).unwrap().matches(text)
 }
 
 #[test]
@@ -17,11 +17,11 @@ fn matches_wildcards() {
 
 #[test]
 fn escapes_and_ignores_case() {
-    let pattern = Pattern::new("10!%%", Some('!'), false).unwrap();
+    let pattern = LikePattern::new("10!%%", Some('!'), false).unwrap();
     assert!(pattern.matches("10% off") && !pattern.matches("100"));
     assert_eq!(pattern.prefix(), "10%");
-    assert!(Pattern::new("x!", Some('!'), false).is_err());
-    let pattern = Pattern::new("Straß%", None, true).unwrap();
+    assert!(LikePattern::new("x!", Some('!'), false).is_err());
+    let pattern = LikePattern::new("Straß%", None, true).unwrap();
     assert!(pattern.matches("STRAßE"));
     assert_eq!(pattern.prefix(), "");
 }

@@ -31,8 +31,8 @@ fn all_bytes_come_wherever_they_begin_and_end() {
                     continue;
                 }
                 let (file, all) = (file(position), bytes(position + len));
-                let mut past = Past::begin(position as u64, usize::MAX).unwrap();
-                let refused = |chunk: &[u8]| past.append(&file, chunk).unwrap() == Kept::Refused;
+                let mut past = UncachedFile::begin(position as u64, usize::MAX).unwrap();
+                let refused = |chunk: &[u8]| past.append(&file, chunk).unwrap() == DirectOutcome::Refused;
                 let refused =
                     all[position..].chunks(step.min(len.max(1))).map(refused).filter(|refused| *refused).count();
                 // Each time it is refused, what it was given is written.
@@ -49,9 +49,9 @@ fn all_bytes_come_wherever_they_begin_and_end() {
 fn what_no_block_allows_goes_through_the_cache() {
     // It was told a wrong place: its blocks are none of the disk's.
     let (file, all) = (file(100), bytes(100 + 2 * BUFFER_BYTES + 9));
-    let mut past = Past::begin(0, usize::MAX).unwrap();
+    let mut past = UncachedFile::begin(0, usize::MAX).unwrap();
     let kept = past.append(&file, &all[100..]).unwrap();
-    if kept == Kept::Direct {
+    if kept == DirectOutcome::Direct {
         // A file system that takes any place.
         past.end(&file).unwrap();
     }
@@ -63,7 +63,7 @@ fn what_no_block_allows_goes_through_the_cache() {
 #[test]
 fn a_file_that_can_not_be_written_is_an_error() {
     let file = File::open("/dev/null").unwrap();
-    let mut past = Past::begin(0, usize::MAX).unwrap();
+    let mut past = UncachedFile::begin(0, usize::MAX).unwrap();
     let appended = past.append(&file, &bytes(BUFFER_BYTES + 1));
     assert!(appended.is_err() || past.end(&file).is_err());
 }
@@ -74,9 +74,9 @@ fn a_buffer_is_no_larger_than_its_writer_may_take() {
     for (most_bytes, expected) in [(0, 4096), (5000, 8192), (576 << 10, 2 * (576 << 10)), (64 << 20, 2 * BUFFER_BYTES)]
     {
         let (file, all) = (file(0), bytes(2 * BUFFER_BYTES + 9));
-        let mut past = Past::begin(0, most_bytes).unwrap();
+        let mut past = UncachedFile::begin(0, most_bytes).unwrap();
         assert!(past.buffer.memory().1 <= expected, "{most_bytes}: {}", past.buffer.memory().1);
-        if past.append(&file, &all).unwrap() == Kept::Direct {
+        if past.append(&file, &all).unwrap() == DirectOutcome::Direct {
             past.end(&file).unwrap();
         }
         assert!(read(&file) == all, "{most_bytes}");

@@ -12,7 +12,7 @@ fn cheap_writes_stay_in_the_cache() {
     let cache = PageCache::default();
     for _ in 0..100 {
         cache.note_cached(4 * MB, of(0.4, 4 * MB));
-        assert_eq!(cache.way(), Way::Cached);
+        assert_eq!(cache.way(), CacheWay::Cached);
     }
     assert_eq!(cache.bytes_past(), 0);
 }
@@ -22,14 +22,14 @@ fn dear_ones_leave_it_once_there_are_enough_of_them() {
     let cache = PageCache::default();
     cache.note_cached(4 * MB, of(0.4, 4 * MB));
     cache.note_cached(MB, of(3.0, MB));
-    assert_eq!(cache.way(), Way::Cached);
+    assert_eq!(cache.way(), CacheWay::Cached);
     // 0.92 of a nanosecond on the whole.
     cache.note_cached(3 * MB, of(0.92, 3 * MB));
-    assert_eq!(cache.way(), Way::Direct);
+    assert_eq!(cache.way(), CacheWay::Direct);
     for _ in 0..100 {
         cache.note_direct(4 * MB);
     }
-    assert_eq!((cache.way(), cache.bytes_past()), (Way::Direct, 400 * MB));
+    assert_eq!((cache.way(), cache.bytes_past()), (CacheWay::Direct, 400 * MB));
 }
 
 #[test]
@@ -42,14 +42,14 @@ fn a_disk_that_is_waited_for_longer_than_the_cache_would_take_is_left_for_good()
         cache.note_direct(4 * MB);
         cache.note_waited(of(1.9, 4 * MB));
     }
-    assert_eq!(cache.way(), Way::Direct);
+    assert_eq!(cache.way(), CacheWay::Direct);
     for _ in 0..100 {
         cache.note_direct(4 * MB);
         cache.note_waited(of(4.0, 4 * MB));
     }
-    assert_eq!((cache.way(), cache.bytes_past()), (Way::Cached, 800 * MB));
+    assert_eq!((cache.way(), cache.bytes_past()), (CacheWay::Cached, 800 * MB));
     cache.note_cached(16 * MB, of(9.0, 16 * MB));
-    assert_eq!(cache.way(), Way::Cached);
+    assert_eq!(cache.way(), CacheWay::Cached);
 }
 
 #[test]
@@ -57,9 +57,9 @@ fn one_long_wait_is_no_slow_disk() {
     let cache = PageCache::default();
     cache.note_cached(16 * MB, of(2.0, 16 * MB));
     cache.note_waited(PATIENCE);
-    assert_eq!(cache.way(), Way::Direct);
+    assert_eq!(cache.way(), CacheWay::Direct);
     cache.note_waited(PATIENCE);
-    assert_eq!(cache.way(), Way::Cached);
+    assert_eq!(cache.way(), CacheWay::Cached);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn what_was_on_its_way_when_the_way_changed_counts_for_nothing() {
     let cache = PageCache::default();
     cache.note_cached(16 * MB, of(2.0, 16 * MB));
     cache.note_cached(16 * MB, of(0.1, 16 * MB));
-    assert_eq!(cache.way(), Way::Direct);
+    assert_eq!(cache.way(), CacheWay::Direct);
 }
 
 #[test]
@@ -76,5 +76,5 @@ fn a_file_system_that_refuses_is_not_asked_again() {
     cache.note_cached(16 * MB, of(2.0, 16 * MB));
     cache.refuse();
     cache.note_cached(16 * MB, of(2.0, 16 * MB));
-    assert_eq!(cache.way(), Way::Cached);
+    assert_eq!(cache.way(), CacheWay::Cached);
 }

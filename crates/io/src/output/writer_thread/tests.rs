@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{Behind, WRITERS};
 use crate::output::direct::set_direct;
-use crate::output::page_cache::Way;
+use crate::output::page_cache::CacheWay;
 use crate::output::tests::{job, names, target};
 use crate::{ErrorKind, FileIo, IfExists, Job, Output};
 
@@ -121,7 +121,7 @@ fn a_file_that_is_left_unwritten_appears_whole_when_it_is_finished() {
 /// A job for which bytes into the page cache are dear from here on.
 fn dear(job: &Job) {
     job.page_cache().note_cached(1 << 30, Duration::from_secs(60));
-    assert_eq!(job.page_cache().way(), Way::Direct);
+    assert_eq!(job.page_cache().way(), CacheWay::Direct);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_file_that_leaves_the_page_cache_and_comes_back_has_the_same_bytes() {
             if number == 3 * lengths.len() {
                 // The disk is slower than anything.
                 job.page_cache().note_waited(Duration::from_secs(6000));
-                assert_eq!(job.page_cache().way(), Way::Cached);
+                assert_eq!(job.page_cache().way(), CacheWay::Cached);
             }
             let bytes = chunk(number, *len);
             all.extend_from_slice(&bytes);
@@ -167,7 +167,7 @@ fn only_a_job_that_may_choose_leaves_the_page_cache() {
             output.write_behind(LIMIT_BYTES);
             (0..4).for_each(|number| output.write(chunk(number, 2 << 20)).unwrap());
             output.finish().unwrap();
-            job.bytes_past_cache() > before || job.page_cache().way() == Way::Cached || way == FileIo::Sync
+            job.bytes_past_cache() > before || job.page_cache().way() == CacheWay::Cached || way == FileIo::Sync
         });
         assert!(has_passed);
         assert_eq!(job.bytes_past_cache() > before, way == FileIo::Auto && has_direct(&folder), "{way}");

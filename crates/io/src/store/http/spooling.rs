@@ -30,7 +30,7 @@ const CHUNK_BYTES: u64 = 1 << 20;
 /// Wraps a store of which some files come whole whatever range is asked for. Such a file is downloaded once for a store that was
 /// opened. A download that breaks off fails the request, and who repeats that downloads it again.
 #[derive(Debug)]
-pub(crate) struct Spooling {
+pub(crate) struct SpoolingStore {
     inner: Arc<dyn ObjectStore>,
     files: Mutex<HashMap<Path, Arc<tokio::sync::Mutex<FileState>>>>,
 }
@@ -51,7 +51,7 @@ struct SpooledFile {
     meta: ObjectMeta,
 }
 
-impl Spooling {
+impl SpoolingStore {
     pub(crate) fn new(inner: Arc<dyn ObjectStore>) -> Self {
         Self { inner, files: Mutex::default() }
     }
@@ -137,14 +137,14 @@ fn stalled() -> StoreError {
     ours(Error::unavailable(format!("no byte came for {} s", STALL.as_secs())))
 }
 
-impl fmt::Display for Spooling {
+impl fmt::Display for SpoolingStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Spooling({})", self.inner)
     }
 }
 
 #[async_trait]
-impl ObjectStore for Spooling {
+impl ObjectStore for SpoolingStore {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let state = self.state(location);
         let mut state = state.lock().await;

@@ -22,7 +22,7 @@ pub(super) struct ProcessSource {
 /// The output of the program.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Printed {
+struct ProgramOutput {
     version: u32,
     access_key_id: String,
     secret_access_key: String,
@@ -46,7 +46,7 @@ impl ProcessSource {
             return Err(at(Error::invalid(format!("the program failed ({})", output.status))
                 .advice("run it by hand: it has to print credentials as JSON")));
         }
-        let printed: Printed = serde_json::from_slice(&output.stdout).map_err(|_| {
+        let printed: ProgramOutput = serde_json::from_slice(&output.stdout).map_err(|_| {
             at(Error::invalid("the program printed something else than credentials as JSON")
                 .advice("run it by hand: it has to print Version, AccessKeyId and SecretAccessKey"))
         })?;

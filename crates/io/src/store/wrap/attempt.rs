@@ -29,13 +29,13 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 pub(crate) struct AttemptConnector {
     inner: ConditionalConnector,
     retry_time: Duration,
-    contact: Arc<Contact>,
+    contact: Arc<ServerContact>,
     observed: Arc<Observations>,
 }
 
 /// The servers of one store, as far as they have been reached.
 #[derive(Debug, Default)]
-struct Contact {
+struct ServerContact {
     has_answered: AtomicBool,
     failures: AtomicU32,
 }
@@ -69,7 +69,7 @@ impl HttpConnector for AttemptConnector {
 struct AttemptClient {
     inner: HttpClient,
     longest_wait: Duration,
-    contact: Arc<Contact>,
+    contact: Arc<ServerContact>,
     observed: Arc<Observations>,
 }
 

@@ -63,11 +63,11 @@ pub struct FailingOptions {
 #[derive(Debug)]
 pub struct Failing {
     inner: Arc<dyn ObjectStore>,
-    faults: Arc<Faults>,
+    faults: Arc<InjectedFaults>,
 }
 
 #[derive(Debug)]
-struct Faults {
+struct InjectedFaults {
     options: FailingOptions,
     requests: AtomicU64,
     of_kind: AtomicU64,
@@ -76,7 +76,7 @@ struct Faults {
 
 /// The fate of a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Fate {
+enum InjectedFate {
     Fine,
     Error,
     /// These happen after this fraction of the body.
@@ -89,7 +89,7 @@ impl Failing {
     /// Wraps `inner`.
     pub fn new(inner: Arc<dyn ObjectStore>, options: FailingOptions) -> Self {
         let (requests, of_kind, injected) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        Self { inner, faults: Arc::new(Faults { options, requests, of_kind, injected }) }
+        Self { inner, faults: Arc::new(InjectedFaults { options, requests, of_kind, injected }) }
     }
 
     /// How many faults there were so far.
@@ -98,50 +98,52 @@ impl Failing {
     }
 }
 
-impl Faults {
-    fn fate(&self, operation: Operation) -> Fate {
+impl InjectedFaults {
+    fn fate(&self, operation: Operation) -> InjectedFate {
         let fate = self.decide(operation);
-        if fate != Fate::Fine {
+        if fate != InjectedFate::Fine {
             self.injected.fetch_add(1, Ordering::Relaxed);
         }
         fate
     }
 
-    fn decide(&self, operation: Operation) -> Fate {
+    fn decide(&self, operation: Operation) -> InjectedFate {
         let options = &self.options;
         let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         if options.stop_after.is_some_and(|n| number > n) {
-            return Fate::Error;
+            return InjectedFate::Error;
         }
         if let Some((kind, first)) = options.fail_from
             && kind == operation
             && self.of_kind.fetch_add(1, Ordering::Relaxed) + 1 >= first
         {
-            return Fate::Error;
+            return InjectedFate::Error;
         }
         // One generator per request: the faults do not depend on how requests interleave.
         let mut random = StdRng::seed_from_u64(options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(number));
         let (mut dice, part) = (random.random::<f64>(), random.random::<f64>());
         for (rate, fate) in [
-            (options.error_rate, Fate::Error),
-            (options.reset_rate, Fate::Reset(part)),
-            (options.short_rate, Fate::Short(part)),
-            (options.stall_rate, Fate::Stall(part)),
+            (options.error_rate, InjectedFate::Error),
+            (options.reset_rate, InjectedFate::Reset(part)),
+            (options.short_rate, InjectedFate::Short(part)),
+            (options.stall_rate, InjectedFate::Stall(part)),
         ] {
             if dice < rate {
                 return fate;
             }
             dice -= rate;
         }
-        Fate::Fine
+        InjectedFate::Fine
     }
 
     /// Lets a request without a body in its answer pass, or not.
     async fn pass(&self, operation: Operation) -> Result<()> {
         match self.fate(operation) {
-            Fate::Fine | Fate::Short(_) => Ok(()),
-            Fate::Error | Fate::Reset(_) => Err(injected("status code: 500 Internal Server Error: injected")),
-            Fate::Stall(_) => std::future::pending().await,
+            InjectedFate::Fine | InjectedFate::Short(_) => Ok(()),
+            InjectedFate::Error | InjectedFate::Reset(_) => {
+                Err(injected("status code: 500 Internal Server Error: injected"))
+            }
+            InjectedFate::Stall(_) => std::future::pending().await,
         }
     }
 }
@@ -156,12 +158,16 @@ impl fmt::Display for Failing {
     }
 }
 
-fn failing_body(body: BoxStream<'static, Result<Bytes>>, len: u64, fate: Fate) -> BoxStream<'static, Result<Bytes>> {
+fn failing_body(
+    body: BoxStream<'static, Result<Bytes>>,
+    len: u64,
+    fate: InjectedFate,
+) -> BoxStream<'static, Result<Bytes>> {
     let (part, end): (f64, BoxStream<'static, Result<Bytes>>) = match fate {
-        Fate::Fine | Fate::Error => return body,
-        Fate::Reset(part) => (part, stream::iter([Err(injected("HTTP error: connection reset"))]).boxed()),
-        Fate::Short(part) => (part, stream::empty().boxed()),
-        Fate::Stall(part) => (part, stream::pending().boxed()),
+        InjectedFate::Fine | InjectedFate::Error => return body,
+        InjectedFate::Reset(part) => (part, stream::iter([Err(injected("HTTP error: connection reset"))]).boxed()),
+        InjectedFate::Short(part) => (part, stream::empty().boxed()),
+        InjectedFate::Stall(part) => (part, stream::pending().boxed()),
     };
     let allowed = (len as f64 * part) as u64;
     let cut = stream::unfold((body, allowed), |(mut body, left)| async move {
@@ -200,9 +206,9 @@ impl ObjectStore for Failing {
         }
         let fate = self.faults.fate(Operation::Get);
         match fate {
-            Fate::Error => return Err(injected("status code: 500 Internal Server Error: injected")),
+            InjectedFate::Error => return Err(injected("status code: 500 Internal Server Error: injected")),
             // Some stand still before the first byte.
-            Fate::Stall(part) if part < 0.3 => std::future::pending().await,
+            InjectedFate::Stall(part) if part < 0.3 => std::future::pending().await,
             _ => {}
         }
         let mut result = self.inner.get_opts(location, options).await?;
@@ -256,10 +262,10 @@ impl Failing {
     fn failing_list(&self, list: BoxStream<'static, Result<ObjectMeta>>) -> BoxStream<'static, Result<ObjectMeta>> {
         let error = || stream::iter([Err(injected("HTTP error: connection reset"))]);
         match self.faults.fate(Operation::List) {
-            Fate::Fine | Fate::Short(_) => list,
-            Fate::Error => error().boxed(),
-            Fate::Reset(part) => list.take((part * 10.0) as usize).chain(error()).boxed(),
-            Fate::Stall(part) => list.take((part * 10.0) as usize).chain(stream::pending()).boxed(),
+            InjectedFate::Fine | InjectedFate::Short(_) => list,
+            InjectedFate::Error => error().boxed(),
+            InjectedFate::Reset(part) => list.take((part * 10.0) as usize).chain(error()).boxed(),
+            InjectedFate::Stall(part) => list.take((part * 10.0) as usize).chain(stream::pending()).boxed(),
         }
     }
 }
@@ -267,7 +273,7 @@ impl Failing {
 #[derive(Debug)]
 struct FailingUpload {
     inner: Box<dyn MultipartUpload>,
-    faults: Arc<Faults>,
+    faults: Arc<InjectedFaults>,
 }
 
 #[async_trait]

@@ -184,7 +184,7 @@ fn client(options: &ClientOptions) -> Result<reqwest::Client> {
         }
     }
     if flag(options, ClientConfigKey::RandomizeAddresses)? {
-        builder = builder.dns_resolver(Arc::new(Shuffled));
+        builder = builder.dns_resolver(Arc::new(ShuffledResolver));
     }
     if flag(options, ClientConfigKey::NoSystemCertificates)? {
         builder = builder.tls_certs_only([]);
@@ -228,9 +228,9 @@ const TIMES: [(ClientConfigKey, SetTime); 6] = [
 ];
 
 /// Takes the addresses of a host in any order: connections spread over the machines of a store.
-struct Shuffled;
+struct ShuffledResolver;
 
-impl Resolve for Shuffled {
+impl Resolve for ShuffledResolver {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
             let mut addresses: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();

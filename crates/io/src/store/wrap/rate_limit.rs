@@ -12,13 +12,13 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// Lets bytes pass at a rate. Idle time between bodies is not saved up.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct BytePace {
     bytes_per_second: Option<f64>,
     /// When all bytes so far should have passed.
     due: Instant,
 }
 
-impl Pace {
+impl BytePace {
     pub(crate) fn new(bytes_per_second: Option<f64>) -> Self {
         Self { bytes_per_second: bytes_per_second.filter(|rate| *rate > 0.0), due: Instant::now() }
     }

@@ -171,7 +171,7 @@ impl ObjectStore for Retrying {
         }
         let (meta, range) = (result.meta.clone(), result.range.clone());
         let (attributes, extensions) = (result.attributes.clone(), std::mem::take(&mut result.extensions));
-        let body = Body {
+        let body = ResumedBody {
             store: Arc::clone(&self.inner),
             policy: self.policy.clone(),
             location: location.clone(),
@@ -334,7 +334,7 @@ impl<F: Fn() -> BoxStream<'static, Result<ObjectMeta>>> Listing<F> {
 }
 
 /// A body that is asked for again from where it stopped.
-struct Body {
+struct ResumedBody {
     store: Arc<dyn ObjectStore>,
     policy: RetryPolicy,
     location: Path,
@@ -344,7 +344,7 @@ struct Body {
     attempt: u32,
 }
 
-impl Body {
+impl ResumedBody {
     async fn next(&mut self) -> Result<Option<Bytes>> {
         if self.missing.is_empty() {
             return Ok(None);

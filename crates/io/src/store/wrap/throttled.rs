@@ -14,7 +14,7 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result, UploadPart,
 };
 
-use super::rate_limit::Pace;
+use super::rate_limit::BytePace;
 
 /// Bytes that pass between two looks at the clock.
 const STEP_BYTES: usize = 64 << 10;
@@ -38,13 +38,13 @@ pub struct ThrottleOptions {
 pub struct Throttled {
     inner: Arc<dyn ObjectStore>,
     options: ThrottleOptions,
-    total: Arc<Mutex<Pace>>,
+    total: Arc<Mutex<BytePace>>,
 }
 
 impl Throttled {
     /// Wraps `inner`.
     pub fn new(inner: Arc<dyn ObjectStore>, options: ThrottleOptions) -> Self {
-        let total = Arc::new(Mutex::new(Pace::new(options.total_bytes_per_second)));
+        let total = Arc::new(Mutex::new(BytePace::new(options.total_bytes_per_second)));
         Self { inner, options, total }
     }
 
@@ -53,14 +53,14 @@ impl Throttled {
     }
 
     fn line(&self) -> Line {
-        Line { connection: Pace::new(self.options.connection_bytes_per_second), total: Arc::clone(&self.total) }
+        Line { connection: BytePace::new(self.options.connection_bytes_per_second), total: Arc::clone(&self.total) }
     }
 }
 
 /// The share of a request in the path.
 struct Line {
-    connection: Pace,
-    total: Arc<Mutex<Pace>>,
+    connection: BytePace,
+    total: Arc<Mutex<BytePace>>,
 }
 
 impl Line {
@@ -183,14 +183,14 @@ fn slow_items<T: Send + 'static>(
 struct ThrottledUpload {
     inner: Box<dyn MultipartUpload>,
     options: ThrottleOptions,
-    total: Arc<Mutex<Pace>>,
+    total: Arc<Mutex<BytePace>>,
 }
 
 #[async_trait]
 impl MultipartUpload for ThrottledUpload {
     fn put_part(&mut self, data: PutPayload) -> UploadPart {
         let (bytes, latency) = (data.content_length(), self.options.latency);
-        let connection = Pace::new(self.options.connection_bytes_per_second);
+        let connection = BytePace::new(self.options.connection_bytes_per_second);
         let mut line = Line { connection, total: Arc::clone(&self.total) };
         let part = self.inner.put_part(data);
         Box::pin(async move {

@@ -30,7 +30,7 @@ fn gives_back_what_went_in() {
     let rough: Vec<u8> = (0..10_000).map(|n| random(n) as u8).collect();
     let smooth: Vec<u8> = (0..200_000).map(|n| (random(n / 50) % 4) as u8).collect();
     for codec in CODECS {
-        let mut compressor = Compressor::new(codec, None, 65_536).unwrap();
+        let mut compressor = BlockCompressor::new(codec, None, 65_536).unwrap();
         for input in [&rough[..1], &rough[..], &smooth, &[0; 65_536], &rough[..100]] {
             let mut out = Vec::new();
             compressor.append_all(input, &mut out).unwrap();
@@ -45,18 +45,18 @@ fn leaves_blocks_that_do_not_shrink() {
     // The specification's example: five bytes kept are behind 0x0b 0x00 0x00.
     for codec in &CODECS[1..] {
         let mut out = Vec::new();
-        Compressor::new(*codec, None, 65_536).unwrap().append(b"abcde", &mut out).unwrap();
+        BlockCompressor::new(*codec, None, 65_536).unwrap().append(b"abcde", &mut out).unwrap();
         assert_eq!(out, b"\x0b\0\0abcde", "{codec:?}");
     }
 }
 
 #[test]
 fn levels_are_checked() {
-    assert!(Compressor::new(Codec::Zlib, Some(9), 1024).is_ok());
+    assert!(BlockCompressor::new(Codec::Zlib, Some(9), 1024).is_ok());
     for (codec, level) in [(Codec::Zlib, 10), (Codec::Zstd, 99), (Codec::Snappy, 1)] {
-        let Err(error) = Compressor::new(codec, Some(level), 1024) else { panic!("{codec:?} took level {level}") };
+        let Err(error) = BlockCompressor::new(codec, Some(level), 1024) else { panic!("{codec:?} took level {level}") };
         assert_eq!(error.kind(), crate::ErrorKind::Invalid);
     }
-    let Err(error) = Compressor::new(Codec::Lzo, None, 1024) else { panic!("LZO is not written") };
+    let Err(error) = BlockCompressor::new(Codec::Lzo, None, 1024) else { panic!("LZO is not written") };
     assert_eq!(error.kind(), crate::ErrorKind::Unsupported);
 }

@@ -5,18 +5,18 @@ use std::collections::HashMap;
 use arrow::datatypes::Field;
 use bytes::Bytes;
 
-use super::super::input::{Input, SharedDecompressor};
+use super::super::input::{SharedDecompressor, StreamInput};
 use super::super::ints::Ints;
 use super::super::options::ReadOptions;
 use super::super::rle_byte::{Bits, ByteRuns};
-use super::super::stripe::{Section, Stripe};
-use super::super::zone::Zone;
-use super::decimal::{Decimals, Digits};
+use super::super::stripe::{Stripe, StripeSection};
+use super::super::zone::WriterZone;
+use super::decimal::{DecimalDigits, Decimals};
 use super::micros::Micros;
 use super::nested::{Lists, Maps, Structs, Unions};
 use super::text::{Dictionary, DictionaryText, DirectText};
 use super::time::Timestamps;
-use super::{Column, Values, place};
+use super::{ColumnReader, ReaderValues, place};
 use crate::proto::{EncodingKind, StreamKind};
 use crate::schema::{OrcKind, OrcType};
 use crate::{Error, Result};
@@ -24,10 +24,10 @@ use crate::{Error, Result};
 /// The parts that the columns of a section are made from.
 pub(in super::super) struct Builder<'a> {
     pub(in super::super) stripe: &'a Stripe,
-    pub(in super::super) section: &'a Section,
+    pub(in super::super) section: &'a StripeSection,
     pub(in super::super) bytes: &'a [Bytes],
     pub(in super::super) decompressor: &'a SharedDecompressor,
-    pub(in super::super) zone: &'a Zone,
+    pub(in super::super) zone: &'a WriterZone,
     pub(in super::super) options: &'a ReadOptions,
     /// True if the columns at hand have a value for each row: those below lists, maps and unions have not.
     pub(in super::super) in_rows: bool,
@@ -37,7 +37,7 @@ pub(in super::super) struct Builder<'a> {
 
 /// The start of a section in a stream.
 #[derive(Clone, Copy)]
-struct Start {
+struct SectionStart {
     chunk: usize,
     offset: usize,
     values: usize,
@@ -46,7 +46,7 @@ struct Start {
 
 impl Builder<'_> {
     /// The column of a node of the tree, with those below it.
-    pub(in super::super) fn column(&mut self, node: &OrcType) -> Result<Column> {
+    pub(in super::super) fn column(&mut self, node: &OrcType) -> Result<ColumnReader> {
         let id = node.id;
         let (encoding, dictionary_size) = self.stripe.encoding(id).map_err(|e| e.at(format!("column {id}")))?;
         let second = matches!(encoding, EncodingKind::DirectV2 | EncodingKind::DictionaryV2);
@@ -56,24 +56,25 @@ impl Builder<'_> {
             false => None,
         };
         let values = match &node.kind {
-            OrcKind::Boolean => Values::Boolean(self.bits(id, StreamKind::Data)?),
-            OrcKind::Byte => Values::Byte(self.byte_runs(id)?),
-            OrcKind::Short => Values::Short(self.ints(id, StreamKind::Data, true, second)?),
-            OrcKind::Int => Values::Int(self.ints(id, StreamKind::Data, true, second)?),
-            OrcKind::Long => Values::Long(self.ints(id, StreamKind::Data, true, second)?),
-            OrcKind::Float => Values::Float(self.plain(id)?),
-            OrcKind::Double => Values::Double(self.plain(id)?),
-            OrcKind::Date => {
-                Values::Date { days: self.ints(id, StreamKind::Data, true, second)?, julian: self.stripe.file.julian() }
-            }
+            OrcKind::Boolean => ReaderValues::Boolean(self.bits(id, StreamKind::Data)?),
+            OrcKind::Byte => ReaderValues::Byte(self.byte_runs(id)?),
+            OrcKind::Short => ReaderValues::Short(self.ints(id, StreamKind::Data, true, second)?),
+            OrcKind::Int => ReaderValues::Int(self.ints(id, StreamKind::Data, true, second)?),
+            OrcKind::Long => ReaderValues::Long(self.ints(id, StreamKind::Data, true, second)?),
+            OrcKind::Float => ReaderValues::Float(self.plain(id)?),
+            OrcKind::Double => ReaderValues::Double(self.plain(id)?),
+            OrcKind::Date => ReaderValues::Date {
+                days: self.ints(id, StreamKind::Data, true, second)?,
+                julian: self.stripe.file.julian(),
+            },
             OrcKind::Timestamp | OrcKind::TimestampInstant | OrcKind::ClockInstant => {
                 let instant = node.kind != OrcKind::Timestamp;
                 let clock = self.stripe.file.clock.as_ref().filter(|_| node.kind == OrcKind::ClockInstant);
-                Values::Timestamp(Box::new(Timestamps {
+                ReaderValues::Timestamp(Box::new(Timestamps {
                     id,
                     seconds: self.ints(id, StreamKind::Data, true, second)?,
                     nanos: self.ints(id, StreamKind::Secondary, false, second)?,
-                    zone: if node.kind == OrcKind::TimestampInstant { Zone::utc() } else { self.zone.clone() },
+                    zone: if node.kind == OrcKind::TimestampInstant { WriterZone::utc() } else { self.zone.clone() },
                     clock: clock.cloned(),
                     instant,
                     julian: self.stripe.file.julian(),
@@ -82,7 +83,7 @@ impl Builder<'_> {
                     row: self.in_rows.then(|| self.first_row()),
                 }))
             }
-            OrcKind::Micros => Values::Micros(Box::new(Micros {
+            OrcKind::Micros => ReaderValues::Micros(Box::new(Micros {
                 id,
                 micros: self.ints(id, StreamKind::Data, true, second)?,
                 unit: self.options.timestamp_unit,
@@ -91,32 +92,32 @@ impl Builder<'_> {
             })),
             OrcKind::Decimal { precision, scale } => {
                 let digits = match self.stripe.file.has_decimal64() && *precision <= 18 {
-                    true => Digits::Short(self.ints(id, StreamKind::Data, true, true)?),
-                    false => Digits::Long {
+                    true => DecimalDigits::Short(self.ints(id, StreamKind::Data, true, true)?),
+                    false => DecimalDigits::Long {
                         values: self.plain(id)?,
                         scales: self.ints(id, StreamKind::Secondary, true, second)?,
                     },
                 };
-                Values::Decimal(Box::new(Decimals { id, digits, precision: *precision, scale: *scale }))
+                ReaderValues::Decimal(Box::new(Decimals { id, digits, precision: *precision, scale: *scale }))
             }
             OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) | OrcKind::Binary | OrcKind::Geometry => {
                 let binary = matches!(node.kind, OrcKind::Binary | OrcKind::Geometry);
                 if dictionary {
                     let known = self.dictionary(id, dictionary_size, second, binary)?;
                     let indices = self.ints(id, StreamKind::Data, false, second)?;
-                    Values::Dictionary(Box::new(DictionaryText { id, binary, dictionary: known, indices }))
+                    ReaderValues::Dictionary(Box::new(DictionaryText { id, binary, dictionary: known, indices }))
                 } else {
                     let lengths = self.ints(id, StreamKind::Length, false, second)?;
-                    Values::Direct(Box::new(DirectText::new(id, binary, lengths, self.plain(id)?)))
+                    ReaderValues::Direct(Box::new(DirectText::new(id, binary, lengths, self.plain(id)?)))
                 }
             }
-            OrcKind::List(item) => Values::List(Box::new(Lists {
+            OrcKind::List(item) => ReaderValues::List(Box::new(Lists {
                 id,
                 lengths: self.ints(id, StreamKind::Length, false, second)?,
                 item: self.item(item)?,
                 data_type: node.to_arrow(self.options.timestamp_unit),
             })),
-            OrcKind::Map(key, value) => Values::Map(Box::new(Maps {
+            OrcKind::Map(key, value) => ReaderValues::Map(Box::new(Maps {
                 id,
                 lengths: self.ints(id, StreamKind::Length, false, second)?,
                 key: self.item(key)?,
@@ -128,20 +129,20 @@ impl Builder<'_> {
                 let fields = fields
                     .iter()
                     .map(|(name, child)| Field::new(name, child.to_arrow(self.options.timestamp_unit), true));
-                Values::Struct(Structs { fields: fields.collect(), columns })
+                ReaderValues::Struct(Structs { fields: fields.collect(), columns })
             }
-            OrcKind::Union(members) => Values::Union(Box::new(Unions {
+            OrcKind::Union(members) => ReaderValues::Union(Box::new(Unions {
                 id,
                 tags: self.byte_runs(id)?,
                 members: members.iter().map(|member| self.item(member)).collect::<Result<_>>()?,
                 data_type: node.to_arrow(self.options.timestamp_unit),
             })),
         };
-        Ok(Column { id, present, values })
+        Ok(ColumnReader { id, present, values })
     }
 
     /// A column that has none or many values in a row.
-    fn item(&mut self, node: &OrcType) -> Result<Column> {
+    fn item(&mut self, node: &OrcType) -> Result<ColumnReader> {
         let outer = std::mem::replace(&mut self.in_rows, false);
         let column = self.column(node);
         self.in_rows = outer;
@@ -160,18 +161,18 @@ impl Builder<'_> {
 
     /// The bytes of a stream from where the section begins; none where the stripe hasn't that stream: then reading a value
     /// from it is the error.
-    fn input(&self, column: u32, kind: StreamKind) -> Result<(Input, Option<Start>)> {
+    fn input(&self, column: u32, kind: StreamKind) -> Result<(StreamInput, Option<SectionStart>)> {
         let Some(part) = self.section.streams.get(&(column, kind as i32)) else {
-            return Ok((Input::new(Bytes::new(), self.decompressor, false), None));
+            return Ok((StreamInput::new(Bytes::new(), self.decompressor, false), None));
         };
         let Some(bytes) = self.bytes.get(part.range) else { return Err(Error::internal("a range has no bytes")) };
-        let input = Input::new(bytes.clone(), self.decompressor, part.partial);
+        let input = StreamInput::new(bytes.clone(), self.decompressor, part.partial);
         let Some(start) = part.start else { return Ok((input, None)) };
         let number = |value: u64| {
             usize::try_from(value)
                 .map_err(|_| place(column, kind)(Error::corrupt("the row index has absurd positions")))
         };
-        let start = Start {
+        let start = SectionStart {
             chunk: number(start.chunk)?,
             offset: number(start.offset)?,
             values: number(start.values)?,
@@ -180,7 +181,7 @@ impl Builder<'_> {
         Ok((input, Some(start)))
     }
 
-    fn plain(&self, column: u32) -> Result<Input> {
+    fn plain(&self, column: u32) -> Result<StreamInput> {
         let (mut input, start) = self.input(column, StreamKind::Data)?;
         if let Some(start) = start {
             input.seek(start.chunk, start.offset).map_err(place(column, StreamKind::Data))?;

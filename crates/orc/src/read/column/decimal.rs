@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Decimal128Array};
 use arrow::buffer::NullBuffer;
 
-use super::super::input::{Input, short};
+use super::super::input::{StreamInput, short};
 use super::super::ints::Ints;
 use super::super::varint::{STOP, gather, varint128, zigzag, zigzag128};
 use super::{STEP, place, spread};
@@ -20,27 +20,27 @@ const PIECE: usize = 1024;
 
 pub(super) struct Decimals {
     pub(super) id: u32,
-    pub(super) digits: Digits,
+    pub(super) digits: DecimalDigits,
     pub(super) precision: u8,
     pub(super) scale: u8,
 }
 
-pub(super) enum Digits {
+pub(super) enum DecimalDigits {
     /// Integers at the column's scale.
     Short(Ints),
     /// Varints of any length, each with a scale of its own.
-    Long { values: Input, scales: Ints },
+    Long { values: StreamInput, scales: Ints },
 }
 
 impl Decimals {
     pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
         let data = place(self.id, StreamKind::Data);
         let values = match &mut self.digits {
-            Digits::Short(ints) => {
+            DecimalDigits::Short(ints) => {
                 let values: Vec<i64> = ints.take(there).map_err(data)?;
                 values.into_iter().map(i128::from).collect()
             }
-            Digits::Long { values, scales } => {
+            DecimalDigits::Long { values, scales } => {
                 let mut out = Vec::with_capacity(there.min(STEP));
                 let mut scratch = [0i64; PIECE];
                 let column_scale = i64::from(self.scale);
@@ -64,7 +64,7 @@ impl Decimals {
 }
 
 /// Appends `count` signed varints.
-fn varints(input: &mut Input, count: usize, out: &mut Vec<i128>) -> Result<()> {
+fn varints(input: &mut StreamInput, count: usize, out: &mut Vec<i128>) -> Result<()> {
     let end = out.len() + count;
     while out.len() < end {
         let bytes = input.ensure(LONGEST)?;

@@ -10,14 +10,14 @@ use arrow::datatypes::{DataType, Fields};
 use super::super::MAX_BATCH_ITEMS;
 use super::super::ints::Ints;
 use super::super::rle_byte::ByteRuns;
-use super::{Column, STEP, place, spread};
+use super::{ColumnReader, STEP, place, spread};
 use crate::proto::StreamKind;
 use crate::{Error, Result};
 
 pub(super) struct Lists {
     pub(super) id: u32,
     pub(super) lengths: Ints,
-    pub(super) item: Column,
+    pub(super) item: ColumnReader,
     pub(super) data_type: DataType,
 }
 
@@ -33,8 +33,8 @@ impl Lists {
 pub(super) struct Maps {
     pub(super) id: u32,
     pub(super) lengths: Ints,
-    pub(super) key: Column,
-    pub(super) value: Column,
+    pub(super) key: ColumnReader,
+    pub(super) value: ColumnReader,
     pub(super) data_type: DataType,
 }
 
@@ -82,7 +82,7 @@ fn children(offsets: &OffsetBuffer<i32>) -> usize {
 
 pub(super) struct Structs {
     pub(super) fields: Fields,
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<ColumnReader>,
 }
 
 impl Structs {
@@ -102,7 +102,7 @@ impl Structs {
 pub(super) struct Unions {
     pub(super) id: u32,
     pub(super) tags: ByteRuns,
-    pub(super) members: Vec<Column>,
+    pub(super) members: Vec<ColumnReader>,
     pub(super) data_type: DataType,
 }
 

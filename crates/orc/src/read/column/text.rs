@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BinaryViewArray, StringViewArray, make_view};
 use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 
-use super::super::input::{Input, short};
+use super::super::input::{StreamInput, short};
 use super::super::ints::Ints;
 use super::super::{MAX_BATCH_TEXT, MAX_DICTIONARY};
 use super::{place, spread};
@@ -17,14 +17,14 @@ pub(super) struct DirectText {
     id: u32,
     binary: bool,
     lengths: Ints,
-    data: Input,
+    data: StreamInput,
     /// The chunk at hand, and where the next value begins in it.
     chunk: Buffer,
     at: usize,
 }
 
 impl DirectText {
-    pub(super) fn new(id: u32, binary: bool, lengths: Ints, data: Input) -> Self {
+    pub(super) fn new(id: u32, binary: bool, lengths: Ints, data: StreamInput) -> Self {
         Self { id, binary, lengths, data, chunk: Buffer::from_vec(Vec::<u8>::new()), at: 0 }
     }
 
@@ -169,7 +169,7 @@ pub(in super::super) struct Dictionary {
 }
 
 impl Dictionary {
-    pub(super) fn read(id: u32, size: usize, lengths: &mut Ints, blob: &mut Input, binary: bool) -> Result<Self> {
+    pub(super) fn read(id: u32, size: usize, lengths: &mut Ints, blob: &mut StreamInput, binary: bool) -> Result<Self> {
         if size > MAX_DICTIONARY {
             let message = format!("a dictionary has {size} values, more than {MAX_DICTIONARY}");
             return Err(place(id, StreamKind::Length)(Error::unsupported(message)));

@@ -13,7 +13,7 @@ use chrono::DateTime;
 use super::super::calendar::{FIRST_GREGORIAN_DAY, from_julian};
 use super::super::ints::Ints;
 use super::super::reader_clock::ReaderClock;
-use super::super::zone::Zone;
+use super::super::zone::WriterZone;
 use super::{place, spread};
 use crate::proto::StreamKind;
 use crate::{Error, Result};
@@ -24,7 +24,7 @@ pub(super) struct Timestamps {
     pub(super) id: u32,
     pub(super) seconds: Ints,
     pub(super) nanos: Ints,
-    pub(super) zone: Zone,
+    pub(super) zone: WriterZone,
     /// The reader's clock, by which the values are instants.
     pub(super) clock: Option<ReaderClock>,
     pub(super) instant: bool,

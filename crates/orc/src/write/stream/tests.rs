@@ -4,8 +4,8 @@ use crate::compress::Codec;
 #[test]
 fn positions_name_block_and_byte() {
     for codec in [Codec::None, Codec::Zlib] {
-        let mut compressor = Compressor::new(codec, None, 4).unwrap();
-        let mut stream = Stream::new(StreamKind::Data, Coding::Plain);
+        let mut compressor = BlockCompressor::new(codec, None, 4).unwrap();
+        let mut stream = Stream::new(StreamKind::Data, StreamCoding::Plain);
         for bytes in [3, 5, 4, 0] {
             stream.start_group();
             stream.bytes.resize(stream.bytes.len() + bytes, 1);
@@ -25,10 +25,10 @@ fn positions_name_block_and_byte() {
 
 #[test]
 fn positions_in_runs_and_bits_end_with_what_is_to_be_skipped() {
-    let mut compressor = Compressor::new(Codec::None, None, 1024).unwrap();
-    let mut numbers = Stream::new(StreamKind::Data, Coding::Ints { signed: true });
-    let mut bits = Stream::new(StreamKind::Present, Coding::Bits);
-    let mut whole = Stream::unindexed(StreamKind::DictionaryData, Coding::Plain);
+    let mut compressor = BlockCompressor::new(Codec::None, None, 1024).unwrap();
+    let mut numbers = Stream::new(StreamKind::Data, StreamCoding::Ints { signed: true });
+    let mut bits = Stream::new(StreamKind::Present, StreamCoding::Bits);
+    let mut whole = Stream::unindexed(StreamKind::DictionaryData, StreamCoding::Plain);
     for group in 0..3 {
         for stream in [&mut numbers, &mut bits, &mut whole] {
             stream.start_group();
@@ -53,8 +53,8 @@ fn positions_in_runs_and_bits_end_with_what_is_to_be_skipped() {
 
 #[test]
 fn numbers_do_not_wait_without_bound() {
-    let mut compressor = Compressor::new(Codec::None, None, 1024).unwrap();
-    let mut stream = Stream::new(StreamKind::Length, Coding::Ints { signed: false });
+    let mut compressor = BlockCompressor::new(Codec::None, None, 1024).unwrap();
+    let mut stream = Stream::new(StreamKind::Length, StreamCoding::Ints { signed: false });
     stream.numbers.extend(0..3 * MAX_WAITING as i64 + 5);
     stream.relieve(&mut compressor).unwrap();
     assert_eq!(stream.numbers, (3 * MAX_WAITING as i64..).take(5).collect::<Vec<_>>());

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{Cost, Cursor, LARGEST_BYTES, PAUSES, Part, SpareMemory, UNIT_BYTES, UNITS};
+use super::{Cursor, LARGEST_BYTES, MappingCost, PAUSES, Part, SpareMemory, UNIT_BYTES, UNITS};
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -180,7 +180,7 @@ fn spare_memory_is_trimmed_to_what_it_keeps() {
 
 #[test]
 fn huge_pages_are_left_alone_while_they_are_slow() {
-    let cost = Cost { small_ns: AtomicU64::new(0), small_until: AtomicU32::new(0), pause: AtomicU32::new(0) };
+    let cost = MappingCost { small_ns: AtomicU64::new(0), small_until: AtomicU32::new(0), pause: AtomicU32::new(0) };
     assert!(cost.takes_small(), "nothing is known yet");
     cost.note(true, 1000);
     for _ in 0..10 {

@@ -1,4 +1,4 @@
-use super::{BigEndian, Convert};
+use super::{BigEndian, ValueConversion};
 
 /// Two's complement of any length, by shifts of single bytes.
 fn value_of(stored: &[u8]) -> i128 {

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::parquet::decode::block::PageBytes;
-use crate::parquet::decode::byte_view::Views;
-use crate::parquet::decode::values::{PageEncoding, Values};
+use crate::parquet::decode::byte_view::ViewCollector;
+use crate::parquet::decode::values::{PageEncoding, ValueCollector};
 use crate::parquet::encode::delta::append_lengths;
 
 /// Values as a plain page has them.
@@ -38,7 +38,7 @@ impl Way {
         if self.encoding == PageEncoding::Plain { page(values) } else { page_apart(values) }
     }
 
-    fn take(&self, views: &mut Views, page: &[u8], count: usize) -> Result<()> {
+    fn take(&self, views: &mut ViewCollector, page: &[u8], count: usize) -> Result<()> {
         match self.pieces.is_empty() {
             true => views.page(PageBytes::Stored(page.to_vec().into()), self.encoding, count),
             false => views.pieces(pieces(page, &self.pieces), self.encoding, count),
@@ -107,7 +107,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..6)
 }
 
-fn run(views: &mut Views, steps: &[Step]) -> Result<ArrayRef> {
+fn run(views: &mut ViewCollector, steps: &[Step]) -> Result<ArrayRef> {
     let kept = |step: &Step| (0..step.rows()).filter(|row| step.kept(*row)).count();
     views.begin(steps.iter().map(kept).sum::<usize>() + 1);
     for step in steps {
@@ -146,7 +146,7 @@ proptest! {
             values[row].insert(at, 0xc3);
             row
         });
-        let mut views = Views::new(is_text, Pool::new());
+        let mut views = ViewCollector::new(is_text, Pool::new());
         way.take(&mut views, &way.page(&values), values.len()).unwrap();
         let mut row = 0;
         // An array, and another one that begins within the page.
@@ -198,7 +198,7 @@ proptest! {
         let at = change.0.index(page.len());
         page[at] ^= change.1;
         page.truncate(cut.index(page.len()) + 1);
-        let mut views = Views::new(true, Pool::new());
+        let mut views = ViewCollector::new(true, Pool::new());
         match way.take(&mut views, &page, values.len()).and_then(|()| run(&mut views, &steps)) {
             Ok(array) => array.to_data().validate_full().unwrap(),
             Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Corrupt),
@@ -221,7 +221,7 @@ fn a_letter_cut_by_two_texts_is_no_text() {
         for pieces in [vec![], vec![1000], vec![45]] {
             let way = Way { encoding, pieces };
             for steps in [vec![Step::Read(2)], vec![Step::Read(1)], vec![Step::Skip(1), Step::Keep(vec![true])]] {
-                let mut views = Views::new(true, Pool::new());
+                let mut views = ViewCollector::new(true, Pool::new());
                 way.take(&mut views, &way.page(&values), 2).unwrap();
                 assert_eq!(run(&mut views, &steps).unwrap_err().kind(), ErrorKind::Corrupt, "{way:?} {steps:?}");
             }

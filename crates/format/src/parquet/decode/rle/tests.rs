@@ -3,7 +3,7 @@
 use lakerace_io::Result;
 use proptest::prelude::*;
 
-use super::{Hybrid, Runs, unpack};
+use super::{HybridDecoder, ValueRuns, unpack};
 
 /// Packs values as bits, the lowest first.
 fn pack(values: &[u32], width: u32) -> Vec<u8> {
@@ -19,7 +19,7 @@ fn pack(values: &[u32], width: u32) -> Vec<u8> {
 
 struct Collect(Vec<u32>, u32);
 
-impl Runs for Collect {
+impl ValueRuns for Collect {
     fn repeated(&mut self, value: u32, count: usize) -> Result<()> {
         // Runs of damaged data may be long.
         self.0.extend(std::iter::repeat_n(value, count.min(10_000)));
@@ -74,7 +74,7 @@ proptest! {
                 wanted.extend(std::iter::repeat_n(cut(value), count));
             }
         }
-        let mut hybrid = Hybrid::new(width, 1).unwrap();
+        let mut hybrid = HybridDecoder::new(width, 1).unwrap();
         let mut found = Collect(Vec::new(), width);
         let mut at = 0;
         for (number, take) in takes.iter().cycle().enumerate() {
@@ -96,7 +96,7 @@ proptest! {
 
     #[test]
     fn noise_does_no_harm(width in 0u32..=40, noise in prop::collection::vec(any::<u8>(), 1..100), count in 0usize..1000) {
-        if let Ok(mut hybrid) = Hybrid::new(width, 0) {
+        if let Ok(mut hybrid) = HybridDecoder::new(width, 0) {
             let _ = hybrid.take(&noise, count, &mut Collect(Vec::new(), width));
         }
     }

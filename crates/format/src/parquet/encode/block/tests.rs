@@ -10,7 +10,7 @@ fn bytes_come_in_order_and_blocks_come_back() {
         let mut expected = Vec::new();
         for page in 0..100usize {
             let body = vec![page as u8; page * 1500];
-            blocks.push(&[1, 2, 3], &Body::Bytes(&body));
+            blocks.push(&[1, 2, 3], &PageBody::Bytes(&body));
             expected.extend_from_slice(&[1, 2, 3]);
             expected.extend_from_slice(&body);
         }
@@ -27,9 +27,9 @@ fn bytes_come_in_order_and_blocks_come_back() {
 fn a_page_larger_than_a_block_is_one_piece() {
     let pool = BlockPool::default();
     let mut blocks = Blocks::new(&pool);
-    blocks.push(b"a", &Body::Bytes(&[]));
-    blocks.push(b"h", &Body::Bytes(&vec![7; 3 * BLOCK_BYTES]));
-    blocks.push(b"z", &Body::Bytes(&[]));
+    blocks.push(b"a", &PageBody::Bytes(&[]));
+    blocks.push(b"h", &PageBody::Bytes(&vec![7; 3 * BLOCK_BYTES]));
+    blocks.push(b"z", &PageBody::Bytes(&[]));
     let pieces = blocks.finish();
     assert_eq!(pieces.iter().map(Bytes::len).max(), Some(3 * BLOCK_BYTES + 1));
     assert_eq!(pieces.iter().map(Bytes::len).sum::<usize>(), 3 * BLOCK_BYTES + 3);

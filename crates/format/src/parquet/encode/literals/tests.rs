@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::parquet::encode::compress::Compressor;
+use crate::parquet::encode::compress::CodecCompressor;
 use crate::{Codec, Compression};
 
 /// Bytes that no codec makes smaller.
@@ -14,7 +14,7 @@ fn noise(length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-fn stored(body: &Body<'_>) -> Vec<u8> {
+fn stored(body: &PageBody<'_>) -> Vec<u8> {
     let mut stored = Vec::new();
     body.append_to(&mut stored);
     assert_eq!(stored.len(), body.len());
@@ -30,7 +30,7 @@ fn lengths() -> impl Iterator<Item = usize> {
 fn other_decoders_read_snappy_literals() {
     for length in lengths() {
         let input = noise(length);
-        let stored = stored(&Body::Snappy(&input));
+        let stored = stored(&PageBody::Snappy(&input));
         assert_eq!(snap::raw::Decoder::new().decompress_vec(&stored).unwrap(), input);
         assert!(stored.len() <= length + 5 + 3 * length.div_ceil(SNAPPY_LITERAL_BYTES));
     }
@@ -40,7 +40,7 @@ fn other_decoders_read_snappy_literals() {
 fn other_decoders_read_lz4_literals() {
     for length in lengths() {
         let input = noise(length);
-        let stored = stored(&Body::Lz4(&input));
+        let stored = stored(&PageBody::Lz4(&input));
         assert_eq!(lz4_flex::block::decompress(&stored, length).unwrap(), input);
         assert!(stored.len() <= length + 2 + length / 255);
     }
@@ -51,7 +51,7 @@ fn pages_are_compressed_where_it_pays() {
     let words: Vec<u8> = noise(100_000).iter().flat_map(|byte| [b'a' + byte % 2; 7]).collect();
     let noise = noise(700_000);
     for codec in [Codec::Snappy, Codec::Lz4] {
-        let mut compressor = Compressor::new(Compression { codec, level: None });
+        let mut compressor = CodecCompressor::new(Compression { codec, level: None });
         let mut pays = true;
         let mut length = |page: &[u8]| {
             let stored = stored(&compressor.compress(page, &mut pays).unwrap());

@@ -2,7 +2,7 @@ use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn bytes_pass_at_the_rate() {
-    let mut pace = Pace::new(Some(1e6));
+    let mut pace = BytePace::new(Some(1e6));
     let start = Instant::now();
     pace.begin();
     let mut left = 3_000_000;
@@ -18,7 +18,7 @@ async fn bytes_pass_at_the_rate() {
 
 #[tokio::test(start_paused = true)]
 async fn idle_time_is_not_saved_up() {
-    let mut pace = Pace::new(Some(1e6));
+    let mut pace = BytePace::new(Some(1e6));
     tokio::time::sleep(Duration::from_secs(10)).await;
     pace.begin();
     let start = Instant::now();
