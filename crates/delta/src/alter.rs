@@ -4,6 +4,7 @@
 //! with the features that they need. No file of the table changes.
 
 mod columns;
+mod fields;
 mod names;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -47,6 +47,7 @@ use crate::protocol::{is_same_but_vectors, upgrade, writable};
 use crate::snapshot::columns::{TableColumns, with_field_ids};
 use crate::write::evolve::EvolvedSchema;
 use crate::write::fit::Target;
+pub(crate) use crate::write::fit::Targets;
 use crate::write::published::AddedFile;
 use crate::{Snapshot, Table, VersionSpec};
 
@@ -146,19 +147,6 @@ pub(crate) struct PendingCommit<S> {
     evolved: Option<EvolvedSchema>,
     /// The load that the entry's rows are of.
     load: Option<LoadRows>,
-}
-
-/// The columns of a table, as a write needs them.
-#[derive(Debug, Clone)]
-pub(crate) struct Targets {
-    /// The columns that are in files.
-    pub data: Vec<Target>,
-    /// The columns that files are divided by.
-    pub partitions: Vec<Target>,
-    /// New columns, by their stored names, whose statistics are taken though the kernel does not know of them yet.
-    pub new_statistics: Vec<ColumnName>,
-    /// True if who reads the table has to know deletion vectors.
-    pub has_vectors: bool,
 }
 
 /// The last version, behind one that other writers have outrun. One that changed what rows were made for is an error.

@@ -11,15 +11,11 @@ use lakerace_format::{Expr, Predicate, ReadRequest, Source};
 use lakerace_io::option::{ALTER, UNSET, WHERE};
 use lakerace_io::{Error, ErrorKind, Result};
 
-use crate::commit::Targets;
-use crate::write::{BatchFit, Target};
+use crate::write::fit::{BatchFit, Target, Targets};
 use crate::{DeltaSource, Snapshot, Table};
 
 /// The start of a property's name that makes it a constraint.
 pub(crate) const CONSTRAINT: &str = "delta.constraints.";
-
-/// Parses a condition that is written as SQL.
-pub type ConditionParser = fn(&str) -> Result<Expr>;
 
 /// A condition that is true of every row of a table.
 #[derive(Debug, Clone)]

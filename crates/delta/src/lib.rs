@@ -10,6 +10,7 @@
 mod alter;
 mod changes;
 mod commit;
+mod condition_parser;
 mod constraint;
 mod delete;
 mod deletion_vector;
@@ -41,7 +42,7 @@ mod write;
 pub use alter::{AlterOptions, Altered, alter};
 pub use changes::{CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFeed, ChangeOrigin, change_ranges, changes};
 pub use commit::CommitFence;
-pub use constraint::ConditionParser;
+pub use condition_parser::ConditionParser;
 pub use delete::{DeleteOptions, delete, delete_with};
 pub use deletion_vector::commit::Changed;
 pub use lakerace_io::WriteMode;

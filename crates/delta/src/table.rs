@@ -8,7 +8,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Job, JobStore, Location, Object, Result, StorageOptions};
 
-use crate::constraint::ConditionParser;
+use crate::condition_parser::ConditionParser;
 use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
 use crate::log::distrust::DamagedLogFiles;

@@ -29,7 +29,8 @@ mod sink;
 mod staged;
 
 pub use cut::FileCut;
+pub use files::MakeSink;
 pub use listing::{list, list_unless};
 pub use marker::visible;
 pub use partitioned::{PartitionColumns, PartitionedSink};
-pub use sink::{FolderSink, MakeSink};
+pub use sink::FolderSink;

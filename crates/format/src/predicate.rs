@@ -29,6 +29,7 @@ mod kernels;
 mod like;
 mod literal;
 mod node;
+mod operand;
 mod prune;
 pub mod time;
 mod value;

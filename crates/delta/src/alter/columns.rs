@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use arrow::datatypes::{DataType, Field, Schema};
 use delta_kernel::table_features::{ColumnMappingMode, TableFeature};
 use lakerace_format::schema_text::print_type;
-use lakerace_io::option::{ADD_COLUMN, RENAME, TYPE};
+use lakerace_io::option::{ADD_COLUMN, TYPE};
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use super::AlterOptions;
+use super::fields::{name_of, position};
 use super::names::Names;
 use crate::Snapshot;
 use crate::commit::MetadataChanges;
@@ -19,7 +20,6 @@ use crate::properties::COLUMN_MAPPING;
 use crate::write::Evolve;
 use crate::write::evolve::MAX_COLUMN_ID;
 use crate::write::evolve::fields::{COLUMN_ID, Evolving, PHYSICAL_NAME, json_field, metadata_of_field};
-use crate::write::new_table::check_name;
 use crate::write::types::table_types;
 
 /// The metadata of a field that is its comment.
@@ -176,39 +176,6 @@ fn add(fields: &mut Vec<Value>, added: &[Field], evolving: &mut Evolving<'_>) ->
         }
         fields.push(json);
     }
-    Ok(())
-}
-
-/// The name of a field of the log's schema.
-pub(super) fn name_of(field: &Value) -> String {
-    field["name"].as_str().unwrap_or_default().to_owned()
-}
-
-/// The place of a column in the log's schema.
-pub(super) fn position(fields: &[Value], column: &str) -> Result<usize> {
-    fields.iter().position(|field| name_of(field) == column).ok_or_else(|| {
-        let names: Vec<String> = fields.iter().map(name_of).collect();
-        let error = Error::not_found(format!("the table has no column {column:?}"));
-        match lakerace_format::suggestions::nearest(column, names.iter().map(String::as_str)) {
-            Some(near) => error.advice(format!("did you mean {near}?")),
-            None => error.advice(format!("it has {}", names.join(", "))),
-        }
-    })
-}
-
-/// Gives a column of the log's schema another name.
-pub(super) fn set_name(fields: &mut [Value], at: usize, name: &str) -> Result<()> {
-    let names = fields.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, field)| name_of(field));
-    for other in names {
-        if other.eq_ignore_ascii_case(name) {
-            return Err(Error::usage(format!("the table has a column {other:?} already"))
-                .at(RENAME.to(format!("{}={name}", name_of(&fields[at]))))
-                .advice("choose another name; names of a Delta table have no case"));
-        }
-    }
-    check_name(&Field::new(name, DataType::Null, true), true)?;
-    let field = fields[at].as_object_mut().ok_or_else(|| Error::corrupt("a field of the table's schema is none"))?;
-    field.insert("name".to_owned(), json!(name));
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use lakerace_io::option::{DROP, RENAME, SET, UNSET};
 use lakerace_io::{Error, Result};
 use serde_json::Value;
 
-use super::columns::{name_of, position, set_name};
+use super::fields::{name_of, position, set_name};
 use crate::Snapshot;
 use crate::changes::FEED_COLUMNS;
 use crate::commit::MetadataChanges;

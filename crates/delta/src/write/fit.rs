@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayData, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+use delta_kernel::expressions::ColumnName;
 use lakerace_format::FindBy;
 use lakerace_format::conform::{check, conform};
 use lakerace_io::option::{SCHEMA, WHERE};
@@ -20,6 +21,19 @@ pub(crate) struct Target {
     pub logical: FieldRef,
     /// As its files do.
     pub stored: FieldRef,
+}
+
+/// The columns of a table, as a write needs them.
+#[derive(Debug, Clone)]
+pub(crate) struct Targets {
+    /// The columns that are in files.
+    pub data: Vec<Target>,
+    /// The columns that files are divided by.
+    pub partitions: Vec<Target>,
+    /// New columns, by their stored names, whose statistics are taken though the kernel does not know of them yet.
+    pub new_statistics: Vec<ColumnName>,
+    /// True if who reads the table has to know deletion vectors.
+    pub has_vectors: bool,
 }
 
 /// Puts the columns of batches in the order, under the names and in the types of a table's files.

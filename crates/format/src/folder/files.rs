@@ -2,12 +2,14 @@
 
 use arrow::record_batch::RecordBatch;
 use lakerace_io::object_store::path::Path;
-use lakerace_io::{Deferred, Error, IfExists, JobStore, Result, WriteMode};
+use lakerace_io::{Deferred, Error, IfExists, JobStore, Output, Result, WriteMode};
 
 use super::commit::FolderCommit;
-use super::sink::MakeSink;
 use super::staged::Staged;
 use crate::{Sink, Written};
+
+/// Makes the sink of one file.
+pub type MakeSink = Box<dyn FnMut(Output) -> Result<Box<dyn Sink>> + Send>;
 
 /// New files of a folder, which become visible together.
 pub(super) struct FolderFiles {

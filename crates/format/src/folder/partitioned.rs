@@ -13,8 +13,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::option::PARTITION_BY;
 use lakerace_io::{Error, Job, JobStore, Result, WriteMode};
 
-use super::files::FolderFiles;
-use super::sink::MakeSink;
+use super::files::{FolderFiles, MakeSink};
 use crate::array_bytes::array_bytes;
 use crate::suggestions::column_not_found;
 use crate::{Sink, WriteOptions, Written};

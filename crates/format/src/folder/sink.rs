@@ -2,17 +2,14 @@
 
 use arrow::record_batch::RecordBatch;
 use lakerace_io::object_store::path::Path;
-use lakerace_io::{Job, JobStore, Output, Result, WriteMode};
+use lakerace_io::{Job, JobStore, Result, WriteMode};
 
 use super::cut::FileCut;
-use super::files::{FolderFiles, OpenFile};
+use super::files::{FolderFiles, MakeSink, OpenFile};
 use crate::{Sink, WriteOptions, Written};
 
 /// Bytes of a file after which the next one begins, unless options say otherwise.
 const FILE_BYTES: u64 = 512 << 20;
-
-/// Makes the sink of one file.
-pub type MakeSink = Box<dyn FnMut(Output) -> Result<Box<dyn Sink>> + Send>;
 
 /// Writes the files of a folder. See the [module](super).
 pub struct FolderSink {

@@ -11,7 +11,7 @@ use lakerace_io::{Error, Result};
 
 use super::kernels::{internal, kernel};
 use super::literal::unit_ns;
-use super::node::RowOperand;
+use super::operand::RowOperand;
 use super::value::{NativeInteger, for_integer_type, is_binary, is_text};
 use crate::{ArithmeticOp, CompareOp};
 

@@ -13,10 +13,9 @@ use lakerace_io::{Error, Result};
 
 use super::arithmetic::converted;
 use super::date_trunc::{DateUnit, truncated};
-use super::evaluate::like;
 use super::kernels::internal;
-use super::like::LikePattern;
-use super::node::RowOperand;
+use super::like::{LikePattern, like};
+use super::operand::RowOperand;
 
 /// A function, with what of it is the same for all rows.
 #[derive(Debug, Clone)]

@@ -15,8 +15,9 @@ use lakerace_io::{Error, Result};
 use super::ColumnRef;
 use super::arithmetic::{arithmetic, compare_operands};
 use super::kernels::{internal, kernel};
-use super::like::LikePattern;
-use super::node::{ConditionNode, RowOperand, RowScalar};
+use super::like::like;
+use super::node::{ConditionNode, RowScalar};
+use super::operand::RowOperand;
 use super::value::{Value, array_of, for_integer_type, is_binary, is_text, plain_type};
 use crate::CompareOp;
 
@@ -266,16 +267,4 @@ fn is_in(array: &ArrayRef, values: &[Value]) -> Result<BooleanArray> {
         }
     };
     Ok(BooleanArray::new(bits, array.logical_nulls()))
-}
-
-pub(super) fn like(array: &ArrayRef, pattern: &LikePattern) -> Result<BooleanArray> {
-    fn run<'a>(array: impl ArrayAccessor<Item = &'a str>, pattern: &LikePattern) -> BooleanArray {
-        let bits = BooleanBuffer::collect_bool(array.len(), |i| array.is_valid(i) && pattern.matches(array.value(i)));
-        BooleanArray::new(bits, array.nulls().cloned())
-    }
-    Ok(match array.data_type() {
-        DataType::Utf8 => run(array.as_string::<i32>(), pattern),
-        DataType::LargeUtf8 => run(array.as_string::<i64>(), pattern),
-        _ => run(internal(cast(array, &DataType::Utf8View))?.as_string_view(), pattern),
-    })
 }

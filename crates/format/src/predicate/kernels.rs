@@ -1,6 +1,6 @@
 //! Comparisons by the kernels of Arrow.
 
-use super::node::RowOperand;
+use super::operand::RowOperand;
 use crate::CompareOp;
 use arrow::array::*;
 use arrow::compute::kernels::cmp;

@@ -1,6 +1,13 @@
 //! SQL LIKE.
 
+use arrow::array::{Array, ArrayAccessor, ArrayRef, AsArray, BooleanArray};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use lakerace_io::Result;
 use memchr::memmem::Finder;
+
+use super::kernels::internal;
 
 /// A compiled LIKE pattern.
 #[derive(Debug, Clone)]
@@ -134,6 +141,19 @@ fn general(tokens: &[PatternToken], text: &str) -> bool {
         (at, rest) = (again, chars.as_str());
         retry = Some((again, rest));
     }
+}
+
+/// Matches each text of an array; null stays null.
+pub(super) fn like(array: &ArrayRef, pattern: &LikePattern) -> Result<BooleanArray> {
+    fn run<'a>(array: impl ArrayAccessor<Item = &'a str>, pattern: &LikePattern) -> BooleanArray {
+        let bits = BooleanBuffer::collect_bool(array.len(), |i| array.is_valid(i) && pattern.matches(array.value(i)));
+        BooleanArray::new(bits, array.nulls().cloned())
+    }
+    Ok(match array.data_type() {
+        DataType::Utf8 => run(array.as_string::<i32>(), pattern),
+        DataType::LargeUtf8 => run(array.as_string::<i64>(), pattern),
+        _ => run(internal(cast(array, &DataType::Utf8View))?.as_string_view(), pattern),
+    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Datum};
+use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 use super::ColumnRef;
@@ -72,19 +72,6 @@ pub(super) enum RowScalar {
         /// The type of its values.
         data_type: DataType,
     },
-}
-
-/// An array, or one value for all rows.
-#[derive(Debug, Clone)]
-pub(super) struct RowOperand {
-    pub array: ArrayRef,
-    pub is_scalar: bool,
-}
-
-impl Datum for RowOperand {
-    fn get(&self) -> (&dyn Array, bool) {
-        (self.array.as_ref(), self.is_scalar)
-    }
 }
 
 impl ConditionNode {
