@@ -76,13 +76,19 @@ def diff(
     schema: str | None = None,
     infer_rows: int | None = None,
     on_bad_row: OnBadRow | None = None,
+    skip_rows: int | None = None,
+    comment: str | None = None,
+    date_format: str | None = None,
+    timestamp_format: str | None = None,
+    decimal_comma: bool | None = None,
+    encoding: str | None = None,
     timestamp_unit: TimestampUnit | None = None,
     union_columns: bool | None = None,
 ) -> Diff:
     """Compares the rows of two locations by key: files, folders, Delta tables and their versions, databases.
 
-    Both sides are read once for the hashes of their rows, and again where some differ. Hashes and rows that differ lie on the local disk
-    meanwhile. The rows of the result are in memory: `limit` bounds them.
+    Both sides are read once for the hashes of their rows, and again where some differ. Hashes and rows that differ lie on the local
+    disk in the meantime. The rows of the result are in memory: `limit` bounds them.
 
     Args:
         first: The first side.

@@ -22,6 +22,7 @@ from lakerace._errors import (
     UsageError,
     told,
 )
+from lakerace._sql_scan import check_decimals, check_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,6 +111,9 @@ class QueryRun:
             self._set_memory(connection)
             connection.execute("SET enable_external_access = false")
             for name, table in self._tables.items():
+                if isinstance(table, pyarrow.Table):
+                    check_types(table.schema, None, name)
+                    check_decimals(table.schema, name)
                 connection.register(name, table)
         except BaseException:
             connection.close()

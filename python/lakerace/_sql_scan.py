@@ -70,6 +70,8 @@ class OpenLocation:
         self.options = dict(options)
         self.native = _lakerace.Scan.described(location, {**options, "job": job})
         self.schema = plain_schema(pyarrow.schema(self.native))
+        # Of a location, duckdb looks at all columns before it asks for some.
+        check_decimals(self.schema, location)
 
 
 class SqlDataset(ScanDataset):
@@ -101,7 +103,7 @@ class SqlDataset(ScanDataset):
             where, is_whole = pushed_filter(filter, self._schema)
         # What is filtered afterwards needs its columns.
         needed = columns if is_whole else self._needed(columns, filter)
-        _check_types(self._schema, needed, opened.location)
+        check_types(self._schema, needed, opened.location)
         scan = opened.native.narrowed(narrowed_options(opened.options, names, needed, where, None))
         after = None if is_whole else str(filter)
         self._run.asked.append(AskedScan(opened.location, needed, where, after, scan))
@@ -148,10 +150,18 @@ class _Taken:
         return self._stream.__arrow_c_stream__(requested_schema, raises_later=True)
 
 
-def _check_types(schema: pyarrow.Schema, columns: Sequence[str] | None, location: str) -> None:
-    """Refuses columns that duckdb would cut without a word."""
+def check_types(schema: pyarrow.Schema, columns: Sequence[str] | None, location: str) -> None:
+    """Refuses columns that duckdb would cut without a word, and those that it has no type for."""
     for name in schema.names if columns is None else columns:
         kind = schema.field(name).type
         if pyarrow.types.is_duration(kind) and kind.unit == "ns":
             advice = "leave the column out, or cast it in a copy: intervals of duckdb have microseconds"
             raise told(UnsupportedError, f"column {name!r} has durations of nanoseconds", location, advice)
+
+
+def check_decimals(schema: pyarrow.Schema, location: str) -> None:
+    """Refuses decimals of more than 38 digits, which duckdb has no type for, within other types, too."""
+    for field in schema:
+        if "decimal256" in str(field.type):
+            advice = "give a scan of other columns as a relation: lr.sql(query, t=lr.scan(location, columns=[…]))"
+            raise told(UnsupportedError, f"column {field.name!r} has decimals of more than 38 digits", location, advice)

@@ -93,7 +93,7 @@ def test_rows_are_named_by_their_source(tmp_path: Path) -> None:
         (["copy", "rows.parquet", "folder/"], 7, "--mode append or --mode overwrite"),
         (["copy", "rows.parquet", "delta:table"], 7, "--mode append or --mode overwrite"),
         (["copy", "rows.parquet", "x.orc", "--row-group-rows", "9"], 2, "--row-group-rows does not apply"),
-        (["copy", "rows.parquet", "x.csv", "--partition-by", "id"], 2, "--partition-by, --table-property and --evolve"),
+        (["copy", "rows.parquet", "x.csv", "--partition-by", "id"], 2, "a file has no partitions (--partition-by)"),
         (
             ["copy", "rows.parquet", "x.csv", "--columns", "id", "--compression", "snappy"],
             2,

@@ -105,6 +105,17 @@ OWN: list[tuple[str, set[str], str]] = [
 
 #: Options of Spark that no other door has, and the reason.
 SPARK_OWN = {
+    **dict.fromkeys(
+        [
+            "startingTimestamp",
+            "maxFilesPerTrigger",
+            "maxBytesPerTrigger",
+            "ignoreChanges",
+            "ignoreDeletes",
+            "skipChangeCommits",
+        ],
+        "Spark alone reads streams",
+    ),
     "version": "Spark's other name for versionAsOf",
     "timestampAsOf": "the command and Python have one option for versions and times",
     "timestamp": "Spark's other name for timestampAsOf",

@@ -28,7 +28,8 @@ COMP_WORDS=({" ".join(repr(word) for word in words)}); COMP_CWORD={len(words) - 
 _lakerace lakerace {words[-1]!r} {words[-2]!r}
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True, timeout=TIMEOUT_SECONDS)
+    # An argument may have 128 KiB at most, and the script has more.
+    done = subprocess.run(["bash", "-s"], input=line, capture_output=True, text=True, check=True, timeout=TIMEOUT_SECONDS)
     return done.stdout.split()
 
 

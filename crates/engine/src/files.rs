@@ -131,7 +131,7 @@ pub(crate) fn unknown_format(place: &str) -> Error {
         listed(formats.flat_map(|format| format.endings).map(|ending| format!(".{ending}")), "and")
     };
     Error::usage("the name does not say the format").at(place).advice(format!(
-        "known endings are {}, and {}, which may have .gz or .zst after them; or say the format by {INPUT_FORMAT} or {OUTPUT_FORMAT}",
+        "known endings are {}, and {}, which may have .gz, .zst, .bz2 or .xz after them; or say the format by {INPUT_FORMAT} or {OUTPUT_FORMAT}",
         endings(false),
         endings(true)
     ))

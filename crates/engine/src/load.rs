@@ -43,7 +43,8 @@ impl LoadOptions {
                     return refuse(&option, "a Delta table has a command for it", "use lakerace upsert or delete");
                 }
                 Place::Files | Place::Stream => {
-                    return refuse(&option, "files are written whole", "choose overwrite or append");
+                    let advice = "choose overwrite or append; for a Delta table use lakerace upsert or delete";
+                    return refuse(&option, "files are written whole", advice);
                 }
             }
         }

@@ -120,9 +120,20 @@ pub fn check_location(location: &str, options: &StorageOptions, job: &Job) -> Re
         advice: Vec::new(),
     };
     let is_folder = location.ends_with('/') || path.is_root();
-    Trial { store, path, is_folder, is_removed: false, check: &mut check }.run()?;
+    let missing = parsed.local_path().map(|path| missing_folders(&path)).unwrap_or_default();
+    let tried = Trial { store, path, is_folder, is_removed: false, check: &mut check }.run();
+    for folder in missing {
+        // Folders are made with the object. One that something else has been put into in the meantime stays.
+        let _ = std::fs::remove_dir(folder);
+    }
+    tried?;
     check.add_advice(remote.as_ref().is_some_and(|remote| remote.kind.can_put_if_absent));
     Ok(check)
+}
+
+/// The folders of a path on this machine that do not exist, the innermost one first.
+fn missing_folders(path: &std::path::Path) -> Vec<std::path::PathBuf> {
+    path.ancestors().take_while(|folder| !folder.exists()).map(std::path::Path::to_path_buf).collect()
 }
 
 /// A check under way.

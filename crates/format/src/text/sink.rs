@@ -185,7 +185,7 @@ fn file_compression(url: &str, compression: Option<Compression>) -> Result<FileC
     if named == FileCompression::Zip {
         return Err(Error::unsupported("zip archives are read, and not written")
             .at(url)
-            .advice("choose a name that ends in .gz or .zst"));
+            .advice("choose a name that ends in .gz, .zst, .bz2 or .xz"));
     }
     let asked = match compression.map(|c| c.codec) {
         None => return Ok(named),

@@ -12,7 +12,7 @@ fn a_folder_of_this_machine_allows_all_and_is_left_as_it_was() {
     use RightOutcome::Allowed;
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("x.csv"), "a\n1\n").unwrap();
-    for name in ["", "x.csv"] {
+    for name in ["", "x.csv", "new.parquet", "new/folder/"] {
         let place = folder.path().join(name);
         let check = check_location(place.to_str().unwrap(), &StorageOptions::default(), &Job::default()).unwrap();
         let all = ["list", "write", "read", "put_if_absent", "delete"].map(|right| (right, Allowed));
