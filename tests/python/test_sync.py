@@ -121,6 +121,32 @@ def test_a_table_that_is_replaced_and_one_that_is_restored(target: str, tmp_path
     same(target, table, folder)
 
 
+def test_columns_that_get_other_names_are_a_conflict(tmp_path: Path) -> None:
+    table, file = str(tmp_path / "table"), tmp_path / "copy.db"
+    place = f"sqlite:{file}#t"
+    first = pa.table({"id": [1, 2], "a": ["x", "y"], "b": ["p", "q"]})
+    lr.copy(first, f"delta:{table}", table_properties={"lakerace.primaryKey": "id"})
+    lr.sync(table, place)
+    lr.Table(table).alter(add_columns=["extra int"])
+    assert lr.sync(table, place).upserted == 0
+    lr.Table(table).alter(rename={"a": "c"})
+    with pytest.raises(lr.ConflictError, match='column "a" of the table was renamed'):
+        lr.sync(table, place)
+    lr.sync(table, place, mode="overwrite")
+    # Two columns change places.
+    lr.Table(table).alter(rename={"b": "c", "c": "b"})
+    with pytest.raises(lr.ConflictError, match="was renamed"):
+        lr.sync(table, place)
+    lr.sync(table, place, mode="overwrite", verify=True)
+    with closing(sqlite3.connect(file)) as connection:
+        found = connection.execute("select id, b, c from t order by id").fetchall()
+    assert found == [(1, "x", "p"), (2, "y", "q")]
+    lr.Table(table).alter(drop=["c"])
+    lr.Table(table).alter(add_columns=["c text"])
+    with pytest.raises(lr.ConflictError, match='column "c" of the table was renamed, or dropped and added again'):
+        lr.sync(table, place)
+
+
 def test_what_does_not_follow_the_table_is_left_alone(target: str, tmp_path: Path) -> None:
     folder, other = tmp_path / "table", tmp_path / "other"
     table = made(folder, 10)

@@ -424,3 +424,16 @@ def test_text_of_another_encoding_is_an_error_with_its_place(tmp_path: Path) -> 
     done = run("scan", io_file(path, "id\n1\n".encode("utf-16")))
     assert done.code == 4
     assert "--encoding utf-16" in done.err
+
+
+@pytest.mark.parametrize("format", ["%Y-%m-%d %H:%M", "%d.%m.%y %z", "%Y-%m-%d %p", "%s"])
+def test_a_date_has_no_time_of_day(tmp_path: Path, format: str) -> None:
+    (tmp_path / "a.csv").write_text("d\n2024-02-01 10:15\n")
+    with pytest.raises(lr.UsageError, match="a time of day or a zone, which a date drops"):
+        lr.scan(tmp_path / "a.csv", date_format=format)
+
+
+def test_names_of_zones_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("t\n2024-02-01 10:15:30 CET\n")
+    with pytest.raises(lr.UsageError, match="has the name of a zone, which tells no offset"):
+        lr.scan(tmp_path / "a.csv", timestamp_format="%Y-%m-%d %H:%M:%S %Z")

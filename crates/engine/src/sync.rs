@@ -15,6 +15,7 @@ mod leased;
 mod turn;
 mod verify;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -85,6 +86,9 @@ struct State {
     /// The identity of the target, which tells it from another one of its name. States of earlier versions have noted nothing.
     #[serde(default)]
     target: Option<String>,
+    /// The columns by the names that they have in files, which stay. States of earlier versions have noted nothing.
+    #[serde(default)]
+    columns: Option<BTreeMap<String, String>>,
 }
 
 /// A table, and a target that follows it.
@@ -235,6 +239,12 @@ impl<'a> TableFollower<'a> {
             }
             return Err(self.conflict("it was made again after the last run, and has rows that are not of this table"));
         }
+        if let Some(columns) = &state.columns
+            && let Some(column) = moved_column(columns, &columns_by_stored_name(snapshot)?)
+        {
+            let message = format!("column {column:?} of the table was renamed, or dropped and added again, after the last run");
+            return Err(self.conflict(&message));
+        }
         let (from, to) = (state.version, snapshot.version());
         let highest = state.begun.map_or(from, |begun| begun.version.max(from));
         if highest > to {
@@ -295,6 +305,28 @@ impl<'a> TableFollower<'a> {
                 .advice(format!("load the table anew by {}", MODE.to("overwrite")))
         })
     }
+}
+
+/// The names of a version's columns by those that files have for them.
+fn columns_by_stored_name(snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
+    let corrupt = |error| Error::corrupt("the table's schema can't be read").because(error);
+    let schema: serde_json::Value = serde_json::from_str(snapshot.schema_text()).map_err(corrupt)?;
+    let fields = schema["fields"].as_array().into_iter().flatten();
+    let named = fields.filter_map(|field| {
+        let name = field["name"].as_str()?;
+        let stored = field["metadata"]["delta.columnMapping.physicalName"].as_str().unwrap_or(name);
+        Some((stored.to_owned(), name.to_owned()))
+    });
+    Ok(named.collect())
+}
+
+/// A column that has another name than before, or whose name has become that of another column.
+fn moved_column<'a>(before: &'a BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Option<&'a str> {
+    let is_moved = |(stored, name): &(&'a String, &'a String)| match now.get(*stored) {
+        Some(renamed) => renamed != *name,
+        None => now.values().any(|other| other == *name),
+    };
+    before.iter().find(is_moved).map(|(_, name)| name.as_str())
 }
 
 /// The task of a run.

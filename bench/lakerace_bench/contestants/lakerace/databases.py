@@ -21,7 +21,7 @@ def load(job: dict[str, Any]) -> contest.Prepared:
     else:
         source = f"s3://{job['csv']['bucket']}/{job['csv']['key']}"
         options["schema"] = ", ".join(f"{field.name} {_type(str(field.type))}" for field in loads.schema(job))
-    storage = contest.object_store(job["csv"]) if job["csv"] else {}
+    storage = _storage(job, is_on_s3=job["origin"] != "memory")
 
     def work() -> None:
         lr.copy(source, _location(job), storage_options=storage, **options)
@@ -35,7 +35,7 @@ def unload(job: dict[str, Any]) -> contest.Prepared:
 
     import lakerace as lr
 
-    options = {"storage_options": contest.object_store(job["csv"]) if job["csv"] else {}, "threads": job["threads"]}
+    options = {"storage_options": _storage(job), "threads": job["threads"]}
     place, types = _location(job), loads.schema(job)
 
     def scan() -> Any:
@@ -93,6 +93,11 @@ def follow(job: dict[str, Any]) -> contest.Prepared:
         return {"told": {"upserted": done.upserted, "deleted": done.deleted}}
 
     return contest.Prepared(lr.__version__, work, options, look=look)
+
+
+def _storage(job: dict[str, Any], *, is_on_s3: bool = False) -> dict[str, str]:
+    """The settings of S3, where a place of the job is there: lakerace refuses them elsewhere."""
+    return contest.object_store(job["csv"]) if job["csv"] and (is_on_s3 or job["target"] == "delta") else {}
 
 
 def _delta(s3: dict[str, str]) -> str:

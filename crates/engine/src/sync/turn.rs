@@ -7,7 +7,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 
 use super::begun::{ChangeDetection, InFlightSync, SyncRun};
 use super::leased::LeasedTarget;
-use super::{RunStep, State, Synced, TableFollower, compare, feed, verify};
+use super::{RunStep, State, Synced, TableFollower, columns_by_stored_name, compare, feed, verify};
 use crate::copy::into_target;
 use crate::delta::named;
 use crate::lease::TargetLease;
@@ -40,7 +40,7 @@ impl<'a> WriteTurn<'a> {
         let mut done = Synced { from_version: Some(version), version, ..Synced::default() };
         let mut state = match step {
             RunStep::Load => self.load(snapshot, &key, &mut done)?,
-            RunStep::Nothing(_) => State { begun: None, ..self.following(snapshot, &key) },
+            RunStep::Nothing(_) => State { begun: None, ..self.following(snapshot, &key)? },
             RunStep::Bring(state) => {
                 done.from_version = Some(state.version);
                 match self.bring(state, snapshot, &mut done)? {
@@ -53,6 +53,7 @@ impl<'a> WriteTurn<'a> {
             state = self.load(snapshot, &key, &mut done)?;
         }
         state.target = self.follower.state.identity()?;
+        state.columns = Some(columns_by_stored_name(snapshot)?);
         // A load that was verified, or has replaced all rows, leaves no doubt of what was sent before.
         self.target.lease.end(&state, |_| true)?;
         Ok(done)
@@ -65,21 +66,22 @@ impl<'a> WriteTurn<'a> {
             || self.follower.options.load.allow_narrowing && self.has_loaded.get())
     }
 
-    fn following(&self, snapshot: &Snapshot, key: &[String]) -> State {
-        State {
+    fn following(&self, snapshot: &Snapshot, key: &[String]) -> Result<State> {
+        Ok(State {
             table_id: snapshot.table_id().to_owned(),
             key: key.to_vec(),
             version: snapshot.version(),
             is_loading: false,
             begun: None,
             target: None,
-        }
+            columns: Some(columns_by_stored_name(snapshot)?),
+        })
     }
 
     /// Loads a version whole. It appears at once, and what was there before goes.
     fn load(&self, snapshot: &Snapshot, key: &[String], done: &mut Synced) -> Result<State> {
         let version = snapshot.version();
-        let state = self.following(snapshot, key);
+        let state = self.following(snapshot, key)?;
         self.target.note(&State { is_loading: true, ..state.clone() })?;
         let mut options = self.target.copy_options(WriteMode::Overwrite, key);
         options.read = ReadOptions {

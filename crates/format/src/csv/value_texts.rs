@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use chrono::format::{Item, Parsed, StrftimeItems, parse};
+use chrono::format::{Fixed, Item, Numeric, Parsed, StrftimeItems, parse};
 use chrono::{NaiveDate, NaiveDateTime, SecondsFormat};
 use lakerace_io::option::{DATE_FORMAT, OptionDefinition, TIMESTAMP_FORMAT};
 use lakerace_io::{Error, Result};
@@ -27,6 +27,10 @@ impl TimeFormat {
         let items = StrftimeItems::new(format).parse_to_owned();
         let items = items.map_err(|_| Error::usage(format!("{option}: {format:?} is no format of strftime")));
         let items = items.map_err(|error| error.advice("write it as in %d.%m.%Y or %Y/%m/%d %H:%M:%S"))?;
+        if items.iter().any(|item| matches!(item, Item::Fixed(Fixed::TimezoneName))) {
+            return Err(Error::usage(format!("{option}: {format:?} has the name of a zone, which tells no offset"))
+                .advice("write the values with offsets, and read these by %z"));
+        }
         let is_field = |item: &Item<'_>| matches!(item, Item::Numeric(..) | Item::Fixed(_));
         match items.iter().any(is_field) {
             true => Ok(Self(items)),
@@ -41,13 +45,33 @@ impl TimeFormat {
     }
 }
 
+/// Returns true for a part of a time of day, or of a zone.
+fn is_of_time(item: &Item<'_>) -> bool {
+    use Numeric::{Hour, Hour12, Minute, Nanosecond, Second, Timestamp};
+    match item {
+        Item::Numeric(part, _) => matches!(part, Hour | Hour12 | Minute | Second | Nanosecond | Timestamp),
+        Item::Fixed(part) => !matches!(
+            part,
+            Fixed::ShortMonthName | Fixed::LongMonthName | Fixed::ShortWeekdayName | Fixed::LongWeekdayName
+        ),
+        _ => false,
+    }
+}
+
 impl ValueTexts {
     pub fn new(options: &CsvOptions) -> Result<Self> {
         let format =
             |option, given: &Option<String>| given.as_deref().map(|format| TimeFormat::new(option, format)).transpose();
+        let date = format(&DATE_FORMAT, &options.date_format)?;
+        if let (Some(TimeFormat(items)), Some(text)) = (&date, &options.date_format)
+            && items.iter().any(is_of_time)
+        {
+            return Err(Error::usage(format!("{DATE_FORMAT}: {text:?} has a time of day or a zone, which a date drops"))
+                .advice(format!("read such values by {}", TIMESTAMP_FORMAT.to(text))));
+        }
         Ok(Self {
             decimal_comma: options.decimal_comma,
-            date: format(&DATE_FORMAT, &options.date_format)?,
+            date,
             timestamp: format(&TIMESTAMP_FORMAT, &options.timestamp_format)?,
         })
     }

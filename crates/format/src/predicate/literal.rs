@@ -196,7 +196,8 @@ fn place_number(literal: &Literal, data_type: &DataType) -> Option<LiteralPlace>
     })
 }
 
-/// A number is at a float where it is the float's shortest text, such as 0.1, or its exact value; else it is between two floats.
+/// A number is at a float where it is the float's shortest text, such as 0.1, its exact value, or the text of the same number as a
+/// 64-bit float, which Python prints of it; else it is between two floats.
 /// Of two texts that are as short and as near, printers of floats choose one or the other.
 fn place_float(number: &DecimalNumber, data_type: &DataType) -> LiteralPlace {
     let text = number.text();
@@ -218,6 +219,9 @@ fn place_float(number: &DecimalNumber, data_type: &DataType) -> LiteralPlace {
         return if number.is_negative() { LiteralPlace::Below } else { LiteralPlace::Above };
     }
     let at = LiteralPlace::At(Value::Float(nearest));
+    if text.parse() == Ok(nearest) {
+        return at;
+    }
     let Some(value) = DecimalNumber::parse(&shortest) else { return at };
     let is_exact = || {
         let exact = DecimalNumber::parse(&format!("{nearest:.EXACT_PLACES$}"));
