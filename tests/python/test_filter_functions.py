@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import operator
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -271,3 +272,12 @@ def test_filters_of_tables_use_the_same_language(tmp_path: Path) -> None:
     wanted = theirs("NOT coalesce(lower(s) = 'ab c' OR n = 7, false)")
     table.delete("lower(s) = ? OR n = ?", params=["ab c", 7])
     assert sorted(table.scan().to_arrow().column("id").to_pylist()) == wanted
+
+
+def test_a_float_of_32_bits_is_found_by_the_number_that_python_prints(tmp_path: Path) -> None:
+    values = pa.array([0.1, 1 / 3, 2 / 3, 0.5, 1.0, 100 / 3, 1e-40, 3.4e38], pa.float32())
+    pq.write_table(pa.table({"g": values}), tmp_path / "g.parquet")
+    for value in values.to_pylist():
+        for sign, compare in {"=": operator.eq, "<": operator.lt, ">=": operator.ge, "<>": operator.ne}.items():
+            expected = sum(compare(other, value) for other in values.to_pylist())
+            assert lr.scan(tmp_path / "g.parquet", where=f"g {sign} ?", params=[value]).count() == expected

@@ -83,6 +83,9 @@ fn floats_are_what_their_shortest_text_says() {
     check_equal(&single, "0.1");
     check_equal(&single, "1e-1");
     check_equal(&single, "0.100000001490116119384765625");
+    // The same number as a double.
+    check_equal(&single, "0.10000000149011612");
+    check_apart(&single, "0.100000001490116123", true);
     check_apart(&single, "0.1000000001", true);
     check_apart(&single, "0.0999999999", false);
     // Midway between two texts of as many digits.

@@ -219,7 +219,7 @@ fn place_float(number: &DecimalNumber, data_type: &DataType) -> LiteralPlace {
         return if number.is_negative() { LiteralPlace::Below } else { LiteralPlace::Above };
     }
     let at = LiteralPlace::At(Value::Float(nearest));
-    if text.parse() == Ok(nearest) {
+    if DecimalNumber::parse(&format!("{nearest:e}")).is_some_and(|double| double == *number) {
         return at;
     }
     let Some(value) = DecimalNumber::parse(&shortest) else { return at };
