@@ -20,7 +20,7 @@ pub(crate) fn report(error: &Error, wants_json: bool) -> u8 {
     stderr::line(&format!("error: {}", error.text(Door::CommandLine)));
     if wants_json {
         let object = json!({ "error": object(error) });
-        // There is nobody left to tell when stdout is gone as well.
+        // There is no one left to tell when stdout is gone as well.
         let _ = stdout::line(&object.to_string());
     }
     code

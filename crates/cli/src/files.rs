@@ -99,7 +99,7 @@ impl OpenedStore<'_> {
         Ok(())
     }
 
-    /// Returns true if a long work goes on.
+    /// Returns true if a long work continues.
     fn progress(&self) -> impl FnMut(u64, u64) -> bool {
         let job = self.session.job.clone();
         move |_, _| !job.is_cancelled()
@@ -166,7 +166,7 @@ fn if_exists(mode: WriteMode) -> IfExists {
     if mode == WriteMode::Overwrite { IfExists::Replace } else { IfExists::Error }
 }
 
-/// Names the flag that goes on where a name is taken.
+/// Names the flag that continues where a name is taken.
 fn with_advice(mode: WriteMode, error: Error) -> Error {
     match mode {
         // Where another advice is given, a mode does not help: a folder stays.

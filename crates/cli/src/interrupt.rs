@@ -44,7 +44,7 @@ pub(crate) fn cancels(job: &Job) {
 /// How long a cancelled job may clean up: longer than its parts wait for a store that does not answer.
 const CLEANING_UP: Duration = Duration::from_secs(30);
 
-/// How long a write to standard output may take after the job was cancelled: nobody may be reading.
+/// How long a write to standard output may take after the job was cancelled: no one may be reading.
 const LAST_WRITE: Duration = Duration::from_millis(500);
 
 /// Ends the process where the cancelled job does not: it waits for a reader of standard output, or for a disk or store

@@ -56,7 +56,7 @@ pub struct Host<'a> {
     pub sql: Option<&'a dyn SqlEngine>,
 }
 
-/// Takes the arguments behind `bench` and gives the exit code.
+/// Takes the arguments after `bench` and gives the exit code.
 pub type Bench<'a> = dyn Fn(&[OsString]) -> u8 + 'a;
 
 /// Runs the command with `args` (the first is the program's name) and gives the process's exit code: data goes to

@@ -95,7 +95,7 @@ pub(crate) fn compact(args: &CompactArgs, session: &Session) -> Result<()> {
     session.done("compacted", compacted.rows, report(&compacted))
 }
 
-/// Compacts behind a write that is done: what goes wrong now is told, and is no error of the write.
+/// Compacts after a write that is done: what goes wrong now is told, and is no error of the write.
 pub(crate) fn auto_compact(table: &str, store: &StoreArgs, session: &Session) -> Value {
     let compacted = {
         let _progress = session.progress();

@@ -95,7 +95,7 @@ impl RowSink {
         self.file.map_or(Ok(()), |file| file.finish())
     }
 
-    /// The store's own error where it is behind `error`.
+    /// The store's own error where it is after `error`.
     fn cause(&self, error: Error) -> Error {
         match &self.file {
             Some(file) => file.cause(error),

@@ -87,7 +87,7 @@ impl Session {
         warnings
     }
 
-    /// Tells the user something beside the data.
+    /// Tells the user something next to the data.
     pub(crate) fn note(&self, text: &str) {
         if !self.global.quiet {
             stderr::line(&shown::text(text));

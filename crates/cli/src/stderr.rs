@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-/// Prints a text as it is. Nobody is left to tell of a failure.
+/// Prints a text as it is. No one is left to tell of a failure.
 pub(crate) fn text(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -21,9 +21,9 @@ use crate::SinkOptions;
 use crate::options::OnRejected;
 
 /// A file of JSON lines, readable by its owner alone, that gets each rejected row with its key and the reason:
-/// `{"key": {"id": 7}, "reason": "…", "row": {"id": 7, "name": "x"}}`. Several threads may add to it at once.
+/// `{"key": {"id": 7}, "reason": "…", "row": {"id": 7, "name": "x"}}`. Several threads may add to it together.
 ///
-/// A load that goes on adds to the file of its first run. A file that has no row in the end is removed.
+/// A load that continues adds to the file of its first run. A file that has no row in the end is removed.
 #[derive(Debug)]
 pub struct DeadLetters {
     path: PathBuf,

@@ -1,6 +1,6 @@
 //! Elasticsearch and OpenSearch: one protocol, JSON over HTTP.
 //!
-//! A load makes an index with strict fields beside what is there and lets an alias stand for it when it is complete; or it
+//! A load makes an index with strict fields next to what is there and lets an alias stand for it when it is complete; or it
 //! adds to an index that exists, whose fields it respects. What was acknowledged is in a journal. A read opens one view and
 //! pages through slices of it.
 

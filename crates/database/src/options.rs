@@ -16,14 +16,14 @@ pub enum BatchRows {
     /// The whole load is one checkpoint: it streams, and becomes visible at once where the system can do that.
     #[default]
     All,
-    /// So many rows: when the target has acknowledged them, a load that is stopped goes on behind them.
+    /// So many rows: when the target has acknowledged them, a load that is stopped continues after them.
     Rows(NonZeroU64),
 }
 
 /// How to read from a database.
 #[derive(Debug, Clone, Default)]
 pub struct SourceOptions {
-    /// The types of the columns, where the caller knows them; else what a load kept beside the rows, else what all rows have.
+    /// The types of the columns, where the caller knows them; else what a load kept next to the rows, else what all rows have.
     pub schema: Option<SchemaRef>,
     /// The types that an earlier read has found: not all rows are looked at again. A value or a field that does not fit them is an
     /// error. They count where neither the caller nor the database knows a type.
@@ -48,7 +48,7 @@ pub struct SinkOptions {
     pub mode: WriteMode,
     /// The columns of the primary key, in order; empty: none.
     pub key: Vec<String>,
-    /// Rows of a checkpoint. The caller calls `Sink::checkpoint` behind so many; a sink may use it to size its requests.
+    /// Rows of a checkpoint. The caller calls `Sink::checkpoint` after so many; a sink may use it to size its requests.
     pub batch_rows: BatchRows,
     /// At most this many rows a second. The caller paces its batches; a sink may spread its requests by it.
     pub max_rows_per_second: Option<NonZeroU64>,
@@ -56,7 +56,7 @@ pub struct SinkOptions {
     /// `SOURCE@VERSION`: what stands before the last `@` is the same for all versions of the source. `None`: the source
     /// has no order that another read would find again.
     pub load_name: Option<String>,
-    /// Go on behind the rows that a load of this name has acknowledged.
+    /// Go on after the rows that a load of this name has acknowledged.
     pub resume: bool,
     /// A file of JSON lines that gets rejected rows, each with its key and the reason.
     pub dead_letter: Option<PathBuf>,
@@ -65,7 +65,7 @@ pub struct SinkOptions {
     /// Told of each rejected row.
     pub on_rejected: OnRejected,
     /// The name of the state ([`crate::TargetState`]) of the job that the load is a part of. Rows that a load replaces take the
-    /// target's states with them: jobs would go on behind rows that are gone. This state alone stays.
+    /// target's states with them: jobs would go on after rows that are gone. This state alone stays.
     pub job_state: Option<String>,
     /// The run that the load is a part of. A target with transactions takes no row of a run that another one has taken over;
     /// for the others, the caller looks between two writes.

@@ -88,7 +88,7 @@ const OF_NEW_TABLES: [&str; 6] = [
 ///
 /// Errors: `Invalid` where a row of the table violates a constraint; `Usage` for a property that does not exist and for a malformed value; `NotFound` for a column that the table lacks and for
 /// a property to be unset that it does not have; `Unsupported` for a property that only new tables get, or that lakerace does not
-/// follow; `Conflict` where another writer changes schema, properties or protocol meanwhile.
+/// follow; `Conflict` where another writer changes schema, properties or protocol in the meantime.
 ///
 /// ```no_run
 /// # fn main() -> lakerace_io::Result<()> {

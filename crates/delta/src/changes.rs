@@ -40,7 +40,7 @@ pub const CHANGE_TYPE: &str = "_change_type";
 pub const COMMIT_VERSION: &str = "_commit_version";
 /// The column of a feed that says when that version was made.
 pub const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
-/// The columns that a feed has beside the table's.
+/// The columns that a feed has next to the table's.
 pub(crate) const FEED_COLUMNS: [&str; 3] = [CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP];
 /// Ranges of versions that are read apart: each opens the table's log.
 const RANGES_AT_MOST: u64 = 200;
@@ -195,7 +195,7 @@ fn check_feed(engine: &TableEngine, versions: &RangeInclusive<u64>, latest: u64)
     guarded(|| feed.into_scan_builder().build()).map(drop)
 }
 
-/// The columns that a feed has beside the table's: what became of a row, the version, and when that was made.
+/// The columns that a feed has next to the table's: what became of a row, the version, and when that was made.
 fn feed_fields() -> [Field; 3] {
     let time = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     [

@@ -95,7 +95,7 @@ pub(crate) trait CommitAction: Send {
         &[]
     }
 
-    /// Actions beside those of the transaction, after [`Self::stage`]: batches with one column, which has the action's name.
+    /// Actions next to those of the transaction, after [`Self::stage`]: batches with one column, which has the action's name.
     fn more_actions(&mut self) -> Result<Vec<RecordBatch>> {
         Ok(Vec::new())
     }
@@ -128,7 +128,7 @@ pub(crate) trait CommitAction: Send {
         Ok(())
     }
 
-    /// Adds what it does to the entry behind this version; false where that is nothing. Called again for a later version
+    /// Adds what it does to the entry after this version; false where that is nothing. Called again for a later version
     /// where another writer was faster.
     fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool>;
 }
@@ -149,7 +149,7 @@ pub(crate) struct PendingCommit<S> {
     load: Option<LoadRows>,
 }
 
-/// The last version, behind one that other writers have outrun. One that changed what rows were made for is an error.
+/// The last version, after one that other writers have outrun. One that changed what rows were made for is an error.
 pub(crate) fn latest(known: &Snapshot) -> Result<Snapshot> {
     let latest = known.table().latest_behind(known)?;
     let (before, after) = (known.kernel().table_configuration(), latest.kernel().table_configuration());
@@ -236,7 +236,7 @@ impl<S: CommitAction> PendingCommit<S> {
         &mut self.stage
     }
 
-    /// Writes the entry; gives its version, none where there was nothing to write. Behind an error it says whether the
+    /// Writes the entry; gives its version, none where there was nothing to write. After an error it says whether the
     /// entry may be there all the same.
     pub fn run(&mut self, files: &[AddedFile]) -> Result<Option<u64>, (Error, EntryOutcome)> {
         self.table.set_made(None);
@@ -354,7 +354,7 @@ impl<S: CommitAction> PendingCommit<S> {
     }
 
     /// Returns true if an entry that could not be written is not there, and does not come later: a disk of this machine, unlike a
-    /// store behind a network, has done all that it will do when it tells of an error.
+    /// store after a network, has done all that it will do when it tells of an error.
     fn is_known_to_be_absent(&self) -> bool {
         self.is_local() && matches!(self.is_mine(self.next_version()), Ok(false))
     }
@@ -377,7 +377,7 @@ impl<S: CommitAction> PendingCommit<S> {
         }
     }
 
-    /// Steps behind the entries of other writers. One that changed what the files were made for is an error.
+    /// Steps after the entries of other writers. One that changed what the files were made for is an error.
     fn rebase(&mut self) -> Result<()> {
         let WriteBase::Existing(known) = &self.base else {
             return Err(Error::conflict("another writer has created the table meanwhile")
@@ -411,7 +411,7 @@ impl<S: CommitAction> PendingCommit<S> {
         })
     }
 
-    /// A transaction behind a version, and whether it is told of another protocol than the table's.
+    /// A transaction after a version, and whether it is told of another protocol than the table's.
     fn update(&self, snapshot: &Snapshot) -> Result<(Transaction<UpdateTable>, bool)> {
         let (operation, parameters) = self.stage.operation();
         let parameters = parameters.into_iter().map(|(name, value)| (name, Some(value)));

@@ -25,7 +25,7 @@ const MAGIC: u32 = 1_681_511_377;
 const NATIVE_MAGIC: u32 = 1_681_511_376;
 /// The one version of files with vectors.
 const FILE_VERSION: u8 = 1;
-/// Length in front of a vector, checksum behind it.
+/// Length in front of a vector, checksum after it.
 const FRAME_BYTES: u64 = 4;
 /// Hidden rows take a bit for each row of their file. One that does not say how many rows it has may have this many.
 const UNKNOWN_ROWS: u64 = 1 << 31;
@@ -84,7 +84,7 @@ fn each<T: Clone>(
             objects.push(object);
             objects.len() as u32 - 1
         });
-        // Without an offset the vector stands alone, behind the version.
+        // Without an offset the vector stands alone, after the version.
         let start = vector.offset.map_or(1, |offset| offset.max(0) as u64);
         places.push(VectorLocation { file: number, object, start, length: vector.size_in_bytes.max(0) as u64 });
     }
@@ -145,7 +145,7 @@ impl VectorLocation {
     }
 }
 
-/// The bytes of the vector at a place, with the length before it and the checksum behind it.
+/// The bytes of the vector at a place, with the length before it and the checksum after it.
 fn framed(fetcher: &Fetcher, place: &VectorLocation) -> Result<Bytes> {
     let version = fetcher.bytes(place.object, 0..u64::from(FILE_VERSION))?;
     match version.first() {
@@ -156,7 +156,7 @@ fn framed(fetcher: &Fetcher, place: &VectorLocation) -> Result<Bytes> {
     }
 }
 
-/// The bitmap of a vector, behind its length and magic number and before its checksum.
+/// The bitmap of a vector, after its length and magic number and before its checksum.
 fn body<'a>(bytes: &'a [u8], place: &VectorLocation) -> Result<&'a [u8]> {
     let number = |at: usize| -> Result<[u8; 4]> {
         let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
@@ -206,7 +206,7 @@ pub(crate) struct Packed {
     pub descriptors: Vec<DeletionVectorDescriptor>,
 }
 
-/// Packs vectors into a file of a name that nobody else has.
+/// Packs vectors into a file of a name that no one else has.
 pub(crate) fn pack(vectors: &[RoaringTreemap]) -> Result<Packed> {
     let id: [u8; 16] = rand::random();
     let target = z85::encode(id);

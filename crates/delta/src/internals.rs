@@ -1,4 +1,4 @@
-//! Parts that the benches of this crate measure, each beside its plain alternative. No interface: it changes without notice.
+//! Parts that the benches of this crate measure, each next to its plain alternative. No interface: it changes without notice.
 
 use std::sync::Arc;
 

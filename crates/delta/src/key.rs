@@ -163,7 +163,7 @@ impl Keys {
         }
     }
 
-    /// Puts `more` of the same key columns behind these.
+    /// Puts `more` of the same key columns after these.
     pub fn append(&mut self, more: Self) {
         match (self, more) {
             (Self::Narrow(keys), Self::Narrow(mut more)) => keys.append(&mut more),

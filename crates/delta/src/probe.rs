@@ -50,7 +50,7 @@ const REMOTE_AT_ONCE: usize = 8;
 const ROWS_PER_PLACE: u64 = 4 * 20_000;
 
 impl Look<'_> {
-    /// Looks into these files, several row groups at once. `each` gets the batches of a row group one after the other, with
+    /// Looks into these files, several row groups together. `each` gets the batches of a row group one after the other, with
     /// the number of the first row of each; what it made of them comes back with the number of the file, in order.
     pub fn through<T: Default + Send>(
         &self,

@@ -1,6 +1,6 @@
 //! The demands of a table on its writers, and their growth.
 //!
-//! A protocol lists features that the table allows, and old writer versions stand for several at once. A writer has to honour
+//! A protocol lists features that the table allows, and old writer versions stand for several together. A writer has to honour
 //! those that are in use: a constraint that is defined, a column that is generated. The kernel refuses by the list alone, so it
 //! is handed a view of the version whose protocol has the features in use. The log keeps the true one.
 
@@ -60,7 +60,7 @@ pub(crate) enum Vectors {
     /// By deletion vectors, which the table gets with the first entry that has one: its protocol grows, and the property that
     /// enables them is set.
     Upgrade,
-    /// By writing their files anew: the table is another tool's, or says that it is to have no vectors.
+    /// By writing their files again: the table is another tool's, or says that it is to have no vectors.
     Rewrite,
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn vectors(snapshot: &Snapshot, asked: bool) -> Result<Vectors> {
     Ok(if asked || is_ours { Vectors::Upgrade } else { Vectors::Rewrite })
 }
 
-/// A version as the kernel may write behind it.
+/// A version as the kernel may write after it.
 pub(crate) struct Writable {
     pub kernel: SnapshotRef,
     /// The kernel's idea of the protocol is not the table's.
@@ -265,7 +265,7 @@ pub(crate) fn adds(protocol: &Protocol, wanted: &[TableFeature]) -> Vec<TableFea
     wanted.iter().filter(|feature| !writers.contains(feature)).cloned().collect()
 }
 
-/// The lowest protocol that has these features beside its own. It lists all of them.
+/// The lowest protocol that has these features next to its own. It lists all of them.
 pub(crate) fn with_features(protocol: &Protocol, added: &[TableFeature]) -> Result<Protocol> {
     let (mut readers, mut writers) = features(protocol);
     readers.retain(|feature| writers.contains(feature));

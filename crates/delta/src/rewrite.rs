@@ -1,9 +1,9 @@
-//! Files that are written anew without some of their rows: how rows go from a table without deletion vectors.
+//! Files that are rewritten without some of their rows: how rows go from a table without deletion vectors.
 //!
-//! Only files that lose a row are written anew, each one for itself and in its own order of rows. A file without another row is
+//! Only files that lose a row are rewritten, each one for itself and in its own order of rows. A file without another row is
 //! removed, and nothing is written for it. Data files never change: what was written for a file holds for each later version
 //! that still has it with the same deletion vector. Where another writer has replaced a file, what was written for it is removed
-//! again, and the file that came in its place is written anew if it has one of the rows.
+//! again, and the file that came in its place is rewritten if it has one of the rows.
 //!
 //! The rows of a file stream from the reader to the writer. Both hold some row groups at once, and never a whole file.
 
@@ -46,7 +46,7 @@ impl TouchedFile<'_> {
     }
 }
 
-/// Files that were written anew, of a version at a time. Dropped before its commit, they are removed again.
+/// Files that were rewritten, of a version at a time. Dropped before its commit, they are removed again.
 pub(crate) struct FileRewrites {
     options: WriteOptions,
     /// The file that was written for a file, by that file's path.
@@ -56,7 +56,7 @@ pub(crate) struct FileRewrites {
     changes: (PublishedFiles, Vec<Identity>),
 }
 
-/// A file as it was written anew.
+/// A file as it was rewritten.
 struct RewrittenFile {
     vector: Option<DeletionVectorDescriptor>,
     /// The names of its new files.
@@ -69,7 +69,7 @@ type Identity = (String, Option<DeletionVectorDescriptor>);
 /// The outcome of rewriting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct RewriteOutcome {
-    /// Files that were written anew.
+    /// Files that were rewritten.
     pub files: u64,
     /// Bytes of these files.
     pub bytes_before: u64,
@@ -91,7 +91,7 @@ impl FileRewrites {
         Self { options, made, published: PublishedFiles::none(), changes }
     }
 
-    /// Writes these files of a version anew, but for those that were written before; what was written for others is removed.
+    /// Writes these files of a version again, but for those that were written before; what was written for others is removed.
     /// `tells`: so are change files of the rows that go.
     pub fn follow(
         &mut self,
@@ -160,14 +160,14 @@ impl FileRewrites {
         self.changes.0.written();
     }
 
-    /// The log does not have them, or nobody knows.
+    /// The log does not have them, or no one knows.
     pub fn abort(&mut self, outcome: EntryOutcome) {
         self.published.abort(outcome);
         self.changes.0.abort(outcome);
     }
 }
 
-/// Writes files of one version anew.
+/// Writes files of one version again.
 struct RewriteWriter<'a> {
     snapshot: &'a Snapshot,
     state: &'a Arc<WriteState>,

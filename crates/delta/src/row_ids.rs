@@ -75,7 +75,7 @@ impl RowStatement {
 }
 
 /// Hides rows of a version by the names of their files and their numbers in these, and makes files the table's, in one commit. A writer that has changed the rows or added others
-/// meanwhile is a conflict. `None` where the table has the transaction already.
+/// in the meantime is a conflict. `None` where the table has the transaction already.
 pub fn commit_rows(
     table: &Table,
     version: u64,

@@ -21,7 +21,7 @@ pub(crate) use self::keyed::{KeyedRows, SORTING_BYTES_PER_ROW, SortedRows};
 pub(crate) use self::ordered::OrderedRows;
 use crate::key::{KeyColumns, Keys};
 
-/// Batches whose rows are numbered one behind the other.
+/// Batches whose rows are numbered one after the other.
 #[derive(Debug)]
 pub(crate) struct Rows {
     pieces: KeptPieces,

@@ -108,7 +108,7 @@ impl DeltaSource {
             return Err(Error::usage("the plan is for another version of the table").advice("plan again"));
         }
         let mut plan = plan.clone();
-        // Files that were not opened stand behind the others, so that the numbers in requests stay right.
+        // Files that were not opened stand after the others, so that the numbers in requests stay right.
         let is_read = |file: &FilePlan| file.units.iter().any(|unit| unit.pruned.is_none());
         plan.files.truncate(plan.files.iter().rposition(is_read).map_or(0, |last| last + 1));
         let known = lock(&self.opened).clone();

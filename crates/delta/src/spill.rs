@@ -12,7 +12,7 @@ use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use lakerace_io::{Error, Result, private_file, release};
 
-/// Runs in one file that nobody else can open: see [`private_file`]. However many they are, they take one descriptor.
+/// Runs in one file that no one else can open: see [`private_file`]. However many they are, they take one descriptor.
 #[derive(Debug, Clone)]
 pub(crate) struct SpillFile {
     file: Arc<File>,
@@ -71,7 +71,7 @@ impl SpillFile {
         Ok(Self { file: Arc::new(private_file()?), end: 0 })
     }
 
-    /// Begins a run of batches with this schema behind the others.
+    /// Begins a run of batches with this schema after the others.
     pub fn begin(&mut self, schema: &Schema) -> Result<RunWriter<'_>> {
         let part = Part { file: Arc::clone(&self.file), at: self.end, to: u64::MAX };
         let writer = StreamWriter::try_new(BufWriter::new(part), schema).map_err(broken)?;

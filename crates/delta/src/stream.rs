@@ -325,7 +325,7 @@ impl TableStream {
         let log = self.table.list_log()?;
         let last = log.iter().filter(|file| file.kind == LogFileKind::Entry).map(|file| file.version).max();
         match last {
-            // It was made meanwhile, and the next look finds it.
+            // It was made in the meantime, and the next look finds it.
             Some(last) if last == at.version => Ok(()),
             Some(last) if last > at.version => Err(self.missing(at.version)),
             Some(last) if last + 1 == at.version => Ok(()),

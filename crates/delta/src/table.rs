@@ -235,7 +235,7 @@ impl Table {
                     let message = format!("version {version} can't be read any more: {error}");
                     Error::new(error.kind(), message).at(self.place())
                 }
-                // Nobody asked for the version that is missing.
+                // No one asked for the version that is missing.
                 _ if error.kind() == ErrorKind::NotFound => {
                     Error::from_source(ErrorKind::Corrupt, error).at(self.place())
                 }

@@ -3,7 +3,7 @@
 //! One upsert:
 //!
 //! 1. The source's rows are sorted by key in chunks that fit into memory ([`sorted_chunk`]); where there are several, they go to
-//!    the local disk and are merged again in the order of keys. So the rows of the source come in windows, one behind the
+//!    the local disk and are merged again in the order of keys. So the rows of the source come in windows, one after the
 //!    other in the order of keys, each as large as memory allows. Of rows with the same key the last one counts, they
 //!    are merged by operators, or they are an error.
 //! 2. For each window, files and row groups that can't hold one of its keys are left out, by the log's statistics and
@@ -16,17 +16,17 @@
 //!    are, too ([`ChangeFiles`]).
 //! 4. The rows that were found join the deletion vectors of their files; all vectors of the commit are packed into one
 //!    file. A file without any row left is removed. A table without deletion vectors gets the files that have such rows written
-//!    anew without them ([`FileRewrites`](crate::rewrite::Rewrites)), and no other file.
+//!    again without them ([`FileRewrites`](crate::rewrite::Rewrites)), and no other file.
 //! 5. One entry of the log makes all of this the next version, put where there is none. Where another writer was faster,
 //!    its version is opened: data files never change, so what was found in a file stays found, and only files that
-//!    came are read. Vectors are made anew from those of the new version. So no update is lost, and no key comes
+//!    came are read. Vectors are made again from those of the new version. So no update is lost, and no key comes
 //!    twice, however many writers there are. Where rows depend on old ones that the other writer has changed, they are
 //!    made again. A change of schema, properties or protocol is an error that says so.
 //!
 //! A large source that can be read again, and whose rows depend on nothing that the table has, takes a shorter way ([`KeyPrescan`]):
 //! its keys are read first, and so rows that are replaced by later ones are known, and each run of rows is in order without being
 //! compared. The rows are sorted and written run by run while they are read ([`StreamingWrite`](streaming_write::StreamingWrite)), so they take little
-//! memory, and a store gets the first ones early; steps 2 and 3 are of all keys at once.
+//! memory, and a store gets the first ones early; steps 2 and 3 are of all keys together.
 //!
 //! Inserting only, and deleting by keys, are the same with other ends.
 
@@ -121,7 +121,7 @@ const SLICE_ROWS: usize = 65_536;
 /// The parts of the memory where keys are known ahead: one is for the rows that are sorted and written together. Later
 /// upserts go through their keys once for each such run of a file.
 const RUNS_IN_MEMORY: u64 = 8;
-/// Fewer runs, by the bytes that they are read from, are sorted at once.
+/// Fewer runs, by the bytes that they are read from, are sorted together.
 const LEAST_RUNS: u64 = 2;
 /// The number of times that rows are remade because another writer has changed what they were made from.
 const REMAKES: u32 = 100;
@@ -129,7 +129,8 @@ const REMAKES: u32 = 100;
 /// Inserts rows, or replaces those of the table that have their key. Columns that the rows do not have keep their values.
 ///
 /// Errors: `Usage` without a key; `NotFound` for a key column that the table lacks; `Invalid` for rows without a key or
-/// that don't fit the table; `Unsupported` for key columns without an equality that all engines agree on; `Conflict` where another writer has changed the table's schema meanwhile.
+/// that don't fit the table; `Unsupported` for key columns without an equality that all engines agree on; `Conflict` where another writer
+/// has changed the table's schema in the meantime.
 pub fn upsert(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<Changed> {
     run(table, rows.into(), options, UpsertKind::Upsert)
 }
@@ -207,7 +208,7 @@ struct NewFiles {
     rows: DataFiles,
     /// The change files, where the table has a change data feed.
     changes: Option<ChangeFiles>,
-    /// True if all rows come at once.
+    /// True if all rows come together.
     is_one_window: bool,
 }
 
@@ -264,7 +265,7 @@ impl Upsert<'_> {
         }
     }
 
-    /// Memory of the rows that are sorted and written at once where keys are known ahead.
+    /// Memory of the rows that are sorted and written together where keys are known ahead.
     fn run_bytes(&self) -> u64 {
         self.options.memory_bytes / RUNS_IN_MEMORY
     }
@@ -325,7 +326,7 @@ impl Upsert<'_> {
         change(commit, published, changes)
     }
 
-    /// Makes new files visible, and stores vectors meanwhile.
+    /// Makes new files visible, and stores vectors in the meantime.
     fn publish(&self, new: NewFiles, hide: &mut DvCommit) -> Result<(PublishedFiles, PublishedFiles)> {
         let (published, prepared) = std::thread::scope(|scope| {
             let prepared = spawn_or_run(scope, || hide.prepare(&self.snapshot));

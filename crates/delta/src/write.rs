@@ -79,7 +79,7 @@ pub struct TableWrite {
     pub options: WriteOptions,
     /// The name under which the log counts the rows of this load; `None`: it does not.
     pub load_name: Option<String>,
-    /// Go on behind the rows that the log counts of this load.
+    /// Go on after the rows that the log counts of this load.
     pub resumes: bool,
 }
 
@@ -88,7 +88,7 @@ pub struct DeltaSink {
     table: Table,
     schema: SchemaRef,
     write: TableWrite,
-    /// `None` behind a commit.
+    /// `None` after a commit.
     part: Option<CommitPart>,
     /// Rows of the load that earlier runs have committed.
     acknowledged: u64,
@@ -159,7 +159,7 @@ impl DeltaSink {
     }
 }
 
-/// The table's count of the load, and whether the load goes on after that.
+/// The table's count of the load, and whether the load continues after that.
 fn known_load(table: &Table, write: &TableWrite) -> Result<(Option<u64>, bool)> {
     let Some(name) = &write.load_name else { return Ok((None, false)) };
     let snapshot = match table.snapshot(None) {
@@ -306,7 +306,7 @@ impl Sink for DeltaSink {
     fn write(&mut self, batch: RecordBatch) -> Result<()> {
         let part = match &mut self.part {
             Some(part) => part,
-            // Behind a commit: the rows are added to what it made.
+            // After a commit: the rows are added to what it made.
             none => none.insert(CommitPart::begin(&self.table, &self.schema, &self.write)?),
         };
         self.uncommitted += batch.num_rows() as u64;
@@ -379,7 +379,7 @@ impl CommitAction for WriteMode {
     }
 
     fn outdated(&self, snapshot: &Snapshot) -> BTreeSet<String> {
-        // Incremental unloads would go on behind rows that are gone.
+        // Incremental unloads would go on after rows that are gone.
         let is_gone = |name: &String| *self == Self::Overwrite && name.starts_with(SINCE);
         snapshot.properties().into_keys().filter(is_gone).collect()
     }

@@ -1,4 +1,4 @@
-//! Text that goes into a Delta table: its columns have the types of the table's, where nobody says otherwise.
+//! Text that goes into a Delta table: its columns have the types of the table's, where no one says otherwise.
 
 use arrow::datatypes::{DataType, Field, Schema};
 use lakerace_delta::{Evolve, Table, may_widen};

@@ -207,7 +207,7 @@ impl Source for FileDataset {
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
         let mut plan = self.inner.plan(request)?;
-        // Behind the others: requests name files by their number in the plan.
+        // After the others: requests name files by their number in the plan.
         plan.files.extend(self.pruned.iter().cloned());
         Ok(plan)
     }

@@ -128,7 +128,7 @@ impl SharedTable {
             resumes: false,
         };
         match DeltaSink::create(&open_table(name, storage, job)?, schema, &write).and_then(|sink| sink.finish()) {
-            // Another process has made it meanwhile.
+            // Another process has made it in the meantime.
             Err(error) if error.kind() != ErrorKind::Conflict => return Err(error),
             _ => {}
         }
@@ -137,7 +137,7 @@ impl SharedTable {
 }
 
 /// Removes a table that has no rows and its first version alone: what is left of a write that made it and then failed, with the files
-/// that nobody has committed. Says whether it is gone: a table that anybody else has written to stays.
+/// that no one has committed. Says whether it is gone: a table that anybody else has written to stays.
 pub fn remove_empty_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<bool> {
     let location = Location::parse(named(name).unwrap_or(name))?;
     let (store, path) = location.open(storage, job)?;
@@ -151,13 +151,13 @@ pub fn remove_empty_table(name: &str, storage: &StorageOptions, job: &Job) -> Re
     let entry = store.object(first.path.clone()).read_range(0..first.size_bytes)?;
     store.delete(&first.path)?;
     if !store.list(&log)?.is_empty() {
-        // Another writer has added a version meanwhile.
+        // Another writer has added a version in the meantime.
         let mut output = Output::create(&store, &first.path, IfExists::Error)?;
         output.write(entry)?;
         output.finish()?;
         return Ok(false);
     }
-    // A task may have ended behind the failure that its driver has heard of first.
+    // A task may have ended after the failure that its driver has heard of first.
     let left = store.list(&path)?.into_iter().map(|file| file.path);
     store.delete_all(left.filter(|file| file.filename().is_some_and(is_data_file)).collect())?;
     if store.has_local_files() {
@@ -171,7 +171,7 @@ pub fn remove_empty_table(name: &str, storage: &StorageOptions, job: &Job) -> Re
 /// a hidden name before, so that no reader finds a part of the table.
 ///
 /// # Errors
-/// `Unsupported` where another table is in the folder, which would go, too; `Conflict` where another writer commits meanwhile.
+/// `Unsupported` where another table is in the folder, which would go, too; `Conflict` where another writer commits in the meantime.
 pub fn drop_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<bool> {
     let location = Location::parse(named(name).unwrap_or(name))?;
     let (store, path) = location.open(storage, job)?;
@@ -291,7 +291,7 @@ pub fn discard_files(name: &str, files: Vec<PendingFile>, storage: &StorageOptio
     lakerace_delta::discard_files(&open_table(name, storage, job)?, files)
 }
 
-/// A folder beside a target for files that stay until its write ends: nobody else writes there, and no reader of the target sees it.
+/// A folder next to a target for files that stay until its write ends: no one else writes there, and no reader of the target sees it.
 pub fn staging_folder(target: &str, id: &str) -> String {
     let folder = named(target).unwrap_or(target).trim_end_matches('/');
     format!("{folder}{STAGED}{id}.tmp")

@@ -1,4 +1,4 @@
-//! From a location to the files behind it.
+//! From a location to the files after it.
 
 use std::io::ErrorKind as Io;
 
@@ -73,7 +73,8 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
 }
 
 impl Files {
-    /// The files of a folder, in the subfolders too. Names that begin with `.` or `_` are passed over. `named` is a format that files without a known ending are taken for.
+    /// The files of a folder, in the subfolders too. Names that begin with `.` or `_` are skipped. `named` is a format that files without a
+    /// known ending are taken for.
     pub(crate) fn of_folder(
         location: &Location,
         options: &ReadOptions,

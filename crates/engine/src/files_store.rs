@@ -280,7 +280,7 @@ fn batch(changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<RecordBatch> {
     RecordBatch::try_new(schema(), columns).map_err(Error::unexpected)
 }
 
-/// The segments behind the first one, as `pack:start:length:check_sum`, `,` between them.
+/// The segments after the first one, as `pack:start:length:check_sum`, `,` between them.
 fn more(segments: &[Segment]) -> Option<String> {
     let text = |Segment { pack, start, len, check_sum }: &Segment| format!("{pack:032x}:{start}:{len}:{check_sum}");
     (!segments.is_empty()).then(|| segments.iter().map(text).collect::<Vec<_>>().join(","))

@@ -24,20 +24,20 @@ pub struct CompactOptions {
     pub filter: Option<String>,
 }
 
-/// Small files from which on a compaction behind a write begins.
+/// Small files from which on a compaction after a write begins.
 const AUTO_MIN_FILES: usize = 50;
 /// The size of files that it makes of them: it should not hold up the write for long.
 const AUTO_TARGET_BYTES: u64 = 128 << 20;
-/// The share of a file's rows that may be hidden before it writes the file anew, whatever the others hide: who reads this file alone
-/// goes through twice the rows that he gets at most, and for each row that is written anew another one goes.
+/// The share of a file's rows that may be hidden before it rewrites the file, whatever the others hide: who reads this file alone
+/// goes through twice the rows that he gets at most, and for each row that is rewritten another one goes.
 const AUTO_MAX_HIDDEN_SHARE: f64 = 0.5;
 /// Hidden rows for each visible one that it leaves in the files of an eighth of its target and more: readers of all of them go through
-/// three tenths more rows than they get at most. Each tenth less costs more rows written anew than the one before.
+/// three tenths more rows than they get at most. Each tenth less costs more rows rewritten than the one before.
 const AUTO_MAX_HIDDEN_PER_VISIBLE: f64 = 0.3;
 
 impl CompactOptions {
-    /// For a compaction behind a write: small files are left alone until there are 50 of them; those of 16 MiB and more, though, are
-    /// written anew when more than half of their rows are hidden, and those that hide most when all of them together hide more than
+    /// For a compaction after a write: small files are left alone until there are 50 of them; those of 16 MiB and more, though, are
+    /// rewritten when more than half of their rows are hidden, and those that hide most when all of them together hide more than
     /// three rows for ten visible ones.
     pub fn auto() -> Self {
         let rules = lakerace_delta::CompactOptions {

@@ -61,14 +61,14 @@ pub struct CopyOptions {
     pub load: LoadOptions,
 }
 
-/// How rows are loaded: what databases and Delta tables take beside the options of files.
+/// How rows are loaded: what databases and Delta tables take next to the options of files.
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
     /// Rows of an acknowledged checkpoint: a commit in Delta and SQLite, an acknowledged range elsewhere.
     pub batch_rows: BatchRows,
     /// Databases: the columns of the primary key, in order.
     pub key: Vec<String>,
-    /// Go on behind the rows that an earlier load of the same rows has had acknowledged.
+    /// Go on after the rows that an earlier load of the same rows has had acknowledged.
     pub resume: bool,
     /// Databases: a file of JSON lines that gets rejected rows.
     pub dead_letter: Option<PathBuf>,

@@ -21,7 +21,7 @@ pub(crate) fn read_ahead(batches: Batches, bytes: u64, job: &Job) -> Batches {
     Batches::new(schema, std::iter::from_fn(next))
 }
 
-/// The reading thread's life: until an error, or until nobody takes the batches.
+/// The reading thread's life: until an error, or until no one takes the batches.
 fn fill(mut batches: Batches, waiting: &QueueSender<Result<RecordBatch>>) {
     while let Some(batch) = caught(|| batches.next().transpose()).transpose() {
         let is_last = batch.is_err();

@@ -218,7 +218,7 @@ impl Scan {
         self.job.meter().plan_read(requests.wanted_bytes + requests.read_through_bytes, self.known_rows());
     }
 
-    /// Starts reading. May be called again: each call reads anew.
+    /// Starts reading. May be called again: each call reads again.
     pub fn batches(&self) -> Result<Batches> {
         self.note_plan();
         let Some(rows) = self.plan.request.batch_rows else { return self.source.read(&self.plan) };
@@ -265,7 +265,7 @@ impl Scan {
         self.source.read(&self.plan_of(Some(names.to_vec()), schema))
     }
 
-    /// The plan with other columns: its requests are planned anew.
+    /// The plan with other columns: its requests are planned again.
     fn plan_of(&self, columns: Option<Vec<String>>, schema: Schema) -> ReadPlan {
         ReadPlan {
             request: ReadRequest { columns, batch_rows: None, ..self.plan.request.clone() },

@@ -39,7 +39,7 @@ use crate::options::LoadOptions;
 pub struct SyncOptions {
     /// The columns of the key, in order; empty: those of the table's property `lakerace.primaryKey`.
     pub key: Vec<String>,
-    /// Load the table anew, over a target that exists.
+    /// Load the table again, over a target that exists.
     pub overwrite: bool,
     /// Rows of a checkpoint, rows a second, and whether values may lose what the target can't hold.
     pub load: LoadOptions,
@@ -185,7 +185,7 @@ impl<'a> TableFollower<'a> {
         let snapshot = self.table.snapshot(None)?;
         let key = self.key(&snapshot)?;
         let text = match self.state.read(STATE) {
-            // A load anew needs no state: one that is damaged does not stop it.
+            // A load again needs no state: one that is damaged does not stop it.
             Err(error) if overwrite && error.kind() == ErrorKind::Corrupt => {
                 self.state.forget(STATE)?;
                 None

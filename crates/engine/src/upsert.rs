@@ -22,7 +22,7 @@ pub struct UpsertOptions {
     pub rows: lakerace_delta::UpsertOptions,
     /// Columns by which the files of a table that the upsert makes are divided.
     pub partition_by: Vec<String>,
-    /// Properties of a table that the upsert makes, beside the key.
+    /// Properties of a table that the upsert makes, next to the key.
     pub table_properties: BTreeMap<String, String>,
     /// A transaction that takes effect once: a table that has it, or a later one, stays as it is.
     pub transaction: Option<AppTransaction>,
@@ -36,7 +36,7 @@ pub fn upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> 
     upsert_rows(table, read_for_table(table, source, options, job)?, options, job)
 }
 
-/// Upserts like [`upsert`], with a compaction by [`CompactOptions::auto`] after it, which goes on with the version that the upsert has
+/// Upserts like [`upsert`], with a compaction by [`CompactOptions::auto`] after it, which continues with the version that the upsert has
 /// made.
 ///
 /// The rows are written whatever becomes of the compaction, which is `None` where there was nothing to upsert.
@@ -119,7 +119,7 @@ fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<
     };
     match DeltaSink::create(table, schema, &write).and_then(|sink| sink.finish()) {
         Ok(_) => Ok(true),
-        // Another upsert has made it meanwhile: the rows go there.
+        // Another upsert has made it in the meantime: the rows go there.
         Err(error) if error.kind() == ErrorKind::Conflict && table.exists()? => Ok(false),
         Err(error) => Err(error),
     }

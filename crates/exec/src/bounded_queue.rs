@@ -38,7 +38,7 @@ pub fn bounded_queue<T>(limit: u64, cancel: &impl AsRef<CancelToken>) -> (QueueS
 }
 
 impl<T> QueueSender<T> {
-    /// Returns true if the receiver is there: whoever sends seldom asks this meanwhile.
+    /// Returns true if the receiver is there: whoever sends seldom asks this in the meantime.
     pub fn has_receiver(&self) -> bool {
         self.0.state.lock().has_receiver
     }

@@ -25,12 +25,12 @@ pub fn value_mut<T: ?Sized>(mutex: &mut Mutex<T>) -> &mut T {
     mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The value of a lock, which others may read meanwhile.
+/// The value of a lock, which others may read in the meantime.
 pub fn read_lock<T: ?Sized>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The value of a lock, which no other thread reads or writes meanwhile.
+/// The value of a lock, which no other thread reads or writes in the meantime.
 pub fn write_lock<T: ?Sized>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }

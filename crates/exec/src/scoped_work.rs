@@ -9,7 +9,7 @@ use crate::reorder_buffer::ReorderBuffer;
 use crate::worker_threads::spawn_scoped;
 use crate::{CancelToken, Interruption, PoolOptions, WatchedValue, bounded_queue, caught, lock};
 
-/// Work of a scope that has ended already or goes on.
+/// Work of a scope that has ended already or continues.
 #[derive(Debug)]
 pub enum ScopedWork<'scope, T> {
     /// On a thread of its own.
@@ -180,7 +180,7 @@ impl<I, T, E> Drop for StopGuard<'_, '_, I, T, E> {
 }
 
 /// Calls `work` for each of these on `threads` threads, which know their number, and `take` for what comes of it: for one at a
-/// time, in the order of the items, on one of the threads. The calling thread makes up to `ahead` of the next items meanwhile.
+/// time, in the order of the items, on one of the threads. The calling thread makes up to `ahead` of the next items in the meantime.
 /// After an error nothing more is made.
 ///
 /// # Errors

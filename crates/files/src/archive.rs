@@ -66,7 +66,7 @@ type Skip<'a> = &'a dyn Fn(&str) -> bool;
 
 impl Store {
     /// Puts the files of an archive under `folder`; says how many files and bytes these are. A name that is none of a store's, as
-    /// `../x`, is an error of kind `Invalid`. A hard link gets the content of its file. Symbolic links, pipes and devices are passed over.
+    /// `../x`, is an error of kind `Invalid`. A hard link gets the content of its file. Symbolic links, pipes and devices are skipped.
     /// A file of a damaged archive is put whole or not at all; those before it may have been put.
     pub fn import_archive(
         &self,

@@ -215,7 +215,7 @@ impl Home for DirectoryHome {
             }
             match self.get(&stat.name, &mut Vec::new()) {
                 Ok(size) => verified.bytes += size as u64,
-                // Removed meanwhile.
+                // Removed in the meantime.
                 Err(e) if e.kind() == ErrorKind::NotFound => verified.files -= 1,
                 // What can't be looked at may be whole.
                 Err(e) if !is_damage(&e) => return Err(e),

@@ -62,7 +62,7 @@ impl std::io::Write for LocalFile {
 
 impl Store {
     /// Writes the files of `folder` to a local archive, which appears when it is complete; says how many files and bytes these are. Where
-    /// the archive is in the store's own directory, it is passed over.
+    /// the archive is in the store's own directory, it is skipped.
     pub fn export_file(
         &self,
         folder: &str,
@@ -87,7 +87,7 @@ impl Store {
     }
 }
 
-/// Returns true if a name of a directory is that of an archive that goes to it, or a hidden one of a file that is being written beside it.
+/// Returns true if a name of a directory is that of an archive that goes to it, or a hidden one of a file that is being written next to it.
 fn is_archive(name: &str, archive: &str) -> bool {
     let split = |name: &'_ str| name.rsplit_once('/').map_or((0, 0), |(folder, _)| (folder.len(), folder.len() + 1));
     let ((folder, last), (own_folder, _)) = (split(name), split(archive));

@@ -34,7 +34,7 @@ pub(crate) struct OpeningProcess {
     tainted: u32,
 }
 
-/// An operation that runs: no fork meanwhile.
+/// An operation that runs: no fork in the meantime.
 pub(crate) struct Running(());
 
 impl OpeningProcess {

@@ -147,7 +147,7 @@ pub trait Write: Send {
 }
 
 /// Reads a content of `total` bytes at `offset` into `out`, from parts of equal length that `part` gives by their number, and gives the bytes
-/// read. A part may be shorter than that, as the last one: nothing is read behind it.
+/// read. A part may be shorter than that, as the last one: nothing is read after it.
 pub(crate) fn read_parts<'a>(
     (offset, total): (u64, u64),
     out: &mut [u8],
@@ -215,7 +215,7 @@ pub trait Batch: Send {
 pub struct Damage {
     /// The file, where its name is known.
     pub name: Option<String>,
-    /// The last name before the damage and the first one behind it, where names themselves are lost.
+    /// The last name before the damage and the first one after it, where names themselves are lost.
     pub between: Option<(Option<String>, Option<String>)>,
     /// The problem.
     pub problem: String,
@@ -243,9 +243,9 @@ pub struct Compacted {
     pub bytes_before: u64,
     /// The store's bytes now.
     pub bytes_after: u64,
-    /// Contents encoded anew, or moved to other blocks.
+    /// Contents encoded again, or moved to other blocks.
     pub rewritten: u64,
-    /// Contents that nobody owned: uploads that were given up, and blocks whose files are gone.
+    /// Contents that no one owned: uploads that were given up, and blocks whose files are gone.
     pub orphans: u64,
 }
 

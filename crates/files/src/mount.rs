@@ -65,7 +65,7 @@ impl Mount {
         match self.never {}
     }
 
-    /// Unmounts it. Where files of it are still open, it leaves the tree of paths at once and ends with this process.
+    /// Unmounts it. Where files of it are still open, it leaves the tree of paths together and ends with this process.
     pub fn unmount(self) -> Result<()> {
         #[cfg(all(target_os = "linux", feature = "mount"))]
         {

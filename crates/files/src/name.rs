@@ -85,7 +85,7 @@ pub(crate) fn normalisation_warning(name: &str) -> Option<String> {
     })
 }
 
-/// The first bytes behind all that begin with `prefix`; `None` where nothing is behind them.
+/// The first bytes after all that begin with `prefix`; `None` where nothing is after them.
 pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {

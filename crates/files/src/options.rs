@@ -159,7 +159,7 @@ pub struct Options {
     pub transforms: Vec<Arc<dyn Transform>>,
     /// The key for contents that were encrypted. With it, `encrypt` says whether new ones are.
     pub key: Option<Key>,
-    /// True if contents are encrypted behind the transforms, which takes a key.
+    /// True if contents are encrypted after the transforms, which takes a key.
     pub encrypt: bool,
     /// How long a write waits for other writers.
     pub busy_timeout: Duration,

@@ -1,4 +1,4 @@
-//! The files of this machine that are the store itself: an import passes over them, and an export does not replace them.
+//! The files of this machine that are the store itself: an import skips them, and an export does not replace them.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
@@ -24,7 +24,7 @@ pub(crate) enum Own {
 }
 
 impl Own {
-    /// A SQLite file that is there. Those beside it have the name that links lead to.
+    /// A SQLite file that is there. Those next to it have the name that links lead to.
     pub(crate) fn file(path: &Path) -> Self {
         Self::File(std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
     }
@@ -34,7 +34,7 @@ impl Own {
         Self::Directory(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
     }
 
-    /// Returns true if a file of this name is the store's, or one beside it.
+    /// Returns true if a file of this name is the store's, or one next to it.
     pub(crate) fn is_file(&self, name: &OsStr, found: &Metadata) -> bool {
         let Self::File(path) = self else { return false };
         let beside = BESIDE.iter().find(|ending| name.as_encoded_bytes().ends_with(ending.as_bytes()));
@@ -55,7 +55,7 @@ impl Own {
         }
     }
 
-    /// The folder that an import of `tree` passes over: the store, or the part of it that the import writes where the tree is of the
+    /// The folder that an import of `tree` skips: the store, or the part of it that the import writes where the tree is of the
     /// store.
     pub(crate) fn passed_over(&self, tree: &Path, prefix: &str) -> Result<Option<PathBuf>> {
         let is_of_store = |root: &Path| match (std::fs::canonicalize(tree), std::fs::canonicalize(root)) {

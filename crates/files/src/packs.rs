@@ -386,7 +386,7 @@ impl Drop for PackHome {
 /// Removes packs of which no file needs anything, and compacts the table.
 fn compact(shared: &Arc<PackStore>, progress: Progress<'_>) -> Result<Compacted> {
     shared.commit()?;
-    // Times are the store's: a pack that was listed as old before the table was read is not of a writer that goes on.
+    // Times are the store's: a pack that was listed as old before the table was read is not of a writer that continues.
     let packs = shared.packs()?;
     shared.refresh()?;
     let mut used = HashSet::new();

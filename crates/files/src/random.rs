@@ -13,7 +13,7 @@ pub(crate) fn fill(out: &mut [u8]) -> Result<()> {
     SysRng.try_fill_bytes(out).map_err(|e| Error::unavailable(format!("the system gives no random bytes: {e}")))
 }
 
-/// Has the generator of the forking thread seeded anew in each child, for the names that other crates draw from it.
+/// Has the generator of the forking thread seeded again in each child, for the names that other crates draw from it.
 pub(crate) fn reseed_at_fork() {
     static ONCE: Once = Once::new();
     // SAFETY: the function lives as long as the process.

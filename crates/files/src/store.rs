@@ -143,7 +143,7 @@ impl Store {
         self.home.get(name, sink)
     }
 
-    /// Puts files, all of them or none. A directory does so but for a crash, and for what others see and write meanwhile.
+    /// Puts files, all of them or none. A directory does so but for a crash, and for what others see and write in the meantime.
     pub fn put_many<'a>(
         &self,
         files: impl IntoIterator<Item = (&'a str, &'a [u8])>,
@@ -164,7 +164,7 @@ impl Store {
         self.home.open(name)
     }
 
-    /// Begins a content that comes in parts. Where a write fails, the content does not appear: writes behind it and `finish` are errors
+    /// Begins a content that comes in parts. Where a write fails, the content does not appear: writes after it and `finish` are errors
     /// of kind `Usage`.
     pub fn create(&self, name: &str, options: &PutOptions) -> Result<Box<dyn Write>> {
         let writer = self.home.create(name, options)?;
@@ -404,13 +404,13 @@ pub(crate) fn folder_prefix(folder: &str) -> String {
     if folder.is_empty() { String::new() } else { format!("{folder}/") }
 }
 
-/// The least name behind another one.
+/// The least name after another one.
 fn behind(name: &str) -> String {
     format!("{name}\0")
 }
 
 /// The children of a folder whose stored names are not less than `from`, as one look gives them: in the order of stored names, in which a
-/// folder has a `/` behind its name. A name that is a file and a folder comes twice. Then where the next look begins, if one is needed.
+/// folder has a `/` after its name. A name that is a file and a folder comes twice. Then where the next look begins, if one is needed.
 pub(crate) fn children_page(
     reads: &(impl Reads + ?Sized),
     prefix: &str,
@@ -430,7 +430,7 @@ pub(crate) fn children_page(
                 if found.last() == Some(&Child::Folder(name.clone())) {
                     continue;
                 }
-                // `0` follows `/`: the next look begins behind the folder, unless it ended in this page.
+                // `0` follows `/`: the next look begins after the folder, unless it ended in this page.
                 last = Some(format!("{name}0"));
                 found.push(Child::Folder(name));
             }

@@ -13,7 +13,7 @@ use crate::{IfExists, Progress, PutOptions, Store};
 
 impl Store {
     /// Puts all files below `tree`, a directory, under `folder`; says how many files and bytes these are. Symbolic links, pipes and
-    /// devices are passed over, and so is the store itself. A file that grows meanwhile is taken as long as it was at its opening.
+    /// devices are skipped, and so is the store itself. A file that grows in the meantime is taken as long as it was at its opening.
     /// Files become visible some thousands at a time.
     pub fn import_tree(
         &self,
@@ -60,7 +60,7 @@ impl Store {
 
     /// Writes all files of `folder` below `tree`, a directory that is made where there is none; says how many files and bytes these
     /// are. A file that is there is replaced, or an error. A pipe, a device or a symbolic link that is there is an error. Where the
-    /// tree is in the store's own directory, what is in the tree is passed over. Where it is to be durable, the file system is synced in
+    /// tree is in the store's own directory, what is in the tree is skipped. Where it is to be durable, the file system is synced in
     /// the end, once for all files.
     pub fn export_tree(
         &self,

@@ -15,7 +15,7 @@
 //! digits than its type holds is a bad row, not a rounded number (floats take the nearest one, and none beyond all).
 //! Timestamps with a zone are read from texts with an offset (`Z`, `+02:00`) or, without one, as UTC; timestamps without
 //! a zone refuse an offset. A text of a type that is not declared gets the type that a sample of the first file's rows
-//! suggests; see `text::infer`. A schema can name some of a header's columns only: the others are inferred. Behind the sample and
+//! suggests; see `text::infer`. A schema can name some of a header's columns only: the others are inferred. After the sample and
 //! in later files, a value that would have led to another type is a bad row, such as `007` among integers.
 //!
 //! A row with too few or too many fields, or with a field that is not of its column's type, is a bad row; of the fields,

@@ -10,12 +10,12 @@ use lakerace_io::{Error, Result};
 /// Rows of a file that are not read, by their number in the file: a deletion vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeletedRows {
-    /// True where a row is hidden. Rows behind its end are visible.
+    /// True where a row is hidden. Rows after its end are visible.
     bits: BooleanBuffer,
     count: u64,
 }
 
-/// Runs of hidden rows that are at least this long are passed over like pruned pages; shorter ones are masked out of
+/// Runs of hidden rows that are at least this long are skipped like pruned pages; shorter ones are masked out of
 /// the rows around them, because every run begins a new step.
 const LEAST_RUN_ROWS: u64 = 4096;
 
@@ -69,7 +69,7 @@ impl DeletedRows {
         self.count
     }
 
-    /// The number of the first row behind the last hidden one.
+    /// The number of the first row after the last hidden one.
     pub(crate) fn end(&self) -> u64 {
         self.bits.len() as u64
     }

@@ -32,7 +32,7 @@ pub(crate) trait DecodeUnits: Send + Sync + 'static {
     fn open(&self, unit: usize, column: usize) -> Result<Self::ColumnReader>;
 
     /// Which of these rows of a unit are the table's; `None`: all. Rows that a deletion vector hides are left out while
-    /// the others around them are decoded, or passed over where no column needs them.
+    /// the others around them are decoded, or skipped where no column needs them.
     fn visible(&self, unit: usize, rows: Range<u64>) -> Option<BooleanArray> {
         let _ = (unit, rows);
         None
@@ -43,7 +43,7 @@ pub(crate) trait DecodeUnits: Send + Sync + 'static {
         false
     }
 
-    /// Nobody wants more: threads that wait for something of the units are to give up.
+    /// No one wants more: threads that wait for something of the units are to give up.
     fn close(&self) {}
 }
 
@@ -52,7 +52,7 @@ pub(crate) trait ColumnReader: Send {
     /// The next `rows` rows, after `gap` rows that are not wanted. With a selection, only the selected ones of them.
     fn next(&mut self, gap: u64, rows: usize, selection: Option<&RowMask>) -> Result<ArrayRef>;
 
-    /// Passes over the next `rows` rows, after a gap.
+    /// Skips the next `rows` rows, after a gap.
     fn skip(&mut self, gap: u64, rows: usize) -> Result<()>;
 }
 
@@ -69,10 +69,10 @@ const STEP_BYTES_AT_MOST: u64 = 1 << 30;
 /// A row of so many bytes is large, if its columns have so many each.
 const LARGE_ROW_BYTES: u64 = 64 << 10;
 const LARGE_VALUE_BYTES: u64 = 16 << 10;
-/// Bytes of a step of large rows, unless it is one row: the work per batch is little beside theirs.
+/// Bytes of a step of large rows, unless it is one row: the work per batch is little next to theirs.
 const LARGE_STEP_BYTES: u64 = 8 << 20;
 
-/// Returns true if rows of so many bytes, in so many columns, are counted by their bytes alone: the memory that a batch takes beside its
+/// Returns true if rows of so many bytes, in so many columns, are counted by their bytes alone: the memory that a batch takes next to its
 /// values is nothing to them, and a fixed number of them would be any number of bytes.
 pub fn is_large_row(row_bytes: u64, columns: usize) -> bool {
     row_bytes >= LARGE_ROW_BYTES.max(columns as u64 * LARGE_VALUE_BYTES)

@@ -111,7 +111,7 @@ impl FileOpening {
     }
 }
 
-/// Opens all files, several at once, and keeps their order. The first file's error by order is returned.
+/// Opens all files, several together, and keeps their order. The first file's error by order is returned.
 pub(crate) fn open_all<F: OpenFile>(
     files: Vec<InputFile>,
     open: impl Fn(InputFile, &FileOpening) -> Result<F> + Sync,

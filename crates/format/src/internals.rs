@@ -1,4 +1,4 @@
-//! Parts that the benches of this crate measure, each beside its plain alternative. No interface: it changes without notice.
+//! Parts that the benches of this crate measure, each next to its plain alternative. No interface: it changes without notice.
 
 use lakerace_io::Result;
 
@@ -10,7 +10,7 @@ use crate::parquet::encode::compress::CodecCompressor;
 use crate::parquet::encode::literals::PageBody;
 use crate::{Codec, Compression};
 
-/// Bytes behind the decompressed ones that [`decompress_snappy`] may write to.
+/// Bytes after the decompressed ones that [`decompress_snappy`] may write to.
 pub const SNAPPY_SLACK_BYTES: usize = 64;
 
 /// Decompresses a block of snappy to `length` bytes of `output`, which has as many and the slack.
@@ -71,7 +71,7 @@ impl PageCompressor {
 pub struct ChunkMemory(BlockPool);
 
 impl ChunkMemory {
-    /// Appends pages one behind the other, and gives the chunk's pieces.
+    /// Appends pages one after the other, and gives the chunk's pieces.
     pub fn chunk(&self, pages: usize, page: &[u8]) -> Vec<bytes::Bytes> {
         let mut blocks = Blocks::new(&self.0);
         (0..pages).for_each(|_| blocks.push(&[], &PageBody::Bytes(page)));

@@ -106,7 +106,7 @@ impl<'a> Json<'a> {
         std::str::from_utf8(&self.bytes[start..self.at]).map_err(|_| NoJson { at: start, why: VALUE })
     }
 
-    /// Passes over one digit at least.
+    /// Skips one digit at least.
     fn digits(&mut self) -> Read<usize> {
         let rest = &self.bytes[self.at.min(self.bytes.len())..];
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -182,7 +182,7 @@ impl<'a> Json<'a> {
         Ok(())
     }
 
-    /// Reads what stands behind `\u`, the second half of a pair included.
+    /// Reads what stands after `\u`, the second half of a pair included.
     fn unicode(&mut self) -> Read<char> {
         let at = self.at;
         let high = self.hex()?;
@@ -236,7 +236,7 @@ impl<'a> Json<'a> {
         Ok(Some(key))
     }
 
-    /// Passes over the next key where it is written exactly like this, with its quotes and its colon, and without blanks. Otherwise
+    /// Skips the next key where it is written exactly like this, with its quotes and its colon, and without blanks. Otherwise
     /// nothing is read, and [`Self::key`] tells which one it is. `is_first` is as there.
     pub fn expected_key(&mut self, quoted: &[u8], is_first: &mut bool) -> bool {
         let rest = &self.bytes[self.at.min(self.bytes.len())..];
@@ -270,7 +270,7 @@ impl<'a> Json<'a> {
         Some(if is_negative { -value } else { value })
     }
 
-    /// Passes over a value, and gives its bytes.
+    /// Skips a value, and gives its bytes.
     pub fn skip(&mut self) -> Read<&'a [u8]> {
         self.peek()?;
         let start = self.at;
@@ -353,7 +353,7 @@ impl<'a> Json<'a> {
 fn plain_bytes(text: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGHS: u64 = ONES << 7;
-    // Whether some byte is zero: its high bit is set, and perhaps that of a byte behind it.
+    // Whether some byte is zero: its high bit is set, and perhaps that of a byte after it.
     let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
     let mut at = 0;
     while let Some(Ok(eight)) = text.get(at..at + 8).map(<[u8; 8]>::try_from) {

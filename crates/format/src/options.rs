@@ -49,7 +49,7 @@ pub struct CsvOptions {
     pub infer_rows: Option<usize>,
     /// Rows that do not fit.
     pub on_bad_row: OnBadRow,
-    /// Lines in front of the header, or of the first row, that are passed over in each file.
+    /// Lines in front of the header, or of the first row, that are skipped in each file.
     pub skip_rows: usize,
     /// Lines that begin with this text are no rows. Default: none.
     pub comment: Option<String>,
@@ -161,7 +161,7 @@ pub struct WriteOptions {
     /// Parquet and ORC: dictionary encoding where it pays.
     pub dictionary: bool,
     /// Parquet: integers in ascending order as their differences, where that makes them shorter, and texts without a dictionary
-    /// behind all of their lengths, which are stored as differences. Readers of 2021 and before may not know the encodings.
+    /// after all of their lengths, which are stored as differences. Readers of 2021 and before may not know the encodings.
     pub differences: bool,
     /// Parquet: statistics in footer and page index.
     pub statistics: bool,
@@ -169,7 +169,7 @@ pub struct WriteOptions {
     pub bloom_filter_columns: Vec<String>,
     /// Folders: bytes of each file, about; the first may have twice as many. Default 512 MiB.
     pub file_bytes: Option<u64>,
-    /// Delta tables with a key: bytes of rows that are put in its order in memory at once, before they are written. Row groups take
+    /// Delta tables with a key: bytes of rows that are put in its order in memory together, before they are written. Row groups take
     /// no more than an eighth of it. Default 512 MiB, and row groups of their own size.
     pub memory_bytes: Option<u64>,
     /// ORC: timestamps without a zone as Spark writes them, and it alone reads them; others see integers.

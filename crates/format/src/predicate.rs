@@ -8,15 +8,16 @@
 //!   finds the 32-bit float 0.1. Its exact value finds it, too. Any other number lies between two floats: `f = 16777217` finds
 //!   no 32-bit float. Two columns, one of them a float, are compared as 64-bit floats.
 //! - Floats compare as IEEE 754 says: NaN equals nothing, itself included, and is neither less nor greater; -0.0 equals 0.0.
-//! - Text compares by its UTF-8 bytes, also with binary columns. Beside a column of 16 bytes, which a UUID of Parquet is, it is
-//!   a UUID, with or without hyphens and braces; beside other columns of one size it has as many bytes. LIKE has no escape character unless one is given.
-//! - Text literals become dates, times or timestamps beside such columns. A timestamp without an offset is taken as UTC
-//!   beside a column with a time zone; a date is its midnight.
+//! - Text compares by its UTF-8 bytes, also with binary columns. Next to a column of 16 bytes, which a UUID of Parquet is, it is
+//!   a UUID, with or without hyphens and braces; next to other columns of one size it has as many bytes. LIKE has no escape character
+//!   unless one is given.
+//! - Text literals become dates, times or timestamps next to such columns. A timestamp without an offset is taken as UTC
+//!   next to a column with a time zone; a date is its midnight.
 //! - `/` always gives a 64-bit float (`5 / 2` is 2.5); `/` and `%` by zero give null; integer overflow is an error.
 //! - A function is null where an argument is, but for `coalesce`. Upper and lower case are those of Unicode. `length` and `substr` count
 //!   characters. `date_trunc` and `date_part` know UTC alone, whatever the zone of a column. A number that is cast to an integer is cut
 //!   towards zero. An interval that is added to a date gives a timestamp.
-//! - A text literal beside a column of numbers is the number that it writes.
+//! - A text literal next to a column of numbers is the number that it writes.
 //! - Column names are matched exactly; `a.b` is the column of that name, or else field `b` of the struct `a`.
 
 mod arithmetic;

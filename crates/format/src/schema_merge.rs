@@ -81,7 +81,7 @@ fn notes<F: OpenFile>(files: &[Arc<F>]) -> Metadata {
     common_notes(files.iter().map(|file| file.schema().metadata()))
 }
 
-/// The columns of the files' places behind their own.
+/// The columns of the files' places after their own.
 fn with_constants<F: OpenFile>(mut fields: Vec<FieldRef>, files: &[Arc<F>]) -> Vec<FieldRef> {
     for constants in files.iter().filter_map(|file| file.constants()) {
         for field in constants.fields() {

@@ -312,7 +312,7 @@ impl<'a> SchemaParser<'a> {
         }
     }
 
-    /// A nested type, behind its name.
+    /// A nested type, after its name.
     fn nested(&mut self, name: &str) -> Result<DataType> {
         self.depth += 1;
         if self.depth > DEEPEST {

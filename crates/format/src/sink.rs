@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 /// Makes of rows what a target keeps of them that may change values, such as a null of a NaN.
 pub type Narrowing = Arc<dyn Fn(&RecordBatch) -> Result<RecordBatch> + Send + Sync>;
 
-/// Takes batches of one schema and makes them visible all at once. Dropped before [`Self::finish`],
+/// Takes batches of one schema and makes them visible all together. Dropped before [`Self::finish`],
 /// it leaves nothing behind.
 pub trait Sink: Send {
     /// Takes a batch. Blocks while the sink is behind.
     fn write(&mut self, batch: RecordBatch) -> Result<()>;
 
-    /// Makes the rows so far durable, and has the target acknowledge them: a load that is stopped behind this goes on there.
+    /// Makes the rows so far durable, and has the target acknowledge them: a load that is stopped after this continues there.
     /// A file is whole or not there, so its sinks refuse, as `Unsupported`.
     fn checkpoint(&mut self) -> Result<()> {
         Err(Error::unsupported("files are written whole, without checkpoints")

@@ -7,7 +7,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::{Error, Result};
 
-/// Code, buffers and stacks of a job that writes, beside rows that a limit bounds.
+/// Code, buffers and stacks of a job that writes, next to rows that a limit bounds.
 const WRITE_BYTES: u64 = 288 << 20;
 /// The address space of a job that only reads.
 const READ_BYTES: u64 = 96 << 20;
@@ -69,7 +69,7 @@ fn threads_of(free: u64) -> usize {
     usize::try_from(free.saturating_sub(WRITE_BYTES) / THREAD_BYTES).unwrap_or(usize::MAX)
 }
 
-/// `most`, or what the address space has for rows. For options that nobody has given.
+/// `most`, or what the address space has for rows. For options that no one has given.
 pub fn memory_within(most: u64) -> u64 {
     free_bytes().map_or(most, |free| most.min(memory_of(free)))
 }

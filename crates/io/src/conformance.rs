@@ -167,7 +167,7 @@ pub async fn create_only(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     store.delete(&path).await.map_err(say("delete"))
 }
 
-/// A folder's listing has everything below it and nothing beside it, hidden names included, with the tags that reads tell.
+/// A folder's listing has everything below it and nothing next to it, hidden names included, with the tags that reads tell.
 pub async fn listings(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     let below = ["a/b/1", "a/b/2", "a/3", "a/.hidden", "a/_log/4"];
     let beside = ["ab/5", "a.6"];

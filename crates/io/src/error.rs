@@ -26,7 +26,7 @@ pub enum ErrorKind {
     Corrupt,
     /// The input is right, but lakerace can't do this: take another way.
     Unsupported,
-    /// Somebody else changed or made the thing first: look again, then retry.
+    /// Someone else changed or made the thing first: look again, then retry.
     Conflict,
     /// A store or resource does not answer or is full: worth retrying.
     Unavailable,

@@ -26,7 +26,7 @@ const ENOUGH_BYTES: usize = 1 << 20;
 /// disk a piece is read by the thread that asks for it, into a recycled buffer, and the kernel is
 /// told to read ahead.
 ///
-/// All bytes of a file come from the same version of it: one that is replaced meanwhile is an error of kind
+/// All bytes of a file come from the same version of it: one that is replaced in the meantime is an error of kind
 /// `Conflict`. Dropping the last clone stops all requests under way.
 #[derive(Debug, Clone)]
 pub struct Fetcher {
@@ -104,7 +104,7 @@ impl Fetcher {
         self.slice(first, &(range.start..end), ENOUGH_BYTES)
     }
 
-    /// Says that nobody will ask for `range` (again): its pieces are dropped once nobody holds a slice, and are
+    /// Says that no one will ask for `range` (again): its pieces are dropped once no one holds a slice, and are
     /// not fetched at all if they were not yet. A piece goes when all of its wanted bytes were released, so each
     /// wanted range must be released once; bytes that are asked for after all are fetched again.
     pub fn release(&self, file: u32, range: Range<u64>) {

@@ -2,7 +2,7 @@
 //!
 //! Allocators keep what was freed for a while, as most of it is soon wanted again. A load hands its buffers from thread to thread and on to
 //! a store, and what is kept of them would be more than what is in use. A program whose allocator can be told says how, by
-//! [`on_change`]; a load holds a [`ReturnedSoon`] meanwhile.
+//! [`on_change`]; a load holds a [`ReturnedSoon`] in the meantime.
 
 use std::sync::{Mutex, OnceLock};
 

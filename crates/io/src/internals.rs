@@ -1,4 +1,4 @@
-//! Parts for benches, each beside its plain alternative, and for tests of other crates. No interface: it changes without notice.
+//! Parts for benches, each next to its plain alternative, and for tests of other crates. No interface: it changes without notice.
 
 use std::fs::File;
 use std::time::Duration;

@@ -130,7 +130,7 @@ impl Job {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let task = runtime()?.spawn(async move {
             let outcome = future.await;
-            // The receiver is gone when the job was cancelled: nobody wants the outcome then.
+            // The receiver is gone when the job was cancelled: no one wants the outcome then.
             let _ = sender.send(outcome);
         });
         loop {
@@ -164,7 +164,7 @@ impl Default for Job {
 /// How long [`block_with_grace`] waits.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Waits ten seconds at most for what is to be put in order behind a job that may be cancelled: the job's own waiting would give
+/// Waits ten seconds at most for what is to be put in order after a job that may be cancelled: the job's own waiting would give
 /// up at once.
 pub(crate) fn block_with_grace(work: impl Future<Output = ()> + Send + 'static) {
     let Ok(runtime) = runtime() else { return };

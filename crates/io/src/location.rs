@@ -1,4 +1,4 @@
-//! Names of files and folders, and the store behind them.
+//! Names of files and folders, and the store after them.
 
 use object_store::path::Path;
 
@@ -82,7 +82,7 @@ impl Location {
         }
     }
 
-    /// The store behind this location, metered by `job`, and the path in it (without trailing slash).
+    /// The store after this location, metered by `job`, and the path in it (without trailing slash).
     pub fn open(&self, options: &StorageOptions, job: &Job) -> Result<(JobStore, Path)> {
         options.check_names()?;
         let (store, path) = match &self.target {

@@ -23,7 +23,7 @@ const UNNAMED_LIMIT: u64 = 10_240;
 pub struct FileShares {
     /// Between two reads.
     pub(crate) kept: usize,
-    /// During a read, beside those that are kept.
+    /// During a read, next to those that are kept.
     pub(crate) reads: usize,
     /// Complete, until they have their names.
     pub(crate) complete: usize,
@@ -176,7 +176,7 @@ impl KeptFiles {
         Some(ReadHandle { opened: Arc::clone(&kept.opened), is_kept: true })
     }
 
-    /// Returns true if there is room for a file, after others were closed that nobody reads.
+    /// Returns true if there is room for a file, after others were closed that no one reads.
     fn keep(&mut self, key: (u64, u32), opened: &Arc<OpenedFile>, most: usize) -> bool {
         while self.files.len() >= most {
             let idle = self.files.iter().filter(|(_, kept)| kept.is_idle());

@@ -39,7 +39,7 @@ pub enum IfExists {
     /// Exact on local disks and on S3. Some of S3's imitations take no notice of the condition on which a multipart
     /// upload is completed: there the check at the beginning is all.
     Error,
-    /// As [`Self::Error`], without a look at the beginning: for names that nobody else makes, such as random ones, it is a
+    /// As [`Self::Error`], without a look at the beginning: for names that no one else makes, such as random ones, it is a
     /// request too many.
     ErrorAtEnd,
     /// Replace it when the new one is complete.
@@ -55,8 +55,8 @@ impl IfExists {
 
 /// A new object under way. Dropped before [`Self::finish`], it leaves nothing behind.
 ///
-/// Local: a hidden file beside the target, renamed at the end, written as [`JobOptions::file_io`](crate::JobOptions) says. S3: one PUT up to `part_bytes`, a multipart upload
-/// above it, parts sent while the caller goes on encoding, a bounded number at once.
+/// Local: a hidden file next to the target, renamed at the end, written as [`JobOptions::file_io`](crate::JobOptions) says. S3: one PUT up
+/// to `part_bytes`, a multipart upload above it, parts sent while the caller continues encoding, a bounded number at once.
 #[derive(Debug)]
 pub struct Output {
     object: Unpublished,
@@ -84,7 +84,7 @@ pub struct Unpublished {
     failed: Option<Error>,
 }
 
-/// Keeps an [`Output`] that somebody else writes and finishes from becoming visible until its time has come.
+/// Keeps an [`Output`] that someone else writes and finishes from becoming visible until its time has come.
 #[derive(Debug, Clone, Default)]
 pub struct Deferred(Arc<Mutex<DeferredState>>);
 
@@ -145,7 +145,7 @@ impl Output {
     }
 
     /// From here on, a local file that is written by blocking writes is written by a thread of its own, up to `limit_bytes`
-    /// behind the caller, whom the next call tells of an error. A few files of a process have one at a time; all others, and
+    /// after the caller, whom the next call tells of an error. A few files of a process have one at a time; all others, and
     /// those below 1 MiB, are written by the caller. Where writes don't block there is nothing to do.
     pub fn write_behind(&mut self, limit_bytes: usize) {
         if let OutputTarget::Local(file) = &mut self.object.target {
@@ -154,7 +154,7 @@ impl Output {
     }
 
     /// From here on, parts that are on their way to a store are within this bound, which several outputs may share; [`Self::write`]
-    /// waits meanwhile. Where files are of this machine there is nothing to do.
+    /// waits in the meantime. Where files are of this machine there is nothing to do.
     pub fn limit_in_flight(&mut self, in_flight: &InFlight) {
         if let OutputTarget::Upload(upload) = &mut self.object.target {
             upload.limit_in_flight(in_flight);

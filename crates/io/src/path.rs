@@ -22,7 +22,7 @@ pub(crate) fn split_scheme(text: &str) -> Option<(&str, &str)> {
     valid.then_some((scheme, rest))
 }
 
-/// The path that a `file://` URL names behind its scheme.
+/// The path that a `file://` URL names after its scheme.
 pub(crate) fn file_url(rest: &str, shown: &str) -> Result<Path> {
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
     if !path.starts_with('/') {

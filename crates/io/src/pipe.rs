@@ -41,7 +41,7 @@ struct PipeState {
     head: Vec<u8>,
     is_at_end: bool,
     is_taken: bool,
-    /// All bytes, once somebody needed their end.
+    /// All bytes, once someone needed their end.
     spooled: Option<SpooledPipe>,
 }
 
@@ -220,7 +220,7 @@ impl PipeWriter {
         }
         let file = loop {
             job.check()?;
-            // Without waiting, as a pipe that nobody reads would wait for ever.
+            // Without waiting, as a pipe that no one reads would wait for ever.
             match File::options().write(true).custom_flags(libc::O_NONBLOCK).open(&path) {
                 Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
                     std::thread::sleep(CANCEL_POLL);
@@ -237,7 +237,7 @@ impl PipeWriter {
         Ok(Self { file, is_stdout, at_once, job: job.clone() })
     }
 
-    /// Returns true if somebody looks at it: a terminal.
+    /// Returns true if someone looks at it: a terminal.
     pub fn is_terminal(&self) -> bool {
         std::io::IsTerminal::is_terminal(&self.file)
     }

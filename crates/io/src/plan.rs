@@ -107,7 +107,7 @@ pub struct Request {
     pub file: u32,
     /// Bytes of it.
     pub range: Range<u64>,
-    /// How many of these bytes nobody asked for.
+    /// How many of these bytes no one asked for.
     pub read_through_bytes: u64,
     /// The places of the longer gaps, in order: from a remote store, their bytes are dropped as they arrive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -253,7 +253,7 @@ pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathPr
     choice.of(&plans).clone()
 }
 
-/// How many requests of up to `longest_bytes` are under way at once where `prefetch_bytes` may be read ahead: any number, where
+/// How many requests of up to `longest_bytes` are under way together where `prefetch_bytes` may be read ahead: any number, where
 /// all bytes of the read fit. Otherwise a quarter of that memory, about, has the row group or stripe that is being decoded, whose
 /// bytes stay until its end.
 fn under_way(prefetch_bytes: u64, longest_bytes: u64, all_bytes: u64) -> u64 {

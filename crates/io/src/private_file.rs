@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::open_files::open_or_make_room;
 use crate::{Error, Result};
 
-/// A new file in the system's place for temporary files (`TMPDIR`), to be read and written. It has no name, so nobody else can open
+/// A new file in the system's place for temporary files (`TMPDIR`), to be read and written. It has no name, so no one else can open
 /// it, and it goes with its last handle: also where the process is killed. Where the file system knows no files without a
 /// name, its name is removed at once. Its mode is 0600.
 pub fn private_file() -> Result<File> {

@@ -1,4 +1,4 @@
-//! Waiting for other threads, by a job that may be cancelled meanwhile.
+//! Waiting for other threads, by a job that may be cancelled in the meantime.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 

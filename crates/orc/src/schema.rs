@@ -91,7 +91,7 @@ pub enum OrcKind {
     Decimal {
         /// Digits in total, 1 to 38.
         precision: u8,
-        /// Digits behind the point.
+        /// Digits after the point.
         scale: u8,
     },
     /// A list of values of one type.

@@ -1,6 +1,6 @@
 //! From batches to the bytes of a file.
 //!
-//! A [`Writer`] takes record batches and hands out pieces of bytes; the caller puts them behind each other, into a file, an
+//! A [`Writer`] takes record batches and hands out pieces of bytes; the caller puts them after each other, into a file, an
 //! upload, or memory. Rows are encoded a row group at a time, columns in parallel if asked; a stripe is handed out when its
 //! encoded bytes reach the size that the options say, so that no more than a stripe is ever held. The bytes do not depend on
 //! the number of threads, and not on how the rows were cut into batches, unless single rows are so large that a row group

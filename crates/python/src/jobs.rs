@@ -79,7 +79,7 @@ struct Synced {
     synced: lakerace::Synced,
 }
 
-/// Brings a target to the last version of a Delta table, and goes on where `follow` is true; gives a dict.
+/// Brings a target to the last version of a Delta table, and continues where `follow` is true; gives a dict.
 #[pyfunction]
 pub(crate) fn sync(py: Python<'_>, table: String, target: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let clock = Clock::start();

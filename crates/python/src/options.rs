@@ -285,7 +285,7 @@ impl<'py> Keywords<'py> {
         })
     }
 
-    /// How a target follows a table, and the seconds between two looks where it goes on.
+    /// How a target follows a table, and the seconds between two looks where it continues.
     pub(crate) fn sync(&self) -> PyResult<(SyncOptions, Option<Duration>)> {
         let load = self.load()?;
         let overwrite = self.parsed("mode", parse_choice::<WriteMode>)?.unwrap_or_default() == WriteMode::Overwrite;

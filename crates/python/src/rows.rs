@@ -118,7 +118,7 @@ impl Rows {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        // Another thread may hold it while it reads, and needs the interpreter meanwhile.
+        // Another thread may hold it while it reads, and needs the interpreter in the meantime.
         let mut state = self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
         if state.made.is_empty() && !self.make(py, &mut state)? {
             return Ok(None);

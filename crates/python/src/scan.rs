@@ -28,7 +28,7 @@ pub(crate) struct Scan {
     open: Mutex<Open>,
 }
 
-/// An opened scan and its job. A cancelled job stays cancelled, so the next call opens anew.
+/// An opened scan and its job. A cancelled job stays cancelled, so the next call opens again.
 #[derive(Clone)]
 struct Open {
     scan: Arc<lakerace::Scan>,

@@ -152,7 +152,7 @@ impl Reader {
             }
             self.signals_checked = Instant::now();
             // Detached at once: a consumer that calls with the GIL held must not keep other threads from it.
-            // None: Python is shutting down, and nobody waits for a signal.
+            // None: Python is shutting down, and no one waits for a signal.
             let heard = Python::try_attach(|py| py.check_signals().map(|()| py.detach(std::thread::yield_now)));
             if let Some(Err(raised)) = heard {
                 return self.interrupt(raised);

@@ -1,4 +1,4 @@
-//! The driver's part of a write: what is prepared before its tasks run, and the one commit behind them.
+//! The driver's part of a write: what is prepared before its tasks run, and the one commit after them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -152,7 +152,7 @@ fn is_staged(location: &str, settings: &SparkSettings, is_table: bool) -> bool {
     settings.get("key").is_some() || !(names_table || is_table)
 }
 
-/// An error where nobody says what kind of files to write, or where files can't be what the options say.
+/// An error where no one says what kind of files to write, or where files can't be what the options say.
 fn check_files(location: &str, settings: &SparkSettings) -> Result<()> {
     if settings.get("key").is_some() {
         return Ok(());
@@ -338,7 +338,7 @@ fn commit_staged(location: &str, settings: &SparkSettings, schema: SchemaRef, st
     Ok(made(written.version))
 }
 
-/// The rows of staged files, one behind the other.
+/// The rows of staged files, one after the other.
 fn staged_rows(settings: &SparkSettings, schema: &Schema, staged: Vec<String>, job: &Job) -> Result<Batches> {
     let read = ReadOptions { storage: settings.storage(), format: Some(&PARQUET), ..ReadOptions::default() };
     // Files have their columns as views and the like: those of the first are the rows'.

@@ -202,7 +202,7 @@ pub extern "system" fn Java_lakerace_spark_Native_write<'local>(
         words.get_region(env, 0, &mut read).map_err(foreign)?;
         let rows = usize::try_from(rows).unwrap_or(0);
         // SAFETY: Java calls with an open writer's handle, from the one thread that owns it, and with words of its own columns, whose
-        // memory it changes behind the call.
+        // memory it changes after the call.
         unsafe { TaskWriter::of(writer).write(rows, &read) }
     });
 }

@@ -9,7 +9,7 @@ use crate::settings::SparkSettings;
 
 /// Bytes that a task has at least: opening a file costs about as much.
 const LEAST_TASK_BYTES: u64 = 4 << 20;
-/// Bytes that a task has at most, unless `max_task_bytes` says otherwise: each task opens files anew and waits for their first bytes,
+/// Bytes that a task has at most, unless `max_task_bytes` says otherwise: each task opens files again and waits for their first bytes,
 /// so that large reads have larger tasks, as long as there are [`TASKS_PER_CORE`].
 const MOST_TASK_BYTES: RangeInclusive<u64> = 128 << 20..=512 << 20;
 /// So many tasks of a core make up for some that take longer.

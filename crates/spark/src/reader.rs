@@ -74,7 +74,7 @@ impl TaskReader {
     /// Ends it: what is under way stops within the engine's poll of its cancel flag.
     ///
     /// # Safety
-    /// The handle is open, and nobody uses it any more.
+    /// The handle is open, and no one uses it any more.
     pub(crate) unsafe fn close(handle: i64) {
         // SAFETY: as above; the box is taken back once.
         let reader = unsafe { Box::from_raw(handle as *mut Self) };
@@ -173,7 +173,7 @@ fn hand_over(batch: RecordBatch) -> i64 {
 /// Frees a batch.
 ///
 /// # Safety
-/// `hand_over` gave the address, and nobody uses it any more.
+/// `hand_over` gave the address, and no one uses it any more.
 pub(crate) unsafe fn release(address: i64) {
     // SAFETY: the caller's promise; the box is taken back once.
     drop(unsafe { Box::from_raw(address as *mut HeldBatch) });

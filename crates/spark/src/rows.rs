@@ -1,6 +1,6 @@
 //! Rows that Java has put into columns, as batches.
 //!
-//! A column is some words, those of the columns inside of it behind its own: the number of values, the address of a byte for each that says
+//! A column is some words, those of the columns inside of it after its own: the number of values, the address of a byte for each that says
 //! whether it is not null (0: all are), and then what its type needs, as [`UnreadWords::column`] reads it. The memory is Java's, and is copied.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use lakerace::{Error, ErrorKind, Result};
 /// A batch of so many rows.
 ///
 /// # Safety
-/// The words are those of columns of this schema, and their addresses are of memory that nobody changes until the call returns.
+/// The words are those of columns of this schema, and their addresses are of memory that no one changes until the call returns.
 pub(crate) unsafe fn batch(schema: &SchemaRef, rows: usize, words: &[i64]) -> Result<RecordBatch> {
     let mut words = UnreadWords { words, at: 0 };
     let column = |field: &FieldRef| {

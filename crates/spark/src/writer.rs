@@ -85,7 +85,7 @@ impl TaskWriter {
     /// Takes the writer back.
     ///
     /// # Safety
-    /// The handle is open, and nobody uses it any more.
+    /// The handle is open, and no one uses it any more.
     pub(crate) unsafe fn take(handle: i64) -> Box<Self> {
         // SAFETY: as above; the box is taken back once.
         unsafe { Box::from_raw(handle as *mut Self) }

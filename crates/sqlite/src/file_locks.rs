@@ -2,7 +2,7 @@
 //!
 //! SQLite locks by POSIX records, which belong to a process: two SQLite libraries in one process, such as this one and Python's `sqlite3`,
 //! don't see each other's locks. When either of them closes a file, the system drops all locks that the process has on it. So the one that closes
-//! takes itself for the last user and removes the log, from which the other one goes on.
+//! takes itself for the last user and removes the log, from which the other one continues.
 //!
 //! This library locks by open file descriptions instead, on the same bytes. These locks and POSIX records exclude each other, in one process
 //! and among many. All connections of a file share one description for their locks, as SQLite counts locks by file. A

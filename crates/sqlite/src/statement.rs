@@ -63,7 +63,7 @@ impl Statement {
     ) -> Result<()> {
         self.bind_all(values).map_err(&failed)?;
         let outcome = loop {
-            // SAFETY: the statement is valid. Values that were borrowed outlive this call, and the next run binds all anew.
+            // SAFETY: the statement is valid. Values that were borrowed outlive this call, and the next run binds all again.
             match unsafe { ffi::sqlite3_step(self.raw) } {
                 ffi::SQLITE_ROW => match each(&Row(self)) {
                     Ok(true) => {}

@@ -1,6 +1,6 @@
 //! Helpers of the tests of several crates: the conformance corpora, which are the one thing that may be absent.
 //!
-//! A corpus is a folder of files that other implementations wrote. It lies beside the repository, or where the
+//! A corpus is a folder of files that other implementations wrote. It lies next to the repository, or where the
 //! variable `LAKERACE_CONFORMANCE` says. A test that finds its corpus or file absent is left out. It says so in
 //! the file that the variable `LAKERACE_LEFT_OUT` names, a line a test, from which `make test` counts.
 //!

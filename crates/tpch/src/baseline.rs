@@ -27,7 +27,7 @@ pub(crate) fn batch(piece: &TablePiece, schema: &SchemaRef) -> Result<RecordBatc
     let count = if is_fixed { 1 } else { (total / (wanted.end - wanted.start).max(1)).clamp(1, i32::MAX as u64 / 2) };
     let each = (total / count).max(1);
     let mut found = Vec::new();
-    // The reference goes on beyond the last part, with parts of the same size, and that is where inserted orders are.
+    // The reference continues beyond the last part, with parts of the same size, and that is where inserted orders are.
     let is_inserted = wanted.start >= total;
     let mut number = if is_inserted { wanted.start / each } else { (wanted.start / each).min(count - 1) };
     while number * each < wanted.end && (number < count || is_inserted) {

@@ -6,13 +6,13 @@ use tpchgen::distribution::{Distribution, Distributions};
 
 use crate::random::{Few, RangePick, Sequence};
 
-/// Bytes that hold the longest word and the space behind it; as many are always copied, which is faster than their exact
+/// Bytes that hold the longest word and the space after it; as many are always copied, which is faster than their exact
 /// number.
 const WORD_BYTES: usize = 32;
 /// No sentence is longer.
 const SENTENCE_BYTES: usize = 512;
 
-/// A word with a space behind it.
+/// A word with a space after it.
 #[derive(Clone, Copy)]
 struct Word {
     bytes: [u8; WORD_BYTES],
@@ -178,7 +178,7 @@ impl GrammarWriter {
     }
 }
 
-/// Tells the length of each sentence and the state behind it, while wanted.
+/// Tells the length of each sentence and the state after it, while wanted.
 #[cfg(test)]
 pub(crate) fn walk(seed: u32, mut each: impl FnMut(usize, u32) -> bool) {
     let mut writer = GrammarWriter { out: vec![0; SENTENCE_BYTES], at: 0, sequence: Sequence::after(seed) };

@@ -2,7 +2,7 @@
 //!
 //! The reference makes the whole pool before the first row, on one thread. Here it is made a megabyte at a time, when a
 //! comment first needs it, by whichever thread does: [`seeds`](super::pool_seeds) knows the state of the sequence at the
-//! first sentence of every megabyte. Each piece has the first bytes of the next one behind its own, so that a comment
+//! first sentence of every megabyte. Each piece has the first bytes of the next one after its own, so that a comment
 //! never spans two.
 
 use std::sync::{Arc, OnceLock};
@@ -17,7 +17,7 @@ use crate::random::{ColumnStream, Few, Many, RangePick, RowDraws};
 pub(crate) const POOL_BYTES: usize = 300 << 20;
 /// Bytes of a piece without its overlap.
 pub(crate) const PIECE_BYTES: usize = 1 << 20;
-/// Bytes behind a piece that are the next one's: no comment is longer.
+/// Bytes after a piece that are the next one's: no comment is longer.
 const OVERLAP_BYTES: usize = 256;
 const PIECES: usize = POOL_BYTES / PIECE_BYTES;
 
@@ -53,7 +53,7 @@ impl Place {
     }
 }
 
-/// A piece of the pool; made if nobody needed it before.
+/// A piece of the pool; made if no one needed it before.
 #[inline(always)]
 pub(crate) fn piece(number: usize) -> &'static Buffer {
     POOL[number].get_or_init(|| make(number))

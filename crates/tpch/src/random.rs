@@ -120,7 +120,7 @@ impl Sequence {
 pub(crate) struct Draw(u64);
 
 impl Draw {
-    /// The last draw: the sequence goes on from it.
+    /// The last draw: the sequence continues from it.
     #[cfg(test)]
     pub(crate) fn seed(self) -> u64 {
         self.0

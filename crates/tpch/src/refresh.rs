@@ -3,9 +3,9 @@
 //! A stream inserts and deletes a thousandth of the table's orders each, SF x 1,500. As dbgen makes them (`-U`):
 //!
 //! - Orders that are inserted are the rows that the table would have if it went on beyond its last order; the n-th stream's
-//!   come behind those of the one before.
+//!   come after those of the one before.
 //! - Of 32 order keys the first eight belong to the table (clause 4.2.3). The inserted order number i (from 1, counted
-//!   through all streams) has the key of the table's order number i, eight further: in the gap behind it.
+//!   through all streams) has the key of the table's order number i, eight further: in the gap after it.
 //! - RF2 of the n-th stream deletes the n-th thousandth of the table's orders. So the orders that one stream inserts have keys
 //!   next to those that it deletes.
 
@@ -20,7 +20,7 @@ use crate::{Scale, Table};
 pub const MAX_STREAMS: u32 = 999;
 /// Orders of a stream: one of so many of the table's.
 const SHARE: u64 = 1000;
-/// From a key of the table to the key in the gap behind it.
+/// From a key of the table to the key in the gap after it.
 const GAP: i64 = 8;
 /// Keys of the table in a row, and from the first of them to the first of the next ones.
 const KEPT: i64 = 8;
@@ -73,7 +73,7 @@ impl Refresh {
             .advice(format!("leave {} out", self.name())))
     }
 
-    /// The orders that its rows are made from, by their places from 0; those behind the last one of the table are inserted.
+    /// The orders that its rows are made from, by their places from 0; those after the last one of the table are inserted.
     pub(crate) fn orders(self, scale: Scale) -> Range<u64> {
         let numbers = stream_orders(scale, self.stream());
         match self {
@@ -102,7 +102,7 @@ pub fn stream_orders(scale: Scale, stream: u32) -> Range<u64> {
     each * stream.saturating_sub(1)..each * stream
 }
 
-/// The key of the order at a place, from 0; behind the last one of the table come the inserted ones.
+/// The key of the order at a place, from 0; after the last one of the table come the inserted ones.
 pub(crate) fn order_key(scale: Scale, place: u64) -> i64 {
     match place.checked_sub(scale.orders()) {
         None => OrderKey::Table(place + 1).key(),

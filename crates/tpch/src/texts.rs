@@ -90,7 +90,7 @@ fn comments_of_pool(places: TextPrefetch<impl ExactSizeIterator<Item = Place>>) 
 /// As many comments are in all pieces of the pool, or nearly.
 const ROWS_OF_WHOLE_POOL: usize = 2048;
 
-/// Views of those pieces of the pool that they are in: nobody makes the others for a few comments.
+/// Views of those pieces of the pool that they are in: no one makes the others for a few comments.
 fn comments_of_pieces(places: impl Iterator<Item = Place>) -> ArrayRef {
     let mut numbers = HashMap::new();
     let mut pieces: Vec<Buffer> = Vec::new();

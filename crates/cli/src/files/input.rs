@@ -15,7 +15,7 @@ use crate::args::{ImportArgs, PutArgs};
 pub(super) struct PutSource {
     place: String,
     rest: Box<dyn Read>,
-    /// Its first bytes, as many as are put at once.
+    /// Its first bytes, as many as are put together.
     pub(super) first: Vec<u8>,
 }
 

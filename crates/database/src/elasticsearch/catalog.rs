@@ -189,7 +189,7 @@ impl IndexCatalog {
         }
     }
 
-    /// Documents with values that the index keeps and does not find by: of these columns, not of fields beside them.
+    /// Documents with values that the index keeps and does not find by: of these columns, not of fields next to them.
     pub fn ignored(&self, name: &str, columns: &[&str]) -> Result<u64> {
         let mut ignored = 0;
         for some in columns.chunks(1024) {

@@ -58,7 +58,7 @@ impl Chunk {
         &self.body[item.lines.start + item.first_line..item.lines.end]
     }
 
-    /// Leaves out rows behind which another one of the same document has been taken: sent again, they would win.
+    /// Leaves out rows after which another one of the same document has been taken: sent again, they would win.
     pub fn without_overtaken(&self, again: Vec<Item>, taken: &[Item]) -> (Vec<Item>, u64) {
         if !self.has_doubles {
             return (again, 0);

@@ -55,7 +55,7 @@ pub(super) struct SearchClient {
 #[derive(Clone)]
 pub(super) struct Request {
     pub method: &'static str,
-    /// Behind the base, with a slash in front.
+    /// After the base, with a slash in front.
     pub path: String,
     pub body: Bytes,
     /// Lines of JSON, in place of one object.

@@ -30,7 +30,7 @@ const CLIENT_KEY: &str = "ELASTICSEARCH_CLIENT_KEY";
 /// How requests say who asks. It has no `Debug`, so that nothing prints it.
 #[derive(Clone)]
 pub(super) enum RequestCredentials {
-    /// Nobody.
+    /// No one.
     None,
     /// The value of the header `Authorization`.
     Header(HeaderValue),

@@ -125,14 +125,14 @@ fn iso(text: &[u8]) -> Option<i128> {
 struct UnparsedText<'a>(&'a [u8]);
 
 impl UnparsedText<'_> {
-    /// Passes over one of these bytes, and tells it.
+    /// Skips one of these bytes, and tells it.
     fn taken(&mut self, bytes: &[u8]) -> Option<u8> {
         let (first, rest) = self.0.split_first().filter(|(first, _)| bytes.contains(first))?;
         self.0 = rest;
         Some(*first)
     }
 
-    /// Passes over a number of so many digits.
+    /// Skips a number of so many digits.
     fn number(&mut self, least: usize, most: usize) -> Option<i64> {
         let digits = self.0.iter().take(most).take_while(|byte| byte.is_ascii_digit()).count();
         if digits < least {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::client::{Request, SearchClient};
 use super::location::escape;
 
-/// How long the server keeps a view that nobody asks for. Each page asks for as long again.
+/// How long the server keeps a view that no one asks for. Each page asks for as long again.
 pub(super) const KEEP_ALIVE: &str = "5m";
 
 /// How long the end of a read waits until its view is closed.
@@ -57,7 +57,7 @@ impl PointInTime {
         lock(&self.id).clone()
     }
 
-    /// The server may name it anew with each page.
+    /// The server may name it again with each page.
     pub fn renew(&self, id: String) {
         *lock(&self.id) = id;
     }

@@ -19,7 +19,7 @@ use super::client::{Request, Said, SearchClient, is_too_large};
 use super::decode::{PageDecoder, UnmappedNames};
 use super::pit::{KEEP_ALIVE, PointInTime};
 
-/// Documents of the first page, as nobody knows yet how large they are.
+/// Documents of the first page, as no one knows yet how large they are.
 const FIRST_PAGE: usize = 256;
 /// Bytes of a page, and how many times as many documents as the page before the next one may have.
 const PAGE_BYTES: usize = 4 << 20;

@@ -1,4 +1,4 @@
-//! Sends rows: as many requests at once as the server answers without making them wait, each again until it is taken.
+//! Sends rows: as many requests together as the server answers without making them wait, each again until it is taken.
 
 use std::collections::HashSet;
 use std::sync::{Arc, MutexGuard};
@@ -88,7 +88,7 @@ pub(super) struct ChunkSender {
 }
 
 impl ChunkSender {
-    /// A sender of rows to `index`, which nobody creates by sending.
+    /// A sender of rows to `index`, which no one creates by sending.
     pub fn new(
         client: &SearchClient,
         index: &str,
@@ -121,7 +121,7 @@ impl ChunkSender {
         }
     }
 
-    /// How many bytes the server takes at once.
+    /// How many bytes the server takes together.
     pub fn request_bytes(&self) -> usize {
         self.shared.lock().request_bytes
     }
@@ -404,7 +404,7 @@ impl SenderCore {
         state.limit = (state.limit / 2.0).max(1.0);
     }
 
-    /// Learns from an answer how many requests the server works on at once. What waits longer than the quickest one stood in
+    /// Learns from an answer how many requests the server works on together. What waits longer than the quickest one stood in
     /// a queue, and a queue wins nothing.
     fn learn(&self, time: Duration, bytes: usize, was_all_taken: bool) {
         if !was_all_taken {

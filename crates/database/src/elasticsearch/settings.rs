@@ -18,7 +18,7 @@ pub(super) struct SettingsRestore(Map<String, Value>);
 /// A setting that a load may switch off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SwitchableSetting {
-    /// Copies of shards and searches' view: nobody uses the index yet.
+    /// Copies of shards and searches' view: no one uses the index yet.
     New,
     /// Only the view: copies of what is there stay where they are.
     InUse,

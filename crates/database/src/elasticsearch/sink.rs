@@ -137,7 +137,7 @@ impl ElasticsearchSink {
         let mut start = start;
         let name = self.encoder.has_key().then(|| self.builder.hash(start, first_line));
         if let Some(name) = name.filter(|name| self.sender().is_ok_and(|sender| sender.is_under_way(*name))) {
-            // An earlier row of this document is on its way: it must not arrive behind this one.
+            // An earlier row of this document is on its way: it must not arrive after this one.
             let lines = self.builder.lines.split_off(start);
             self.send()?;
             self.sender()?.settle()?;
@@ -201,7 +201,7 @@ impl ElasticsearchSink {
         if self.target.is_staging {
             // A load that is stopped after the switch is found by this, and sends no row again.
             self.note_rows()?;
-            // A load that is stopped behind this leaves jobs that begin anew.
+            // A load that is stopped after this leaves jobs that start over.
             forget_states(&self.client, &self.job, self.job_state.as_deref())?;
             self.target.catalog.switch(&location.index, &self.target.index, self.must_be_new)?;
         }
@@ -256,9 +256,9 @@ impl ElasticsearchSink {
         Err(Error::corrupt(message).at(&location.shown).advice(format!("run it again, without {RESUME}")))
     }
 
-    /// Leaves nothing behind but what a run that goes on needs.
+    /// Leaves nothing behind but what a run that continues needs.
     fn undo(&mut self) {
-        // It waits for requests on their way: a row that comes after the index is gone would make it anew.
+        // It waits for requests on their way: a row that comes after the index is gone would make it again.
         self.sender = None;
         let job = Job::default();
         let target = &mut self.target;

@@ -71,7 +71,7 @@ impl LoadRun {
         Ok(Self { entry, was_begun: false })
     }
 
-    /// Begins anew where the index is gone that the load began with, or another one has its name.
+    /// Starts over where the index is gone that the load began with, or another one has its name.
     fn check_index(&mut self, found: &FoundIndices, mode: WriteMode, location: &SearchLocation) -> Result<()> {
         let entry = &mut self.entry;
         let has_name = |index: &&Index| Some(&index.name) == entry.staging.as_ref() && entry.uuid.is_some();
@@ -143,11 +143,11 @@ impl LoadTarget {
             }
             WriteMode::Delete if !exists => Err(Error::not_found("there is no such index").at(&location.shown)),
             WriteMode::Append | WriteMode::Upsert if found.indices.is_empty() => {
-                // They are of an index of this name that somebody has removed.
+                // They are of an index of this name that someone has removed.
                 forget_states(client, job, options.job_state.as_deref())?;
                 let body = body(schema, &mapped, None, &id_key(schema, options), location);
                 let made = match catalog.create(&location.index, &body) {
-                    // Another load has made it meanwhile: the rows go there, too.
+                    // Another load has made it in the meantime: the rows go there, too.
                     Err(error) if error.kind() == ErrorKind::Conflict => false,
                     outcome => outcome.map(|()| true)?,
                 };
@@ -161,7 +161,7 @@ impl LoadTarget {
         }
     }
 
-    /// The index that a run fills beside what is there.
+    /// The index that a run fills next to what is there.
     fn staging(
         catalog: IndexCatalog,
         (schema, body, old): (&SchemaRef, Value, Option<&Index>),
@@ -333,7 +333,7 @@ fn over(under: &mut Value, value: &Value) {
     }
 }
 
-/// The columns that an index has now: those of earlier loads, and new ones behind them.
+/// The columns that an index has now: those of earlier loads, and new ones after them.
 fn merged(schema: &Schema, kept: Option<&Schema>) -> Schema {
     let Some(kept) = kept else { return schema.clone() };
     let mut fields = kept.fields().to_vec();

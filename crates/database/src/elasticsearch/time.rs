@@ -35,7 +35,7 @@ pub(super) fn write_timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit, is_
     Ok(())
 }
 
-/// Appends `HH:MM:SS` of nanoseconds since midnight, with as many digits behind a point as the unit has.
+/// Appends `HH:MM:SS` of nanoseconds since midnight, with as many digits after a point as the unit has.
 ///
 /// # Errors
 /// A time that is not within a day.
@@ -70,7 +70,7 @@ fn digits(out: &mut Vec<u8>, mut value: u64, width: usize) {
 }
 
 /// The days of `YYYY-MM-DD` and nanoseconds in the day, of a plain ISO 8601 text of at most nine digits of a fraction; and
-/// whether an offset of zero stands behind it. `None` where the text has another form.
+/// whether an offset of zero stands after it. `None` where the text has another form.
 pub(super) fn quick_timestamp(text: &[u8]) -> Option<(i64, i64, bool)> {
     let number = |from: usize, to: usize| {
         text.get(from..to)?

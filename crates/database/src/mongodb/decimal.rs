@@ -61,7 +61,7 @@ pub(super) fn encode_i128(value: i128, scale: i32) -> Option<[u8; 16]> {
     Some((sign | (biased << 113) | magnitude).to_le_bytes())
 }
 
-/// The value as an integer of 10^-`scale`; `None` where it has more digits behind the point, or is out of range.
+/// The value as an integer of 10^-`scale`; `None` where it has more digits after the point, or is out of range.
 pub(super) fn at_scale(coefficient: i128, exponent: i32, scale: i32) -> Option<i256> {
     if coefficient == 0 {
         return Some(i256::ZERO);
@@ -85,7 +85,7 @@ pub(super) fn at_scale(coefficient: i128, exponent: i32, scale: i32) -> Option<i
     Some(value)
 }
 
-/// Digits before and behind the point that hold a value, without zeros at its end.
+/// Digits before and after the point that hold a value, without zeros at its end.
 pub(super) fn digits(coefficient: i128, exponent: i32) -> (u32, u32) {
     let (mut coefficient, mut exponent) = (coefficient.unsigned_abs(), exponent);
     if coefficient == 0 {

@@ -37,7 +37,7 @@ struct FieldShape {
     kinds: u32,
     /// For each new combination of types, which it was and the document that had it.
     first: Vec<(u8, String)>,
-    /// Digits before and behind the point of decimals and integers.
+    /// Digits before and after the point of decimals and integers.
     whole: u32,
     fraction: u32,
     has_special_decimal: bool,

@@ -1,4 +1,4 @@
-//! Which rows of a load the target has acknowledged, kept in a document beside it.
+//! Which rows of a load the target has acknowledged, kept in a document next to it.
 
 use bson::spec::BinarySubtype;
 use bson::{Binary, Bson, DateTime, Document, RawDocumentBuf, doc};
@@ -16,11 +16,11 @@ const LOADS: &str = "lakerace.loads";
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MongoJournal {
     id: Document,
-    /// The prefix of the `_id` of rows without a key: the same when the load goes on.
+    /// The prefix of the `_id` of rows without a key: the same when the load continues.
     pub token: [u8; 7],
     /// The collection that is loaded aside, where there is one.
     pub staging: Option<String>,
-    /// The server's own id of the collection that is loaded. One that is made anew has another; most servers let a renamed one keep it.
+    /// The server's own id of the collection that is loaded. One that is made again has another; most servers let a renamed one keep it.
     /// Loads of earlier versions have noted none.
     pub uuid: Option<Bson>,
     /// The first rows, all of which the server has confirmed or rejected.

@@ -1,4 +1,4 @@
-//! The Arrow schema of a collection, kept in a document beside it.
+//! The Arrow schema of a collection, kept in a document next to it.
 
 use std::sync::Arc;
 

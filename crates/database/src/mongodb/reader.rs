@@ -187,7 +187,7 @@ impl Iterator for BatchReceiver {
     }
 }
 
-/// Decodes one part. Ends early when nobody wants more.
+/// Decodes one part. Ends early when no one wants more.
 fn part_batches(job: &ReadJob, query: &Query, sender: &BatchSender) -> Result<()> {
     let mut documents = DocumentBuilder::new(job.read_schema.fields(), job.unknown)?;
     let ignored = job.read_schema.index_of("_id").is_err().then_some(&b"_id"[..]);

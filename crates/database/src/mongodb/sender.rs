@@ -66,8 +66,8 @@ impl Sender {
         Self { target: Arc::new(target), job: connection.job.clone(), busy: [false; LANES], results, result_to }
     }
 
-    /// Sends a command in a lane, behind the one that the lane has. Rows of one key take the same lane, and so keep
-    /// their order. Gives what was answered meanwhile.
+    /// Sends a command in a lane, after the one that the lane has. Rows of one key take the same lane, and so keep
+    /// their order. Gives what was answered in the meantime.
     pub(super) fn send(&mut self, lane: Option<usize>, command: Command) -> Result<Vec<DeliveredCommand>> {
         let mut delivered = Vec::new();
         let lane = loop {
@@ -84,7 +84,7 @@ impl Sender {
         let (target, result_to) = (Arc::clone(&self.target), self.result_to.clone());
         runtime()?.spawn(async move {
             let outcome = target.deliver(command).await;
-            // Nobody listens where the load has failed.
+            // No one listens where the load has failed.
             let _ = result_to.send((lane, outcome));
         });
         Ok(delivered)
@@ -107,7 +107,7 @@ impl Sender {
         Ok(delivered)
     }
 
-    /// Waits a while for commands of a load that has failed, so that none writes behind what tidies up.
+    /// Waits a while for commands of a load that has failed, so that none writes after what tidies up.
     pub(super) fn drain(&mut self) {
         let end = std::time::Instant::now() + DRAIN_TIMEOUT;
         while self.busy.contains(&true) {

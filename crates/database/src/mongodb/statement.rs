@@ -150,7 +150,7 @@ pub(super) enum AddedRow {
     Rejected(String),
 }
 
-/// Bytes of a document at most, and what a command may have beside one.
+/// Bytes of a document at most, and what a command may have next to one.
 pub(super) const DOCUMENT_BYTES: usize = 16 << 20;
 const COMMAND_BYTES: usize = DOCUMENT_BYTES + (12 << 10);
 /// Rows of a command at most.

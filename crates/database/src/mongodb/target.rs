@@ -72,7 +72,7 @@ fn new_token() -> [u8; 7] {
     token
 }
 
-/// The load that goes on.
+/// The load that continues.
 fn earlier_load(connection: &MongoConnection, options: &SinkOptions) -> Result<Option<MongoJournal>> {
     match (&options.load_name, options.resume) {
         (Some(load), true) => MongoJournal::find(connection, &connection.location.collection, load),
@@ -366,11 +366,11 @@ impl Target {
                 self.check_rename(staging, &options)?;
                 command.extend(options);
             }
-            // They are of a collection of this name that somebody has dropped.
+            // They are of a collection of this name that someone has dropped.
             None => forget_states(&self.connection, self.job_state.as_deref())?,
         }
         match self.connection.command(command) {
-            // Another load has made it meanwhile.
+            // Another load has made it in the meantime.
             Err(error) if error.kind() == ErrorKind::Conflict && self.staging.is_none() => Ok(()),
             outcome => outcome.map(|_| ()),
         }
@@ -396,7 +396,7 @@ impl Target {
         if replaced.is_some() {
             self.copy_indexes(&name, &staging)?;
         }
-        // A load that is stopped after this leaves jobs that begin anew.
+        // A load that is stopped after this leaves jobs that start over.
         forget_states(&self.connection, self.job_state.as_deref())?;
         let database = &self.connection.location.database;
         let rename = doc! {

@@ -38,7 +38,7 @@ pub(super) struct Table {
     pub columns: Vec<Column>,
     /// The name under which its rows have a number; views and tables without them have none.
     pub rowid: Option<&'static str>,
-    /// Its primary key is an index beside the rows, and no name of their number.
+    /// Its primary key is an index next to the rows, and no name of their number.
     pub has_key_index: bool,
     pub is_strict: bool,
     pub is_view: bool,
@@ -295,7 +295,7 @@ fn definition(field: &Field, demanded: &str) -> Result<String> {
     Ok(format!("{} {}{demanded} /* {meant} */", quoted(field.name()), kind.declared()))
 }
 
-/// The SQL of a table that is to be made: what a type means stands beside it.
+/// The SQL of a table that is to be made: what a type means stands next to it.
 pub(super) fn create_table(table: &str, schema: &Schema, key: &[String]) -> Result<String> {
     let mut lines = Vec::with_capacity(schema.fields().len() + 1);
     let mut needs_key = !key.is_empty();

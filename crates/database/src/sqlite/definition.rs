@@ -88,7 +88,7 @@ pub(super) fn losses(
     let primary = primary_key(found);
     let is_in = |name: &String, names: &[String]| names.iter().any(|other| other.eq_ignore_ascii_case(name));
     let is_same = primary.len() == key.len() && primary.iter().all(|name| is_in(name, key));
-    // A key of a table of ours may be named anew.
+    // A key of a table of ours may be named again.
     if !primary.is_empty() && !is_same && (!is_ours || key.is_empty()) {
         lost.push(format!("PRIMARY KEY ({})", primary.join(", ")));
     }

@@ -230,7 +230,7 @@ fn written(array: &ArrayRef, write: impl Fn(i64, &mut String)) -> Result<StringA
     Ok(texts.finish())
 }
 
-/// All digits, with as many behind the point as the scale says.
+/// All digits, with as many after the point as the scale says.
 fn decimals(array: &ArrayRef, scale: i8) -> Result<StringArray> {
     let wide = match array.data_type() {
         DataType::Decimal256(..) => Arc::clone(array),

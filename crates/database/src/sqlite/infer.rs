@@ -1,4 +1,4 @@
-//! The types of columns that nobody declared: from all of their values.
+//! The types of columns that no one declared: from all of their values.
 
 use std::sync::Arc;
 

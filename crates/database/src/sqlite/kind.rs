@@ -18,7 +18,7 @@ pub(super) enum ValueKind {
     UnsignedLong,
     /// Floats.
     Real,
-    /// Digits with this many behind the point, as text.
+    /// Digits with this many after the point, as text.
     Decimal { precision: u8, scale: i8 },
     /// Text.
     Text,

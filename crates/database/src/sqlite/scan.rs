@@ -19,7 +19,7 @@ use super::infer::TypedColumn;
 use super::location::quoted;
 use super::row_lookup::numbers_sql;
 
-/// Rows of a batch, where nobody asks for fewer.
+/// Rows of a batch, where no one asks for fewer.
 const BATCH_ROWS: usize = 8192;
 /// Bytes of values that end a batch before.
 const BATCH_BYTES: usize = 8 << 20;

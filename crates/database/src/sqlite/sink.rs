@@ -24,7 +24,7 @@ use super::target::{InputColumn, SqliteTarget, name_aside};
 use crate::narrowing::{nan_as_null, with_columns};
 use crate::{DeadLetters, SinkOptions, WriteMode};
 
-/// Parameters of a statement, about: more rows at once save little.
+/// Parameters of a statement, about: more rows together save little.
 const STATEMENT_PARAMETERS: usize = 640;
 /// Rows of a statement at most.
 const STATEMENT_ROWS: usize = 64;
@@ -127,7 +127,7 @@ fn begin(connection: &Connection, table: &str, options: &SinkOptions) -> Result<
     options.fence.as_ref().map_or(Ok(()), |fence| check_owner(connection, table, fence))
 }
 
-/// The database's note of the load that goes on; `None` where it begins.
+/// The database's note of the load that continues; `None` where it begins.
 fn known_load(
     connection: &Connection,
     table: &str,
@@ -378,7 +378,7 @@ impl Drop for SqliteSink {
         if !self.connection.is_autocommit() {
             let _ = self.connection.execute_batch("ROLLBACK");
         }
-        // What nobody can go on with goes.
+        // What no one can go on with goes.
         if self.options.load_name.is_none() && self.committed > 0 {
             self.target.remove_aside(&self.connection);
         }

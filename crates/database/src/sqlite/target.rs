@@ -111,7 +111,7 @@ impl SqliteTarget {
             }
             (_, None) => {
                 target.make(connection, &options.key)?;
-                // They are of a table of this name that somebody has dropped.
+                // They are of a table of this name that someone has dropped.
                 forget_states(connection, table, options.job_state.as_deref())?;
                 None
             }

@@ -32,7 +32,7 @@ pub(super) fn write_time(value: i64, unit: TimeUnit, text: &mut String) {
     }
 }
 
-/// Writes `2024-02-29T12:34:56.000001`, with `Z` behind an instant.
+/// Writes `2024-02-29T12:34:56.000001`, with `Z` after an instant.
 pub(super) fn write_timestamp(value: i64, unit: TimeUnit, is_utc: bool, text: &mut String) {
     let per_day = SECONDS_PER_DAY * units_per_second(unit);
     write_date(value.div_euclid(per_day), text);

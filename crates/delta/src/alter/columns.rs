@@ -155,7 +155,7 @@ fn one_column(data_type: &DataType) -> Schema {
     Schema::new(vec![Field::new("x", data_type.clone(), true)])
 }
 
-/// Adds columns behind the others, with their metadata.
+/// Adds columns after the others, with their metadata.
 fn add(fields: &mut Vec<Value>, added: &[Field], evolving: &mut Evolving<'_>) -> Result<()> {
     table_types(&Schema::new(added.to_vec()), None)?;
     for field in added {

@@ -142,7 +142,7 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    /// Adds what has changed beside the schema.
+    /// Adds what has changed next to the schema.
     pub fn finish(self, changes: &mut MetadataChanges) {
         if !self.has_changed {
             return;

@@ -30,7 +30,7 @@ pub(super) struct FeedEntries {
     pub table: Table,
     origins: Vec<ChangeOrigin>,
     versions: VecDeque<FeedVersion>,
-    /// When versions were made, in milliseconds since 1970, by the store; `None`: nobody asks.
+    /// When versions were made, in milliseconds since 1970, by the store; `None`: no one asks.
     moments: Option<BTreeMap<u64, i64>>,
     /// The files of the last entry that was read.
     files: VecDeque<ChangedFile>,

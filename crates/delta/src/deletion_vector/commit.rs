@@ -1,4 +1,4 @@
-//! Hiding rows: an entry of the log that gives files new deletion vectors, or has them written anew without these rows.
+//! Hiding rows: an entry of the log that gives files new deletion vectors, or has them rewritten without these rows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,7 +33,7 @@ pub struct Changed {
     pub vectors: u64,
     /// Files without a row left, which were removed.
     pub removed: u64,
-    /// Files that were written anew without the rows, of a table without deletion vectors.
+    /// Files that were rewritten without the rows, of a table without deletion vectors.
     pub rewritten: u64,
     /// Bytes of these files as they were.
     pub bytes_replaced: u64,
@@ -83,12 +83,13 @@ struct Vectors {
 pub(crate) enum RemovalMethod {
     /// By deletion vectors.
     Vectors,
-    /// Their files are written anew without them.
+    /// Their files are rewritten without them.
     Rewrite(Box<FileRewrites>),
 }
 
 impl RemovalMethod {
-    /// How rows go from this version (`enables_vectors`: it may get deletion vectors); files that have to be written anew are so with these options.
+    /// How rows go from this version (`enables_vectors`: it may get deletion vectors); files that have to be rewritten are so with these
+    /// options.
     pub fn of(snapshot: &Snapshot, enables_vectors: bool, options: impl FnOnce() -> WriteOptions) -> Result<Self> {
         Ok(match protocol::vectors(snapshot, enables_vectors)? {
             protocol::Vectors::Enabled | protocol::Vectors::Upgrade => Self::Vectors,
@@ -195,7 +196,7 @@ impl DvCommit {
     }
 
     /// Stores the vectors that an attempt from this version needs, what was found in which is noted: before the commit, while new
-    /// rows are still on their way. Behind an error or without an attempt, [`Self::drop_packed`] removes them.
+    /// rows are still on their way. After an error or without an attempt, [`Self::drop_packed`] removes them.
     pub fn prepare(&mut self, snapshot: &Snapshot) -> Result<()> {
         if self.depends != RowDependency::Presence && matches!(self.removal, RemovalMethod::Vectors) {
             self.ahead = Some((snapshot.version(), self.vectors(snapshot)?));
@@ -270,7 +271,7 @@ impl DvCommit {
         Ok(true)
     }
 
-    /// Puts files that are written anew in the place of those that lose rows.
+    /// Puts files that are rewritten in the place of those that lose rows.
     fn stage_rewrites(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
         let (losing, hidden) = self.losing(snapshot)?;
         let RemovalMethod::Rewrite(rewrites) = &mut self.removal else { return Ok(false) };
@@ -373,7 +374,7 @@ impl CommitAction for DvCommit {
     }
 }
 
-/// Commits the change together with new files and change files. Behind an error it leaves nothing, unless nobody knows whether
+/// Commits the change together with new files and change files. After an error it leaves nothing, unless no one knows whether
 /// the entry is there; the commit can be asked why it failed.
 pub(crate) fn change(
     commit: &mut PendingCommit<DvCommit>,

@@ -306,7 +306,7 @@ fn panicked(payload: &(dyn Any + Send)) -> KernelError {
     to_kernel(panics::shortage(payload).unwrap_or_else(|| Error::corrupt("it can't be understood")))
 }
 
-/// Reads files of the log. The handlers read several at once and don't say which one is damaged: that is found out when
+/// Reads files of the log. The handlers read several together and don't say which one is damaged: that is found out when
 /// it matters, by reading each alone.
 struct LogReading<R> {
     files: Vec<FileMeta>,

@@ -409,7 +409,7 @@ fn plain_bytes(array: &ArrayRef) -> Option<ByteKeys> {
         keys.for_each(|key| all.push(key));
         all
     };
-    // What is under a null is a key like others: nobody looks for it.
+    // What is under a null is a key like others: no one looks for it.
     Some(match array.data_type() {
         DataType::Utf8 => {
             let array = array.as_string::<i32>();

@@ -1,6 +1,6 @@
 //! Which keys are surely not in a set.
 
-/// Bits of hashes, by which most keys that are not in a table are passed over with one look at memory: two bits for each
+/// Bits of hashes, by which most keys that are not in a table are skipped with one look at memory: two bits for each
 /// key in a word that its hash names.
 #[derive(Debug)]
 pub(super) struct KeyFilter {

@@ -203,7 +203,7 @@ fn sort_each<T: NumberKey>(
     mut sorted: &mut [T],
     mut rows: &mut [u32],
 ) {
-    // Beside their rows, keys are compared without a jump to where they came from.
+    // Next to their rows, keys are compared without a jump to where they came from.
     let mut pairs: Vec<(T, u32)> = Vec::new();
     for part in parts {
         pairs.clear();

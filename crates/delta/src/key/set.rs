@@ -56,7 +56,7 @@ impl KeySet {
         &self.keys
     }
 
-    /// The memory that so many keys take in a set beside the keys themselves, at most, in bytes.
+    /// The memory that so many keys take in a set next to the keys themselves, at most, in bytes.
     pub fn lookup_bytes(keys: usize) -> usize {
         // An index and a control byte each, and 8 slots for 7 keys, rounded up to a power of two.
         if keys == 0 {

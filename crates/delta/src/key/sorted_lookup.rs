@@ -4,7 +4,7 @@ use super::filter::KeyFilter;
 use super::{Key, NumberKey};
 
 /// The starts of the keys of each stretch of numbers, and a filter in front. A look takes one place in memory for most keys
-/// that are not there, three for the others, and those of many keys are under way at once.
+/// that are not there, three for the others, and those of many keys are under way together.
 #[derive(Debug)]
 pub(super) struct KeyBuckets<T> {
     least: T,

@@ -2,7 +2,7 @@
 
 use super::KeyList;
 
-/// Byte strings, one behind the other.
+/// Byte strings, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ByteKeys {
     bytes: Vec<u8>,

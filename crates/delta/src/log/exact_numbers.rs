@@ -1,4 +1,4 @@
-//! JSON of others that is edited as a tree, with all digits of its numbers: those that 64 bits would change are texts meanwhile.
+//! JSON of others that is edited as a tree, with all digits of its numbers: those that 64 bits would change are texts in the meantime.
 
 use std::ops::Range;
 

@@ -41,7 +41,7 @@ const PART_DIGITS: usize = 10;
 
 /// When each version was made, in milliseconds since 1970, by its entry's time in the store. No two are the same: clocks
 /// of stores tick coarsely and run backwards, so that a version that isn't younger than the one before it counts as
-/// made a millisecond behind it, as all readers of the protocol's tables without in-commit timestamps have it.
+/// made a millisecond after it, as all readers of the protocol's tables without in-commit timestamps have it.
 pub(crate) fn moments(files: &[LogFile]) -> BTreeMap<u64, i64> {
     let entries = files.iter().filter(|file| file.kind == LogFileKind::Entry);
     let mut moments: BTreeMap<u64, i64> = entries.map(|file| (file.version, file.info.modified)).collect();

@@ -96,7 +96,7 @@ impl Table {
     fn tell(&self, left_out: &[u64], error: &Error) {
         let place = self.place();
         let text = match left_out.iter().max() {
-            // Without such a file the log was only read again, behind a writer that made its first entry meanwhile.
+            // Without such a file the log was only read again, after a writer that made its first entry in the meantime.
             None if !self.has_hint() => return,
             None => format!("{place}: _last_checkpoint does not fit the log, which was listed instead: {error}"),
             Some(version) => format!(
@@ -129,7 +129,7 @@ fn steps(files: &[LogFile], version: Option<u64>, before: &LeftOut) -> Vec<Optio
     let mut steps = vec![None];
     let mut above = end.saturating_add(1);
     for checkpoint in checkpoints.range(..=end).rev() {
-        // The entries behind the next older checkpoint, or all of them, must reach up to this one and on.
+        // The entries after the next older checkpoint, or all of them, must reach up to this one and on.
         let older = checkpoints.range(..*checkpoint).next_back();
         let from = older.map_or(0, |older| older + 1);
         if entries.range(from..above).count() as u64 != above - from {
@@ -141,7 +141,7 @@ fn steps(files: &[LogFile], version: Option<u64>, before: &LeftOut) -> Vec<Optio
     steps
 }
 
-/// The error of an entry that is gone. Where somebody asks for a version that was cleaned up, it is no damage.
+/// The error of an entry that is gone. Where someone asks for a version that was cleaned up, it is no damage.
 fn gone(table: &Table, version: u64) -> Error {
     let path = table.root().clone().join(LOG).join(format!("{version:020}.json"));
     Error::not_found(format!("the entry of version {version} does not exist, and no checkpoint stands for it"))

@@ -259,7 +259,7 @@ impl fmt::Display for LogStore {
 #[async_trait]
 impl ObjectStore for LogStore {
     async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
-        // An entry that was put where there was none is as it was put: what is done behind it does not fetch it again.
+        // An entry that was put where there was none is as it was put: what is done after it does not fetch it again.
         let is_final = is_entry(location) && opts.mode == PutMode::Create;
         let entry = is_final.then(|| Bytes::from(payload.clone()));
         let put = self.inner.put_opts(location, payload, opts).await?;

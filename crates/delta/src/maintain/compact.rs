@@ -1,10 +1,10 @@
 //! Compaction: many small files become few, and rows that deletion vectors hide go.
 //!
 //! The table's rows stay the same, and so does what its earlier versions read. Files are divided into groups of one partition
-//! ([`bins`]); each group is written anew, and commits of several groups take the old files out and the new ones in.
+//! ([`bins`]); each group is rewritten, and commits of several groups take the old files out and the new ones in.
 //!
-//! Another writer may change a file while it is written anew: it then gets a deletion vector or is removed. Before each
-//! commit the files of every group are held against the version that it goes behind. Rows that were hidden meanwhile are
+//! Another writer may change a file while it is rewritten: it then gets a deletion vector or is removed. Before each
+//! commit the files of every group are held against the version that it goes behind. Rows that were hidden in the meantime are
 //! found again in the new files by their number, and hidden there ([`moved`]). A group of which a file is gone, or whose rows
 //! were put in another order, is given up: its new files are removed, and the other groups are committed. Groups that were
 //! given up are tried again a few times. So an update is never lost, whoever is faster: an upsert that finds our version before
@@ -57,13 +57,13 @@ pub enum Layout {
 pub struct CompactOptions {
     /// The size of new files. Files of three quarters of it and more are left alone.
     pub target_bytes: u64,
-    /// The order of rows. Anything but [`Layout::AsIs`] writes all files anew.
+    /// The order of rows. Anything but [`Layout::AsIs`] rewrites all files.
     pub layout: Layout,
     /// The partitions that are looked at: a condition on partition columns.
     pub condition: Option<Expr>,
-    /// A file is written anew for itself where more than this share of its rows is hidden; from 0 to 1.
+    /// A file is rewritten for itself where more than this share of its rows is hidden; from 0 to 1.
     pub max_hidden_share: f64,
-    /// Files of an eighth of the target and more, those with the largest share of hidden rows first, are written anew until all of them
+    /// Files of an eighth of the target and more, those with the largest share of hidden rows first, are rewritten until all of them
     /// together have at most so many hidden rows for each visible one.
     pub max_hidden_per_visible: Option<f64>,
     /// Leave small files alone where there are fewer than this, unless it is for the rows that one of an eighth of the target or more
@@ -109,7 +109,7 @@ pub struct Compacted {
     pub rows: u64,
     /// Hidden rows that went with the old files.
     pub rows_dropped: u64,
-    /// Groups of files that other writers changed again and again meanwhile, and that were left as they are.
+    /// Groups of files that other writers changed again and again in the meantime, and that were left as they are.
     pub given_up: u64,
 }
 
@@ -120,7 +120,7 @@ const COMMIT_BYTES: u64 = 4 << 30;
 /// Rounds one after the other without a group that could be committed, after which the rest is given up.
 const FRUITLESS_AT_MOST: u32 = 3;
 
-/// Writes small files, and those with many hidden rows, anew.
+/// Writes small files, and those with many hidden rows, again.
 ///
 /// # Errors
 /// `Corrupt` for a file of the table that is gone or has another size than the log says, although it would stay as it is; others as
@@ -129,7 +129,7 @@ pub fn compact(table: &Table, options: &CompactOptions) -> Result<Compacted> {
     let first = table.snapshot(None)?;
     let rules = BinRules::new(&first, options).map_err(|error| error.at(table.place()))?;
     let files = &first.files()?.files;
-    // Those that are written anew are opened anyway.
+    // Those that are rewritten are opened anyway.
     let bins = rules.bins(files, |_| true);
     let opened: HashSet<&str> = bins.iter().flat_map(|bin| &bin.files).map(|file| file.path.as_str()).collect();
     let stays = |file: &&TableFile| rules.is_meant(file) && !opened.contains(file.path.as_str());
@@ -138,7 +138,7 @@ pub fn compact(table: &Table, options: &CompactOptions) -> Result<Compacted> {
 }
 
 /// Compacts like [`compact`], after a write through the same [`Table`]: at the version that it has made, which costs no request to open.
-/// What other writers have made meanwhile is followed as it is by every compaction.
+/// What other writers have made in the meantime is followed as it is by every compaction.
 pub fn compact_behind(table: &Table, options: &CompactOptions) -> Result<Compacted> {
     table.made()?.map_or_else(|| compact(table, options), |made| compact_from(made, options))
 }
@@ -146,7 +146,7 @@ pub fn compact_behind(table: &Table, options: &CompactOptions) -> Result<Compact
 fn compact_from(first: Snapshot, options: &CompactOptions) -> Result<Compacted> {
     let table = first.table().clone();
     check_memory(options.memory_bytes, first.schema().fields().len()).map_err(|error| error.at(table.place()))?;
-    // Files that come meanwhile are left to the next compaction: this one has an end.
+    // Files that come in the meantime are left to the next compaction: this one has an end.
     let known: HashSet<String> = first.files()?.files.iter().map(|file| file.path.clone()).collect();
     let (mut done, mut fruitless, mut snapshot) = (Compacted::default(), 0, first);
     loop {
@@ -180,7 +180,7 @@ fn one_round(bins: Vec<FileBin>) -> Vec<FileBin> {
     bins.into_iter().take_while(is_in).collect()
 }
 
-/// Writes groups anew and commits them; says how many did not have to be given up.
+/// Rewrites groups and commits them; says how many did not have to be given up.
 fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<FileBin>, done: &mut Compacted) -> Result<usize> {
     let table = snapshot.table().clone();
     let stage = RewriteCommit::new(bins, &options.layout);
@@ -221,7 +221,7 @@ fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<FileBin>, don
     Ok(committed)
 }
 
-/// Writes groups of one version anew.
+/// Writes groups of one version again.
 struct GroupWriter<'a> {
     snapshot: &'a Snapshot,
     options: &'a CompactOptions,

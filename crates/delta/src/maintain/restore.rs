@@ -156,7 +156,7 @@ fn check_files(table: &Table, files: &[&TableFile], now: &HashMap<&str, &TableFi
         true => table.store().list(table.root())?.into_iter().map(|info| info.path).collect(),
         false => HashSet::new(),
     };
-    // Those that are not listed are in other folders, or behind a link to one.
+    // Those that are not listed are in other folders, or after a link to one.
     let asked_for: Vec<&Object> = objects.iter().filter(|object| !listed.contains(&object.path)).collect();
     let found = map_slice(&asked_for, READERS, |object| object.store.stat(&object.path))?;
     match asked_for.iter().zip(found).find(|(_, found)| found.is_none()) {

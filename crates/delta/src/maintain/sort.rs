@@ -75,7 +75,7 @@ impl RowSorter {
     pub fn finish(mut self) -> Result<SortedBatches> {
         let batch_rows = self.batch_rows();
         if self.is_large() && self.spill.is_some() && !self.batches.is_empty() {
-            // A large row is given as a copy: those in memory would be beside what is written of them.
+            // A large row is given as a copy: those in memory would be next to what is written of them.
             self.spill()?;
         }
         let memory = sorted(std::mem::take(&mut self.batches), batch_rows);
@@ -236,7 +236,7 @@ impl SortedBatches {
             source.advance()?;
             return Ok(batch);
         }
-        // Batches that rows are taken from: those of all sources, and those that end meanwhile.
+        // Batches that rows are taken from: those of all sources, and those that end in the meantime.
         let mut batches: Vec<RecordBatch> = Vec::new();
         let mut numbers: Vec<Option<usize>> = vec![None; self.sources.len()];
         let mut places = Vec::with_capacity(BATCH_ROWS);

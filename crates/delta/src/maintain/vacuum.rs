@@ -77,7 +77,7 @@ pub fn vacuum(table: &Table, options: &VacuumOptions) -> Result<Vacuumed> {
     let mut needed = needed(&snapshot, cutoff)?;
     loop {
         let (gone, vacuumed) = choose(&snapshot, &found, &needed, cutoff);
-        // A version that was made meanwhile may have taken up a file again that was removed long ago.
+        // A version that was made in the meantime may have taken up a file again that was removed long ago.
         let latest = table.snapshot(None)?;
         if latest.version() != snapshot.version() {
             needed.extend(of_version(&latest)?);
@@ -185,7 +185,7 @@ pub(crate) fn vector_path(table: &Table, kind: &str, name: &str) -> Result<Optio
     Ok(deletion_vector::object(table, &vector)?.map(|object| object.path))
 }
 
-/// The files that were removed from a moment on, as the last checkpoint and the entries behind it tell.
+/// The files that were removed from a moment on, as the last checkpoint and the entries after it tell.
 pub(crate) fn tombstones(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Path>> {
     let table = snapshot.table();
     let read = || {

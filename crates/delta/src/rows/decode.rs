@@ -27,7 +27,7 @@ enum UnpackedValues {
     Words32(Vec<u32>),
     Words64(Vec<u64>),
     Words128(Vec<i128>),
-    /// Texts one behind the other, and where each ends.
+    /// Texts one after the other, and where each ends.
     Texts {
         bytes: Vec<u8>,
         ends: Vec<usize>,

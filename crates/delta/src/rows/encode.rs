@@ -1,4 +1,4 @@
-//! Rows packed one behind the other, so that each of them is in one place of memory.
+//! Rows packed one after the other, so that each of them is in one place of memory.
 //!
 //! Sorted rows are gathered from everywhere. In columns a row costs a miss of the cache for each column, and another one for
 //! each text; packed it costs one or two, which are asked for some rows ahead.
@@ -69,7 +69,7 @@ pub(crate) struct PackedRows {
 /// A batch in pieces, each with its keys, where it has some.
 pub(crate) type PackedBatch = Vec<(PackedRows, Option<Keys>)>;
 
-/// Pieces one behind the other. Their memory goes back on several threads: to the kernel, half a gigabyte is work.
+/// Pieces one after the other. Their memory goes back on several threads: to the kernel, half a gigabyte is work.
 #[derive(Debug)]
 pub(super) struct PackedPieces {
     pieces: Vec<PackedRows>,
@@ -252,7 +252,7 @@ impl Packer<'_> {
             with_texts!(array, texts => for row in range.clone() {
                 let text = text(texts.value(row), None, row as u32);
                 total += text.len() as u64;
-                // They come one behind the other here, and in no order when they are packed.
+                // They come one after the other here, and in no order when they are packed.
                 text.first().into_iter().for_each(prefetch);
             });
         }
@@ -396,7 +396,7 @@ impl Drop for PackedPieces {
         if self.recycles {
             return;
         }
-        // Nobody will take what comes back: rows of a later window get new memory of the same pools.
+        // No one will take what comes back: rows of a later window get new memory of the same pools.
         self.pools.iter().for_each(|pool| pool.close());
         let share = self.pieces.len().div_ceil(self.pools.len()).max(PIECES_PER_THREAD);
         std::thread::scope(|scope| {

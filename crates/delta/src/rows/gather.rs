@@ -40,7 +40,7 @@ fn downcast<'a, T: 'static>(arrays: &[&'a dyn Array]) -> Option<Vec<&'a T>> {
     arrays.iter().map(|array| array.as_any().downcast_ref()).collect()
 }
 
-/// Bits of a view behind its length and prefix: its buffer's number comes there.
+/// Bits of a view after its length and prefix: its buffer's number comes there.
 const BUFFER_SHIFT: u32 = 64;
 
 /// Views of the buffers of all arrays. Arrow's own kernel looks at each view before it fetches the next one, and so waits

@@ -54,7 +54,7 @@ impl TableColumns {
         &self.logical
     }
 
-    /// The columns in these types, and behind them further ones, which files have by the same names.
+    /// The columns in these types, and after them further ones, which files have by the same names.
     pub fn with_more(&self, logical: &Schema) -> Result<TableSchema> {
         let more = logical.fields().iter().skip(self.stored.fields().len());
         let stored = Schema::new(self.stored.fields().iter().chain(more).cloned().collect::<Vec<_>>());

@@ -51,7 +51,7 @@ impl TableFile {
     }
 }
 
-/// Reads the log: one pass over the checkpoint and the entries behind it.
+/// Reads the log: one pass over the checkpoint and the entries after it.
 pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
     let table = snapshot.table();
     let partitions = partition_fields(snapshot)?;

@@ -1,4 +1,4 @@
-//! Schemas of versions beside that of a stream.
+//! Schemas of versions next to that of a stream.
 
 use delta_kernel::schema::{DataType, StructField, StructType};
 

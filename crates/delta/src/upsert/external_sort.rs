@@ -103,7 +103,7 @@ impl ExternalSort {
         self.write(std::iter::once(Ok(chunk)), batch_rows, 0)
     }
 
-    /// Behind the last chunk: leaves as many runs as are read side by side.
+    /// After the last chunk: leaves as many runs as are read side by side.
     pub fn settle(&mut self) -> Result<()> {
         while self.places.len() > self.at_once {
             // One more than there are too many: they become one.

@@ -1,4 +1,4 @@
-//! The rows of a source in the windows by which an upsert goes through a table: all at once where they fit into
+//! The rows of a source in the windows by which an upsert goes through a table: all together where they fit into
 //! memory, or else sorted on the local disk and read again in the order of keys.
 
 use std::ops::RangeInclusive;
@@ -47,7 +47,7 @@ pub(crate) struct WindowGathering<'a> {
 
 /// Rows that are taken in at once at least and at most: a source may give all of its rows in one batch.
 const PIECE_ROWS: RangeInclusive<usize> = 4096..=131_072;
-/// Rows of a piece at least where the memory is less than it takes to have [`UNDER_WAY_BYTES`] beside the rows.
+/// Rows of a piece at least where the memory is less than it takes to have [`UNDER_WAY_BYTES`] next to the rows.
 const LEAST_PIECE_ROWS: usize = 64;
 /// Bytes of all pieces that are under way, about: many threads have smaller ones. They are no more than a quarter of the rows'.
 const UNDER_WAY_BYTES: usize = 96 << 20;
@@ -109,7 +109,7 @@ impl WindowGathering<'_> {
     }
 }
 
-/// Pieces of batches for so many threads beside so many bytes of rows, and the number of their first row.
+/// Pieces of batches for so many threads next to so many bytes of rows, and the number of their first row.
 pub(super) fn numbered_pieces(
     mut batches: impl Iterator<Item = Result<RecordBatch>>,
     threads: usize,

@@ -1,8 +1,8 @@
 //! Keys that are read ahead of their rows.
 //!
 //! Where the keys of a source are known before its rows, these need not be in memory together: they are sorted and written run
-//! by run while they are read ([`StreamingWrite`](super::streaming_write::StreamingWrite)), and meanwhile the rows of the table that have one of the
-//! keys are looked for.
+//! by run while they are read ([`StreamingWrite`](super::streaming_write::StreamingWrite)), and in the meantime the rows of the table that
+//! have one of the keys are looked for.
 
 use std::sync::Arc;
 

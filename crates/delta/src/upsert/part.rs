@@ -41,7 +41,7 @@ pub struct UpsertPart {
 pub enum PartKeys {
     /// Each its own: rows were brought to parts by their keys.
     Own,
-    /// Nobody knows. The commit reads the keys of the parts' files, and a key of two parts is an error.
+    /// No one knows. The commit reads the keys of the parts' files, and a key of two parts is an error.
     Unknown,
 }
 
@@ -123,8 +123,8 @@ pub fn files_per_key(snapshot: &Snapshot, key: &[String]) -> Result<Option<f64>>
     Ok((!ranges.is_empty()).then(|| begin_within as f64 / ranges.len() as f64))
 }
 
-/// Makes the parts of an upsert the table's, in one commit. They were made for `version`. Their files are removed behind an error,
-/// unless nobody knows whether the commit is there.
+/// Makes the parts of an upsert the table's, in one commit. They were made for `version`. Their files are removed after an error,
+/// unless no one knows whether the commit is there.
 ///
 /// With a transaction it takes effect once: where the table has it, or a later one, the files are removed, and nothing changes.
 ///

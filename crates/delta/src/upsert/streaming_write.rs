@@ -102,7 +102,7 @@ impl StreamingWrite<'_> {
     }
 }
 
-/// The number of the row behind a piece, counted from 0, of a source that has so many rows.
+/// The number of the row after a piece, counted from 0, of a source that has so many rows.
 fn next_row(first_row: u64, piece: &RecordBatch, rows: u32) -> Result<u32> {
     let next = first_row - FIRST_ROW + piece.num_rows() as u64;
     u32::try_from(next).ok().filter(|next| *next <= rows).ok_or_else(changed)
@@ -128,7 +128,7 @@ enum RunPart {
 struct FillingRun {
     schema: SchemaRef,
     packing: Option<Arc<RowPacking>>,
-    /// The rows that are to be written of this run and of each one behind it, in the order of keys.
+    /// The rows that are to be written of this run and of each one after it, in the order of keys.
     orders: VecDeque<Vec<u32>>,
     run_bits: u32,
     most_bytes: usize,

@@ -2,7 +2,7 @@
 //!
 //! The entry is filled, and not moved away. While its name is free, another writer could commit under it, and a second repair would
 //! then move that commit. A filled entry changes nothing: the version has the rows of the one before. Its bytes follow from the
-//! log alone, so that two repairs at once write the same.
+//! log alone, so that two repairs together write the same.
 
 use bytes::Bytes;
 use lakerace_io::object_store::path::Path;

@@ -44,7 +44,7 @@ pub(super) enum InOrder {
 type Next<'a> = &'a mut dyn FnMut(InOrder) -> Result<()>;
 
 impl ByKey {
-    /// For rows of this schema, of which so many bytes are in memory at once. `None` where the key is no columns of the rows, or has
+    /// For rows of this schema, of which so many bytes are in memory together. `None` where the key is no columns of the rows, or has
     /// no order: an upsert by it will be an error, writing is not.
     pub fn new(schema: &SchemaRef, key: &[String], threads: usize, memory_bytes: Option<u64>) -> Option<Self> {
         let columns = KeyColumns::new(schema, key).ok()?;

@@ -50,7 +50,7 @@ pub(crate) struct EvolvedSchema {
 const STATISTICS_AT_MOST: usize = 32;
 
 impl EvolvedSchema {
-    /// The new columns that get statistics beside so many others.
+    /// The new columns that get statistics next to so many others.
     pub fn statistics(&self, known: usize) -> Vec<ColumnName> {
         let names = self.new_columns.iter().take(STATISTICS_AT_MOST.saturating_sub(known));
         names.map(|name| ColumnName::new([name.as_str()])).collect()

@@ -1,8 +1,8 @@
 //! Files on their way into sight.
 //!
 //! A store takes its time to make an object of its parts, and whole objects are a request each: this is done for several
-//! files at once, while the next ones are written, so that neither time nor memory grows with the number of files. Files of
-//! this machine are synced meanwhile; they only need a new name, and get it in the end.
+//! files together, while the next ones are written, so that neither time nor memory grows with the number of files. Files of
+//! this machine are synced in the meantime; they only need a new name, and get it in the end.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

@@ -266,7 +266,7 @@ impl DataFiles {
         check_path(&object)?;
         let mut output = Output::create(&object.store, &object.path, IfExists::ErrorAtEnd)?;
         output.limit_in_flight(&self.in_flight);
-        // The next file is encoded meanwhile.
+        // The next file is encoded in the meantime.
         let deferred = output.defer_unwritten();
         let job = self.table.job();
         let is_sent = !object.store.has_local_files();

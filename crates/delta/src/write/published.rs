@@ -105,7 +105,7 @@ impl PublishedFiles {
         std::mem::take(&mut self.written)
     }
 
-    /// The log does not have them, or nobody knows.
+    /// The log does not have them, or no one knows.
     pub fn abort(&mut self, outcome: EntryOutcome) {
         self.keep = outcome == EntryOutcome::Unknown;
     }

@@ -19,7 +19,7 @@ pub enum FilterParameter {
     Boolean(bool),
     /// A number, as it is written: `-12`, `1.5`, `1e3`.
     Number(String),
-    /// A text. Beside a column of numbers, dates or times it is the value that it writes.
+    /// A text. Next to a column of numbers, dates or times it is the value that it writes.
     Text(String),
     /// Bytes.
     Binary(Vec<u8>),

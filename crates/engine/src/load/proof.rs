@@ -46,7 +46,7 @@ impl NotedRows {
 
 /// The rows that were sent.
 enum SentRows {
-    /// Rows that are there beside those from before: their checksum, and that of the rejected ones.
+    /// Rows that are there next to those from before: their checksum, and that of the rejected ones.
     Added { sent: Checksum, rejected: Checksum },
     /// Rows by the hash of their key: the last one of each counts. About 70 bytes a row.
     ByKey { key: Key, rows: HashMap<u128, u128> },
@@ -98,7 +98,7 @@ impl LoadProof {
             WriteMode::Upsert | WriteMode::Delete => {
                 SentRows::ByKey { key: Key::new(&schema, &options.load.key)?, rows: HashMap::new() }
             }
-            // Rows behind the last checkpoint are sent again, and those that had arrived are not added twice.
+            // Rows after the last checkpoint are sent again, and those that had arrived are not added twice.
             WriteMode::Append if options.load.resume && target.shows_rows_at_once() => {
                 SentRows::Resent { rows: HashMap::new(), sent: Checksum::default() }
             }

@@ -138,8 +138,8 @@ fn property(name: &str) -> String {
     format!("{PROPERTY}{name}")
 }
 
-/// Keeps what a run has seen, unless a later run has committed rows meanwhile: that one keeps what it has seen itself. Gives the version
-/// that is made by it.
+/// Keeps what a run has seen, unless a later run has committed rows in the meantime: that one keeps what it has seen itself. Gives the
+/// version that is made by it.
 fn keep(table: &Table, name: &str, fence: &CommitFence, kept: &Kept) -> Result<Option<u64>> {
     let set = BTreeMap::from([(property(name), kept.text()?)]);
     for _ in 0..KEEPS {

@@ -1,7 +1,7 @@
 //! Changes by comparing two versions: for tables without a change feed.
 //!
 //! Rows that both versions have in the same place of a file have not changed, and are not read. The other rows of both versions
-//! are compared by their hashes: a row that was only written anew, as a compaction does, is not sent.
+//! are compared by their hashes: a row that was only rewritten, as a compaction does, is not sent.
 
 use std::collections::HashSet;
 use std::sync::Arc;

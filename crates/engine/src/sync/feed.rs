@@ -27,7 +27,7 @@ pub(super) enum Outcome {
     NoFeed,
 }
 
-/// Brings the changes of the versions behind the one that the target has.
+/// Brings the changes of the versions after the one that the target has.
 pub(super) fn bring(run: &SyncRun<'_>, done: &mut Synced) -> Result<Outcome> {
     let mut from = run.from() + 1;
     let to = run.to.version();

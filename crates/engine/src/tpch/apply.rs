@@ -194,7 +194,7 @@ impl StreamApplication<'_> {
         Ok(())
     }
 
-    /// Fails unless the table's last order is that of its scale: no stream deletes it, and none inserts one behind it.
+    /// Fails unless the table's last order is that of its scale: no stream deletes it, and none inserts one after it.
     fn check_scale(&self, table: Table) -> Result<()> {
         let scale = self.options.scale;
         let last = OrderKey::Table(Table::Orders.entities(scale)).key();

@@ -1,8 +1,8 @@
-//! Generating tables of TPC-H, or refresh streams for them, into files, all at once.
+//! Generating tables of TPC-H, or refresh streams for them, into files, all together.
 //!
 //! The unit of work is a file: a table, one of its parts, or a file of a stream. A file that is a large share of all work is made by all threads
 //! together, one such file after the other, largest first. The others are made by one thread each, from the random
-//! numbers to the encoded bytes, largest first, beside it: so no core waits while a large file begins or ends. Files
+//! numbers to the encoded bytes, largest first, next to it: so no core waits while a large file begins or ends. Files
 //! appear together when all of them are complete; Delta tables, and folders of files of a size, each for itself.
 
 use std::collections::HashSet;
@@ -88,7 +88,7 @@ pub struct TpchOptions {
     pub mode: Option<Mode>,
     /// Files of each table. `nation` and `region` always have one.
     pub parts: u32,
-    /// Bytes of memory for files under way, about; `None`: 1 GiB. It bounds how many are written at once.
+    /// Bytes of memory for files under way, about; `None`: 1 GiB. It bounds how many are written together.
     pub memory_bytes: Option<u64>,
     /// How files are written, what to do where they exist, and settings of the store. With `file_bytes` a table is a
     /// folder of files of this size.
@@ -261,7 +261,7 @@ impl Generation {
         self.options.mode.unwrap_or(fastest(self.options.format))
     }
 
-    /// The tables, to be looked at while [`Self::run`] goes on.
+    /// The tables, to be looked at while [`Self::run`] continues.
     pub fn tables(&self) -> Arc<[TableProgress]> {
         Arc::clone(&self.tables)
     }
@@ -453,7 +453,7 @@ impl GeneratedTable {
 
 /// The way to make columns that is measured to be the fastest (see `docs/design/0013-generation.md`), at any scale factor.
 ///
-/// Parquet's encoder takes words by their numbers and fetches many comments at once. The others go through their columns row
+/// Parquet's encoder takes words by their numbers and fetches many comments together. The others go through their columns row
 /// by row, and each comment would miss the cache twice: where it is made a view, and where it is written. A Delta table's
 /// columns have no dictionaries, and their statistics look at texts once more.
 fn fastest(format: TpchFormat) -> Mode {
@@ -498,7 +498,7 @@ impl GenerationRun<'_> {
         }
     }
 
-    /// `None` where another file has failed meanwhile.
+    /// `None` where another file has failed in the meantime.
     fn make(&self, file: TableFile, job: &Job) -> Result<Option<FinishedFile>> {
         let TableFile { table, number, spec, request, target, .. } = file;
         let progress = &self.tables[table];

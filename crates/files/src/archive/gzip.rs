@@ -5,9 +5,9 @@ use std::io::{BufRead, Read};
 use flate2::bufread::GzDecoder;
 use lakerace_io::Error;
 
-/// The bytes of all members. Zeros behind the last one are passed over, as by gzip itself.
+/// The bytes of all members. Zeros after the last one are skipped, as by gzip itself.
 pub(super) struct GzipReader<R> {
-    /// `None` behind the end.
+    /// `None` after the end.
     member: Option<GzDecoder<R>>,
 }
 

@@ -117,7 +117,7 @@ impl SeenNames {
     }
 }
 
-/// Returns true if an entry is passed over, as an import of a directory does: folders, links, devices, pipes and what describes the
+/// Returns true if an entry is skipped, as an import of a directory does: folders, links, devices, pipes and what describes the
 /// archive.
 fn is_no_file(kind: EntryType) -> bool {
     /// A folder with the names in it, a solaris header, and the name of a volume.

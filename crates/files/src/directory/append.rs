@@ -59,7 +59,7 @@ impl StoreRoot {
     }
 
     /// Appends to a file itself, which is made where there is none: the bytes follow what is there when they are written, whoever
-    /// wrote that. Behind an error, none of them are left.
+    /// wrote that. After an error, none of them are left.
     pub(super) fn append(&self, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<()> {
         self.may_write(name, options)?;
         // A version that is replaced by another process at this moment would take the bytes with it.

@@ -64,7 +64,7 @@ impl Batch for DirectoryBatch {
     }
 }
 
-/// Which names there are behind the steps that were looked at, where these change it.
+/// Which names there are after the steps that were looked at, where these change it.
 struct PlannedState<'a> {
     root: &'a StoreRoot,
     changed: BTreeMap<&'a str, bool>,
@@ -206,7 +206,7 @@ impl FinishedSteps<'_> {
         Ok(())
     }
 
-    /// Keeps what has a name under a hidden one. Nothing can fail behind the last step, so that it keeps nothing.
+    /// Keeps what has a name under a hidden one. Nothing can fail after the last step, so that it keeps nothing.
     fn keep(&self, name: &str, if_exists: IfExists, is_last: bool) -> Result<EarlierContent> {
         if is_last || if_exists == IfExists::Error {
             return Ok(EarlierContent::Nothing);

@@ -165,7 +165,7 @@ impl StoreRoot {
         Ok(Some((at, last)))
     }
 
-    /// The directory that a name is in, made where there is none. `None` where another one has removed a folder meanwhile.
+    /// The directory that a name is in, made where there is none. `None` where another one has removed a folder in the meantime.
     fn made_parent<'a>(&self, name: &'a str) -> Result<Option<(OwnedFd, &'a str)>> {
         let (folders, last) = split(name);
         let mut at = self.handle.try_clone().map_err(Error::from)?;

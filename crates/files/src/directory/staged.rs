@@ -21,7 +21,7 @@ pub(super) fn id(file: &File) -> Result<FileId> {
     Ok((found.dev(), found.ino()))
 }
 
-/// A complete content in a hidden file, which goes where nobody gives it its name.
+/// A complete content in a hidden file, which goes where no one gives it its name.
 pub(super) struct Hidden {
     home: DirectoryHome,
     pub(super) name: String,

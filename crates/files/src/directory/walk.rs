@@ -62,7 +62,7 @@ struct WalkLevel {
 
 impl FolderWalk<'_> {
     fn level(&self, folder: OwnedFd, below: String) -> Result<WalkLevel> {
-        // A folder stands where its files stand: behind its name comes a slash.
+        // A folder stands where its files stand: after its name comes a slash.
         let mut entries: Vec<(String, bool)> = Vec::new();
         each_entry(&folder, &mut |part, kind| {
             let Ok(text) = std::str::from_utf8(part) else {
@@ -85,7 +85,7 @@ impl FolderWalk<'_> {
         Ok(WalkLevel { folder, below, entries: entries.into_iter() })
     }
 
-    /// Opens a folder; `None` where it was removed meanwhile.
+    /// Opens a folder; `None` where it was removed in the meantime.
     fn folder(&self, at: &OwnedFd, part: &str, name: &str) -> Result<Option<OwnedFd>> {
         match rustix::fs::openat(at, part.trim_end_matches('/'), FOLDER, Mode::empty()) {
             Ok(folder) => Ok(Some(folder)),
@@ -100,7 +100,7 @@ impl FolderWalk<'_> {
         is_below && (folder >= self.from || self.from.starts_with(folder))
     }
 
-    /// A file's properties; `None` where it was removed meanwhile.
+    /// A file's properties; `None` where it was removed in the meantime.
     fn file(&self, at: &OwnedFd, part: &str, name: &str) -> Result<Option<Stat>> {
         match rustix::fs::statat(at, part, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => {
@@ -133,7 +133,7 @@ fn each_entry(folder: &OwnedFd, each: &mut dyn FnMut(&[u8], FileType) -> Result<
     for entry in entries {
         let entry = match entry {
             Ok(entry) => entry,
-            // The folder was removed meanwhile.
+            // The folder was removed in the meantime.
             Err(Errno::NOENT) => return Ok(()),
             Err(e) => return Err(failed(e)),
         };

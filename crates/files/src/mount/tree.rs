@@ -53,7 +53,7 @@ pub struct FolderEntry {
     pub kind: NodeKind,
     /// Its name in the folder.
     pub name: String,
-    /// The position at which a look at the folder goes on after it.
+    /// The position at which a look at the folder continues after it.
     pub next: u64,
 }
 
@@ -80,7 +80,7 @@ impl std::fmt::Debug for FileTree {
     }
 }
 
-/// A node that somebody has looked up.
+/// A node that someone has looked up.
 struct KnownNode {
     name: Arc<str>,
     kind: NodeKind,
@@ -326,7 +326,7 @@ impl FileTree {
             let kind = match child {
                 Child::File(_) => {
                     let is_folder = folders.contains(name)
-                        // Behind the page's end, a folder of the name may follow.
+                        // After the page's end, a folder of the name may follow.
                         || next.is_some() && last.as_deref() < Some(&folder_prefix(name)) && self.has_files(name)?;
                     if is_folder {
                         self.tell(&format!("{}: the name is a file and a folder: the folder is shown", shown(name)));

@@ -13,7 +13,7 @@ use crate::encode::Encoding;
 use crate::name::{not_found, shown};
 use crate::{Content, Each, Entry, Reads, Segment, Sink, Stat};
 
-/// Stored bytes that are fetched at once for many contents; one longer content is fetched for itself.
+/// Stored bytes that are fetched together for many contents; one longer content is fetched for itself.
 const FETCH_BYTES: u64 = 64 << 20;
 
 /// Decodes a content's parts into the memory for it.

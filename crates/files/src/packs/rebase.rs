@@ -1,4 +1,4 @@
-//! Pending contents that were made from files which other writers have changed meanwhile.
+//! Pending contents that were made from files which other writers have changed in the meantime.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ impl PackStore {
         !lock(&self.state).based.is_empty()
     }
 
-    /// Makes what is pending anew from what others have committed meanwhile. Inside is the error for contents that were given up.
+    /// Makes what is pending again from what others have committed in the meantime. Inside is the error for contents that were given up.
     pub(super) fn rebase(self: &Arc<Self>) -> Result<Result<()>> {
         self.refresh()?;
         let mut outcome = Ok(());
@@ -34,7 +34,7 @@ impl PackStore {
             };
             let mut state = lock(&self.state);
             if state.pending.get(&name) != Some(&pending) {
-                // Changed meanwhile: the next attempt looks again.
+                // Changed in the meantime: the next attempt looks again.
                 continue;
             }
             match made {
@@ -53,7 +53,7 @@ impl PackStore {
     }
 }
 
-/// A content that was appended to another base than the one that others see now: what was appended, behind what they see.
+/// A content that was appended to another base than the one that others see now: what was appended, after what they see.
 fn append_again(
     shared: &Arc<PackStore>,
     name: &str,

@@ -39,7 +39,7 @@ pub(super) struct PackStore {
     /// Who opened it: what speaks with a remote store does not survive a fork.
     pub(super) opener: OpeningProcess,
     pub(super) state: Mutex<ReadState>,
-    /// Held by who commits: commits of one process are one behind the other.
+    /// Held by who commits: commits of one process are one after the other.
     committing: Mutex<()>,
     encodings: Mutex<HashMap<Arc<str>, Arc<Encoding>>>,
     warnings: Mutex<(Vec<String>, HashSet<String>)>,
@@ -300,8 +300,8 @@ impl PackStore {
 
     /// Sends what is in memory and makes what is pending the next version. Afterwards it is durable, and others see it.
     ///
-    /// What was appended to a file that another writer has changed meanwhile is appended to the other content. A content that was to replace
-    /// another version is given up, with an error that names it, once all others are durable.
+    /// What was appended to a file that another writer has changed in the meantime is appended to the other content. A content that was to
+    /// replace another version is given up, with an error that names it, once all others are durable.
     pub(super) fn commit(self: &Arc<Self>) -> Result<()> {
         let _running = self.opener.enter()?;
         if self.is_forked() {
@@ -356,7 +356,7 @@ impl PackStore {
         }
         let mut state = lock(&self.state);
         for (name, change) in changes {
-            // What was put meanwhile stays pending.
+            // What was put in the meantime stays pending.
             let is_same = match (state.pending.get(&name), &change) {
                 (Some(Some(now)), Some(then)) => Arc::ptr_eq(now, then),
                 (Some(None), None) => true,
@@ -374,7 +374,7 @@ impl PackStore {
         taken_in
     }
 
-    /// Takes in changes that are committed. False where theirs is not the version behind the one that is known.
+    /// Takes in changes that are committed. False where theirs is not the version after the one that is known.
     fn take_in(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)], made: Changed) -> Result<bool> {
         let known = self.names();
         let Changed { version, commit, before } = made;
@@ -395,7 +395,7 @@ impl PackStore {
         }
         let names = known.changed(changes, Some(id), &self.cache)?;
         let mut state = lock(&self.state);
-        // Another thread may have read a later version meanwhile.
+        // Another thread may have read a later version in the meantime.
         if state.names.id == known.id {
             state.names = names;
         }

@@ -11,7 +11,7 @@ use crate::home::Progress;
 use crate::stream::go_on;
 use crate::{Damage, Entry, Sink, Verified};
 
-/// Stored bytes that are fetched at once.
+/// Stored bytes that are fetched together.
 const FETCH_BYTES: u64 = 32 << 20;
 
 /// Files that are fetched at once.

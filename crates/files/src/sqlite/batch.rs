@@ -105,7 +105,7 @@ impl SqliteBatch {
     /// Ends the transaction without a trace.
     fn take_back(&mut self) {
         if self.end(|writer| writer.rollback()).is_some() {
-            // Numbers of encodings that were new in it are nobody's now.
+            // Numbers of encodings that were new in it are no one's now.
             self.inner.catalog.forget();
         }
     }

@@ -24,7 +24,7 @@ const VACUUM_PAGES: i64 = 4_000;
 /// The fewest pages that one transaction gives back on a disk that is nearly full.
 const LEAST_VACUUM_PAGES: i64 = 16;
 
-/// Files that one transaction encodes anew.
+/// Files that one transaction encodes again.
 const REWRITE_FILES: usize = 1_000;
 
 pub(super) fn compact(inner: &Inner, progress: Progress<'_>) -> Result<Compacted> {
@@ -103,7 +103,7 @@ fn from_sparse_blocks(inner: &Inner, progress: Progress<'_>) -> Result<u64> {
     rewrite(inner, progress, |_, start, place| start && sparse.binary_search(&place).is_ok())
 }
 
-/// Encodes small files anew that were put before the store had its dictionary.
+/// Encodes small files again that were put before the store had its dictionary.
 fn with_dictionary(inner: &Inner, progress: Progress<'_>) -> Result<u64> {
     if !inner.compression.dictionary || inner.put_as(inner.compression)?.encoding.dictionary.is_none() {
         return Ok(0);
@@ -115,7 +115,7 @@ fn with_dictionary(inner: &Inner, progress: Progress<'_>) -> Result<u64> {
     })
 }
 
-/// Puts files anew for which `is_wanted(encoding, is in a block, place)`, with their times and metadata, and says how many. Nobody
+/// Puts files again for which `is_wanted(encoding, is in a block, place)`, with their times and metadata, and says how many. No one
 /// writes between the reading and the putting of a file.
 fn rewrite(inner: &Inner, progress: Progress<'_>, is_wanted: impl Fn(i64, bool, i64) -> bool + Sync) -> Result<u64> {
     let mut names: Vec<String> = Vec::new();

@@ -60,14 +60,14 @@ fn check_regular(path: &Path) -> Result<()> {
     }
 }
 
-/// Returns true if the file may be read, but not what lies beside it made.
+/// Returns true if the file may be read, but not what lies next to it made.
 fn is_refused(connection: &Connection) -> bool {
     let read = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()));
     let code = read.err().and_then(|e| e.sqlite_error_code());
     matches!(code, Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied))
 }
 
-/// The URI of a file that SQLite takes for one that nobody writes.
+/// The URI of a file that SQLite takes for one that no one writes.
 fn immutable(path: &Path) -> String {
     let mut uri = String::from("file:");
     for byte in path.as_os_str().as_bytes() {
@@ -88,7 +88,7 @@ fn has_log(path: &Path) -> bool {
     std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
 }
 
-/// A file that is read without locks. What was read counts for nothing where somebody has written it meanwhile.
+/// A file that is read without locks. What was read counts for nothing where someone has written it in the meantime.
 #[derive(Debug)]
 pub(super) struct UnlockedFile {
     path: PathBuf,

@@ -59,7 +59,7 @@ impl Inner {
         let encoding = self.catalog.toolbox.encoding(compression, dictionary);
         let (id, is_committed) = self.encoding_id(writer, compression.codec, &encoding.text)?;
         let put_as = PutAs { id, encoding, level: compression.level };
-        // A number of a transaction that is open is nobody's where that is taken back: other threads must not use it.
+        // A number of a transaction that is open is no one's where that is taken back: other threads must not use it.
         if is_committed { Ok(self.catalog.learn(compression, put_as)) } else { Ok(Arc::new(put_as)) }
     }
 

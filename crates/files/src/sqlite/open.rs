@@ -28,7 +28,7 @@ pub(super) fn visit_all(
     in_order(names).into_iter().try_for_each(see)
 }
 
-/// The positions of names in the order of their bytes; of equal names, the first is first. Eight bytes behind what all names begin
+/// The positions of names in the order of their bytes; of equal names, the first is first. Eight bytes after what all names begin
 /// with are compared: this seldom takes a look at the names themselves.
 pub(super) fn in_order(names: &[&str]) -> Vec<usize> {
     let first = names.first().map(|name| name.as_bytes()).unwrap_or_default();

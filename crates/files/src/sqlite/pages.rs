@@ -13,7 +13,7 @@ const INTERIOR_INDEX: u8 = 2;
 /// Deeper trees have more pages than a file may have.
 const MAX_DEPTH: usize = 20;
 
-/// The names in the interior pages below page `root`, in order. Damaged pages are passed over.
+/// The names in the interior pages below page `root`, in order. Damaged pages are skipped.
 pub(super) fn separators(connection: &Connection, root: u32, page_bytes: usize) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut walk = PageWalk { connection, page_bytes, seen: HashSet::new() };
@@ -53,7 +53,7 @@ impl PageWalk<'_> {
         }
     }
 
-    /// The first column of a cell behind its left child; the beginning of one that goes on in other pages.
+    /// The first column of a cell after its left child; the beginning of one that goes on in other pages.
     fn name<'a>(&self, cell: &'a [u8]) -> Option<&'a [u8]> {
         let (payload, at) = varint(cell)?;
         let local = self.local(usize::try_from(payload).ok()?);

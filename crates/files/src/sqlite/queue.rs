@@ -1,6 +1,6 @@
 //! Group commit: of the threads that write at the same time, one commits for all.
 //!
-//! The first to come takes the writer and runs its own work. Those that come meanwhile wait, and the next one of them runs
+//! The first to come takes the writer and runs its own work. Those that come in the meantime wait, and the next one of them runs
 //! the work of all of them in one transaction. So a disk that takes 5 ms for a commit takes as long for 64 of them, and one
 //! thread alone hands nothing over.
 
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Ticket {
 /// Work on the stack of a thread that waits.
 struct Pointer(*mut Work<'static>);
 
-// SAFETY: the work is `Send`, and its owner waits until nobody has the pointer any more.
+// SAFETY: the work is `Send`, and its owner waits until no one has the pointer any more.
 unsafe impl Send for Pointer {}
 
 impl WriteQueue {
@@ -144,7 +144,7 @@ impl WriteQueue {
             drop(state);
             match is_queued {
                 true => std::thread::park_timeout(patience.saturating_sub(start.elapsed())),
-                // Somebody runs it: the work is borrowed until that is over.
+                // Someone runs it: the work is borrowed until that is over.
                 false => std::thread::park_timeout(Duration::from_millis(100)),
             }
         }
@@ -185,7 +185,7 @@ impl QueueState {
         self.waiting.drain(..count).collect()
     }
 
-    /// The writer, where nobody has it.
+    /// The writer, where no one has it.
     fn take(&mut self, open: &dyn Fn() -> Result<StoreWriter>) -> Result<Option<Box<StoreWriter>>> {
         match std::mem::replace(&mut self.writer, WriterSlot::Taken) {
             WriterSlot::Free(writer) => Ok(Some(writer)),

@@ -145,7 +145,7 @@ impl StoreReader {
         let Some(located) = self.locate(name)? else { return Err(not_found(name)) };
         let size = size_of(located.size)?;
         let read = match located.place {
-            // It was replaced by a small one meanwhile.
+            // It was replaced by a small one in the meantime.
             ContentPlace::Inline => return self.get(catalog, name, sink),
             ContentPlace::Chunks(place) => sink.begin(size).and_then(|out| self.pieces(catalog, &located, place, out)),
             ContentPlace::Block { place, start } => sink.begin(size).and_then(|out| {

@@ -200,7 +200,7 @@ impl TableScan<'_> {
                 self.verified.bytes += located.size;
                 self.verified.undecoded += 1;
             }
-            // It was replaced or removed meanwhile.
+            // It was replaced or removed in the meantime.
             Ok(CheckedRows::Gone) => self.verified.files -= 1,
             Err(e) if e.kind() == ErrorKind::Corrupt => self.verified.damage.push(damaged(Some(name.clone()), &e)),
             Err(e) => return Err(e),
@@ -209,7 +209,7 @@ impl TableScan<'_> {
         Ok(name.into_bytes())
     }
 
-    /// Goes on behind a page that can't be read, from one name of the tree's inner pages to the next.
+    /// Goes on after a page that can't be read, from one name of the tree's inner pages to the next.
     fn beyond_damage(&mut self, after: Option<Vec<u8>>) -> Result<()> {
         // The pages are read from the file: what is in the log only must go there.
         if !self.inner.connections.options.read_only {
@@ -237,7 +237,7 @@ impl TableScan<'_> {
         Ok(())
     }
 
-    /// Notes a range without its end, which is the next name that is read. A range that has none yet goes on.
+    /// Notes a range without its end, which is the next name that is read. A range that has none yet continues.
     fn lost(&mut self, error: &Error) {
         if !std::mem::replace(&mut self.is_lost, true) {
             let last = self.last.as_deref().map(|name| String::from_utf8_lossy(name).into_owned());

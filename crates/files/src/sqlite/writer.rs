@@ -57,7 +57,7 @@ pub(super) struct StoreWriter {
     /// True if the transaction has changed something.
     pub(super) is_dirty: bool,
     keeper: Arc<ReadLockHolder>,
-    /// Pages in the log behind the last commit.
+    /// Pages in the log after the last commit.
     log_pages: Arc<AtomicI32>,
     page_bytes: u64,
     log_limit_bytes: u64,
@@ -75,7 +75,7 @@ pub(super) struct StoreWriter {
 /// How far a checkpoint goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckpointMode {
-    /// As far as nobody is in the way.
+    /// As far as no one is in the way.
     Passive = ffi::SQLITE_CHECKPOINT_PASSIVE as isize,
     /// All of the log, when readers allow it.
     Full = ffi::SQLITE_CHECKPOINT_FULL as isize,
@@ -196,7 +196,7 @@ impl StoreWriter {
             self.check_log()?;
         }
         let log_bytes = self.log_pages.load(Ordering::Relaxed).max(0) as u64 * self.page_bytes;
-        // Smaller than when it was looked at, the log has begun anew.
+        // Smaller than when it was looked at, the log has begun again.
         if log_bytes < self.looked_at_bytes {
             self.looked_at_bytes = 0;
         }
@@ -215,7 +215,7 @@ impl StoreWriter {
         }
     }
 
-    /// Moves the log's pages into the store, so that it begins anew. Beyond its limit, this waits for readers of other processes
+    /// Moves the log's pages into the store, so that it starts over. Beyond its limit, this waits for readers of other processes
     /// for a second, then tells the user of them.
     fn bound_log(&self, log_bytes: u64) {
         let keeper = Arc::clone(&self.keeper);
@@ -230,7 +230,7 @@ impl StoreWriter {
             moved
         });
         match moved {
-            // The next transaction begins the log anew, as far as no reader needs it.
+            // The next transaction begins the log again, as far as no reader needs it.
             Ok(true) => {}
             Ok(false) if mode == CheckpointMode::Passive => {}
             // What was committed is safe in the log.
@@ -498,7 +498,7 @@ impl StoreWriter {
         Ok(place)
     }
 
-    /// Says that an upload goes on. One that was given up, by a compaction, is an error of kind `Conflict`.
+    /// Says that an upload continues. One that was given up, by a compaction, is an error of kind `Conflict`.
     pub(super) fn touch_upload(&mut self, place: i64, now_ms: i64) -> Result<()> {
         self.is_dirty = true;
         match self.touch_upload.run(&[BoundValue::Int(place), BoundValue::Int(now_ms)])? {

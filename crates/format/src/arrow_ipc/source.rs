@@ -247,7 +247,7 @@ fn read_schema(object: &Object, job: &Job) -> Result<SchemaRef> {
 }
 
 fn schema_of(mut messages: MessageDecoder) -> Result<SchemaRef> {
-    // A batch behind the schema may be cut short here.
+    // A batch after the schema may be cut short here.
     let outcome = messages.next(|decoder| decoder.schema().is_some());
     match (messages.decoder.schema(), outcome) {
         (Some(schema), _) => Ok(schema),

@@ -32,7 +32,7 @@ pub(super) struct BlockChain {
     rules: Arc<DialectRules>,
     columns: Arc<FileColumns>,
     state: ScanState,
-    /// Lines that are still to be passed over.
+    /// Lines that are still to be skipped.
     skip_left: u64,
     /// The record that the last block began.
     carry: Vec<u8>,
@@ -50,7 +50,7 @@ pub(super) struct RecordPiece {
     pub pieces: Vec<RecordSpan>,
     /// `None` where there are no records.
     pub layout: Option<Arc<WantedLayout>>,
-    /// Why the file ends behind them.
+    /// Why the file ends after them.
     pub error: Option<Error>,
 }
 
@@ -89,7 +89,7 @@ impl BlockChain {
         self.resolve_rows(block)
     }
 
-    /// Passes over the lines at the front of a file.
+    /// Skips the lines at the front of a file.
     fn skip_lines(&mut self, block: &ScannedBlock) -> Result<RecordPiece> {
         let ends = memchr::memchr_iter(b'\n', &block.bytes).map(|at| at + 1);
         let skipped = block.outlook.newlines.min(self.skip_left);

@@ -63,7 +63,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// A field by the long way: nulls and quotes looked at. `end` is one behind the field's end, as in a table.
+    /// A field by the long way: nulls and quotes looked at. `end` is one after the field's end, as in a table.
     pub fn field(&self, start: usize, end: usize) -> FieldText<'a> {
         let Some(field) = self.bytes.get(start..end.wrapping_sub(1)) else { return FieldText::Null };
         let quoted = !field.is_empty() && field.first() == self.rules.quote.as_ref();

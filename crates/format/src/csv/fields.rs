@@ -60,7 +60,7 @@ pub(super) struct FieldSplitter<'a> {
     quoted: bool,
     /// A quote or escape before this position has been dealt with.
     handled: usize,
-    /// Behind a closing quote that ended 64 bytes: a quote here doubles it. `usize::MAX` where there is none.
+    /// After a closing quote that ended 64 bytes: a quote here doubles it. `usize::MAX` where there is none.
     closed_at: usize,
     done: bool,
 }
@@ -164,7 +164,7 @@ impl<'a> FieldSplitter<'a> {
         ragged
     }
 
-    /// Goes on behind the comment that the next row begins with, whatever quotes are in it.
+    /// Goes on after the comment that the next row begins with, whatever quotes are in it.
     #[cold]
     fn pass_comment(&mut self, table: &mut FieldTable) {
         let rest = &self.text[self.row_start..];

@@ -32,7 +32,7 @@ enum UnfitValue {
     NotATime,
 }
 
-/// Puts one row's value of a column behind the text; null values are not asked for.
+/// Puts one row's value of a column after the text; null values are not asked for.
 type Print<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), UnfitValue> + 'a>;
 
 /// How batches become text: the same for all threads of a sink.
@@ -171,7 +171,7 @@ impl BatchFormatter {
             print(value, &mut text).map(|()| text)
         };
         let texts: Vec<_> = (0..values.len()).map(text).collect();
-        // Without values, all rows are null, and nobody asks for their keys.
+        // Without values, all rows are null, and no one asks for their keys.
         let keys = if texts.is_empty() { Vec::new() } else { array.normalized_keys() };
         Ok(Box::new(move |row, out| {
             let text = texts[keys[row]].as_ref().map_err(|unfit| *unfit)?;

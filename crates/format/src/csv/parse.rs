@@ -18,7 +18,7 @@ use crate::OnBadRow;
 use crate::schema_text::print_type;
 use crate::text::infer;
 
-/// Offsets of fields in a table at most, about: what fits a core's own cache beside the text.
+/// Offsets of fields in a table at most, about: what fits a core's own cache next to the text.
 const TABLE_OFFSETS: usize = 16 << 10;
 
 /// The positions of a file's columns, and the wanted ones.
@@ -131,7 +131,7 @@ impl TextBlock<'_> {
         Ok(())
     }
 
-    /// Text that is not UTF-8 ends the read, unless bad fields are passed over.
+    /// Text that is not UTF-8 ends the read, unless bad fields are skipped.
     fn check_utf8(&self, piece: &RecordSpan) -> Result<bool> {
         if simdutf8::basic::from_utf8(&piece.bytes).is_ok() {
             return Ok(true);

@@ -22,7 +22,7 @@ const DAY: i64 = 86_400;
 const MAX_DIGITS: usize = 20;
 
 pub(super) fn unsigned(mut n: u64, out: &mut Vec<u8>) {
-    // Room behind the digits, so that as many bytes can always be copied: that is faster than their exact number.
+    // Room after the digits, so that as many bytes can always be copied: that is faster than their exact number.
     let mut digits = [0; 2 * MAX_DIGITS];
     let mut at = MAX_DIGITS;
     while n >= 100 {

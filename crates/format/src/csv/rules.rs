@@ -53,7 +53,7 @@ pub(super) struct DialectRules {
     /// A delimiter follows the last field, too.
     pub terminated: bool,
     pub nulls: NullTexts,
-    /// Lines at the front of a file that are passed over.
+    /// Lines at the front of a file that are skipped.
     pub skip_rows: usize,
     /// Lines that begin so are no rows.
     pub comment: Option<Vec<u8>>,

@@ -87,7 +87,7 @@ impl FileSample {
         Ok(())
     }
 
-    /// Where the lines end that are passed over.
+    /// Where the lines end that are skipped.
     fn skipped_bytes(&self, rules: &DialectRules) -> Result<usize> {
         let Some(last) = rules.skip_rows.checked_sub(1) else { return Ok(0) };
         match memchr::memchr_iter(b'\n', &self.text).nth(last) {

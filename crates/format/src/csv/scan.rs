@@ -14,15 +14,15 @@ use super::rules::DialectRules;
 pub(super) enum ScanState {
     /// Before the first byte of a field.
     Start,
-    /// In a field without quotes, or behind the closing quote.
+    /// In a field without quotes, or after the closing quote.
     Unquoted,
     /// Inside quotes.
     Quoted,
-    /// Inside quotes, behind the escape character.
+    /// Inside quotes, after the escape character.
     Escaped,
-    /// Behind a quote inside quotes: it closes them, or the next one doubles it.
+    /// After a quote inside quotes: it closes them, or the next one doubles it.
     Closed,
-    /// At the start of a record, behind so many bytes of what comments begin with.
+    /// At the start of a record, after so many bytes of what comments begin with.
     Prefix(u8),
     /// In a comment.
     Comment,
@@ -111,7 +111,7 @@ impl SpeculativeScan {
     }
 }
 
-/// The state behind `byte`, and whether it ended a record.
+/// The state after `byte`, and whether it ended a record.
 #[inline]
 pub(super) fn step(state: ScanState, byte: u8, rules: &DialectRules) -> (ScanState, bool) {
     match state {
@@ -196,7 +196,7 @@ fn assume(block: &[u8], quote: u8, delimiter: u8) -> StateGuess {
         let delimiters = positions(&chunk, delimiter) & valid;
         let quoted = parity_prefix(quotes) ^ odd;
         odd = ((quoted as i64) >> 63) as u64;
-        // An opening quote stands behind a delimiter, a line end or (doubled) a quote.
+        // An opening quote stands after a delimiter, a line end or (doubled) a quote.
         let opens_anywhere = quotes | newlines | delimiters;
         let may_open = opens_anywhere << 1 | before;
         before = opens_anywhere >> 63;

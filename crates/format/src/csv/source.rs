@@ -283,7 +283,7 @@ impl Source for CsvSource {
     }
 }
 
-/// The columns of the files' places behind their own.
+/// The columns of the files' places after their own.
 fn with_constants(schema: Schema, constants: &[Option<Arc<Constants>>]) -> Schema {
     let mut fields: Vec<_> = schema.fields().iter().cloned().collect();
     for field in constants.iter().flatten().flat_map(|constants| constants.fields()) {

@@ -147,7 +147,7 @@ impl Column for ViewColumn {
     }
 }
 
-/// Strings behind one another, with offsets of 32 or 64 bits.
+/// Strings after one another, with offsets of 32 or 64 bits.
 pub(super) struct OffsetColumn<O: OffsetSizeTrait> {
     offsets: Vec<O>,
     bytes: Vec<u8>,

@@ -71,7 +71,7 @@ unsafe fn compact_piece<T: Copy>(from: *const T, piece: Piece, to: *mut T) {
         // SAFETY: a slot for each value that is kept, and one more. Where values move within their own place, no more are
         // kept than were read.
         unsafe { to.add(filled).write_unaligned(from.add(piece.start + row).read_unaligned()) };
-        // A store that is overwritten costs less than a branch that nobody can foresee.
+        // A store that is overwritten costs less than a branch that no one can foresee.
         filled += piece.bit(row);
     }
 }

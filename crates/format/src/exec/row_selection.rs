@@ -72,7 +72,7 @@ impl<'a> RowSelection<'a> {
         first.map_or(self.len, |piece| piece.start + piece.bits.trailing_zeros() as usize)
     }
 
-    /// 64 bits from that of row `at` on, zeros behind the last word.
+    /// 64 bits from that of row `at` on, zeros after the last word.
     fn word(&self, at: usize) -> u64 {
         let bit = self.start + at;
         let word = |number: usize| self.words.get(number).copied().unwrap_or(0);

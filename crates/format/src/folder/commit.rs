@@ -54,7 +54,7 @@ impl FolderCommit {
         self.outputs.push(output);
     }
 
-    /// Makes the files visible, all at once for those who read markers; gives their URLs.
+    /// Makes the files visible, all together for those who read markers; gives their URLs.
     pub(super) fn publish(mut self) -> Result<Vec<String>> {
         self.check_empty()?;
         let removes = self.removes()?;

@@ -25,7 +25,7 @@ const OTHER_ENDINGS: [&str; 2] = [".crc", "_SUCCESS"];
 /// Complete files that are being synced while others are written, at most. Each is open.
 const FILES_ENDING: usize = 8;
 
-/// A hidden folder beside its target.
+/// A hidden folder next to its target.
 pub(super) struct Staged {
     store: JobStore,
     hidden: PathBuf,
@@ -78,7 +78,7 @@ impl Staged {
         let hidden = parent.join(hidden_name);
         remove_orphaned_files(parent);
         let permissions = KeptPermissions::of(&target);
-        // Nobody else reads what is to replace a folder of unknown readers.
+        // No one else reads what is to replace a folder of unknown readers.
         let mode = if permissions.is_some() { 0o700 } else { 0o777 };
         let open = |folder| open_or_make_room(|| File::open(folder));
         let handle = match DirBuilder::new().mode(mode).create(&hidden).and_then(|()| open(&hidden)) {
@@ -103,7 +103,7 @@ impl Staged {
         Output::create(&self.store, &path, IfExists::Error)
     }
 
-    /// Takes a complete file. Nobody looks into the hidden folder, so that it gets its name when it is on the disk.
+    /// Takes a complete file. No one looks into the hidden folder, so that it gets its name when it is on the disk.
     pub(super) fn add(&mut self, output: Unpublished) -> Result<()> {
         self.ending.push_back(output);
         self.end_files(FILES_ENDING)

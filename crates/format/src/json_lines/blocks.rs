@@ -35,7 +35,7 @@ impl LineBlocks {
         Self { input, urls, rest: BytesMut::new(), line: 1 }
     }
 
-    /// The rest of a line and the whole lines behind it.
+    /// The rest of a line and the whole lines after it.
     fn join(&mut self, lines: Bytes) -> Bytes {
         if self.rest.is_empty() {
             return lines;

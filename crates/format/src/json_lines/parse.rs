@@ -22,7 +22,7 @@ pub(super) struct LineParser {
     /// The columns that are read from the lines.
     pub schema: SchemaRef,
     pub origins: Vec<InferredOrigin>,
-    /// Columns that are known, and passed over.
+    /// Columns that are known, and skipped.
     pub unread: Vec<String>,
     pub others: Others,
     pub on_bad_row: OnBadRow,

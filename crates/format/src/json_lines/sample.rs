@@ -151,7 +151,7 @@ fn look(
         let outcome = dry.skip().and_then(|_| if is_object { shape.add(&mut json, place) } else { Ok(()) });
         match outcome {
             Ok(()) if is_object => rows += 1,
-            // The read finds the same, behind the rows.
+            // The read finds the same, after the rows.
             Ok(()) => fault = fault.or_else(|| Some(no_object(unit, json.position()).error(&url, unit, place.1, line))),
             Err(error) => {
                 let error = no_json(&url, unit, place.1, line, error);

@@ -28,8 +28,8 @@ const BATCH_ROWS: usize = 65_536;
 /// Files of JSON lines, an object a line, read as one table.
 ///
 /// Columns and types that are not given are those of the first 10,000 rows: bool, int64, uint64, decimal(38,0), float64,
-/// utf8, lists and structs. Integers beside floats are floats, where that is exact. A field that is missing is null. What
-/// the first rows would have typed otherwise is an error behind them, with its line and column: another kind of value, a
+/// utf8, lists and structs. Integers next to floats are floats, where that is exact. A field that is missing is null. What
+/// the first rows would have typed otherwise is an error after them, with its line and column: another kind of value, a
 /// number that the type does not hold exactly, a field that they lack.
 pub struct JsonLinesSource {
     objects: Vec<Object>,
@@ -269,7 +269,7 @@ fn wanted_of(objects: &[Object], is_read: &[bool]) -> Vec<Wanted> {
     whole.filter(|wanted| !wanted.range.is_empty()).collect()
 }
 
-/// The columns of the files' places behind their own.
+/// The columns of the files' places after their own.
 fn with_constants(schema: &Schema, constants: &[Option<Arc<Constants>>]) -> Schema {
     let mut fields: Vec<_> = schema.fields().iter().cloned().collect();
     for field in constants.iter().flatten().flat_map(|constants| constants.fields()) {
@@ -302,7 +302,7 @@ impl JsonBatches {
             self.pending.push_back(parsed.batch.slice(from, self.batch_rows.min(rows - from)));
         }
         self.is_done = self.rows_left == 0 || parsed.error.is_some();
-        // Lines behind the limit are not asked for.
+        // Lines after the limit are not asked for.
         self.error = parsed.error.filter(|_| self.rows_left > 0);
     }
 }

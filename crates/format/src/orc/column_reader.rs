@@ -101,7 +101,7 @@ impl OrcColumnReader {
         Ok(())
     }
 
-    /// Passes over rows: those of row groups that are not read, and decoded ones.
+    /// Skips rows: those of row groups that are not read, and decoded ones.
     fn pass(&mut self, rows: u64) -> Result<()> {
         let target = self.at + rows;
         while self.at < target {

@@ -1,4 +1,4 @@
-//! Reading footers and indexes of stripes by planned requests, all that are needed at once.
+//! Reading footers and indexes of stripes by planned requests, all that are needed together.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -38,7 +38,7 @@ pub struct OrcSource {
 }
 
 impl OrcSource {
-    /// Opens the files: one tail read each, several at once. The order of `objects` is the order of the rows.
+    /// Opens the files: one tail read each, several together. The order of `objects` is the order of the rows.
     pub fn open(objects: Vec<Object>, job: &Job) -> Result<Self> {
         Self::open_files(
             objects.into_iter().map(InputFile::from).collect(),

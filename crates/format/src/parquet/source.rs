@@ -34,7 +34,7 @@ pub struct ParquetSource {
 }
 
 impl ParquetSource {
-    /// Opens the files: one tail read each, several at once. The order of `objects` is the order of the rows.
+    /// Opens the files: one tail read each, several together. The order of `objects` is the order of the rows.
     pub fn open(objects: Vec<Object>, job: &Job) -> Result<Self> {
         let files = objects.into_iter().map(InputFile::from).collect();
         Self::open_files(files, ParquetOptions::default(), ColumnUnion::default(), job)

@@ -54,7 +54,7 @@ fn balance(weights: &[u64], parts: usize) -> Vec<Range<usize>> {
     runs
 }
 
-/// The plan with these units alone: files without any of them are left out, and files are numbered anew.
+/// The plan with these units alone: files without any of them are left out, and files are numbered again.
 fn part(plan: &ReadPlan, run: &[(usize, usize, u64)]) -> ReadPlan {
     let mut files: Vec<FilePlan> = Vec::new();
     let mut last_file = None;

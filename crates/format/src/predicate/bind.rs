@@ -180,7 +180,7 @@ impl Binder<'_> {
         Ok(ConditionNode::In { column, values, has_null })
     }
 
-    /// Both sides of a comparison or an arithmetic operation; a text literal beside a date becomes one.
+    /// Both sides of a comparison or an arithmetic operation; a text literal next to a date becomes one.
     fn scalar_pair(&self, left: &Expr, right: &Expr, depth: usize) -> Result<(RowScalar, RowScalar)> {
         let (l, r) = (self.scalar(left, depth)?, self.scalar(right, depth)?);
         let as_time = |literal: &Expr, scalar: RowScalar, other: ComparisonClass| match literal {

@@ -10,7 +10,7 @@ use super::time::{DAY_NS, parse_time, parse_timestamp};
 use super::value::{NativeInteger, Value, for_integer_type, is_binary, is_text, plain_type};
 use crate::Literal;
 
-/// Digits behind the point that any double has at most.
+/// Digits after the point that any double has at most.
 const EXACT_PLACES: usize = 1074;
 
 /// The place of a literal among the values that a column can hold.
@@ -73,7 +73,7 @@ fn place_text(text: &str, data_type: &DataType) -> Result<Option<LiteralPlace>, 
     Ok(Some(LiteralPlace::At(Value::Bytes(bytes))))
 }
 
-/// The bytes of a text beside a column of values of one size: those of the UUID that it is, or its own where they are as many.
+/// The bytes of a text next to a column of values of one size: those of the UUID that it is, or its own where they are as many.
 fn fixed_bytes(text: &str, size: i32) -> Result<Vec<u8>, String> {
     match (size, uuid(text)) {
         (16, Some(bytes)) => Ok(bytes),

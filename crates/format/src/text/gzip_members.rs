@@ -1,4 +1,4 @@
-//! Gzip streams: members one after the other, zeros behind a member passed over, as tapes and block devices pad files.
+//! Gzip streams: members one after the other, zeros after a member skipped, as tapes and block devices pad files.
 
 use std::io::{BufRead, Read, Result};
 
@@ -6,7 +6,7 @@ use flate2::bufread::GzDecoder;
 
 /// The unpacked bytes of all members.
 pub(super) struct GzipMembers<R> {
-    /// `None` behind the last one.
+    /// `None` after the last one.
     member: Option<GzDecoder<R>>,
 }
 

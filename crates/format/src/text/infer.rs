@@ -3,7 +3,7 @@
 //! A column is of the first of these types that all of its sampled values fit, nulls left out: bool (`true`, `false`),
 //! int64, float64, date32 (`YYYY-MM-DD`), timestamp (to microseconds, or nanoseconds where they are written; UTC where
 //! all values have an offset), else text. A column without any value is text. Kept as text, so that nothing is lost:
-//! numbers with a leading zero or plus (`007`, `+49`), whole numbers beside floats or beyond 64 bits that a double does not
+//! numbers with a leading zero or plus (`007`, `+49`), whole numbers next to floats or beyond 64 bits that a double does not
 //! hold exactly, and numbers with more digits than a double keeps (see [`keeps_digits`]). Blanks around values other than text
 //! don't matter.
 //!

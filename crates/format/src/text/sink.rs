@@ -54,7 +54,7 @@ pub(crate) struct TextSink {
     piece_rows: usize,
 }
 
-/// Some rows, to be written behind one another.
+/// Some rows, to be written after one another.
 struct TextPiece {
     batches: Vec<RecordBatch>,
     first_row: u64,

@@ -27,7 +27,7 @@ pub(crate) struct ZipMember {
 }
 
 impl ZipMember {
-    /// Reads the directory of an archive: its last bytes, and the file's own header. Folders, and what macOS adds beside a file, do
+    /// Reads the directory of an archive: its last bytes, and the file's own header. Folders, and what macOS adds next to a file, do
     /// not count.
     ///
     /// # Errors

@@ -47,7 +47,7 @@ struct PoolState {
     users: usize,
 }
 
-/// Somebody who fetches: the pool keeps more while there is one.
+/// Someone who fetches: the pool keeps more while there is one.
 #[derive(Debug)]
 pub(crate) struct PoolUser(());
 
@@ -205,7 +205,7 @@ impl PooledBuffer {
 impl AsRef<[u8]> for PooledBuffer {
     fn as_ref(&self) -> &[u8] {
         match &self.memory {
-            // SAFETY: the first `len` bytes were filled, and nobody writes once the buffer is shared.
+            // SAFETY: the first `len` bytes were filled, and no one writes once the buffer is shared.
             Some(memory) => unsafe { std::slice::from_raw_parts(memory.start.as_ptr(), self.len) },
             None => &[],
         }
@@ -285,8 +285,8 @@ impl BufferFiller {
         let filled = self.growing.filled.load(Ordering::Relaxed);
         let fitting = bytes.len().min(self.growing.len - filled);
         if let Some(memory) = &self.growing.memory {
-            // SAFETY: `filled + fitting` is within the allocation. Nobody else writes, as there is one Filler, and
-            // nobody reads behind `filled`, which is moved only when the bytes are there.
+            // SAFETY: `filled + fitting` is within the allocation. No one else writes, as there is one Filler, and
+            // no one reads after `filled`, which is moved only when the bytes are there.
             unsafe {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.start.as_ptr().add(filled), fitting);
             }
@@ -335,7 +335,7 @@ impl Pool {
         lock(&self.state)
     }
 
-    /// Memory of this class, or of one that is little larger: that is better than new pages beside those that lie unused.
+    /// Memory of this class, or of one that is little larger: that is better than new pages next to those that lie unused.
     fn take(&self, class: usize) -> Option<BufferMemory> {
         let mut state = self.lock();
         let largest = (class + LARGER_CLASSES).min(CLASSES - 1);

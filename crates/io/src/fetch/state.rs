@@ -66,7 +66,7 @@ enum PiecePlace {
     },
     There(Bytes),
     Failed(Error),
-    /// Nobody wants it any more.
+    /// No one wants it any more.
     Released,
 }
 
@@ -164,7 +164,7 @@ impl Shared {
         request.range.end - request.range.start - dropped
     }
 
-    /// Returns true if a slice of a piece would keep too many bytes in memory that nobody wants.
+    /// Returns true if a slice of a piece would keep too many bytes in memory that no one wants.
     pub(super) fn pins_too_much(&self, piece: usize) -> bool {
         let request = &self.requests[piece];
         let wanted = request.range.end - request.range.start - request.read_through_bytes;

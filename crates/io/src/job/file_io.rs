@@ -14,7 +14,7 @@ impl Job {
         self.page_cache().bytes_past()
     }
 
-    /// Warnings where nothing failed: that the job goes on another way than was asked for, and why; and
+    /// Warnings where nothing failed: that the job continues another way than was asked for, and why; and
     /// that rows of a source did not fit.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.file_io_seen().lock().warnings.clone();

@@ -13,7 +13,7 @@ pub(super) const BLOCK_BYTES: usize = 4096;
 /// Bytes of a write at most: it keeps a disk busy for much longer than it takes to ask for the next one.
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// A file whose writes go past the cache, until [`Self::end`]. Its place is that of the file: behind what was written.
+/// A file whose writes go past the cache, until [`Self::end`]. Its place is that of the file: after what was written.
 #[derive(Debug)]
 pub(super) struct UncachedFile {
     buffer: PooledBuffer,
@@ -22,7 +22,7 @@ pub(super) struct UncachedFile {
     is_direct: bool,
 }
 
-/// Whether the file system goes on.
+/// Whether the file system continues.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DirectOutcome {
     Direct,
@@ -61,7 +61,7 @@ impl UncachedFile {
         Ok(DirectOutcome::Direct)
     }
 
-    /// Writes what remains: whole blocks past the cache, the bytes behind them into it, as everything that follows.
+    /// Writes what remains: whole blocks past the cache, the bytes after them into it, as everything that follows.
     pub(super) fn end(&mut self, mut file: &File) -> io::Result<DirectOutcome> {
         let kept = if self.is_direct { self.write_blocks(file)? } else { DirectOutcome::Direct };
         self.leave(file)?;
@@ -70,7 +70,7 @@ impl UncachedFile {
         Ok(kept)
     }
 
-    /// Writes the buffer's whole blocks; the bytes behind them stay. Where the file system does not go along, all is
+    /// Writes the buffer's whole blocks; the bytes after them stay. Where the file system does not go along, all is
     /// written through the cache.
     fn write_blocks(&mut self, mut file: &File) -> io::Result<DirectOutcome> {
         let whole = self.buffer.len() / BLOCK_BYTES * BLOCK_BYTES;

@@ -1,4 +1,4 @@
-//! A file under a hidden name beside its target, until it is complete.
+//! A file under a hidden name next to its target, until it is complete.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -16,7 +16,7 @@ use super::permissions::KeptPermissions;
 use crate::open_files::{FileShares, open_or_make_room};
 use crate::{Error, Job};
 
-/// A new file that nobody sees yet. Dropped before [`Self::publish`], it goes, with the folders made for it.
+/// A new file that no one sees yet. Dropped before [`Self::publish`], it goes, with the folders made for it.
 #[derive(Debug)]
 pub(crate) struct HiddenFile {
     /// To be written to; `None` once it was closed.
@@ -41,7 +41,7 @@ struct OpenHidden {
 /// Hidden files of this process that are open.
 static OPEN: WeightedSemaphore = WeightedSemaphore::new(u64::MAX);
 
-/// Returns true if more files wait for their names than may stay open meanwhile.
+/// Returns true if more files wait for their names than may stay open in the meantime.
 pub(crate) fn are_many_open() -> bool {
     OPEN.used() > FileShares::of_process().complete as u64
 }
@@ -164,7 +164,7 @@ impl Drop for HiddenFile {
             // Nothing can be told from here; a file that can't be removed stays hidden.
             let _ = std::fs::remove_file(&self.hidden);
             let mut known = folders();
-            // Those of a file that was published and given up meanwhile, too.
+            // Those of a file that was published and given up in the meantime, too.
             let made = known.iter().filter(|made| self.target.starts_with(made)).chain(&self.made_folders);
             remove_folders(&made.cloned().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
             known.retain(|folder| folder.exists());
@@ -192,7 +192,7 @@ pub fn make_folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     for folder in missing_folders(folder) {
         match std::fs::create_dir(&folder) {
             Ok(()) => made.push(folder),
-            // Somebody else was faster.
+            // Someone else was faster.
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
             Err(e) => {
                 remove_folders(&made);
@@ -213,7 +213,7 @@ fn missing_folders(folder: &Path) -> Vec<PathBuf> {
 /// Removes folders that [`make_folders`] made, as far as they are still empty.
 pub fn remove_folders(made: &[PathBuf]) {
     for folder in made.iter().rev() {
-        // One that holds something by now is somebody else's, too, and stays.
+        // One that holds something by now is someone else's, too, and stays.
         let _ = std::fs::remove_dir(folder);
     }
 }

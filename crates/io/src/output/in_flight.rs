@@ -36,7 +36,7 @@ impl InFlight {
     /// Waits until there is room for a part of so many bytes.
     ///
     /// # Errors
-    /// Those of `check`, which is asked meanwhile; `Cancelled`.
+    /// Those of `check`, which is asked in the meantime; `Cancelled`.
     pub(super) fn permit(&self, bytes: usize, job: &Job, check: impl Fn() -> Result<()>) -> Result<PartPermit> {
         let most = (self.most_bytes.max(2 * bytes) - bytes) as u64;
         let has_room = |used| check().map(|()| used <= most);

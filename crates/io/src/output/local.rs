@@ -1,4 +1,4 @@
-//! A local file under way: hidden beside its target until it is complete.
+//! A local file under way: hidden next to its target until it is complete.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -23,7 +23,7 @@ use crate::{Error, FileIo, Job, JobStore, RequestKind, Result};
 /// Smaller writes are gathered to this size. A file that is not longer is written at once, whatever way was asked for.
 const GATHERED_BYTES: usize = 1 << 20;
 
-/// Files of this process that are synced by threads of their own at once, at most: others are synced by who gives them their names.
+/// Files of this process that are synced by threads of their own together, at most: others are synced by who gives them their names.
 const SYNC_THREADS: usize = 16;
 
 static SYNC_THREADS_IN_USE: WeightedSemaphore = WeightedSemaphore::new(SYNC_THREADS as u64);
@@ -43,7 +43,7 @@ pub(super) struct LocalFile {
     job: Job,
 }
 
-/// Writes the file while the caller goes on.
+/// Writes the file while the caller continues.
 #[derive(Debug)]
 enum FileWriter {
     Ring(Box<Ring>),

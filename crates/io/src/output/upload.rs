@@ -1,4 +1,4 @@
-//! An object under way to an object store: one PUT, or parts sent while the caller goes on.
+//! An object under way to an object store: one PUT, or parts sent while the caller continues.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const PART_BYTES: usize = 8 << 20;
 /// Parts double after each so many: 10,000 parts are then 8 TB, more than an object may have.
 const PARTS_OF_A_SIZE: usize = 1000;
 
-/// Bytes of parts under way at most, unless the caller says otherwise. A row group comes all at once: who writes it goes on with the
+/// Bytes of parts under way at most, unless the caller says otherwise. A row group comes all together: who writes it continues with the
 /// next one while it is on its way.
 const IN_FLIGHT_BYTES: usize = 128 << 20;
 

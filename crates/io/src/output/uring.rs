@@ -3,7 +3,7 @@
 //! A file has a ring of its own while it is being written: no lock, and what a failed file leaves under way is waited for
 //! where the file is dropped. Into the page cache, bytes go from where the encoder left them; small writes are gathered.
 //! Past the page cache (`O_DIRECT`), everything goes through buffers that are aligned and registered with the kernel; the
-//! last bytes, which are no whole block, are written by a plain write behind the others.
+//! last bytes, which are no whole block, are written by a plain write after the others.
 //!
 //! Not every file system writes into the page cache without blocking. Where one does not (ext4, tmpfs), the kernel hands
 //! each such write of a ring to a thread of its own, one after the other for a file: the copy into the cache costs what it
@@ -123,7 +123,7 @@ fn probe_kernel() -> io::Result<()> {
 impl Ring {
     /// A ring that appends to `file`, which has `position` bytes and will have more; `None` where it is to be written
     /// without one: where the kernel refuses, or its file system is better off, of which the job is told; where many files
-    /// have one; and behind an unaligned end past the page cache.
+    /// have one; and after an unaligned end past the page cache.
     pub(super) fn begin(file: &File, position: u64, is_direct: bool, job: &Job) -> Result<Option<Self>> {
         if is_direct && !position.is_multiple_of(BLOCK_BYTES as u64) {
             return Ok(None);
@@ -208,7 +208,7 @@ impl Ring {
         Ok(self.sent)
     }
 
-    /// Without registered buffers, the kernel looks their pages up anew for each write; all else is the same.
+    /// Without registered buffers, the kernel looks their pages up again for each write; all else is the same.
     fn register(&mut self) {
         let memory = self.free.iter().map(|piece| {
             let (start, len) = piece.buffer.memory();
@@ -346,7 +346,7 @@ impl Ring {
         };
         let entry = entry.user_data(number as u64);
         // SAFETY: the bytes belong to `under_way[number]`, which stays until the kernel has answered: see `complete` and
-        // `drop`. They are on the heap, or static, and nobody writes to them: `held` is the only owner of a piece, and
+        // `drop`. They are on the heap, or static, and no one writes to them: `held` is the only owner of a piece, and
         // shared bytes are read only.
         if unsafe { self.uring.submission().push(&entry) }.is_err() {
             // There are as many entries as numbers.

@@ -1,7 +1,7 @@
-//! Writes of one file by a thread of its own, while the one that encodes goes on.
+//! Writes of one file by a thread of its own, while the one that encodes continues.
 //!
-//! A row group is complete all at once. Where the thread that hands rows to the encoders also wrote it, nothing would be
-//! encoded meanwhile; and pages of the kernel's cache that are touched for the first time can take as long as the encoding.
+//! A row group is complete all together. Where the thread that hands rows to the encoders also wrote it, nothing would be
+//! encoded in the meantime; and pages of the kernel's cache that are touched for the first time can take as long as the encoding.
 //! Where they do, the thread goes past the cache, if it may: see [`PageCache`](super::page_cache::PageCache).
 
 use std::fs::File;
@@ -21,7 +21,7 @@ const WRITERS: u64 = 2;
 
 /// Pieces that are written at once, at most: fewer than any system takes in one call.
 const PIECES: usize = 256;
-/// Bytes that are written at once, unless one piece is longer: an error comes out, and a cancelled job ends, behind it.
+/// Bytes that are written at once, unless one piece is longer: an error comes out, and a cancelled job ends, after it.
 const WRITE_BYTES: u64 = 4 << 20;
 
 static WRITERS_IN_USE: WeightedSemaphore = WeightedSemaphore::new(WRITERS);
@@ -34,7 +34,7 @@ pub(super) struct Behind {
 }
 
 impl Behind {
-    /// A thread that appends to `file`, which has `position` bytes, up to `limit_bytes` behind the caller, and past the page
+    /// A thread that appends to `file`, which has `position` bytes, up to `limit_bytes` after the caller, and past the page
     /// cache if it may and that is faster. `None` where many files have one, or none can be started.
     pub(super) fn begin(
         file: &File,
@@ -44,7 +44,7 @@ impl Behind {
         job: &Job,
     ) -> Result<Option<Self>> {
         let Some(permit) = SemaphorePermit::try_acquire(&WRITERS_IN_USE, 1) else { return Ok(None) };
-        // The clone has the same place, which nobody else moves or looks at.
+        // The clone has the same place, which no one else moves or looks at.
         let mut file = file.try_clone()?;
         file.seek(SeekFrom::Start(position))?;
         let writer = ThreadWriter { file, position, may_pass, buffer_bytes: limit_bytes, past: None, job: job.clone() };
@@ -152,11 +152,11 @@ fn processor_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// Writes pieces one behind the other at the place where the file's last write ended.
+/// Writes pieces one after the other at the place where the file's last write ended.
 fn write_all(mut file: &File, pieces: &[Bytes]) -> std::io::Result<()> {
     let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
     let mut rest = slices.as_mut_slice();
-    // Empty ones in front are passed over by this.
+    // Empty ones in front are skipped by this.
     IoSlice::advance_slices(&mut rest, 0);
     while !rest.is_empty() {
         match file.write_vectored(rest) {

@@ -12,7 +12,7 @@ impl Pipe {
         Object { size_bytes: Some(0), ..store.object(object_store::path::Path::from("pipe")) }
     }
 
-    /// All bytes as a file that can be read anywhere: a temporary one that nobody else can read and that is gone when
+    /// All bytes as a file that can be read anywhere: a temporary one that no one else can read and that is gone when
     /// the process ends. Blocks until the pipe has ended.
     pub fn spooled_object(self: &Arc<Self>, why: &str, job: &Job) -> Result<Object> {
         let known = self.lock().spooled.as_ref().map(SpooledPipe::path);

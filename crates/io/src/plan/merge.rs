@@ -51,7 +51,7 @@ pub(super) fn spans(segments: &[RangeSegment], gap: u64) -> Vec<&[RangeSegment]>
 /// How long requests may be.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestSizes {
-    /// The first ones. A reader begins when the first bytes of every column are there: behind the bytes of other columns
+    /// The first ones. A reader begins when the first bytes of every column are there: after the bytes of other columns
     /// in one long request, they come late.
     pub(super) first_bytes: u64,
     /// The later ones.

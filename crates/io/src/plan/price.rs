@@ -23,8 +23,8 @@ pub(super) fn candidate_gaps(profile: &PathProfile) -> Vec<u64> {
     gaps
 }
 
-/// Request sizes worth pricing on a path beside its own, as multiples of that in eighths. Shorter ones share a short
-/// read among more connections; longer ones cost less in all, but fewer of them fit into memory at once.
+/// Request sizes worth pricing on a path next to its own, as multiples of that in eighths. Shorter ones share a short
+/// read among more connections; longer ones cost less in all, but fewer of them fit into memory together.
 const SHORTER_EIGHTHS: [u64; 7] = [1, 2, 3, 4, 5, 6, 7];
 const LONGER_EIGHTHS: [u64; 8] = [10, 12, 16, 24, 32, 40, 48, 64];
 

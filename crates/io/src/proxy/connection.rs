@@ -314,7 +314,7 @@ impl ProxyWire {
         Ok(n)
     }
 
-    /// Returns true if an idle connection can be used again: the server may have closed it meanwhile.
+    /// Returns true if an idle connection can be used again: the server may have closed it in the meantime.
     fn is_open(&self) -> bool {
         let mut byte = [0];
         self.is_empty() && matches!(self.stream.try_read(&mut byte), Err(e) if e.kind() == io::ErrorKind::WouldBlock)

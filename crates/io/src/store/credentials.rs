@@ -1,4 +1,4 @@
-//! Credentials of a store that another system hands out, anew for each request.
+//! Credentials of a store that another system hands out, again for each request.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -82,7 +82,7 @@ pub(crate) fn is_not_partial(error: &StoreError) -> bool {
     chain_text(error).contains("non-partial response")
 }
 
-/// Returns true if a range lies behind the object's end, in part or whole. The types that `object_store` has for it are private, and differ
+/// Returns true if a range lies after the object's end, in part or whole. The types that `object_store` has for it are private, and differ
 /// from store to store: a file's, memory's, and an answer with fewer bytes.
 pub(crate) fn is_range_behind_end(error: &StoreError) -> bool {
     let text = error.to_string();
@@ -91,7 +91,7 @@ pub(crate) fn is_range_behind_end(error: &StoreError) -> bool {
         || text.contains("Wanted range")
 }
 
-/// Returns true if the store answered 416: the range begins behind the object's end.
+/// Returns true if the store answered 416: the range begins after the object's end.
 pub(crate) fn is_range_not_satisfiable(error: &StoreError) -> bool {
     status_code(&chain_text(error)) == Some(416)
 }
@@ -167,7 +167,7 @@ fn generic(kind: &StoreKind, source: Box<dyn std::error::Error + Send + Sync>) -
     match element(&text, "Code") {
         Some("NoSuchBucket" | "NoSuchKey" | "ContainerNotFound" | "BlobNotFound") => return not_found(kind, &text),
         Some(code) if is_denial(code) => return denied(kind, &text),
-        // Azure drops the parts of an upload where an object gets its name meanwhile.
+        // Azure drops the parts of an upload where an object gets its name in the meantime.
         Some("InvalidBlockList") => {
             return Error::conflict("another writer has put an object of this name meanwhile").advice("run it again");
         }

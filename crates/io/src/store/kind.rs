@@ -1,4 +1,4 @@
-//! Kinds of remote stores. Each is one value beside its code, and one line of [`STORE_KINDS`].
+//! Kinds of remote stores. Each is one value next to its code, and one line of [`STORE_KINDS`].
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

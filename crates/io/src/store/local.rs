@@ -139,7 +139,7 @@ fn invalid_range(range: &GetRange, size: u64) -> Error {
     Error::Generic { store: "Local", source: Box::new(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, text)) }
 }
 
-/// The bytes that a request for `range` gives of an object of `size` bytes; `None` where it begins behind the end.
+/// The bytes that a request for `range` gives of an object of `size` bytes; `None` where it begins after the end.
 pub(crate) fn resolve_range(range: Option<&GetRange>, size: u64) -> Option<Range<u64>> {
     match range {
         None => Some(0..size),
@@ -373,7 +373,7 @@ fn read_entry(entry: DirEntry) -> Result<Option<FolderEntry>> {
         Ok(metadata) => metadata,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             let is_link = |link: &std::fs::Metadata| link.file_type().is_symlink();
-            // Else the file was removed meanwhile.
+            // Else the file was removed in the meantime.
             let Some(link) = std::fs::symlink_metadata(&path).ok().filter(is_link) else { return Ok(None) };
             return Ok(Some(FolderEntry::DeadLink(object_meta(&link, location_of(&path)?))));
         }
@@ -398,14 +398,14 @@ pub(crate) fn orphaned_files(folder: &std::path::Path) -> Result<Vec<ObjectInfo>
         for entry in entries {
             let entry = entry.map_err(|e| io_error(e, &folder))?;
             let (path, name) = (entry.path(), entry.file_name());
-            // Links are not followed: what they lead to is somebody else's.
+            // Links are not followed: what they lead to is someone else's.
             match entry.metadata() {
                 Ok(metadata) if metadata.is_dir() => folders.push(path),
                 Ok(metadata) if name.to_str().is_some_and(is_hidden_name) => {
                     found.push(object_meta(&metadata, location_of(&path)?).into());
                 }
                 Ok(_) => {}
-                // Finished, or removed, meanwhile.
+                // Finished, or removed, in the meantime.
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
                 Err(e) => return Err(io_error(e, &path)),
             }

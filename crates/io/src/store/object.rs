@@ -93,7 +93,7 @@ impl JobStore {
         matches!(self.access, StoreAccess::LocalFiles)
     }
 
-    /// A store of the caller's own, or one wrapped anew: its requests go over the I/O runtime as those of a remote
+    /// A store of the caller's own, or one wrapped again: its requests go over the I/O runtime as those of a remote
     /// store do, and are counted only if `store` counts them (see [`Metered`](super::wrap::Metered)).
     pub fn wrapping(store: Arc<dyn ObjectStore>, url_prefix: &str, start: PathProfile, job: &Job) -> Self {
         Self {
@@ -204,7 +204,7 @@ impl JobStore {
     }
 
     /// Removes objects, on S3 a thousand by one request, and says how many are gone by it. One that does not exist is
-    /// passed over. Blocks.
+    /// skipped. Blocks.
     pub fn delete_all(&self, paths: Vec<Path>) -> Result<u64> {
         let (store, job) = (Arc::clone(&self.store), self.job.clone());
         let prefix = self.url_prefix.clone();
@@ -225,7 +225,7 @@ impl JobStore {
         Ok(deleted)
     }
 
-    /// Removes objects that nobody is to see, those of a cancelled job, too, as far as that is done in ten seconds. Who calls
+    /// Removes objects that no one is to see, those of a cancelled job, too, as far as that is done in ten seconds. Who calls
     /// this has an error of its own to tell. Blocks.
     pub fn delete_best_effort(&self, paths: Vec<Path>) {
         if paths.is_empty() {

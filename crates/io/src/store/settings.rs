@@ -158,7 +158,7 @@ impl SettingsDraft {
         is_same_option(self.settings.kind, one, other)
     }
 
-    /// Returns true if somebody hands out credentials.
+    /// Returns true if someone hands out credentials.
     pub(crate) fn has_credentials(&self) -> bool {
         self.settings.credentials.is_some()
     }

@@ -83,7 +83,7 @@ impl Dictionary {
         self.ends.len() - 1
     }
 
-    /// All strings behind each other.
+    /// All strings after each other.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -90,7 +90,7 @@ impl BatchReader {
         &self.schema
     }
 
-    /// The number in the stripe of the first row of the next batch; `None` behind the last one.
+    /// The number in the stripe of the first row of the next batch; `None` after the last one.
     pub fn next_row(&self) -> Option<u64> {
         match &self.current {
             Some(current) if current.left > 0 => Some(current.row),

@@ -165,7 +165,7 @@ impl Stripe {
         let mut streams: Vec<Vec<Position>> = kinds.iter().map(|_| Vec::new()).collect();
         for (group, numbers) in index.positions().enumerate() {
             let position = match group {
-                // Java's writer leaves the numbers of the first one out, where it gave a dictionary up behind it.
+                // Java's writer leaves the numbers of the first one out, where it gave a dictionary up after it.
                 0 => vec![Position::default(); kinds.len()],
                 _ => match split_positions(&numbers?, &kinds, compressed) {
                     Some(position) => position,
@@ -182,7 +182,7 @@ impl Stripe {
         kind != StreamKind::DictionaryData && !(kind == StreamKind::Length && self.is_dictionary(column))
     }
 
-    /// The streams with positions of a column behind `Present`, and how many numbers a position of each has behind its place.
+    /// The streams with positions of a column after `Present`, and how many numbers a position of each has after its place.
     fn kinds(&self, node: &OrcType) -> Vec<(StreamKind, usize)> {
         use StreamKind::{Data, Length, Secondary};
         match &node.kind {

@@ -14,11 +14,11 @@ use crate::{Error, Result};
 pub(crate) struct Position {
     /// The byte of the stream; where it is compressed, the beginning of a chunk.
     pub(crate) chunk: u64,
-    /// Bytes behind it, decompressed.
+    /// Bytes after it, decompressed.
     pub(crate) offset: u64,
-    /// Values of the run that begins there, to be passed over.
+    /// Values of the run that begins there, to be skipped.
     pub(crate) values: u64,
-    /// Bits of the byte behind these.
+    /// Bits of the byte after these.
     pub(crate) bits: u64,
 }
 
@@ -88,7 +88,7 @@ fn entry(bytes: &[u8], (from, to): (usize, usize)) -> Result<proto::RowIndexEntr
     proto::RowIndexEntry::decode(&bytes[from..to]).map_err(|e| wire::broken(&e))
 }
 
-/// Splits the numbers of a row group among its streams, each with how many numbers a position has behind its place; `None`
+/// Splits the numbers of a row group among its streams, each with how many numbers a position has after its place; `None`
 /// where there are too few or too many.
 pub(crate) fn split_positions(
     numbers: &[u64],
@@ -106,7 +106,7 @@ pub(crate) fn split_positions(
 }
 
 /// How far a stream must be read for the row groups before the first of `later`: these are the positions of all row groups
-/// behind them.
+/// after them.
 ///
 /// The last run may have begun before the next row group and go on in its chunk and the one behind. How long chunks are isn't
 /// known, but that they aren't longer than the block size, and that where a row group begins in another chunk, that chunk

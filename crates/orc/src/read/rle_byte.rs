@@ -94,7 +94,7 @@ impl Bits {
         Self { bytes: ByteRuns::new(input), carry: 0, carried: 0 }
     }
 
-    /// `values` counts bytes of the run, `bits` those of the byte behind them.
+    /// `values` counts bytes of the run, `bits` those of the byte after them.
     pub(crate) fn seek(&mut self, chunk: usize, offset: usize, values: usize, bits: usize) -> Result<()> {
         self.carried = 0;
         self.bytes.seek(chunk, offset, values)?;

@@ -15,7 +15,7 @@ pub(crate) struct IntsV1 {
 }
 
 enum RunState {
-    /// The next value, the delta behind it, and how many are left.
+    /// The next value, the delta after it, and how many are left.
     Delta(i64, i64, usize),
     /// How many literals are left in the input.
     Literals(usize),

@@ -1,4 +1,4 @@
-//! Bit-packed integers: values of one width, the most significant bit first, behind each other without gaps.
+//! Bit-packed integers: values of one width, the most significant bit first, after each other without gaps.
 
 use crate::widths::packed_bytes;
 use crate::{Error, Result};
@@ -37,7 +37,7 @@ fn whole<const N: usize>(bytes: &[u8], out: &mut [i64]) {
     }
 }
 
-/// Eight values of `W` bits from `W` bytes and the seven behind them, which are read but not used.
+/// Eight values of `W` bits from `W` bytes and the seven after them, which are read but not used.
 #[inline(always)]
 fn eight<const W: usize>(bytes: &[u8], out: &mut [i64; 8]) {
     for (nth, out) in out.iter_mut().enumerate() {

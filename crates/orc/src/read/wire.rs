@@ -3,7 +3,7 @@
 use super::varint::varint;
 use crate::{Error, Result};
 
-/// Calls `each` with the tag and place (from, to) of every field that has a length, and passes over the others.
+/// Calls `each` with the tag and place (from, to) of every field that has a length, and skips the others.
 pub(crate) fn fields(bytes: &[u8], mut each: impl FnMut(u64, (usize, usize)) -> Result<()>) -> Result<()> {
     let mut at = 0;
     let ends = || Error::corrupt("ends within a field");

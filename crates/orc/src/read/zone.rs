@@ -16,7 +16,7 @@ const LAST_RULE_SECOND: i64 = 2_145_916_799;
 
 /// The calendar, and with it the rules of zones, repeat after 400 years of so many seconds.
 const CYCLE_SECONDS: i64 = 146_097 * 86_400;
-/// 9000-01-01, in seconds since 1970: behind it, times are looked up in an earlier cycle.
+/// 9000-01-01, in seconds since 1970: after it, times are looked up in an earlier cycle.
 const FAR_SECOND: i64 = 221_845_392_000;
 /// 4000 BC, before all changes of any zone.
 const EARLIEST_SECOND: i64 = -188_395_113_600;
@@ -109,7 +109,7 @@ impl WriterZone {
         self.look_up(seconds)
     }
 
-    /// Behind the last change that is known, the last rule goes on for ever, as in Java's zones and POSIX's.
+    /// After the last change that is known, the last rule continues for ever, as in Java's zones and POSIX's.
     fn look_up(&self, seconds: i64) -> i64 {
         match (&self.rules, self.ancient) {
             (ZoneRules::Fixed(offset), _) => *offset,

@@ -83,7 +83,7 @@ fn views<T: ByteViewType>(rows: &WrittenRows<'_>, mut each: impl FnMut(&[u8])) {
     let array = rows.array.as_byte_view::<T>();
     let buffers = array.data_buffers();
     let views = array.views();
-    // In one buffer, they lie behind one another as a rule.
+    // In one buffer, they lie after one another as a rule.
     let is_scattered = buffers.len() > 1;
     let fetch = |row: usize| {
         if is_scattered

@@ -74,7 +74,7 @@ impl FileWriter {
         std::mem::take(&mut self.pieces)
     }
 
-    /// Appends a stripe of the columns behind the root, which has `groups` and `root` for its statistics.
+    /// Appends a stripe of the columns after the root, which has `groups` and `root` for its statistics.
     pub(crate) fn push_stripe(
         &mut self,
         columns: Vec<FinishedColumn>,

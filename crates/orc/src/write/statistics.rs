@@ -349,7 +349,7 @@ fn merge_range<T: PartialOrd + Copy>(range: &mut Option<(T, T)>, other: Option<(
     }
 }
 
-/// The number as text, with as many digits behind the point as its scale says.
+/// The number as text, with as many digits after the point as its scale says.
 pub(crate) fn decimal_text(value: i128, scale: u8) -> String {
     let sign = if value < 0 { "-" } else { "" };
     let scale = usize::from(scale);

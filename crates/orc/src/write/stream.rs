@@ -6,7 +6,7 @@ use crate::encode::codec::BlockCompressor;
 use crate::encode::{byte_rle, int_rle};
 use crate::proto::StreamKind;
 
-/// Numbers that wait are encoded at this count even if the row group goes on, so that lists of many items do not fill the
+/// Numbers that wait are encoded at this count even if the row group continues, so that lists of many items do not fill the
 /// memory.
 const MAX_WAITING: usize = 1 << 16;
 
@@ -203,7 +203,7 @@ impl Stream {
         }
     }
 
-    /// The bytes of a closed stream, which starts anew.
+    /// The bytes of a closed stream, which starts again.
     pub(crate) fn take(&mut self) -> FinishedStream {
         let compressed = !self.starts.is_empty();
         let bytes = std::mem::take(if compressed { &mut self.blocks } else { &mut self.bytes });

@@ -1,4 +1,4 @@
-//! Encoders of the values of a column, one for each kind, behind one trait.
+//! Encoders of the values of a column, one for each kind, after one trait.
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use arrow::buffer::NullBuffer;
@@ -178,7 +178,7 @@ fn extend_valid<T: Copy, U: Copy + Default>(
     out.resize(at + values.len(), U::default());
     let chunks = nulls.inner().bit_chunks();
     let (words, rest) = values.as_chunks::<64>();
-    // Each value is written, and the place moves on only behind a valid one: no branch that random nulls could mislead.
+    // Each value is written, and the place moves on only after a valid one: no branch that random nulls could mislead.
     let mut put = |value: T, valid: u64| {
         out[at] = convert(value);
         at += (valid & 1) as usize;

@@ -38,13 +38,13 @@ impl Sink for Small<'_> {
         }
         match self {
             Self::Buffer(buffer) => buffer.begin(size),
-            // Nobody sees this error.
+            // No one sees this error.
             Self::TooLong(_) => Err(Error::internal("a long content")),
         }
     }
 }
 
-/// The memory of a bytes object that nobody else has yet.
+/// The memory of a bytes object that no one else has yet.
 struct Fixed {
     start: *mut u8,
     len: usize,
@@ -66,7 +66,7 @@ impl Sink for Fixed {
 /// Reads a content with the interpreter released; what is long goes straight into the bytes object.
 pub(super) fn get(py: Python<'_>, reads: &(dyn Reads + '_), name: &str) -> PyResult<Py<PyBytes>> {
     loop {
-        // Taken, not borrowed: a transform in Python may read other files meanwhile.
+        // Taken, not borrowed: a transform in Python may read other files in the meantime.
         let mut buffer = BUFFER.take();
         let (got, long) = py.detach(|| {
             let mut sink = Small::Buffer(&mut buffer);

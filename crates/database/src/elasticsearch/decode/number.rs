@@ -68,7 +68,7 @@ pub(super) fn decimal(text: &str, precision: u8, scale: i8) -> Option<i256> {
         return None;
     }
     let all = format!("{whole}{fraction}");
-    // How many zeros come behind the digits; less than none cuts some off, which must be zeros.
+    // How many zeros come after the digits; less than none cuts some off, which must be zeros.
     let shift = i32::from(scale).checked_add(exponent)?.checked_sub(i32::try_from(fraction.len()).ok()?)?;
     let significant = all.trim_start_matches('0');
     let unscaled = if shift >= 0 {

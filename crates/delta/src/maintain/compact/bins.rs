@@ -1,4 +1,4 @@
-//! Which files are written anew together.
+//! Which files are rewritten together.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use super::{CompactOptions, Layout};
 use crate::Snapshot;
 use crate::snapshot::files::TableFile;
 
-/// Files of one partition that are written anew together.
+/// Files of one partition that are rewritten together.
 #[derive(Debug)]
 pub(super) struct FileBin {
     pub files: Vec<TableFile>,
@@ -76,7 +76,7 @@ impl<'a> BinRules<'a> {
         Ok(Self { options, condition, schema })
     }
 
-    /// The groups of files to be written anew, of one partition each: of a version's files those that may be.
+    /// The groups of files to be rewritten, of one partition each: of a version's files those that may be.
     pub fn bins(&self, files: &[TableFile], may_be: impl Fn(&TableFile) -> bool) -> Vec<FileBin> {
         let files: Vec<&TableFile> = files.iter().filter(|file| self.is_meant(file)).collect();
         let holey = self.holey(&files);
@@ -120,7 +120,7 @@ impl<'a> BinRules<'a> {
     fn is_candidate(&self, file: &TableFile, has_many: bool, holey: &Holey) -> bool {
         match self.options.layout {
             Layout::AsIs if has_many => self.is_small(file) || holey.contains(file.path.as_str()),
-            // A tiny one with hidden rows waits until there are many, or each tiny upsert would write it anew.
+            // A tiny one with hidden rows waits until there are many, or each tiny upsert would write it again.
             Layout::AsIs => !self.is_tiny(file) && holey.contains(file.path.as_str()),
             Layout::SortBy(_) | Layout::ZOrder(_) => has_many,
         }
@@ -135,7 +135,7 @@ impl<'a> BinRules<'a> {
         file.size_bytes < self.options.target_bytes / 8
     }
 
-    /// The files that are written anew for their hidden rows alone.
+    /// The files that are rewritten for their hidden rows alone.
     fn holey<'f>(&self, files: &[&'f TableFile]) -> Holey<'f> {
         let mut holey: Holey<'f> =
             files.iter().filter(|file| self.is_holey(file)).map(|file| file.path.as_str()).collect();
@@ -156,7 +156,7 @@ impl<'a> BinRules<'a> {
         holey
     }
 
-    /// Returns true if so many of its rows are hidden that it is written anew whatever the other files hide.
+    /// Returns true if so many of its rows are hidden that it is rewritten whatever the other files hide.
     fn is_holey(&self, file: &TableFile) -> bool {
         let hidden = hidden(file);
         match file.rows {
@@ -187,7 +187,7 @@ impl<'a> BinRules<'a> {
     }
 }
 
-/// The paths of files that are written anew for their hidden rows.
+/// The paths of files that are rewritten for their hidden rows.
 type Holey<'f> = HashSet<&'f str>;
 
 /// The share of hidden rows of a file that says how many it has.

@@ -12,7 +12,7 @@ use crate::{Table, deletion_vector};
 /// The rows of a group's new files that are hidden by now in its old ones, and were not when they were read. `now` has the
 /// table's files. `None` where the new files can't follow: an old one is gone, or shows rows again.
 ///
-/// New files have the visible rows of the old ones, one behind the other: a row's place is the number of visible rows
+/// New files have the visible rows of the old ones, one after the other: a row's place is the number of visible rows
 /// before it.
 pub(super) fn hidden(
     table: &Table,
@@ -31,7 +31,7 @@ pub(super) fn hidden(
         }
         match visible {
             Some(rows) => first += rows,
-            // Rows behind a file that does not say how many it has can't be counted.
+            // Rows after a file that does not say how many it has can't be counted.
             None => first = u64::MAX / 2,
         }
     }

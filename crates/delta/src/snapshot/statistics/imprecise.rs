@@ -4,7 +4,7 @@
 //!   decimals so, and lets those beyond 64 bits be the largest or the least number of 64 bits.
 //! - Doubles may have been floats of 32 bits, of which writers state the shortest text, before their column was widened.
 //! - Timestamps are cut to milliseconds. Those of Delta-Spark have the offset of the session's zone, without its seconds.
-//! - A text may be the first characters of a longer one, without a character behind them that is above all.
+//! - A text may be the first characters of a longer one, without a character after them that is above all.
 
 use arrow::datatypes::{DataType, i256};
 use lakerace_format::predicate::Value;

@@ -68,7 +68,7 @@ impl<'a> Evolving<'a> {
         Ok(())
     }
 
-    /// A field that the table lacks, as its schema gets it beside these.
+    /// A field that the table lacks, as its schema gets it next to these.
     pub fn added(&mut self, field: &Field, beside: &Fields) -> Result<Value> {
         if let Some(known) = beside.iter().find(|known| known.name().eq_ignore_ascii_case(field.name())) {
             return Err(Error::invalid(format!("the table has a column {:?}", known.name()))

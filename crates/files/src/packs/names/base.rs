@@ -55,7 +55,7 @@ impl NamesFile {
         &self.path
     }
 
-    /// Removes the file, so that the next opening makes it anew.
+    /// Removes the file, so that the next opening makes it again.
     pub(super) fn discard(&self) {
         // Gone is gone, whoever removed it.
         let _ = std::fs::remove_file(&self.path);

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Drafts that are older are of processes that have ended.
 const DRAFT_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// Stores that nobody opened for as long lose their folder.
+/// Stores that no one opened for as long lose their folder.
 const UNUSED_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The folder of a store; `None` where there is none: files then go with their process.
@@ -186,7 +186,7 @@ impl Cache {
         Ok(NamesFile::new(kept, FileOwner::Locked(lock)))
     }
 
-    /// Removes what nobody uses: older versions, drafts of processes that have ended, and folders of stores.
+    /// Removes what no one uses: older versions, drafts of processes that have ended, and folders of stores.
     fn clean(&self, kept: &NamesTitle) {
         for path in self.files() {
             let is_unused = match NamesTitle::parse(&path) {
@@ -221,7 +221,7 @@ fn folder_name(url: &str) -> String {
     format!("{:032x}", xxh3_128(url.as_bytes()))
 }
 
-/// Returns true if a folder has such a name. Others beside it are not ours.
+/// Returns true if a folder has such a name. Others next to it are not ours.
 fn is_of_a_store(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -250,7 +250,7 @@ fn shared(path: &Path) -> Option<File> {
     ((own.dev(), own.ino()) == (named.dev(), named.ino())).then_some(file)
 }
 
-/// Removes a file that nobody uses. What stays is removed another time.
+/// Removes a file that no one uses. What stays is removed another time.
 fn remove(path: &Path) {
     if File::open(path).is_ok_and(|file| file.try_lock().is_ok()) {
         let _ = std::fs::remove_file(path);

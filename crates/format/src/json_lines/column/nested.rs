@@ -145,7 +145,7 @@ impl Column for FixedSizeList {
 pub(in super::super) enum Others {
     /// They are errors.
     Refused,
-    /// They are passed over.
+    /// They are skipped.
     PassedOver,
 }
 
@@ -154,7 +154,7 @@ pub(in super::super) struct Object {
     slots: Vec<ColumnSlot>,
     names: Vec<String>,
     by_name: HashMap<String, usize>,
-    /// Fields that are known, and passed over.
+    /// Fields that are known, and skipped.
     unread: HashSet<String>,
     /// The last object that had the field, by its number from 1.
     seen: Vec<u64>,
@@ -182,7 +182,7 @@ impl Object {
         Ok(Self { slots, names, by_name, unread, seen, number: 0, others, lacks })
     }
 
-    /// Fields that are known, and passed over.
+    /// Fields that are known, and skipped.
     pub fn with_unread(mut self, names: impl IntoIterator<Item = String>) -> Self {
         self.unread.extend(names);
         self

@@ -201,7 +201,7 @@ impl<T: ArrowPrimitiveType, P: Fn(&[u8]) -> Option<T::Native> + Send> Column for
     }
 }
 
-/// An array behind a pointer.
+/// An array after a pointer.
 trait IntoArc {
     fn into_arc(self) -> ArrayRef;
 }

@@ -85,7 +85,7 @@ impl Plain {
         }
     }
 
-    /// Makes views of those of the next values that are kept, and one behind them.
+    /// Makes views of those of the next values that are kept, and one after them.
     fn make_kept(&self, kept: RowSelection<'_>, target: &mut [u128], buffers: &[Buffer]) -> Result<Made> {
         let buffer = self.number(buffers);
         match &self.lengths {
@@ -161,7 +161,7 @@ impl ValueCollector for ViewCollector {
         let texts = match encoding {
             PageEncoding::Plain => Texts::new(pieces, count),
             PageEncoding::DeltaLengthByteArray => {
-                // Lengths may go on behind the first piece, which looks as if the page ended early then.
+                // Lengths may go on after the first piece, which looks as if the page ended early then.
                 let head = pieces.head();
                 let is_all = head.len() == pieces.left();
                 let (lengths, end) = match delta::lengths(&head, count) {
@@ -284,7 +284,7 @@ impl Plain {
         self.buffer.unwrap_or(buffers.len() as u32)
     }
 
-    /// Passes over the next `count` values, of which views were made: checks them, and adds its buffer where one of these
+    /// Skips the next `count` values, of which views were made: checks them, and adds its buffer where one of these
     /// points into it.
     fn note(&mut self, made: &Made, count: usize, is_text: bool, buffers: &mut Vec<Buffer>) -> Result<()> {
         let start = std::mem::replace(&mut self.at, made.end);
@@ -347,7 +347,7 @@ fn make_views(walk: &mut impl NextView, target: &mut [u128]) -> Result<Made> {
     Ok(walk.made(has_long))
 }
 
-/// The views of the values that are kept, and one behind them.
+/// The views of the values that are kept, and one after them.
 fn make_kept_views(walk: &mut impl NextView, kept: RowSelection<'_>, target: &mut [u128]) -> Result<Made> {
     let (mut has_long, mut filled) = (false, 0);
     for piece in kept.pieces() {
@@ -444,7 +444,7 @@ impl NextView for LengthSums<'_> {
     }
 }
 
-/// The first bytes of a value, up to 16; what is behind a shorter one has no meaning.
+/// The first bytes of a value, up to 16; what is after a shorter one has no meaning.
 #[inline(always)]
 fn head_at(data: &[u8], from: usize, length: usize) -> u128 {
     let mut word = [0; 16];

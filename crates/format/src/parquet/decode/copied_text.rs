@@ -13,7 +13,7 @@ use super::literal_page::Pieces;
 use super::view::{INLINE_BYTES, is_continuation, view_of};
 use crate::exec::RowSelection;
 
-/// Texts up to this length are copied as two vectors of 16 bytes, or up to twice that as four: a branch that nobody can
+/// Texts up to this length are copied as two vectors of 16 bytes, or up to twice that as four: a branch that no one can
 /// foresee costs more.
 const SHORT_BYTES: usize = 32;
 
@@ -120,7 +120,7 @@ impl Texts {
         Ok(())
     }
 
-    /// Passes over the next `count` texts.
+    /// Skips the next `count` texts.
     pub fn skip(&mut self, count: usize) -> Result<()> {
         if let Some(lengths) = &mut self.lengths {
             let next = lengths.peek(count);
@@ -217,7 +217,7 @@ impl Texts {
                 passed = row;
                 break;
             }
-            // SAFETY: the text lies behind its length, and ends at `last_read` at most, so that `WIDTH` bytes can be read
+            // SAFETY: the text lies after its length, and ends at `last_read` at most, so that `WIDTH` bytes can be read
             // from where it begins. As many can be written: `used` is at most `last_write`; a longer text was checked to
             // fit. There is a slot for each row that is kept.
             unsafe {
@@ -249,7 +249,7 @@ impl Texts {
         passed
     }
 
-    /// Takes one text to a slot, or passes over it.
+    /// Takes one text to a slot, or skips it.
     fn one(&mut self, slot: Option<&mut u128>, left: usize, out: &mut TextTarget<'_>) -> Result<()> {
         let length = self.length()?;
         let Some(slot) = slot else { return self.pieces.skip(length) };
@@ -277,7 +277,7 @@ impl Texts {
         Ok(())
     }
 
-    /// The length of the next text, which is behind it then.
+    /// The length of the next text, which is after it then.
     fn length(&mut self) -> Result<usize> {
         let length = match &mut self.lengths {
             Some(lengths) => {
@@ -327,7 +327,7 @@ struct RowChunk<'a> {
 }
 
 /// Finds the starts of the next texts, as many as `starts` has room for and end at `last` at most; their number, and where the last
-/// one ends. Nothing else is looked at, so that texts which nobody wants cost little more than the wait for their length.
+/// one ends. Nothing else is looked at, so that texts which no one wants cost little more than the wait for their length.
 #[inline(always)]
 fn walk(bytes: &[u8], mut at: usize, last: usize, starts: &mut [usize]) -> (usize, usize) {
     let Some(last_length) = bytes.len().checked_sub(LENGTH_BYTES) else { return (0, at) };

@@ -99,7 +99,7 @@ impl ValueLengths {
         &rest[..count.min(rest.len())]
     }
 
-    /// Passes over `count` of what [`Self::peek`] gave.
+    /// Skips `count` of what [`Self::peek`] gave.
     #[inline]
     pub fn pass(&mut self, count: usize) {
         self.next = (self.next + count).min(self.all.len());

@@ -51,7 +51,7 @@ impl PageIndexes {
         take(data, *width, hybrid, kept.len(), KeptRunner { gather, width: *width, kept, chunk })
     }
 
-    /// Passes over the next `count` values.
+    /// Skips the next `count` values.
     pub fn skip(&mut self, count: usize) -> Result<()> {
         if self.width == 0 { Ok(()) } else { self.hybrid.skip(&self.data, count) }
     }

@@ -181,7 +181,7 @@ pub(crate) fn unfit(flaw: ValueFlaw, data_type: &DataType) -> Error {
 /// Wider values are not taken from pieces.
 const WIDTH_IN_PIECES: usize = 32;
 
-/// Hands the next `count` values of `width` bytes to `each`, as many at once as lie in a piece. A value that goes on in the next
+/// Hands the next `count` values of `width` bytes to `each`, as many together as lie in a piece. A value that goes on in the next
 /// one is put together.
 fn in_pieces(pieces: &mut Pieces, width: usize, mut count: usize, mut each: impl FnMut(&[u8], usize)) -> Result<()> {
     while count > 0 {
@@ -213,7 +213,7 @@ fn plain<C: ValueConversion>(convert: &C, stored: &[u8], target: &mut [C::Out]) 
     convert.convert_all(stored, target);
 }
 
-/// Writes the kept values, and one slot behind them.
+/// Writes the kept values, and one slot after them.
 fn plain_kept<C: ValueConversion>(convert: &C, stored: &[u8], kept: RowSelection<'_>, target: &mut [C::Out]) {
     if C::IS_SAME && cfg!(target_endian = "little") {
         // SAFETY: any bits are a value of a plain type.

@@ -16,7 +16,7 @@ use super::snappy::preamble;
 /// Pieces are this long on average, or going from one to the next would cost more than a copy.
 const MEAN_PIECE_BYTES: usize = 4096;
 
-/// Bytes that lie in some pieces one behind the other, read front to back.
+/// Bytes that lie in some pieces one after the other, read front to back.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     bytes: PageBytes,
@@ -55,7 +55,7 @@ impl Pieces {
         self.left
     }
 
-    /// The memory that all pieces lie in, and where what is left of the current piece lies: empty behind the last one.
+    /// The memory that all pieces lie in, and where what is left of the current piece lies: empty after the last one.
     #[inline]
     pub fn window(&mut self) -> (&[u8], Range<usize>) {
         while self.places.last().is_some_and(Range::is_empty) {
@@ -96,7 +96,7 @@ impl Pieces {
         Ok(())
     }
 
-    /// Passes over the next bytes.
+    /// Skips the next bytes.
     pub fn skip(&mut self, mut count: usize) -> Result<()> {
         if count > self.left {
             return Err(page_ends());
@@ -133,7 +133,7 @@ fn snappy_literals(stored: &[u8], length: usize) -> Option<Vec<Range<usize>>> {
         if tag & 3 != 0 || places.len() > length / MEAN_PIECE_BYTES {
             return None;
         }
-        // Longer literals have their length in 1 to 4 bytes behind the tag.
+        // Longer literals have their length in 1 to 4 bytes after the tag.
         let upper = usize::from(tag >> 2);
         let start = at + 1 + upper.saturating_sub(59);
         let extra = stored.get(at + 1..start)?;
@@ -148,7 +148,7 @@ fn snappy_literals(stored: &[u8], length: usize) -> Option<Vec<Range<usize>>> {
 
 /// The literal of an LZ4 block of one sequence: <https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md>
 fn lz4_literals(stored: &[u8], length: usize) -> Option<Vec<Range<usize>>> {
-    // A sequence that is not the last one has an offset and a match behind its literals.
+    // A sequence that is not the last one has an offset and a match after its literals.
     let (token, mut start) = (*stored.first()?, 1);
     let mut size = usize::from(token >> 4);
     let mut goes_on = size == 15;

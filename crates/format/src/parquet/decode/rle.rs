@@ -60,7 +60,7 @@ impl HybridDecoder {
         Ok(())
     }
 
-    /// Passes over `count` values.
+    /// Skips `count` values.
     pub fn skip(&mut self, data: &[u8], count: usize) -> Result<()> {
         struct NoValues;
         impl ValueRuns for NoValues {

@@ -171,7 +171,7 @@ unsafe fn repeat(to: *mut u8, offset: usize, len: usize) {
         for doubling in 0..3 {
             pattern |= pattern.checked_shl((8 * offset as u32) << doubling).unwrap_or(0);
         }
-        // The pattern begins anew at each multiple of its length.
+        // The pattern starts over at each multiple of its length.
         let step = 8 - 8 % offset;
         let mut done = 0;
         while done < len {

@@ -86,7 +86,7 @@ pub(crate) trait ValueCollector: Send {
     /// than are kept: values are written before it is known whether they stay.
     fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()>;
 
-    /// Passes over the next `count` values of the page.
+    /// Skips the next `count` values of the page.
     fn skip(&mut self, count: usize) -> Result<()>;
 
     /// Spreads the `dense` values that were appended last over `rows` rows: the valid ones.

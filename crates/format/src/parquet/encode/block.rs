@@ -1,7 +1,7 @@
 //! Memory for encoded pages, used again from row group to row group.
 //!
 //! A row group is held encoded until its last column is complete, then it is written and dropped. Taking that memory
-//! from the system anew each time costs a page fault for every 4 KiB, about as much as copying it twice.
+//! from the system again each time costs a page fault for every 4 KiB, about as much as copying it twice.
 
 use std::sync::{Arc, Mutex};
 

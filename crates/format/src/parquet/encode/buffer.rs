@@ -19,7 +19,7 @@ const LENGTHS_GAP: usize = PAGE_ROWS * 5 / 4;
 pub(crate) struct PageBuffer {
     pub(crate) levels: Levels,
     pub(crate) bounds: Bounds,
-    /// PLAIN values, behind a gap: to be appended to only. Texts are without their lengths where these are stored apart.
+    /// PLAIN values, after a gap: to be appended to only. Texts are without their lengths where these are stored apart.
     pub(crate) plain: Vec<u8>,
     gap: usize,
     /// Lengths of texts, where these are stored apart.

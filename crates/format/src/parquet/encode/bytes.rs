@@ -239,7 +239,7 @@ impl BytesEncoder {
         self.page.flush(dictionary, value_bytes, &mut self.writer, scratch)
     }
 
-    /// Writes the dictionary and goes on without.
+    /// Writes the dictionary and continues without.
     fn end_dictionary(&mut self, scratch: &mut EncoderScratch) -> Result<()> {
         if let EncodingMode::Dictionary(dictionary) = std::mem::replace(&mut self.mode, EncodingMode::Plain) {
             if let Some(bloom) = &mut self.bloom {

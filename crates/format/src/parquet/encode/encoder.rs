@@ -12,7 +12,7 @@ use crate::parquet::write::options::CheckedOptions;
 
 /// Rows of a page at most: small enough that a page index can leave out much, large enough that headers cost nothing.
 pub(crate) const PAGE_ROWS: usize = 32_768;
-/// Rows that are looked at together: they stay in the nearest cache between the passes over them.
+/// Rows that are looked at together: they stay in the nearest cache between the skips them.
 pub(crate) const PIECE_ROWS: usize = 2048;
 /// Rows that a column waits for before it decides on a dictionary.
 const DECIDE_ROWS: usize = 32_768;
@@ -112,7 +112,7 @@ impl Levels {
         Ok(())
     }
 
-    /// Appends the definition levels to a page's body, nothing for a column that is not optional, and begins anew.
+    /// Appends the definition levels to a page's body, nothing for a column that is not optional, and starts over.
     pub(crate) fn flush(&mut self, body: &mut Vec<u8>) {
         let validity: Option<BooleanBuffer> = self.validity.take().map(|mut builder| builder.finish());
         if self.is_optional {

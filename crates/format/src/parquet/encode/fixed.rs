@@ -153,7 +153,7 @@ impl<P: Physical> FixedEncoder<P> {
         self.page.flush(dictionary, None, &mut self.writer, scratch)
     }
 
-    /// Writes the dictionary and goes on without.
+    /// Writes the dictionary and continues without.
     fn end_dictionary(&mut self, scratch: &mut EncoderScratch) -> Result<()> {
         if let EncodingMode::Dictionary(mut dictionary) = std::mem::replace(&mut self.mode, EncodingMode::Plain) {
             dictionary.add_other_bits();

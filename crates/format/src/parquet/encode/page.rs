@@ -97,7 +97,7 @@ impl PageWriter {
         &self.column
     }
 
-    /// How its values are ordered; [`ValueOrder::None`] where nobody wants bounds.
+    /// How its values are ordered; [`ValueOrder::None`] where no one wants bounds.
     pub(crate) fn wanted_order(&self) -> ValueOrder {
         if self.settings.statistics { self.order } else { ValueOrder::None }
     }

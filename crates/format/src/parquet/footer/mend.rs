@@ -27,7 +27,7 @@ pub(super) mod wire {
     pub(crate) const UUID: u8 = 13;
 }
 
-/// The last `ConvertedType` of the format, INTERVAL. Old writers had types of their own behind it: parquet-cpp marked
+/// The last `ConvertedType` of the format, INTERVAL. Old writers had types of their own after it: parquet-cpp marked
 /// columns of nulls so. Without it a column is of its physical type.
 const LAST_CONVERTED_TYPE: i64 = 21;
 
@@ -168,7 +168,7 @@ impl<'a> FooterMender<'a> {
         }
     }
 
-    /// The number and the type of the next field behind the one of number `last`; `None` within, at the end of the struct.
+    /// The number and the type of the next field after the one of number `last`; `None` within, at the end of the struct.
     pub(super) fn next_field(&mut self, last: i16) -> Option<Option<(i16, u8)>> {
         let header = self.byte()?;
         let found = header & 0x0f;

@@ -83,7 +83,7 @@ pub(crate) fn narrowed(footer: &[u8], wanted: &RootNames<'_>) -> Option<Vec<u8>>
             _ => return None,
         }
     }
-    // A signature stands behind the end.
+    // A signature stands after the end.
     (reader.at == footer.len()).then_some(())?;
     out.0.push(wire::STOP);
     columns.map(|_| out.0)

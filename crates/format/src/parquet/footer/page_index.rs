@@ -166,7 +166,7 @@ fn index_bytes(file: &FileMeta, range: Range<u64>) -> Result<Bytes> {
     file.object.read_range(range)
 }
 
-/// Keeps the indexes that came with the end of a file, so that nobody asks for them again.
+/// Keeps the indexes that came with the end of a file, so that no one asks for them again.
 pub(crate) fn keep_indexes(file: &FileMeta, tail: &Bytes, opening: &FileOpening) {
     if file.object.whole.is_some() {
         return;

@@ -36,7 +36,7 @@ pub(crate) fn extremes(files: &[Arc<FileMeta>], schema: &SchemaRef, job: &Job, c
     Some(found)
 }
 
-/// Returns true if the bounds of a column are values of it. Texts may be cut, floats may have NaN beside them, and a timestamp of
+/// Returns true if the bounds of a column are values of it. Texts may be cut, floats may have NaN next to them, and a timestamp of
 /// nanoseconds is another value to those who know microseconds.
 fn is_exact(file: &FileMeta, column: &ColumnRef) -> bool {
     let [name] = column.path.as_slice() else { return false };

@@ -75,7 +75,7 @@ impl FlatReader {
         }))
     }
 
-    /// Passes over `rows` rows.
+    /// Skips `rows` rows.
     pub fn skip(&mut self, rows: u64) {
         self.to_skip += rows;
     }
@@ -196,7 +196,7 @@ impl FlatReader {
         Ok(())
     }
 
-    /// Passes over what is to be skipped and opens the page with the next row.
+    /// Skips what is to be skipped and opens the page with the next row.
     fn advance(&mut self) -> Result<()> {
         loop {
             if self.rows_left == 0 {
@@ -225,7 +225,7 @@ impl FlatReader {
         }
     }
 
-    /// Passes over `count` rows of the open page.
+    /// Skips `count` rows of the open page.
     fn skip_in_page(&mut self, count: usize) -> Result<()> {
         let FlatPage::Open(levels) = &mut self.page else { return Err(Error::internal("no page is open")) };
         self.rows_left -= count;
@@ -272,7 +272,7 @@ fn open(
     let levels = match header.kind {
         PageKind::Data { definition_encoding } if is_optional => {
             let found = match Levels::v1(&data.head(), definition_encoding, header.values) {
-                // They may go on behind the first piece.
+                // They may go on after the first piece.
                 Err(_) if matches!(data, PageData::Pieces(_)) => {
                     data = PageData::Whole(data.whole(pages.pool())?);
                     Levels::v1(&data.head(), definition_encoding, header.values)

@@ -23,7 +23,7 @@ pub(crate) enum PageKind {
     },
     /// The dictionary.
     Dictionary,
-    /// Anything else: to be passed over.
+    /// Anything else: to be skipped.
     Other,
 }
 

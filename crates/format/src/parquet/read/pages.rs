@@ -187,7 +187,7 @@ impl PageWalk {
         Ok(())
     }
 
-    /// Passes over pages that lie within the next `rows` rows, where places are known, and says how many rows that are.
+    /// Skips pages that lie within the next `rows` rows, where places are known, and says how many rows that are.
     pub fn skip_places(&mut self, rows: u64) -> Result<u64> {
         let Some(places) = self.places.clone() else { return Ok(0) };
         if self.next_place == 0 && self.left.start < places.dictionary.end {
@@ -236,7 +236,7 @@ impl PageWalk {
         }
     }
 
-    /// Passes over a page.
+    /// Skips a page.
     pub fn skip(&mut self, page: &ClosedPage) {
         self.release_to(page.body.end);
     }

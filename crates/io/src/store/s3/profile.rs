@@ -164,7 +164,7 @@ fn file(variable: &str, name: &str) -> Option<PathBuf> {
     given.or_else(|| std::env::home_dir().map(|home| home.join(".aws").join(name)))
 }
 
-/// The text of a file; `None` where there is none. A profile that nobody names may lie where it can't be read.
+/// The text of a file; `None` where there is none. A profile that no one names may lie where it can't be read.
 fn read_text(path: &Path, is_named: bool) -> Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),

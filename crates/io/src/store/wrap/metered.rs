@@ -259,7 +259,7 @@ struct CountingClient {
 impl HttpService for CountingClient {
     async fn call(&self, request: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
         if let Some(kind) = (self.kind.bill)(&request) {
-            // Requests without a payer (credentials fetched in the background) are nobody's.
+            // Requests without a payer (credentials fetched in the background) are no one's.
             let _ = PAYER.try_with(|meter| meter.bill(kind, 1));
         }
         self.inner.execute(request).await

@@ -29,7 +29,7 @@ impl BytePace {
     }
 
     #[cfg(any(feature = "proxy", test))]
-    /// The bytes to pass at once: about 5 ms worth, so that the rate is even.
+    /// The bytes to pass together: about 5 ms worth, so that the rate is even.
     pub(crate) fn step(&self, most: usize) -> usize {
         match self.bytes_per_second {
             None => most,

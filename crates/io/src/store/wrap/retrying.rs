@@ -30,7 +30,7 @@ pub struct RetryPolicy {
     /// The longest wait.
     pub longest_backoff: Duration,
     /// A request that shows no progress for this long is given up and sent again. There is no limit on a request
-    /// that goes on, however slowly.
+    /// that continues, however slowly.
     pub stall: Duration,
     /// The time that the store itself takes to repeat a request, on top of `stall`.
     pub repeated_below: Duration,
@@ -223,7 +223,7 @@ impl ObjectStore for Retrying {
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        // The store copies by itself and says nothing meanwhile: only failures are seen.
+        // The store copies by itself and says nothing in the meantime: only failures are seen.
         self.repeat(COPY_PATIENCE, || self.inner.copy_opts(from, to, options.clone())).await
     }
 
@@ -235,8 +235,8 @@ impl ObjectStore for Retrying {
 const COPY_PATIENCE: Duration = Duration::from_secs(600);
 
 impl Retrying {
-    /// A listing that is begun anew where it fails. What was listed before is skipped by number and name, as not every
-    /// store lists in order; a listing that changed meanwhile is an error then.
+    /// A listing that is begun again where it fails. What was listed before is skipped by number and name, as not every
+    /// store lists in order; a listing that changed in the meantime is an error then.
     fn listing(&self, prefix: Option<Path>, offset: Option<Path>) -> BoxStream<'static, Result<ObjectMeta>> {
         let begin = {
             let inner = Arc::clone(&self.inner);

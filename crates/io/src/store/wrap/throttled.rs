@@ -96,7 +96,7 @@ fn throttled_body(body: BoxStream<'static, Result<Bytes>>, line: Line) -> BoxStr
         }
         Some((piece, (pieces, line)))
     });
-    // Readers may look again behind the end.
+    // Readers may look again after the end.
     passed.fuse().boxed()
 }
 

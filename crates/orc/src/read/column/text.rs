@@ -1,4 +1,4 @@
-//! Strings and bytes: all of them behind each other, or once each in a dictionary.
+//! Strings and bytes: all of them after each other, or once each in a dictionary.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{place, spread};
 use crate::proto::StreamKind;
 use crate::{Error, Result};
 
-/// Values behind each other, with their lengths. Arrays view the decompressed chunks themselves.
+/// Values after each other, with their lengths. Arrays view the decompressed chunks themselves.
 pub(super) struct DirectText {
     id: u32,
     binary: bool,
