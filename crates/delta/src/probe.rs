@@ -35,7 +35,7 @@ pub(crate) struct Look<'a> {
 }
 
 /// Opened files with the row groups of them, or pages, that have to be looked into.
-pub(crate) struct Opened {
+pub(crate) struct ProbedFile {
     source: ParquetSource,
     columns: Vec<String>,
     pub groups: Vec<RowGroup>,
@@ -68,7 +68,7 @@ impl Look<'_> {
     }
 
     /// Opens files.
-    pub fn open(&self, files: &[&TableFile]) -> Result<Opened> {
+    pub fn open(&self, files: &[&TableFile]) -> Result<ProbedFile> {
         let inputs = files.iter().map(|file| InputFile {
             object: file.object.clone(),
             constants: file.constants.clone(),
@@ -87,7 +87,7 @@ impl Look<'_> {
         }
         by_file.retain(|groups| !groups.is_empty());
         let narrowed = map_slice(&by_file, self.at_once(), |groups| self.narrow(&source, groups))?;
-        Ok(Opened { source, columns: self.columns.clone(), groups: narrowed.into_iter().flatten().collect() })
+        Ok(ProbedFile { source, columns: self.columns.clone(), groups: narrowed.into_iter().flatten().collect() })
     }
 
     /// The pages of a file's row groups that have to be looked into.
@@ -113,7 +113,7 @@ impl Look<'_> {
     }
 }
 
-impl Opened {
+impl ProbedFile {
     /// The cost of reading a row group: bytes, and requests.
     pub fn cost(&self, group: &RowGroup) -> Result<(u64, u64)> {
         self.source.cost(group, &self.columns)

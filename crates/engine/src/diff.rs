@@ -76,7 +76,7 @@ impl Diff {
 }
 
 /// A side that is read.
-struct Side {
+struct DiffSide {
     name: String,
     scan: Scan,
     /// The columns of both sides, in the order of the first, and the key.
@@ -85,7 +85,7 @@ struct Side {
     key: Key,
 }
 
-impl Side {
+impl DiffSide {
     fn new(name: &str, scan: Scan, common: &[String], key: &[String]) -> Result<Self> {
         let whole = scan.schema();
         let at = |column: &String| whole.index_of(column).map_err(Error::unexpected);
@@ -170,8 +170,8 @@ pub fn diff(
         second_columns: names(&second_schema, &first_schema, false),
         ..Diff::default()
     };
-    let first = Side::new(first, first_scan, &common, &key)?;
-    let second = Side::new(second, second_scan, &common, &key)?;
+    let first = DiffSide::new(first, first_scan, &common, &key)?;
+    let second = DiffSide::new(second, second_scan, &common, &key)?;
     let keys = different_keys(&first, &second, &mut found, job)?;
     if found.inserted + found.deleted + found.changed == 0 {
         return Ok(found);
@@ -180,7 +180,7 @@ pub fn diff(
         return Ok(found);
     }
     let rows = [RowPartitions::read(&first, &keys, job)?, RowPartitions::read(&second, &keys, job)?];
-    let output = Output::new(&first, &second, options)?;
+    let output = DiffOutput::new(&first, &second, options)?;
     row_partitions::compare([&first, &second], rows, &output, &mut found.changed_columns, job, take)?;
     Ok(found)
 }
@@ -209,7 +209,7 @@ fn key_names(options: &DiffOptions, first: &Scan) -> Result<Vec<String>> {
 }
 
 /// Reads both sides for their hashes, and finds the keys that differ.
-fn different_keys(first: &Side, second: &Side, found: &mut Diff, job: &Job) -> Result<KeySet> {
+fn different_keys(first: &DiffSide, second: &DiffSide, found: &mut Diff, job: &Job) -> Result<KeySet> {
     let hashes = [HashPartitions::read(first, job)?, HashPartitions::read(second, job)?];
     found.first_rows = hashes[0].rows();
     found.second_rows = hashes[1].rows();
@@ -217,13 +217,13 @@ fn different_keys(first: &Side, second: &Side, found: &mut Diff, job: &Job) -> R
 }
 
 /// What is handed out.
-struct Output {
+struct DiffOutput {
     schema: SchemaRef,
     limit: u64,
 }
 
-impl Output {
-    fn new(first: &Side, second: &Side, options: &DiffOptions) -> Result<Self> {
+impl DiffOutput {
+    fn new(first: &DiffSide, second: &DiffSide, options: &DiffOptions) -> Result<Self> {
         let limit = if options.is_summary { 0 } else { options.limit.unwrap_or(u64::MAX) };
         Ok(Self { schema: output_schema(&first.schema, &second.schema)?, limit })
     }

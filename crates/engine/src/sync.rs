@@ -242,7 +242,8 @@ impl<'a> TableFollower<'a> {
         if let Some(columns) = &state.columns
             && let Some(column) = moved_column(columns, &columns_by_stored_name(snapshot)?)
         {
-            let message = format!("column {column:?} of the table was renamed, or dropped and added again, after the last run");
+            let message =
+                format!("column {column:?} of the table was renamed, or dropped and added again, after the last run");
             return Err(self.conflict(&message));
         }
         let (from, to) = (state.version, snapshot.version());

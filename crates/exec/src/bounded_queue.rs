@@ -16,13 +16,13 @@ pub struct QueueReceiver<T>(Arc<SharedQueue<T>>);
 
 #[derive(Debug)]
 struct SharedQueue<T> {
-    state: WatchedValue<QueueState<T>>,
+    state: WatchedValue<BoundedQueueState<T>>,
     limit: u64,
     cancel: CancelToken,
 }
 
 #[derive(Debug)]
-struct QueueState<T> {
+struct BoundedQueueState<T> {
     /// Items and their weights.
     waiting: VecDeque<(T, u64)>,
     weight: u64,
@@ -32,7 +32,7 @@ struct QueueState<T> {
 
 /// A queue whose items weigh no more than `limit` together, in bytes or whatever else. One item may wait whatever its weight.
 pub fn bounded_queue<T>(limit: u64, cancel: &impl AsRef<CancelToken>) -> (QueueSender<T>, QueueReceiver<T>) {
-    let state = QueueState { waiting: VecDeque::new(), weight: 0, has_sender: true, has_receiver: true };
+    let state = BoundedQueueState { waiting: VecDeque::new(), weight: 0, has_sender: true, has_receiver: true };
     let shared = Arc::new(SharedQueue { state: WatchedValue::new(state), limit, cancel: cancel.as_ref().clone() });
     (QueueSender(Arc::clone(&shared)), QueueReceiver(shared))
 }

@@ -86,9 +86,9 @@ fn make_directory(path: &Path, syncs: &FolderSyncs) -> Result<()> {
     syncs.sync()
 }
 
-struct OpenFile(File, u64);
+struct DirectoryFile(File, u64);
 
-impl Content for OpenFile {
+impl Content for DirectoryFile {
     fn size(&self) -> u64 {
         self.1
     }
@@ -133,7 +133,7 @@ impl Reads for DirectoryHome {
 
     fn open(&self, name: &str) -> Result<Box<dyn Content>> {
         let (file, size) = self.0.read(name).map_err(|e| e.at(&self.0.location))?;
-        Ok(Box::new(OpenFile(file, size)))
+        Ok(Box::new(DirectoryFile(file, size)))
     }
 }
 

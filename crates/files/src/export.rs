@@ -15,7 +15,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// Begins a local file, which appears when it is complete and takes the place of one that is there in one step. What a symbolic link
 /// leads to is replaced, not the link. Pipes and devices are written to as the bytes come, whatever `if_exists` says.
 pub fn local_file(path: &Path, if_exists: IfExists, job: &Job) -> Result<Box<dyn Write>> {
-    output(path, if_exists, job).map(|out| Box::new(LocalFile(out)) as _)
+    output(path, if_exists, job).map(|out| Box::new(ExportedFile(out)) as _)
 }
 
 fn output(path: &Path, if_exists: IfExists, job: &Job) -> Result<Output> {
@@ -38,9 +38,9 @@ fn output(path: &Path, if_exists: IfExists, job: &Job) -> Result<Output> {
     Output::create(&store, &path, if_exists)
 }
 
-struct LocalFile(Output);
+struct ExportedFile(Output);
 
-impl Write for LocalFile {
+impl Write for ExportedFile {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.0.write(Bytes::copy_from_slice(bytes))
     }
@@ -50,7 +50,7 @@ impl Write for LocalFile {
     }
 }
 
-impl std::io::Write for LocalFile {
+impl std::io::Write for ExportedFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         Write::write(self, bytes).map(|()| bytes.len()).map_err(std::io::Error::other)
     }
@@ -76,7 +76,7 @@ impl Store {
         self.refuse_own(path)?;
         let own = self.own().name_of(path);
         let skip = |name: &str| own.as_deref().is_some_and(|own| is_archive(name, own));
-        let mut out = BufWriter::with_capacity(BUFFER_BYTES, LocalFile(output(path, if_exists, job)?));
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, ExportedFile(output(path, if_exists, job)?));
         let done = self.write_archive(&prefix, &skip, &mut out, kind, progress);
         let done = done.and_then(|done| out.flush().map(|()| done).map_err(Error::from));
         // What is buffered of a failed archive is not written, and the file does not appear.

@@ -190,7 +190,7 @@ pub trait Reads: Send + Sync {
 }
 
 /// A step of a batch, whose contents are put as `P`.
-pub(crate) enum Op<P> {
+pub(crate) enum HomeOperation<P> {
     Put(P),
     Remove(String),
     Rename(String, String, IfExists),

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use crate::encode::{self, Dictionary, Encoding, EncodingContext, PIECE_BYTES, Samples};
 use crate::file_metadata::{check_metadata, now_ms};
 use crate::fork::{OpeningProcess, Running};
-use crate::home::Op;
+use crate::home::HomeOperation;
 use crate::home::Progress;
 use crate::name::{check_name, composed, not_found, prefix_end, shown};
 use crate::stream::go_on;
@@ -226,12 +226,12 @@ fn list(files: &Files, prefix: &str, from: &str, limit: usize) -> Vec<Stat> {
     within.take(limit).map(|(name, file)| file.stat(name)).collect()
 }
 
-struct OpenFile {
+struct OpenMemoryFile {
     file: Arc<StoredFile>,
     current: Option<(u64, Vec<u8>)>,
 }
 
-impl Content for OpenFile {
+impl Content for OpenMemoryFile {
     fn size(&self) -> u64 {
         self.file.size
     }
@@ -258,7 +258,7 @@ impl Content for OpenFile {
 
 fn open(files: &Files, name: &str) -> Result<Box<dyn Content>> {
     let file = files.get(name).cloned().ok_or_else(|| not_found(name))?;
-    Ok(Box::new(OpenFile { file, current: None }))
+    Ok(Box::new(OpenMemoryFile { file, current: None }))
 }
 
 impl Reads for MemoryHome {
@@ -335,24 +335,24 @@ impl Write for MemoryUpload {
 
 struct MemoryBatch {
     shared: Arc<StoreFiles>,
-    work: Vec<Op<(String, Arc<StoredFile>, IfExists)>>,
+    work: Vec<HomeOperation<(String, Arc<StoredFile>, IfExists)>>,
 }
 
 impl Batch for MemoryBatch {
     fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
         check_name(name)?;
-        self.work.push(Op::Put((name.to_owned(), self.shared.encode(data, options)?, options.if_exists)));
+        self.work.push(HomeOperation::Put((name.to_owned(), self.shared.encode(data, options)?, options.if_exists)));
         Ok(())
     }
 
     fn remove(&mut self, name: &str) -> Result<()> {
-        self.work.push(Op::Remove(name.to_owned()));
+        self.work.push(HomeOperation::Remove(name.to_owned()));
         Ok(())
     }
 
     fn rename(&mut self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
         check_name(to)?;
-        self.work.push(Op::Rename(from.to_owned(), to.to_owned(), if_exists));
+        self.work.push(HomeOperation::Rename(from.to_owned(), to.to_owned(), if_exists));
         Ok(())
     }
 
@@ -362,9 +362,9 @@ impl Batch for MemoryBatch {
         let mut next = files.clone();
         for op in self.work {
             match op {
-                Op::Put((name, file, if_exists)) => insert(&mut next, &name, file, if_exists)?,
-                Op::Remove(name) => drop(next.remove(name.as_str()).ok_or_else(|| not_found(&name))?),
-                Op::Rename(from, to, if_exists) => rename(&mut next, &from, &to, if_exists)?,
+                HomeOperation::Put((name, file, if_exists)) => insert(&mut next, &name, file, if_exists)?,
+                HomeOperation::Remove(name) => drop(next.remove(name.as_str()).ok_or_else(|| not_found(&name))?),
+                HomeOperation::Rename(from, to, if_exists) => rename(&mut next, &from, &to, if_exists)?,
             }
         }
         *files = next;

@@ -25,7 +25,7 @@ use self::read::{LiveNames, PackSnapshot};
 use self::shared::PackStore;
 use crate::encode::Encoding;
 use crate::file_metadata::{check_metadata, now_ms};
-use crate::home::{Op, Progress, read_parts};
+use crate::home::{HomeOperation, Progress, read_parts};
 use crate::name::not_found;
 use crate::stream::go_on;
 use crate::{
@@ -201,24 +201,24 @@ fn appended(
 /// Contents go to packs at once, names to the table at the end.
 struct PackBatch {
     shared: Arc<PackStore>,
-    work: Vec<Op<(String, Arc<Entry>, IfExists)>>,
+    work: Vec<HomeOperation<(String, Arc<Entry>, IfExists)>>,
 }
 
 impl Batch for PackBatch {
     fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
         let entry = entry_of(&self.shared, name, data, options).map_err(|e| e.at(&self.shared.location))?;
-        self.work.push(Op::Put((name.to_owned(), entry, options.if_exists)));
+        self.work.push(HomeOperation::Put((name.to_owned(), entry, options.if_exists)));
         Ok(())
     }
 
     fn remove(&mut self, name: &str) -> Result<()> {
-        self.work.push(Op::Remove(name.to_owned()));
+        self.work.push(HomeOperation::Remove(name.to_owned()));
         Ok(())
     }
 
     fn rename(&mut self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
         self.shared.may_write(to)?;
-        self.work.push(Op::Rename(from.to_owned(), to.to_owned(), if_exists));
+        self.work.push(HomeOperation::Rename(from.to_owned(), to.to_owned(), if_exists));
         Ok(())
     }
 
@@ -226,9 +226,9 @@ impl Batch for PackBatch {
         let Self { shared, work } = *self;
         let applied = shared.apply(|staged| {
             work.into_iter().try_for_each(|op| match op {
-                Op::Put((name, entry, if_exists)) => staged.put(&name, entry, if_exists),
-                Op::Remove(name) => staged.remove(&name),
-                Op::Rename(from, to, if_exists) => staged.rename(&from, &to, if_exists),
+                HomeOperation::Put((name, entry, if_exists)) => staged.put(&name, entry, if_exists),
+                HomeOperation::Remove(name) => staged.remove(&name),
+                HomeOperation::Rename(from, to, if_exists) => staged.rename(&from, &to, if_exists),
             })
         });
         applied.and_then(|()| shared.commit()).map_err(|e| e.at(&shared.location))

@@ -57,10 +57,10 @@ impl FromStr for FileIo {
 
 /// A job's observations so far.
 #[derive(Debug, Default)]
-pub(crate) struct FileIoSeen(Mutex<Seen>);
+pub(crate) struct FileIoSeen(Mutex<ObservedIo>);
 
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ObservedIo {
     /// How files are written: as asked for, or what was left of that.
     pub(crate) effective: Option<FileIo>,
     /// The warnings for the user.
@@ -69,7 +69,7 @@ pub(crate) struct Seen {
 
 impl FileIoSeen {
     /// Locks the observations.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Seen> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ObservedIo> {
         lock(&self.0)
     }
 }

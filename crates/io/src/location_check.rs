@@ -121,7 +121,7 @@ pub fn check_location(location: &str, options: &StorageOptions, job: &Job) -> Re
     };
     let is_folder = location.ends_with('/') || path.is_root();
     let missing = parsed.local_path().map(|path| missing_folders(&path)).unwrap_or_default();
-    let tried = Trial { store, path, is_folder, is_removed: false, check: &mut check }.run();
+    let tried = CheckTrial { store, path, is_folder, is_removed: false, check: &mut check }.run();
     for folder in missing {
         // Folders are made with the object. One that something else has been put into in the meantime stays.
         let _ = std::fs::remove_dir(folder);
@@ -137,7 +137,7 @@ fn missing_folders(path: &std::path::Path) -> Vec<std::path::PathBuf> {
 }
 
 /// A check under way.
-struct Trial<'a> {
+struct CheckTrial<'a> {
     store: JobStore,
     path: Path,
     is_folder: bool,
@@ -146,7 +146,7 @@ struct Trial<'a> {
     check: &'a mut LocationCheck,
 }
 
-impl Trial<'_> {
+impl CheckTrial<'_> {
     fn run(mut self) -> Result<()> {
         let object = self.object()?;
         let folder = match (&object, self.is_folder) {

@@ -26,10 +26,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// assert_eq!(error.to_string(), "stripe 0, column 3, stream DATA: the run ends before its length says");
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct Error(Box<ErrorCore>);
+pub struct Error(Box<OrcErrorCore>);
 
 #[derive(Clone, PartialEq, Eq)]
-struct ErrorCore {
+struct OrcErrorCore {
     kind: ErrorKind,
     message: String,
     place: String,
@@ -39,7 +39,7 @@ impl Error {
     /// An error of `kind` that says `message`, in lower case and without a full stop.
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(ErrorCore { kind, message: message.into(), place: String::new() }))
+        Self(Box::new(OrcErrorCore { kind, message: message.into(), place: String::new() }))
     }
 
     /// An error of [`ErrorKind::Corrupt`].

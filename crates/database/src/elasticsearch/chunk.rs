@@ -78,7 +78,7 @@ impl Chunk {
 
 /// A chunk that grows.
 #[derive(Debug, Default)]
-pub(super) struct ChunkBuilder {
+pub(super) struct RequestChunkBuilder {
     pub lines: Vec<u8>,
     items: Vec<Item>,
     batches: Vec<RecordBatch>,
@@ -87,7 +87,7 @@ pub(super) struct ChunkBuilder {
     hasher: RandomState,
 }
 
-impl ChunkBuilder {
+impl RequestChunkBuilder {
     /// Rows that come are of this batch.
     pub fn begin(&mut self, batch: &RecordBatch) {
         self.batches.push(batch.clone());

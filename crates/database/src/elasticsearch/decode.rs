@@ -24,23 +24,23 @@ pub(super) use unmapped::UnmappedNames;
 
 /// Why a value is none of its column. It holds no value.
 #[derive(Debug)]
-enum ValueMisfit {
+enum DocumentMisfit {
     /// The answer is no JSON.
     Syntax(NoJson),
     /// The value has another type; the column is named in front.
     Value(String),
 }
 
-impl From<NoJson> for ValueMisfit {
+impl From<NoJson> for DocumentMisfit {
     fn from(error: NoJson) -> Self {
         Self::Syntax(error)
     }
 }
 
-type Pushed<T = ()> = std::result::Result<T, ValueMisfit>;
+type Pushed<T = ()> = std::result::Result<T, DocumentMisfit>;
 
 fn wrong<T>(reason: impl Into<String>) -> Pushed<T> {
-    Err(ValueMisfit::Value(reason.into()))
+    Err(DocumentMisfit::Value(reason.into()))
 }
 
 /// A column's field, as the index maps it.
@@ -245,10 +245,10 @@ fn cut(error: NoJson) -> Error {
         .advice("run it again")
 }
 
-fn misfit(error: ValueMisfit, id: Option<&str>) -> Error {
+fn misfit(error: DocumentMisfit, id: Option<&str>) -> Error {
     match error {
-        ValueMisfit::Syntax(error) => cut(error),
-        ValueMisfit::Value(reason) => Error::invalid(format!("document {:?}: {reason}", id.unwrap_or_default())).advice(
+        DocumentMisfit::Syntax(error) => cut(error),
+        DocumentMisfit::Value(reason) => Error::invalid(format!("document {:?}: {reason}", id.unwrap_or_default())).advice(
             format!("give the column a type that fits by {SCHEMA}, such as float64 or utf8, name fields of arrays by ?lists=FIELD,…, or leave the column out with {COLUMNS}"),
         ),
     }

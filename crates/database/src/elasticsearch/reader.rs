@@ -183,7 +183,7 @@ impl ViewSlice {
         fitting.clamp(1, asked.saturating_mul(GROWTH)).min(self.scan.window)
     }
 
-    fn ask(&self, after: Option<&[u8]>, size: usize) -> Result<PendingPage> {
+    fn ask(&self, after: Option<&[u8]>, size: usize) -> Result<PageRequest> {
         let mut body = json!({
             "size": size,
             "pit": { "id": self.view.id(), "keep_alive": KEEP_ALIVE },
@@ -207,7 +207,7 @@ impl ViewSlice {
             let answer = client.ask(request, patience).await?;
             if answer.status == 200 { Ok(answer.body) } else { Err(refused(&client, &answer)) }
         });
-        Ok(PendingPage { task: Some(task) })
+        Ok(PageRequest { task: Some(task) })
     }
 }
 
@@ -229,11 +229,11 @@ fn refused(client: &SearchClient, answer: &super::client::ServerAnswer) -> Error
 }
 
 /// A page on its way. Dropped, it is not waited for.
-struct PendingPage {
+struct PageRequest {
     task: Option<tokio::task::JoinHandle<Result<Bytes>>>,
 }
 
-impl PendingPage {
+impl PageRequest {
     fn wait(mut self, job: &Job) -> Result<Bytes> {
         let Some(task) = self.task.take() else { return Err(Error::internal("a page is waited for twice")) };
         let abort = task.abort_handle();
@@ -245,7 +245,7 @@ impl PendingPage {
     }
 }
 
-impl Drop for PendingPage {
+impl Drop for PageRequest {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
             task.abort();

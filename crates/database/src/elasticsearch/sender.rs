@@ -41,14 +41,14 @@ pub(super) struct RowCounts {
 
 /// Why a row is rejected.
 #[derive(Debug, Clone)]
-enum RowRejection {
+enum DocumentRejection {
     /// Another document has its key.
     Exists,
     /// The server or the encoder says so.
     Unfit(String),
 }
 
-impl RowRejection {
+impl DocumentRejection {
     fn reason(&self) -> &str {
         match self {
             Self::Exists => "a document of this _id exists",
@@ -176,7 +176,7 @@ impl ChunkSender {
         number: u64,
         reason: String,
     ) -> Result<()> {
-        self.shared.reject(batch, row, number, &RowRejection::Unfit(reason))
+        self.shared.reject(batch, row, number, &DocumentRejection::Unfit(reason))
     }
 }
 
@@ -290,14 +290,14 @@ impl SenderCore {
             return Err(self.unavailable(&message));
         }
         let (mut taken, mut again, mut existing) = (Vec::new(), Vec::new(), Vec::new());
-        let mut rejected: Vec<(Item, RowRejection)> = Vec::new();
+        let mut rejected: Vec<(Item, DocumentRejection)> = Vec::new();
         for (item, outcome) in items.into_iter().zip(outcomes) {
             match outcome {
                 RowOutcome::Taken => taken.push(item),
                 RowOutcome::Busy => again.push(item),
                 RowOutcome::Exists => existing.push(item),
                 RowOutcome::Blocked => return Err(blocked("cluster_block_exception").at(self.shown())),
-                RowOutcome::Rejected(reason) => rejected.push((item, RowRejection::Unfit(reason))),
+                RowOutcome::Rejected(reason) => rejected.push((item, DocumentRejection::Unfit(reason))),
             }
         }
         if !existing.is_empty() {
@@ -305,7 +305,7 @@ impl SenderCore {
             let (ours, theirs) =
                 if was_lost { self.sent_before(chunk, existing).await? } else { (Vec::new(), existing) };
             taken.extend(ours);
-            rejected.extend(theirs.into_iter().map(|item| (item, RowRejection::Exists)));
+            rejected.extend(theirs.into_iter().map(|item| (item, DocumentRejection::Exists)));
         }
         let (again, overtaken) = chunk.without_overtaken(again, &taken);
         let mut state = self.lock();
@@ -344,7 +344,7 @@ impl SenderCore {
             self.halve(items, bytes, pieces);
             return Ok(());
         }
-        let reason = RowRejection::Unfit(format!(
+        let reason = DocumentRejection::Unfit(format!(
             "the document has {bytes} bytes, more than the server takes (http.max_content_length)"
         ));
         self.reject_all(chunk, &items.into_iter().map(|item| (item, reason.clone())).collect::<Vec<_>>())
@@ -358,7 +358,7 @@ impl SenderCore {
         state.request_bytes = state.request_bytes.min(bytes / 2).max(LEAST_REQUEST_BYTES);
     }
 
-    fn reject_all(&self, chunk: &Chunk, rejected: &[(Item, RowRejection)]) -> Result<()> {
+    fn reject_all(&self, chunk: &Chunk, rejected: &[(Item, DocumentRejection)]) -> Result<()> {
         if let (None, Some((item, reason))) = (&self.letters, rejected.first()) {
             let rows = rejected.len();
             return Err(self.rejection(rows, item.number, reason));
@@ -374,7 +374,7 @@ impl SenderCore {
         batch: &arrow::record_batch::RecordBatch,
         row: usize,
         number: u64,
-        reason: &RowRejection,
+        reason: &DocumentRejection,
     ) -> Result<()> {
         let Some(letters) = &self.letters else { return Err(self.rejection(1, number, reason)) };
         letters.reject(batch, row, reason.reason())?;
@@ -382,15 +382,15 @@ impl SenderCore {
         Ok(())
     }
 
-    fn rejection(&self, rows: usize, number: u64, rejection: &RowRejection) -> Error {
+    fn rejection(&self, rows: usize, number: u64, rejection: &DocumentRejection) -> Error {
         let reason = rejection.reason();
         let message = match rows {
             1 => format!("row {} is rejected: {reason}", number + 1),
             rows => format!("{rows} rows of a request are rejected, the first is row {}: {reason}", number + 1),
         };
         let error = match rejection {
-            RowRejection::Exists => Error::conflict(message),
-            RowRejection::Unfit(_) => Error::invalid(message),
+            DocumentRejection::Exists => Error::conflict(message),
+            DocumentRejection::Unfit(_) => Error::invalid(message),
         };
         error.at(self.shown()).advice(&self.advice_on_rejected)
     }

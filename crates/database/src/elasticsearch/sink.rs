@@ -8,7 +8,7 @@ use lakerace_format::{Sink, Written};
 use lakerace_io::option::{KEY, RESUME};
 use lakerace_io::{Error, Job, Result};
 
-use super::chunk::ChunkBuilder;
+use super::chunk::RequestChunkBuilder;
 use super::client::{Request, SearchClient};
 use super::encode::{DocumentAction, LineEncoder};
 use super::journal::LoadJournal;
@@ -34,7 +34,7 @@ pub(super) struct ElasticsearchSink {
     encoder: LineEncoder,
     /// `None` once the load has ended.
     sender: Option<ChunkSender>,
-    builder: ChunkBuilder,
+    builder: RequestChunkBuilder,
     /// Rows of this run.
     rows: u64,
     /// Rows of this run that are acknowledged.
@@ -71,7 +71,7 @@ impl ElasticsearchSink {
         let sender =
             Some(ChunkSender::new(&client, &target.index, run.was_begun, (letters, options.advice_on_rejected()), job));
         let must_be_new = options.mode == WriteMode::Error;
-        let (builder, job) = (ChunkBuilder::default(), job.clone());
+        let (builder, job) = (RequestChunkBuilder::default(), job.clone());
         let mut sink = Self {
             client,
             job,

@@ -15,7 +15,7 @@ use super::journal::MongoJournal;
 use super::kept_schema::KeptSchema;
 use super::sender::{DeliveredCommand, LANES, Sender};
 use super::statement::{AddedRow, CommandBuffer, DocumentRows, IdPlan, Statement};
-use super::target::Target;
+use super::target::MongoTarget;
 use crate::fnv::fnv;
 use crate::narrowing::{whole_milliseconds, with_columns};
 use crate::{BatchRows, DeadLetters, SinkOptions};
@@ -35,7 +35,7 @@ pub(super) struct SinkPlan {
 
 /// Writes rows as documents.
 pub(super) struct MongoSink {
-    target: Target,
+    target: MongoTarget,
     plan: SinkPlan,
     schema: SchemaRef,
     buffers: Vec<CommandBuffer>,
@@ -57,7 +57,7 @@ pub(super) struct MongoSink {
 
 impl MongoSink {
     pub(super) fn new(
-        target: Target,
+        target: MongoTarget,
         plan: SinkPlan,
         schema: SchemaRef,
         journal: Option<MongoJournal>,

@@ -24,7 +24,7 @@ use crate::{SinkOptions, WriteMode};
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A collection and, where a load appears at once, the one aside that takes its name.
-pub(super) struct Target {
+pub(super) struct MongoTarget {
     pub connection: MongoConnection,
     staging: Option<String>,
     replaces: bool,
@@ -278,10 +278,10 @@ impl OpeningLoad<'_> {
         &self,
         earlier: Option<MongoJournal>,
         kept: Option<&KeptSchema>,
-    ) -> Result<(Target, Option<MongoJournal>)> {
+    ) -> Result<(MongoTarget, Option<MongoJournal>)> {
         let is_staged = matches!(self.options.mode, WriteMode::Error | WriteMode::Overwrite);
         let encoded = lakerace_format::encode_schema(self.schema);
-        let mut target = Target {
+        let mut target = MongoTarget {
             connection: self.connection.clone(),
             staging: None,
             replaces: self.options.mode == WriteMode::Overwrite,
@@ -339,7 +339,7 @@ fn drop_collection(connection: &MongoConnection, name: &str) -> Result<()> {
     }
 }
 
-impl Target {
+impl MongoTarget {
     /// The collection that gets the rows.
     pub(super) fn loading(&self) -> &str {
         self.staging.as_deref().unwrap_or(&self.connection.location.collection)

@@ -9,7 +9,7 @@ use lakerace_io::{Error, Result};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::failed;
-use super::kind::{TypeAffinity, ValueKind};
+use super::kind::{StorageClass, TypeAffinity};
 use super::location::quoted;
 
 /// The Arrow schemas of tables that lakerace made.
@@ -179,7 +179,7 @@ pub(super) fn table_sql(connection: &Connection, table: &str) -> Result<String> 
 /// The types that the table's own SQL tells of: another program may have made a table of this name after ours was dropped.
 fn only_ours(kept: &Schema, sql: &str) -> Schema {
     let is_ours = |field: &&Arc<Field>| {
-        let Ok(kind) = ValueKind::of(field.data_type()) else { return false };
+        let Ok(kind) = StorageClass::of(field.data_type()) else { return false };
         let begin = format!("{} {}", quoted(field.name()), kind.declared());
         let rest = sql.split_once(&begin).and_then(|(_, rest)| rest.split_once("/*"));
         rest.and_then(|(_, rest)| rest.split_once("*/")).is_some_and(|(meant, _)| meant.trim() == shown_type(field))
@@ -290,7 +290,7 @@ pub(super) fn add_column(table: &str, field: &Field) -> Result<String> {
 
 /// A column as a STRICT table declares it, with what is demanded of it.
 fn definition(field: &Field, demanded: &str) -> Result<String> {
-    let kind = ValueKind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
+    let kind = StorageClass::of(field.data_type()).map_err(|error| error.at(field.name()))?;
     let meant = shown_type(field);
     Ok(format!("{} {}{demanded} /* {meant} */", quoted(field.name()), kind.declared()))
 }
@@ -300,10 +300,10 @@ pub(super) fn create_table(table: &str, schema: &Schema, key: &[String]) -> Resu
     let mut lines = Vec::with_capacity(schema.fields().len() + 1);
     let mut needs_key = !key.is_empty();
     for field in schema.fields() {
-        let kind = ValueKind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
+        let kind = StorageClass::of(field.data_type()).map_err(|error| error.at(field.name()))?;
         let is_key = key.contains(field.name());
         // One integer that is the key is the row's number.
-        let is_rowid = is_key && key.len() == 1 && kind == ValueKind::Integer;
+        let is_rowid = is_key && key.len() == 1 && kind == StorageClass::Integer;
         needs_key &= !is_rowid;
         let primary = if is_rowid { " PRIMARY KEY" } else { "" };
         let not_null = if is_key || !field.is_nullable() { " NOT NULL" } else { "" };

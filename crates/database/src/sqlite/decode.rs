@@ -11,7 +11,7 @@ use lakerace_io::{Error, Result};
 use rusqlite::types::ValueRef;
 
 use super::json;
-use super::kind::ValueKind;
+use super::kind::StorageClass;
 use super::times::{parse_date, parse_time, parse_timestamp};
 
 /// The largest integer below which a float holds all.
@@ -19,7 +19,7 @@ const EXACT_IN_FLOAT: u64 = 1 << 53;
 
 /// Gathers the values of one column.
 pub(super) struct ColumnDecoder {
-    kind: ValueKind,
+    kind: StorageClass,
     data_type: DataType,
     /// The user names the type, so that values of another kind are taken where they lose nothing.
     is_given: bool,
@@ -41,23 +41,23 @@ pub(super) type Misfit = &'static str;
 
 impl ColumnDecoder {
     pub fn new(data_type: &DataType, is_given: bool) -> Result<Self> {
-        let kind = ValueKind::of(data_type)?;
+        let kind = StorageClass::of(data_type)?;
         let builder = match kind {
-            ValueKind::Null => ArrayBuilderKind::Nulls(0),
-            ValueKind::UnsignedLong => ArrayBuilderKind::Unsigned(UInt64Builder::new()),
-            ValueKind::Real => ArrayBuilderKind::Reals(Float64Builder::new()),
-            ValueKind::Decimal { scale, .. } => {
+            StorageClass::Null => ArrayBuilderKind::Nulls(0),
+            StorageClass::UnsignedLong => ArrayBuilderKind::Unsigned(UInt64Builder::new()),
+            StorageClass::Real => ArrayBuilderKind::Reals(Float64Builder::new()),
+            StorageClass::Decimal { scale, .. } => {
                 let data_type = DataType::Decimal256(76, scale);
                 ArrayBuilderKind::Decimals(Decimal256Builder::new().with_data_type(data_type))
             }
-            ValueKind::Text | ValueKind::Json => ArrayBuilderKind::Texts(StringBuilder::new()),
-            ValueKind::Bytes => ArrayBuilderKind::Bytes(BinaryBuilder::new()),
-            ValueKind::Boolean
-            | ValueKind::Integer
-            | ValueKind::Duration
-            | ValueKind::Date
-            | ValueKind::Timestamp { .. }
-            | ValueKind::Time(_) => ArrayBuilderKind::Integers(Int64Builder::new()),
+            StorageClass::Text | StorageClass::Json => ArrayBuilderKind::Texts(StringBuilder::new()),
+            StorageClass::Bytes => ArrayBuilderKind::Bytes(BinaryBuilder::new()),
+            StorageClass::Boolean
+            | StorageClass::Integer
+            | StorageClass::Duration
+            | StorageClass::Date
+            | StorageClass::Timestamp { .. }
+            | StorageClass::Time(_) => ArrayBuilderKind::Integers(Int64Builder::new()),
         };
         Ok(Self { kind, data_type: data_type.clone(), is_given, builder })
     }
@@ -67,7 +67,7 @@ impl ColumnDecoder {
     pub fn push(&mut self, value: ValueRef<'_>) -> Result<usize, Misfit> {
         let kind = self.kind;
         match (&mut self.builder, value) {
-            (ArrayBuilderKind::Integers(builder), ValueRef::Integer(value)) if kind == ValueKind::Integer => {
+            (ArrayBuilderKind::Integers(builder), ValueRef::Integer(value)) if kind == StorageClass::Integer => {
                 builder.append_value(value)
             }
             (ArrayBuilderKind::Reals(builder), ValueRef::Real(value)) => builder.append_value(value),
@@ -111,7 +111,7 @@ impl ColumnDecoder {
                 other => return Err(found(other)),
             },
             ArrayBuilderKind::Decimals(builder) => {
-                let ValueKind::Decimal { precision, scale } = kind else { return Err("a value of another kind") };
+                let StorageClass::Decimal { precision, scale } = kind else { return Err("a value of another kind") };
                 builder.append_value(decimal(value, precision, scale)?);
             }
             ArrayBuilderKind::Texts(builder) => match value {
@@ -137,7 +137,7 @@ impl ColumnDecoder {
             ArrayBuilderKind::Decimals(builder) => Arc::new(builder.finish()),
             ArrayBuilderKind::Texts(builder) => {
                 let texts = builder.finish();
-                if self.kind == ValueKind::Json {
+                if self.kind == StorageClass::Json {
                     return json::values(&texts, &self.data_type);
                 }
                 Arc::new(texts)
@@ -176,22 +176,26 @@ pub(super) fn found(value: ValueRef<'_>) -> Misfit {
     }
 }
 
-fn integer(kind: ValueKind, value: ValueRef<'_>, is_given: bool) -> Result<i64, Misfit> {
+fn integer(kind: StorageClass, value: ValueRef<'_>, is_given: bool) -> Result<i64, Misfit> {
     match (kind, value) {
-        (ValueKind::Boolean, ValueRef::Integer(value @ (0 | 1))) => Ok(value),
-        (ValueKind::Boolean, ValueRef::Integer(_)) => Err("an integer other than 0 and 1"),
-        (ValueKind::Integer | ValueKind::Duration, ValueRef::Integer(value)) => Ok(value),
-        (ValueKind::Integer, ValueRef::Real(value)) if is_whole(value) => Ok(value as i64),
-        (ValueKind::Date, ValueRef::Text(bytes)) => parse_date(utf8(bytes)?).ok_or("a text that is no date"),
-        (ValueKind::Time(unit), ValueRef::Text(bytes)) => {
+        (StorageClass::Boolean, ValueRef::Integer(value @ (0 | 1))) => Ok(value),
+        (StorageClass::Boolean, ValueRef::Integer(_)) => Err("an integer other than 0 and 1"),
+        (StorageClass::Integer | StorageClass::Duration, ValueRef::Integer(value)) => Ok(value),
+        (StorageClass::Integer, ValueRef::Real(value)) if is_whole(value) => Ok(value as i64),
+        (StorageClass::Date, ValueRef::Text(bytes)) => parse_date(utf8(bytes)?).ok_or("a text that is no date"),
+        (StorageClass::Time(unit), ValueRef::Text(bytes)) => {
             parse_time(utf8(bytes)?, unit).ok_or("a text that is no time of this unit")
         }
-        (ValueKind::Timestamp { unit, is_utc }, ValueRef::Text(bytes)) => match parse_timestamp(utf8(bytes)?, unit) {
-            Some((value, has_offset)) if is_utc || !has_offset => Ok(value),
-            Some(_) => Err("a timestamp with an offset"),
-            None => Err("a text that is no timestamp of this unit"),
-        },
-        (ValueKind::Date | ValueKind::Timestamp { .. } | ValueKind::Time(_), ValueRef::Integer(value)) if is_given => {
+        (StorageClass::Timestamp { unit, is_utc }, ValueRef::Text(bytes)) => {
+            match parse_timestamp(utf8(bytes)?, unit) {
+                Some((value, has_offset)) if is_utc || !has_offset => Ok(value),
+                Some(_) => Err("a timestamp with an offset"),
+                None => Err("a text that is no timestamp of this unit"),
+            }
+        }
+        (StorageClass::Date | StorageClass::Timestamp { .. } | StorageClass::Time(_), ValueRef::Integer(value))
+            if is_given =>
+        {
             Ok(value)
         }
         (_, other) => Err(found(other)),

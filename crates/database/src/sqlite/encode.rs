@@ -15,7 +15,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
 use super::json;
-use super::kind::{TypeAffinity, ValueKind};
+use super::kind::{StorageClass, TypeAffinity};
 use super::numbers::{is_number, number};
 use super::times::{SECONDS_PER_DAY, write_date, write_time, write_timestamp};
 
@@ -41,28 +41,28 @@ impl BoundValues {
         if let DataType::Dictionary(_, values) = array.data_type() {
             return Self::of(&cast(array, values)?);
         }
-        let kind = ValueKind::of(array.data_type())?;
+        let kind = StorageClass::of(array.data_type())?;
         Ok(match kind {
-            ValueKind::Null => Self::Null,
-            ValueKind::Boolean | ValueKind::Integer | ValueKind::Duration => Self::Integers(integers(array)?),
-            ValueKind::UnsignedLong => Self::Unsigned(array.as_primitive::<UInt64Type>().clone()),
-            ValueKind::Real => Self::Reals(cast(array, &DataType::Float64)?.as_primitive::<Float64Type>().clone()),
-            ValueKind::Decimal { scale, .. } => Self::Texts(decimals(array, scale)?),
-            ValueKind::Text => match array.data_type() {
+            StorageClass::Null => Self::Null,
+            StorageClass::Boolean | StorageClass::Integer | StorageClass::Duration => Self::Integers(integers(array)?),
+            StorageClass::UnsignedLong => Self::Unsigned(array.as_primitive::<UInt64Type>().clone()),
+            StorageClass::Real => Self::Reals(cast(array, &DataType::Float64)?.as_primitive::<Float64Type>().clone()),
+            StorageClass::Decimal { scale, .. } => Self::Texts(decimals(array, scale)?),
+            StorageClass::Text => match array.data_type() {
                 DataType::Utf8 => Self::Texts(array.as_string::<i32>().clone()),
                 DataType::LargeUtf8 => Self::LargeTexts(array.as_string::<i64>().clone()),
                 _ => Self::TextViews(array.as_string_view().clone()),
             },
-            ValueKind::Bytes => match array.data_type() {
+            StorageClass::Bytes => match array.data_type() {
                 DataType::Binary => Self::Bytes(array.as_binary::<i32>().clone()),
                 _ => Self::LargeBytes(cast(array, &DataType::LargeBinary)?.as_binary::<i64>().clone()),
             },
-            ValueKind::Date => Self::Texts(written(array, write_date)?),
-            ValueKind::Timestamp { unit, is_utc } => {
+            StorageClass::Date => Self::Texts(written(array, write_date)?),
+            StorageClass::Timestamp { unit, is_utc } => {
                 Self::Texts(written(array, |value, text| write_timestamp(value, unit, is_utc, text))?)
             }
-            ValueKind::Time(unit) => Self::Texts(written(array, |value, text| write_time(value, unit, text))?),
-            ValueKind::Json => Self::Texts(json::texts(array)?),
+            StorageClass::Time(unit) => Self::Texts(written(array, |value, text| write_time(value, unit, text))?),
+            StorageClass::Json => Self::Texts(json::texts(array)?),
         })
     }
 
@@ -174,7 +174,9 @@ pub(super) fn refuse_unreadable(array: &ArrayRef, first_row: u64) -> Result<()> 
     if let DataType::Dictionary(_, values) = array.data_type() {
         return refuse_unreadable(&cast(array, values)?, first_row);
     }
-    let ValueKind::Time(unit) = ValueKind::of(array.data_type())? else { return refuse_keys_twice(array, first_row) };
+    let StorageClass::Time(unit) = StorageClass::of(array.data_type())? else {
+        return refuse_keys_twice(array, first_row);
+    };
     let day = 0..SECONDS_PER_DAY * units_per_second(unit);
     let values = integers(array)?;
     let Some(row) = values.iter().position(|value| value.is_some_and(|value| !day.contains(&value))) else {

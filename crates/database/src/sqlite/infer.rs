@@ -12,7 +12,7 @@ use rusqlite::types::ValueRef;
 use super::catalog::{Column, Table};
 use super::decode::decimal;
 use super::error::failed;
-use super::kind::{TypeAffinity, ValueKind};
+use super::kind::{StorageClass, TypeAffinity};
 use super::location::quoted;
 use super::times::{parse_date, parse_timestamp};
 use crate::SourceOptions;
@@ -45,8 +45,8 @@ pub(super) enum ComparisonOrder {
 impl ComparisonOrder {
     /// That of a column whose values may be of any kind.
     fn of_any_values(table: &Table, column: &Column, data_type: &DataType) -> Self {
-        let is_ordered = match ValueKind::of(data_type) {
-            Ok(ValueKind::Text | ValueKind::Date | ValueKind::Timestamp { .. }) => table.is_utf8,
+        let is_ordered = match StorageClass::of(data_type) {
+            Ok(StorageClass::Text | StorageClass::Date | StorageClass::Timestamp { .. }) => table.is_utf8,
             // A column of a view may have another affinity than it declares.
             Ok(_) => !table.is_view || column.affinity != TypeAffinity::None,
             Err(_) => false,
@@ -56,9 +56,9 @@ impl ComparisonOrder {
 
     /// That of a column whose values are all of its type.
     fn of_strict(table: &Table, column: &Column, data_type: &DataType) -> Self {
-        match ValueKind::of(data_type) {
-            Ok(ValueKind::Text) if !table.is_utf8 => Self::None,
-            Ok(ValueKind::Integer | ValueKind::Real | ValueKind::Text | ValueKind::Boolean) => Self::All,
+        match StorageClass::of(data_type) {
+            Ok(StorageClass::Text) if !table.is_utf8 => Self::None,
+            Ok(StorageClass::Integer | StorageClass::Real | StorageClass::Text | StorageClass::Boolean) => Self::All,
             _ => Self::of_any_values(table, column, data_type),
         }
     }
@@ -131,13 +131,13 @@ fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Op
     let is_rowid = table.rowid_column() == Some(column.name.as_str());
     let nullable = is_nullable(table, column);
     if let Some(field) = given.and_then(|given| given.field_with_name(&column.name).ok()) {
-        ValueKind::of(field.data_type()).map_err(|error| error.at(field.name()))?;
+        StorageClass::of(field.data_type()).map_err(|error| error.at(field.name()))?;
         let field = field.clone().with_nullable(field.is_nullable() && nullable);
         return Ok(Some(TypedColumn::of_any_values(table, column, field, true)));
     }
     let kept = table.kept.as_ref().and_then(|kept| kept.field_with_name(&column.name).ok());
     if let Some(field) = kept
-        && let Ok(kind) = ValueKind::of(field.data_type())
+        && let Ok(kind) = StorageClass::of(field.data_type())
         && table.is_strict
         && kind.declared() == column.declared
     {
@@ -162,7 +162,7 @@ fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Op
 /// The type that an earlier read has found in the values of a column.
 fn found_before(table: &Table, column: &Column, found: Option<&Schema>) -> Option<TypedColumn> {
     let field = found?.field_with_name(&column.name).ok()?;
-    ValueKind::of(field.data_type()).ok()?;
+    StorageClass::of(field.data_type()).ok()?;
     let field = field.clone().with_nullable(is_nullable(table, column));
     Some(TypedColumn::of_any_values(table, column, field, false))
 }

@@ -7,7 +7,7 @@ use lakerace_io::{Error, Result};
 
 /// The kind of a column's values, as SQLite stores them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ValueKind {
+pub(super) enum StorageClass {
     /// All null.
     Null,
     /// Integers 0 and 1.
@@ -36,7 +36,7 @@ pub(super) enum ValueKind {
     Json,
 }
 
-impl ValueKind {
+impl StorageClass {
     /// The kind of a type; `Unsupported` where SQLite has no place for it.
     pub fn of(data_type: &DataType) -> Result<Self> {
         use DataType as T;

@@ -8,7 +8,7 @@ use lakerace_format::calendar::units_per_second;
 use rusqlite::types::Value;
 
 use super::infer::TypedColumn;
-use super::kind::{TypeAffinity, ValueKind};
+use super::kind::{StorageClass, TypeAffinity};
 use super::times::{MAX_OFFSET_SECONDS, parse_timestamp, write_date};
 
 const NANOSECONDS_PER_SECOND: i128 = 1_000_000_000;
@@ -26,22 +26,22 @@ struct BoundCondition<'a> {
 
 /// The condition that keeps all values of a column that are at least a literal; `None` where SQLite can't tell them.
 pub(super) fn at_least(column: &TypedColumn, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
-    let kind = ValueKind::of(column.field.data_type()).ok()?;
+    let kind = StorageClass::of(column.field.data_type()).ok()?;
     let mut bound = BoundCondition { column: &column.compared, parameters };
     match kind {
-        ValueKind::Integer | ValueKind::UnsignedLong => bound.numbers(column.affinity, whole(literal)?),
-        ValueKind::Real => {
+        StorageClass::Integer | StorageClass::UnsignedLong => bound.numbers(column.affinity, whole(literal)?),
+        StorageClass::Real => {
             let floor = whole(literal)?;
             let is_wide = *column.field.data_type() == arrow::datatypes::DataType::Float64;
             bound.numbers(column.affinity, rounded_down(floor, if is_wide { 50 } else { 9 }))
         }
         // Floats stand for the digits that they print.
-        ValueKind::Decimal { .. } => bound.numbers(column.affinity, rounded_down(whole(literal)?, 50)),
-        ValueKind::Text => match literal {
+        StorageClass::Decimal { .. } => bound.numbers(column.affinity, rounded_down(whole(literal)?, 50)),
+        StorageClass::Text => match literal {
             Literal::Text(text) => Some(bound.texts(text)),
             _ => None,
         },
-        ValueKind::Date => {
+        StorageClass::Date => {
             let day = i64::try_from(nanoseconds(literal)?.div_euclid(NANOSECONDS_PER_SECOND)).ok()?;
             let day = day.div_euclid(SECONDS_PER_DAY);
             let from = format!("{} >= ?", bound.column);
@@ -49,19 +49,19 @@ pub(super) fn at_least(column: &TypedColumn, literal: &Literal, parameters: &mut
             let others = bound.others(column, day);
             Some(format!("({from} OR {others})"))
         }
-        ValueKind::Timestamp { unit, is_utc } => {
+        StorageClass::Timestamp { unit, is_utc } => {
             let nanoseconds = nanoseconds(literal)?;
             let seconds = i64::try_from(nanoseconds.div_euclid(NANOSECONDS_PER_SECOND)).ok()?;
             let times = if is_utc { bound.instants(seconds)? } else { bound.times(seconds, "")? };
             let others = bound.others(column, units(nanoseconds, unit)?);
             Some(format!("({times} OR {others})"))
         }
-        ValueKind::Null
-        | ValueKind::Boolean
-        | ValueKind::Bytes
-        | ValueKind::Time(_)
-        | ValueKind::Duration
-        | ValueKind::Json => None,
+        StorageClass::Null
+        | StorageClass::Boolean
+        | StorageClass::Bytes
+        | StorageClass::Time(_)
+        | StorageClass::Duration
+        | StorageClass::Json => None,
     }
 }
 

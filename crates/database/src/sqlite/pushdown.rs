@@ -6,7 +6,7 @@ use lakerace_format::{CompareOp, Expr, Literal};
 use rusqlite::types::Value;
 
 use super::infer::{ComparisonOrder, TypedColumn};
-use super::kind::ValueKind;
+use super::kind::StorageClass;
 use super::location::quoted;
 use super::lower_bound::at_least;
 
@@ -91,17 +91,17 @@ fn compare(column: &TypedColumn, op: CompareOp, literal: &Literal, parameters: &
 
 /// A comparison with the outcome that ours has.
 fn compare_same(column: &TypedColumn, op: CompareOp, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
-    let kind = ValueKind::of(column.field.data_type()).ok()?;
+    let kind = StorageClass::of(column.field.data_type()).ok()?;
     let value = match (kind, literal) {
-        (ValueKind::Integer | ValueKind::Real, Literal::Number { digits, scale: 0 }) => {
+        (StorageClass::Integer | StorageClass::Real, Literal::Number { digits, scale: 0 }) => {
             Value::Integer(i64::try_from(*digits).ok()?)
         }
-        (ValueKind::Text, Literal::Text(text)) => Value::Text(text.clone()),
-        (ValueKind::Boolean, Literal::Boolean(value)) => Value::Integer(i64::from(*value)),
+        (StorageClass::Text, Literal::Text(text)) => Value::Text(text.clone()),
+        (StorageClass::Boolean, Literal::Boolean(value)) => Value::Integer(i64::from(*value)),
         _ => return None,
     };
     // A float of a narrower type, or an integer that no float holds, may be equal by other rules.
-    if kind == ValueKind::Real && !matches!(value, Value::Integer(value) if value.unsigned_abs() <= 1 << 24) {
+    if kind == StorageClass::Real && !matches!(value, Value::Integer(value) if value.unsigned_abs() <= 1 << 24) {
         return None;
     }
     let operator = match op {

@@ -27,7 +27,7 @@ const BATCH_BYTES: usize = 8 << 20;
 const AHEAD: u64 = 3;
 
 /// The shared state of all threads of a scan.
-pub(super) struct TableScan {
+pub(super) struct SqliteScan {
     pub place: String,
     /// The text after FROM.
     pub from: String,
@@ -54,7 +54,7 @@ type BatchSender = ValueSender<Option<RecordBatch>, Error>;
 
 /// Reads units, each by its first and last row number, with a thread for each connection.
 pub(super) fn scan(
-    scan: TableScan,
+    scan: SqliteScan,
     units: Vec<(i64, i64)>,
     connections: Vec<Connection>,
     job: &Job,
@@ -107,7 +107,7 @@ impl Iterator for OrderedUnits {
 
 /// Reads a unit. Who takes its batches may have gone, which ends the thread.
 fn read_unit(
-    scan: &TableScan,
+    scan: &SqliteScan,
     unit: (i64, i64),
     connection: &Connection,
     sender: &BatchSender,
@@ -117,7 +117,7 @@ fn read_unit(
     Ok(sender.send(Ok(None), 1)?)
 }
 
-impl TableScan {
+impl SqliteScan {
     fn sql(&self) -> String {
         let mut columns: Vec<String> = self.rowid.iter().map(|rowid| (*rowid).to_owned()).collect();
         columns.extend(self.columns.iter().map(|column| quoted(column.field.name())));
@@ -157,7 +157,7 @@ impl TableScan {
 }
 
 fn read_rows(
-    scan: &TableScan,
+    scan: &SqliteScan,
     (first, last): (i64, i64),
     connection: &Connection,
     sender: &BatchSender,
@@ -207,7 +207,7 @@ fn read_rows(
     Ok(())
 }
 
-fn misfit(scan: &TableScan, row: &rusqlite::Row<'_>, column: usize, number: u64, found: &str) -> Error {
+fn misfit(scan: &SqliteScan, row: &rusqlite::Row<'_>, column: usize, number: u64, found: &str) -> Error {
     let name = match scan.rowid {
         Some(_) => row.get::<_, i64>(0).map_or_else(|_| "a row".to_owned(), |rowid| format!("rowid {rowid}")),
         None => format!("row {number}"),

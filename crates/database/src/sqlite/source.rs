@@ -17,7 +17,7 @@ use super::kind::TypeAffinity;
 use super::location::{DatabasePlace, TableRelation, quoted};
 use super::pushdown;
 use super::row_lookup::{CandidateRows, RowLookup};
-use super::scan::{TableScan, scan};
+use super::scan::{SqliteScan, scan};
 use crate::SourceOptions;
 
 /// Rows of a range that one thread reads at a time, where row numbers have no gaps.
@@ -248,7 +248,7 @@ impl Source for SqliteSource {
         let filter = plan.request.filter.as_ref();
         let columns: Vec<TypedColumn> = needed.iter().map(|column| self.columns[*column].clone()).collect();
         let decoded = infer::schema(&columns);
-        let scan_plan = TableScan {
+        let scan_plan = SqliteScan {
             place: self.place.shown(),
             from: self.from.clone(),
             rowid: self.rowid,

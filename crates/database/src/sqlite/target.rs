@@ -15,7 +15,7 @@ use super::catalog::{
 use super::definition::{OrphanRows, create_like, keep_number, last_number, losses, primary_key};
 use super::error::failed;
 use super::json;
-use super::kind::{TypeAffinity, ValueKind};
+use super::kind::{StorageClass, TypeAffinity};
 use super::location::quoted;
 use super::sink::table_schema;
 use super::state::forget_states;
@@ -321,7 +321,7 @@ fn check_names(schema: &Schema) -> Result<()> {
 /// Nested values that can't be JSON, or not be read from it, are refused before a row is written.
 fn check_nested(schema: &Schema) -> Result<()> {
     for field in schema.fields() {
-        if ValueKind::of(field.data_type()).is_ok_and(|kind| kind == ValueKind::Json) {
+        if StorageClass::of(field.data_type()).is_ok_and(|kind| kind == StorageClass::Json) {
             json::check(field.data_type()).map_err(|error| error.at(format!("column {:?}", field.name())))?;
         }
     }
@@ -357,25 +357,25 @@ fn join_column(
 ) -> Result<InputColumn> {
     let kept = table.kept.as_ref().and_then(|kept| kept.field_with_name(&column.name).ok());
     let kept = kept.map(|field| field.data_type().clone()).filter(|kept| kept != from);
-    let kind = ValueKind::of(kept.as_ref().unwrap_or(from)).map_err(|error| error.at(&column.name))?;
+    let kind = StorageClass::of(kept.as_ref().unwrap_or(from)).map_err(|error| error.at(&column.name))?;
     let named = |error: Error| error.at(format!("column {:?}", column.name));
     let is_checked = kept.is_none() && !options.allow_narrowing;
     if is_checked {
         check_affinity(kind, column, from).map_err(named)?;
     }
     let has_numbers = matches!(column.affinity, TypeAffinity::Integer | TypeAffinity::Real | TypeAffinity::Numeric);
-    let is_changed = matches!(kind, ValueKind::Text | ValueKind::Decimal { .. } | ValueKind::UnsignedLong);
+    let is_changed = matches!(kind, StorageClass::Text | StorageClass::Decimal { .. } | StorageClass::UnsignedLong);
     let is_made_number = (is_checked && has_numbers && is_changed).then_some(column.affinity);
     // A null in place of a row's number becomes the next number.
     let is_key = is_key || table.rowid_column() == Some(column.name.as_str());
-    let is_made_float = kind == ValueKind::Integer && column.affinity == TypeAffinity::Real;
+    let is_made_float = kind == StorageClass::Integer && column.affinity == TypeAffinity::Real;
     let name = column.name.clone();
     Ok(InputColumn { name, column: position, data_type: kept, is_key, is_made_float, is_made_number })
 }
 
 /// A declared type that makes texts of all values is an error.
-fn check_affinity(kind: ValueKind, column: &Column, from: &DataType) -> Result<()> {
-    if column.affinity != TypeAffinity::Text || kind.is_text() || kind == ValueKind::Bytes {
+fn check_affinity(kind: StorageClass, column: &Column, from: &DataType) -> Result<()> {
+    if column.affinity != TypeAffinity::Text || kind.is_text() || kind == StorageClass::Bytes {
         return Ok(());
     }
     let (declared, from) = (&column.declared, print_type(from));

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::AlterOptions;
 use super::fields::{name_of, position};
-use super::names::Names;
+use super::names::ColumnUses;
 use crate::Snapshot;
 use crate::commit::MetadataChanges;
 use crate::constraint::named_fields;
@@ -57,7 +57,7 @@ pub(super) fn altered_columns(snapshot: &Snapshot, options: &AlterOptions) -> Re
         altered.features.push(TableFeature::ColumnMapping);
     }
     widen(snapshot, fields, column_types, &mut evolving, &mut altered)?;
-    let mut names = Names::new(snapshot)?;
+    let mut names = ColumnUses::new(snapshot)?;
     names.drop_columns(fields, drop_columns)?;
     names.rename(fields, rename_columns)?;
     names.finish(&mut altered.changes);

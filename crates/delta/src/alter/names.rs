@@ -19,7 +19,7 @@ use crate::write::evolve::fields::PHYSICAL_NAME;
 const STATISTICS_COLUMNS: &str = "delta.dataSkippingStatsColumns";
 
 /// The parts of a table that name its columns.
-pub(super) struct Names<'a> {
+pub(super) struct ColumnUses<'a> {
     snapshot: &'a Snapshot,
     partition_columns: Vec<String>,
     key: Vec<String>,
@@ -31,7 +31,7 @@ pub(super) struct Names<'a> {
     has_changed: bool,
 }
 
-impl<'a> Names<'a> {
+impl<'a> ColumnUses<'a> {
     pub fn new(snapshot: &'a Snapshot) -> Result<Self> {
         let statistics = snapshot.properties().get(STATISTICS_COLUMNS).cloned();
         let statistics = statistics.map(|list| ColumnName::parse_column_name_list(list).unwrap_or_default());

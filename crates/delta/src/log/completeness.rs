@@ -20,12 +20,12 @@ const ENGINE_PREFIX: &str = "lakerace/";
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 struct InfoLine {
-    commit_info: Option<CommitInfo>,
+    commit_info: Option<ActionCounts>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
-struct CommitInfo {
+struct ActionCounts {
     engine_info: Option<String>,
     lakerace_actions: Option<u64>,
 }
@@ -63,7 +63,7 @@ struct CheckpointLine {
 /// Says why an entry can't be complete. That each line is an action is for its reader to tell.
 pub(crate) fn check_entry(bytes: &[u8]) -> Result<(), String> {
     let mut count = 0;
-    let mut found: Option<(&[u8], CommitInfo)> = None;
+    let mut found: Option<(&[u8], ActionCounts)> = None;
     for line in actions(bytes) {
         count += 1;
         if found.is_none() && begins_with_info(line) {

@@ -21,13 +21,13 @@ pub(crate) struct FileChange {
     size: Option<i64>,
     modification_time: Option<i64>,
     data_change: Option<bool>,
-    deletion_vector: Option<Vector>,
+    deletion_vector: Option<ChangedVector>,
     stats: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
-struct Vector {
+struct ChangedVector {
     storage_type: String,
     path_or_inline_dv: String,
     offset: Option<i32>,

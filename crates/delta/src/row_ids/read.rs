@@ -66,12 +66,12 @@ pub(crate) fn read_files(
     let plan = source.plan_ranges(&request, ranges)?;
     let wanted = plan.schema.fields().len() - condition.as_ref().map_or(0, |condition| condition.added.len());
     let schema = schema_with_ids(&Schema::new(&plan.schema.fields()[..wanted]));
-    let rows: Vec<Arc<FileRows>> = files
+    let rows: Vec<Arc<IdentifiedRows>> = files
         .iter()
         .zip(hidden)
         .map(|(file, hidden)| {
             let (name, schema, condition) = (file.path.clone(), Arc::clone(&schema), condition.clone());
-            Arc::new(FileRows { name, hidden: hidden.unwrap_or_default(), schema, condition, wanted })
+            Arc::new(IdentifiedRows { name, hidden: hidden.unwrap_or_default(), schema, condition, wanted })
         })
         .collect();
     let batches = source.kept_row_groups(&plan)?.into_iter().flat_map(move |group| {
@@ -90,7 +90,7 @@ pub(crate) fn read_files(
 }
 
 /// The rows of one file.
-struct FileRows {
+struct IdentifiedRows {
     name: String,
     /// The rows that are deleted.
     hidden: RoaringTreemap,
@@ -100,7 +100,7 @@ struct FileRows {
     wanted: usize,
 }
 
-impl FileRows {
+impl IdentifiedRows {
     /// The rows of a batch that are neither deleted nor left out by the filter, with their ids.
     fn keep(&self, first: u64, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();

@@ -14,13 +14,13 @@ use crate::snapshot::files::TableFile;
 /// A line of an entry.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
-struct EntryLine {
+struct StateLine {
     commit_info: Option<EntryTransaction>,
     add: Option<LoggedFile>,
     remove: Option<LoggedFile>,
     cdc: Option<LoggedFile>,
     #[serde(rename = "metaData")]
-    metadata: Option<EntryMetadata>,
+    metadata: Option<StateMetadata>,
 }
 
 /// A file that an entry names.
@@ -53,7 +53,7 @@ pub(super) struct LoggedVector {
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
-struct EntryMetadata {
+struct StateMetadata {
     id: String,
     schema_string: String,
     #[serde(default)]
@@ -75,7 +75,7 @@ pub(super) struct EntryActions {
     pub changes: Vec<LoggedFile>,
     pub transaction: Option<String>,
     stated: StatedFiles,
-    metadata: Option<EntryMetadata>,
+    metadata: Option<StateMetadata>,
 }
 
 impl EntryActions {
@@ -87,7 +87,7 @@ impl EntryActions {
                 continue;
             }
             let text = line;
-            let line: EntryLine = serde_json::from_slice(text)
+            let line: StateLine = serde_json::from_slice(text)
                 .map_err(|e| Error::corrupt(format!("line {} can't be understood", number + 1)).because(e))?;
             if line.commit_info.is_some() && actions.stated == StatedFiles::default() {
                 actions.stated = StatedFiles::parse(text);
@@ -141,7 +141,7 @@ type FileKey = (String, String);
 pub(super) struct VersionState {
     /// Sizes of files.
     files: BTreeMap<FileKey, u64>,
-    metadata: Option<EntryMetadata>,
+    metadata: Option<StateMetadata>,
     /// True for a state that comes from the first entry on, where each entry since is known to be complete and fits those before it.
     pub is_proven: bool,
 }
@@ -156,7 +156,7 @@ impl VersionState {
     pub fn of(snapshot: &Snapshot, files: &[TableFile]) -> Self {
         let key = |file: &TableFile| (file.path.clone(), file.vector.as_ref().map(vector_key).unwrap_or_default());
         let files = files.iter().map(|file| (key(file), file.size_bytes)).collect();
-        let metadata = EntryMetadata {
+        let metadata = StateMetadata {
             id: snapshot.table_id().to_owned(),
             schema_string: snapshot.schema_text().to_owned(),
             configuration: snapshot.properties(),

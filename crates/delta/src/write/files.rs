@@ -47,8 +47,8 @@ pub(crate) struct DataFiles {
     stats_columns: Vec<ColumnName>,
     fit: BatchFit,
     /// The partition columns: as batches have them, and as values.
-    partitions: Option<PartitionColumns>,
-    open: Vec<OpenFile>,
+    partitions: Option<BatchPartitions>,
+    open: Vec<PartitionFile>,
     /// The partitions that were met.
     known: HashMap<OwnedRow, usize>,
     contexts: Vec<Arc<BoundWriteContext>>,
@@ -65,14 +65,14 @@ pub(crate) struct DataFiles {
 }
 
 /// The partition columns of batches.
-struct PartitionColumns {
+struct BatchPartitions {
     /// The columns by name, and whether they may be null.
     columns: Vec<(String, bool)>,
     fit: BatchFit,
     rows: RowConverter,
 }
 
-struct OpenFile {
+struct PartitionFile {
     partition: usize,
     /// When it was written to last, counted in batches.
     used: u64,
@@ -102,7 +102,7 @@ impl DataFiles {
         }
         Ok(Self {
             table: table.clone(),
-            partitions: PartitionColumns::new(schema, &targets.partitions)?,
+            partitions: BatchPartitions::new(schema, &targets.partitions)?,
             fit: BatchFit::new(schema, &targets.data)?,
             stats_columns: state.stats_columns().iter().chain(&targets.new_statistics).cloned().collect(),
             state,
@@ -275,12 +275,12 @@ impl DataFiles {
         let sink = ParquetSink::create(output, Arc::clone(self.fit.schema()), &options, job)?;
         let kernel = FileStatsAccumulator::new(&self.stats_columns, context.physical_data_schema());
         let statistics = StatisticsCollector::new(kernel);
-        self.open.push(OpenFile { partition, used: 0, rows: 0, sink, deferred, statistics, object, name });
+        self.open.push(PartitionFile { partition, used: 0, rows: 0, sink, deferred, statistics, object, name });
         Ok(self.open.len() - 1)
     }
 
-    fn end(&mut self, file: OpenFile) -> Result<()> {
-        let OpenFile { partition, sink, deferred, statistics, object, name, .. } = file;
+    fn end(&mut self, file: PartitionFile) -> Result<()> {
+        let PartitionFile { partition, sink, deferred, statistics, object, name, .. } = file;
         let written = sink.finish()?;
         self.cut.learn(&written);
         let output = deferred.take().ok_or_else(|| Error::internal("a file's sink did not finish its output"))?;
@@ -325,7 +325,7 @@ fn has_sign_of_year(value: &Scalar, text: &str) -> bool {
     matches!(value, Scalar::Date(_) | Scalar::Timestamp(_) | Scalar::TimestampNtz(_)) && text.starts_with(['-', '+'])
 }
 
-impl PartitionColumns {
+impl BatchPartitions {
     fn new(schema: &Schema, targets: &[Target]) -> Result<Option<Self>> {
         if targets.is_empty() {
             return Ok(None);

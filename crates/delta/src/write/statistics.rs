@@ -28,12 +28,12 @@ const KEPT_AT_MOST: usize = 64;
 pub(super) struct StatisticsCollector {
     kernel: FileStatsAccumulator,
     /// That of the batches, and its columns, once there is one.
-    known: Option<(SchemaRef, Vec<ColumnStatistics>)>,
+    known: Option<(SchemaRef, Vec<CollectedStatistics>)>,
     rows: i64,
 }
 
 /// The known statistics of a column.
-struct ColumnStatistics {
+struct CollectedStatistics {
     name: String,
     nulls: i64,
     values: LeafValues,
@@ -42,7 +42,7 @@ struct ColumnStatistics {
 enum LeafValues {
     /// The least and the largest value of each of some batches.
     Leaf(Vec<ArrayRef>),
-    Struct(Vec<ColumnStatistics>),
+    Struct(Vec<CollectedStatistics>),
 }
 
 impl StatisticsCollector {
@@ -81,8 +81,8 @@ impl StatisticsCollector {
     }
 }
 
-fn columns(fields: &Fields) -> Vec<ColumnStatistics> {
-    let column = |field: &FieldRef| ColumnStatistics {
+fn columns(fields: &Fields) -> Vec<CollectedStatistics> {
+    let column = |field: &FieldRef| CollectedStatistics {
         name: field.name().clone(),
         nulls: 0,
         values: match field.data_type() {
@@ -93,7 +93,7 @@ fn columns(fields: &Fields) -> Vec<ColumnStatistics> {
     fields.iter().map(column).collect()
 }
 
-impl ColumnStatistics {
+impl CollectedStatistics {
     /// Takes values in. Those of a struct that is null, `above`, are null.
     fn merge(&mut self, array: &ArrayRef, above: Option<&NullBuffer>) -> Result<()> {
         let nulls = NullBuffer::union(array.nulls(), above);
@@ -162,7 +162,7 @@ fn nullable(fields: &Fields) -> Fields {
 }
 
 /// The counts of nulls of these columns in place of those that the kernel was shown.
-fn null_counts(counts: &StructArray, columns: &[ColumnStatistics]) -> Result<StructArray> {
+fn null_counts(counts: &StructArray, columns: &[CollectedStatistics]) -> Result<StructArray> {
     columns.iter().try_fold(counts.clone(), |counts, column| {
         map_child(&counts, &column.name, &|count| match (&column.values, count.as_struct_opt()) {
             (LeafValues::Struct(columns), Some(inner)) => Ok(Arc::new(null_counts(inner, columns)?) as ArrayRef),
@@ -173,7 +173,7 @@ fn null_counts(counts: &StructArray, columns: &[ColumnStatistics]) -> Result<Str
 
 /// Bounds with those of booleans, the ones in this row of the two that a column keeps. The kernel leaves them null, and delta-rs,
 /// for pyarrow, leaves out each file of which it does not know a column's bounds.
-fn with_flags(bounds: &StructArray, columns: &[ColumnStatistics], row: usize) -> Result<StructArray> {
+fn with_flags(bounds: &StructArray, columns: &[CollectedStatistics], row: usize) -> Result<StructArray> {
     columns.iter().try_fold(bounds.clone(), |bounds, column| {
         map_child(&bounds, &column.name, &|bound| match (&column.values, bound.as_struct_opt()) {
             (LeafValues::Struct(columns), Some(inner)) => Ok(Arc::new(with_flags(inner, columns, row)?) as ArrayRef),

@@ -8,7 +8,7 @@ use lakerace_io::threads::spawn_or_run;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, Job, Result, private_file};
 
-use super::{Diff, Side};
+use super::{Diff, DiffSide};
 use crate::checksum::row_hashes;
 
 /// Partitions of a side: the hashes of one of both sides are in memory at a time.
@@ -46,7 +46,7 @@ fn short(key: u128) -> u64 {
 
 impl HashPartitions {
     /// Reads all rows of a side.
-    pub fn read(side: &Side, job: &Job) -> Result<Self> {
+    pub fn read(side: &DiffSide, job: &Job) -> Result<Self> {
         let files = (0..PARTITIONS).map(|_| private_file().map(Mutex::new)).collect::<Result<Vec<_>>>()?;
         let partitions = Self { files, rows: Mutex::new(0) };
         let batches = Mutex::new(side.scan.batches()?);
@@ -113,7 +113,12 @@ pub(super) fn in_temporary(error: std::io::Error) -> Error {
 }
 
 /// Counts the rows that differ, and finds their keys.
-pub(super) fn compare(sides: [&Side; 2], hashes: [HashPartitions; 2], found: &mut Diff, job: &Job) -> Result<KeySet> {
+pub(super) fn compare(
+    sides: [&DiffSide; 2],
+    hashes: [HashPartitions; 2],
+    found: &mut Diff,
+    job: &Job,
+) -> Result<KeySet> {
     let mut keys = Some(Vec::new());
     let note = |keys: &mut KeySet, key: u128| match keys {
         Some(known) if known.len() < KNOWN_AT_MOST => known.push(short(key)),

@@ -12,7 +12,7 @@ use arrow::ipc::writer::StreamWriter;
 use lakerace_io::{Error, Job, Result, private_file};
 
 use super::hash_partitions::{KeySet, in_temporary, may_have, partition_of};
-use super::{Output, Side};
+use super::{DiffOutput, DiffSide};
 use crate::checksum::row_hashes;
 
 /// Partitions of a side: the rows of one of both sides are in memory at a time.
@@ -32,7 +32,7 @@ pub(super) struct RowPartitions {
 
 impl RowPartitions {
     /// Reads the rows of a side whose key is one of a set.
-    pub fn read(side: &Side, keys: &KeySet, job: &Job) -> Result<Self> {
+    pub fn read(side: &DiffSide, keys: &KeySet, job: &Job) -> Result<Self> {
         let writers = (0..PARTITIONS).map(|_| None).collect();
         let mut rows = Self { writers, waiting: vec![Vec::new(); PARTITIONS], waiting_bytes: 0 };
         if keys.as_ref().is_some_and(Vec::is_empty) {
@@ -90,7 +90,7 @@ impl RowPartitions {
     }
 
     /// The rows of a partition, which are gone then.
-    fn take(&mut self, number: usize, side: &Side) -> Result<RecordBatch> {
+    fn take(&mut self, number: usize, side: &DiffSide) -> Result<RecordBatch> {
         let mut batches = Vec::new();
         if let Some(mut writer) = self.writers[number].take() {
             writer.finish().map_err(Error::unexpected)?;
@@ -109,9 +109,9 @@ impl RowPartitions {
 
 /// Compares rows partition by partition, counts the columns that differ, and hands out rows up to the limit.
 pub(super) fn compare(
-    sides: [&Side; 2],
+    sides: [&DiffSide; 2],
     mut rows: [RowPartitions; 2],
-    output: &Output,
+    output: &DiffOutput,
     changed_columns: &mut BTreeMap<String, u64>,
     job: &Job,
     take: &mut dyn FnMut(RecordBatch) -> Result<()>,
@@ -120,7 +120,7 @@ pub(super) fn compare(
     for number in 0..PARTITIONS {
         job.check()?;
         let batches = [rows[0].take(number, sides[0])?, rows[1].take(number, sides[1])?];
-        let differences = Differences::new(sides, &batches)?;
+        let differences = RowDifferences::new(sides, &batches)?;
         differences.count(&batches[0], changed_columns);
         let mut shown = usize::try_from(left).unwrap_or(usize::MAX).min(differences.found.len());
         left -= shown as u64;
@@ -136,7 +136,7 @@ pub(super) fn compare(
 }
 
 /// A row that differs.
-struct Difference {
+struct RowDifference {
     /// Its place on the first side.
     first: Option<usize>,
     /// Its place on the second side.
@@ -145,12 +145,12 @@ struct Difference {
     columns: Vec<String>,
 }
 
-struct Differences {
-    found: Vec<Difference>,
+struct RowDifferences {
+    found: Vec<RowDifference>,
 }
 
-impl Differences {
-    fn new(sides: [&Side; 2], batches: &[RecordBatch; 2]) -> Result<Self> {
+impl RowDifferences {
+    fn new(sides: [&DiffSide; 2], batches: &[RecordBatch; 2]) -> Result<Self> {
         let mut places: HashMap<u128, usize> =
             sides[1].key.hashes(&batches[1])?.into_iter().enumerate().map(|(row, hash)| (hash, row)).collect();
         let mut found = Vec::new();
@@ -158,7 +158,7 @@ impl Differences {
         for (row, hash) in sides[0].key.hashes(&batches[0])?.into_iter().enumerate() {
             match places.remove(&hash) {
                 Some(other) => pairs.push((row, other)),
-                None => found.push(Difference { first: Some(row), second: None, columns: Vec::new() }),
+                None => found.push(RowDifference { first: Some(row), second: None, columns: Vec::new() }),
             }
         }
         let mut names: Vec<Vec<String>> = vec![Vec::new(); pairs.len()];
@@ -172,11 +172,11 @@ impl Differences {
             }
         }
         for ((one, two), columns) in pairs.into_iter().zip(names).filter(|(_, columns)| !columns.is_empty()) {
-            found.push(Difference { first: Some(one), second: Some(two), columns });
+            found.push(RowDifference { first: Some(one), second: Some(two), columns });
         }
         let mut inserted: Vec<usize> = places.into_values().collect();
         inserted.sort_unstable();
-        found.extend(inserted.into_iter().map(|row| Difference {
+        found.extend(inserted.into_iter().map(|row| RowDifference {
             first: None,
             second: Some(row),
             columns: Vec::new(),
@@ -192,9 +192,9 @@ impl Differences {
 }
 
 /// Differences as they are handed out.
-fn batch_of(differences: &[Difference], batches: &[RecordBatch; 2], output: &Output) -> Result<RecordBatch> {
+fn batch_of(differences: &[RowDifference], batches: &[RecordBatch; 2], output: &DiffOutput) -> Result<RecordBatch> {
     let (mut kinds, mut names, mut places) = (Vec::new(), Vec::new(), Vec::new());
-    for Difference { first, second, columns } in differences {
+    for RowDifference { first, second, columns } in differences {
         let columns = (!columns.is_empty()).then(|| columns.join(","));
         let is_changed = first.is_some() && second.is_some();
         for (side, place, kind) in [

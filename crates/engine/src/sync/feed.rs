@@ -161,7 +161,7 @@ impl VersionPart<'_> {
         }
     }
 
-    fn read(&self, feed: &ChangeFeed, pass: FeedPass) -> Result<(Batches, FeedReader)> {
+    fn read(&self, feed: &ChangeFeed, pass: FeedPass) -> Result<(Batches, ChangeReader)> {
         let key = self.run.key();
         let is_wanted = |name: &str| match pass {
             FeedPass::PutsAndLearns | FeedPass::Puts => name != COMMIT_TIMESTAMP,
@@ -172,7 +172,7 @@ impl VersionPart<'_> {
         let names = feed.schema().fields().iter().map(|field| field.name());
         let names: Vec<String> = names.filter(|name| is_wanted(name)).cloned().collect();
         let batches = feed.read(pass.origins(), Some(&names))?;
-        let reader = FeedReader::new(batches.schema(), key)?;
+        let reader = ChangeReader::new(batches.schema(), key)?;
         Ok((batches, reader))
     }
 }
@@ -211,7 +211,7 @@ impl FeedPass {
 }
 
 /// Takes batches of the feed apart.
-struct FeedReader {
+struct ChangeReader {
     /// The table's columns.
     columns: Vec<usize>,
     schema: SchemaRef,
@@ -220,7 +220,7 @@ struct FeedReader {
     version: usize,
 }
 
-impl FeedReader {
+impl ChangeReader {
     fn new(feed: &Schema, key: &[String]) -> Result<Self> {
         let index = |name: &str| feed.index_of(name).map_err(Error::unexpected);
         let (change_type, version) = (index(CHANGE_TYPE)?, index(COMMIT_VERSION)?);

@@ -150,14 +150,14 @@ impl TpchOptions {
 pub struct Generation {
     options: TpchOptions,
     tables: Arc<[TableProgress]>,
-    files: Vec<TableFile>,
+    files: Vec<GeneratedFile>,
     /// Folders of parts.
     folders: Vec<(JobStore, Path)>,
     job: Job,
 }
 
 /// A file to be made.
-struct TableFile {
+struct GeneratedFile {
     /// Its table, by its place in the list.
     table: usize,
     /// Its place among its table's files.
@@ -287,7 +287,7 @@ impl Generation {
         };
         let target = FileTarget::Stream(Output::stream(writer, STANDARD_OUTPUT, &self.job));
         let (spec, request) = (self.spec(*table, Part::WHOLE), ReadRequest::default());
-        self.files.push(TableFile { table: 0, number: 1, spec, request, target, weight: 1 });
+        self.files.push(GeneratedFile { table: 0, number: 1, spec, request, target, weight: 1 });
         Ok(())
     }
 
@@ -305,7 +305,7 @@ impl Generation {
                     CopyTarget::resolve(&self.name(folder, table, part), &self.options.copy_of(table), &self.job)?;
                 let weight = table.text_bytes(self.options.scale) / u64::from(parts);
                 let (spec, target) = (self.spec(table, part), FileTarget::Named(target));
-                self.files.push(TableFile {
+                self.files.push(GeneratedFile {
                     table: place,
                     number,
                     spec,
@@ -331,7 +331,7 @@ impl Generation {
                 let spec = file.spec(self.spec(file.table(), Part::WHOLE), stream);
                 let (request, target) = (file.request(), FileTarget::Named(target));
                 let weight = stream_weight(spec);
-                self.files.push(TableFile { table: place, number: stream, spec, request, target, weight });
+                self.files.push(GeneratedFile { table: place, number: stream, spec, request, target, weight });
             }
         }
         Ok(())
@@ -483,7 +483,7 @@ struct GenerationRun<'g> {
 
 impl GenerationRun<'_> {
     /// Makes one file after the other, with so many threads each, until none is left or one has failed.
-    fn drive(&self, files: &Mutex<Vec<TableFile>>, threads: usize) {
+    fn drive(&self, files: &Mutex<Vec<GeneratedFile>>, threads: usize) {
         let job = self.job.with_threads(threads);
         while !self.failed.load(Ordering::Acquire) {
             let Some(file) = lock(files).pop() else { return };
@@ -499,8 +499,8 @@ impl GenerationRun<'_> {
     }
 
     /// `None` where another file has failed in the meantime.
-    fn make(&self, file: TableFile, job: &Job) -> Result<Option<FinishedFile>> {
-        let TableFile { table, number, spec, request, target, .. } = file;
+    fn make(&self, file: GeneratedFile, job: &Job) -> Result<Option<FinishedFile>> {
+        let GeneratedFile { table, number, spec, request, target, .. } = file;
         let progress = &self.tables[table];
         progress.touch();
         let source = TpchSource::new(spec, job);

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::root::{StoreRoot, folder_is_file, hidden_part, moved};
 use super::staged::{FileId, Hidden, StagedFile, id};
 use super::{DirectoryHome, walk};
-use crate::home::Op;
+use crate::home::HomeOperation;
 use crate::name::{check_name, not_found, shown, taken};
 use crate::{Batch, IfExists, PutOptions};
 
@@ -19,7 +19,7 @@ pub(super) struct DirectoryBatch {
     work: Vec<DirectoryOp>,
 }
 
-type DirectoryOp = Op<(Hidden, FileId)>;
+type DirectoryOp = HomeOperation<(Hidden, FileId)>;
 
 impl DirectoryBatch {
     pub(super) fn new(home: &DirectoryHome) -> Self {
@@ -32,18 +32,18 @@ impl Batch for DirectoryBatch {
         let mut staged = StagedFile::new(&self.home, name, options)?;
         staged.append(data)?;
         let (hidden, id) = staged.close()?;
-        self.work.push(Op::Put((hidden, id)));
+        self.work.push(HomeOperation::Put((hidden, id)));
         Ok(())
     }
 
     fn remove(&mut self, name: &str) -> Result<()> {
-        self.work.push(Op::Remove(name.to_owned()));
+        self.work.push(HomeOperation::Remove(name.to_owned()));
         Ok(())
     }
 
     fn rename(&mut self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
         check_name(to)?;
-        self.work.push(Op::Rename(from.to_owned(), to.to_owned(), if_exists));
+        self.work.push(HomeOperation::Rename(from.to_owned(), to.to_owned(), if_exists));
         Ok(())
     }
 
@@ -76,9 +76,9 @@ impl<'a> PlannedState<'a> {
         let mut foreseen = Self { root, changed: BTreeMap::new() };
         for op in work {
             match op {
-                Op::Put((hidden, _)) => foreseen.place(&hidden.name, hidden.if_exists, true)?,
-                Op::Remove(name) => foreseen.take(name)?,
-                Op::Rename(from, to, if_exists) => {
+                HomeOperation::Put((hidden, _)) => foreseen.place(&hidden.name, hidden.if_exists, true)?,
+                HomeOperation::Remove(name) => foreseen.take(name)?,
+                HomeOperation::Rename(from, to, if_exists) => {
                     root.may_write(to, &PutOptions::default())?;
                     if from == to {
                         foreseen.is_there(from)?;
@@ -181,20 +181,20 @@ fn held(if_exists: IfExists) -> IfExists {
 impl FinishedSteps<'_> {
     fn step(&mut self, op: &mut DirectoryOp, is_last: bool) -> Result<()> {
         let step = match op {
-            Op::Put((hidden, id)) => {
+            HomeOperation::Put((hidden, id)) => {
                 // The version was looked at; what the step keeps of the file changes it.
                 hidden.if_exists = held(hidden.if_exists);
                 let kept = self.keep(&hidden.name, hidden.if_exists, is_last)?;
                 let kept = self.checked(hidden.publish(None), kept)?;
                 BatchStep::Placed(hidden.name.clone(), *id, kept)
             }
-            Op::Remove(name) => {
+            HomeOperation::Remove(name) => {
                 let kept = self.keep(name, IfExists::Replace, is_last)?;
                 let kept = self.checked(self.root.remove(name), kept)?;
                 BatchStep::Removed(name.clone(), kept)
             }
-            Op::Rename(from, to, _) if from == to => return self.root.read(from).map(drop),
-            Op::Rename(from, to, if_exists) => {
+            HomeOperation::Rename(from, to, _) if from == to => return self.root.read(from).map(drop),
+            HomeOperation::Rename(from, to, if_exists) => {
                 *if_exists = held(*if_exists);
                 let id = id(&self.root.read(from)?.0)?;
                 let kept = self.keep(to, *if_exists, is_last)?;

@@ -6,7 +6,7 @@ use lakerace_io::Result;
 use lakerace_io::wait::lock;
 
 use super::shared::PackStore;
-use super::staged::Base;
+use super::staged::ContentBase;
 use super::{appended, read};
 use crate::name::changed;
 use crate::{Content, Entry, PutOptions, Tail, content_copy};
@@ -40,7 +40,7 @@ impl PackStore {
             match made {
                 Some(made) => {
                     state.pending.insert(Arc::clone(&name), Some(made));
-                    state.based.insert(name, Base { entry: now, is_append: true });
+                    state.based.insert(name, ContentBase { entry: now, is_append: true });
                 }
                 None => {
                     state.pending.remove(&name);
@@ -57,7 +57,7 @@ impl PackStore {
 fn append_again(
     shared: &Arc<PackStore>,
     name: &str,
-    (base, made): (&Base, &Arc<Entry>),
+    (base, made): (&ContentBase, &Arc<Entry>),
     now: Option<&Arc<Entry>>,
 ) -> Result<Arc<Entry>> {
     let start = base.entry.as_ref().map_or(0, |entry| entry.size);

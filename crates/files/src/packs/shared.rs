@@ -11,7 +11,7 @@ use lakerace_io::{Error, ErrorKind, Fetcher, JobStore, Object, ObjectInfo, Outpu
 
 use super::names::{Cache, Changes, StoreNames, VersionId, changes, merged};
 use super::pack::{OpenPack, SealedPack, StoredPart, check_sum};
-use super::staged::{Base, Bases, StagedChanges};
+use super::staged::{Bases, ContentBase, StagedChanges};
 use crate::encode::{Encoding, EncodingContext};
 use crate::fork::OpeningProcess;
 use crate::name::{changed, composed, normalisation_warning, prefix_end};
@@ -367,7 +367,7 @@ impl PackStore {
                 state.based.remove(&name);
             } else if let Some(base) = state.based.get_mut(&name) {
                 // It was made from what is committed now.
-                *base = Base { entry: change, is_append: base.is_append };
+                *base = ContentBase { entry: change, is_append: base.is_append };
             }
         }
         drop(state);

@@ -10,11 +10,11 @@ use crate::name::not_found;
 use crate::{Entry, FileVersion, IfExists};
 
 /// The bases of contents, by their names.
-pub(super) type Bases = BTreeMap<Arc<str>, Base>;
+pub(super) type Bases = BTreeMap<Arc<str>, ContentBase>;
 
 /// The base of a content, which must be what others see when the content is committed.
 #[derive(Debug, Clone)]
-pub(super) struct Base {
+pub(super) struct ContentBase {
     /// The committed file; `None` where there was none.
     pub(super) entry: Option<Arc<Entry>>,
     /// True if the content is that of the file and more bytes.
@@ -53,7 +53,7 @@ impl<'a> StagedChanges<'a> {
             IfExists::ReplaceVersion(_) => self.base(name)?,
             _ => None,
         };
-        self.change(name, Some(entry), base.map(|base| Base { is_append: false, ..base }));
+        self.change(name, Some(entry), base.map(|base| ContentBase { is_append: false, ..base }));
         Ok(())
     }
 
@@ -81,17 +81,17 @@ impl<'a> StagedChanges<'a> {
 
     /// The base of a content that is made from its name's content: the committed file, or what the pending content of the
     /// name was made from. `None` where that replaces whatever is there.
-    fn base(&self, name: &str) -> Result<Option<Base>> {
+    fn base(&self, name: &str) -> Result<Option<ContentBase>> {
         if self.changes.contains_key(name) {
             return Ok(self.based.get(name).cloned());
         }
         if self.pending.contains_key(name) {
             return Ok(self.pending_bases.get(name).cloned());
         }
-        Ok(Some(Base { entry: self.names.find(name)?, is_append: true }))
+        Ok(Some(ContentBase { entry: self.names.find(name)?, is_append: true }))
     }
 
-    fn change(&mut self, name: &str, change: Option<Arc<Entry>>, base: Option<Base>) {
+    fn change(&mut self, name: &str, change: Option<Arc<Entry>>, base: Option<ContentBase>) {
         let name: Arc<str> = name.into();
         match base {
             Some(base) => drop(self.based.insert(Arc::clone(&name), base)),

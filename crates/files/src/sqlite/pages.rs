@@ -16,20 +16,20 @@ const MAX_DEPTH: usize = 20;
 /// The names in the interior pages below page `root`, in order. Damaged pages are skipped.
 pub(super) fn separators(connection: &Connection, root: u32, page_bytes: usize) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
-    let mut walk = PageWalk { connection, page_bytes, seen: HashSet::new() };
+    let mut walk = TreePageWalk { connection, page_bytes, seen: HashSet::new() };
     walk.page(root, 0, &mut found);
     found.sort();
     found.dedup();
     found
 }
 
-struct PageWalk<'c> {
+struct TreePageWalk<'c> {
     connection: &'c Connection,
     page_bytes: usize,
     seen: HashSet<u32>,
 }
 
-impl PageWalk<'_> {
+impl TreePageWalk<'_> {
     fn page(&mut self, number: u32, depth: usize, found: &mut Vec<Vec<u8>>) {
         if number == 0 || depth > MAX_DEPTH || !self.seen.insert(number) {
             return;

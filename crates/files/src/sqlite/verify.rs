@@ -27,7 +27,7 @@ const PROBLEMS: u32 = 100;
 pub(super) fn verify(inner: &Inner, progress: Progress<'_>) -> Result<Verified> {
     let mut verified = Verified::default();
     check_small_tables(inner, &mut verified)?;
-    let mut scan = TableScan { inner, verified: &mut verified, progress, last: None, is_lost: false };
+    let mut scan = RowScan { inner, verified: &mut verified, progress, last: None, is_lost: false };
     if scan.range(RangeStart::Behind(Vec::new()), None)?.is_some() {
         let after = scan.last.clone();
         scan.beyond_damage(after)?;
@@ -107,7 +107,7 @@ enum SeenRow {
     Damaged { name: Vec<u8>, error: Error },
 }
 
-struct TableScan<'a> {
+struct RowScan<'a> {
     inner: &'a Inner,
     verified: &'a mut Verified,
     progress: Progress<'a>,
@@ -117,7 +117,7 @@ struct TableScan<'a> {
     is_lost: bool,
 }
 
-impl TableScan<'_> {
+impl RowScan<'_> {
     /// Checks the files from `start` on and before `end`. What stops it is given: a page that can't be read.
     fn range(&mut self, mut start: RangeStart, end: Option<&[u8]>) -> Result<Option<Error>> {
         loop {

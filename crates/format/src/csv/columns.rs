@@ -60,13 +60,13 @@ fn inferred_column(field: &Field, rows: usize) -> Option<Box<dyn Column>> {
     macro_rules! instants {
         ($type:ty) => {
             Box::new(PrimitiveColumn::<$type, _>::new(field.data_type(), rows, |t: &[u8], s, e| {
-                let (value, offset) = value::timestamp(t.get(s..e)?, <$type as TimestampUnit>::UNIT)?;
+                let (value, offset) = value::timestamp(t.get(s..e)?, <$type as InstantUnit>::UNIT)?;
                 offset.map(|_| value)
             }))
         };
     }
     Some(match field.data_type() {
-        DataType::Boolean => Box::new(BooleanColumn { is_inferred: true, ..BooleanColumn::default() }),
+        DataType::Boolean => Box::new(CsvBooleanColumn { is_inferred: true, ..CsvBooleanColumn::default() }),
         DataType::Int64 => Box::new(PrimitiveColumn::<Int64Type, _>::new(field.data_type(), rows, |t: &[u8], s, e| {
             value::int64(t, s, e).filter(|_| infer::is_integer(&t[s..e]))
         })),
@@ -103,7 +103,7 @@ fn given_column(field: &Field, rows: usize) -> Result<Box<dyn Column>> {
         ($type:ty, $zone:expr) => {{
             let has_zone = $zone.is_some();
             primitive!($type, move |t: &[u8], s, e| {
-                let (value, offset) = value::timestamp(t.get(s..e)?, <$type as TimestampUnit>::UNIT)?;
+                let (value, offset) = value::timestamp(t.get(s..e)?, <$type as InstantUnit>::UNIT)?;
                 // A wall-clock column has no place for an offset.
                 (has_zone || offset.is_none()).then_some(value)
             })
@@ -118,8 +118,8 @@ fn given_column(field: &Field, rows: usize) -> Result<Box<dyn Column>> {
         }};
     }
     Ok(match field.data_type() {
-        DataType::Null => Box::new(NullColumn(0)),
-        DataType::Boolean => Box::new(BooleanColumn::default()),
+        DataType::Null => Box::new(CsvNullColumn(0)),
+        DataType::Boolean => Box::new(CsvBooleanColumn::default()),
         DataType::Int8 => integer!(Int8Type),
         DataType::Int16 => integer!(Int16Type),
         DataType::Int32 => integer!(Int32Type),
@@ -185,13 +185,13 @@ fn time32(text: &[u8], start: usize, end: usize, unit: TimeUnit) -> Option<i32> 
 }
 
 /// The unit of a timestamp type as a constant, so that parsing is compiled for it.
-trait TimestampUnit {
+trait InstantUnit {
     const UNIT: TimeUnit;
 }
 
 macro_rules! timestamp_units {
     ($($type:ty => $unit:ident),*) => {$(
-        impl TimestampUnit for $type {
+        impl InstantUnit for $type {
             const UNIT: TimeUnit = TimeUnit::$unit;
         }
     )*};
@@ -304,19 +304,19 @@ where
 }
 
 #[derive(Debug)]
-struct BooleanColumn {
+struct CsvBooleanColumn {
     is_inferred: bool,
     values: BooleanBufferBuilder,
     nulls: NullBufferBuilder,
 }
 
-impl Default for BooleanColumn {
+impl Default for CsvBooleanColumn {
     fn default() -> Self {
         Self { is_inferred: false, values: BooleanBufferBuilder::new(0), nulls: NullBufferBuilder::new(0) }
     }
 }
 
-impl Column for BooleanColumn {
+impl Column for CsvBooleanColumn {
     fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
         for (row, at) in table.column(column).enumerate().take(bad.stop_at) {
             let value = match text.field(at.0, at.1) {
@@ -349,9 +349,9 @@ impl Column for BooleanColumn {
 
 /// Nothing but nulls.
 #[derive(Debug)]
-struct NullColumn(usize);
+struct CsvNullColumn(usize);
 
-impl Column for NullColumn {
+impl Column for CsvNullColumn {
     fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
         for (row, at) in table.column(column).enumerate().take(bad.stop_at) {
             let badness = match text.field(at.0, at.1) {

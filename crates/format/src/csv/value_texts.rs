@@ -66,8 +66,10 @@ impl ValueTexts {
         if let (Some(TimeFormat(items)), Some(text)) = (&date, &options.date_format)
             && items.iter().any(is_of_time)
         {
-            return Err(Error::usage(format!("{DATE_FORMAT}: {text:?} has a time of day or a zone, which a date drops"))
-                .advice(format!("read such values by {}", TIMESTAMP_FORMAT.to(text))));
+            return Err(Error::usage(format!(
+                "{DATE_FORMAT}: {text:?} has a time of day or a zone, which a date drops"
+            ))
+            .advice(format!("read such values by {}", TIMESTAMP_FORMAT.to(text))));
         }
         Ok(Self {
             decimal_comma: options.decimal_comma,

@@ -13,7 +13,7 @@ pub type MakeSink = Box<dyn FnMut(Output) -> Result<Box<dyn Sink>> + Send>;
 
 /// New files of a folder, which become visible together.
 pub(super) struct FolderFiles {
-    target: Target,
+    target: FolderOutput,
     extension: String,
     /// What the complete files have.
     written: Written,
@@ -22,18 +22,18 @@ pub(super) struct FolderFiles {
 }
 
 /// A file under way.
-pub(super) struct OpenFile {
+pub(super) struct FolderFile {
     sink: Box<dyn Sink>,
     deferred: Deferred,
     pub rows: u64,
 }
 
-enum Target {
+enum FolderOutput {
     Staged(Staged),
     Marked(FolderCommit),
 }
 
-impl OpenFile {
+impl FolderFile {
     /// Appends rows.
     pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
         self.rows += batch.num_rows() as u64;
@@ -54,30 +54,30 @@ impl FolderFiles {
         }
         let is_staged = store.has_local_files() && !(mode == WriteMode::Append && Staged::holds_files(store, path)?);
         let target = if is_staged {
-            Target::Staged(Staged::create(store, path, mode)?)
+            FolderOutput::Staged(Staged::create(store, path, mode)?)
         } else {
-            Target::Marked(FolderCommit::new(store, path, mode)?)
+            FolderOutput::Marked(FolderCommit::new(store, path, mode)?)
         };
         let (written, files, random) = (Written::default(), 0, rand::random());
         Ok(Self { target, extension: extension.to_owned(), written, files, random })
     }
 
     /// Begins a file in a folder below the target, or in the target itself where that is empty.
-    pub fn begin(&mut self, below: &str, make: &mut MakeSink) -> Result<OpenFile> {
+    pub fn begin(&mut self, below: &str, make: &mut MakeSink) -> Result<FolderFile> {
         let name = format!("part-{:05}-{:016x}.{}", self.files, self.random, self.extension);
         let name = if below.is_empty() { name } else { format!("{below}/{name}") };
         self.files += 1;
         let (mut output, is_local) = match &mut self.target {
-            Target::Staged(staged) => (staged.output(&name)?, true),
-            Target::Marked(commit) => (commit.output(&name, IfExists::Error)?, commit.has_local_files()),
+            FolderOutput::Staged(staged) => (staged.output(&name)?, true),
+            FolderOutput::Marked(commit) => (commit.output(&name, IfExists::Error)?, commit.has_local_files()),
         };
         // A file of this machine is synced while the next one is written.
         let deferred = if is_local { output.defer_unwritten() } else { output.defer() };
-        Ok(OpenFile { sink: make(output)?, deferred, rows: 0 })
+        Ok(FolderFile { sink: make(output)?, deferred, rows: 0 })
     }
 
     /// Ends a file, and says what is in it.
-    pub fn end(&mut self, file: OpenFile) -> Result<Written> {
+    pub fn end(&mut self, file: FolderFile) -> Result<Written> {
         let written = file.sink.finish()?;
         self.written.rows += written.rows;
         self.written.bytes += written.bytes;
@@ -85,8 +85,8 @@ impl FolderFiles {
             return Err(Error::internal("a file's sink did not finish its output"));
         };
         match &mut self.target {
-            Target::Staged(staged) => staged.add(output)?,
-            Target::Marked(commit) => commit.add(output),
+            FolderOutput::Staged(staged) => staged.add(output)?,
+            FolderOutput::Marked(commit) => commit.add(output),
         }
         Ok(written)
     }
@@ -94,8 +94,8 @@ impl FolderFiles {
     /// Makes all files visible.
     pub fn publish(self) -> Result<Written> {
         let files = match self.target {
-            Target::Staged(staged) => staged.publish()?,
-            Target::Marked(commit) => commit.publish()?,
+            FolderOutput::Staged(staged) => staged.publish()?,
+            FolderOutput::Marked(commit) => commit.publish()?,
         };
         Ok(Written { files, ..self.written })
     }

@@ -39,7 +39,7 @@ pub struct PartitionedSink {
     columns: PartitionColumns,
     /// For each key of the columns its place in `groups`.
     known: HashMap<Box<[u8]>, usize>,
-    groups: Vec<Group>,
+    groups: Vec<PartitionGroup>,
     waiting_bytes: u64,
     most_bytes: u64,
     file_bytes: Option<u64>,
@@ -48,7 +48,7 @@ pub struct PartitionedSink {
 }
 
 /// The rows of one folder.
-struct Group {
+struct PartitionGroup {
     /// The folder's name below the target, such as `year=2024/kind=a`.
     folder: String,
     batches: Vec<RecordBatch>,
@@ -221,7 +221,7 @@ impl PartitionedSink {
                         None => texts.insert(self.columns.texts(batch)?),
                     };
                     let folder = self.columns.folder(texts, row)?;
-                    self.groups.push(Group { folder, batches: Vec::new(), bytes: 0 });
+                    self.groups.push(PartitionGroup { folder, batches: Vec::new(), bytes: 0 });
                     self.known.insert(key.data().into(), self.groups.len() - 1);
                     self.groups.len() - 1
                 }

@@ -5,7 +5,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::{Job, JobStore, Result, WriteMode};
 
 use super::cut::FileCut;
-use super::files::{FolderFiles, MakeSink, OpenFile};
+use super::files::{FolderFile, FolderFiles, MakeSink};
 use crate::{Sink, WriteOptions, Written};
 
 /// Bytes of a file after which the next one begins, unless options say otherwise.
@@ -17,7 +17,7 @@ pub struct FolderSink {
     cut: FileCut,
     make: MakeSink,
     /// The file under way.
-    file: Option<OpenFile>,
+    file: Option<FolderFile>,
     job: Job,
 }
 

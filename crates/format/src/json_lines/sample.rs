@@ -22,13 +22,13 @@ const INFER_ROWS: usize = 10_000;
 const MOST_FILES: usize = 16;
 
 /// Types that are known beforehand: those that the user gives, then those of the table that rows go to.
-pub(super) struct KnownTypes<'a> {
+pub(super) struct StatedTypes<'a> {
     given: Option<&'a Schema>,
     /// The columns of both, in the order in which they are asked.
     positions: Vec<(&'a Schema, FieldPositions<'a>, InferredOrigin)>,
 }
 
-impl<'a> KnownTypes<'a> {
+impl<'a> StatedTypes<'a> {
     /// Types of these columns.
     pub fn new(given: Option<&'a Schema>, expected: Option<&'a Schema>) -> Self {
         let both = [(given, InferredOrigin::Given), (expected, InferredOrigin::Expected)];
@@ -57,7 +57,7 @@ pub(super) struct LearntTypes {
 /// The columns that the first rows have, and the given ones that they lack.
 pub(super) fn learn_schema(
     objects: &[Object],
-    known: &KnownTypes<'_>,
+    known: &StatedTypes<'_>,
     constants: &[Option<Arc<Constants>>],
     layout: JsonLayout,
     options: &CsvOptions,

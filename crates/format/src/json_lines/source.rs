@@ -13,7 +13,7 @@ use super::blocks::{LineBlock, LineBlocks};
 use super::column::{InferredOrigin, Object as ReadColumns, Others};
 use super::layout::JsonLayout;
 use super::parse::{LineParser, ParsedRows, constants_of};
-use super::sample::{KnownTypes, LearntTypes, learn_schema};
+use super::sample::{LearntTypes, StatedTypes, learn_schema};
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
 use crate::text::{BlockReader, pool_options, text_requests};
@@ -85,7 +85,7 @@ impl JsonLinesSource {
         }
         let given = options.schema.as_deref().map(parse_schema).transpose()?;
         let expected = options.types.as_deref().map(parse_schema).transpose()?;
-        let known = KnownTypes::new(given.as_ref(), expected.as_ref());
+        let known = StatedTypes::new(given.as_ref(), expected.as_ref());
         let all = if all.is_empty() { &objects } else { all };
         let LearntTypes { schema, origins, mixed } = learn_schema(all, &known, &constants, layout, options)?;
         // Types that can't be read are told before the read.

@@ -31,7 +31,7 @@ use parquet::basic::Type as Physical;
 use parquet::schema::types::ColumnDescriptor;
 
 use self::block::Pool;
-use self::booleans::Booleans;
+use self::booleans::BooleanDecoder;
 use self::byte_view::ViewCollector;
 use self::convert::*;
 use self::fixed::Fixed;
@@ -56,7 +56,7 @@ pub(crate) fn values_for(
     }
     let length = usize::try_from(column.type_length()).unwrap_or(0);
     match (column.physical_type(), to) {
-        (Physical::BOOLEAN, T::Boolean) => Some(Box::new(Booleans::new())),
+        (Physical::BOOLEAN, T::Boolean) => Some(Box::new(BooleanDecoder::new())),
         (Physical::INT32, T::Int8 | T::UInt8) => fixed!(Narrow8),
         (Physical::INT32, T::Int16 | T::UInt16) => fixed!(Narrow16),
         (Physical::INT32, T::Int32 | T::UInt32 | T::Date32 | T::Time32(_) | T::Decimal32(..)) => fixed!(Same32),

@@ -179,7 +179,7 @@ fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &FileOpen
     let footer = footer_bytes(&object, &tail, size_bytes, length)?;
     opening.learn_tail(needed);
 
-    let Decoded { encrypted, arrow, schema } = decode(&footer, types, constants.as_deref(), size_bytes)?;
+    let DecodedFooter { encrypted, arrow, schema } = decode(&footer, types, constants.as_deref(), size_bytes)?;
     let metadata = arrow.metadata();
     let table = match types {
         TypesBy::File(..) => None,
@@ -225,7 +225,7 @@ fn check_size(stated_bytes: u64, size_bytes: u64) -> Result<()> {
 }
 
 /// A decoded footer.
-struct Decoded {
+struct DecodedFooter {
     encrypted: BTreeSet<usize>,
     arrow: ArrowReaderMetadata,
     /// The schema of the file's batches.
@@ -233,7 +233,7 @@ struct Decoded {
 }
 
 /// Decodes a footer; of a wide file what the columns need that are read.
-fn decode(footer: &[u8], types: TypesBy<'_>, constants: Option<&Constants>, size_bytes: u64) -> Result<Decoded> {
+fn decode(footer: &[u8], types: TypesBy<'_>, constants: Option<&Constants>, size_bytes: u64) -> Result<DecodedFooter> {
     if let TypesBy::File(_, Some(names)) = types
         && let Some(narrowed) = narrowed(footer, names)
         && let Ok(decoded) = decode_all(&narrowed, types, constants, size_bytes)
@@ -241,12 +241,17 @@ fn decode(footer: &[u8], types: TypesBy<'_>, constants: Option<&Constants>, size
         // Its notes are on columns that it does not have here.
         let notes = notes_of_columns(decoded.schema.metadata(), decoded.schema.fields());
         let schema = Schema::new_with_metadata(decoded.schema.fields().clone(), notes);
-        return Ok(Decoded { schema: Arc::new(schema), ..decoded });
+        return Ok(DecodedFooter { schema: Arc::new(schema), ..decoded });
     }
     decode_all(footer, types, constants, size_bytes)
 }
 
-fn decode_all(footer: &[u8], types: TypesBy<'_>, constants: Option<&Constants>, size_bytes: u64) -> Result<Decoded> {
+fn decode_all(
+    footer: &[u8],
+    types: TypesBy<'_>,
+    constants: Option<&Constants>,
+    size_bytes: u64,
+) -> Result<DecodedFooter> {
     if is_too_deep(footer) {
         return Err(nested_too_deep());
     }
@@ -269,7 +274,7 @@ fn decode_all(footer: &[u8], types: TypesBy<'_>, constants: Option<&Constants>, 
         TypesBy::File(..) => Arc::clone(arrow.schema()),
         TypesBy::Table(table) => table.of_file(arrow.schema(), constants)?,
     };
-    Ok(Decoded { encrypted, arrow, schema })
+    Ok(DecodedFooter { encrypted, arrow, schema })
 }
 
 fn total_rows(metadata: &ParquetMetaData) -> u64 {

@@ -67,11 +67,11 @@ pub(crate) struct BlockReader {
     requests: Vec<lakerace_io::Request>,
     form: TextForm,
     next_file: usize,
-    current: Option<OpenFile>,
+    current: Option<BlockFile>,
 }
 
 /// The file whose blocks are next.
-enum OpenFile {
+enum BlockFile {
     /// The ranges that are still to come, the last one first.
     Ranges {
         file: usize,
@@ -111,7 +111,7 @@ impl BlockReader {
             return Ok(None);
         };
         let (block, is_last) = match &mut current {
-            OpenFile::Ranges { file, ranges, is_first } => {
+            BlockFile::Ranges { file, ranges, is_first } => {
                 let range = ranges.pop().unwrap_or(0..0);
                 let data = if range.is_empty() {
                     BlockData::Bytes(Bytes::new())
@@ -121,7 +121,7 @@ impl BlockReader {
                 let is_last = ranges.is_empty();
                 (RawBlock { file: *file, is_first: std::mem::take(is_first), is_last, data }, is_last)
             }
-            OpenFile::Decompressed { file, compression, reader, is_first } => {
+            BlockFile::Decompressed { file, compression, reader, is_first } => {
                 let bytes = read_block(reader.as_mut(), BLOCK_BYTES)
                     .map_err(|e| compression.error(&e).at(self.objects[*file].url()))?;
                 let is_last = bytes.len() < BLOCK_BYTES;
@@ -135,7 +135,7 @@ impl BlockReader {
         Ok(Some(block))
     }
 
-    fn open_next(&mut self) -> Result<Option<OpenFile>> {
+    fn open_next(&mut self) -> Result<Option<BlockFile>> {
         while self.wanted.get(self.next_file) == Some(&false) {
             self.next_file += 1;
         }
@@ -146,7 +146,7 @@ impl BlockReader {
         self.open(file, &object).map(Some).map_err(|e| e.at(object.url()))
     }
 
-    fn open(&self, file: usize, object: &Object) -> Result<OpenFile> {
+    fn open(&self, file: usize, object: &Object) -> Result<BlockFile> {
         if let Some(pipe) = object.stream() {
             let (first, _) = pipe.peek(COMPRESSION_FRONT_BYTES, &object.store.job)?;
             let packed = std::io::BufReader::with_capacity(BLOCK_BYTES, pipe.reader(&object.store.job)?);
@@ -163,7 +163,7 @@ impl BlockReader {
         if compression == FileCompression::None && self.form.is_plain() {
             let mut ranges = block_ranges(&self.requests, file as u32, size);
             ranges.reverse();
-            return Ok(OpenFile::Ranges { file, ranges, is_first: true });
+            return Ok(BlockFile::Ranges { file, ranges, is_first: true });
         }
         let text = match compression {
             FileCompression::Zip => {
@@ -178,8 +178,8 @@ impl BlockReader {
         Ok(self.decompressed(file, compression, text))
     }
 
-    fn decompressed(&self, file: usize, compression: FileCompression, text: Box<dyn Read + Send>) -> OpenFile {
-        OpenFile::Decompressed { file, compression, reader: self.form.lines_of(text), is_first: true }
+    fn decompressed(&self, file: usize, compression: FileCompression, text: Box<dyn Read + Send>) -> BlockFile {
+        BlockFile::Decompressed { file, compression, reader: self.form.lines_of(text), is_first: true }
     }
 
     /// The stored bytes of a part of a file, as they arrive.

@@ -12,7 +12,7 @@ const TRUNCATED: &str = "fetch or make the file again";
 
 /// Between two bytes of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum TokenState {
     /// In front of everything.
     Start,
     /// Before the first element of the array, or its end.
@@ -41,7 +41,7 @@ pub(super) struct JsonValues {
     lines: Vec<u8>,
     /// How much of `lines` was given away.
     given: usize,
-    state: State,
+    state: TokenState,
     is_array: bool,
     /// Arrays and objects that are open in the current value.
     depth: u64,
@@ -57,7 +57,7 @@ impl JsonValues {
             chunk: vec![0; CHUNK_BYTES],
             lines: Vec::new(),
             given: 0,
-            state: State::Start,
+            state: TokenState::Start,
             is_array: false,
             depth: 0,
             values: 0,
@@ -84,7 +84,7 @@ impl JsonValues {
         let mut at = 0;
         while at < chunk.len() {
             at = match self.state {
-                State::Value | State::Text | State::Escape => self.take_value(chunk, at)?,
+                TokenState::Value | TokenState::Text | TokenState::Escape => self.take_value(chunk, at)?,
                 _ => self.take_between(chunk, at)?,
             };
         }
@@ -97,24 +97,24 @@ impl JsonValues {
         self.state = match (self.state, byte) {
             (_, b' ' | b'\t' | b'\r' | b'\n') => return Ok(at + 1),
             // A byte order mark.
-            (State::Start, 0xef | 0xbb | 0xbf) => return Ok(at + 1),
-            (State::Start, b'[') => {
+            (TokenState::Start, 0xef | 0xbb | 0xbf) => return Ok(at + 1),
+            (TokenState::Start, b'[') => {
                 self.is_array = true;
-                State::FirstElement
+                TokenState::FirstElement
             }
-            (State::Start | State::Between, b'{') => return self.begin(at),
-            (State::FirstElement, b']') | (State::AfterElement, b']') => State::End,
-            (State::FirstElement | State::Element, byte) if !matches!(byte, b',' | b']' | b'}' | b':') => {
+            (TokenState::Start | TokenState::Between, b'{') => return self.begin(at),
+            (TokenState::FirstElement, b']') | (TokenState::AfterElement, b']') => TokenState::End,
+            (TokenState::FirstElement | TokenState::Element, byte) if !matches!(byte, b',' | b']' | b'}' | b':') => {
                 return self.begin(at);
             }
-            (State::AfterElement, b',') => State::Element,
+            (TokenState::AfterElement, b',') => TokenState::Element,
             (state, byte) => return Err(self.unexpected(state, byte)),
         };
         Ok(at + 1)
     }
 
     fn begin(&mut self, at: usize) -> Result<usize, Error> {
-        (self.state, self.depth) = (State::Value, 0);
+        (self.state, self.depth) = (TokenState::Value, 0);
         self.values += 1;
         Ok(at)
     }
@@ -123,16 +123,16 @@ impl JsonValues {
     fn take_value(&mut self, chunk: &[u8], from: usize) -> Result<usize, Error> {
         for (at, byte) in chunk.iter().enumerate().skip(from) {
             match (self.state, *byte) {
-                (State::Escape, _) => self.state = State::Text,
-                (State::Text, b'\\') => self.state = State::Escape,
-                (State::Text, b'"') => self.state = State::Value,
-                (State::Text, b'\n') => {
+                (TokenState::Escape, _) => self.state = TokenState::Text,
+                (TokenState::Text, b'\\') => self.state = TokenState::Escape,
+                (TokenState::Text, b'"') => self.state = TokenState::Value,
+                (TokenState::Text, b'\n') => {
                     return Err(Error::invalid("a text has a line break in it, which JSON writes as \\n")
                         .at(format!("row {}", self.values))
                         .advice("write the text with its line breaks escaped"));
                 }
-                (State::Text, _) => {}
-                (_, b'"') => self.state = State::Text,
+                (TokenState::Text, _) => {}
+                (_, b'"') => self.state = TokenState::Text,
                 (_, b'{' | b'[') => self.depth += 1,
                 // The end of the array, or of nothing, after a value that is neither array nor object.
                 (_, b'}' | b']' | b',') if self.depth == 0 => {
@@ -162,21 +162,21 @@ impl JsonValues {
 
     fn end_value(&mut self) {
         self.lines.push(b'\n');
-        self.state = if self.is_array { State::AfterElement } else { State::Between };
+        self.state = if self.is_array { TokenState::AfterElement } else { TokenState::Between };
     }
 
-    fn unexpected(&self, state: State, byte: u8) -> Error {
+    fn unexpected(&self, state: TokenState, byte: u8) -> Error {
         let shown = char::from(byte);
         let message = match state {
-            State::Start => format!("the text begins with {shown:?}, and JSON of rows with [ or {{"),
-            State::AfterElement => format!("a comma or ] is missing after the row: {shown:?} follows"),
-            State::End => format!("{shown:?} follows the end of the array"),
-            State::Between => format!("{shown:?} follows the object"),
+            TokenState::Start => format!("the text begins with {shown:?}, and JSON of rows with [ or {{"),
+            TokenState::AfterElement => format!("a comma or ] is missing after the row: {shown:?} follows"),
+            TokenState::End => format!("{shown:?} follows the end of the array"),
+            TokenState::Between => format!("{shown:?} follows the object"),
             _ => format!("a row is missing in front of {shown:?}"),
         };
         let error = Error::invalid(message);
         match state {
-            State::Start => error.advice(format!("name the format that it has by {INPUT_FORMAT}")),
+            TokenState::Start => error.advice(format!("name the format that it has by {INPUT_FORMAT}")),
             _ => error.at(format!("row {}", self.values)).advice("mend the JSON"),
         }
     }
@@ -184,11 +184,11 @@ impl JsonValues {
     /// The end of the text.
     fn end(&self) -> Result<(), Error> {
         let message = match self.state {
-            State::Start | State::Between | State::End => return Ok(()),
-            State::FirstElement | State::Element | State::AfterElement => {
+            TokenState::Start | TokenState::Between | TokenState::End => return Ok(()),
+            TokenState::FirstElement | TokenState::Element | TokenState::AfterElement => {
                 "the JSON array has no end: the text is cut short"
             }
-            State::Value | State::Text | State::Escape => "the text ends within a row",
+            TokenState::Value | TokenState::Text | TokenState::Escape => "the text ends within a row",
         };
         Err(Error::corrupt(message).at(format!("row {}", self.values)).advice(TRUNCATED))
     }

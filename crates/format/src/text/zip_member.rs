@@ -72,10 +72,10 @@ impl ZipMember {
     pub fn decompress(&self, packed: impl BufRead + Send + 'static) -> Box<dyn Read + Send> {
         let (left_bytes, crc32) = (self.size_bytes, self.crc32);
         match self.method {
-            CompressionMethod::Stored => Box::new(Checked { reader: packed, crc: Crc::new(), left_bytes, crc32 }),
+            CompressionMethod::Stored => Box::new(CheckedMember { reader: packed, crc: Crc::new(), left_bytes, crc32 }),
             _ => {
                 let reader = DeflateDecoder::new(packed);
-                Box::new(Checked { reader, crc: Crc::new(), left_bytes, crc32 })
+                Box::new(CheckedMember { reader, crc: Crc::new(), left_bytes, crc32 })
             }
         }
     }
@@ -108,14 +108,14 @@ fn damaged(error: &ZipError) -> Error {
 }
 
 /// A file's text, whose size and checksum are checked when it ends.
-struct Checked<R> {
+struct CheckedMember<R> {
     reader: R,
     crc: Crc,
     left_bytes: u64,
     crc32: u32,
 }
 
-impl<R: Read> Read for Checked<R> {
+impl<R: Read> Read for CheckedMember<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);

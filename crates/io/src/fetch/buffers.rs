@@ -35,13 +35,13 @@ const KEPT_BYTES_BUSY: usize = crate::plan::PREFETCH_BYTES as usize;
 const KEPT_BYTES_IDLE: usize = 64 << 20;
 
 static POOL: Pool =
-    Pool { state: Mutex::new(PoolState { classes: [const { Vec::new() }; CLASSES], kept_bytes: 0, users: 0 }) };
+    Pool { state: Mutex::new(BufferPoolState { classes: [const { Vec::new() }; CLASSES], kept_bytes: 0, users: 0 }) };
 
 struct Pool {
-    state: Mutex<PoolState>,
+    state: Mutex<BufferPoolState>,
 }
 
-struct PoolState {
+struct BufferPoolState {
     classes: [Vec<BufferMemory>; CLASSES],
     kept_bytes: usize,
     users: usize,
@@ -68,7 +68,7 @@ impl Drop for PoolUser {
     }
 }
 
-impl PoolState {
+impl BufferPoolState {
     /// Frees the largest buffers until at most `bytes` are kept.
     fn shrink(&mut self, bytes: usize) {
         for class in self.classes.iter_mut().rev() {
@@ -331,7 +331,7 @@ impl Drop for GrowingBuffer {
 }
 
 impl Pool {
-    fn lock(&self) -> std::sync::MutexGuard<'_, PoolState> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BufferPoolState> {
         lock(&self.state)
     }
 

@@ -31,7 +31,7 @@ static SYNC_THREADS_IN_USE: WeightedSemaphore = WeightedSemaphore::new(SYNC_THRE
 #[derive(Debug)]
 pub(super) struct LocalFile {
     /// Before the file, which may go when nothing is under way any more.
-    writer: Option<FileWriter>,
+    writer: Option<LocalWriter>,
     syncing: Option<SyncThread>,
     hidden: HiddenFile,
     if_exists: IfExists,
@@ -45,12 +45,12 @@ pub(super) struct LocalFile {
 
 /// Writes the file while the caller continues.
 #[derive(Debug)]
-enum FileWriter {
+enum LocalWriter {
     Ring(Box<Ring>),
     Behind(Behind),
 }
 
-impl FileWriter {
+impl LocalWriter {
     fn write(&mut self, bytes: Bytes) -> Result<()> {
         match self {
             Self::Ring(ring) => ring.write(bytes),
@@ -163,7 +163,7 @@ impl LocalFile {
             return self.end();
         }
         let behind = match self.writer.take() {
-            Some(FileWriter::Behind(behind)) => {
+            Some(LocalWriter::Behind(behind)) => {
                 behind.close();
                 Some(behind)
             }
@@ -175,13 +175,13 @@ impl LocalFile {
             }
         };
         if !self.job.is_durable() {
-            self.writer = behind.map(FileWriter::Behind);
+            self.writer = behind.map(LocalWriter::Behind);
             return Ok(());
         }
         self.hidden.seal()?;
         match SyncThread::begin(self.hidden.file()?, self.written, behind, &self.job) {
             Ok(thread) => self.syncing = Some(thread),
-            Err(behind) => self.writer = behind.map(FileWriter::Behind),
+            Err(behind) => self.writer = behind.map(LocalWriter::Behind),
         }
         Ok(())
     }
@@ -233,17 +233,17 @@ impl LocalFile {
     }
 
     /// Makes the writer of the file, unless it is to be written immediately.
-    fn begin_writer(&self) -> Result<Option<FileWriter>> {
+    fn begin_writer(&self) -> Result<Option<LocalWriter>> {
         let (file, job) = (self.hidden.file()?, &self.job);
         match (job.begin_file(|wanted| uring::probe(file, wanted)), self.behind_bytes) {
             (FileIo::Auto | FileIo::Sync, None) => Ok(None),
             (io @ (FileIo::Auto | FileIo::Sync), Some(limit_bytes)) => {
                 let may_pass = io == FileIo::Auto;
-                Ok(Behind::begin(file, self.written, limit_bytes, may_pass, job)?.map(FileWriter::Behind))
+                Ok(Behind::begin(file, self.written, limit_bytes, may_pass, job)?.map(LocalWriter::Behind))
             }
             (io, _) => {
                 let is_direct = io == FileIo::UringDirect;
-                Ok(Ring::begin(file, self.written, is_direct, job)?.map(Box::new).map(FileWriter::Ring))
+                Ok(Ring::begin(file, self.written, is_direct, job)?.map(Box::new).map(LocalWriter::Ring))
             }
         }
     }

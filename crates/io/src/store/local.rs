@@ -234,9 +234,9 @@ impl ObjectStore for LocalStore {
         }
         for entry in read_folder(&root)? {
             match entry? {
-                FolderEntry::Folder(path) => listed.common_prefixes.push(location_of(&path)?),
-                FolderEntry::Link(_) | FolderEntry::DeadLink(_) => {}
-                FolderEntry::File(meta) => listed.objects.push(meta),
+                LocalEntry::Folder(path) => listed.common_prefixes.push(location_of(&path)?),
+                LocalEntry::Link(_) | LocalEntry::DeadLink(_) => {}
+                LocalEntry::File(meta) => listed.objects.push(meta),
             }
         }
         Ok(listed)
@@ -337,9 +337,9 @@ impl Iterator for TreeWalk {
                 Ok(entries) => {
                     for entry in entries {
                         match entry {
-                            Ok(FolderEntry::Folder(path)) => self.folders.push(path),
-                            Ok(FolderEntry::Link(_) | FolderEntry::DeadLink(_)) => {}
-                            Ok(FolderEntry::File(meta)) => self.files.push(Ok(meta)),
+                            Ok(LocalEntry::Folder(path)) => self.folders.push(path),
+                            Ok(LocalEntry::Link(_) | LocalEntry::DeadLink(_)) => {}
+                            Ok(LocalEntry::File(meta)) => self.files.push(Ok(meta)),
                             Err(e) => self.files.push(Err(e)),
                         }
                     }
@@ -350,7 +350,7 @@ impl Iterator for TreeWalk {
 }
 
 /// An entry of a folder.
-pub(crate) enum FolderEntry {
+pub(crate) enum LocalEntry {
     Folder(PathBuf),
     /// A symbolic link to a folder.
     Link(PathBuf),
@@ -359,12 +359,12 @@ pub(crate) enum FolderEntry {
     File(ObjectMeta),
 }
 
-pub(crate) fn read_folder(folder: &std::path::Path) -> Result<Vec<Result<FolderEntry>>> {
+pub(crate) fn read_folder(folder: &std::path::Path) -> Result<Vec<Result<LocalEntry>>> {
     let read = open_or_make_room(|| std::fs::read_dir(folder)).map_err(|e| io_error(e, folder))?;
     Ok(read.filter_map(|entry| entry.map_err(|e| io_error(e, folder)).and_then(read_entry).transpose()).collect())
 }
 
-fn read_entry(entry: DirEntry) -> Result<Option<FolderEntry>> {
+fn read_entry(entry: DirEntry) -> Result<Option<LocalEntry>> {
     let path = entry.path();
     if entry.file_name().to_str().is_some_and(is_hidden_name) {
         return Ok(None);
@@ -375,16 +375,16 @@ fn read_entry(entry: DirEntry) -> Result<Option<FolderEntry>> {
             let is_link = |link: &std::fs::Metadata| link.file_type().is_symlink();
             // Else the file was removed in the meantime.
             let Some(link) = std::fs::symlink_metadata(&path).ok().filter(is_link) else { return Ok(None) };
-            return Ok(Some(FolderEntry::DeadLink(object_meta(&link, location_of(&path)?))));
+            return Ok(Some(LocalEntry::DeadLink(object_meta(&link, location_of(&path)?))));
         }
         Err(e) => return Err(io_error(e, &path)),
     };
     if metadata.is_dir() {
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-        return Ok(Some(if is_link { FolderEntry::Link(path) } else { FolderEntry::Folder(path) }));
+        return Ok(Some(if is_link { LocalEntry::Link(path) } else { LocalEntry::Folder(path) }));
     }
     let location = location_of(&path)?;
-    Ok(Some(FolderEntry::File(object_meta(&metadata, location))))
+    Ok(Some(LocalEntry::File(object_meta(&metadata, location))))
 }
 
 /// The files below a folder that were left under hidden names, or are being written.

@@ -9,7 +9,7 @@ use std::path::{Path as FilePath, PathBuf};
 use object_store::path::Path;
 
 use super::error::store_error;
-use super::local::{FolderEntry, location_of, read_folder};
+use super::local::{LocalEntry, location_of, read_folder};
 use crate::path::file_path;
 use crate::{JobStore, ObjectInfo, RequestKind, Result};
 
@@ -130,10 +130,10 @@ impl<S: Fn(&Path) -> bool> LinkedWalk<'_, S> {
             let named = |e| store_error(e, &format!("{}", folder.display()));
             for entry in read_folder(&folder).map_err(named)? {
                 match entry.map_err(named)? {
-                    FolderEntry::Folder(path) => folders.push(path),
-                    FolderEntry::Link(path) => self.links.push(path),
+                    LocalEntry::Folder(path) => folders.push(path),
+                    LocalEntry::Link(path) => self.links.push(path),
                     // Whoever reads a link that leads nowhere is told of it.
-                    FolderEntry::File(meta) | FolderEntry::DeadLink(meta) => {
+                    LocalEntry::File(meta) | LocalEntry::DeadLink(meta) => {
                         if (self.stop)(&meta.location) {
                             return Ok(false);
                         }

@@ -9,7 +9,7 @@ use lakerace_format::json::{Json, Kind};
 use lakerace_io::Result;
 
 use super::slot::Slot;
-use super::{MappedField, Pushed, UnmappedNames, ValueMisfit, wrong};
+use super::{DocumentMisfit, MappedField, Pushed, UnmappedNames, wrong};
 use crate::elasticsearch::json_tree::JsonTree;
 
 /// Columns, or the fields of a struct, that are filled object by object.
@@ -185,10 +185,10 @@ fn is_object(field: &Arc<Field>) -> bool {
     }
 }
 
-pub(super) fn named(error: ValueMisfit, key: &str) -> ValueMisfit {
+pub(super) fn named(error: DocumentMisfit, key: &str) -> DocumentMisfit {
     match error {
-        ValueMisfit::Value(reason) if reason.starts_with('.') => ValueMisfit::Value(format!("{key}{reason}")),
-        ValueMisfit::Value(reason) => ValueMisfit::Value(format!("field {key:?}: {reason}")),
+        DocumentMisfit::Value(reason) if reason.starts_with('.') => DocumentMisfit::Value(format!("{key}{reason}")),
+        DocumentMisfit::Value(reason) => DocumentMisfit::Value(format!("field {key:?}: {reason}")),
         syntax => syntax,
     }
 }

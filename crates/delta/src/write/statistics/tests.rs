@@ -82,8 +82,7 @@ fn many_batches_have_the_statistics_of_one_and_keep_few_values() {
             statistics.merge(&batch(at..3000.min(at + rows as i64))).unwrap();
         }
         let (_, columns) = statistics.known.as_ref().unwrap();
-        let kept =
-            |column: &ColumnStatistics| matches!(&column.values, LeafValues::Leaf(kept) if kept.len() >= KEPT_AT_MOST);
+        let kept = |column: &CollectedStatistics| matches!(&column.values, LeafValues::Leaf(kept) if kept.len() >= KEPT_AT_MOST);
         assert!(!columns.iter().any(kept));
         assert_eq!(statistics.finish().unwrap(), expected, "{rows} rows");
     }

@@ -20,7 +20,7 @@ fn changes_of_one_row(change_type: &str, rows: usize) -> RecordBatch {
 fn each_row_that_goes_counts() {
     for (change_type, has_too_many) in [("delete", true), ("update_preimage", true), ("insert", false)] {
         let batch = changes_of_one_row(change_type, MOST_KEYS + 1);
-        let reader = FeedReader::new(&batch.schema(), &["id".to_owned()]).unwrap();
+        let reader = ChangeReader::new(&batch.schema(), &["id".to_owned()]).unwrap();
         let mut seen = SeenFacts::default();
         let read = reader.read(&batch, FeedPass::PutsAndLearns, &mut seen).unwrap();
         assert_eq!((seen.has_too_many, read.is_none()), (has_too_many, has_too_many), "{change_type}");

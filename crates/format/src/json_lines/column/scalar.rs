@@ -64,8 +64,8 @@ pub(super) fn column(place: &Place) -> Result<Box<dyn Column>> {
         }};
     }
     Ok(match &place.data_type {
-        DataType::Null => Box::new(NullColumn::default()),
-        DataType::Boolean => Box::new(BooleanColumn::default()),
+        DataType::Null => Box::new(JsonNullColumn::default()),
+        DataType::Boolean => Box::new(JsonBooleanColumn::default()),
         DataType::Int8 => integer!(Int8Type),
         DataType::Int16 => integer!(Int16Type),
         DataType::Int32 => integer!(Int32Type),
@@ -213,9 +213,9 @@ impl<A: Array + 'static> IntoArc for A {
 }
 
 #[derive(Default)]
-struct NullColumn(usize);
+struct JsonNullColumn(usize);
 
-impl Column for NullColumn {
+impl Column for JsonNullColumn {
     fn append(&mut self, json: &mut Json<'_>, _: Kind, place: &Place) -> Append {
         Err(place.misfit(json))
     }
@@ -231,9 +231,9 @@ impl Column for NullColumn {
 }
 
 #[derive(Default)]
-struct BooleanColumn(BooleanBuilder);
+struct JsonBooleanColumn(BooleanBuilder);
 
-impl Column for BooleanColumn {
+impl Column for JsonBooleanColumn {
     fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
         if kind != Kind::Boolean {
             return Err(place.misfit(json));

@@ -39,13 +39,13 @@ const KEPT_BYTES: usize = 192 << 20;
 /// their own, as what is kept of a table is whole columns as a rule.
 #[derive(Debug, Default)]
 pub struct Pool {
-    state: Mutex<PoolState>,
+    state: Mutex<BlockPoolState>,
     /// Bytes that wait, in all pools of the scan.
     kept_bytes: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
-struct PoolState {
+struct BlockPoolState {
     blocks: BTreeMap<usize, Vec<AlignedMemory>>,
     closed: bool,
     /// Bytes taken so far from the allocator.
@@ -171,12 +171,12 @@ impl Pool {
         state.blocks.entry(bytes).or_default().push(memory);
     }
 
-    fn lock(&self) -> MutexGuard<'_, PoolState> {
+    fn lock(&self) -> MutexGuard<'_, BlockPoolState> {
         lock(&self.state)
     }
 }
 
-impl PoolState {
+impl BlockPoolState {
     /// The smallest kept block of `capacity` bytes or up to a quarter more.
     fn recycle(&mut self, capacity: usize) -> Option<AlignedMemory> {
         let most = capacity.saturating_add(capacity / 4);

@@ -15,7 +15,7 @@ use super::values::{PageEncoding, ValueCollector};
 use crate::exec::RowSelection;
 
 /// Collects booleans.
-pub(crate) struct Booleans {
+pub(crate) struct BooleanDecoder {
     page: BooleanPage,
     bits: BooleanBufferBuilder,
 }
@@ -26,14 +26,14 @@ enum BooleanPage {
     Rle(PageBytes, HybridDecoder),
 }
 
-impl Booleans {
+impl BooleanDecoder {
     /// None yet.
     pub fn new() -> Self {
         Self { page: BooleanPage::Plain(PageBytes::empty(), 0), bits: BooleanBufferBuilder::new(0) }
     }
 }
 
-impl ValueCollector for Booleans {
+impl ValueCollector for BooleanDecoder {
     fn dictionary(&mut self, _: PageBytes, _: usize) -> Result<()> {
         Err(Error::corrupt("a dictionary of booleans"))
     }

@@ -9,7 +9,7 @@ use lakerace_io::{Error, Result};
 use super::block::{Block, PageBytes, Pool};
 use super::copied_text::{LENGTH_BYTES, TextBytes, TextTarget, Texts, Utf8Check};
 use super::delta::{self, ValueLengths};
-use super::dictionary_indices::{PageIndexes, Slots};
+use super::dictionary_indices::{IndexSlots, PageIndexes};
 use super::error::page_ends;
 use super::literal_page::Pieces;
 use super::spread::spread;
@@ -210,7 +210,7 @@ impl ValueCollector for ViewCollector {
                 texts.read(target, left, &mut TextTarget { bytes, buffers, is_text })?;
             }
             ViewPage::Dictionary(indexes) => {
-                indexes.read(count, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
+                indexes.read(count, &mut IndexSlots { dictionary: &self.dictionary, target, at: 0 })?;
             }
         }
         self.len += count;
@@ -231,7 +231,7 @@ impl ValueCollector for ViewCollector {
                 texts.read_kept(kept, target, left, &mut TextTarget { bytes, buffers, is_text })?;
             }
             ViewPage::Dictionary(indexes) => {
-                indexes.read_kept(kept, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
+                indexes.read_kept(kept, &mut IndexSlots { dictionary: &self.dictionary, target, at: 0 })?;
             }
         }
         self.len += count;

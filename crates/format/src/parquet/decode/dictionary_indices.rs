@@ -162,7 +162,7 @@ fn are_below(indexes: &[u32], len: usize, width: u32) -> bool {
 }
 
 /// Takes dictionary values to an array's slots.
-pub(crate) struct Slots<'a, T> {
+pub(crate) struct IndexSlots<'a, T> {
     /// The values.
     pub dictionary: &'a [T],
     /// The target of the values.
@@ -171,7 +171,7 @@ pub(crate) struct Slots<'a, T> {
     pub at: usize,
 }
 
-impl<T: Copy> IndexGather for Slots<'_, T> {
+impl<T: Copy> IndexGather for IndexSlots<'_, T> {
     fn len(&self) -> usize {
         self.dictionary.len()
     }

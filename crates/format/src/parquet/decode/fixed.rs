@@ -11,7 +11,7 @@ use lakerace_io::{Error, Result};
 use super::block::{Block, PageBytes, Pool};
 use super::convert::{ValueConversion, ValueFlaw};
 use super::delta;
-use super::dictionary_indices::{PageIndexes, Slots};
+use super::dictionary_indices::{IndexSlots, PageIndexes};
 use super::error::page_ends;
 use super::literal_page::Pieces;
 use super::spread::spread;
@@ -96,7 +96,7 @@ impl<C: ValueConversion> ValueCollector for Fixed<C> {
                 })?;
             }
             FixedPage::Dictionary(indexes) => {
-                indexes.read(count, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
+                indexes.read(count, &mut IndexSlots { dictionary: &self.dictionary, target, at: 0 })?;
             }
         }
         self.len += count;
@@ -120,7 +120,7 @@ impl<C: ValueConversion> ValueCollector for Fixed<C> {
                 })?;
             }
             FixedPage::Dictionary(indexes) => {
-                indexes.read_kept(kept, &mut Slots { dictionary: &self.dictionary, target, at: 0 })?;
+                indexes.read_kept(kept, &mut IndexSlots { dictionary: &self.dictionary, target, at: 0 })?;
             }
         }
         self.len += count;

@@ -34,7 +34,7 @@ pub(crate) struct BytesEncoder {
     order: ValueOrder,
     has_lengths: bool,
     page_bytes: usize,
-    mode: EncodingMode,
+    mode: ByteEncodingMode,
     held: HeldChunk<ByteStrings>,
     held_bytes: u64,
     page: PageBuffer,
@@ -42,7 +42,7 @@ pub(crate) struct BytesEncoder {
     value_bytes: u64,
 }
 
-enum EncodingMode {
+enum ByteEncodingMode {
     Undecided,
     Plain,
     Dictionary(BytesDictionary),
@@ -68,7 +68,7 @@ impl BytesEncoder {
         let has_lengths = column.physical_type() == Type::BYTE_ARRAY;
         let page = PageBuffer::new(column.max_def_level() > 0);
         let page = if has_lengths && settings.differences { page.of_lengths() } else { page };
-        let mode = if settings.dictionary { EncodingMode::Undecided } else { EncodingMode::Plain };
+        let mode = if settings.dictionary { ByteEncodingMode::Undecided } else { ByteEncodingMode::Plain };
         let page_bytes = settings.page_bytes;
         let writer = PageWriter::new(column, settings);
         Ok(Self {
@@ -105,9 +105,9 @@ impl BytesEncoder {
         let sample = Sample { values, distinct: seen.len().min(values), bytes, is_all: is_all && step == 1 };
         let favours = seen.len() > 0 && sample.favours_dictionary();
         self.mode = if favours {
-            EncodingMode::Dictionary(BytesDictionary::new(self.has_lengths))
+            ByteEncodingMode::Dictionary(BytesDictionary::new(self.has_lengths))
         } else {
-            EncodingMode::Plain
+            ByteEncodingMode::Plain
         };
         self.held_bytes = 0;
         for held in self.held.take() {
@@ -150,7 +150,7 @@ impl BytesEncoder {
             if self.page.levels.rows() == PAGE_ROWS {
                 self.flush_page(scratch)?;
             }
-            if matches!(&self.mode, EncodingMode::Dictionary(dictionary) if dictionary.plain().len() > DICTIONARY_BYTES)
+            if matches!(&self.mode, ByteEncodingMode::Dictionary(dictionary) if dictionary.plain().len() > DICTIONARY_BYTES)
             {
                 self.flush_page(scratch)?;
                 self.end_dictionary(scratch)?;
@@ -180,7 +180,7 @@ impl BytesEncoder {
 
     /// Appends values without nulls.
     fn append_run(&mut self, access: &impl ValueAccess, from: usize, to: usize) -> Result<()> {
-        if let (Some(numbers), EncodingMode::Dictionary(dictionary)) = (access.numbers(from, to), &mut self.mode) {
+        if let (Some(numbers), ByteEncodingMode::Dictionary(dictionary)) = (access.numbers(from, to), &mut self.mode) {
             self.value_bytes += access.total(from, to) as u64;
             // Each word is looked at where it is first used, as if all were: the dictionary has the same order.
             let mut indices = [None; 256];
@@ -204,7 +204,7 @@ impl BytesEncoder {
             widen(&mut self.page.bounds, access, from, to, self.order);
         }
         match &mut self.mode {
-            EncodingMode::Dictionary(dictionary) => {
+            ByteEncodingMode::Dictionary(dictionary) => {
                 for at in from..to {
                     let value = access.get(at);
                     self.value_bytes += value.len() as u64;
@@ -212,12 +212,12 @@ impl BytesEncoder {
                 }
                 return Ok(());
             }
-            EncodingMode::Plain | EncodingMode::Undecided if self.has_lengths => {
+            ByteEncodingMode::Plain | ByteEncodingMode::Undecided if self.has_lengths => {
                 let bytes = access.total(from, to);
                 self.page.push_strings(bytes, (from..to).map(|at| checked(access.get(at))))?;
                 self.value_bytes += bytes as u64;
             }
-            EncodingMode::Plain | EncodingMode::Undecided => {
+            ByteEncodingMode::Plain | ByteEncodingMode::Undecided => {
                 for at in from..to {
                     self.page.plain.extend_from_slice(access.get(at));
                 }
@@ -231,8 +231,8 @@ impl BytesEncoder {
 
     fn flush_page(&mut self, scratch: &mut EncoderScratch) -> Result<()> {
         let dictionary = match &self.mode {
-            EncodingMode::Dictionary(dictionary) => Some(dictionary.len()),
-            EncodingMode::Plain | EncodingMode::Undecided => None,
+            ByteEncodingMode::Dictionary(dictionary) => Some(dictionary.len()),
+            ByteEncodingMode::Plain | ByteEncodingMode::Undecided => None,
         };
         let value_bytes = std::mem::take(&mut self.value_bytes);
         let value_bytes = self.has_lengths.then_some(value_bytes as i64);
@@ -241,7 +241,7 @@ impl BytesEncoder {
 
     /// Writes the dictionary and continues without.
     fn end_dictionary(&mut self, scratch: &mut EncoderScratch) -> Result<()> {
-        if let EncodingMode::Dictionary(dictionary) = std::mem::replace(&mut self.mode, EncodingMode::Plain) {
+        if let ByteEncodingMode::Dictionary(dictionary) = std::mem::replace(&mut self.mode, ByteEncodingMode::Plain) {
             if let Some(bloom) = &mut self.bloom {
                 dictionary.values().for_each(|value| bloom.insert(value));
             }
@@ -254,7 +254,7 @@ impl BytesEncoder {
 
     /// Makes the page PLAIN where all of the chunk is in the page under way and the dictionary does not pay.
     fn reconsider(&mut self) -> Result<()> {
-        let EncodingMode::Dictionary(dictionary) = &self.mode else { return Ok(()) };
+        let ByteEncodingMode::Dictionary(dictionary) = &self.mode else { return Ok(()) };
         let page = &mut self.page;
         let length_bytes = if self.has_lengths { 4 * page.indices.len() as u64 } else { 0 };
         let index_bytes = page.indices.len() * usize::from(index_bits(dictionary.len())) / 8;
@@ -269,7 +269,7 @@ impl BytesEncoder {
             if let Some(bloom) = &mut self.bloom {
                 dictionary.values().for_each(|value| bloom.insert(value));
             }
-            self.mode = EncodingMode::Plain;
+            self.mode = ByteEncodingMode::Plain;
         }
         Ok(())
     }
@@ -278,7 +278,7 @@ impl BytesEncoder {
 impl ColumnEncoder for BytesEncoder {
     fn write(&mut self, array: &ArrayRef, scratch: &mut EncoderScratch) -> Result<()> {
         let strings = ByteStrings::of(array, self.writer.column())?;
-        if !matches!(self.mode, EncodingMode::Undecided) {
+        if !matches!(self.mode, ByteEncodingMode::Undecided) {
             return self.append(&strings, scratch);
         }
         let rows = strings.rows;
@@ -291,7 +291,7 @@ impl ColumnEncoder for BytesEncoder {
     }
 
     fn finish(mut self: Box<Self>, scratch: &mut EncoderScratch) -> Result<Vec<EncodedChunk>> {
-        if matches!(self.mode, EncodingMode::Undecided) {
+        if matches!(self.mode, ByteEncodingMode::Undecided) {
             self.decide(true, scratch)?;
         }
         self.reconsider()?;

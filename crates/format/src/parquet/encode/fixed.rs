@@ -29,7 +29,7 @@ pub(crate) struct FixedEncoder<P: Physical> {
     order: ValueOrder,
     /// How days or times are counted.
     scale: Option<TimeScale>,
-    mode: EncodingMode<P>,
+    mode: FixedEncodingMode<P>,
     held: HeldChunk<Numbers<P::Native>>,
     held_bytes: u64,
     page: PageBuffer,
@@ -38,7 +38,7 @@ pub(crate) struct FixedEncoder<P: Physical> {
     present: Vec<P::Native>,
 }
 
-enum EncodingMode<P: Physical> {
+enum FixedEncodingMode<P: Physical> {
     Undecided,
     Plain,
     Dictionary(NumberDictionary<P>),
@@ -53,7 +53,7 @@ impl<P: Physical> FixedEncoder<P> {
             page = page.of_integers(size_of::<P::Native>());
         }
         let page_rows = (settings.page_bytes / size_of::<P::Native>()).clamp(1, PAGE_ROWS);
-        let mode = if settings.dictionary { EncodingMode::Undecided } else { EncodingMode::Plain };
+        let mode = if settings.dictionary { FixedEncodingMode::Undecided } else { FixedEncodingMode::Plain };
         let writer = PageWriter::new(column, settings);
         Ok(Self {
             order: writer.wanted_order(),
@@ -84,9 +84,9 @@ impl<P: Physical> FixedEncoder<P> {
         let bytes = values * size_of::<P::Native>();
         let sample = Sample { values, distinct: seen.len(), bytes, is_all: is_all && step == 1 };
         self.mode = if sample.favours_dictionary() {
-            EncodingMode::Dictionary(NumberDictionary::new())
+            FixedEncodingMode::Dictionary(NumberDictionary::new())
         } else {
-            EncodingMode::Plain
+            FixedEncodingMode::Plain
         };
         self.held_bytes = 0;
         for held in self.held.take() {
@@ -128,14 +128,14 @@ impl<P: Physical> FixedEncoder<P> {
             self.page.bounds.merge(&P::Native::min_max(values, self.order), self.order);
         }
         match &mut self.mode {
-            EncodingMode::Dictionary(dictionary) => {
+            FixedEncodingMode::Dictionary(dictionary) => {
                 dictionary.append_indices(values, &mut self.page.indices);
                 if dictionary.plain_bytes() > DICTIONARY_BYTES {
                     self.flush_page(scratch)?;
                     self.end_dictionary(scratch)?;
                 }
             }
-            EncodingMode::Plain | EncodingMode::Undecided => {
+            FixedEncodingMode::Plain | FixedEncodingMode::Undecided => {
                 if let Some(bloom) = &mut self.bloom {
                     insert_numbers(bloom, values, self.scale);
                 }
@@ -147,15 +147,17 @@ impl<P: Physical> FixedEncoder<P> {
 
     fn flush_page(&mut self, scratch: &mut EncoderScratch) -> Result<()> {
         let dictionary = match &self.mode {
-            EncodingMode::Dictionary(dictionary) => Some(dictionary.len()),
-            EncodingMode::Plain | EncodingMode::Undecided => None,
+            FixedEncodingMode::Dictionary(dictionary) => Some(dictionary.len()),
+            FixedEncodingMode::Plain | FixedEncodingMode::Undecided => None,
         };
         self.page.flush(dictionary, None, &mut self.writer, scratch)
     }
 
     /// Writes the dictionary and continues without.
     fn end_dictionary(&mut self, scratch: &mut EncoderScratch) -> Result<()> {
-        if let EncodingMode::Dictionary(mut dictionary) = std::mem::replace(&mut self.mode, EncodingMode::Plain) {
+        if let FixedEncodingMode::Dictionary(mut dictionary) =
+            std::mem::replace(&mut self.mode, FixedEncodingMode::Plain)
+        {
             dictionary.add_other_bits();
             let values = dictionary.values();
             if let Some(scale) = self.scale
@@ -175,7 +177,7 @@ impl<P: Physical> FixedEncoder<P> {
 
     /// Makes the page PLAIN where all of the chunk is in the page under way and the dictionary does not pay.
     fn reconsider(&mut self) {
-        let EncodingMode::Dictionary(dictionary) = &self.mode else { return };
+        let FixedEncodingMode::Dictionary(dictionary) = &self.mode else { return };
         let plain_bytes = self.page.indices.len() * size_of::<P::Native>();
         let index_bytes = self.page.indices.len() * usize::from(index_bits(dictionary.len())) / 8;
         if self.writer.is_empty() && dictionary.plain_bytes() + index_bytes >= plain_bytes {
@@ -186,7 +188,7 @@ impl<P: Physical> FixedEncoder<P> {
             if let Some(bloom) = &mut self.bloom {
                 insert_numbers(bloom, values, self.scale);
             }
-            self.mode = EncodingMode::Plain;
+            self.mode = FixedEncodingMode::Plain;
         }
     }
 }
@@ -194,7 +196,7 @@ impl<P: Physical> FixedEncoder<P> {
 impl<P: Physical> ColumnEncoder for FixedEncoder<P> {
     fn write(&mut self, array: &ArrayRef, scratch: &mut EncoderScratch) -> Result<()> {
         let numbers = P::values(array, self.writer.column())?;
-        if !matches!(self.mode, EncodingMode::Undecided) {
+        if !matches!(self.mode, FixedEncodingMode::Undecided) {
             return self.append(&numbers, scratch);
         }
         let rows = numbers.values.len();
@@ -207,7 +209,7 @@ impl<P: Physical> ColumnEncoder for FixedEncoder<P> {
     }
 
     fn finish(mut self: Box<Self>, scratch: &mut EncoderScratch) -> Result<Vec<EncodedChunk>> {
-        if matches!(self.mode, EncodingMode::Undecided) {
+        if matches!(self.mode, FixedEncodingMode::Undecided) {
             self.decide(true, scratch)?;
         }
         self.reconsider();

@@ -51,8 +51,8 @@ impl<'a> RootNames<'a> {
 /// signed.
 pub(crate) fn narrowed(footer: &[u8], wanted: &RootNames<'_>) -> Option<Vec<u8>> {
     let mut reader = FooterMender::new(footer);
-    let (mut out, mut last, mut last_kept) = (Writer(Vec::new()), 0, 0);
-    let mut columns: Option<Kept> = None;
+    let (mut out, mut last, mut last_kept) = (NarrowWriter(Vec::new()), 0, 0);
+    let mut columns: Option<KeptColumns> = None;
     while let Some((id, found)) = reader.next_field(last)? {
         last = id;
         let begin = reader.at;
@@ -101,7 +101,7 @@ mod file {
 }
 
 /// Which columns are kept.
-struct Kept {
+struct KeptColumns {
     /// Root columns of the file.
     roots: usize,
     /// Those that are kept, by number.
@@ -111,9 +111,9 @@ struct Kept {
     kept_leaves: Vec<Range<usize>>,
 }
 
-impl Kept {
+impl KeptColumns {
     /// Copies those elements of a list with one for each leaf column that are kept.
-    fn elements(&self, reader: &mut FooterMender<'_>, out: &mut Writer) -> Option<()> {
+    fn elements(&self, reader: &mut FooterMender<'_>, out: &mut NarrowWriter) -> Option<()> {
         let (inner, count) = reader.list_header()?;
         if inner != wire::STRUCT || count != self.leaves as u64 {
             return None;
@@ -171,7 +171,7 @@ fn next_element<'a>(reader: &mut FooterMender<'a>) -> Option<Element<'a>> {
 }
 
 /// Copies the root of a schema and the columns that are wanted.
-fn schema(reader: &mut FooterMender<'_>, wanted: &RootNames<'_>, out: &mut Writer) -> Option<Kept> {
+fn schema(reader: &mut FooterMender<'_>, wanted: &RootNames<'_>, out: &mut NarrowWriter) -> Option<KeptColumns> {
     let (inner, count) = reader.list_header()?;
     let root = next_element(reader)?;
     let roots = usize::try_from(root.children).ok()?;
@@ -219,11 +219,11 @@ fn schema(reader: &mut FooterMender<'_>, wanted: &RootNames<'_>, out: &mut Write
     out.list(usize::try_from(kept_elements).ok()?);
     root_element(reader.input.get(root.bytes)?, kept_roots.len(), out)?;
     out.0.extend_from_slice(&kept_bytes);
-    Some(Kept { roots, kept_roots, leaves, kept_leaves })
+    Some(KeptColumns { roots, kept_roots, leaves, kept_leaves })
 }
 
 /// Copies the root of a schema with another number of children.
-fn root_element(bytes: &[u8], children: usize, out: &mut Writer) -> Option<()> {
+fn root_element(bytes: &[u8], children: usize, out: &mut NarrowWriter) -> Option<()> {
     let mut reader = FooterMender::new(bytes);
     let (mut last, mut last_kept) = (0, 0);
     while let Some((id, found)) = reader.next_field(last)? {
@@ -241,7 +241,7 @@ fn root_element(bytes: &[u8], children: usize, out: &mut Writer) -> Option<()> {
 }
 
 /// Copies a row group: the chunks that are kept, and no order of rows, which tells columns by their numbers.
-fn row_group(reader: &mut FooterMender<'_>, kept: &Kept, out: &mut Writer) -> Option<()> {
+fn row_group(reader: &mut FooterMender<'_>, kept: &KeptColumns, out: &mut NarrowWriter) -> Option<()> {
     const CHUNKS: i16 = 1;
     const SORTING: i16 = 4;
     let (mut last, mut last_kept) = (0, 0);
@@ -265,7 +265,7 @@ fn row_group(reader: &mut FooterMender<'_>, kept: &Kept, out: &mut Writer) -> Op
 }
 
 /// Copies a note of the file; that of its Arrow schema with the columns that are kept.
-fn key_value(reader: &mut FooterMender<'_>, kept: &Kept, out: &mut Writer) -> Option<()> {
+fn key_value(reader: &mut FooterMender<'_>, kept: &KeptColumns, out: &mut NarrowWriter) -> Option<()> {
     const KEY: i16 = 1;
     const VALUE: i16 = 2;
     let (mut last, mut last_kept, mut is_schema) = (0, 0, false);
@@ -292,7 +292,7 @@ fn key_value(reader: &mut FooterMender<'_>, kept: &Kept, out: &mut Writer) -> Op
 }
 
 /// An Arrow schema in base64 with the root columns that are kept.
-fn narrowed_hint(hint: &[u8], kept: &Kept) -> Option<String> {
+fn narrowed_hint(hint: &[u8], kept: &KeptColumns) -> Option<String> {
     const MARK: [u8; 4] = [0xff; 4];
     let bytes = BASE64_STANDARD.decode(hint).ok()?;
     let message = if bytes.starts_with(&MARK) { bytes.get(8..)? } else { &bytes };
@@ -311,9 +311,9 @@ fn narrowed_hint(hint: &[u8], kept: &Kept) -> Option<String> {
 }
 
 /// Writes the compact protocol.
-struct Writer(Vec<u8>);
+struct NarrowWriter(Vec<u8>);
 
-impl Writer {
+impl NarrowWriter {
     fn field(&mut self, id: i16, last: &mut i16, found: u8) {
         match id.checked_sub(*last) {
             Some(step @ 1..=15) => self.0.push((step as u8) << 4 | found),

@@ -16,7 +16,7 @@ use crate::table_schema::TablePart;
 
 /// Yields the rows of one column of one row group, step by step, front to back.
 pub(crate) struct ParquetColumnReader {
-    decoder: ColumnDecoder,
+    decoder: ChunkDecoder,
     old_dates: Option<OldDates>,
     source: ColumnSource,
     fit: ArrayFit,
@@ -32,7 +32,7 @@ enum ArrayFit {
     Conform(TablePart, FindBy),
 }
 
-enum ColumnDecoder {
+enum ChunkDecoder {
     /// Our decoder.
     Flat(Box<FlatReader>),
     /// The parquet crate's.
@@ -45,10 +45,10 @@ impl ParquetColumnReader {
     /// Prepares the lane; nothing is fetched yet.
     pub fn open(source: ColumnSource) -> Result<Self> {
         let decoder = match source.root {
-            None => ColumnDecoder::Missing,
+            None => ChunkDecoder::Missing,
             Some(root) => match FlatReader::open(&source, root)? {
-                Some(flat) => ColumnDecoder::Flat(Box::new(flat)),
-                None => ColumnDecoder::Nested(Box::new(NestedReader::open(&source, root)?)),
+                Some(flat) => ChunkDecoder::Flat(Box::new(flat)),
+                None => ChunkDecoder::Nested(Box::new(NestedReader::open(&source, root)?)),
             },
         };
         let old_dates = source.root.and_then(|root| {
@@ -72,7 +72,7 @@ impl ParquetColumnReader {
 impl ColumnReader for ParquetColumnReader {
     fn next(&mut self, gap: u64, rows: usize, selection: Option<&RowMask>) -> Result<ArrayRef> {
         let array = match &mut self.decoder {
-            ColumnDecoder::Missing => {
+            ChunkDecoder::Missing => {
                 let kept = selection.map_or(rows, RowMask::count);
                 if let Some(constants) = &self.source.file.constants
                     && let Some(array) = constants.array(self.source.field.name(), kept)?
@@ -81,11 +81,11 @@ impl ColumnReader for ParquetColumnReader {
                 }
                 return Ok(new_null_array(self.source.field.data_type(), kept));
             }
-            ColumnDecoder::Flat(lane) => {
+            ChunkDecoder::Flat(lane) => {
                 lane.skip(gap);
                 lane.next(rows, selection)
             }
-            ColumnDecoder::Nested(lane) => lane.next(rows).and_then(|array| match selection {
+            ChunkDecoder::Nested(lane) => lane.next(rows).and_then(|array| match selection {
                 None => Ok(array),
                 Some(selection) => selection.filter(&array),
             }),
@@ -110,12 +110,12 @@ impl ColumnReader for ParquetColumnReader {
 
     fn skip(&mut self, gap: u64, rows: usize) -> Result<()> {
         match &mut self.decoder {
-            ColumnDecoder::Missing => Ok(()),
-            ColumnDecoder::Flat(lane) => {
+            ChunkDecoder::Missing => Ok(()),
+            ChunkDecoder::Flat(lane) => {
                 lane.skip(gap + rows as u64);
                 Ok(())
             }
-            ColumnDecoder::Nested(lane) => lane.next(rows).map(drop).map_err(|error| self.source.place(error)),
+            ChunkDecoder::Nested(lane) => lane.next(rows).map(drop).map_err(|error| self.source.place(error)),
         }
     }
 }

@@ -132,7 +132,7 @@ impl FileParts {
             .set_row_groups(self.row_groups)
             .set_page_index(Some(Arc::new(page_index.build())))
             .build();
-        let mut tail = FileTail { skip: self.position, bytes: Vec::new() };
+        let mut tail = FooterTail { skip: self.position, bytes: Vec::new() };
         let mut tracked = TrackedWrite::new(&mut tail);
         feed_zeros(&mut tracked, self.position).map_err(Error::unexpected)?;
         ParquetMetaDataWriter::new_with_tracked(tracked, &metadata).finish().map_err(internal)?;
@@ -169,12 +169,12 @@ fn order_by_type(tail: &mut [u8], columns: usize) -> Result<()> {
 
 /// The metadata writer takes the bytes that went through it for the place in the file. The bytes before the footer
 /// have long been sent: zeros pass instead of them, and are dropped.
-struct FileTail {
+struct FooterTail {
     skip: u64,
     bytes: Vec<u8>,
 }
 
-impl Write for FileTail {
+impl Write for FooterTail {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());
         self.skip -= skipped as u64;

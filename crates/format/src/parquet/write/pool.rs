@@ -17,7 +17,7 @@ const WAITING_BYTES: u64 = 32 << 20;
 
 /// Threads that encode columns.
 pub(crate) struct Pool {
-    shared: Arc<PoolCore>,
+    shared: Arc<EncoderPoolCore>,
     /// Bytes of arrays that may wait.
     room_bytes: u64,
     /// Dropped to end the threads.
@@ -36,13 +36,13 @@ struct GroupState {
     encoded_bytes: AtomicU64,
 }
 
-struct PoolCore {
-    state: WatchedValue<PoolState>,
+struct EncoderPoolCore {
+    state: WatchedValue<EncoderPoolState>,
     stop: AtomicBool,
 }
 
 #[derive(Default)]
-struct PoolState {
+struct EncoderPoolState {
     waiting_bytes: u64,
     error: Option<Error>,
 }
@@ -69,7 +69,7 @@ struct PoolTask {
 impl Pool {
     /// Starts this many threads, or as many as the system starts; `None` where that is none.
     pub(crate) fn start(threads: usize, settings: &CheckedOptions) -> Option<Self> {
-        let shared = Arc::new(PoolCore { state: WatchedValue::default(), stop: AtomicBool::new(false) });
+        let shared = Arc::new(EncoderPoolCore { state: WatchedValue::default(), stop: AtomicBool::new(false) });
         let (sender, receiver) = unbounded();
         let room_bytes = WAITING_BYTES.min(settings.row_group_bytes / 4);
         let (own, settings) = (Arc::clone(&shared), settings.clone());
@@ -121,8 +121,8 @@ impl Pool {
         self.shared.state.lock().waiting_bytes
     }
 
-    fn wait(&self, job: &Job, is_over: impl Fn(&PoolState) -> bool) -> Result<()> {
-        let is_over = |state: &PoolState| match &state.error {
+    fn wait(&self, job: &Job, is_over: impl Fn(&EncoderPoolState) -> bool) -> Result<()> {
+        let is_over = |state: &EncoderPoolState| match &state.error {
             Some(error) => Err(error.clone()),
             None => Ok(is_over(state)),
         };
@@ -172,7 +172,7 @@ impl Group {
     }
 }
 
-fn work(shared: &PoolCore, tasks: &Receiver<PoolTask>, settings: &CheckedOptions) {
+fn work(shared: &EncoderPoolCore, tasks: &Receiver<PoolTask>, settings: &CheckedOptions) {
     let mut scratch = EncoderScratch::new(settings);
     for task in tasks {
         if shared.stop.load(Ordering::Acquire) {
@@ -186,7 +186,7 @@ fn work(shared: &PoolCore, tasks: &Receiver<PoolTask>, settings: &CheckedOptions
 }
 
 /// Encodes what waits for a column, until nothing does.
-fn run(shared: &PoolCore, group: &GroupState, column: &PoolColumn, scratch: &mut EncoderScratch) -> Result<()> {
+fn run(shared: &EncoderPoolCore, group: &GroupState, column: &PoolColumn, scratch: &mut EncoderScratch) -> Result<()> {
     let mut encoder = lock(&column.state).encoder.take();
     loop {
         let mut state = lock(&column.state);

@@ -32,12 +32,12 @@ const CHUNK_BYTES: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct SpoolingStore {
     inner: Arc<dyn ObjectStore>,
-    files: Mutex<HashMap<Path, Arc<tokio::sync::Mutex<FileState>>>>,
+    files: Mutex<HashMap<Path, Arc<tokio::sync::Mutex<SpooledState>>>>,
 }
 
 /// The facts about a file in the first answer.
 #[derive(Debug, Default)]
-enum FileState {
+enum SpooledState {
     #[default]
     Unknown,
     Ranges,
@@ -57,7 +57,7 @@ impl SpoolingStore {
     }
 
     /// The state of a file. Readers wait while the first answer is on its way.
-    fn state(&self, location: &Path) -> Arc<tokio::sync::Mutex<FileState>> {
+    fn state(&self, location: &Path) -> Arc<tokio::sync::Mutex<SpooledState>> {
         Arc::clone(lock(&self.files).entry(location.clone()).or_default())
     }
 }
@@ -149,12 +149,12 @@ impl ObjectStore for SpoolingStore {
         let state = self.state(location);
         let mut state = state.lock().await;
         match &*state {
-            FileState::Spooled(spooled) => return spooled.answer(&options),
-            FileState::Ranges => {
+            SpooledState::Spooled(spooled) => return spooled.answer(&options),
+            SpooledState::Ranges => {
                 drop(state);
                 return self.inner.get_opts(location, options).await;
             }
-            FileState::Unknown => {}
+            SpooledState::Unknown => {}
         }
         if options.head || options.range.is_none() {
             drop(state);
@@ -165,12 +165,12 @@ impl ObjectStore for SpoolingStore {
         }
         let answer = self.inner.get_opts(location, options.clone()).await?;
         if answer.extensions.get::<WholeFile>().is_none() {
-            *state = FileState::Ranges;
+            *state = SpooledState::Ranges;
             return Ok(answer);
         }
         let spooled = Arc::new(SpooledFile::write_down(answer).await?);
         let found = spooled.answer(&options);
-        *state = FileState::Spooled(spooled);
+        *state = SpooledState::Spooled(spooled);
         found
     }
 
