@@ -69,7 +69,8 @@ def replaced(tmp_path: Path) -> tuple[Path, str]:
     folder = tmp_path / "t"
     lr.copy(rows(), f"delta:{folder}", table_properties=FEED)
     lr.copy(rows("y"), f"delta:{folder}", mode="append")
-    file = data_files(folder)[0]
+    # No filter of the test leaves this file out.
+    file = next(path for path in data_files(folder) if pq.read_table(path)["v"][0].as_py() == "x")
     stated = file.stat().st_size
     pq.write_table(rows("another text"), file)
     found = file.stat().st_size
@@ -150,7 +151,7 @@ def test_alter_without_options_says_which_there_are(tmp_path: Path) -> None:
     assert done.code == 2
     assert "there is nothing to change" in done.err
     assert "--set NAME=VALUE" in done.err
-    assert "--unset NAME" in done.err
+    assert "--rename OLD=NEW" in done.err
     with pytest.raises(lr.UsageError, match="give set="):
         lr.Table(folder).alter()
 
