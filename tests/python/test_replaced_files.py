@@ -152,7 +152,7 @@ def test_alter_without_options_says_which_there_are(tmp_path: Path) -> None:
     assert "there is nothing to change" in done.err
     assert "--set NAME=VALUE" in done.err
     assert "--rename OLD=NEW" in done.err
-    with pytest.raises(lr.UsageError, match="give set="):
+    with pytest.raises(lr.UsageError, match="there is nothing to change"):
         lr.Table(folder).alter()
 
 
