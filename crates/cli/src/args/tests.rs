@@ -37,7 +37,7 @@ fn flag(definition: &OptionDefinition) -> Option<String> {
 #[test]
 fn the_command_has_the_options_that_are_defined() {
     let commands = commands();
-    assert_eq!(commands.len(), 28);
+    assert_eq!(commands.len(), 29);
     let found = commands.iter().flat_map(|(job, args)| {
         args.iter().map(move |arg| (job.clone(), arg.get_long().unwrap_or_default().to_owned()))
     });
@@ -71,5 +71,5 @@ fn the_command_has_the_defaults_that_are_defined() {
         }
         seen += usize::from(definition.default.is_some());
     }
-    assert_eq!(seen, 9);
+    assert_eq!(seen, 10);
 }
