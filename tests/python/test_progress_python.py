@@ -6,31 +6,47 @@ import io
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import TIMEOUT_SECONDS
+from http_server import QuietHandler, serving
 
 import lakerace as lr
 from lakerace import _progress
 
+#: Rows of the source, in this many row groups.
+ROWS, ROW_GROUPS = 300_000, 3
+
 
 class Terminal(io.StringIO):
-    """A text that says it is a terminal."""
+    """A text that says it is a terminal, and that knows when rows that have been read were shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_shown_rows = Event()
 
     def isatty(self) -> bool:
         return True
 
+    def write(self, text: str) -> int:
+        if re.search(r"[1-9]\d* %|[1-9][\d,]* rows|(?!0\.0 )\d+\.\d MB read", text):
+            self.has_shown_rows.set()
+        return super().write(text)
+
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Rows that take a second or more to compress at a high level."""
+    """Rows that do not come with the footer."""
     path: Path = tmp_path_factory.mktemp("source") / "rows.parquet"
-    ids = pa.array(range(300_000))
-    pq.write_table(pa.table({"id": ids, "text": [os.urandom(20).hex() for _ in range(300_000)]}), path)
+    rows = pa.table({"id": range(ROWS), "text": [os.urandom(20).hex() for _ in range(ROWS)]})
+    pq.write_table(rows, path, row_group_size=ROWS // ROW_GROUPS)
     return path
 
 
@@ -42,6 +58,28 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return made
 
 
+@pytest.fixture
+def held(source: Path, terminal: Terminal) -> Iterator[tuple[str, int]]:
+    """The address of the source, which keeps its last row group back until rows are shown, and bytes of requests."""
+    data = source.read_bytes()
+    column = pq.ParquetFile(source).metadata.row_group(ROW_GROUPS - 1).column(0)
+    kept_back = column.dictionary_page_offset or column.data_page_offset
+
+    class Handler(QuietHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            first, end = self.asked_range(len(data)) or (0, len(data))
+            if first <= kept_back < end - 1:
+                assert terminal.has_shown_rows.wait(TIMEOUT_SECONDS)
+            self.send(206, data[first:end], {"Content-Range": f"bytes {first}-{end - 1}/{len(data)}", "ETag": '"tag"'})
+
+        do_HEAD = do_GET
+
+    with serving(Handler) as address:
+        yield f"{address}/rows.parquet", kept_back // (ROW_GROUPS - 1)
+
+
 def percentages(shown: str) -> list[int]:
     """The percentages of a line that never goes back, never says that all is done, and is gone in the end."""
     found = [int(number) for number in re.findall(r"(\d+) %", shown)]
@@ -51,34 +89,39 @@ def percentages(shown: str) -> list[int]:
     return found
 
 
-def test_a_copy(source: Path, tmp_path: Path, terminal: Terminal) -> None:
-    copied = lr.copy(source, tmp_path / "x.parquet", compression="zstd:19", threads=1, progress=True)
-    assert copied.rows == 300_000
+def test_a_copy(held: tuple[str, int], tmp_path: Path, terminal: Terminal) -> None:
+    url, request_size = held
+    copied = lr.copy(url, tmp_path / "x.parquet", threads=1, max_request_size=request_size, progress=True)
+    assert copied.rows == ROWS
     assert percentages(terminal.getvalue())
     assert "MB read" in terminal.getvalue()
 
 
-def test_a_copy_of_a_scan(source: Path, tmp_path: Path, terminal: Terminal) -> None:
+def test_a_copy_of_a_scan(held: tuple[str, int], tmp_path: Path, terminal: Terminal) -> None:
     """The rows of a scan count, though it has been opened before."""
-    lr.copy(lr.scan(source), tmp_path / "x.parquet", compression="zstd:19", threads=1, progress=True)
+    url, request_size = held
+    scan = lr.scan(url, threads=1, max_request_size=request_size)
+    lr.copy(scan, tmp_path / "x.parquet", threads=1, progress=True)
     assert " rows " in terminal.getvalue()
     assert percentages(terminal.getvalue())
 
 
-def test_an_upsert(source: Path, tmp_path: Path, terminal: Terminal) -> None:
+def test_an_upsert(held: tuple[str, int], tmp_path: Path, terminal: Terminal) -> None:
+    url, request_size = held
+    scan = lr.scan(url, threads=1, max_request_size=request_size)
     table = lr.Table(f"delta:{tmp_path / 't'}", key="id")
-    assert table.upsert(source, progress=True).rows == 300_000
+    assert table.upsert(scan, progress=True).rows == ROWS
     assert "MB read" in terminal.getvalue()
     assert terminal.getvalue().endswith("\r\x1b[K")
 
 
-def test_a_scan(terminal: Terminal) -> None:
-    scan = lr.scan("tpch:orders?sf=0.2", progress=True)
+def test_a_scan(held: tuple[str, int], terminal: Terminal) -> None:
+    url, request_size = held
+    scan = lr.scan(url, threads=1, max_request_size=request_size, progress=True)
     assert terminal.getvalue() == ""
-    rows = scan.to_arrow().num_rows
-    assert rows == 300_000
+    assert scan.to_arrow().num_rows == ROWS
     assert percentages(terminal.getvalue())
-    assert scan.report()["rows"] == rows
+    assert scan.report()["rows"] == ROWS
 
 
 def test_an_error_leaves_no_line(tmp_path: Path, terminal: Terminal) -> None:

@@ -29,7 +29,9 @@ _lakerace lakerace {words[-1]!r} {words[-2]!r}
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
     # An argument may have 128 KiB at most, and the script has more.
-    done = subprocess.run(["bash", "-s"], input=line, capture_output=True, text=True, check=True, timeout=TIMEOUT_SECONDS)
+    done = subprocess.run(
+        ["bash", "-s"], input=line, capture_output=True, text=True, check=True, timeout=TIMEOUT_SECONDS
+    )
     return done.stdout.split()
 
 
