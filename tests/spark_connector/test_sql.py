@@ -261,8 +261,8 @@ def test_declarations_that_do_not_apply(spark: SparkSession, tmp_path: Path) -> 
     rows.write.option("compression", "zstd").saveAsTable(f"lake.`{tmp_path}/c`")
     assert lr.scan(tmp_path / "c").count() == 2
     for change, message in (
-        ("ALTER COLUMN id TYPE BIGINT", "--evolve widen"),
-        ("DROP COLUMN id", "delta-spark has"),
+        ("ALTER COLUMN id TYPE BIGINT", "delta.enableTypeWidening"),
+        ("DROP COLUMN id", "columnMapping.mode=name|dropping all columns"),
     ):
         with pytest.raises(AnalysisException, match=message):
             spark.sql(f"ALTER TABLE lake.`{tmp_path}/b` {change}")
