@@ -97,7 +97,9 @@ def test_add_columns(spark: SparkSession, shop: str, tmp_path: Path) -> None:
     refused(spark, f"ALTER TABLE {shop} ADD COLUMN (z INT FIRST)", "leave FIRST or AFTER out")
     refused(spark, f"ALTER TABLE {shop} DROP COLUMN text", "columnMapping.mode=name")
     refused(spark, f"ALTER TABLE {shop} RENAME COLUMN text TO words", "columnMapping.mode=name")
-    refused(spark, f"ALTER TABLE {shop} ALTER COLUMN p TYPE BIGINT", "widening a column of the table's key or partitions")
+    refused(
+        spark, f"ALTER TABLE {shop} ALTER COLUMN p TYPE BIGINT", "widening a column of the table's key or partitions"
+    )
     refused(spark, f"ALTER TABLE {shop} ALTER COLUMN id FIRST", "has no command")
 
 
