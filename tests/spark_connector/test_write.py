@@ -248,7 +248,7 @@ def test_a_transaction_counts_once(spark: SparkSession, tmp_path: Path) -> None:
     assert files == {Path(str(url)).name for url in spark_files(spark, table)}
     for options, told in (
         ({"txnAppId": "load"}, "give both txnAppId and txnVersion"),
-        ({"txnAppId": "load", "txnVersion": 3, "key": "id"}, "leave txnAppId and txnVersion out"),
+        ({"txnVersion": 3}, "give both txnAppId and txnVersion"),
     ):
         with pytest.raises(Exception, match=told):
             write(numbers(spark, 0, 1), table, **options)
