@@ -15,11 +15,12 @@ use crate::{FieldPositions, ReadPlan, ReadRequest};
 /// The columns of a read.
 #[derive(Debug)]
 pub(crate) struct ReadColumns {
-    /// The columns to decode, as positions in the source's schema, and what of each: those of the filter first.
+    /// The columns to decode, as positions in the source's schema, and the part of each; those of the filter come
+    /// first.
     decoded: Vec<(usize, Part)>,
     /// How many of them the filter needs.
     pub filtered: usize,
-    /// For each output column its position among the decoded ones. It may be a part of what is decoded.
+    /// The position of each output column among the decoded ones. An output column may be a part of its decoded column.
     pub output: Vec<usize>,
     /// The schema of the batches.
     pub schema: SchemaRef,

@@ -1,4 +1,4 @@
-//! The format that the first bytes of a file tell, where its name tells none.
+//! The format of a file by its first bytes, for names that do not give one.
 
 use std::io::Read;
 
@@ -11,15 +11,15 @@ use crate::{FileFormat, JSON};
 /// The content of a file's first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// A format of its own mark, or JSON.
+    /// A format that is known by its mark, or JSON.
     Known(&'static FileFormat),
-    /// Text that is no JSON.
+    /// Text that is not JSON.
     Text,
-    /// Nothing but blanks, or a packed block that is not whole: more bytes tell more.
+    /// Only blanks, or an incomplete packed block: more bytes are needed.
     Unclear,
-    /// A zip archive, the name of whose first file says no format.
+    /// A zip archive whose first file has a name without a known format.
     Archive,
-    /// A packing that is not read here, by its name.
+    /// A compression that is not supported, by its name.
     Packed(&'static str),
     /// A format that is read from its end, packed as a whole.
     PackedFile(&'static FileFormat),
@@ -30,15 +30,15 @@ pub enum Content {
 /// Bytes that tell the format of any packed text: those of the longest block of zstd, and some.
 pub const PACKED_FRONT_BYTES: usize = 512 << 10;
 
-/// Bytes of a byte order mark and the longest mark of a format, or of the front of a JSON array, about.
+/// Approximate length in bytes of a byte order mark and the longest mark of a format, or of the start of a JSON array.
 const LONGEST_MARK_BYTES: usize = 16;
 
-/// Packings that are not read, by how they begin.
+/// Compressions that are not supported, by their first bytes.
 const UNREAD_PACKINGS: [(&[u8], &str); 2] = [(b"\x04\x22\x4d\x18", "lz4"), (b"\x1f\x9d", "compress")];
 
 impl Content {
-    /// What the first bytes of a file tell. Packed text is looked at unpacked, and without a byte order mark and blank lines
-    /// in front.
+    /// Detects the content by the first bytes of a file. Compressed text is inspected decompressed, without a byte
+    /// order mark and leading blank lines.
     pub fn of(front: &[u8]) -> Self {
         match FileCompression::detect("", front) {
             FileCompression::None => Self::of_plain(front),
@@ -55,7 +55,7 @@ impl Content {
         }
     }
 
-    /// A zip archive: the name of its first file tells.
+    /// A zip archive, whose content follows from the name of its first file.
     fn of_zip(front: &[u8]) -> Self {
         const NAME_AT: usize = 30;
         let name_bytes = front.get(26..28).map_or(0, |bytes| usize::from(u16::from_le_bytes([bytes[0], bytes[1]])));
@@ -74,7 +74,7 @@ impl Content {
         if let Some((_, name)) = UNREAD_PACKINGS.iter().find(|(magic, _)| front.starts_with(magic)) {
             return Self::Packed(name);
         }
-        // Text with several marks is read without the first one: its reader says what is wrong with it.
+        // Text with several byte order marks is inspected without any; the reader reports the error.
         let mut text = front;
         while let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
             text = rest;
@@ -126,12 +126,13 @@ impl Content {
     }
 }
 
-/// Returns true if a file that begins so is a zip archive, which is read from its end.
+/// Returns true if these are the first bytes of a zip archive, which is read from its end.
 pub fn is_zip(front: &[u8]) -> bool {
     FileCompression::detect("", front) == FileCompression::Zip
 }
 
-/// The text that packed bytes give after a byte order mark and blanks, and whether it ends for want of more packed bytes.
+/// Decompresses the first bytes, without a byte order mark and leading blanks. The flag is true if the text ends
+/// because more compressed bytes are needed.
 fn decompressed(front: &[u8], compression: FileCompression) -> (Vec<u8>, bool) {
     const STEP_BYTES: u64 = 4096;
     // A few bytes may pack gigabytes of blanks.
@@ -140,7 +141,7 @@ fn decompressed(front: &[u8], compression: FileCompression) -> (Vec<u8>, bool) {
     let Ok(mut reader) = compression.decompress(std::io::Cursor::new(front.to_vec())) else { return (text, true) };
     let mut passed_bytes = 0;
     loop {
-        // An end within a block is the end of what is looked at; damage is found by the read.
+        // An end within a block ends the inspected text; the read itself reports damage.
         let read = reader.by_ref().take(STEP_BYTES).read_to_end(&mut text);
         if passed_bytes == 0 && text.starts_with(BYTE_ORDER_MARK) {
             text.drain(..BYTE_ORDER_MARK.len());

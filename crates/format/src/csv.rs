@@ -1,10 +1,11 @@
 //! CSV and TBL files.
 //!
 //! # Text to fields
-//! RFC 4180, with what is found in the wild: line feeds or carriage return and line feed, a last line without an end, a
-//! UTF-8 byte order mark, line feeds inside quotes, a quote inside a field that does not begin with one (it is just a
-//! character then). Blank lines are no rows, unless there is only one column: then they are nulls. TBL is TPC's: fields
-//! end with `|`, without quotes or header.
+//! The format is RFC 4180, with common deviations: lines end with a line feed or with a carriage return and a line
+//! feed, the last line may lack its end, the text may start with a UTF-8 byte order mark, quoted fields may contain
+//! line feeds, and a quote inside a field that does not start with one is an ordinary character. Blank lines are not
+//! rows, unless there is only one column: then they are nulls. TBL is TPC's format: fields end with `|`, without quotes
+//! or header.
 //!
 //! A header names the columns; one without a name becomes `column_N` (N from 1), a second one of the same name gets
 //! `_2`, and so on. Without a header they are `column_1`, `column_2`, …, or those of the schema given.

@@ -15,8 +15,8 @@ pub struct DeletedRows {
     count: u64,
 }
 
-/// Runs of hidden rows that are at least this long are skipped like pruned pages; shorter ones are masked out of
-/// the rows around them, because every run begins a new step.
+/// Runs of hidden rows that are at least this long are skipped like pruned pages; shorter ones are masked out of the
+/// rows around them, because every run starts a new step.
 const LEAST_RUN_ROWS: u64 = 4096;
 
 impl DeletedRows {
@@ -122,7 +122,7 @@ impl DeletedRows {
 /// has to be looked at.
 fn long_runs(bits: &BooleanBuffer) -> Vec<Range<u64>> {
     let mut runs = Vec::new();
-    // Where the run begins that goes on to the end of the word before.
+    // The start of the run that reaches to the end of the previous word.
     let mut open = None;
     let mut close = |open: Option<u64>, end: u64| {
         if let Some(start) = open

@@ -49,7 +49,7 @@ fn below(data_type: &DataType, refused: &dyn Fn(String) -> Error) -> Result<()> 
         | DataType::FixedSizeList(item, _) => below(item.data_type(), refused),
         DataType::Dictionary(_, values) => below(values, refused),
         DataType::Map(entries, _) => match entries.data_type() {
-            // Key and value are told by their places.
+            // Keys and values are identified by position, so their names may be equal.
             DataType::Struct(fields) => fields.iter().try_for_each(|field| below(field.data_type(), refused)),
             _ => Ok(()),
         },

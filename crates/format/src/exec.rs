@@ -56,14 +56,14 @@ pub(crate) trait ColumnReader: Send {
     fn skip(&mut self, gap: u64, rows: usize) -> Result<()>;
 }
 
-/// Bytes of a batch, about.
+/// Approximate size of a batch in bytes.
 pub(crate) const BATCH_BYTES: u64 = 32 << 20;
 /// Below this many rows the work per batch outweighs the work per row.
 const LEAST_STEP_ROWS: u64 = 1024;
-/// A step of a column of 8 bytes is half a megabyte: it is still in the second-level cache when it is looked at.
+/// A step of a column of 8 bytes has half a megabyte, and is still in the second-level cache when it is used.
 const MOST_STEP_ROWS: u64 = 64 << 10;
 
-/// A step of the fewest rows has no more bytes than these: offsets of 32 bits reach twice as far, and memory is finite.
+/// The limit in bytes of a step of the fewest rows: offsets of 32 bits reach twice as far, and memory is finite.
 const STEP_BYTES_AT_MOST: u64 = 1 << 30;
 
 /// A row of so many bytes is large, if its columns have so many each.

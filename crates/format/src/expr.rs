@@ -111,7 +111,7 @@ pub enum ScalarFunction {
 }
 
 impl Expr {
-    /// Calls `visit` with the name of each column, as often as it stands there.
+    /// Calls `visit` with the name of each column, once for each occurrence.
     pub fn visit_columns(&self, visit: &mut dyn FnMut(&str)) {
         match self {
             Self::Column(name) => visit(name),
@@ -206,7 +206,7 @@ pub enum Literal {
 }
 
 impl Literal {
-    /// A number as it is written: `-12`, `.5`, `1e400`. `None` where it is none.
+    /// Parses a number from its text: `-12`, `.5`, `1e400`. `None` for text that is not a number.
     pub fn number(text: &str) -> Option<Self> {
         let number = DecimalNumber::parse(text)?;
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));

@@ -1,4 +1,5 @@
-//! File formats as values. Each stands with its code; locations, pipes, options, the command's help and errors read it.
+//! File formats as values. Each is defined next to its code, and is used for locations, pipes, options, the command's
+//! help and errors.
 
 use std::fmt;
 use std::sync::Arc;
@@ -56,20 +57,20 @@ pub struct FileFormat {
     pub marks: &'static [&'static [u8]],
     /// True if a file is read from its front, as it comes through a pipe. Else it is read from its end.
     pub is_streamed: bool,
-    /// True if columns are stored apart, with statistics by which a filtered read leaves out rows.
+    /// True if columns are stored separately, with statistics by which a filtered read skips rows.
     pub is_columnar: bool,
-    /// True if dictionaries are fastest written as they are, and not as their values.
+    /// True if writing dictionaries unchanged is faster than writing their values.
     pub keeps_dictionaries: bool,
-    /// True if files are those of TPC's `dbgen`, which writes whole quantities.
+    /// True if the files are those of TPC's `dbgen`, which writes whole quantities.
     pub is_dbgen: bool,
-    /// The check of a format of text. Text may be in gzip or zstd, is shown on terminals, and has no schema of its own: it is read
-    /// back by one that is given. `None`: files are binary, and hold their schema.
+    /// The schema check of a text format. Text may be compressed with gzip or zstd, is shown on terminals, and has no
+    /// schema: it is read back with a given one. `None`: files are binary and contain their schema.
     pub text_check: Option<CheckSchema>,
-    /// Options of reading and writing that apply to it.
+    /// Options for reading and writing that apply to it.
     pub options: &'static [&'static OptionDefinition],
     /// Opens files as one source.
     pub open: OpenFiles,
-    /// Begins a file.
+    /// Starts a file.
     pub create: CreateFile,
 }
 
@@ -103,7 +104,7 @@ impl FileFormat {
         self.options.iter().any(|taken| taken.id == option.id)
     }
 
-    /// Returns true if a file begins like one of this format.
+    /// Returns true if a file starts with a mark of this format.
     pub(crate) fn has_mark(&self, front: &[u8]) -> bool {
         self.marks.iter().any(|mark| front.starts_with(mark))
     }

@@ -1,8 +1,8 @@
-//! Notes that files carry by key: what the maker of the rows has to say of them, such as `geo` of GeoParquet and `pandas`.
+//! Notes that files carry by key: information from the producer of the rows, such as `geo` of GeoParquet and `pandas`.
 //!
-//! They travel as the metadata of Arrow's schema, so that a copy keeps them. A note says nothing that is no longer true: those by which
-//! a writer describes its own file are left out, those on which several files differ as well, and what `geo` and `pandas` tell of
-//! columns and rows that are not read.
+//! They travel as the metadata of Arrow's schema, so that a copy keeps them. No note is kept that may no longer be
+//! true: the notes by which a writer describes its own file are left out, as are notes on which several files differ,
+//! and the entries of `geo` and `pandas` for columns and rows that are not read.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,8 @@ use crate::ReadRequest;
 const GEO: &str = "geo";
 const PANDAS: &str = "pandas";
 
-/// How the keys begin by which writers describe the file that they write: its schema in another model, its calendar, its indexes.
+/// The prefixes of the keys by which writers describe the file that they write: its schema in another model, its
+/// calendar, its indexes.
 const OF_WRITERS: [&str; 8] = ["ARROW:", "org.apache.", "parquet.", "avro.", "writer.", "iceberg.", "thrift.", "hive."];
 
 /// Finds the notes of the files' schemas that all of them agree on.
@@ -27,7 +28,7 @@ pub(crate) fn common_notes<'a>(mut files: impl Iterator<Item = &'a Metadata>) ->
         has_several = true;
         notes.retain(|key, note| match file.get(key) {
             Some(other) if other == note => true,
-            // Each file has bounds of its own.
+            // The bounds differ from file to file.
             Some(other) if key == GEO => match (unbounded_geo(note), unbounded_geo(other)) {
                 (Some(ours), Some(theirs)) if ours == theirs => {
                     *note = ours;
@@ -104,12 +105,12 @@ fn pandas_of(pandas: &mut Value, is_read: &dyn Fn(&str) -> bool) -> Option<()> {
     Some(())
 }
 
-/// The note of GeoParquet without what it tells of all rows.
+/// Removes from the note of GeoParquet the entries that describe all rows.
 fn without_bounds(geo: &mut Value) -> Option<()> {
     for column in geo.get_mut("columns")?.as_object_mut()?.values_mut() {
         let column = column.as_object_mut()?;
         column.remove("bbox");
-        // None named: they are not known.
+        // An empty list means that the types are not known.
         column.insert("geometry_types".to_owned(), Value::Array(Vec::new()));
     }
     Some(())

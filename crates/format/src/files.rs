@@ -15,9 +15,9 @@ use crate::{Constants, FilePlan, InputFile, ReadPlan, SourceInfo, UnitPlan};
 const FIRST_TAIL_BYTES: u64 = 64 << 10;
 /// The learnt tail size stays below this: one file with a giant footer must not make the others expensive.
 const LEARNT_TAIL_BYTES_AT_MOST: u64 = 4 << 20;
-/// Small files that are kept whole, and page indexes, from the time they are opened until their source goes, in all.
+/// The limit in bytes of small files that are kept whole and of page indexes, together, as long as their source exists.
 const KEPT_BYTES: u64 = 32 << 20;
-/// Files opened at once on a remote store: latency is what it costs there.
+/// Files of a remote store that are opened concurrently: their opening is bound by latency.
 const REMOTE_OPENS_AT_ONCE: usize = 32;
 
 /// A file whose footer has been read.
@@ -25,16 +25,16 @@ pub(crate) trait OpenFile: Send + Sync {
     /// The object; its size and tag are known.
     fn object(&self) -> &Object;
 
-    /// Its name for people.
+    /// The file's name in messages.
     fn url(&self) -> &str;
 
     /// Its size.
     fn size_bytes(&self) -> u64;
 
-    /// The schema of its own batches.
+    /// The schema of this file's batches.
     fn schema(&self) -> &SchemaRef;
 
-    /// Columns whose values its place gives.
+    /// Columns whose values follow from the file's path.
     fn constants(&self) -> Option<&Arc<Constants>>;
 
     /// Rows of the file.
@@ -44,7 +44,7 @@ pub(crate) trait OpenFile: Send + Sync {
     fn unit_count(&self) -> usize;
 }
 
-/// Collects the facts about files of one format.
+/// Collects the information on files of one format.
 pub(crate) fn info<F: OpenFile>(format: &str, files: &[Arc<F>]) -> SourceInfo {
     SourceInfo {
         format: format.to_owned(),

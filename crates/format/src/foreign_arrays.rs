@@ -1,10 +1,11 @@
-//! Arrays that come from other libraries: checked before anything relies on them.
+//! Arrays from other libraries, checked before any code relies on them.
 //!
-//! The Arrow C interface hands over addresses, and the libraries on the other side check little of what stands there: pyarrow reads
-//! text in Latin-1 from a Parquet file as text in UTF-8. Code of ours and of the arrow crate takes valid arrays for granted. What a
-//! library can get wrong is looked at once, where rows come in: offsets, indices, texts. Numbers can't be wrong.
+//! The Arrow C interface passes addresses, and the libraries on the other side check little of the memory at these:
+//! pyarrow reads text in Latin-1 from a Parquet file as text in UTF-8. This crate and the arrow crate assume valid
+//! arrays. The parts that a library can get wrong are checked once, where rows come in: offsets, indices, texts.
+//! Numbers can't be wrong.
 //!
-//! A dictionary may hold nulls among its values. Few writers look for them there, so they become nulls of the rows.
+//! A dictionary may hold nulls among its values. Few writers check for them, so they become nulls of the rows.
 
 mod text;
 

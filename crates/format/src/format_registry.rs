@@ -28,10 +28,10 @@ impl FileFormat {
         BUILT_IN.into_iter().chain(added)
     }
 
-    /// Adds a format for all jobs of the process: its names and endings are known from now on, and its files are told by their marks.
+    /// Registers a format for all jobs of the process: its names, its file endings and the marks of its files.
     ///
     /// # Errors
-    /// `Usage` for a name, an ending or a mark that another format has, and for an ending that no name could have.
+    /// `Usage` for a name, an ending or a mark that another format has, and for an ending that no file name can have.
     pub fn register(format: &'static Self) -> Result<()> {
         let is_odd = |ending: &&&str| ending.contains(|c: char| c == '.' || c.is_uppercase());
         if let Some(ending) = format.endings.iter().find(is_odd) {

@@ -86,7 +86,7 @@ impl Constants {
     }
 }
 
-/// Statistics of a row that stands for all: the number of rows is known once the file is opened.
+/// Statistics of one row that represents all: the number of rows is known once the file is opened.
 impl ColumnStatistics for Constants {
     fn row_count(&self) -> Option<u64> {
         Some(1)

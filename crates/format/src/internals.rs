@@ -59,7 +59,7 @@ impl PageCompressor {
         Self { compressor: CodecCompressor::new(Compression { codec: Codec::Snappy, level: None }), pays: true }
     }
 
-    /// Appends a page as it is stored.
+    /// Appends a page in its stored form.
     pub fn compress(&mut self, page: &[u8], stored: &mut Vec<u8>) -> Result<()> {
         self.compressor.compress(page, &mut self.pays)?.append_to(stored);
         Ok(())

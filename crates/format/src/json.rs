@@ -84,7 +84,7 @@ impl<'a> Json<'a> {
         if self.peek()? == b't' { self.word(b"true").map(|()| true) } else { self.word(b"false").map(|()| false) }
     }
 
-    /// Reads a number as it is written.
+    /// Reads a number, and returns its text.
     pub fn number(&mut self) -> Read<&'a str> {
         self.peek()?;
         let start = self.at;
@@ -182,7 +182,7 @@ impl<'a> Json<'a> {
         Ok(())
     }
 
-    /// Reads what stands after `\u`, the second half of a pair included.
+    /// Reads the digits after `\u`, including the second half of a surrogate pair.
     fn unicode(&mut self) -> Read<char> {
         let at = self.at;
         let high = self.hex()?;
@@ -213,7 +213,7 @@ impl<'a> Json<'a> {
         self.byte(b'[')
     }
 
-    /// Whether the array has another value. `is_first` is true before the first one, and then false.
+    /// Returns true if the array has another value. `is_first` is true before the first one, and then false.
     pub fn next(&mut self, is_first: &mut bool) -> Read<bool> {
         self.another(b']', is_first)
     }
@@ -223,7 +223,8 @@ impl<'a> Json<'a> {
         self.byte(b'{')
     }
 
-    /// The next key of the object, as it is written between its quotes where it has no escapes; `None` at its end.
+    /// The next key of the object: the text between its quotes, borrowed if it has no escapes; `None` at the end of the
+    /// object.
     pub fn key(&mut self, is_first: &mut bool) -> Read<Option<Cow<'a, str>>> {
         if !self.another(b'}', is_first)? {
             return Ok(None);
@@ -236,8 +237,8 @@ impl<'a> Json<'a> {
         Ok(Some(key))
     }
 
-    /// Skips the next key where it is written exactly like this, with its quotes and its colon, and without blanks. Otherwise
-    /// nothing is read, and [`Self::key`] tells which one it is. `is_first` is as there.
+    /// Skips the next key if its text is exactly `quoted`, with its quotes and its colon, and without blanks. Otherwise
+    /// nothing is read, and [`Self::key`] returns the key. `is_first` is as for [`Self::key`].
     pub fn expected_key(&mut self, quoted: &[u8], is_first: &mut bool) -> bool {
         let rest = &self.bytes[self.at.min(self.bytes.len())..];
         let rest = if *is_first { Some(rest) } else { rest.strip_prefix(b",") };

@@ -86,7 +86,7 @@ pub struct JsonLines(());
 
 impl JsonLines {
     /// # Errors
-    /// `Invalid` for a name of a column or field that is there twice.
+    /// `Invalid` for a duplicate name of a column or field.
     pub fn new(schema: &SchemaRef) -> Result<Self> {
         refuse_to_write_duplicates(schema)?;
         Ok(Self(()))
@@ -126,10 +126,10 @@ impl JsonLines {
 pub struct JsonLinesSink;
 
 impl JsonLinesSink {
-    /// Begins a file or stream.
+    /// Starts a file or stream.
     ///
     /// # Errors
-    /// `Usage` for a codec that text is not packed with, `Invalid` for a column's name that is there twice.
+    /// `Usage` for a codec that does not apply to text, `Invalid` for a duplicate column name.
     pub fn create(output: Output, schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Box<dyn Sink>> {
         Self::create_as(JsonLayout::Lines, output, schema, options, job)
     }

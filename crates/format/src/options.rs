@@ -33,9 +33,9 @@ pub struct CsvOptions {
     pub header: Option<bool>,
     /// Between fields. Default: `,`, TBL `|`.
     pub delimiter: Option<u8>,
-    /// Around fields. Default `"`; `Some(None)`: no quoting. TBL: no quoting.
+    /// The quote around fields. Default `"`; `Some(None)`: no quoting. TBL: no quoting.
     pub quote: Option<Option<u8>>,
-    /// Makes the next character literal inside quotes. Default: none (a doubled quote stands for one).
+    /// Makes the next character literal inside quotes. Default: none (a doubled quote means one quote).
     pub escape: Option<u8>,
     /// Unquoted texts that mean null. Default: the empty string.
     pub null_strings: Option<Vec<String>>,
@@ -106,11 +106,11 @@ pub enum TimestampUnit {
     /// fit, or whose digits would be lost, is an error.
     #[default]
     Auto,
-    /// Seconds; what is below is rounded down.
+    /// Seconds; fractions are rounded down.
     Second,
-    /// Milliseconds; what is below is rounded down.
+    /// Milliseconds; smaller fractions are rounded down.
     Millisecond,
-    /// Microseconds, which reach from 290,308 BC to 294,247; what is below is rounded down.
+    /// Microseconds, which reach from 290,308 BC to 294,247; smaller fractions are rounded down.
     Microsecond,
     /// Nanoseconds: all digits. A time before 1677 or after 2262 is an error.
     Nanosecond,
@@ -154,25 +154,27 @@ pub struct WriteOptions {
     pub compression: Option<Compression>,
     /// Parquet: rows in a row group. Default 1,048,576, fewer where `row_group_bytes` is reached first.
     pub row_group_rows: Option<usize>,
-    /// Encoded bytes in a row group (Parquet) or stripe (ORC) at most, which bounds the writer's memory.
+    /// The maximum of encoded bytes in a row group (Parquet) or stripe (ORC), which bounds the writer's memory.
     pub row_group_bytes: Option<u64>,
-    /// Parquet: bytes of a data page before compression, about.
+    /// Parquet: approximate size of a data page in bytes, before compression.
     pub page_bytes: Option<usize>,
     /// Parquet and ORC: dictionary encoding where it pays.
     pub dictionary: bool,
-    /// Parquet: integers in ascending order as their differences, where that makes them shorter, and texts without a dictionary
-    /// after all of their lengths, which are stored as differences. Readers of 2021 and before may not know the encodings.
+    /// Parquet: integers in ascending order are stored as their differences, where that makes them shorter; texts
+    /// without a dictionary are stored after all of their lengths, which are stored as differences. Readers of 2021 and
+    /// before may not know these encodings.
     pub differences: bool,
     /// Parquet: statistics in footer and page index.
     pub statistics: bool,
     /// Parquet and ORC: columns that get a bloom filter.
     pub bloom_filter_columns: Vec<String>,
-    /// Folders: bytes of each file, about; the first may have twice as many. Default 512 MiB.
+    /// Folders: approximate size of each file in bytes; the first may have twice as many. Default 512 MiB.
     pub file_bytes: Option<u64>,
-    /// Delta tables with a key: bytes of rows that are put in its order in memory together, before they are written. Row groups take
-    /// no more than an eighth of it. Default 512 MiB, and row groups of their own size.
+    /// Delta tables with a key: bytes of rows that are sorted by the key in memory together before they are written.
+    /// Row groups take at most an eighth of it. Default 512 MiB, with the default size of row groups.
     pub memory_bytes: Option<u64>,
-    /// ORC: timestamps without a zone as Spark writes them, and it alone reads them; others see integers.
+    /// ORC: timestamps without a zone in Spark's form, which only Spark reads as timestamps; other readers see
+    /// integers.
     pub spark_timestamps: bool,
     /// How CSV and TBL are written.
     pub csv: CsvOptions,

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Expr;
 
-/// Paths of names that lead to fields of structs, by the column that they are in. Lists and maps on the way have no names: a path
-/// goes on in the items of a list, and in the values of a map.
+/// Paths of names that lead to fields of structs, by the column that contains them. Lists and maps on the way have no
+/// names: a path continues in the items of a list, and in the values of a map.
 pub type FieldPaths = BTreeMap<String, Vec<Vec<String>>>;
 
 /// A caller's request to a [`crate::Source`].

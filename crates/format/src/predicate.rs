@@ -1,4 +1,4 @@
-//! Filters bound to a schema: evaluated on batches, and held against statistics to leave whole units unread.
+//! Filters bound to a schema: evaluated on batches, and compared with statistics to skip whole units.
 //!
 //! The rules, where SQL leaves room:
 //! - Three-valued logic: a comparison with null is null, and a row stays only where the filter is true.
@@ -14,9 +14,9 @@
 //! - Text literals become dates, times or timestamps next to such columns. A timestamp without an offset is taken as UTC
 //!   next to a column with a time zone; a date is its midnight.
 //! - `/` always gives a 64-bit float (`5 / 2` is 2.5); `/` and `%` by zero give null; integer overflow is an error.
-//! - A function is null where an argument is, but for `coalesce`. Upper and lower case are those of Unicode. `length` and `substr` count
-//!   characters. `date_trunc` and `date_part` know UTC alone, whatever the zone of a column. A number that is cast to an integer is cut
-//!   towards zero. An interval that is added to a date gives a timestamp.
+//! - A function is null if an argument is, except for `coalesce`. Upper and lower case are those of Unicode. `length`
+//!   and `substr` count characters. `date_trunc` and `date_part` use UTC alone, for any zone of the column. A number
+//!   that is cast to an integer is cut towards zero. An interval that is added to a date gives a timestamp.
 //! - A text literal next to a column of numbers is the number that it writes.
 //! - Column names are matched exactly; `a.b` is the column of that name, or else field `b` of the struct `a`.
 

@@ -15,7 +15,7 @@ use crate::{FieldPositions, FindBy};
 pub(crate) enum Part {
     /// All of it.
     Whole,
-    /// These fields of a struct, by name; where they are none, any that tells where it is null.
+    /// These fields of a struct, by name; if empty, any field from which the null flags follow.
     Fields(Vec<(String, Part)>),
 }
 
@@ -28,14 +28,14 @@ impl Part {
         }
     }
 
-    /// The fields that these paths of names lead to, whatever lists and maps lie between.
+    /// The fields that these paths of names lead to, through any lists and maps between.
     pub fn of_paths(paths: &[Vec<String>]) -> Self {
         let mut part = Self::nulls();
         paths.iter().for_each(|path| part.join(Self::of_path(path)));
         part
     }
 
-    /// As little as tells where the column is null.
+    /// The smallest part from which the null flags follow.
     pub fn nulls() -> Self {
         Self::Fields(Vec::new())
     }
@@ -111,7 +111,7 @@ fn least_of(fields: &Fields) -> Option<usize> {
     (0..fields.len()).min_by_key(|at| about_bytes(fields[*at].data_type()))
 }
 
-/// Bytes of a value, about.
+/// Approximate size of a value, in bytes.
 fn about_bytes(data_type: &DataType) -> usize {
     const OF_TEXT: usize = 64;
     const OF_LIST: usize = 1024;
@@ -123,7 +123,7 @@ fn about_bytes(data_type: &DataType) -> usize {
     }
 }
 
-/// The fields of a map's entries: they are told by their places.
+/// The fields of a map's entries, which are identified by position.
 pub(crate) fn key_and_value(entries: &DataType) -> Option<[&FieldRef; 2]> {
     match entries {
         DataType::Struct(fields) => match fields.as_ref() {
@@ -197,9 +197,9 @@ fn unfit(error: ArrowError) -> Error {
     Error::unexpected(error)
 }
 
-/// Calls `each` with every leaf of `whole`, numbered from `next` on, that `part` has as well; a leaf is what Parquet stores
-/// as a column of its own. Of a struct that has none of them it is called with those of one field. Fields of `part` are found among
-/// those of `whole` by what `find_by` says.
+/// Calls `each` with every leaf of `whole`, numbered from `next` on, that `part` has as well; a leaf is what Parquet
+/// stores as a separate column. For a struct without such leaves, `each` gets those of one field. `find_by` determines
+/// how the fields of `part` are found among those of `whole`.
 pub(crate) fn leaves_of_part(
     whole: &DataType,
     part: &DataType,
@@ -208,7 +208,7 @@ pub(crate) fn leaves_of_part(
     each: &mut dyn FnMut(usize),
 ) {
     match (whole, part) {
-        // What its parts mean is told by all of them.
+        // The parts of a variant have a meaning only together.
         (DataType::Struct(fields), DataType::Struct(wanted)) if !is_variant(wanted) => {
             let positions = FieldPositions::new(fields);
             let mut parts: Vec<Option<&FieldRef>> = vec![None; fields.len()];
@@ -217,7 +217,7 @@ pub(crate) fn leaves_of_part(
                     parts[at] = Some(part);
                 }
             }
-            // Any field tells where the struct is null.
+            // Any field has the null flags of the struct.
             let least = parts.iter().all(Option::is_none).then(|| least_of(fields)).flatten();
             for (at, (field, part)) in fields.iter().zip(&parts).enumerate() {
                 match part {

@@ -9,8 +9,8 @@ use lakerace_io::{Error, Result};
 use crate::schema_text::{parse_schema, print_schema};
 use crate::{CsvOptions, FileFormat};
 
-/// The schema by which a file of text gives back rows of `schema`: a dictionary comes as its values, which is all that text
-/// has of it.
+/// The schema with which a text file is read as rows of `schema`: a dictionary is read as its values, because text
+/// contains only these.
 pub fn read_back_schema(schema: &Schema) -> Schema {
     Schema::new(plain_fields(schema.fields()))
 }

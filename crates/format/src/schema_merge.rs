@@ -76,12 +76,12 @@ fn check_related<F: OpenFile>(file: &F, known: &HashMap<String, usize>, first: &
     ))
 }
 
-/// The notes of the files about their rows.
+/// The notes of the files.
 fn notes<F: OpenFile>(files: &[Arc<F>]) -> Metadata {
     common_notes(files.iter().map(|file| file.schema().metadata()))
 }
 
-/// The columns of the files' places after their own.
+/// The columns that follow from the files' paths, after the columns of the files.
 fn with_constants<F: OpenFile>(mut fields: Vec<FieldRef>, files: &[Arc<F>]) -> Vec<FieldRef> {
     for constants in files.iter().filter_map(|file| file.constants()) {
         for field in constants.fields() {
@@ -142,7 +142,7 @@ fn joined(known: &DataType, other: &DataType) -> Option<DataType> {
             plain => joined(value, plain)?,
         },
         (T::Map(a, sorted), T::Map(b, other_sorted)) => T::Map(joined_entries(a, b)?, *sorted && *other_sorted),
-        // Names and nullability within other nested types are told apart by `==`, but hold the same values.
+        // Names and nullability within other nested types differ by `==`, but the values are the same.
         (a, b) if a.is_nested() && a.equals_datatype(b) => a.clone(),
         _ => return None,
     })
@@ -169,7 +169,7 @@ fn joined_fields(known: &Fields, other: &Fields) -> Option<Fields> {
     Some(fields.into())
 }
 
-/// Key and value of a map are told by their places.
+/// The key and the value of a map are identified by position.
 fn joined_entries(known: &FieldRef, other: &FieldRef) -> Option<FieldRef> {
     let (DataType::Struct(a), DataType::Struct(b)) = (known.data_type(), other.data_type()) else { return None };
     let ([key, value], [other_key, other_value]) = (a.as_ref(), b.as_ref()) else { return None };

@@ -8,7 +8,7 @@ use lakerace_io::{Error, Result};
 
 /// Parses a schema: columns separated by commas, each a name, a type and an optional `not null`.
 ///
-/// A name with blanks or punctuation stands in double quotes, a quote in it doubled. Types are Arrow's names (`int64`,
+/// A name with blanks or punctuation is in double quotes, a quote in it doubled. Types are Arrow's names (`int64`,
 /// `utf8_view`, `timestamp(us, UTC)`, …) or SQL's: `int` is 32 bits, `bigint` 64, `float` 32, `double` 64, `string`
 /// and `text` are `utf8_view`, `date` is `date32`, `timestamp` and `datetime` are `timestamp(us)`, `timestamptz` is
 /// `timestamp(us, UTC)`, `numeric(p,s)` is `decimal(p,s)`. Nested types are `list(int64)`, `large_list(…)`,
@@ -258,7 +258,7 @@ impl<'a> SchemaParser<'a> {
             }
             nullable = false;
         } else {
-            // `NULL` as SQL writes it says what is the default.
+            // `NULL`, as in SQL, states the default.
             self.take_word("null");
         }
         Ok(Field::new(name, data_type, nullable))

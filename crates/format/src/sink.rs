@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 /// Makes of rows what a target keeps of them that may change values, such as a null of a NaN.
 pub type Narrowing = Arc<dyn Fn(&RecordBatch) -> Result<RecordBatch> + Send + Sync>;
 
-/// Takes batches of one schema and makes them visible all together. Dropped before [`Self::finish`],
-/// it leaves nothing behind.
+/// Takes batches of one schema and makes them visible all together. A sink that is dropped before [`Self::finish`]
+/// leaves nothing in the target.
 pub trait Sink: Send {
-    /// Takes a batch. Blocks while the sink is behind.
+    /// Takes a batch. Blocks while too many batches wait.
     fn write(&mut self, batch: RecordBatch) -> Result<()>;
 
     /// Makes the rows so far durable, and has the target acknowledge them: a load that is stopped after this continues there.

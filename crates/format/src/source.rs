@@ -84,7 +84,7 @@ impl Iterator for Batches {
     }
 }
 
-/// The facts about a source that are known without reading its data.
+/// Information on a source that is known without reading its data.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceInfo {
     /// `parquet`, `csv`, …

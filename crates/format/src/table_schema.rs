@@ -78,8 +78,8 @@ impl TableSchema {
     }
 }
 
-/// The part of a column that is read from files, in both trees: no other fields of structs than those of the part that is wanted. Variants
-/// are whole, as they are made of all that files have of them.
+/// The part of a column that is read from files, in both trees: of structs, only the wanted fields. Variants are whole,
+/// because they are made of all their parts in the files.
 #[derive(Debug)]
 pub(crate) struct TablePart {
     /// As batches have it.

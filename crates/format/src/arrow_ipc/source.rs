@@ -85,7 +85,8 @@ impl Source for ArrowSource {
         SourceInfo { format: super::ARROW_IPC.name.to_owned(), rows: None, files: 1, bytes, units: None }
     }
 
-    /// Plans one unit, as only the message before a batch tells where it is. Requests are made while it is read.
+    /// Plans one unit, because the position of a batch is known only from the message before it. Requests are made
+    /// while it is read.
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
         let selected = self.selected(request)?;
         if let Some(filter) = &request.filter {
@@ -172,7 +173,7 @@ impl MessageDecoder {
     fn fill(&mut self, n: usize) -> Result<bool> {
         let mut bytes = vec![0; n];
         let mut got = self.bytes.read(&mut bytes)?;
-        // The magic of a file is told from the front as a whole.
+        // A read may return fewer bytes than the magic of a file has, which is checked as a whole.
         while got > 0 && got < FILE_MAGIC.len() {
             match self.bytes.read(&mut bytes[got..])? {
                 0 => break,

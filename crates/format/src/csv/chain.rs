@@ -34,11 +34,11 @@ pub(super) struct BlockChain {
     state: ScanState,
     /// Lines that are still to be skipped.
     skip_left: u64,
-    /// The record that the last block began.
+    /// The start of the record that the last block ended within.
     carry: Vec<u8>,
-    /// The line that it begins in.
+    /// The line on which that record starts.
     carry_line: u64,
-    /// The line that the next block begins in.
+    /// The line on which the next block starts.
     line: u64,
     /// The layout of the current file; `None` until its header was read.
     layout: Option<Arc<WantedLayout>>,

@@ -52,7 +52,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Returns true if what stands inside quotes has quotes or escapes itself.
+    /// Returns true if the text inside the quotes contains quotes or escapes.
     #[inline]
     pub fn has_specials(&self, start: usize, end: usize) -> bool {
         let inside = self.bytes.get(start..end).unwrap_or(&[]);

@@ -20,7 +20,7 @@ use super::text::{OffsetColumn, ViewColumn};
 use super::value_texts::ValueTexts;
 use crate::text::{infer, value};
 
-/// A column for a field of a schema, with room for about `rows` rows.
+/// A column for a field of a schema, with room for approximately `rows` rows.
 ///
 /// # Errors
 /// `Unsupported` for types that text can't hold.
@@ -200,7 +200,7 @@ macro_rules! timestamp_units {
 timestamp_units!(TimestampSecondType => Second, TimestampMillisecondType => Millisecond,
     TimestampMicrosecondType => Microsecond, TimestampNanosecondType => Nanosecond);
 
-/// A column of numbers of any kind. `parse` takes the text and where in it the field begins and ends.
+/// A column of numbers of any kind. `parse` takes the text and the start and end of the field in it.
 struct PrimitiveColumn<T: ArrowPrimitiveType, P> {
     data_type: DataType,
     values: Vec<T::Native>,
@@ -221,7 +221,7 @@ where
         }
     }
 
-    /// A field that did not parse as it stands. Says whether to go on.
+    /// Appends a field whose bytes did not parse directly. Returns true if parsing may continue.
     #[cold]
     #[inline(never)]
     fn append_slowly(&mut self, text: &Text<'_>, at: (usize, usize), row: usize, bad: &mut BadFields<'_>) -> bool {

@@ -164,7 +164,7 @@ impl<'a> FieldSplitter<'a> {
         ragged
     }
 
-    /// Goes on after the comment that the next row begins with, whatever quotes are in it.
+    /// Skips the comment at the start of the next row, including any quotes in it.
     #[cold]
     fn pass_comment(&mut self, table: &mut FieldTable) {
         let rest = &self.text[self.row_start..];
@@ -194,7 +194,7 @@ impl<'a> FieldSplitter<'a> {
         }
     }
 
-    /// Takes out what stands inside quotes, by their parity, if all quotes are where RFC 4180 has them.
+    /// Masks the bytes inside quotes, by the parity of the quotes, if all quotes are where RFC 4180 allows them.
     #[inline]
     fn mask_quoted(&mut self, quotes: u64, len: usize) {
         let inside = parity_prefix(quotes) ^ if self.quoted { !0 } else { 0 };
@@ -308,7 +308,7 @@ impl<'a> FieldSplitter<'a> {
         None
     }
 
-    /// Ends the row whose line end begins at `end`; the next row begins at `next`. Says whether a row was added.
+    /// Ends the row whose line end is at `end`; the next row starts at `next`. Returns true if a row was added.
     #[inline]
     fn end_row(&mut self, end: usize, next: usize, table: &mut FieldTable) -> Result<bool, RaggedRow> {
         let (start, row_at, stride) = (self.row_start, self.row_at, self.columns + 1);
@@ -343,7 +343,7 @@ impl<'a> FieldSplitter<'a> {
                 }
                 OnRagged::Mend => {
                     table.mended.push(row_at / stride);
-                    // The end of the last field that is there stands for the missing ones: an impossible range.
+                    // The end of the last present field marks each missing one: an impossible range.
                     let last = table.offsets.last().copied().unwrap_or(0);
                     table.offsets.resize(row_at + stride, last);
                 }

@@ -8,13 +8,13 @@ use super::column::unquote;
 use super::fields::{FieldSplitter, FieldTable, OnRagged};
 use super::rules::DialectRules;
 
-/// The fields of one record, whatever their number.
+/// Splits one record into any number of fields.
 ///
 /// # Errors
-/// `Invalid` where it is not UTF-8 or something follows a closing quote.
+/// `Invalid` for a record that is not UTF-8 or has text after a closing quote.
 pub(super) fn record_fields(record: &[u8], rules: &DialectRules) -> Result<Vec<Option<String>>> {
     let mut table = FieldTable::default();
-    // How many there are is learnt by asking for one.
+    // The number of fields is known after splitting for a single one.
     let ragged = FieldSplitter::new(record, rules, 1, OnRagged::Stop).fill(&mut table, 1);
     let columns = match ragged {
         Some(ragged) => ragged.fields,

@@ -1,4 +1,4 @@
-//! A column whose values are put as usual before they are parsed.
+//! A column whose values are converted to their usual text before they are parsed.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use super::fields::FieldTable;
 use super::rules::DialectRules;
 use super::value_texts::ValueTexts;
 
-/// Puts a value as usual; `None` where it is not of the form that was given.
+/// Converts a value to its usual text; `None` for a value that does not have the given format.
 pub(super) type UsualText = for<'a> fn(&ValueTexts, &'a [u8]) -> Option<Cow<'a, [u8]>>;
 
-/// How the values of a type are put as usual; `None` where they are written so.
+/// The conversion of a type's values to their usual text; `None` if they are in it already.
 pub(super) fn usual_text(data_type: &DataType, values: &ValueTexts) -> Option<UsualText> {
     match data_type {
         DataType::Date32 if values.has_date_format() => Some(ValueTexts::date),
@@ -23,12 +23,12 @@ pub(super) fn usual_text(data_type: &DataType, values: &ValueTexts) -> Option<Us
     }
 }
 
-/// A column that gets each value as it is usually written.
+/// A column whose values are converted to their usual text before they are parsed.
 pub(super) struct OtherColumn {
     inner: Box<dyn Column>,
     values: ValueTexts,
     usual: UsualText,
-    /// Those of the usual texts.
+    /// The rules of the usual texts.
     rules: DialectRules,
     table: FieldTable,
     text: Vec<u8>,

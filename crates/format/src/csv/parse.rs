@@ -18,7 +18,7 @@ use crate::OnBadRow;
 use crate::schema_text::print_type;
 use crate::text::infer;
 
-/// Offsets of fields in a table at most, about: what fits a core's own cache next to the text.
+/// Approximate maximum of field offsets in a table, so that it fits into a core's own cache together with the text.
 const TABLE_OFFSETS: usize = 16 << 10;
 
 /// The positions of a file's columns, and the wanted ones.
@@ -317,7 +317,7 @@ fn inferred_advice(name: &str, inferred: &DataType, looks: &DataType) -> String 
     )
 }
 
-/// A column's name as a schema has it.
+/// The spelling of a column's name in a schema, quoted where needed.
 fn schema_name(name: &str) -> String {
     if name.chars().all(|c| c.is_alphanumeric() || c == '_') { name.to_owned() } else { format!("{name:?}") }
 }

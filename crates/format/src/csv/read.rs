@@ -140,7 +140,7 @@ impl BlockWork {
         } else {
             batch = batch.project(&self.projection).map_err(|e| internal(&e))?;
         }
-        // The parser's schema is in the file's order; projecting keeps its fields as they are.
+        // The parser's schema is in the file's order, and projection does not change the order of its fields.
         parsed.batch = batch.with_schema(Arc::clone(&self.schema)).map_err(|e| internal(&e))?;
         Ok(parsed)
     }

@@ -22,7 +22,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// What stands between fields where no option says it.
+    /// The delimiter of the dialect, unless an option sets it.
     const fn delimiter(self) -> u8 {
         match self {
             Self::Csv => b',',
@@ -48,14 +48,14 @@ pub(super) struct DialectRules {
     pub header: bool,
     pub delimiter: u8,
     pub quote: Option<u8>,
-    /// Takes the next byte literally inside quotes. Never the quote itself: a doubled quote always stands for one.
+    /// Makes the next byte literal inside quotes. It is never the quote itself: a doubled quote always means one quote.
     pub escape: Option<u8>,
-    /// A delimiter follows the last field, too.
+    /// A delimiter also follows the last field.
     pub terminated: bool,
     pub nulls: NullTexts,
     /// Lines at the front of a file that are skipped.
     pub skip_rows: usize,
-    /// Lines that begin so are no rows.
+    /// Lines that start with this text are not rows.
     pub comment: Option<Vec<u8>>,
     /// How values are written.
     pub values: ValueTexts,
@@ -141,7 +141,7 @@ impl Default for DialectRules {
 }
 
 impl DialectRules {
-    /// Returns true if a record, or the text that begins with it, is a comment.
+    /// Returns true if a record, or the text from its start, is a comment.
     #[inline]
     pub fn is_comment(&self, record: &[u8]) -> bool {
         self.comment.as_deref().is_some_and(|comment| record.starts_with(comment))

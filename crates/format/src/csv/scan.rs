@@ -1,10 +1,10 @@
 //! Ends of records, found in blocks of a file in any order.
 //!
-//! Whether a line end is one depends on the quotes before it, back to the start of the file. A block is therefore
-//! looked at under both assumptions, "begins outside quotes" and "begins inside", at once ([`SpeculativeScan::of`], the
-//! expensive part, in parallel); when the block before it is known, [`SpeculativeScan::resolve`] picks one, in order and in no
-//! time. Text that uses quotes otherwise than RFC 4180 does (within a field) is noticed, and walked through byte by
-//! byte when its turn comes.
+//! Whether a line feed ends a record depends on all quotes before it in the file. A block is therefore scanned under
+//! both assumptions, that it starts outside quotes and that it starts inside, in one pass ([`SpeculativeScan::of`], the
+//! expensive part, in parallel). When the end of the block before it is known, [`SpeculativeScan::resolve`] picks one,
+//! in order and in negligible time. Text with quotes in places that RFC 4180 does not allow (within a field) is
+//! detected, and scanned byte by byte in that second step.
 
 use super::bits::{STEP, chunk_at, low_bits, parity_prefix, positions};
 use super::rules::DialectRules;
@@ -22,13 +22,13 @@ pub(super) enum ScanState {
     Escaped,
     /// After a quote inside quotes: it closes them, or the next one doubles it.
     Closed,
-    /// At the start of a record, after so many bytes of what comments begin with.
+    /// At the start of a record, after this many bytes of the comment prefix.
     Prefix(u8),
     /// In a comment.
     Comment,
 }
 
-/// The known facts about a block before the state at its start is known.
+/// The result of scanning a block before the state at its start is known.
 #[derive(Debug, Clone)]
 pub(super) struct SpeculativeScan {
     /// Line feeds in the block, quoted or not.
@@ -38,11 +38,11 @@ pub(super) struct SpeculativeScan {
 
 #[derive(Debug, Clone)]
 enum StateGuess {
-    /// Neither quote nor escape in it; the end of the last record if it begins outside quotes.
+    /// No quote or escape in the block; the end of the last record if the block starts outside quotes.
     Plain(Option<usize>),
-    /// Quotes as RFC 4180 has them, under both assumptions.
+    /// Quotes as in RFC 4180, under both assumptions.
     Quotes { outside: AssumedState, inside: AssumedState },
-    /// To be walked through.
+    /// To be scanned byte by byte.
     Unknown,
 }
 
@@ -124,7 +124,7 @@ pub(super) fn step(state: ScanState, byte: u8, rules: &DialectRules) -> (ScanSta
                     (ScanState::Comment, false)
                 }
                 Some(wanted) if *wanted == byte => (ScanState::Prefix(matched + 1), false),
-                // Neither a delimiter nor a quote stands in what was taken for the front of a comment.
+                // The bytes that matched the start of a comment contain neither a delimiter nor a quote.
                 _ => step(if matched == 0 { ScanState::Start } else { ScanState::Unquoted }, byte, rules),
             }
         }
@@ -155,7 +155,7 @@ pub(super) fn first_end(mut state: ScanState, text: &[u8], rules: &DialectRules)
     None
 }
 
-/// The position of the quote that is open at the end of `record`, which begins at a record's start.
+/// The position of the quote that is open at the end of `record`, which starts at the start of a record.
 pub(super) fn open_quote(record: &[u8], rules: &DialectRules) -> Option<usize> {
     let mut state = ScanState::record_start(rules);
     let mut opened = None;
@@ -181,12 +181,13 @@ fn walk(mut state: ScanState, block: &[u8], rules: &DialectRules) -> (Option<usi
     (last_end, state)
 }
 
-/// Both assumptions at once: a quote flips inside and outside, so one is the other's complement.
+/// Scans a block under both assumptions: a quote switches between inside and outside, so one result is the complement
+/// of the other.
 fn assume(block: &[u8], quote: u8, delimiter: u8) -> StateGuess {
     let (mut outside, mut inside) = (AssumedState::default(), AssumedState::default());
     // All ones when an odd number of quotes was seen.
     let mut odd = 0u64;
-    // What precedes the block is looked at when it is known, so nothing is held against its first byte.
+    // The byte before the block is checked later, so a quote at the first byte is allowed here.
     let mut before = 1u64;
     for at in (0..block.len()).step_by(STEP) {
         let (chunk, len) = chunk_at(block, at);
@@ -196,7 +197,7 @@ fn assume(block: &[u8], quote: u8, delimiter: u8) -> StateGuess {
         let delimiters = positions(&chunk, delimiter) & valid;
         let quoted = parity_prefix(quotes) ^ odd;
         odd = ((quoted as i64) >> 63) as u64;
-        // An opening quote stands after a delimiter, a line end or (doubled) a quote.
+        // An opening quote follows a delimiter, a line end or (doubled) a quote.
         let opens_anywhere = quotes | newlines | delimiters;
         let may_open = opens_anywhere << 1 | before;
         before = opens_anywhere >> 63;

@@ -11,11 +11,11 @@ use super::fields::FieldTable;
 /// The longest text that a view holds itself.
 const INLINE: usize = 12;
 
-/// String views. A text of the block is referred to where it stands; what has escapes, or stands elsewhere, is copied.
+/// String views. A text of the block is referenced in place; a text with escapes, or from another place, is copied.
 pub(super) struct ViewColumn {
     views: Vec<u128>,
     nulls: NullBufferBuilder,
-    /// Texts that are not in the block as they are: buffer 1.
+    /// Texts that the block does not contain verbatim: buffer 1.
     owned: Vec<u8>,
     borrowed: usize,
 }

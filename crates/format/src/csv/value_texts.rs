@@ -1,4 +1,4 @@
-//! Values that are written otherwise than lakerace reads them: with a decimal comma, or dates and times in a format of their own.
+//! Values in other notations than the usual ones: with a decimal comma, or dates and times in a given format.
 
 use std::borrow::Cow;
 
@@ -78,12 +78,12 @@ impl ValueTexts {
         })
     }
 
-    /// Returns true if values are written as they are read.
+    /// Returns true if values are written in the usual notation.
     pub fn is_plain(&self) -> bool {
         !self.decimal_comma && self.date.is_none() && self.timestamp.is_none()
     }
 
-    /// Returns true if dates have a format of their own.
+    /// Returns true if dates have a given format.
     pub fn has_date_format(&self) -> bool {
         self.date.is_some()
     }
@@ -133,7 +133,7 @@ impl ValueTexts {
         Some(Cow::Owned(iso_timestamp(at.ok()?)?.into_bytes()))
     }
 
-    /// The text that types are inferred from: a value of another form as it is usually written. `None`: it is only text.
+    /// The text for type inference: a value in another notation is converted to the usual one. `None`: only text.
     pub fn inferred<'a>(&self, field: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         if self.timestamp.is_some()
             && let Some(timestamp) = self.timestamp(field)

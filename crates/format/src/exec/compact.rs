@@ -93,7 +93,7 @@ mod x86 {
                 const LANES: usize = <$mask>::BITS as usize;
                 let mut filled = 0;
                 for piece in kept.pieces() {
-                    // Whole vectors are stored, whatever is kept of them.
+                    // Whole vectors are stored, even if few of their values are kept.
                     if piece.rows < 64 || room - filled < 64 {
                         // SAFETY: the same promises.
                         unsafe { compact_piece(from, piece, to.add(filled)) };

@@ -257,7 +257,7 @@ impl<U: DecodeUnits> ScheduleCore<U> {
         &mut state.slots[at]
     }
 
-    /// Runs one task and whatever it completes.
+    /// Runs one task and the tasks that it completes.
     fn run(&self, task: Task) {
         let outcome = caught(|| self.decode(task).and_then(|array| self.complete(task, array)));
         let Err(error) = outcome else { return };
@@ -292,7 +292,7 @@ impl<U: DecodeUnits> ScheduleCore<U> {
         Ok(array)
     }
 
-    /// The rows of a step that are wanted, as far as they are known: after its filter, or without one.
+    /// The selected rows of a step, if they are known: after its filter, or without a filter.
     fn selection(&self, step: usize) -> Result<Option<Arc<RowMask>>> {
         let known = |state: &mut ScheduleState| match state.stop {
             true => Err(Error::cancelled()),

@@ -139,8 +139,8 @@ impl FolderCommit {
         }
     }
 
-    /// The copy is done. What can't be removed does not count any more, as long as the marker stands: it goes when the disk has
-    /// forgotten the others.
+    /// Cleans up after the copy is complete. Files that can't be removed are ignored by readers as long as the marker
+    /// exists: it is removed only when the removal of the others is durable.
     fn tidy_up(&self, marker: &str, removes: &[String]) {
         let patient = self.uncancelled();
         let are_gone = removes.iter().filter(|name| !patient.is_gone_after_removal(name)).count() == 0;

@@ -8,10 +8,11 @@ const FEWEST_ROWS: u64 = 1024;
 /// Before a file is complete, its rows are taken to have so many bytes at least: it is looked at after each share of it.
 const ROW_BYTES: u64 = 64;
 
-/// Says how many rows go into each file, so that all have about as many bytes as are wanted.
+/// Decides how many rows go into each file, so that each has approximately the wanted number of bytes.
 ///
-/// Bytes are known when they are encoded, which may be a row group after their rows were taken. So the files that are
-/// complete tell how many rows make one; the first one ends when enough of its bytes have left the encoder.
+/// Bytes are known when they are encoded, which may be a row group after their rows were taken. So the number of rows
+/// of a file follows from the files that are complete; the first one ends when enough of its bytes have left the
+/// encoder.
 #[derive(Debug)]
 pub struct FileCut {
     wanted_bytes: u64,

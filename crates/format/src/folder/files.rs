@@ -76,7 +76,7 @@ impl FolderFiles {
         Ok(FolderFile { sink: make(output)?, deferred, rows: 0 })
     }
 
-    /// Ends a file, and says what is in it.
+    /// Ends a file, and returns the count of its rows and bytes.
     pub fn end(&mut self, file: FolderFile) -> Result<Written> {
         let written = file.sink.finish()?;
         self.written.rows += written.rows;

@@ -58,7 +58,7 @@ fn counted(
         if marker.size_bytes > MARKER_BYTES {
             return Err(Error::corrupt(format!("{} bytes are too many for a marker", marker.size_bytes)).at(name));
         }
-        // The tail of an object is all of it, whatever its size is by now.
+        // A read of the tail returns the whole object, even if its size has changed.
         match store.object(marker.path).read_tail(MARKER_BYTES) {
             Ok(tail) => read.push((name, tail.bytes.to_vec())),
             Err(error) if error.kind() == ErrorKind::NotFound => {

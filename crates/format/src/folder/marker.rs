@@ -15,9 +15,9 @@ use std::collections::HashSet;
 use lakerace_io::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// How a marker's name begins.
+/// The start of a marker's name.
 const PREFIX: &str = "_lakerace_commit-";
-/// How it ends.
+/// The end of a marker's name.
 const SUFFIX: &str = ".json";
 
 /// The content of a marker.

@@ -18,13 +18,13 @@ use crate::array_bytes::array_bytes;
 use crate::suggestions::column_not_found;
 use crate::{Sink, WriteOptions, Written};
 
-/// The folder's name that stands for null.
+/// The name of the folder for null.
 const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// Bytes of rows that wait for their files, unless options say otherwise.
+/// Limit in bytes of rows that wait for their files, unless options set it.
 const WAITING_BYTES: u64 = 256 << 20;
 
-/// Times as Spark writes them in names.
+/// The format of times in names, as in Spark.
 const TIMES: FormatOptions<'static> = FormatOptions::new()
     .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
     .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f"));
@@ -134,12 +134,12 @@ impl PartitionColumns {
         Ok(folder)
     }
 
-    /// The values of the columns as they are in names.
+    /// The values of the columns, as texts for names.
     fn texts(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let options = CastOptions { safe: false, format_options: TIMES };
         let texts = self.positions.iter().map(|at| {
             let column = batch.column(*at);
-            // Days of 64 bits have a time of day in their texts.
+            // `Date64` is cast to `Date32`, because its texts would have a time of day.
             let column = match column.data_type() {
                 DataType::Date64 => &cast_with_options(column, &DataType::Date32, &options)?,
                 _ => column,
@@ -150,7 +150,8 @@ impl PartitionColumns {
     }
 }
 
-/// Escapes what Hive and Spark escape in names, and the blank, which other readers take for the end of one.
+/// Appends `text` to a folder's name, escaping the characters that Hive and Spark escape, and the blank, which some
+/// readers take for the end of the name.
 fn escape(text: &str, name: &mut String) {
     for character in text.chars() {
         match character {

@@ -8,7 +8,7 @@ use super::cut::FileCut;
 use super::files::{FolderFile, FolderFiles, MakeSink};
 use crate::{Sink, WriteOptions, Written};
 
-/// Bytes of a file after which the next one begins, unless options say otherwise.
+/// Bytes of a file after which the next one starts, unless options set it.
 const FILE_BYTES: u64 = 512 << 20;
 
 /// Writes the files of a folder. See the [module](super).

@@ -78,7 +78,7 @@ impl Staged {
         let hidden = parent.join(hidden_name);
         remove_orphaned_files(parent);
         let permissions = KeptPermissions::of(&target);
-        // No one else reads what is to replace a folder of unknown readers.
+        // The replacement of an existing folder is private until it gets the permissions of that folder.
         let mode = if permissions.is_some() { 0o700 } else { 0o777 };
         let open = |folder| open_or_make_room(|| File::open(folder));
         let handle = match DirBuilder::new().mode(mode).create(&hidden).and_then(|()| open(&hidden)) {
@@ -154,9 +154,9 @@ impl Staged {
             e => Error::from(std::io::Error::from(e)),
         })?;
         self.is_published = true;
-        // Before the old files go.
+        // The name becomes durable before the old files are removed.
         self.sync_name()?;
-        // The copy is done: what can't be removed of the old folder stays behind, hidden.
+        // The copy is complete: files of the old folder that can't be removed stay in the hidden folder.
         let _ = fs::remove_dir_all(&self.hidden);
         Ok(())
     }

@@ -49,13 +49,13 @@ fn span<O: OffsetSizeTrait>(offsets: &[O], length: usize, first_row: u64) -> Res
     }
 }
 
-/// Returns true if no offset stands within a character.
+/// Returns true if no offset lies within a character.
 fn begin_characters<O: OffsetSizeTrait>(offsets: &[O], bytes: &[u8]) -> bool {
     const CONTINUES: u8 = 0b1000_0000;
     offsets.iter().all(|offset| bytes.get(offset.as_usize()).is_none_or(|byte| byte & 0b1100_0000 != CONTINUES))
 }
 
-/// Checks views; gives others in their place where only those of nulls are wrong.
+/// Checks views. Returns replacements if only the views of nulls are invalid.
 pub(super) fn check_views(data: &ArrayData, is_text: bool, first_row: u64) -> Result<Option<ArrayData>> {
     let Some((views, buffers)) = data.buffers().split_first() else { return Err(too_short()) };
     let views: &[u128] = views.typed_data();

@@ -21,11 +21,11 @@ pub(super) type Append = std::result::Result<(), LineFault>;
 /// The origin of a column's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InferredOrigin {
-    /// The user: texts take any value as it is written, and numbers may stand in quotes.
+    /// The user's schema: texts take any value verbatim, and numbers may be quoted.
     Given,
-    /// The table that rows go to.
+    /// The schema of the table that the rows go to.
     Expected,
-    /// The first rows.
+    /// The types of the first rows.
     Inferred,
 }
 
@@ -104,11 +104,11 @@ impl Place {
         LineFault::value(at, message, format!("declare it nullable in {SCHEMA}"))
     }
 
-    /// The next value, whatever it is, is none of the column's.
+    /// The fault of a next value, of any kind, that the column can't hold.
     #[cold]
     fn misfit(&self, json: &Json<'_>) -> LineFault {
         let mut rest = json.clone();
-        // Blanks stand in front of it.
+        // Blanks may precede it.
         let kind = rest.kind();
         let at = rest.position();
         let (written, value) = match kind.and_then(|_| rest.skip()) {

@@ -66,7 +66,7 @@ impl LineFault {
     }
 }
 
-/// A line that holds something else than an object, which begins at this byte.
+/// The fault of a line whose content is not an object, at this byte.
 #[cold]
 pub(super) fn no_object(unit: RowUnit, at: usize) -> LineFault {
     let message = format!("a {unit} holds one object, and this one does not begin with {{");
@@ -107,7 +107,7 @@ fn place(url: &str, unit: RowUnit, number: u64, line: &[u8], at: usize) -> Strin
     format!("{url}, {unit} {number}, column {}", before.chars().count() + 1)
 }
 
-/// A value as it is written, cut where it is long.
+/// The text of a value, truncated if it is long.
 pub(super) fn shown(value: &[u8]) -> String {
     const MOST_CHARACTERS: usize = 40;
     let text = String::from_utf8_lossy(value);

@@ -87,7 +87,7 @@ fn range<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>, row: usize) -> Range<usi
     offsets[row].as_usize()..offsets[row + 1].as_usize()
 }
 
-/// The first key that is there before. Only texts can be the names of an object.
+/// The first duplicate key among these entries. Only texts are checked: other types can't be names of an object.
 fn twice_among(keys: &ArrayRef, entries: Range<usize>) -> Result<Option<String>> {
     fn found<'a>(mut keys: impl Iterator<Item = &'a str>) -> Option<String> {
         let mut known = HashSet::new();

@@ -94,7 +94,7 @@ impl LineParser {
         result.with_schema(Arc::clone(&self.output)).map_err(Error::unexpected)
     }
 
-    /// The batch with the columns that its file's place gives: it tells what the lines lack.
+    /// Adds the columns whose values follow from the file's path: they also fill in values that the lines lack.
     fn with_constants(&self, batch: RecordBatch, file: usize) -> Result<RecordBatch> {
         let (rows, constants) = (batch.num_rows(), self.constants.get(file).and_then(Option::as_ref));
         if constants.is_none() && self.whole_schema.fields().len() == batch.num_columns() {

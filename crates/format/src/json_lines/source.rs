@@ -88,7 +88,7 @@ impl JsonLinesSource {
         let known = StatedTypes::new(given.as_ref(), expected.as_ref());
         let all = if all.is_empty() { &objects } else { all };
         let LearntTypes { schema, origins, mixed } = learn_schema(all, &known, &constants, layout, options)?;
-        // Types that can't be read are told before the read.
+        // Types that can't be read are reported before the read.
         ReadColumns::new(schema.fields(), &origins, "", Others::Refused)?;
         let schema = Arc::new(with_constants(&schema, &constants));
         Ok(Self {

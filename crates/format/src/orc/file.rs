@@ -1,4 +1,4 @@
-//! Opened files, and what is known of their stripes.
+//! Opened files, and the metadata of their stripes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -220,7 +220,7 @@ fn note_parts(node: &OrcType, part: &DataType, columns: &mut Vec<u32>) {
                 }
             }
             if columns.len() == before {
-                // It tells where the struct is null.
+                // The struct's own column holds its null flags.
                 columns.push(node.id);
             }
         }

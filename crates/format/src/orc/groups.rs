@@ -48,14 +48,14 @@ struct StripeCandidate<'a> {
     unit: &'a Unit,
     /// The ids of its decoded columns.
     columns: Vec<u32>,
-    /// Its bytes from the first index to the footer, where these were read at once.
+    /// Its bytes from the first index to the footer, where a single request read these.
     region: Option<Bytes>,
     found: Vec<(OrcRange, Bytes)>,
 }
 
 impl Question<'_> {
-    /// Asks which part of each stripe the filter leaves. The indexes of all of them are read by planned requests; where a second round of
-    /// requests would take longer than what it spares, together with the footers.
+    /// Determines which part of each stripe the filter leaves. Planned requests read the indexes of all stripes,
+    /// together with the footers where a second round of requests would take longer than it saves.
     pub fn ask(&self, units: &[Unit], job: &Job) -> Result<Vec<StripeRemainder>> {
         let mut left: Vec<StripeRemainder> = units.iter().map(|_| StripeRemainder::Whole).collect();
         let mut candidates = Vec::new();

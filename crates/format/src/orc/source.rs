@@ -28,7 +28,7 @@ use crate::{
 /// ORC files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and `int`
 /// widens to `bigint`, `float` to `double`.
 ///
-/// Timestamps are in the unit that [`TimestampUnit`](crate::TimestampUnit) tells.
+/// Timestamps are in the unit of the option [`TimestampUnit`](crate::TimestampUnit).
 #[derive(Debug)]
 pub struct OrcSource {
     files: Vec<Arc<OrcFile>>,

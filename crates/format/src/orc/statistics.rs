@@ -1,4 +1,4 @@
-//! Statistics of files, stripes and row groups about their columns, as filters ask for them.
+//! Column statistics of files, stripes and row groups, in the form that filters need.
 
 use arrow::datatypes::{DataType, TimeUnit, i256};
 use lakerace_io::Result;

@@ -88,8 +88,8 @@ impl Unit {
         Ok(bytes)
     }
 
-    /// Bytes that a row takes in memory, about: values of no fixed width as they are stored, expanded by as much as
-    /// compression mostly gains.
+    /// Approximate size of a row in memory, in bytes: values of variable width have their stored size, multiplied by a
+    /// typical compression ratio.
     pub fn row_bytes(&self, fields: &[FieldRef]) -> u64 {
         const EXPANSION: u64 = 4;
         let info = self.file.tail.stripes()[self.stripe];

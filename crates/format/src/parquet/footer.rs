@@ -109,7 +109,8 @@ impl OpenFile for FileMeta {
 }
 
 impl FileMeta {
-    /// Returns true if some values of a column chunk may be others than those stored, so that what is told of these says nothing.
+    /// Returns true if some values of a column chunk may change when they are read, so that the statistics of the
+    /// stored ones do not apply.
     pub fn may_move(&self, row_group: &RowGroupMetaData, leaf: usize) -> bool {
         self.old_calendar.as_ref().is_some_and(|old| old.may_move(leaf, row_group.column(leaf)))
     }
@@ -387,8 +388,9 @@ fn is_of_spark(metadata: &ParquetMetaData) -> bool {
     pairs.is_some_and(|pairs| pairs.iter().any(|pair| pair.key.starts_with("org.apache.spark.")))
 }
 
-/// The Arrow schema of a table's file: by its Parquet types alone, whatever the writer had in memory. Root strings and
-/// bytes are views, and timestamps of 96 bits have microseconds, because nanoseconds reach from 1677 to 2262 only.
+/// The Arrow schema of a table's file, from its Parquet types alone: the writer's own Arrow schema is ignored. Root
+/// strings and bytes are views, and timestamps of 96 bits have microseconds, because nanoseconds reach from 1677 to
+/// 2262 only.
 fn table_metadata(metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, ParquetError> {
     let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let plain = ArrowReaderMetadata::try_new(Arc::clone(metadata), plain)?;
@@ -516,7 +518,7 @@ fn forgets_headers(created_by: &str) -> bool {
 /// The bytes of a column chunk as the footer states them.
 fn chunk_range(column: &ColumnChunkMetaData) -> Result<Range<u64>> {
     let data = column.data_page_offset();
-    // Offset 0 is where the file's magic stands: some writers put it where there is no dictionary.
+    // Offset 0 is the position of the file's magic: some writers set it where there is no dictionary.
     let start = match column.dictionary_page_offset() {
         Some(dictionary) if dictionary > 0 && dictionary < data => dictionary,
         _ => data,

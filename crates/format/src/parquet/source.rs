@@ -240,7 +240,7 @@ impl Source for ParquetSource {
         let files = files_of_plan(plan, &self.files)?;
         let units = self.units_of_plan(plan, &files, &columns)?;
         let is_planned = has_requests(plan, units.iter().map(|unit| (unit.file_number, unit.file.as_ref())));
-        // A part of a split plan, or one of other files known whole, has no requests of its own.
+        // A part of a split plan has no requests; nor has a plan for other files that are known completely.
         let requests = is_planned.then_some(&plan.requests);
         self.read_units(&plan.request, columns, &files, units, requests)
     }

@@ -1,9 +1,9 @@
 //! Writing a Parquet file.
 //!
-//! A batch is cut at row group borders; each column's piece goes to that column's encoder, on the job's threads or, with
-//! one thread, at once. A row group ends at a number of rows or of encoded bytes, whichever is first, wherever batches
-//! end, so the same rows give the same file whatever the batches and threads were. At most two row groups are in
-//! memory: one that takes rows and one whose last columns are being encoded.
+//! A batch is cut at row group borders. The part of each column goes to that column's encoder, on the job's threads or,
+//! with one thread, immediately. A row group ends at a number of rows or of encoded bytes, whichever is first,
+//! independent of the ends of batches, so the same rows give the same file for any batches and any number of threads.
+//! At most two row groups are in memory: one that takes rows and one whose last columns are being encoded.
 
 mod doubtful_times;
 pub(super) mod file;
@@ -30,9 +30,9 @@ use super::encode::flat_encoder;
 use crate::array_bytes::array_bytes;
 use crate::{Sink, WriteOptions, Written, refuse_to_write_duplicates};
 
-/// Rows that go to an encoder at once.
+/// Limit of rows that go to an encoder together.
 const SLICE_ROWS: usize = 65_536;
-/// Bytes that go to the encoders at once, about: the measure by which a row group may exceed its bytes.
+/// Approximate limit of bytes that go to the encoders together: a row group may exceed its size by as much.
 const SLICE_BYTES: u64 = 16 << 20;
 
 /// Bytes of a file that may wait to be written while the next row group is encoded.
@@ -119,7 +119,7 @@ impl FileEncoder {
         Ok(Self { schema, settings, layout, parts, magic: Some(magic), job: job.clone(), engine, group_rows: 0 })
     }
 
-    /// Takes a batch; emits row groups as they are complete.
+    /// Takes a batch; emits row groups when they are complete.
     pub(crate) fn write(&mut self, batch: RecordBatch, emit: Emit<'_>) -> Result<()> {
         self.check(&batch)?;
         if let Some(magic) = self.magic.take() {
@@ -207,8 +207,9 @@ impl FileEncoder {
         Ok(())
     }
 
-    /// Returns true if the row group under way has its bytes. Threads may be behind: where what waits for them could make the
-    /// difference, they are waited for, so that the answer is the same for any number of them.
+    /// Returns true if the row group under way has its bytes. With threads, some arrays may not be encoded yet: if
+    /// these could make the difference, the call waits for them, so that the answer does not depend on the number of
+    /// threads.
     fn is_full(&self) -> Result<bool> {
         let limit = self.settings.row_group_bytes;
         match &self.engine {

@@ -30,7 +30,7 @@ pub(crate) fn split(plan: &ReadPlan, n: usize) -> Vec<ReadPlan> {
         .collect()
 }
 
-/// Cuts `weights` into `parts` runs, none empty, of about the same weight.
+/// Cuts `weights` into `parts` runs, none empty, of approximately the same weight.
 fn balance(weights: &[u64], parts: usize) -> Vec<Range<usize>> {
     let mut left: u64 = weights.iter().sum();
     let mut runs = Vec::with_capacity(parts);

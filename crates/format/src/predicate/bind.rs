@@ -124,7 +124,7 @@ impl Binder<'_> {
                 if l == ComparisonClass::Null || r == ComparisonClass::Null {
                     return Ok(ConditionNode::Constant(None));
                 }
-                // A column against what is the same for all rows is held against statistics, too.
+                // Statistics also decide comparisons of a column with a value that is the same for all rows.
                 for (column, constant, op) in [(&left, &right, op), (&right, &left, op.flipped())] {
                     if let (RowScalar::Column(column), Some(literal)) = (column, self.folded(constant)?)
                         && let Ok(place) = place(&literal, &column.data_type)

@@ -215,7 +215,7 @@ fn concat(arguments: &[RowOperand], rows: usize) -> Result<ArrayRef> {
     Ok(Arc::new((0..rows).map(value).collect::<StringViewArray>()))
 }
 
-/// Instants as they are in UTC, without a zone.
+/// Instants in UTC, without a zone.
 fn in_utc(operand: &RowOperand) -> Result<ArrayRef> {
     let array = &operand.array;
     match array.data_type() {

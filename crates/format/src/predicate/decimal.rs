@@ -1,4 +1,4 @@
-//! Numbers as they are written, with all their digits.
+//! Numbers by their text, with all digits.
 
 use std::cmp::Ordering;
 

@@ -35,7 +35,7 @@ enum PatternToken {
 }
 
 impl LikePattern {
-    /// Compiles a pattern. Without `escape` no character escapes. The error says what is wrong with it.
+    /// Compiles a pattern. Without `escape` no character escapes. The error is a message.
     pub fn new(pattern: &str, escape: Option<char>, case_insensitive: bool) -> Result<Self, String> {
         let mut tokens = Vec::new();
         let mut chars = pattern.chars();

@@ -21,19 +21,19 @@ pub(super) enum ConditionNode {
         column: Arc<ColumnRef>,
         value: bool,
     },
-    /// A column against a value of its own type.
+    /// A comparison of a column with a value of the same type.
     Compare {
         column: Arc<ColumnRef>,
         op: CompareOp,
         value: Value,
     },
-    /// A column is one of some values of its own type; null instead of false with a NULL among them.
+    /// Membership of a column in some values of the same type; null instead of false if NULL is among them.
     In {
         column: Arc<ColumnRef>,
         values: Vec<Value>,
         has_null: bool,
     },
-    /// A text column matches.
+    /// A text column matches a pattern.
     Like {
         column: Arc<ColumnRef>,
         pattern: LikePattern,

@@ -14,13 +14,14 @@ pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 /// Text that is read ahead for each thread, at most: a thread parses 150 MB in a second, and waits for a far store for a tenth of one.
 const READ_AHEAD_BYTES_PER_THREAD: u64 = 16 << 20;
 
-/// The least bytes that are read ahead of all of them: some requests of several MiB.
+/// The minimum of bytes that are read ahead of all of them: some requests of several MiB.
 const LEAST_READ_AHEAD_BYTES: u64 = 32 << 20;
 
-/// How many requests what is read ahead has at least.
+/// The least number of requests into which the text read ahead is divided.
 const REQUESTS_AHEAD: u64 = 4;
 
-/// How requests for text are cut: as the job says, with less read ahead than for files that are decoded faster.
+/// The options by which requests for text are cut: those of the job, with less read ahead than for files that are
+/// decoded faster.
 fn text_ranges(job: &Job) -> RangeOptions {
     let options = job.options();
     let enough = (options.threads as u64).saturating_mul(READ_AHEAD_BYTES_PER_THREAD).max(LEAST_READ_AHEAD_BYTES);
@@ -28,8 +29,8 @@ fn text_ranges(job: &Job) -> RangeOptions {
     RangeOptions { prefetch_bytes: ranges.prefetch_bytes.min(enough), ..ranges }
 }
 
-/// The requests for text. One is not longer than a part of what may be read ahead: what is read of it stays in memory until the last of
-/// its rows is gone.
+/// The requests for text. A request is not longer than a part of the text that may be read ahead: its bytes stay in
+/// memory until the last of their rows is dropped.
 pub(crate) fn text_requests(wanted: &[Wanted], profile: &PathProfile, job: &Job) -> RequestPlan {
     let options = text_ranges(job);
     let plan = plan_requests(wanted, &options, profile);

@@ -64,7 +64,7 @@ impl FileCompression {
             .map(|known| known.0)
     }
 
-    /// The compression that the ending of a name stands for, which is given without its dot.
+    /// The compression for the ending of a name, which is given without its dot.
     pub fn of_ending(ending: &str) -> Option<Self> {
         let is_it = |known: &&str| known.strip_prefix('.') == Some(ending);
         COMPRESSIONS.iter().find(|(_, _, endings, _)| endings.iter().any(is_it)).map(|known| known.0)
@@ -78,7 +78,7 @@ impl FileCompression {
     /// The decompressed text: of all members of a gzip file, all frames or streams of a zstd, bzip2 or xz one.
     ///
     /// # Errors
-    /// `Corrupt` where the first bytes are of no such file, whatever its name is.
+    /// `Corrupt` if the first bytes do not belong to such a file.
     pub fn decompress(self, mut compressed: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>> {
         let first = compressed.fill_buf().map_err(|e| self.error(&e))?;
         self.check_front(first)?;
@@ -129,7 +129,7 @@ impl FileCompression {
 
     /// The error for one of reading decompressed text.
     pub fn error(self, error: &std::io::Error) -> Error {
-        // An error of the store, or of what is made of the text, that came through the decompressor.
+        // An error of the store, or of the consumer of the text, that came through the decompressor.
         if let Some(inner) = error.get_ref().and_then(|e| e.downcast_ref::<Error>()) {
             return inner.clone();
         }

@@ -1,6 +1,6 @@
 //! The digits that a double keeps of a decimal text.
 
-/// Digits that fit 64 bits, whatever they are.
+/// The number of digits that always fit into 64 bits.
 const MOST_MANTISSA_DIGITS: usize = 19;
 /// Powers of ten below 2^127.
 const MOST_PLACES: usize = 38;
@@ -14,7 +14,7 @@ const POWERS: [u128; MOST_PLACES + 1] = {
     }
     powers
 };
-/// Digits that the exact value of a double has at most.
+/// The maximum of digits in the exact value of a double.
 const MOST_DIGITS: usize = 767;
 /// Bits of a double's mantissa after the first one.
 const MANTISSA_BITS: i32 = 52;

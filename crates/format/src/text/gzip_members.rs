@@ -33,7 +33,7 @@ impl<R: BufRead> Read for GzipMembers<R> {
     }
 }
 
-/// The member behind zeros; `None` at the end.
+/// The member after zeros; `None` at the end.
 fn next_member<R: BufRead>(mut packed: R) -> Result<Option<GzDecoder<R>>> {
     loop {
         let bytes = packed.fill_buf()?;

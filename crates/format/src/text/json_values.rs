@@ -5,7 +5,7 @@ use std::io::Read;
 use lakerace_io::Error;
 use lakerace_io::option::INPUT_FORMAT;
 
-/// Bytes that are read at once.
+/// Bytes that are read together.
 const CHUNK_BYTES: usize = 64 << 10;
 
 const TRUNCATED: &str = "fetch or make the file again";
@@ -33,13 +33,13 @@ enum TokenState {
     End,
 }
 
-/// The values of a text, each on a line of its own without the line ends in it. What is in a value is not looked at: it may be no JSON.
-/// The chunk of the text is all that is in memory.
+/// The values of a text, each on a separate line, with the line ends in it removed. The content of a value is not
+/// checked: it may not be JSON. Only the current chunk of the text is in memory.
 pub(super) struct JsonValues {
     text: Box<dyn Read + Send>,
     chunk: Vec<u8>,
     lines: Vec<u8>,
-    /// How much of `lines` was given away.
+    /// The bytes of `lines` that were returned.
     given: usize,
     state: TokenState,
     is_array: bool,

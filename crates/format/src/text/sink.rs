@@ -11,7 +11,8 @@ use super::{BYTE_ORDER_MARK, FileCompression, pool_options};
 use crate::array_bytes::array_bytes;
 use crate::{Codec, Compression, Sink, WriteOptions, Written, is_large_row};
 
-/// Text of one piece of work, about. Packed files get a member or frame for each, so it is not small.
+/// Approximate size of the text of one piece of work. Compressed files get a member or frame for each, so it is not
+/// small.
 const PIECE_BYTES: usize = 2 << 20;
 
 /// The level of `xz` itself.
@@ -111,7 +112,7 @@ impl TextSink {
         }))
     }
 
-    /// Sends what is gathered to work, and writes what is ready.
+    /// Passes the gathered rows to the workers, and writes the pieces that are ready.
     fn send(&mut self, is_last: bool) -> Result<()> {
         self.job.check()?;
         let first_row = self.rows - self.gathered_rows as u64 + 1;
@@ -144,7 +145,7 @@ impl Sink for TextSink {
         }
         self.job.meter().wrote_rows(batch.num_rows() as u64);
         let row_bytes = batch.columns().iter().map(array_bytes).sum::<u64>() / batch.num_rows().max(1) as u64;
-        // How much text came of other rows tells nothing of large ones: they would be gathered until memory is full.
+        // The text size of other rows does not predict that of large ones: they would be gathered until memory is full.
         let most_large_rows = match is_large_row(row_bytes, batch.num_columns()) {
             true => (PIECE_BYTES as u64 / row_bytes) as usize,
             false => usize::MAX,

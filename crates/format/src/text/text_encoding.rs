@@ -39,13 +39,13 @@ impl FromStr for TextEncoding {
 }
 
 impl TextEncoding {
-    /// Returns true if the text is UTF-8, which is read as it is.
+    /// Returns true if the text is UTF-8, which is read unchanged.
     pub fn is_utf8(self) -> bool {
         self == Self::Known(UTF_8)
     }
 }
 
-/// Bytes that are read and decoded at once.
+/// Bytes that are read and decoded together.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// A text as UTF-8.

@@ -15,7 +15,7 @@ pub(crate) struct TextForm {
 }
 
 impl TextForm {
-    /// Returns true if the bytes are what is read.
+    /// Returns true if the bytes are read unchanged.
     pub fn is_plain(self) -> bool {
         self == Self::default()
     }

@@ -27,12 +27,12 @@ pub(crate) struct ZipMember {
 }
 
 impl ZipMember {
-    /// Reads the directory of an archive: its last bytes, and the file's own header. Folders, and what macOS adds next to a file, do
-    /// not count.
+    /// Reads the directory of an archive, which is in its last bytes, and the file's own header. Folders, and the
+    /// entries that macOS adds for a file, are ignored.
     ///
     /// # Errors
-    /// `Corrupt` for what is no whole archive; `Unsupported` for an archive of no file or of several, and for a file that is
-    /// encrypted or packed otherwise than by deflate.
+    /// `Corrupt` for a damaged or incomplete archive; `Unsupported` for an archive of no file or of several, and for a
+    /// file that is encrypted or compressed by another method than deflate.
     pub fn find(object: &Object) -> Result<Self> {
         let url = object.url();
         let size_bytes = object.size_bytes.unwrap_or(0);

@@ -201,7 +201,7 @@ impl<T: ArrowPrimitiveType, P: Fn(&[u8]) -> Option<T::Native> + Send> Column for
     }
 }
 
-/// An array after a pointer.
+/// Conversion of a finished array into a shared [`ArrayRef`].
 trait IntoArc {
     fn into_arc(self) -> ArrayRef;
 }
@@ -251,7 +251,7 @@ impl Column for JsonBooleanColumn {
     }
 }
 
-/// Texts; of a given column, other values as they are written.
+/// Texts; in a column of the user's schema, also the texts of other values.
 #[derive(Default)]
 struct TextColumn(StringBuilder);
 

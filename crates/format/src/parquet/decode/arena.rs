@@ -18,14 +18,15 @@ use spare_memory::SpareMemory;
 
 mod spare_memory;
 
-/// A huge page. Regions are mapped and unmapped in units of it.
+/// The size of a huge page, and the unit in which regions are mapped and unmapped.
 const UNIT_BYTES: usize = 2 << 20;
-/// Units of a region: address space, of which only what is taken becomes memory.
+/// Units of a region. A region is address space; only the part that is used becomes memory.
 const UNITS: usize = 32;
-/// Units that hold memory of another mapping. A process has a limited number of mappings, 65,530 by default, and each such unit is one.
+/// Units that hold memory of another mapping. A process has a limited number of mappings, 65,530 by default, and each
+/// such unit takes one.
 static MOVED_UNITS: AtomicUsize = AtomicUsize::new(0);
 const MOVED_UNITS_AT_MOST: usize = 4096;
-/// Blocks begin at cache lines.
+/// Blocks start at cache lines.
 const ALIGNMENT: usize = 64;
 
 /// The largest block that is worth taking from a region: half of one would go to waste otherwise.
@@ -39,13 +40,13 @@ struct RegionMapping {
     start: NonNull<u8>,
     /// A bit for each unit that is backed by memory.
     resident: AtomicU32,
-    /// A bit for each unit whose memory was moved here: the kernel keeps a record of its own for it.
+    /// A bit for each unit whose memory was moved here: the kernel keeps a separate record for it.
     moved: AtomicU32,
 }
 
 // SAFETY: it owns its address space; parts of it are handed out once.
 unsafe impl Send for RegionMapping {}
-// SAFETY: as above; what is shared is counted by atomics.
+// SAFETY: as above; shared state is counted by atomics.
 unsafe impl Sync for RegionMapping {}
 
 /// A mapping with a count of users for each unit.
@@ -316,7 +317,7 @@ fn populate(unit: *mut std::ffi::c_void) {
 
 impl MappingCost {
     fn takes_small(&self) -> bool {
-        // The first unit tells what small pages cost.
+        // The first unit measures the cost of small pages.
         self.small_ns.load(Ordering::Relaxed) == 0
             || self.small_until.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
     }

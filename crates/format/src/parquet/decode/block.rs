@@ -35,8 +35,8 @@ const REGION_BLOCK_BYTES: RangeInclusive<usize> = 64 << 10..=LARGEST_BYTES;
 /// The most bytes that the pools of a scan keep.
 const KEPT_BYTES: usize = 192 << 20;
 
-/// Memory of one column: blocks that wait to be used again, by capacity, and where new ones come from. Columns have
-/// their own, as what is kept of a table is whole columns as a rule.
+/// Memory of one column: blocks that wait to be reused, by capacity, and the source of new ones. Each column has its
+/// own pool, because the memory that a table keeps usually is that of whole columns.
 #[derive(Debug, Default)]
 pub struct Pool {
     state: Mutex<BlockPoolState>,
@@ -108,7 +108,7 @@ pub struct Block {
 }
 
 impl Pool {
-    /// A pool of its own.
+    /// Makes a separate pool.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
@@ -140,7 +140,7 @@ impl Pool {
         Block { memory: Some(memory), pool: Arc::clone(self) }
     }
 
-    /// Frees what is kept, and from now on what comes back.
+    /// Frees the kept memory, and from now on all memory that is returned.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;

@@ -41,7 +41,7 @@ impl ValueCollector for BooleanDecoder {
     fn page(&mut self, data: PageBytes, encoding: PageEncoding, _: usize) -> Result<()> {
         self.page = match encoding {
             PageEncoding::Plain => BooleanPage::Plain(data, 0),
-            // The length of the runs stands before them.
+            // The length of the runs precedes them.
             PageEncoding::Rle if data.is_empty() => BooleanPage::Plain(data, 0),
             PageEncoding::Rle if data.len() < 4 => return Err(page_ends()),
             PageEncoding::Rle => BooleanPage::Rle(data, HybridDecoder::new(1, 4)?),

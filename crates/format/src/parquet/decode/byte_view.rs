@@ -32,7 +32,7 @@ pub(crate) struct ViewCollector {
     rows: usize,
     len: usize,
     buffers: Vec<Buffer>,
-    /// Bytes of its own.
+    /// The bytes of copied texts.
     bytes: TextBytes,
 }
 
@@ -120,7 +120,7 @@ impl ValueCollector for ViewCollector {
         if self.len > 0 || self.dictionary_buffer.is_some() {
             return Err(Error::corrupt("a dictionary page after data pages"));
         }
-        // Each value has a length of 4 bytes: a false count takes no memory.
+        // Each value has a length of 4 bytes, so a false count allocates nothing.
         if count > data.len() / 4 {
             return Err(page_ends());
         }
@@ -325,7 +325,7 @@ impl Plain {
 struct Made {
     end: usize,
     has_long: bool,
-    /// A value begins or ends within what looks like a character of the page as a whole.
+    /// A value starts or ends within bytes that look like one character of the whole page.
     cuts_characters: bool,
 }
 
@@ -392,7 +392,7 @@ impl NextView for LengthWalk<'_> {
     fn next(&mut self) -> Result<(u128, usize)> {
         let (data, from) = (self.data, self.at + LENGTH_BYTES);
         let length = length_at(data, self.at)?;
-        // The byte before a length ends a value, the byte after it begins one. Where the page as a whole is UTF-8 and
+        // The byte before a length ends a value, the byte after it starts one. If the page as a whole is UTF-8 and
         // neither border lies within a character, the value is UTF-8.
         self.cuts_characters |= is_continuation(data[self.at]);
         let word = head_at(data, from, length);
@@ -431,20 +431,20 @@ impl NextView for LengthSums<'_> {
     fn next(&mut self) -> Result<(u128, usize)> {
         let (from, length) = (self.at, self.lengths.next().map_or(0, |length| *length as usize));
         let word = head_at(self.data, from, length);
-        // A value ends where the next one begins.
+        // A value ends where the next one starts.
         self.cuts_characters |= length > 0 && is_continuation(word as u8);
         self.at = from + length;
         Ok((view_of(word, length, self.buffer, from), length))
     }
 
     fn made(&self, has_long: bool) -> Made {
-        // What follows may be of another array, and begins a value too.
+        // The following bytes may belong to another array, and start a value as well.
         let cuts_characters = self.cuts_characters || self.data.get(self.at).is_some_and(|byte| is_continuation(*byte));
         Made { end: self.at, has_long, cuts_characters }
     }
 }
 
-/// The first bytes of a value, up to 16; what is after a shorter one has no meaning.
+/// The first bytes of a value, up to 16; bytes after a shorter value have no meaning.
 #[inline(always)]
 fn head_at(data: &[u8], from: usize, length: usize) -> u128 {
     let mut word = [0; 16];

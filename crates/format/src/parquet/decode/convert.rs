@@ -109,7 +109,7 @@ converts! {
 pub(crate) struct Int96 {
     units_per_day: i64,
     nanoseconds_per_unit: i64,
-    /// True if what is below the unit is rounded down; else it is a flaw.
+    /// True if digits below the unit are rounded down; otherwise they are a flaw.
     rounds: bool,
     flaw: Cell<Option<ValueFlaw>>,
 }

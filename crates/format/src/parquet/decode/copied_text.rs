@@ -1,5 +1,5 @@
-//! Texts that are copied one by one, out of pages of which many rows are not wanted: an array keeps the bytes of its own rows
-//! in memory, and nothing is done for the others but to read their length.
+//! Texts that are copied one by one from pages of which many rows are not wanted: an array keeps only the bytes of its
+//! own rows in memory, and of the other rows only the length is read.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::exec::RowSelection;
 /// foresee costs more.
 const SHORT_BYTES: usize = 32;
 
-/// Rows that are taken at once.
+/// Rows that are copied together.
 const CHUNK_ROWS: usize = 64;
 
-/// Bytes of a length that stands before its text.
+/// Bytes of the length before a text.
 pub(crate) const LENGTH_BYTES: usize = 4;
 
 /// A page of texts, each with its length (4 bytes, little-endian) before it unless these are stored apart.
@@ -47,7 +47,7 @@ pub(crate) struct TextBytes {
 pub(crate) struct Utf8Check {
     /// The flag of texts within views: some have bytes that are not ASCII.
     pub short: bool,
-    /// The others: one begins within a character, or all of them together are not UTF-8.
+    /// The flag of longer texts: one starts within a character, or all of them together are not UTF-8.
     pub long: bool,
 }
 
@@ -71,7 +71,7 @@ impl TextBytes {
     /// Puts what was written to its place among the buffers.
     fn close(&mut self, buffers: &mut [Buffer], is_text: bool) {
         let Some((block, number)) = self.open.take() else { return };
-        // Texts that follow one another are UTF-8 when all their bytes are, and each begins with a character.
+        // Consecutive texts are UTF-8 if all their bytes together are, and each starts with a character.
         self.doubt.long |= is_text && simdutf8::basic::from_utf8(&block[..self.used]).is_err();
         if let Some(buffer) = buffers.get_mut(number as usize) {
             *buffer = block.into_buffer(self.used);
@@ -139,7 +139,7 @@ impl Texts {
             self.pieces.read_to(end);
             row += passed;
             if passed < rows {
-                // This one goes on in another piece, or is longer than the page.
+                // This one continues in another piece, or is longer than the page.
                 let length = self.length()?;
                 self.pieces.skip(length)?;
                 row += 1;
@@ -183,8 +183,9 @@ impl Texts {
         Ok(kept)
     }
 
-    /// Takes texts until one goes on in another piece, or does not fit; says how many there were. Those of up to `WIDTH` bytes
-    /// are copied as so many. `HEAD` bytes before each of them are its length; none, where lengths are stored apart.
+    /// Takes texts until one continues in another piece or does not fit; returns how many it took. Each text of up to
+    /// `WIDTH` bytes is copied as `WIDTH` bytes. The length is in the `HEAD` bytes before each text; `HEAD` is 0 where
+    /// lengths are stored separately.
     fn fast<const WIDTH: usize, const HEAD: usize>(&mut self, chunk: RowChunk<'_>, out: &mut TextTarget<'_>) -> usize {
         let Some((block, number)) = &mut out.bytes.open else { return 0 };
         let (bytes, place) = self.pieces.window();
@@ -192,7 +193,7 @@ impl Texts {
         else {
             return 0;
         };
-        // Whole vectors are read: up to `WIDTH` bytes behind where a text begins.
+        // Whole vectors are read: up to `WIDTH` bytes from the start of a text.
         let (last, starts) = (last_read.min(place.end), &mut self.starts[..chunk.rows]);
         let lengths = self.lengths.as_ref().map(|lengths| lengths.peek(chunk.rows)).unwrap_or_default();
         let (count, end) = match HEAD {
@@ -217,9 +218,9 @@ impl Texts {
                 passed = row;
                 break;
             }
-            // SAFETY: the text lies after its length, and ends at `last_read` at most, so that `WIDTH` bytes can be read
-            // from where it begins. As many can be written: `used` is at most `last_write`; a longer text was checked to
-            // fit. There is a slot for each row that is kept.
+            // SAFETY: the text follows its length and ends at `last_read` at most, so that `WIDTH` bytes can be read
+            // from its start. As many can be written: `used` is at most `last_write`; a longer text was checked to fit.
+            // There is a slot for each row that is kept.
             unsafe {
                 let from = source.add(at + HEAD);
                 let word = u128::from_le_bytes(from.cast::<[u8; 16]>().read());

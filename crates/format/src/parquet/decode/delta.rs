@@ -17,7 +17,7 @@ pub(crate) fn integers(data: &[u8], width: usize, count: usize) -> Result<PageBy
     if width != 4 && width != 8 {
         return Err(Error::corrupt("packed differences of values that are not integers"));
     }
-    // Differences of no bits take no bytes: a page of few of them could claim any number of values.
+    // Differences of zero bits occupy no bytes: a page of a few bytes could claim any number of values.
     let bytes = count.checked_mul(width).filter(|bytes| *bytes <= MADE_BYTES_AT_MOST);
     let bytes = bytes.ok_or_else(|| Error::corrupt(format!("a page of {count} packed values is too large")))?;
     let mut plain = Vec::with_capacity(bytes);
@@ -60,7 +60,7 @@ pub(crate) fn joined_streams(data: &[u8], width: usize) -> Result<PageBytes> {
 
 /// The lengths in front of a DELTA_LENGTH_BYTE_ARRAY page, at most `count`, and where they end. See [`ValueLengths`].
 pub(crate) fn lengths(data: &[u8], count: usize) -> Result<(ValueLengths, usize)> {
-    // As for integers: lengths of zero take no bytes.
+    // As for integers: lengths of zero occupy no bytes.
     if count > MADE_BYTES_AT_MOST / size_of::<u32>() {
         return Err(Error::corrupt(format!("a page of {count} lengths is too large")));
     }
@@ -211,7 +211,7 @@ fn each_run(data: &[u8], count: usize, mut take: impl FnMut(&[i64])) -> Result<u
     Ok(input.at)
 }
 
-/// Values that are unpacked and added up at once.
+/// Values that are unpacked and added up together.
 const RUN_VALUES: usize = 64;
 
 /// Hands on the values that `wanted` packed differences lead to.

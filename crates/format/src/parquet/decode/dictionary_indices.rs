@@ -25,7 +25,7 @@ pub(crate) struct PageIndexes {
     chunk: Box<Chunk>,
 }
 
-/// Indexes that are unpacked at once: they stay in the first-level cache.
+/// Indexes that are unpacked together: they stay in the first-level cache.
 const CHUNK: usize = 1024;
 
 /// Unpacked indexes. Runs and reads are short, mostly, so that all of a page use the same memory.

@@ -181,8 +181,8 @@ pub(crate) fn unfit(flaw: ValueFlaw, data_type: &DataType) -> Error {
 /// Wider values are not taken from pieces.
 const WIDTH_IN_PIECES: usize = 32;
 
-/// Hands the next `count` values of `width` bytes to `each`, as many together as lie in a piece. A value that goes on in the next
-/// one is put together.
+/// Passes the next `count` values of `width` bytes to `each`, as many together as lie in a piece. A value that
+/// continues in the next piece is assembled first.
 fn in_pieces(pieces: &mut Pieces, width: usize, mut count: usize, mut each: impl FnMut(&[u8], usize)) -> Result<()> {
     while count > 0 {
         let (bytes, place) = pieces.window();

@@ -55,7 +55,7 @@ impl Pieces {
         self.left
     }
 
-    /// The memory that all pieces lie in, and where what is left of the current piece lies: empty after the last one.
+    /// The memory that contains all pieces, and the range of the rest of the current piece: empty after the last one.
     #[inline]
     pub fn window(&mut self) -> (&[u8], Range<usize>) {
         while self.places.last().is_some_and(Range::is_empty) {

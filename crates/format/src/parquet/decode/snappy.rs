@@ -152,8 +152,8 @@ unsafe fn vector(from: *const u8, to: *mut u8) {
 /// # Safety
 /// `offset` (at least 1) bytes before `to` must be readable, and 64 bytes from `to` on writable.
 unsafe fn repeat(to: *mut u8, offset: usize, len: usize) {
-    // SAFETY: the caller's promise; no store begins at or after `len`, and none is wider than 8 bytes, so that all end
-    // before `len + 8`, which for the last one begun before 57 is within 64.
+    // SAFETY: the caller's promise; no store starts at or after `len`, and none is wider than 8 bytes, so that all end
+    // before `len + 8`, which for a last store that starts before 57 is within 64.
     unsafe {
         if offset >= 8 {
             let from = to.cast_const().sub(offset);

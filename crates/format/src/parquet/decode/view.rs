@@ -8,8 +8,8 @@ pub(crate) fn is_continuation(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }
 
-/// The view of a value that begins with the bytes of `word`: length (4 bytes), then either all bytes, or the first
-/// four, the buffer's number and the place in it.
+/// The view of a value that starts with the bytes of `word`: length (4 bytes), then either all bytes, or the first
+/// four, the buffer's number and the offset in it.
 #[inline(always)]
 pub(crate) fn view_of(word: u128, length: usize, buffer: u32, from: usize) -> u128 {
     if length <= INLINE_BYTES {

@@ -1,7 +1,7 @@
-//! Memory for encoded pages, used again from row group to row group.
+//! Memory for encoded pages, reused from row group to row group.
 //!
-//! A row group is held encoded until its last column is complete, then it is written and dropped. Taking that memory
-//! from the system again each time costs a page fault for every 4 KiB, about as much as copying it twice.
+//! A row group is held encoded until its last column is complete, then it is written and dropped. Getting that memory
+//! from the system each time costs a page fault for every 4 KiB, approximately as much as copying it twice.
 
 use std::sync::{Arc, Mutex};
 
@@ -44,7 +44,7 @@ impl Blocks {
         let length = header.len() + body.len();
         if self.open.capacity() - self.open.len() < length {
             self.close();
-            // Blocks double with the chunk: what is unused is less than what is used.
+            // Blocks double with the chunk: less is unused than used.
             let size = self.bytes.clamp(FIRST_BYTES, BLOCK_BYTES).max(length);
             self.open = if size == BLOCK_BYTES { self.pool.take() } else { Vec::with_capacity(size) };
         }

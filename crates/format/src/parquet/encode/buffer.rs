@@ -89,8 +89,9 @@ impl PageBuffer {
         (self.plain_bytes() + self.indices.len() + self.lengths.as_ref().map_or(0, Vec::len)) as u64
     }
 
-    /// Gives the page to `writer`, unless it has no rows, and begins the next one. `dictionary`: the values of the
-    /// dictionary that the indices are for. `value_bytes`: bytes of a byte array's values without their lengths.
+    /// Passes the page to `writer`, unless it has no rows, and starts the next one. `dictionary`: the number of values
+    /// in the dictionary that the indices refer to. `value_bytes`: bytes of a byte array's values without their
+    /// lengths.
     pub(crate) fn flush(
         &mut self,
         dictionary: Option<usize>,

@@ -43,8 +43,9 @@ impl CodecCompressor {
         }
     }
 
-    /// `input`, compressed. `pays` is kept from page to page of a column, and begins as true: of a fast codec's page that
-    /// hardly gets smaller nothing but the codec's form is made, and the next ones are tried by a part of them.
+    /// Compresses `input`. `pays` is kept from page to page of a column, and starts as true. If a fast codec hardly
+    /// shrinks a page, the page is stored as literals in the codec's format, and for the next pages the codec is tried
+    /// on a part of each.
     pub(crate) fn compress<'a>(&'a mut self, input: &'a [u8], pays: &mut bool) -> Result<PageBody<'a>> {
         let length = match self.codec {
             Codec::None => return Ok(PageBody::Bytes(input)),
@@ -137,7 +138,7 @@ pub(crate) fn parquet_codec(compression: Compression) -> Result<basic::Compressi
         Codec::Brotli => {
             basic::Compression::BROTLI(BrotliLevel::try_new(level.unwrap_or(BROTLI_LEVEL)).map_err(wrong)?)
         }
-        // LZ4_RAW: the block format, without the frame that readers disagree about.
+        // LZ4_RAW: the block format, without the frame, for which readers differ.
         Codec::Lz4 => basic::Compression::LZ4_RAW,
         Codec::Zstd => {
             let level = compression.level.unwrap_or(ZSTD_LEVEL);

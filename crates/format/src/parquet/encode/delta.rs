@@ -12,7 +12,7 @@ const MINIBLOCKS: usize = BLOCK_VALUES / MINIBLOCK_VALUES;
 /// Differences that take more than three quarters of the values' bytes cost readers more than they save.
 const BYTES_AT_MOST: (usize, usize) = (3, 4);
 
-/// An integer as it is stored in PLAIN encoding.
+/// An integer in its PLAIN encoding.
 trait StoredInteger: Sized {
     const BYTES: usize;
 

@@ -10,17 +10,18 @@ use super::page::EncodedChunk;
 use super::rle::append_definition_levels;
 use crate::parquet::write::options::CheckedOptions;
 
-/// Rows of a page at most: small enough that a page index can leave out much, large enough that headers cost nothing.
+/// Limit of rows in a page: small enough for effective pruning by the page index, large enough that headers cost
+/// nothing.
 pub(crate) const PAGE_ROWS: usize = 32_768;
-/// Rows that are looked at together: they stay in the nearest cache between the skips them.
+/// Rows that are processed together: they stay in the first-level cache from one step to the next.
 pub(crate) const PIECE_ROWS: usize = 2048;
 /// Rows that a column waits for before it decides on a dictionary.
 const DECIDE_ROWS: usize = 32_768;
 /// Values in the sample for that decision.
 const SAMPLE_VALUES: usize = 4096;
-/// Bytes of a dictionary at most; above, the rest of the chunk goes without. As other writers do.
+/// Limit of bytes in a dictionary; above it, the rest of the chunk has none. Other writers do the same.
 pub(crate) const DICTIONARY_BYTES: usize = 1 << 20;
-/// A bloom filter answers wrongly yes this often.
+/// The rate of false positives of a bloom filter.
 pub(crate) const BLOOM_FALSE_POSITIVES: f64 = 0.01;
 
 /// Encodes one column of one row group.
@@ -151,7 +152,7 @@ impl<V> HeldChunk<V> {
         self.values.iter()
     }
 
-    /// A step through the rows that meets about as many as a sample needs.
+    /// The step through the rows that visits approximately the number of rows that a sample needs.
     pub(crate) fn step(&self) -> usize {
         self.rows.div_ceil(SAMPLE_VALUES).max(1)
     }
@@ -173,8 +174,8 @@ pub(crate) struct Sample {
 impl Sample {
     /// Returns true if a dictionary is worth trying.
     ///
-    /// Among `n` values drawn from `d` equally likely ones, about n²/2d are repeats: turned around, the repeats tell
-    /// how many different values there are, as long as there are far more of them than the sample has.
+    /// Among `n` values drawn from `d` equally likely ones, approximately n²/2d are repeats. Solved for `d`, the
+    /// repeats give the number of distinct values, as long as that number is far larger than the sample.
     pub(crate) fn favours_dictionary(self) -> bool {
         let repeats = self.values - self.distinct;
         if repeats == 0 {

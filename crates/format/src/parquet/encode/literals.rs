@@ -4,10 +4,10 @@
 const SNAPPY_LITERAL_BYTES: usize = 1 << 16;
 /// The tag of a snappy literal whose length has two bytes.
 const SNAPPY_LITERAL_TAG: u8 = 61 << 2;
-/// A length of LZ4 that does not fit into its token goes on in bytes up to one that is less than 255.
+/// The token value that means: the length continues in further bytes, up to the first one that is less than 255.
 const LZ4_TOKEN_LENGTH: usize = 15;
 
-/// The body of a page as it is stored.
+/// The body of a page in its stored form.
 pub(crate) enum PageBody<'a> {
     /// These bytes.
     Bytes(&'a [u8]),
@@ -33,7 +33,7 @@ impl PageBody<'_> {
         }
     }
 
-    /// Appends what is stored.
+    /// Appends the stored bytes.
     pub(crate) fn append_to(&self, output: &mut Vec<u8>) {
         output.reserve(self.len());
         match self {

@@ -63,7 +63,7 @@ pub(crate) struct PageWriter {
     uncompressed_bytes: u64,
     /// True if compressing data pages pays.
     pays: bool,
-    /// True if the metadata tells the encodings of the pages.
+    /// True if the metadata lists the encodings of the pages.
     tells_encodings: bool,
 }
 

@@ -18,8 +18,8 @@ pub(crate) fn append_hybrid(values: &[u32], bits: u8, out: &mut Vec<u8>) {
         append_repeated(0, values.len(), 0, out);
         return;
     }
-    // `packed_from` is where the current bit-packed run begins. Such a run holds a multiple of 8 values
-    // unless it is the last, so a repeat may only begin at a multiple of 8 from there.
+    // `packed_from` is the start of the current bit-packed run. Such a run holds a multiple of 8 values unless it is
+    // the last, so a repeat may only start at a multiple of 8 from there.
     let mut packed_from = 0;
     let mut at = 0;
     while at < values.len() {

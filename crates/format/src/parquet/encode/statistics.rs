@@ -156,7 +156,7 @@ impl Bounds {
             true => next_text(&max[..char_floor(max, BOUND_BYTES)]).is_some(),
             false => next_bytes(&max[..BOUND_BYTES]).is_some(),
         };
-        // One byte more tells that there were more, and whether a character is cut.
+        // One extra byte shows that the value is longer, and whether a character is cut.
         const KEPT_BYTES: usize = BOUND_BYTES + 1;
         if min.len() > KEPT_BYTES {
             *min = min[..KEPT_BYTES].to_vec();
@@ -189,7 +189,7 @@ impl Bounds {
     }
 }
 
-/// Bounds as they are stored.
+/// Bounds in their stored form.
 pub(crate) struct StoredBounds {
     pub(crate) min: Vec<u8>,
     /// `None` where there is no short value above the maximum.
@@ -273,7 +273,7 @@ pub(crate) fn is_utf8(column: &ColumnDescriptor) -> bool {
 
 /// The least and greatest of some numbers, and the count of NaNs.
 pub(crate) trait MinMax: Copy {
-    /// Bounds of `values`; `order` tells signed from unsigned.
+    /// Bounds of `values`; `order` distinguishes signed from unsigned.
     fn min_max(values: &[Self], order: ValueOrder) -> Bounds;
 
     /// The bits by which readers look for this value, where they are others: the other zero, or the usual NaN.
@@ -388,7 +388,7 @@ fn char_floor(text: &[u8], limit: usize) -> usize {
     at
 }
 
-/// The shortest value above every value that begins with `prefix`.
+/// The shortest value above every value that starts with `prefix`.
 fn next_bytes(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
     let mut next = prefix[..=last].to_vec();

@@ -132,7 +132,7 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// `None` for other arrays, and where a row, or a word of its own, is null.
+    /// `None` for other arrays, and if a row or a word is null.
     fn of(array: &ArrayRef) -> Option<Self> {
         let array = array.as_dictionary_opt::<UInt8Type>()?;
         let words = array.values().as_string_view_opt()?;

@@ -54,7 +54,7 @@ pub(crate) fn encrypted_leaves(footer: &[u8]) -> BTreeSet<usize> {
     BTreeSet::new()
 }
 
-/// The field of a column chunk that tells by which key it is encrypted.
+/// The field of a column chunk with the key by which it is encrypted.
 const CRYPTO_METADATA: i16 = 8;
 
 /// The structs whose fields are looked at.
@@ -70,15 +70,15 @@ enum ThriftStruct {
 /// The content of a field.
 #[derive(Debug, Clone, Copy)]
 enum Field {
-    /// A value of this type, kept as it is.
+    /// A value of this type, kept unchanged.
     Plain(u8),
-    /// A number of 32 bits from 0 to this one, kept as it is.
+    /// A number of 32 bits from 0 to this one, kept unchanged.
     UpTo(i64),
-    /// A list of this type, kept as it is.
+    /// A list of this type, kept unchanged.
     ListOf(u8),
-    /// A list of structs that are looked at.
+    /// A list of structs whose fields are checked.
     Structs(ThriftStruct),
-    /// A struct that is looked at.
+    /// A struct whose fields are checked.
     One(ThriftStruct),
 }
 
@@ -194,7 +194,7 @@ impl<'a> FooterMender<'a> {
         })
     }
 
-    /// Returns true if a field of type `found`, which begins here, is what the format has there.
+    /// Returns true if a field of type `found` that starts here matches the format's definition.
     fn fits(&self, field: Field, found: u8) -> bool {
         let (outer, inner) = match field {
             Field::Plain(expected) => (expected, None),
@@ -209,7 +209,7 @@ impl<'a> FooterMender<'a> {
         found == outer && inner.is_none_or(list_fits)
     }
 
-    /// The number that begins here; -1 where none does.
+    /// The number that starts here; -1 if there is none.
     pub(super) fn number(&self) -> i64 {
         let mut ahead = FooterMender { at: self.at, ..FooterMender::new(&[]) };
         ahead.input = self.input;

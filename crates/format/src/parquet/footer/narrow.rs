@@ -1,8 +1,8 @@
-//! Footers of wide files with no other columns than those that are read.
+//! Footers of wide files, reduced to the columns that are read.
 //!
-//! Decoding a footer takes far longer than going through it: a column has a type, a path, and in each row group a chunk with statistics,
-//! each in memory of its own. So the columns that a read does not need are cut out before. The cut footer is one of the format, with
-//! the same rows and the same offsets.
+//! Decoding a footer takes far longer than scanning it: a column has a type, a path, and in each row group a chunk with
+//! statistics, each in a separate allocation. So the columns that a read does not need are removed before decoding. The
+//! reduced footer is valid, with the same rows and the same offsets.
 //!
 //! Source: parquet-format, `parquet.thrift`.
 
@@ -83,7 +83,7 @@ pub(crate) fn narrowed(footer: &[u8], wanted: &RootNames<'_>) -> Option<Vec<u8>>
             _ => return None,
         }
     }
-    // A signature stands after the end.
+    // A signature follows the end.
     (reader.at == footer.len()).then_some(())?;
     out.0.push(wire::STOP);
     columns.map(|_| out.0)
@@ -240,7 +240,7 @@ fn root_element(bytes: &[u8], children: usize, out: &mut NarrowWriter) -> Option
     Some(())
 }
 
-/// Copies a row group: the chunks that are kept, and no order of rows, which tells columns by their numbers.
+/// Copies a row group: the chunks that are kept, without the order of rows, which identifies columns by number.
 fn row_group(reader: &mut FooterMender<'_>, kept: &KeptColumns, out: &mut NarrowWriter) -> Option<()> {
     const CHUNKS: i16 = 1;
     const SORTING: i16 = 4;

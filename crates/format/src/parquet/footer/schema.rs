@@ -62,7 +62,7 @@ pub(crate) fn with_months(schema: &SchemaRef, metadata: &ParquetMetaData) -> Sch
     ))
 }
 
-/// Returns true if the writer's Arrow schema stands in the file.
+/// Returns true if the file contains the writer's Arrow schema.
 pub(crate) fn is_hinted(metadata: &ParquetMetaData) -> bool {
     let pairs = metadata.file_metadata().key_value_metadata();
     pairs.is_some_and(|pairs| pairs.iter().any(|pair| pair.key == ARROW_SCHEMA_META_KEY))

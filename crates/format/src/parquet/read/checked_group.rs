@@ -1,7 +1,7 @@
 //! Timestamps of 96 bits, and intervals, within other columns.
 //!
-//! The parquet crate decodes them, and neither tells a timestamp that is out of range nor digits and months that are lost. So the
-//! values of their pages are looked at before the crate gets the page.
+//! The parquet crate decodes them, but reports neither a timestamp that is out of range nor lost digits and months. So
+//! the values of their pages are checked before the crate gets the page.
 
 use std::sync::Arc;
 

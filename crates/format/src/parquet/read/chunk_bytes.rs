@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The fetcher as the crate reads from it: page by page, releasing what lies behind.
+/// The source from which the parquet crate reads: page by page, releasing the bytes already read.
 pub(crate) struct ChunkBytes {
     fetcher: Fetcher,
     file: u32,
@@ -96,7 +96,7 @@ impl ChunkReader for ChunkBytes {
 /// An error of ours on its way through the crate, which turns errors into text.
 pub(crate) type Failure = Arc<Mutex<Option<Error>>>;
 
-/// Keeps an error of ours aside and gives the crate a stand-in.
+/// Stores one of our errors, and returns a placeholder for the parquet crate.
 pub(crate) fn keep(failure: &Failure, error: Error) -> ParquetError {
     let stand_in = ParquetError::General(error.to_string());
     *lock(failure) = Some(error);

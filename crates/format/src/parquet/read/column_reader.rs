@@ -26,9 +26,9 @@ pub(crate) struct ParquetColumnReader {
 enum ArrayFit {
     /// They are.
     Same,
-    /// Fields that were not asked for are left out, or else by a checked cast.
+    /// Fields that were not requested are left out; a type that still differs is cast with checks.
     Cast,
-    /// Nested columns of a table, field by field: what is read of them, and what their fields are found by.
+    /// Nested columns of a table, field by field: the part that is read, and the way to find its fields.
     Conform(TablePart, FindBy),
 }
 

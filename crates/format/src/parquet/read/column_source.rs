@@ -44,10 +44,10 @@ impl ColumnSource {
         unit.pages(root, leaf)
     }
 
-    /// Names file, row group and column in an error about data.
+    /// Adds file, row group and column to an error in the data.
     pub fn place(&self, error: Error) -> Error {
         match error.place() {
-            // Stores name their object already.
+            // Errors of stores name their object already.
             Some(place) if place.starts_with(&self.file.url) => error,
             _ if error.kind() == lakerace_io::ErrorKind::Cancelled => error,
             _ => {

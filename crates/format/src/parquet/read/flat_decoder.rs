@@ -27,7 +27,7 @@ pub(crate) fn decoder(
     values_for(descriptor, file_type, file.rounds_int96, pool)
 }
 
-/// Returns true if this decoder knows the codec and all encodings of a chunk, as far as the footer tells them.
+/// Returns true if this decoder supports the codec and all encodings of a chunk, as far as the footer lists them.
 pub(crate) fn are_known(chunk: &ColumnChunkMetaData) -> bool {
     use Encoding as E;
     let is_known = |encoding: Encoding| {

@@ -28,9 +28,9 @@ pub(crate) struct FlatReader {
     page: FlatPage,
     /// Rows of the current page that are left.
     rows_left: usize,
-    /// Rows to pass over before the next ones are decoded.
+    /// Rows to skip before the next ones are decoded.
     to_skip: u64,
-    /// The share of rows that are selected, about.
+    /// The approximate share of rows that are selected.
     share: f64,
     validity: ValidityBuilder,
 }
@@ -196,7 +196,7 @@ impl FlatReader {
         Ok(())
     }
 
-    /// Skips what is to be skipped and opens the page with the next row.
+    /// Skips the pending rows, and opens the page with the next row.
     fn advance(&mut self) -> Result<()> {
         loop {
             if self.rows_left == 0 {
@@ -255,8 +255,8 @@ impl FlatReader {
     }
 }
 
-/// Decompresses a data page, of which this share of rows is wanted, and prepares its levels and values. Where some are not
-/// wanted, literals are not copied, only what is wanted of them.
+/// Decompresses a data page of which this share of rows is wanted, and prepares its levels and values. If some rows are
+/// not wanted, literals are not copied as a whole: only the wanted values are.
 fn open(
     pages: &mut PageWalk,
     page: &ClosedPage,

@@ -83,7 +83,7 @@ mod wire {
     pub const UUID: u8 = 13;
 }
 
-/// Structures in a header are two levels deep; what is deeper is damage.
+/// Limit of nesting: structures in a header are two levels deep, so deeper ones are damage.
 const MOST_DEPTH: u32 = 8;
 
 impl HeaderInput<'_> {
@@ -225,7 +225,8 @@ fn page_header(input: &mut HeaderInput<'_>) -> Parsed<PageHeader> {
     Ok(PageHeader { kind, values, encoding, stored_bytes, plain_bytes, crc })
 }
 
-/// Number of values, their encoding, the encoding of definition levels. A dictionary's header begins alike.
+/// The number of values, their encoding, and the encoding of definition levels. A dictionary's header starts with the
+/// same fields.
 fn data_header(input: &mut HeaderInput<'_>) -> Parsed<(usize, i32, i32)> {
     let (mut values, mut encoding, mut definition) = (None, None, 3);
     let mut last = 0;

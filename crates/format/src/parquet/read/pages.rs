@@ -18,7 +18,7 @@ const HEADER_BYTES: u64 = 512;
 /// Headers hold statistics, which hold values: beyond this it is damage.
 const HEADER_BYTES_AT_MOST: u64 = 16 << 20;
 
-/// Walks through the pages of one column chunk, front to back, and releases what lies behind.
+/// Walks through the pages of one column chunk, front to back, and releases the bytes already read.
 pub(crate) struct PageWalk {
     fetcher: Fetcher,
     file: u32,

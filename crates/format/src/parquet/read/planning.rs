@@ -35,7 +35,7 @@ pub(crate) fn default_step_rows(units: &[Unit], fields: &[FieldRef]) -> usize {
     batch_rows(units.iter().map(|unit| row_bytes(unit, fields)).max().unwrap_or(1), fields.len())
 }
 
-/// Bytes that a row takes in memory, about.
+/// Approximate size of a row in memory, in bytes.
 pub(crate) fn row_bytes(unit: &Unit, fields: &[FieldRef]) -> u64 {
     let group = unit.file.metadata().row_group(unit.row_group);
     let rows = (group.num_rows() as u64).max(1);

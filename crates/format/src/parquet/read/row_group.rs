@@ -16,7 +16,7 @@ use crate::parquet::source::ParquetSource;
 use crate::predicate::{ColumnRef, ColumnStatistics};
 use crate::{Batches, ReadPlan, ReadRequest};
 
-/// Rows of a batch at least, as each has buffers of its own, unless they are large, and at most.
+/// Minimum of rows in a batch, unless rows are large, because each batch has separate buffers; then the maximum.
 const LEAST_BATCH_ROWS: usize = 64;
 const MOST_BATCH_ROWS: u64 = 64 << 10;
 
@@ -103,8 +103,8 @@ impl ParquetSource {
         Ok((bytes.iter().sum(), requests.requests.len() as u64))
     }
 
-    /// The rows of a batch that takes so many bytes in memory, about, with all columns; `None` where batches are that small without
-    /// being asked for.
+    /// The rows of a batch that takes approximately `bytes` in memory, with all columns; `None` if batches are that
+    /// small by default.
     pub fn batch_rows_within(&self, bytes: u64) -> Option<usize> {
         if bytes >= BATCH_BYTES {
             return None;

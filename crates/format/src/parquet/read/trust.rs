@@ -58,8 +58,8 @@ fn is_cut(column: &ColumnDescriptor) -> bool {
     column.logical_type_ref().is_none() && column.converted_type() == ConvertedType::NONE
 }
 
-/// Returns true if the bounds of the pages of a chunk reach as far as those of the chunk, and their nulls are as many. Else the page
-/// index is not about these pages. Bounds of numbers only are known to be exact.
+/// Returns true if the bounds of the pages of a chunk reach as far as those of the chunk, and their nulls are as many.
+/// Otherwise the page index belongs to other pages. Only bounds of numbers are known to be exact.
 pub(crate) fn cover_chunk(mins: &ArrayRef, maxes: &ArrayRef, nulls: &UInt64Array, chunk: &Bounds) -> bool {
     let values = |array: &ArrayRef| -> Option<Vec<Value>> {
         let all = (0..array.len()).map(|page| Value::from_array(array, page));

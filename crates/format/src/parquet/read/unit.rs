@@ -44,8 +44,8 @@ impl Unit {
         self.row_count() - self.rows.iter().map(hidden_in).sum::<u64>()
     }
 
-    /// The rows of its steps, so that about `rows` of them, or a few less, are visible: output has the size everywhere
-    /// that it has where nothing is hidden, and memory fits when it is used again.
+    /// The rows of its steps, so that approximately `rows` of them, or a few less, are visible: batches then have the
+    /// same size as without hidden rows, and fit into reused memory.
     pub fn step_rows(&self, rows: usize) -> usize {
         let (all, visible) = (self.row_count(), self.visible_count());
         if visible == all {

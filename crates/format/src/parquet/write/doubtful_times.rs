@@ -22,13 +22,13 @@ pub(super) struct DoubtfulTimes {
 }
 
 impl DoubtfulTimes {
-    /// None of a leaf yet; `None` for one that has none or that no reader looks into, as it is in a list.
+    /// An empty set for a leaf; `None` for a leaf without times, and for one in a list, whose filter no reader uses.
     pub(super) fn new(leaf: &ColumnDescriptor) -> Option<Self> {
         let scale = time_scale(leaf).filter(|_| leaf.max_rep_level() == 0)?;
         Some(Self { path: leaf.path().parts()[1..].to_vec(), scale, values: HashSet::new() })
     }
 
-    /// Takes in those of a column.
+    /// Adds those of a column.
     pub(super) fn add(&mut self, column: &ArrayRef) -> Result<()> {
         let mut leaf = column;
         for name in &self.path {

@@ -149,10 +149,11 @@ const ORDER_BYTES: usize = 3;
 const TYPE_ORDER: [u8; ORDER_BYTES] = [0x1c, 0, 0];
 const TOTAL_ORDER: [u8; ORDER_BYTES] = [0x2c, 0, 0];
 
-/// Declares the type's own order for the columns of floats, where the crate declares IEEE 754's total order, which most
-/// readers don't know: they would take no notice of the statistics. `tail` is the end of a file of so many columns.
+/// Declares the type's own order for the columns of floats, where the crate declares IEEE 754's total order. Most
+/// readers don't know that order, and would ignore the statistics. `tail` is the end of a file with this number of
+/// columns.
 ///
-/// The orders are the footer's last field, so they stand before the byte that ends it.
+/// The orders are the footer's last field, so they precede the byte that ends it.
 fn order_by_type(tail: &mut [u8], columns: usize) -> Result<()> {
     let unexpected = || Error::internal("the column orders are not where they should be in the footer");
     let end = tail.len().checked_sub(TRAILER_BYTES + 1).ok_or_else(unexpected)?;

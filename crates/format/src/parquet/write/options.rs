@@ -86,7 +86,7 @@ pub(crate) struct ColumnLayout {
     pub(crate) first_leaf: usize,
     /// Its leaves.
     pub(crate) leaves: usize,
-    /// True if it has levels of its own.
+    /// True if its type is nested, and it is not encoded flat.
     pub(crate) is_nested: bool,
     /// Which of its leaves get a bloom filter.
     pub(crate) bloom: Vec<usize>,
@@ -246,7 +246,7 @@ fn is_encoded_flat(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
 }
 
-/// A field as it is stored.
+/// The stored form of a field.
 fn stored_field(field: &Field) -> Field {
     let stored = field.clone().with_data_type(stored_type(field.data_type()));
     // A column of nulls has to be nullable to be written at all.
@@ -263,7 +263,7 @@ fn stored_type(data_type: &DataType) -> DataType {
     })
 }
 
-/// A field as readers are told of it: layouts that only newer Arrow libraries know are left out.
+/// The form of a field that the file declares to readers: layouts that only newer Arrow libraries know are left out.
 fn hint_field(field: &Field) -> Field {
     let hint = map_type(field.data_type(), hint_field, |data_type| match data_type {
         DataType::Utf8View => DataType::Utf8,

@@ -77,13 +77,13 @@ impl Pool {
         (!threads.is_empty()).then_some(Self { shared, room_bytes, sender: Some(sender), threads })
     }
 
-    /// Hands an array, which holds about `bytes`, to a column of a group.
+    /// Passes an array of approximately `bytes` bytes to a column of a group.
     pub(crate) fn submit(&self, group: &Group, column: usize, array: ArrayRef, bytes: u64) -> Result<()> {
         self.shared.state.lock().waiting_bytes += bytes;
         self.schedule(group, column, |state| state.waiting.push((array, bytes)))
     }
 
-    /// Says that a group is complete.
+    /// Marks a group as complete.
     pub(crate) fn close(&self, group: &Group) -> Result<()> {
         (0..group.0.columns.len()).try_for_each(|column| self.schedule(group, column, |state| state.is_closed = true))
     }

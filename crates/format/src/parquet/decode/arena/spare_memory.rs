@@ -67,7 +67,7 @@ impl SpareMemory {
 
     /// Moves the memory of an idle unit, wherever it lies, to a unit that has none; `false` where there is no such memory or the kernel can't.
     pub(super) fn move_unit_to(&self, target: &RegionMapping, unit: usize) -> bool {
-        // Under the lock throughout: another thread may be about to move away the memory of this very unit.
+        // The lock is held throughout: another thread may be moving the memory of this unit.
         let mut state = self.lock();
         if self.idle_bytes() == 0 || MOVED_UNITS.load(Ordering::Relaxed) >= MOVED_UNITS_AT_MOST {
             return false;
@@ -149,7 +149,8 @@ impl SpareMemory {
     /// Gives idle units back to the system until `IDLE_BYTES_KEPT` are left, those of regions in use first.
     pub(super) fn trim(&self) {
         let mut state = self.lock();
-        // Under the lock: a region's cursor may be about to use such a unit again. Dropping the last handle of a region takes the lock.
+        // The lock is held: a region's cursor may use such a unit again. Dropping the last handle of a region takes the
+        // lock.
         let handles: Vec<Arc<Region>> = state.regions.drain(..).filter_map(|region| region.upgrade()).collect();
         handles.iter().for_each(|region| region.release_idle());
         let kept =
