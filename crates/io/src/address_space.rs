@@ -1,13 +1,13 @@
-//! Address space, of which a process may be given little (`ulimit -v`).
+//! Address space, which may be limited for a process (`ulimit -v`).
 //!
-//! An allocation that fails ends the process, so that a job takes no more than there is: it has fewer threads and less memory
-//! for rows, and does not begin where the rest is not enough.
+//! An allocation that fails ends the process, so a job adapts to the available space: it uses fewer threads and less
+//! memory for rows, and does not start if the rest is not enough.
 
 use rustix::process::{Resource, getrlimit};
 
 use crate::{Error, Result};
 
-/// Code, buffers and stacks of a job that writes, next to rows that a limit bounds.
+/// Code, buffers and stacks of a job that writes, in addition to rows, whose memory a limit bounds.
 const WRITE_BYTES: u64 = 288 << 20;
 /// The address space of a job that only reads.
 const READ_BYTES: u64 = 96 << 20;

@@ -1,7 +1,7 @@
-//! Rules for every store and every wrapper, as functions that anyone can run over a store.
+//! Rules for every store and every wrapper, as functions that can be run on any store.
 //!
-//! Each takes the store and an empty folder in it, cleans up behind itself, and says as an `Err` what was not right.
-//! [`check_all`] runs them all.
+//! Each takes the store and an empty folder in it, removes the objects that it makes, and returns the violation as an
+//! `Err`. [`check_all`] runs them all.
 
 use std::fmt::Display;
 
@@ -28,7 +28,7 @@ fn say<E: Display>(what: &str) -> impl Fn(E) -> String {
     move |error| format!("{what}: {error}")
 }
 
-/// Runs every check in a folder of its own below `folder`.
+/// Runs every check in a separate folder below `folder`.
 pub async fn check_all(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     let named = |name: &'static str| (folder.clone().join(name), move |e| format!("{store}, {name}: {e}"));
     let (at, wrong) = named("put_get_delete");
@@ -127,7 +127,7 @@ pub async fn empty_objects(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     store.delete(&path).await.map_err(say("delete"))
 }
 
-/// Reading what is not there is `NotFound`; listing it gives nothing.
+/// Reading a missing object is `NotFound`; listing it gives nothing.
 pub async fn missing_objects(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     let path = folder.clone().join("missing");
     for outcome in [store.get(&path).await.map(drop), store.head(&path).await.map(drop)] {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::open_files::open_or_make_room;
 use crate::{Error, Job, Result};
 
-/// Folders that are synced at once, at most: syncs that wait together share the disk's flush.
+/// Limit of folders that are synced concurrently: syncs that wait together share the disk's flush.
 const FOLDERS_AT_ONCE: usize = 8;
 
 /// Durability of a job's files on this machine, once the job has ended without an error.
@@ -66,7 +66,7 @@ pub(crate) struct JobSyncs {
     folders: Mutex<BTreeSet<PathBuf>>,
     /// Held while folders are synced: other threads that rely on them wait.
     syncing: Mutex<()>,
-    /// The first failure. The system tells of lost writes once, so that a later sync that succeeds proves nothing.
+    /// The first failure. The system reports lost writes once, so a later sync that succeeds proves nothing.
     failed: OnceLock<Error>,
     has_warned: AtomicBool,
 }

@@ -161,7 +161,7 @@ impl Error {
         self
     }
 
-    /// Says what the user can do about it.
+    /// Adds advice for the user.
     #[must_use]
     pub fn advice(mut self, advice: impl Into<String>) -> Self {
         self.0.advice = Some(advice.into());

@@ -17,14 +17,13 @@ use state::Shared;
 /// The least bytes that [`Fetcher::bytes_some`] waits for.
 const ENOUGH_BYTES: usize = 1 << 20;
 
-/// The bytes of a plan's requests, asked for as they are needed.
+/// The bytes of a plan's requests, requested when they are needed.
 ///
-/// On a remote store the requests run ahead on the I/O runtime, in the plan's order, at most
-/// `requests_in_flight` at once and at most `prefetch_bytes` not yet released; a request that a
-/// caller waits for is issued whatever the bound, so the bound can't block the job. Bytes can be had as soon as they
-/// have arrived, before their request is complete: requests may be large and few. On a local
-/// disk a piece is read by the thread that asks for it, into a recycled buffer, and the kernel is
-/// told to read ahead.
+/// On a remote store the requests run ahead on the I/O runtime, in the plan's order: at most `requests_in_flight`
+/// concurrently, and at most `prefetch_bytes` not yet released. A request that a caller waits for is issued even beyond
+/// the bound, so the bound can't block the job. Bytes are available as soon as they arrive, before their request is
+/// complete: requests may be large and few. On a local disk a piece is read by the thread that asks for it, into a
+/// recycled buffer, and the kernel is advised to read ahead.
 ///
 /// All bytes of a file come from the same version of it: one that is replaced in the meantime is an error of kind
 /// `Conflict`. Dropping the last clone stops all requests under way.
@@ -33,7 +32,7 @@ pub struct Fetcher {
     running: Arc<RunningRequests>,
 }
 
-/// Stops the requests when the last [`Fetcher`] goes; the requests' own tasks hold only what is in it.
+/// Stops the requests when the last [`Fetcher`] is dropped; the tasks of the requests hold only the [`Shared`] state.
 #[derive(Debug)]
 struct RunningRequests {
     shared: Arc<Shared>,
@@ -51,7 +50,7 @@ impl Fetcher {
         Self::start_within(objects, plan, job.options().ranges.prefetch_bytes, job)
     }
 
-    /// Starts with a bound of its own for the bytes that are not yet released.
+    /// Starts with a separate bound for the bytes that are not yet released.
     pub fn start_within(objects: Vec<Object>, plan: &RequestPlan, prefetch_bytes: u64, job: &Job) -> Result<Self> {
         if let Some(request) = plan.requests.iter().find(|r| r.file as usize >= objects.len()) {
             return Err(Error::internal(format!("the plan names file {} of {}", request.file, objects.len())));

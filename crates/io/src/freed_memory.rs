@@ -1,8 +1,8 @@
-//! How soon freed memory goes back to the system.
+//! The time at which freed memory returns to the system.
 //!
-//! Allocators keep what was freed for a while, as most of it is soon wanted again. A load hands its buffers from thread to thread and on to
-//! a store, and what is kept of them would be more than what is in use. A program whose allocator can be told says how, by
-//! [`on_change`]; a load holds a [`ReturnedSoon`] in the meantime.
+//! Allocators keep freed memory for a while, because most of it is soon needed again. A load passes its buffers from
+//! thread to thread and on to a store, so the kept memory would exceed the memory in use. A program whose allocator can
+//! be configured registers a function by [`on_change`]; a load holds a [`ReturnedSoon`] in the meantime.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -10,10 +10,11 @@ use lakerace_exec::lock;
 
 static TELL: OnceLock<fn(bool)> = OnceLock::new();
 
-/// How many of them there are.
+/// The number of [`ReturnedSoon`] values.
 static HOLDERS: Mutex<usize> = Mutex::new(0);
 
-/// Names what tells the allocator to return freed memory soon (true), or as it does usually. The first call counts.
+/// Registers the function that makes the allocator return freed memory soon (true), or at its usual time (false). Only
+/// the first call has an effect.
 pub fn on_change(tell: fn(bool)) {
     let _ = TELL.set(tell);
 }
@@ -48,7 +49,7 @@ impl Drop for ReturnedSoon {
     }
 }
 
-/// Counts under the lock, so that the allocator is told in the order of the counts.
+/// Counts under the lock, so that the allocator is notified in the order of the counts.
 fn change(count: impl FnOnce(&mut usize) -> Option<bool>) {
     let mut holders = lock(&HOLDERS);
     if let (Some(soon), Some(tell)) = (count(&mut holders), TELL.get()) {

@@ -22,7 +22,8 @@ pub struct Glob {
 }
 
 impl Glob {
-    /// Parses a pattern; an error of kind `Usage` where it is none. `has_escapes`: whether `\` takes the next character as it is.
+    /// Parses a pattern; an error of kind `Usage` if it is invalid. `has_escapes`: `\` makes the next character
+    /// literal.
     pub fn parse(pattern: &str, has_escapes: bool) -> Result<Self> {
         let refuse = |problem: String| Error::usage(format!("not a pattern: {problem}"));
         let mut parser =

@@ -53,7 +53,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job with these limits and a meter of its own.
+    /// A job with these limits and a separate meter.
     pub fn new(options: JobOptions) -> Self {
         Self {
             options: Arc::new(options),
@@ -76,7 +76,7 @@ impl Job {
         Self { options: Arc::new(options), ..self.clone() }
     }
 
-    /// Makes a job for a part that has to be done when the job is cancelled: it has a cancel flag of its own.
+    /// Makes a job for a part that has to be done when the job is cancelled: it has a separate cancel flag.
     pub fn uncancelled(&self) -> Self {
         Self { cancelled: CancelToken::default(), ..self.clone() }
     }
@@ -108,7 +108,7 @@ impl Job {
         &self.syncs
     }
 
-    /// Asks every part of the job to stop. Returns at once; the parts notice within a second.
+    /// Asks every part of the job to stop. Returns immediately; the parts stop within a second.
     pub fn cancel(&self) {
         self.cancelled.cancel();
     }
@@ -164,8 +164,8 @@ impl Default for Job {
 /// How long [`block_with_grace`] waits.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Waits ten seconds at most for what is to be put in order after a job that may be cancelled: the job's own waiting would give
-/// up at once.
+/// Waits ten seconds at most for a cleanup after a job that may be cancelled: the job's own waiting would give up
+/// immediately.
 pub(crate) fn block_with_grace(work: impl Future<Output = ()> + Send + 'static) {
     let Ok(runtime) = runtime() else { return };
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);

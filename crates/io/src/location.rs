@@ -1,4 +1,4 @@
-//! Names of files and folders, and the store after them.
+//! Locations of files and folders, and the store that each belongs to.
 
 use object_store::path::Path;
 
@@ -82,7 +82,7 @@ impl Location {
         }
     }
 
-    /// The store after this location, metered by `job`, and the path in it (without trailing slash).
+    /// Opens the store of this location, metered by `job`; returns it and the path in it (without trailing slash).
     pub fn open(&self, options: &StorageOptions, job: &Job) -> Result<(JobStore, Path)> {
         options.check_names()?;
         let (store, path) = match &self.target {
@@ -138,7 +138,7 @@ pub fn canonical_path(path: &std::path::Path) -> std::path::PathBuf {
     whole
 }
 
-/// The URL as errors show it: without what stands before the host, and without a query that may sign a request.
+/// The URL for error messages: without credentials before the host, and without a query that may sign a request.
 fn without_credentials(scheme: &str, rest: &str) -> String {
     let kind = StoreKind::of_scheme(scheme);
     let is_local = ["file", "memory"].iter().any(|known| known.eq_ignore_ascii_case(scheme));
@@ -150,7 +150,7 @@ fn without_credentials(scheme: &str, rest: &str) -> String {
     };
     let host_end = rest.find('/').unwrap_or(rest.len());
     let host = &rest[..host_end];
-    // The container of a file system of Azure stands there, which is no secret.
+    // For a file system of Azure, the part before the `@` is the container, which is no secret.
     let is_container = !host.contains(':')
         && kind.is_some_and(|kind| kind.container_schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme)));
     match host.rfind('@').filter(|_| !is_container) {

@@ -15,13 +15,13 @@ use crate::{Error, ErrorKind, Job, JobStore, Location, RegionSource, Result, Sto
 /// Bytes that are written and read to measure bandwidth.
 const PROBE_BYTES: usize = 4 << 20;
 
-/// Requests whose fastest answer tells the latency.
+/// Requests whose fastest answer gives the latency.
 const LATENCY_REQUESTS: usize = 5;
 
-/// From this difference of clocks on, Amazon refuses requests.
+/// From this clock difference on, Amazon refuses requests.
 const MOST_SKEW_SECONDS: i64 = 15 * 60;
 
-/// A difference of clocks that is worth a word: certificates and tokens depend on the time, too.
+/// A clock difference that is reported: certificates and tokens depend on the time as well.
 const WORTH_TELLING_SECONDS: i64 = 60;
 
 /// The findings of a check of a location.

@@ -35,7 +35,7 @@ pub struct Meter {
 pub enum RequestKind {
     /// Reads an object or a range of one. A local `pread` counts as one, too.
     Get,
-    /// Writes an object, a part of one, or begins or completes a multipart upload. A copy counts here.
+    /// Writes an object or a part of one, or starts or completes a multipart upload. A copy counts here.
     Put,
     /// Lists a folder: one per page of answers.
     List,

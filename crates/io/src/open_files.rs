@@ -44,21 +44,22 @@ impl FileShares {
     }
 }
 
-/// Lets this process open as many files as its user may: the limit that the system begins with is for programs that
-/// can't count further. For a program of its own, as a library leaves the limit to its host.
+/// Raises the limit of open files of this process to its maximum: the default limit is for programs that use `select`,
+/// which can't handle higher numbers. Only for programs: a library leaves the limit to its host.
 pub fn raise_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current == maximum {
         return;
     }
-    // Where the system refuses, the limit stays as it is.
+    // If the system refuses, the limit stays unchanged.
     let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     if raised.is_err() && current.is_some_and(|current| current < UNNAMED_LIMIT) {
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(UNNAMED_LIMIT), maximum });
     }
 }
 
-/// Opens something. Where too much is open, the files that are kept between reads are closed, and it is tried once more.
+/// Opens something. If too many files are open, the files that are kept between reads are closed, and it is tried once
+/// more.
 ///
 /// # Errors
 /// Those of `open`.

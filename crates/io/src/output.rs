@@ -34,29 +34,30 @@ use upload::Upload;
 /// The treatment of an object that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IfExists {
-    /// Fail with `Conflict`, leaving it as it is.
+    /// Fail with `Conflict`, and leave the object unchanged.
     ///
-    /// Exact on local disks and on S3. Some of S3's imitations take no notice of the condition on which a multipart
-    /// upload is completed: there the check at the beginning is all.
+    /// Exact on local disks and on S3. Some S3-compatible stores ignore the condition on which a multipart upload is
+    /// completed: there the only check is the one at the start.
     Error,
-    /// As [`Self::Error`], without a look at the beginning: for names that no one else makes, such as random ones, it is a
-    /// request too many.
+    /// As [`Self::Error`], without the check at the start: for names that no one else makes, such as random ones, that
+    /// request would be superfluous.
     ErrorAtEnd,
-    /// Replace it when the new one is complete.
+    /// Replace it when the new object is complete.
     Replace,
 }
 
 impl IfExists {
-    /// Returns true if what is there stays.
+    /// Returns true if an existing object stays.
     pub(crate) fn is_error(self) -> bool {
         self != Self::Replace
     }
 }
 
-/// A new object under way. Dropped before [`Self::finish`], it leaves nothing behind.
+/// A new object under way. If it is dropped before [`Self::finish`], no object appears.
 ///
-/// Local: a hidden file next to the target, renamed at the end, written as [`JobOptions::file_io`](crate::JobOptions) says. S3: one PUT up
-/// to `part_bytes`, a multipart upload above it, parts sent while the caller continues encoding, a bounded number at once.
+/// Local: a hidden file next to the target, renamed at the end, written as [`JobOptions::file_io`](crate::JobOptions)
+/// says. S3: one PUT up to `part_bytes`, and above it a multipart upload, whose parts are sent while the caller
+/// continues encoding, with a bounded number in flight.
 #[derive(Debug)]
 pub struct Output {
     object: Unpublished,
@@ -75,8 +76,7 @@ enum OutputEnd {
     Leave(Deferred),
 }
 
-/// A new object to which nothing is added any more, and that is not visible. Dropped before [`Self::publish`], it leaves nothing
-/// behind.
+/// A new object that is complete, but not visible. If it is dropped before [`Self::publish`], no object appears.
 #[derive(Debug)]
 pub struct Unpublished {
     target: OutputTarget,
@@ -84,7 +84,7 @@ pub struct Unpublished {
     failed: Option<Error>,
 }
 
-/// Keeps an [`Output`] that someone else writes and finishes from becoming visible until its time has come.
+/// Keeps an [`Output`] that another part of the job writes and finishes from becoming visible too early.
 #[derive(Debug, Clone, Default)]
 pub struct Deferred(Arc<Mutex<DeferredState>>);
 
@@ -136,25 +136,27 @@ impl Output {
         handle
     }
 
-    /// Defers like [`Self::defer`]; [`Self::finish`] does not even wait for what a thread of its own is still writing or syncing, or for
-    /// parts that are under way to a store: that is left to who takes the output from the handle.
+    /// Defers like [`Self::defer`]. In addition, [`Self::finish`] does not wait for bytes that a separate thread is
+    /// still writing or syncing, or for parts that are under way to a store: this is left to the caller that takes the
+    /// output from the handle.
     pub fn defer_unwritten(&mut self) -> Deferred {
         let handle = Deferred::default();
         self.end = OutputEnd::Leave(handle.clone());
         handle
     }
 
-    /// From here on, a local file that is written by blocking writes is written by a thread of its own, up to `limit_bytes`
-    /// after the caller, whom the next call tells of an error. A few files of a process have one at a time; all others, and
-    /// those below 1 MiB, are written by the caller. Where writes don't block there is nothing to do.
+    /// From here on, a separate thread writes a local file that would be written by blocking writes. The caller may be
+    /// up to `limit_bytes` ahead of the thread, and gets an error of the thread from its next call. A few files of a
+    /// process have such a thread concurrently; all others, and those below 1 MiB, are written by the caller. If writes
+    /// don't block, this has no effect.
     pub fn write_behind(&mut self, limit_bytes: usize) {
         if let OutputTarget::Local(file) = &mut self.object.target {
             file.write_behind(limit_bytes);
         }
     }
 
-    /// From here on, parts that are on their way to a store are within this bound, which several outputs may share; [`Self::write`]
-    /// waits in the meantime. Where files are of this machine there is nothing to do.
+    /// From here on, the parts that are on their way to a store are within this bound, which several outputs may share;
+    /// [`Self::write`] waits for room. For files of this machine, this has no effect.
     pub fn limit_in_flight(&mut self, in_flight: &InFlight) {
         if let OutputTarget::Upload(upload) = &mut self.object.target {
             upload.limit_in_flight(in_flight);
@@ -276,7 +278,7 @@ impl Unpublished {
 }
 
 impl OutputTarget {
-    /// Sends what remains; what is on its way already is not waited for.
+    /// Sends the rest; does not wait for parts that are on their way already.
     fn leave(&mut self) -> Result<()> {
         match self {
             Self::Local(file) => file.leave(),

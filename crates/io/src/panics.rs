@@ -10,7 +10,8 @@ use lakerace_exec::{Interruption, lock};
 use crate::Error;
 use crate::option::THREADS;
 
-/// The message of the last panic that was not printed. A library may replace a panic of one of its threads by one of its own.
+/// The message of the last panic that was not printed. A library may replace a panic of one of its threads by another
+/// one.
 static LAST_QUIET: Mutex<Option<String>> = Mutex::new(None);
 
 thread_local! {
@@ -38,7 +39,8 @@ pub fn caught<T>(call: impl FnOnce() -> T) -> std::thread::Result<T> {
     catch_unwind(AssertUnwindSafe(|| quietly(call)))
 }
 
-/// The error for a panic that tells of missing threads or memory; `None` for another one. It says nothing of the data.
+/// The error for a panic for lack of threads or memory; `None` for any other panic. Such an error says nothing of the
+/// data.
 pub fn shortage(payload: &(dyn Any + Send)) -> Option<Error> {
     let last = lock(&LAST_QUIET).take();
     let found = [text_of(payload), last].into_iter().flatten().find_map(|text| shortage_of(&text))?;

@@ -16,7 +16,7 @@ use lakerace_exec::{CANCEL_POLL, lock};
 use crate::path::{STANDARD_STREAM, file_path, file_url, split_scheme};
 use crate::{Error, Job, Result, private_file};
 
-/// Bytes that a full pipe takes at once when it has room: more would block.
+/// Bytes that a pipe accepts without blocking once it has room; more could block.
 const PIPE_WRITE_BYTES: usize = 4096;
 
 /// Bytes of a step from a pipe to a temporary file.
@@ -273,7 +273,7 @@ impl Write for PipeWriter {
     }
 }
 
-/// The path and what is there, where that is neither a regular file nor a folder.
+/// The path and the metadata of a place that is neither a regular file nor a folder.
 fn special_file(place: &str) -> Option<(std::path::PathBuf, Metadata)> {
     let path = match split_scheme(place) {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("file") => file_path(&file_url(rest, place).ok()?),

@@ -34,7 +34,7 @@ pub struct RangeOptions {
     /// Longer spans are split into parallel requests of at most this many bytes. `None`: the size with the lowest
     /// price, from the path's own size on.
     pub max_request_bytes: Option<u64>,
-    /// Requests under way at once. `None`: the path's own number.
+    /// Limit of concurrent requests. `None`: the path's own number.
     pub max_requests_in_flight: Option<usize>,
     /// The fraction of the wanted bytes: where bytes read through and kept exceed it, the wanted bytes are copied out
     /// and the merged buffer is freed; below it the buffer is sliced without a copy. From a remote store only gaps below
@@ -79,9 +79,9 @@ pub struct PathProfile {
     pub connection_bytes_per_second: f64,
     /// All connections' bandwidth together.
     pub total_bytes_per_second: f64,
-    /// The most bytes a second that the reader takes: a path that is faster is no use to it.
+    /// The most bytes a second that the reader takes: a faster path has no advantage.
     pub reader_bytes_per_second: f64,
-    /// Requests under way at once that the path takes well.
+    /// Concurrent requests that the path handles well.
     pub requests_in_flight: usize,
     /// The smallest request size at which one connection is used well.
     pub request_bytes: u64,
@@ -132,7 +132,7 @@ pub struct RequestPlan {
     pub wanted_bytes: u64,
     /// Bytes between them that are read as well.
     pub read_through_bytes: u64,
-    /// Requests under way at once.
+    /// Concurrent requests.
     pub requests_in_flight: usize,
     /// Predicted time, in seconds.
     pub seconds: f64,
@@ -253,9 +253,9 @@ pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathPr
     choice.of(&plans).clone()
 }
 
-/// How many requests of up to `longest_bytes` are under way together where `prefetch_bytes` may be read ahead: any number, where
-/// all bytes of the read fit. Otherwise a quarter of that memory, about, has the row group or stripe that is being decoded, whose
-/// bytes stay until its end.
+/// The limit of concurrent requests of up to `longest_bytes` if `prefetch_bytes` may be read ahead: none, if all bytes
+/// of the read fit. Otherwise approximately a quarter of that memory is for the row group or stripe that is being
+/// decoded, whose bytes stay until its end.
 fn under_way(prefetch_bytes: u64, longest_bytes: u64, all_bytes: u64) -> u64 {
     if all_bytes <= prefetch_bytes { u64::MAX } else { prefetch_bytes / 4 * 3 / longest_bytes.max(1) }
 }

@@ -7,9 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use crate::open_files::open_or_make_room;
 use crate::{Error, Result};
 
-/// A new file in the system's place for temporary files (`TMPDIR`), to be read and written. It has no name, so no one else can open
-/// it, and it goes with its last handle: also where the process is killed. Where the file system knows no files without a
-/// name, its name is removed at once. Its mode is 0600.
+/// Makes a new file in the system's folder for temporary files (`TMPDIR`), to be read and written. It has no name, so
+/// no one else can open it, and it is deleted with its last handle, even if the process is killed. If the file system
+/// does not support files without a name, the name is removed immediately. Its mode is 0600.
 pub fn private_file() -> Result<File> {
     let private = |file: File| file.set_permissions(Permissions::from_mode(0o600)).map(|()| file);
     open_or_make_room(tempfile::tempfile)
@@ -17,7 +17,7 @@ pub fn private_file() -> Result<File> {
         .map_err(|error| Error::from(error).at(std::env::temp_dir().display()))
 }
 
-/// Gives the disk space of a part of a file back. A file system that can't do that keeps it until the file goes.
+/// Returns the disk space of a part of a file. A file system that can't do that keeps it until the file is deleted.
 pub fn release(file: &File, bytes: Range<u64>) {
     #[cfg(target_os = "linux")]
     {

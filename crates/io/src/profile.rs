@@ -7,25 +7,26 @@ use lakerace_exec::lock;
 
 use crate::PathProfile;
 
-/// Answers up to this size tell the latency: their bytes take no time worth speaking of.
+/// Answers up to this size measure the latency: the time for their bytes is negligible.
 const SMALL_BODY_BYTES: u64 = 256 << 10;
 
-/// Bodies from this size on tell a connection's bandwidth.
+/// Bodies from this size on measure a connection's bandwidth.
 const LARGE_BODY_BYTES: u64 = 1 << 20;
 
 /// The most bytes a second that a thread decodes.
 const DECODED_BYTES_PER_SECOND: f64 = 500e6;
 
-/// The weight of a new observation at least: the last ten or so count.
+/// The minimum weight of a new observation: approximately the last ten count.
 const WEIGHT: f64 = 0.1;
 
-/// The price of a core of a rented machine, in US dollars an hour: about that of the large clouds' cheaper general-purpose ones.
+/// The price of a core of a rented machine, in US dollars an hour: approximately that of the cheaper general-purpose
+/// machines of the large clouds.
 const CORE_HOUR_USD: f64 = 0.04;
 
 /// The observations of a store so far. Shared by all jobs of the process that use the store.
 ///
-/// The numbers are means, of the typical value and all observations at first, of the last ten or so later. A prediction from them chooses between plans; nothing depends on
-/// their being exact.
+/// The numbers are means: at first of the typical value and all observations, later of approximately the last ten. They
+/// are only used for predictions that choose between plans, so they need not be exact.
 #[derive(Debug)]
 pub struct Observations {
     current: Mutex<CurrentProfile>,
@@ -87,7 +88,7 @@ impl Observations {
         *lock(&self.clock_skew_seconds)
     }
 
-    /// Takes in the time of an answer, as its server tells it: seconds since 1970.
+    /// Takes in the time of an answer by the server's clock: seconds since 1970.
     pub(crate) fn observe_clock(&self, server_seconds: i64) {
         *lock(&self.clock_skew_seconds) = Some(chrono::Utc::now().timestamp() - server_seconds);
     }

@@ -1,16 +1,16 @@
 //! A small HTTP/1.1 proxy between an S3 client and a local S3 server: it counts, and it makes the path slower.
 //!
-//! Benches need the requests and bytes of *every* contestant, whatever it is written in, on a path with a real
-//! network's latency and bandwidth. What exists shapes at the level of TCP (toxiproxy) and can't tell requests
-//! apart, or counts requests and can't shape. So this one does both:
+//! Benches need the requests and bytes of *every* contestant, in any language, on a path with a real network's latency
+//! and bandwidth. Existing proxies either shape at the level of TCP (toxiproxy) and can't distinguish requests, or
+//! count requests and can't shape. So this one does both:
 //!
 //! - `latency` is added in front of each response's first byte, after the server has answered;
 //! - `bytes_per_second` bounds the bodies of each client connection, separately in each direction;
 //! - requests are counted by method, listings apart, and the bytes of bodies each way;
-//! - every n-th request can fail: with status 500, with a reset in the middle of its body, or by standing still there.
+//! - every n-th request can fail: with status 500, with a reset in the middle of its body, or by a stall there.
 //!
-//! Heads are passed on as they came, `Host` included, because S3 signatures cover it. The client must therefore be
-//! told the proxy's address as its endpoint, and the server must accept that host name.
+//! Heads are passed on unchanged, `Host` included, because S3 signatures cover it. The client must therefore use the
+//! proxy's address as its endpoint, and the server must accept that host name.
 //!
 //! `GET /__lakerace/counts` answers with the [`ProxyCounts`] as JSON, `POST /__lakerace/reset` sets them to zero; neither
 //! is counted, delayed or failed.
@@ -69,7 +69,7 @@ pub struct Faults {
     pub error_every: Option<u64>,
     /// The connection is reset in the middle of the response's body.
     pub reset_every: Option<u64>,
-    /// The response stands still in the middle of its body until the client gives up.
+    /// The response stalls in the middle of its body until the client gives up.
     pub stall_every: Option<u64>,
 }
 
@@ -90,7 +90,7 @@ struct ProxySetup {
 }
 
 impl Proxy {
-    /// Starts listening, on a thread of its own.
+    /// Starts listening on a separate thread.
     pub fn start(options: ProxyOptions) -> Result<Self> {
         let failed = |e: std::io::Error| Error::from(e).at(format!("proxy at {}", options.listen));
         let listener = std::net::TcpListener::bind(options.listen).map_err(failed)?;
@@ -126,7 +126,7 @@ impl Proxy {
         self.counters.reset();
     }
 
-    /// Stops listening and breaks off what is under way.
+    /// Stops listening, and aborts the requests under way.
     pub fn stop(self) {
         drop(self);
     }

@@ -355,7 +355,7 @@ impl Pool {
     }
 }
 
-/// The class whose buffers hold `capacity` bytes; `None` for what is too small or too large to be kept.
+/// The class whose buffers hold `capacity` bytes; `None` for a capacity that is too small or too large to be kept.
 fn class_of(capacity: usize) -> Option<usize> {
     if capacity < SMALLEST_POOLED {
         return None;
@@ -387,7 +387,7 @@ pub(crate) async fn collect_body(result: GetResult, url: &str) -> Result<Bytes> 
             while let Some(chunk) = stream.next().await {
                 let chunk = chunk.map_err(|e| store_error(e, url))?;
                 if buffer.is_none() && chunk.len() == len {
-                    // All at once, as a store in memory gives it: no copy.
+                    // The whole body in one chunk, as a store in memory returns it: no copy.
                     buffer = Some(CollectedPart::Whole(chunk));
                     continue;
                 }

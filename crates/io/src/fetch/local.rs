@@ -13,13 +13,13 @@ use crate::read_permit::ReadPermit;
 use crate::store::error as store_error;
 use crate::{Error, Object, Request, Result};
 
-/// How far the kernel is told to read ahead of a piece that came from the disk.
+/// Bytes that the kernel reads ahead of a piece that came from the disk.
 const READ_AHEAD_BYTES: u64 = 16 << 20;
 
-/// A page cache gives more than this; what is slower came from the disk.
+/// The least speed of the page cache; slower reads came from the disk.
 const PAGE_CACHE_BYTES_PER_SECOND: f64 = 1.5e9;
 
-/// Pieces from this size on tell how fast the file is: of smaller ones, the call itself takes most of the time.
+/// Pieces from this size on show the speed of the file: for smaller ones, the call itself takes most of the time.
 const TELLING_BYTES: u64 = 256 << 10;
 
 /// The local files of a plan.
@@ -29,14 +29,14 @@ pub(super) struct LocalFiles {
     /// The versions of files at their first opening: a file that is opened again must have the same.
     versions: Mutex<Vec<Option<FileVersion>>>,
     from_disk: AtomicBool,
-    /// For each file, up to which number of the plan's requests the kernel was told of its own: it goes through all pages of a
-    /// request to see what it has.
+    /// For each file, the end of the plan's requests that the kernel was advised of: each advice scans all pages of a
+    /// request in the page cache.
     told: Box<[AtomicUsize]>,
     /// For each request of the plan, the bytes of all up to its end.
     sums: Box<[u64]>,
 }
 
-/// The kernel was not told of any request.
+/// The kernel was not advised of any request.
 const NOT_TOLD: usize = usize::MAX;
 
 impl LocalFiles {
@@ -97,8 +97,9 @@ impl LocalFiles {
         Ok((handle, permit))
     }
 
-    /// Tells the kernel of the file's requests from number `next` on that it was not told of: of ranges that touch, at once. What
-    /// this takes for a plan grows with the plan's requests, however often it is called.
+    /// Advises the kernel of the file's requests from number `next` on that it was not advised of; ranges that touch
+    /// are merged into one advice. The total cost for a plan grows with the plan's requests, and not with the number of
+    /// calls.
     fn read_ahead(&self, opened: &OpenedFile, file: u32, plan: &[Request], next: usize) {
         let Some(told) = self.told.get(file as usize) else { return };
         let before = next.checked_sub(1).and_then(|last| self.sums.get(last)).copied().unwrap_or(0);

@@ -13,7 +13,7 @@ use crate::profile::RequestStopwatch;
 use crate::store::error as store_error;
 use crate::{Error, Job, Object, Request, RequestPlan, Result};
 
-/// Waiting threads are told of arrived bytes in steps of this many.
+/// Waiting threads are notified of arrived bytes in steps of this size.
 const PROGRESS_BYTES: usize = 256 << 10;
 
 /// The shared state of all clones of a [`Fetcher`](super::Fetcher) and its tasks.
@@ -38,9 +38,9 @@ struct FetchState {
     /// Pieces before this one were issued or released.
     next: usize,
     in_flight: usize,
-    /// Bytes under way or there, not yet released. Local pieces are not counted: they are read when asked for.
+    /// Bytes under way or arrived, not yet released. Local pieces are not counted: they are read when requested.
     held_bytes: u64,
-    /// Told by the first answer about each file, demanded of all later ones.
+    /// The tag in the first answer for each file, required of all later ones.
     e_tags: Vec<Option<String>>,
     next_ticket: u64,
     stopped: bool,
@@ -55,10 +55,10 @@ struct FetchPiece {
 
 #[derive(Debug)]
 enum PiecePlace {
-    /// Not asked for.
+    /// Not requested.
     Waiting,
-    /// Being fetched. The ticket tells an outdated answer from the one waited for.
-    /// What has arrived can be read already.
+    /// Being fetched. The ticket distinguishes an outdated answer from the expected one. Bytes that have arrived can be
+    /// read already.
     Loading {
         ticket: u64,
         task: Option<AbortHandle>,
@@ -177,8 +177,8 @@ impl Shared {
         self.issue_next(&mut self.lock())
     }
 
-    /// The bytes `range` of what is kept of a piece, or the first `enough` of them. Blocks until they are
-    /// there; the rest of the piece may still be on its way.
+    /// The bytes `range` of the kept part of a piece, or the first `enough` of them. Blocks until they have arrived;
+    /// the rest of the piece may still be on its way.
     pub(super) fn slice(self: &Arc<Self>, piece: usize, range: Range<usize>, enough: usize) -> Result<Bytes> {
         let needed = range.start.saturating_add(enough).min(range.end);
         let object = &self.objects[self.requests[piece].file as usize];
@@ -243,7 +243,7 @@ impl Shared {
             }
         }
         if freed {
-            // Should the runtime be gone, whoever waits next is told.
+            // If the runtime no longer exists, the next caller that waits gets the error.
             let _ = self.issue_next(&mut state);
         }
     }

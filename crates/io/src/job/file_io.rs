@@ -22,8 +22,8 @@ impl Job {
         warnings
     }
 
-    /// How a new file is to be written. For the first one, `probe` asks the kernel what is left of the wanted way here, and
-    /// why.
+    /// The way to write a new file. For the first one, `probe` asks the kernel which part of the requested way works
+    /// here, and the reason for any difference.
     pub(crate) fn begin_file(&self, probe: impl FnOnce(FileIo) -> (FileIo, Option<String>)) -> FileIo {
         let mut seen = self.file_io_seen().lock();
         if let Some(effective) = seen.effective {
@@ -38,7 +38,7 @@ impl Job {
         effective
     }
 
-    /// From here on, files are written this way; the user is told once.
+    /// From here on, files are written this way; the user gets one warning.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "io_uring alone falls back"))]
     pub(crate) fn fall_back(&self, to: FileIo, warning: String) {
         let mut seen = self.file_io_seen().lock();

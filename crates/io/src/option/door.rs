@@ -8,7 +8,7 @@ use super::{JobDefinition, OptionValue, PythonName, SparkName, ValueKind};
 /// A way in which users give options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
-    /// None in particular: an option stands as `mode=overwrite`. For logs, and for callers of the library.
+    /// None in particular: an option is written as `mode=overwrite`. For logs, and for callers of the library.
     Library,
     /// The command: `--mode overwrite`.
     CommandLine,
@@ -19,7 +19,8 @@ pub enum Door {
 }
 
 impl Door {
-    /// A text with its options and jobs as this door has them. An option that a door lacks stands as in [`Door::Library`].
+    /// A text with its options and jobs in the spelling of this door. An option that a door lacks is written as in
+    /// [`Door::Library`].
     pub fn show(self, text: &str) -> Cow<'_, str> {
         if is_plain(text) {
             return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! Jobs that a text tells to run.
+//! Jobs that a text advises to run.
 
 use super::OptionValue;
 

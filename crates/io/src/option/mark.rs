@@ -43,7 +43,7 @@ pub(super) enum TextPart<'a> {
     Job(&'static JobDefinition, Vec<OptionValue>),
 }
 
-/// The parts of a text. What looks like an option and is none stays as it is.
+/// The parts of a text. Text that looks like an option, but is not one, stays unchanged.
 pub(super) fn parts(text: &str) -> Vec<TextPart<'_>> {
     let mut parts = Vec::new();
     let mut rest = text;

@@ -121,11 +121,11 @@ options! {
     SCHEMA = new("schema", Text, READ_TEXT).spark_option("csv_schema");
     /// Rows that types are inferred from.
     INFER_ROWS = new("infer_rows", Number, READ_TEXT).spark_option("infer_rows");
-    /// A row that does not fit: fail, leave it out, or put nulls.
+    /// The handling of a row that does not fit: fail, skip it, or put nulls.
     ON_BAD_ROW = new("on_bad_row", Choice, READ_TEXT).default("error");
-    /// Lines in front of the names, or of the first row, that are passed over.
+    /// Lines that are skipped before the names, or before the first row.
     SKIP_ROWS = new("skip_rows", Number, READ_TEXT).default("0").spark_option("skip_rows");
-    /// A text that lines begin with which are no rows.
+    /// The prefix of lines that are not rows.
     COMMENT = new("comment", Text, READ_TEXT).spark_option("comment");
     /// How dates are written.
     DATE_FORMAT = new("date_format", Text, READ_TEXT).spark_option("date_format");
@@ -179,7 +179,7 @@ options! {
     ON_DUPLICATE = new("on_duplicate", Choice, "upsert").default("last").spark(SparkName::OtherValues("sequence"));
     /// How values are merged with those of the table.
     MERGE = new("merge", Pairs, "upsert");
-    /// Leave rows with known keys as they are.
+    /// Leave rows with known keys unchanged.
     INSERT_ONLY = new("insert_only", Flag, "upsert");
     /// Give a table deletion vectors.
     ENABLE_DELETION_VECTORS = new("enable_deletion_vectors", Flag, "upsert delete");
@@ -247,7 +247,7 @@ options! {
     MIN_SEEK_SIZE = new("min_seek_size", Bytes, EVERY_JOB).spark_option("min_seek_size");
     /// Longer spans are split into requests of this size.
     MAX_REQUEST_SIZE = new("max_request_size", Bytes, EVERY_JOB);
-    /// Requests at once.
+    /// Limit of concurrent requests.
     MAX_REQUESTS_IN_FLIGHT = new("max_requests_in_flight", Number, EVERY_JOB).spark_option("max_requests_in_flight");
     /// The fraction of unwanted bytes from which wanted bytes are copied out of a merged request.
     EXTRA_BYTES_TOLERANCE = new("extra_bytes_tolerance", Number, EVERY_JOB);
@@ -272,7 +272,7 @@ options! {
     METADATA = new("metadata", Text, "files-put");
     /// Folders with all that is in them.
     RECURSIVE = new("recursive", Flag, "files-ls files-rm").not_in_python();
-    /// Sizes and times beside names.
+    /// Sizes and times in addition to names.
     LONG = new("long", Flag, "files-ls").not_in_python();
     /// Let other users read a mounted store.
     ALLOW_OTHER = new("allow_other", Flag, "files-mount").not_in_python();

@@ -129,14 +129,14 @@ impl HiddenFile {
         run_both(|| job.sync_folders(), || self.sync().map_err(Error::from)).map(drop).map_err(std::io::Error::other)
     }
 
-    /// Notes that the file was synced by a handle of its own, after [`Self::seal`].
+    /// Notes that the file was synced through another handle, after [`Self::seal`].
     pub(crate) fn set_synced(&mut self) {
         self.is_synced = true;
     }
 
-    /// Gives the file its name, in one step, when all names that the job has given before are on the disk; then puts its own there.
-    /// One that has the name already is replaced, or an error of kind `AlreadyExists`. It has the permissions of the file that is
-    /// replaced, or those of any new file.
+    /// Gives the file its name in one step, after all earlier names of the job are on the disk; then makes its own name
+    /// durable. An existing file is replaced, or is an error of kind `AlreadyExists`. The file gets the permissions of
+    /// the file that it replaces, or those of any new file.
     pub(crate) fn publish(&mut self, replace: bool) -> std::io::Result<()> {
         self.sync_with_folders()?;
         self.publish_in_group(replace)?;
@@ -203,22 +203,22 @@ pub fn make_folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(made)
 }
 
-/// A folder and those above it, as far as they are missing, the outermost first.
+/// The missing ones among a folder and its ancestors, the outermost first.
 fn missing_folders(folder: &Path) -> Vec<PathBuf> {
     let mut missing: Vec<PathBuf> = folder.ancestors().take_while(|f| !f.exists()).map(Path::to_path_buf).collect();
     missing.reverse();
     missing
 }
 
-/// Removes folders that [`make_folders`] made, as far as they are still empty.
+/// Removes folders that [`make_folders`] made, if they are still empty.
 pub fn remove_folders(made: &[PathBuf]) {
     for folder in made.iter().rev() {
-        // One that holds something by now is someone else's, too, and stays.
+        // A folder that is not empty by now is used by someone else as well, and stays.
         let _ = std::fs::remove_dir(folder);
     }
 }
 
-/// `.NAME.lakerace-RANDOM.tmp`: hidden, and told from other programs' files by its name. A private one is for its owner alone.
+/// `.NAME.lakerace-RANDOM.tmp`: hidden, and recognizable by its name. A private one is for its owner alone.
 fn create_hidden(folder: &Path, target: &Path, is_private: bool) -> std::io::Result<(File, PathBuf)> {
     let mode = if is_private { 0o600 } else { 0o666 };
     let name = target.file_name().unwrap_or_default().to_string_lossy();

@@ -20,25 +20,27 @@ use crate::option::MODE;
 use crate::path::file_path;
 use crate::{Error, FileIo, Job, JobStore, RequestKind, Result};
 
-/// Smaller writes are gathered to this size. A file that is not longer is written at once, whatever way was asked for.
+/// Smaller writes are gathered to this size. A file that is not longer is written in one blocking write, for any
+/// requested way.
 const GATHERED_BYTES: usize = 1 << 20;
 
-/// Files of this process that are synced by threads of their own together, at most: others are synced by who gives them their names.
+/// Limit of files of this process that are synced by separate threads concurrently; the thread that publishes a file
+/// syncs each other one.
 const SYNC_THREADS: usize = 16;
 
 static SYNC_THREADS_IN_USE: WeightedSemaphore = WeightedSemaphore::new(SYNC_THREADS as u64);
 
 #[derive(Debug)]
 pub(super) struct LocalFile {
-    /// Before the file, which may go when nothing is under way any more.
+    /// Declared before the file, which may be closed only when no write is under way.
     writer: Option<LocalWriter>,
     syncing: Option<SyncThread>,
     hidden: HiddenFile,
     if_exists: IfExists,
     gathered: Vec<u8>,
-    /// Bytes of the file; what is gathered comes next.
+    /// Bytes of the file that were written; the gathered bytes come next.
     written: u64,
-    /// How far a thread of its own may be behind who writes it; none: it has no such thread.
+    /// The limit of bytes by which the caller may be ahead of a separate writing thread; `None`: no such thread.
     behind_bytes: Option<usize>,
     job: Job,
 }
@@ -72,9 +74,10 @@ impl LocalWriter {
 struct SyncThread(Option<JoinHandle<Result<Result<u64>, RecvError>>>);
 
 impl SyncThread {
-    /// Begins one for a file to which the caller adds nothing more. Gives the writer back where there are many, or there is no thread.
+    /// Starts a thread for a file that is complete. Returns the writer if there are too many such threads, or none can
+    /// be started.
     fn begin(file: &File, written: u64, writer: Option<Behind>, job: &Job) -> Result<Self, Option<Behind>> {
-        // Each has a handle of its own.
+        // Each thread has a separate handle.
         let most = SYNC_THREADS.min(FileShares::of_process().complete) as u64;
         let begun = SemaphorePermit::try_acquire_within(&SYNC_THREADS_IN_USE, 1, most).zip(file.try_clone().ok());
         let Some((permit, file)) = begun else { return Err(writer) };
@@ -154,7 +157,7 @@ impl LocalFile {
         Ok(())
     }
 
-    /// Ends like [`Self::end`], but a thread of its own may go on with what it was given, and with the sync.
+    /// Ends like [`Self::end`], but a separate thread may continue with its bytes, and with the sync.
     pub(super) fn leave(&mut self) -> Result<()> {
         if self.syncing.is_some() {
             return Ok(());

@@ -69,7 +69,7 @@ fn is_old(metadata: &Metadata, age: Duration) -> bool {
     metadata.modified().is_ok_and(|time| SystemTime::now().duration_since(time).is_ok_and(|passed| passed >= age))
 }
 
-/// Returns true if a living process has it open. What can't be told counts as held.
+/// Returns true if a living process has the file open, or if this can't be determined.
 fn is_held(path: &Path, metadata: &Metadata) -> bool {
     if !metadata.is_file() && !metadata.is_dir() {
         return true;

@@ -1,11 +1,11 @@
-//! The permissions of what is replaced.
+//! The permissions of files and folders that are replaced.
 
 use std::fs::{File, Metadata, Permissions};
 use std::io::Result;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 
-/// The mode and the owner of a file or folder that another one is to take the place of.
+/// The mode and the owner of a file or folder that another one replaces.
 #[derive(Debug, Clone, Copy)]
 pub struct KeptPermissions {
     mode: u32,

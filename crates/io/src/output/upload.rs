@@ -26,21 +26,22 @@ const PART_BYTES: usize = 8 << 20;
 /// Parts double after each so many: 10,000 parts are then 8 TB, more than an object may have.
 const PARTS_OF_A_SIZE: usize = 1000;
 
-/// Bytes of parts under way at most, unless the caller says otherwise. A row group comes all together: who writes it continues with the
-/// next one while it is on its way.
+/// Limit of bytes of parts under way, unless the caller sets it. A row group arrives all together, and the caller
+/// continues with the next one while it is on its way.
 const IN_FLIGHT_BYTES: usize = 128 << 20;
 
-/// Smaller writes are copied together, so that a part is not thousands of them.
+/// Smaller writes are copied together, so that a part does not consist of thousands of them.
 const SMALL_WRITE_BYTES: usize = 64 << 10;
 
-/// Names the metadata that tells by which upload an object was made. Azure takes letters and digits alone.
+/// The metadata entry by which an upload recognizes the object that it made. Azure accepts only letters and digits.
 const UPLOAD_METADATA: Attribute = Attribute::Metadata(Cow::Borrowed("lakeraceupload"));
 
 #[derive(Debug)]
 pub(super) struct Upload {
     store: JobStore,
     path: Path,
-    /// The path at which parts become an object: another name than `path` where the store takes no condition when they do.
+    /// The path at which parts become an object: another name than `path` if the store does not support a condition at
+    /// that step.
     parts_path: Path,
     url: String,
     if_exists: IfExists,
@@ -58,7 +59,7 @@ pub(super) struct Upload {
     published: bool,
 }
 
-/// Returns true if the object is there, and is of the upload with this token.
+/// Returns true if the object exists, and was made by the upload with this token.
 async fn is_made_by(store: &Arc<dyn ObjectStore>, path: &Path, token: &str) -> bool {
     let head = store.get_opts(path, GetOptions { head: true, ..GetOptions::default() }).await;
     head.is_ok_and(|made| made.attributes.get(&UPLOAD_METADATA).is_some_and(|value| value.as_ref() == token))
@@ -140,7 +141,7 @@ impl Upload {
         self.wait_until(|sending| sending.bytes == 0)
     }
 
-    /// Sends what is left of an object of several parts, and does not wait for them.
+    /// Sends the rest of an object of several parts, and does not wait for them.
     pub(super) fn send_rest(&mut self) -> Result<()> {
         self.gather_small();
         if self.multipart.is_some() && self.pending_bytes > 0 {
@@ -194,7 +195,7 @@ impl Upload {
                     error,
                     object_store::Error::Precondition { .. } | object_store::Error::AlreadyExists { .. }
                 );
-            // The answer may have been lost after the object was made: the object tells which upload made it.
+            // The answer may have been lost after the object was made: its metadata shows which upload made it.
             if (refused || is_transient(&error)) && is_made_by(&store, &path, &token).await {
                 return Ok(());
             }

@@ -1,16 +1,18 @@
 //! Writes of one file that are under way together, by io_uring.
 //!
-//! A file has a ring of its own while it is being written: no lock, and what a failed file leaves under way is waited for
-//! where the file is dropped. Into the page cache, bytes go from where the encoder left them; small writes are gathered.
-//! Past the page cache (`O_DIRECT`), everything goes through buffers that are aligned and registered with the kernel; the
-//! last bytes, which are no whole block, are written by a plain write after the others.
+//! A file has a separate ring while it is being written, so that no lock is needed, and dropping the file waits for the
+//! writes that a failed file has under way. Into the page cache, bytes are written from the encoder's memory; small
+//! writes are gathered. Past the page cache (`O_DIRECT`), everything goes through buffers that are aligned and
+//! registered with the kernel; the last bytes, which are not a whole block, are written by a plain write after the
+//! others.
 //!
-//! Not every file system writes into the page cache without blocking. Where one does not (ext4, tmpfs), the kernel hands
-//! each such write of a ring to a thread of its own, one after the other for a file: the copy into the cache costs what it
-//! costs, and on another core, which has to fetch the bytes first. There, files have no ring: see [`never_blocks`].
+//! Not every file system writes into the page cache without blocking. Where one does not (ext4, tmpfs), the kernel
+//! hands each such write of a ring to a kernel thread, one after the other for a file: the copy into the cache is not
+//! cheaper, and runs on another core, which has to fetch the bytes first. On these file systems, files have no ring:
+//! see [`never_blocks`].
 //!
-//! The kernel reads memory that it was told of until it says that it is done. So what is under way is owned by
-//! [`Ring::under_way`], is let go by its completion alone, and [`Ring::drop`] waits for all of them.
+//! The kernel reads the memory of a write until it reports its completion. So the bytes of all writes under way are
+//! owned by [`Ring::under_way`], are released only by their completion, and [`Ring::drop`] waits for all of them.
 
 use std::fs::File;
 use std::io;
@@ -46,11 +48,11 @@ const UNDER_WAY_BYTES: usize = 16 << 20;
 /// Files of this process that have a ring at most: others are written by plain writes. Bounds the memory of buffers to 128 MiB.
 const RINGS: u64 = 32;
 
-/// The kernel writes less than 2 GiB at once.
+/// The kernel writes less than 2 GiB per call.
 const LARGEST_WRITE: usize = 1 << 30;
 
-/// Bytes of a file that are reserved at once: within them, writes past the page cache need not wait for each other. As many
-/// as the file has, between these bounds: those that are left over are given back.
+/// Bytes of a file that are reserved together: within them, writes past the page cache need not wait for each other. As
+/// many as the file has, between these bounds; the rest is freed at the end.
 const RESERVED_BYTES: std::ops::RangeInclusive<u64> = (8 << 20)..=(64 << 20);
 
 static RINGS_IN_USE: WeightedSemaphore = WeightedSemaphore::new(RINGS);
@@ -58,17 +60,18 @@ static RINGS_IN_USE: WeightedSemaphore = WeightedSemaphore::new(RINGS);
 /// See the [module](self).
 pub(super) struct Ring {
     uring: IoUring,
-    /// Stays open as long as the kernel may be told of it.
+    /// Stays open as long as the kernel may use it.
     file: File,
-    /// By the number that the kernel is told and gives back.
+    /// By the number that the kernel gets with a write and returns with its completion.
     under_way: Vec<Option<KernelWrite>>,
     free: Vec<Piece>,
     filling: Option<Piece>,
     is_registered: bool,
     is_direct: bool,
-    /// Bytes of the file that were sent; what is gathered comes next.
+    /// Bytes of the file that were sent; the gathered bytes come next.
     sent: u64,
-    /// How long the file was made ahead of what is written, if it was, and whether it is to be made longer.
+    /// The length to which the file was extended ahead of the writes, if it was; then, whether it is to be extended
+    /// again.
     reserved: Option<u64>,
     is_reserving: bool,
     failed: Option<Error>,
@@ -98,7 +101,8 @@ enum HeldBytes {
     Shared(Bytes),
 }
 
-/// Asks the kernel how it writes `file`, which is new and empty: as wanted, or what is left of that, and why.
+/// Asks the kernel in which way `file`, which is new and empty, can be written: the wanted way, or another one and the
+/// reason.
 pub(super) fn probe(file: &File, wanted: FileIo) -> (FileIo, Option<String>) {
     if let Err(e) = probe_kernel() {
         return (FileIo::Sync, Some(refused(&e)));
@@ -121,9 +125,9 @@ fn probe_kernel() -> io::Result<()> {
 }
 
 impl Ring {
-    /// A ring that appends to `file`, which has `position` bytes and will have more; `None` where it is to be written
-    /// without one: where the kernel refuses, or its file system is better off, of which the job is told; where many files
-    /// have one; and after an unaligned end past the page cache.
+    /// A ring that appends to `file`, which has `position` bytes and will have more. `None` if the file is to be
+    /// written without a ring: if the kernel refuses or the file system is faster without one, of which the job is
+    /// notified; if many files have a ring; and after an unaligned end past the page cache.
     pub(super) fn begin(file: &File, position: u64, is_direct: bool, job: &Job) -> Result<Option<Self>> {
         if is_direct && !position.is_multiple_of(BLOCK_BYTES as u64) {
             return Ok(None);
@@ -329,7 +333,7 @@ impl Ring {
         self.reserved = Some(end);
     }
 
-    /// Tells the kernel of what is left of a write.
+    /// Submits the rest of a write to the kernel.
     fn submit(&mut self, number: usize) {
         let Some(write) = &mut self.under_way[number] else { return };
         write.is_direct = self.is_direct;

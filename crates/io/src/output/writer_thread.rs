@@ -1,8 +1,9 @@
-//! Writes of one file by a thread of its own, while the one that encodes continues.
+//! A separate thread that writes one file, while the encoding thread continues.
 //!
-//! A row group is complete all together. Where the thread that hands rows to the encoders also wrote it, nothing would be
-//! encoded in the meantime; and pages of the kernel's cache that are touched for the first time can take as long as the encoding.
-//! Where they do, the thread goes past the cache, if it may: see [`PageCache`](super::page_cache::PageCache).
+//! All pages of a row group are complete at the same time. If the thread that passes rows to the encoders also wrote
+//! them, no encoding would happen in the meantime; and the first use of pages of the kernel's cache can take as long as
+//! the encoding. If it does, the thread writes past the cache, if allowed: see
+//! [`PageCache`](super::page_cache::PageCache).
 
 use std::fs::File;
 use std::io::{ErrorKind, IoSlice, Seek, SeekFrom, Write};
@@ -19,9 +20,9 @@ use crate::{Error, Job, RequestKind, Result};
 /// that is ending and the next, or those of two jobs.
 const WRITERS: u64 = 2;
 
-/// Pieces that are written at once, at most: fewer than any system takes in one call.
+/// Limit of pieces in one write: fewer than any system accepts in one call.
 const PIECES: usize = 256;
-/// Bytes that are written at once, unless one piece is longer: an error comes out, and a cancelled job ends, after it.
+/// Limit of bytes in one write, unless one piece is longer: errors and cancellation take effect after it.
 const WRITE_BYTES: u64 = 4 << 20;
 
 static WRITERS_IN_USE: WeightedSemaphore = WeightedSemaphore::new(WRITERS);
@@ -34,8 +35,9 @@ pub(super) struct Behind {
 }
 
 impl Behind {
-    /// A thread that appends to `file`, which has `position` bytes, up to `limit_bytes` after the caller, and past the page
-    /// cache if it may and that is faster. `None` where many files have one, or none can be started.
+    /// Starts a thread that appends to `file`, which has `position` bytes. The caller may be up to `limit_bytes` ahead
+    /// of it. The thread writes past the page cache if this is allowed and faster. `None` if many files have a thread,
+    /// or none can be started.
     pub(super) fn begin(
         file: &File,
         position: u64,

@@ -51,8 +51,8 @@ pub(super) fn spans(segments: &[RangeSegment], gap: u64) -> Vec<&[RangeSegment]>
 /// How long requests may be.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestSizes {
-    /// The first ones. A reader begins when the first bytes of every column are there: after the bytes of other columns
-    /// in one long request, they come late.
+    /// The first ones. A reader starts when the first bytes of every column have arrived: after the bytes of other
+    /// columns in one long request, they come late.
     pub(super) first_bytes: u64,
     /// The later ones.
     pub(super) max_bytes: u64,
@@ -85,7 +85,8 @@ pub(super) fn requests(spans: &[&[RangeSegment]], sizes: RequestSizes) -> Vec<Re
 /// Shorter gaps are kept: dropping them would cost more than the memory they take.
 const DROPPED_GAP_BYTES: u64 = 64 << 10;
 
-/// Cuts one span of segments into requests of at most the size for their place, and of at least about half of that.
+/// Cuts one span of segments into requests of at most the size for their place, and of at least approximately half of
+/// that.
 /// Takes and gives the bytes of all requests so far.
 fn cut(span: &[RangeSegment], sizes: RequestSizes, mut before: u64, requests: &mut Vec<(usize, Request)>) -> u64 {
     let (Some(first), Some(last)) = (span.first(), span.last()) else { return before };
@@ -121,7 +122,7 @@ fn cut(span: &[RangeSegment], sizes: RequestSizes, mut before: u64, requests: &m
     before
 }
 
-/// The end of a piece that begins at `start` and can't take all up to `end`: at a border between segments in its last
+/// The end of a piece that starts at `start` and can't reach to `end`: at a border between segments in its last
 /// quarter, or else in the middle of a segment; the rest is at least half a request.
 fn stop_of_piece(segments: &[RangeSegment], start: u64, end: u64, max_bytes: u64) -> u64 {
     let half = max_bytes.div_ceil(2);

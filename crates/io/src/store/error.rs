@@ -76,8 +76,8 @@ pub(crate) fn is_cut_off_listing(error: &StoreError) -> bool {
     text.contains("list response body") || text.contains("invalid list response")
 }
 
-/// Returns true if the store answered with a whole object when a range was asked for: it takes no ranges, or the object is
-/// empty.
+/// Returns true if the store answered with a whole object when a range was requested: it does not support ranges, or
+/// the object is empty.
 pub(crate) fn is_not_partial(error: &StoreError) -> bool {
     chain_text(error).contains("non-partial response")
 }
@@ -91,12 +91,12 @@ pub(crate) fn is_range_behind_end(error: &StoreError) -> bool {
         || text.contains("Wanted range")
 }
 
-/// Returns true if the store answered 416: the range begins after the object's end.
+/// Returns true if the store answered 416: the range starts after the object's end.
 pub(crate) fn is_range_not_satisfiable(error: &StoreError) -> bool {
     status_code(&chain_text(error)) == Some(416)
 }
 
-/// The addresses at which credentials are looked for last, on a machine of a cloud's.
+/// The addresses that are tried last for credentials, on a machine of a cloud provider.
 const INSTANCE_METADATA: [&str; 2] = ["169.254.169.254", "metadata.google.internal"];
 
 fn not_found(kind: &StoreKind, text: &str) -> Error {
@@ -153,7 +153,7 @@ fn generic(kind: &StoreKind, source: Box<dyn std::error::Error + Send + Sync>) -
         return Error::from(std::io::Error::new(error.kind(), error.to_string()));
     }
     if let Some(error) = find::<Error>(source.as_ref()) {
-        // Who hands out credentials says what is the matter.
+        // The error of a provider of credentials explains the problem.
         return error.clone();
     }
     if let Some(refused) = find::<Refused>(source.as_ref()) {
@@ -239,7 +239,7 @@ fn find_io_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a
     if chain_text(error).contains("HTTP error") { None } else { find(error) }
 }
 
-/// The first error of this type, in an error and in what is below it.
+/// The first error of this type, among an error and its sources.
 fn find<'a, E: std::error::Error + 'static>(mut error: &'a (dyn std::error::Error + 'static)) -> Option<&'a E> {
     loop {
         if let Some(found) = error.downcast_ref::<E>() {

@@ -19,7 +19,8 @@ pub(crate) static GOOGLE: StoreKind = StoreKind {
     can_list: true,
     can_write: true,
     can_put_if_absent: true,
-    // Its interface for parts takes no conditions: https://cloud.google.com/storage/docs/multipart-uploads#caveats
+    // Its interface for parts does not support conditions:
+    // https://cloud.google.com/storage/docs/multipart-uploads#caveats
     conditional_parts: ConditionalParts::OnCopy,
     has_encoded_names: false,
     container: "bucket",

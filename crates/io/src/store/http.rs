@@ -80,7 +80,7 @@ fn foreign_option(name: &str) -> Option<ForeignOption> {
     })
 }
 
-/// A file by its URL: names are percent-encoded, and a query is sent as it stands.
+/// A file by its URL: names are percent-encoded, and a query is sent unchanged.
 fn parse(scheme: &str, rest: &str, shown: &str) -> Result<(StoreAddress, Path)> {
     let wrong = |text: String| Error::usage(text).at(shown).advice(format!("write {}", HTTP.example));
     let url = Url::parse(&format!("{scheme}://{rest}")).map_err(|e| wrong(format!("not a URL: {e}")))?;

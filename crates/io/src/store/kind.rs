@@ -47,7 +47,7 @@ pub struct StoreKind {
     pub(crate) identity_settings: &'static [&'static str],
     /// Settings that are addresses of servers.
     pub(crate) addresses: &'static [&'static str],
-    /// The advice to users about errors.
+    /// The advice to users for errors.
     pub(crate) advice: StoreAdvice,
     /// Whether a variable of the environment may be a setting.
     pub(crate) is_variable: fn(&str) -> bool,
@@ -55,11 +55,11 @@ pub struct StoreKind {
     pub(crate) setting: fn(&str) -> Option<String>,
     /// The meaning of an option that other tools have, by its name in lower case.
     pub(crate) foreign_option: fn(&str) -> Option<ForeignOption>,
-    /// Settings that neither options nor variables of its own give.
+    /// Settings that neither options nor the store's own variables give.
     pub(crate) defaults: fn(&mut SettingsDraft, &TranslatedOptions) -> Result<()>,
     /// The address and the path of a URL: its scheme in lower case, what follows it, and the URL as it may be shown.
     pub(crate) parse: fn(&str, &str, &str) -> Result<(StoreAddress, Path)>,
-    /// How a request is billed; `None` where it is none to the store.
+    /// The billing category of a request; `None` if the request does not go to the store.
     pub(crate) bill: fn(&HttpRequest) -> Option<RequestKind>,
     /// Makes a client.
     pub(crate) build: fn(&StoreAddress, &Settings, StoreClient) -> Result<BuiltStore>,
@@ -95,13 +95,13 @@ pub(crate) struct StoreClient {
     pub connector: AttemptConnector,
 }
 
-/// A client of a store, and what `lakerace check` tells of it.
+/// A client of a store, and the identity that `lakerace check` reports.
 pub(crate) struct BuiltStore {
     pub store: Arc<dyn ObjectStore>,
     pub identity: StoreIdentity,
 }
 
-/// Who asks a store, and where it is.
+/// The identity with which a store is used, and the place of the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreIdentity {
     /// The source of the credentials, in words. It has no secret.
@@ -127,7 +127,7 @@ pub struct StoreRegion {
 pub enum RegionSource {
     /// Storage options, variables of the environment or a profile.
     Settings,
-    /// Amazon, which tells it to anyone who asks.
+    /// Amazon, which returns it without credentials.
     Amazon,
 }
 

@@ -47,7 +47,7 @@ impl std::fmt::Display for LocalStore {
     }
 }
 
-/// Bytes of an answer that are read at once. The file is closed between two of these.
+/// Bytes of an answer that are read together. The file is closed between two of these reads.
 const PIECE_BYTES: u64 = 4 << 20;
 
 /// The tag of a file.
@@ -55,7 +55,7 @@ pub(crate) fn e_tag(metadata: &Metadata) -> String {
     FileVersion::of(metadata).e_tag()
 }
 
-/// Opens a regular file. Anything else is an error: a folder, and a pipe, which would block who opens or reads it.
+/// Opens a regular file. Anything else is an error: a folder, and a pipe, because opening or reading it would block.
 pub(crate) fn open_file(path: &std::path::Path) -> std::io::Result<(File, Metadata)> {
     let open = || File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     let file = open_or_make_room(open).map_err(|error| {
@@ -139,7 +139,7 @@ fn invalid_range(range: &GetRange, size: u64) -> Error {
     Error::Generic { store: "Local", source: Box::new(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, text)) }
 }
 
-/// The bytes that a request for `range` gives of an object of `size` bytes; `None` where it begins after the end.
+/// The bytes that a request for `range` returns of an object of `size` bytes; `None` if the range starts after the end.
 pub(crate) fn resolve_range(range: Option<&GetRange>, size: u64) -> Option<Range<u64>> {
     match range {
         None => Some(0..size),

@@ -1,6 +1,6 @@
-//! Symbolic links in folders of this machine: what is read through them, and which files are one and the same.
+//! Symbolic links in folders of this machine: files that are read through links, and files that several links lead to.
 //!
-//! The store's own listing never descends into a link, so that nothing is removed by another name than its own.
+//! The store's own listing never descends into a link, so that objects are removed only by their own names.
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
@@ -72,7 +72,7 @@ impl JobStore {
         found.into_iter().filter(is_first).collect()
     }
 
-    /// The files that these paths lead to, whatever names they have. Empty for other stores than the local disk.
+    /// The files that these paths lead to, independent of their names. Empty for other stores than the local disk.
     pub fn file_ids<'a>(&self, paths: impl IntoIterator<Item = &'a Path>) -> FileIds {
         if !self.has_local_files() {
             return FileIds::default();
@@ -132,7 +132,7 @@ impl<S: Fn(&Path) -> bool> LinkedWalk<'_, S> {
                 match entry.map_err(named)? {
                     LocalEntry::Folder(path) => folders.push(path),
                     LocalEntry::Link(path) => self.links.push(path),
-                    // Whoever reads a link that leads nowhere is told of it.
+                    // A dead link is listed, so that its reader gets an error.
                     LocalEntry::File(meta) | LocalEntry::DeadLink(meta) => {
                         if (self.stop)(&meta.location) {
                             return Ok(false);

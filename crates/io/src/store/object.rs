@@ -50,13 +50,13 @@ pub struct JobStore {
 pub enum StoreAccess {
     /// `/` and an object's path is a file of this machine, which is opened without the store.
     LocalFiles,
-    /// The store answers at once, on the thread that asks it.
+    /// The store answers immediately, on the calling thread.
     Memory,
     /// Requests take time, and run on the I/O runtime.
     Remote,
 }
 
-/// An object: its location, and its facts when it was first seen.
+/// An object: its location, and its properties when it was first seen.
 #[derive(Debug, Clone)]
 pub struct Object {
     /// The store it is in.
@@ -177,7 +177,7 @@ impl JobStore {
         })
     }
 
-    /// The store's facts about the object at `path`; `None` where there is none. One HEAD request. Blocks.
+    /// The properties of the object at `path`; `None` if there is none. One HEAD request. Blocks.
     pub fn stat(&self, path: &Path) -> Result<Option<ObjectInfo>> {
         let (store, path, url) = (Arc::clone(&self.store), path.clone(), self.url(path));
         self.wait(async move {
@@ -225,8 +225,8 @@ impl JobStore {
         Ok(deleted)
     }
 
-    /// Removes objects that no one is to see, those of a cancelled job, too, as far as that is done in ten seconds. Who calls
-    /// this has an error of its own to tell. Blocks.
+    /// Removes objects that are not to be seen, including those of a cancelled job, as far as this is possible in ten
+    /// seconds. Errors are ignored, because the caller has another error to report. Blocks.
     pub fn delete_best_effort(&self, paths: Vec<Path>) {
         if paths.is_empty() {
             return;
@@ -253,7 +253,8 @@ impl JobStore {
         }
     }
 
-    /// Runs a future of this store's to its end: here where the store answers at once, on the I/O runtime otherwise.
+    /// Runs a future of this store to its end: on this thread if the store answers immediately, on the I/O runtime
+    /// otherwise.
     pub(crate) fn wait<T: Send + 'static>(
         &self,
         future: impl Future<Output = Result<T>> + Send + 'static,
@@ -395,7 +396,8 @@ impl Object {
         Ok(buffer.freeze())
     }
 
-    /// Some servers answer a suffix of an empty object with all of it. One that does so for others takes no ranges.
+    /// Some servers answer a request for a suffix of an empty object with the whole object. A server that does so for
+    /// other objects does not support ranges.
     async fn tail_without_ranges(&self) -> Result<Tail> {
         let meta = self.store.store.head(&self.path).await.map_err(|e| store_error(e, &self.url()))?;
         if meta.size > 0 {

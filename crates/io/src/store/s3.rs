@@ -61,12 +61,12 @@ pub(crate) static S3: StoreKind = StoreKind {
     build,
 };
 
-/// The setting of `object_store` that a name stands for.
+/// The setting of `object_store` with this name.
 fn config_key(name: &str) -> Option<AmazonS3ConfigKey> {
     name.to_ascii_lowercase().parse().ok()
 }
 
-/// How S3 bills a request.
+/// The billing category of a request to S3.
 fn bill(request: &HttpRequest) -> Option<RequestKind> {
     let query = request.uri().query().unwrap_or_default();
     // Every signed request to S3 carries this header; requests for credentials do not.

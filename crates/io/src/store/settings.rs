@@ -235,7 +235,7 @@ impl StorageOptions {
     }
 }
 
-/// The setting of a kind of store that a name stands for, in letters of any case.
+/// The setting of a kind of store with this name, in letters of any case.
 fn setting_of(kind: &StoreKind, name: &str) -> Option<String> {
     (kind.setting)(&name.to_ascii_lowercase())
 }

@@ -14,7 +14,8 @@ use object_store::{
     ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
 
-/// Wraps a client of Azure, which takes no ranges from the end of an object, and lists tags without their quotes.
+/// Wraps a client of Azure, which does not support ranges from the end of an object, and lists tags without their
+/// quotes.
 pub(super) struct AzureBlobs {
     inner: Arc<dyn ObjectStore>,
 }
@@ -25,13 +26,13 @@ impl AzureBlobs {
     }
 }
 
-/// A listed object with the tag that a read of it tells.
+/// A listed object with its tag in the form that a read of it returns.
 fn with_quoted_tag(meta: ObjectMeta) -> ObjectMeta {
     let quoted = |tag: String| if tag.ends_with('"') { tag } else { format!("\"{tag}\"") };
     ObjectMeta { e_tag: meta.e_tag.map(quoted), ..meta }
 }
 
-/// Without the credentials that a client's own debug text has.
+/// Shows no credentials, which a client's own debug text contains.
 impl fmt::Debug for AzureBlobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

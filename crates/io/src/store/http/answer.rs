@@ -1,4 +1,4 @@
-//! A server's facts about a file: its size, its tag, and which of its bytes follow.
+//! The properties of a file in a server's answer: its size, its tag, and the range of the bytes that follow.
 
 use std::ops::Range;
 

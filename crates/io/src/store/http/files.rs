@@ -148,7 +148,7 @@ impl HttpFiles {
                 Ok(result(&answer, location, size_bytes, 0..size_bytes, body))
             }
             (None, Some(_)) => {
-                // All of it comes, whatever was asked for. The caller takes what it needs.
+                // The server sends the whole file for any range. The caller takes the part that it needs.
                 let size_bytes = answer.size_bytes;
                 let range = 0..size_bytes.unwrap_or(u64::MAX);
                 let mut whole = result(&answer, location, range.end, range, body);
@@ -232,7 +232,7 @@ fn is_missing(error: &StoreError) -> bool {
     matches!(error, StoreError::NotFound { .. })
 }
 
-/// Returns true if a server takes a method for none of its own.
+/// Returns true if a server does not support a method.
 fn refuses_method(error: &StoreError) -> bool {
     let text = error.to_string();
     text.ends_with("status code: 405") || text.ends_with("status code: 501")

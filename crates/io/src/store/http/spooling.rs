@@ -24,18 +24,18 @@ use crate::Error;
 /// Time without a byte after which a download has broken off.
 const STALL: Duration = Duration::from_secs(20);
 
-/// Bytes that are read from the file at once.
+/// Bytes that are read from the file together.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// Wraps a store of which some files come whole whatever range is asked for. Such a file is downloaded once for a store that was
-/// opened. A download that breaks off fails the request, and who repeats that downloads it again.
+/// Wraps a store that sends some files whole for any requested range. Such a file is downloaded once per opened store.
+/// A download that breaks off fails the request, and a repeated request downloads it again.
 #[derive(Debug)]
 pub(crate) struct SpoolingStore {
     inner: Arc<dyn ObjectStore>,
     files: Mutex<HashMap<Path, Arc<tokio::sync::Mutex<SpooledState>>>>,
 }
 
-/// The facts about a file in the first answer.
+/// The properties of a file that follow from the first answer.
 #[derive(Debug, Default)]
 enum SpooledState {
     #[default]

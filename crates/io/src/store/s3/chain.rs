@@ -91,7 +91,7 @@ pub(super) fn credentials(settings: &Settings, has_endpoint: bool) -> Result<Str
         () if given("aws_container_credentials_relative_uri") || given("aws_container_credentials_full_uri") => {
             "the container's credentials".to_owned()
         }
-        // Without an endpoint, it may be one of Amazon's machines, which tells its credentials.
+        // Without an endpoint, this may be one of Amazon's machines, whose metadata service returns credentials.
         () if !has_endpoint || OTHER_SOURCES.iter().any(|name| given(name)) => {
             "the metadata of a machine of Amazon's".to_owned()
         }

@@ -1,4 +1,4 @@
-//! The region of a bucket, where nothing says it: Amazon tells it to anyone who asks.
+//! The region of a bucket, if no setting gives it: Amazon returns it without credentials.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::store::wrap::{Refused, bucket_region};
 /// Time for the one question.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The region that settings say, else the one that Amazon tells of the bucket. `None`: that of other stores, or where the
-/// question failed; `object_store` then takes us-east-1.
+/// The region in the settings, else the one that Amazon returns for the bucket. `None` for other stores, or if the
+/// request failed; `object_store` then uses us-east-1.
 pub(super) fn find(
     bucket: &str,
     settings: &Settings,
@@ -53,7 +53,7 @@ fn ask(url: &str, client: &StoreClient, options: &ClientOptions) -> Result<Optio
     let mut request = HttpRequest::new(HttpRequestBody::empty());
     *request.method_mut() = http::Method::HEAD;
     *request.uri_mut() = uri;
-    // On a thread of its own: the caller may be one of the runtime's.
+    // This runs on another thread: the caller may be one of the runtime's.
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     crate::runtime()?.spawn(async move {
         let answer = tokio::time::timeout(PATIENCE, connected.execute(request)).await;

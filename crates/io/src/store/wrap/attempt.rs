@@ -114,8 +114,8 @@ impl AttemptClient {
 /// Headers that name what an object is a copy of: of S3, of Google and of Azure.
 const COPY_SOURCES: [&str; 3] = ["x-amz-copy-source", "x-goog-copy-source", "x-ms-copy-source"];
 
-/// The time that an attempt may take until the answer begins. `None` where the server works in the meantime: copies of objects, and
-/// the end of multipart uploads.
+/// The time that an attempt may take until the answer starts. `None` if the server works in the meantime: copies of
+/// objects, and the completion of multipart uploads.
 fn time_limit(request: &HttpRequest) -> Option<Duration> {
     let is_copy = COPY_SOURCES.iter().any(|name| request.headers().contains_key(*name));
     if is_copy || request.method().as_str() == "POST" || completes_upload(request) {

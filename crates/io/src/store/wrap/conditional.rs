@@ -19,8 +19,8 @@ tokio::task_local! {
     static IF_ABSENT: ();
 }
 
-/// Completes an upload under the condition that nothing has its name. Where something has, S3 answers 412, and Azure 409. A server that
-/// does not know the condition takes no notice of it.
+/// Completes an upload under the condition that no object has its name. If one has, S3 answers 412, and Azure 409. A
+/// server that does not support the condition ignores it.
 pub(crate) async fn if_absent<T>(completion: impl Future<Output = T>) -> T {
     IF_ABSENT.scope((), completion).await
 }

@@ -51,7 +51,7 @@ pub struct FailingOptions {
     pub reset_rate: f64,
     /// The body ends early as if it were complete.
     pub short_rate: f64,
-    /// The request, or its body after some bytes, stands still for ever.
+    /// The request, or its body after some bytes, stalls for ever.
     pub stall_rate: f64,
     /// After so many requests the store is gone: all further ones fail.
     pub stop_after: Option<u64>,

@@ -42,7 +42,7 @@ pub struct Metered {
 /// Entries on one page of a listing, as object stores page them.
 const LIST_PAGE: u64 = 1000;
 
-/// By the store's own words: what is derived shows the credentials of some clients.
+/// Uses the inner store's name: a derived implementation would show the credentials of some clients.
 impl fmt::Debug for Metered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Metered({})", self.inner)

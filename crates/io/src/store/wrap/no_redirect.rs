@@ -1,4 +1,4 @@
-//! HTTP clients that send each request to the store alone, and take no answer for success that is none.
+//! HTTP clients that send each request only to the store, and reject answers that wrongly claim success.
 //!
 //! The clients of `object_store` follow redirects. A redirected PUT may become a GET, so that nothing is stored; a
 //! redirected GET hands the session token to another host. It has no setting for it, so the client is built here, from the
@@ -106,9 +106,9 @@ pub(crate) enum Refused {
     Redirect {
         /// The status of the answer.
         status: u16,
-        /// Scheme, host and port of where it sends us, where it tells that.
+        /// Scheme, host and port of the redirect's target, if the answer contains it.
         to: Option<String>,
-        /// The region that the bucket lies in, where it tells that.
+        /// The region of the bucket, if the answer contains it.
         region: Option<String>,
     },
     /// A status of success that does not belong to the request.

@@ -23,13 +23,13 @@ impl BytePace {
         Self { bytes_per_second: bytes_per_second.filter(|rate| *rate > 0.0), due: Instant::now() }
     }
 
-    /// A new body begins.
+    /// Starts a new body.
     pub(crate) fn begin(&mut self) {
         self.due = self.due.max(Instant::now());
     }
 
     #[cfg(any(feature = "proxy", test))]
-    /// The bytes to pass together: about 5 ms worth, so that the rate is even.
+    /// The bytes to pass together: 5 ms worth, so that the rate is even.
     pub(crate) fn step(&self, most: usize) -> usize {
         match self.bytes_per_second {
             None => most,
@@ -44,7 +44,7 @@ impl BytePace {
         }
     }
 
-    /// When `n` more bytes should have passed; `None` where that is at once.
+    /// The time when `n` more bytes should have passed; `None` if that is now.
     pub(crate) fn reserve(&mut self, n: usize) -> Option<Instant> {
         let rate = self.bytes_per_second?;
         let now = Instant::now();

@@ -1,4 +1,4 @@
-//! Repeating what failed, and noticing what stands still.
+//! A store that repeats failed requests, and detects stalled ones.
 
 use std::fmt;
 use std::ops::Range;
@@ -83,8 +83,8 @@ impl RetryPolicy {
 /// Uploads are given this much more time than [`RetryPolicy::stall`]: their progress can't be seen.
 const SLOWEST_UPLOAD_BYTES_PER_SECOND: u64 = 50_000;
 
-/// Repeats requests that failed for a passing reason. A body that broke off or stands still is asked for again from
-/// where it stopped, demanding the same tag, so its reader notices nothing.
+/// Repeats requests that failed for a transient reason. The rest of a body that broke off or stalls is requested again,
+/// under the condition of the same tag, so its reader is not affected.
 ///
 /// Parts of an upload are not repeated here: [`MultipartUpload`] can't send a part again in its place. S3 stores
 /// repeat them below.
@@ -175,7 +175,7 @@ impl ObjectStore for Retrying {
             store: Arc::clone(&self.inner),
             policy: self.policy.clone(),
             location: location.clone(),
-            // The rest must come from the same object, whatever the caller demanded.
+            // The rest must come from the same object, for any condition of the caller.
             options: GetOptions { if_match: meta.e_tag.clone().or(options.if_match.clone()), ..options },
             missing: range.clone(),
             stream: Some(result.into_stream()),

@@ -30,7 +30,7 @@ pub struct ThrottleOptions {
     pub total_bytes_per_second: Option<f64>,
 }
 
-/// A store behind latency and limited bandwidth. Each request has a connection of its own.
+/// A store with additional latency and limited bandwidth. Each request has a separate connection.
 ///
 /// Time is tokio's: on the real clock this makes things slow, and in a test with paused time it costs none and the
 /// durations are exact.
