@@ -3,7 +3,7 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::DataType;
 
-/// Approximate bytes of an array's values, without what its buffers hold of other arrays.
+/// Approximate bytes of an array's values, without the parts of its buffers that belong to other arrays.
 pub(crate) fn array_bytes(array: &ArrayRef) -> u64 {
     match array.data_type() {
         DataType::Utf8View => array.as_string_view().views().iter().map(|v| u64::from(*v as u32) + 4).sum(),

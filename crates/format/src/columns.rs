@@ -18,13 +18,13 @@ pub(crate) struct ReadColumns {
     /// The columns to decode, as positions in the source's schema, and the part of each; those of the filter come
     /// first.
     decoded: Vec<(usize, Part)>,
-    /// How many of them the filter needs.
+    /// The number of them that the filter needs.
     pub filtered: usize,
     /// The position of each output column among the decoded ones. An output column may be a part of its decoded column.
     pub output: Vec<usize>,
     /// The schema of the batches.
     pub schema: SchemaRef,
-    /// The filter, where it depends on columns.
+    /// The filter, if it depends on columns.
     pub predicate: Option<Predicate>,
     /// The filter is a constant that keeps no row.
     pub is_never: bool,
@@ -109,8 +109,9 @@ fn is_true(constant: &Predicate) -> Result<bool> {
     Ok(value.len() == 1 && value.is_valid(0) && value.value(0))
 }
 
-/// The columns of these names, and what of each. Of columns with the same name the first one is meant; a name with dots that
-/// no column has leads to a field of a struct. The fields of one struct come together, where the first of them is.
+/// The columns of these names, and the part of each. Of columns with the same name the first one is used; a name with
+/// dots that no column has leads to a field of a struct. The fields of one struct are grouped at the position of the
+/// first of them.
 fn wanted(schema: &Schema, names: &[String], request: &ReadRequest) -> Result<Vec<(usize, Part)>> {
     let known = FieldPositions::new(schema.fields());
     let mut wanted: Vec<(usize, Part)> = Vec::with_capacity(names.len());

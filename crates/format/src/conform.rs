@@ -1,4 +1,4 @@
-//! From the type that a file has for a column to the type that its table has: names, order, missing fields, widening.
+//! Conversion of a file's column to the type of its table: names, order, missing fields, widening.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use lakerace_io::{Error, Result};
 use crate::field_positions::{FieldPositions, FindBy};
 use crate::variant::{self, is_variant};
 
-/// Whether values of a file's type can be read as the table's.
+/// Checks that values of a file's type can be read as the table's.
 pub fn check(file: &DataType, table: &DataType, stored: &DataType, find_by: FindBy) -> Result<()> {
     match (file, table, stored) {
         (DataType::Struct(from), DataType::Struct(to), DataType::Struct(stored)) if to.len() == stored.len() => {
@@ -88,7 +88,7 @@ fn unfit(error: arrow::error::ArrowError) -> Error {
     Error::invalid("its values don't fit the table's type").because(error)
 }
 
-/// Returns true if a checked cast gives each value as the table means it.
+/// Returns true if a checked cast keeps each value's meaning in the table.
 fn widens(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {
@@ -124,8 +124,8 @@ fn large_list(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef> {
     Ok(Arc::new(list.map_err(|e| Error::invalid(format!("its lists don't fit {item:?}")).because(e))?))
 }
 
-/// Widening between files, or a cast that keeps all values but for names inside of nested types. Fields that a struct lacks
-/// are null.
+/// Widens between files, or casts so that only names inside of nested types change. Fields that a struct lacks are
+/// null.
 pub(crate) fn widen(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     use DataType as T;
     match (array.data_type(), to) {

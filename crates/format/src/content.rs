@@ -27,7 +27,7 @@ pub enum Content {
     Unknown,
 }
 
-/// Bytes that tell the format of any packed text: those of the longest block of zstd, and some.
+/// Bytes that are enough to detect the format of any compressed text: the longest block of zstd, and some more.
 pub const PACKED_FRONT_BYTES: usize = 512 << 10;
 
 /// Approximate length in bytes of a byte order mark and the longest mark of a format, or of the start of a JSON array.
@@ -98,10 +98,11 @@ impl Content {
         }
     }
 
-    /// The format of the file. Text that is no JSON is taken for `text`; without it, the name has to say the format.
+    /// The format of the file. Text that is not JSON has the format `text`; without it, the name has to give the
+    /// format.
     ///
     /// # Errors
-    /// `Invalid` for an empty file, `Unsupported` for packings that are not read, `Usage` for unknown formats.
+    /// `Invalid` for an empty file, `Unsupported` for compressions that are not supported, `Usage` for unknown formats.
     pub fn format(self, text: Option<&'static FileFormat>) -> Result<&'static FileFormat> {
         let say_it = || format!("say the format by {INPUT_FORMAT}");
         match self {

@@ -64,7 +64,7 @@ impl DeletedRows {
         Ok(Self { count: bits.count_set_bits() as u64, bits })
     }
 
-    /// How many rows are hidden.
+    /// The number of hidden rows.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -74,12 +74,12 @@ impl DeletedRows {
         self.bits.len() as u64
     }
 
-    /// How many of these rows are hidden.
+    /// The number of hidden rows among these.
     pub(crate) fn count_in(&self, rows: Range<u64>) -> u64 {
         self.slice(&rows).count_set_bits() as u64
     }
 
-    /// Which of these rows are visible; `None` where all are.
+    /// The visible rows among these; `None` if all are visible.
     pub(crate) fn visible(&self, rows: Range<u64>) -> Option<BooleanArray> {
         let hidden = self.slice(&rows);
         if hidden.count_set_bits() == 0 {
@@ -118,8 +118,8 @@ impl DeletedRows {
     }
 }
 
-/// The runs of set bits that are at least [`LEAST_RUN_ROWS`] long. They go on over many words, so that no bit within a word
-/// has to be looked at.
+/// The runs of set bits that are at least [`LEAST_RUN_ROWS`] long. They span many words, so that bits within a word
+/// need no check.
 fn long_runs(bits: &BooleanBuffer) -> Vec<Range<u64>> {
     let mut runs = Vec::new();
     // The start of the run that reaches to the end of the previous word.

@@ -1,5 +1,6 @@
 //! Reading by steps: a unit of a file (a row group, a stripe) yields its columns side by side, the same rows of each in
-//! a step. A format says how a column of a unit becomes arrays, its [`ColumnReader`]; here are the threads, the filter, the limit.
+//! a step. A format defines how a column of a unit becomes arrays, in its [`ColumnReader`]; this module has the
+//! threads, the filter, the limit.
 
 mod batch_plan;
 mod batches;
@@ -25,14 +26,14 @@ pub(crate) trait DecodeUnits: Send + Sync + 'static {
     /// The reader of a column of a unit.
     type ColumnReader: ColumnReader;
 
-    /// How many units there are.
+    /// The number of units.
     fn count(&self) -> usize;
 
-    /// Begins the `column`-th decoded column of a unit. It may wait for the network.
+    /// Starts the `column`-th decoded column of a unit. It may wait for the network.
     fn open(&self, unit: usize, column: usize) -> Result<Self::ColumnReader>;
 
-    /// Which of these rows of a unit are the table's; `None`: all. Rows that a deletion vector hides are left out while
-    /// the others around them are decoded, or skipped where no column needs them.
+    /// The rows among these that belong to the table; `None`: all. Rows that a deletion vector hides are left out when
+    /// the rows around them are decoded, or are skipped if no column needs them.
     fn visible(&self, unit: usize, rows: Range<u64>) -> Option<BooleanArray> {
         let _ = (unit, rows);
         None
@@ -66,19 +67,19 @@ const MOST_STEP_ROWS: u64 = 64 << 10;
 /// The limit in bytes of a step of the fewest rows: offsets of 32 bits reach twice as far, and memory is finite.
 const STEP_BYTES_AT_MOST: u64 = 1 << 30;
 
-/// A row of so many bytes is large, if its columns have so many each.
+/// A row is large if it has this many bytes for each of its columns.
 const LARGE_ROW_BYTES: u64 = 64 << 10;
 const LARGE_VALUE_BYTES: u64 = 16 << 10;
 /// Bytes of a step of large rows, unless it is one row: the work per batch is little next to theirs.
 const LARGE_STEP_BYTES: u64 = 8 << 20;
 
-/// Returns true if rows of so many bytes, in so many columns, are counted by their bytes alone: the memory that a batch takes next to its
-/// values is nothing to them, and a fixed number of them would be any number of bytes.
+/// Returns true if rows of this size are counted by their bytes alone: the overhead of a batch is small compared with
+/// them, and a fixed number of rows could have any number of bytes.
 pub fn is_large_row(row_bytes: u64, columns: usize) -> bool {
     row_bytes >= LARGE_ROW_BYTES.max(columns as u64 * LARGE_VALUE_BYTES)
 }
 
-/// The rows of a step whose rows take so many bytes each, in so many columns.
+/// The rows of a step whose rows have this size.
 pub(crate) fn batch_rows(row_bytes: u64, columns: usize) -> usize {
     let row_bytes = row_bytes.max(1);
     if is_large_row(row_bytes, columns) {
@@ -93,7 +94,7 @@ const AHEAD_BYTES: u64 = 256 << 20;
 /// The bytes that are read ahead where rows are large.
 const LARGE_AHEAD_BYTES: u64 = 32 << 20;
 
-/// How many steps of so many rows, of so many bytes each in so many columns, may be under way or wait for the consumer.
+/// The limit of steps that are under way or wait for the consumer.
 pub(crate) fn steps_ahead(rows: usize, row_bytes: u64, columns: usize, threads: usize) -> usize {
     let ahead_bytes = if is_large_row(row_bytes, columns) { LARGE_AHEAD_BYTES } else { AHEAD_BYTES };
     let step_bytes = (rows as u64).saturating_mul(row_bytes).max(1);

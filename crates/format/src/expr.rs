@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::predicate::decimal::DecimalNumber;
 
-/// A filter expression over the columns of a source. SQL's three-valued logic: a row stays where it is true.
+/// A filter expression over the columns of a source. SQL's three-valued logic: a row stays if the filter is true.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Expr {
-    /// A column by name; dots lead into structs where no column has the whole name.
+    /// A column by name; dots lead into structs if no column has the whole name.
     Column(String),
     /// A constant.
     Literal(Literal),
     /// A comparison.
     Compare {
-        /// Which.
+        /// The operator.
         op: CompareOp,
         /// Left side.
         left: Box<Expr>,
@@ -22,7 +22,7 @@ pub enum Expr {
     },
     /// Arithmetic on numbers (and days added to dates).
     Arithmetic {
-        /// Which.
+        /// The operator.
         op: ArithmeticOp,
         /// Left side.
         left: Box<Expr>,
@@ -57,7 +57,7 @@ pub enum Expr {
     },
     /// A function of values.
     Call {
-        /// Which.
+        /// The function.
         function: ScalarFunction,
         /// Its arguments, in order.
         arguments: Vec<Expr>,
@@ -68,10 +68,10 @@ pub enum Expr {
         expr: Box<Expr>,
         /// The type, as [`crate::schema_text`] writes it.
         data_type: String,
-        /// A value that does not fit becomes null, where it else is an error.
+        /// A value that does not fit becomes null instead of an error.
         is_lenient: bool,
     },
-    /// The value of the first branch whose condition is true; null where there is none.
+    /// The value of the first branch whose condition is true; null if there is none.
     Case {
         /// Conditions and values.
         branches: Vec<(Expr, Expr)>,
@@ -80,7 +80,7 @@ pub enum Expr {
     },
 }
 
-/// A function of values. All are null where an argument is null, but for [`ScalarFunction::Coalesce`].
+/// A function of values. All are null if an argument is null, except for [`ScalarFunction::Coalesce`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScalarFunction {
     /// The first argument that is not null.
@@ -89,16 +89,16 @@ pub enum ScalarFunction {
     Lower,
     /// Text in upper case.
     Upper,
-    /// Characters of a text from a place on, the first one being 1; a third argument says how many. A negative place counts from the
-    /// end.
+    /// Characters of a text from a position on, the first one being 1; a third argument gives their number. A negative
+    /// position counts from the end.
     Substr,
     /// The number of characters of a text.
     Length,
     /// Text without blanks, or without the characters of the second argument, at both ends.
     Trim,
-    /// The same at the start alone.
+    /// The same, only at the start.
     TrimStart,
-    /// The same at the end alone.
+    /// The same, only at the end.
     TrimEnd,
     /// Texts one after the other.
     Concat,
@@ -174,7 +174,7 @@ pub enum Literal {
     Number {
         /// All digits, signed.
         digits: i128,
-        /// How many of them stand after the point.
+        /// The number of digits after the point.
         scale: u8,
     },
     /// A number written with an exponent.

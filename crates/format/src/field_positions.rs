@@ -1,4 +1,4 @@
-//! Positions of fields by name or id, found in constant time each where there are many.
+//! Positions of fields by name or id, in constant time each if there are many.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use arrow::datatypes::{Field, Fields};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
-/// Up to so many fields are gone through one by one: an index of them costs more than it spares.
+/// Up to this number, fields are searched one by one: an index of them would cost more than it saves.
 const FEW_FIELDS: usize = 16;
 
 /// Finds fields by their names. Of fields with the same name, the first one is found.
@@ -43,7 +43,7 @@ impl<'a> FieldPositions<'a> {
     pub(crate) fn of_stored(&self, stored: &Field, find_by: FindBy) -> Option<usize> {
         match (find_by, field_id(stored)) {
             (FindBy::Id, Some(id)) => self.of_key(&self.ids, &field_id, id),
-            // Columns that are none of the table's own have no id: change files have one.
+            // Columns that do not belong to the table have no id: change files have one.
             _ => self.of_name(stored.name()),
         }
     }
@@ -70,7 +70,7 @@ impl<'a> FieldPositions<'a> {
     }
 }
 
-/// What a column is known by in a file.
+/// The key by which a column is found in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FindBy {
     /// Its stored name.

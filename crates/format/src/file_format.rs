@@ -10,10 +10,11 @@ use lakerace_io::{Job, Object, Output, Result};
 
 use crate::{ColumnUnion, CsvOptions, InputFile, OrcOptions, ParquetOptions, Sink, Source, WriteOptions};
 
-/// The options of a read, as files are opened by them.
+/// The options of a read by which files are opened.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenOptions<'a> {
-    /// All files of the table, those that are not read included: text has their columns, too. Empty: the files that are opened.
+    /// All files of the table, including those that are not read: text has their columns as well. Empty: the files that
+    /// are opened.
     pub all: &'a [Object],
     /// Options of text.
     pub csv: &'a CsvOptions,
@@ -21,22 +22,22 @@ pub struct OpenOptions<'a> {
     pub parquet: ParquetOptions,
     /// Options of ORC.
     pub orc: &'a OrcOptions,
-    /// The files whose columns are put together.
+    /// The files whose columns are united.
     pub union: ColumnUnion,
-    /// The columns that are read, those of filters included; `None`: any. A source may know these alone.
+    /// The columns that are read, those of filters included; `None`: any. A source may have only these.
     pub columns: Option<&'a [String]>,
 }
 
 /// Opens files as one source.
 pub type OpenFiles = fn(Vec<InputFile>, &OpenOptions<'_>, &Job) -> Result<Arc<dyn Source>>;
 
-/// Begins a file for rows of a schema.
+/// Starts a file for rows of a schema.
 pub type CreateFile = fn(Output, SchemaRef, &WriteOptions, &Job) -> Result<Box<dyn Sink>>;
 
-/// Says why a file of text with these columns could not be read back.
+/// Fails with the reason if a text file with these columns could not be read back.
 pub type CheckSchema = fn(&Schema, &CsvOptions) -> Result<()>;
 
-/// A file format. [`Self::new`] has the defaults of one that nothing is known of:
+/// A file format. [`Self::new`] returns one with all defaults:
 ///
 /// ```
 /// # use lakerace_format::{CreateFile, FileFormat, OpenFiles};
@@ -45,7 +46,8 @@ pub type CheckSchema = fn(&Schema, &CsvOptions) -> Result<()>;
 /// # }
 /// ```
 pub struct FileFormat {
-    /// The name by which options and reports say it, in small letters. Its sources give it as [`SourceInfo::format`](crate::SourceInfo).
+    /// The name in options and reports, in lower case. Its sources report it as
+    /// [`SourceInfo::format`](crate::SourceInfo).
     pub name: &'static str,
     /// The name in texts.
     pub title: &'static str,
@@ -53,9 +55,9 @@ pub struct FileFormat {
     pub help: Option<&'static str>,
     /// Endings of names, in small letters and without a dot. New files of a folder have the first one.
     pub endings: &'static [&'static str],
-    /// Bytes that files begin with, those of text after a byte order mark and blanks.
+    /// The first bytes of files, for text after a byte order mark and blanks.
     pub marks: &'static [&'static [u8]],
-    /// True if a file is read from its front, as it comes through a pipe. Else it is read from its end.
+    /// True if a file is read from its start, as from a pipe. Otherwise it is read from its end.
     pub is_streamed: bool,
     /// True if columns are stored separately, with statistics by which a filtered read skips rows.
     pub is_columnar: bool,

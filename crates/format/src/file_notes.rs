@@ -45,7 +45,7 @@ pub(crate) fn common_notes<'a>(mut files: impl Iterator<Item = &'a Metadata>) ->
     notes
 }
 
-/// The notes on what a request reads of `all` columns: `read`, and perhaps not of all rows.
+/// The notes for a request that reads the columns `read` out of `all`, and perhaps not all rows.
 pub(crate) fn requested_notes(notes: &Metadata, all: &Fields, read: &Fields, request: &ReadRequest) -> Metadata {
     let mut notes = notes.clone();
     if request.filter.is_some() || request.limit.is_some() {
@@ -62,7 +62,7 @@ pub(crate) fn requested_notes(notes: &Metadata, all: &Fields, read: &Fields, req
     if is_all { notes } else { notes_of_columns(&notes, read) }
 }
 
-/// The notes on these columns of a file that has others, too.
+/// The notes for these columns of a file that has others as well.
 pub(crate) fn notes_of_columns(notes: &Metadata, read: &Fields) -> Metadata {
     let mut notes = notes.clone();
     if has_columns(&notes) {
@@ -74,7 +74,7 @@ pub(crate) fn notes_of_columns(notes: &Metadata, read: &Fields) -> Metadata {
     notes
 }
 
-/// Returns true if some notes tell of columns.
+/// Returns true if some notes describe columns.
 fn has_columns(notes: &Metadata) -> bool {
     notes.contains_key(PANDAS) || notes.contains_key(GEO)
 }

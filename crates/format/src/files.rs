@@ -40,7 +40,7 @@ pub(crate) trait OpenFile: Send + Sync {
     /// Rows of the file.
     fn rows(&self) -> u64;
 
-    /// How many row groups or stripes it has.
+    /// The number of its row groups or stripes.
     fn unit_count(&self) -> usize;
 }
 
@@ -98,13 +98,13 @@ impl FileOpening {
         Ok(tail.bytes)
     }
 
-    /// Returns true if so many bytes that came with a tail are to be kept, because another request for them would cost more.
+    /// Returns true if this many bytes of a tail are to be kept, because another request for them would cost more.
     pub fn may_keep(&self, object: &Object, bytes: usize) -> bool {
         !object.store.is_local()
             && self.kept_bytes.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64 <= KEPT_BYTES
     }
 
-    /// Notes that the footer of a file took so many last bytes.
+    /// Notes that the footer of a file took this many of its last bytes.
     pub fn learn_tail(&self, needed: u64) {
         let learnt = needed.saturating_add(needed / 4).min(LEARNT_TAIL_BYTES_AT_MOST);
         self.tail_bytes.fetch_max(learnt, Ordering::Relaxed);

@@ -16,7 +16,7 @@ use lakerace_io::{Error, Result, panics};
 
 use self::text::{check_text, check_views};
 
-/// How far the parts of an array are to be trusted.
+/// The trust in the parts of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ArrayTrust {
     /// They were checked, or were made by the arrow crate.
@@ -25,8 +25,8 @@ enum ArrayTrust {
     Unknown,
 }
 
-/// The batch that another library hands over as a struct of the columns of `schema`. `first_row` is the number of its first row,
-/// from 1, for errors.
+/// Makes a batch of an array of another library, a struct of the columns of `schema`. `first_row` is the number of its
+/// first row, from 1, for errors.
 ///
 /// # Errors
 /// `Invalid`, naming column and row, for arrays that are not valid: text that is not UTF-8, offsets and indices that lead out of their
@@ -98,7 +98,7 @@ fn has_dictionary(data_type: &DataType) -> bool {
     }
 }
 
-/// Checks an array where that is needed; gives the one to be used in its place, if it is another.
+/// Checks an array if needed; returns a replacement if the array can't be used unchanged.
 fn admit(data: &ArrayData, trust: ArrayTrust, first_row: u64) -> Result<Option<ArrayData>> {
     let is_checked = trust == ArrayTrust::Checked;
     if !is_checked {
@@ -136,7 +136,7 @@ fn admit(data: &ArrayData, trust: ArrayTrust, first_row: u64) -> Result<Option<A
     Ok(is_changed.then_some(with_children))
 }
 
-/// The dictionary with the nulls of its values as nulls of its rows; `None` where it has none.
+/// The dictionary with the nulls of its values as nulls of its rows; `None` if it has none.
 fn without_null_values(data: &ArrayData) -> Result<Option<ArrayData>> {
     let has_nulls = |values: &ArrayData| make_array(values.clone()).logical_null_count() > 0;
     if !data.child_data().iter().any(has_nulls) {

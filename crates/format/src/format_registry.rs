@@ -73,12 +73,12 @@ impl FileFormat {
         if is_packed {
             (stem, ending) = stem.rsplit_once('.')?;
         }
-        // A name of nothing but an ending is that of a hidden file.
+        // A name that consists only of an ending is that of a hidden file.
         let is_named = |format: &&Self| !stem.is_empty() && format.endings.contains(&ending);
         Self::all().find(is_named).filter(|format| format.is_text() || !is_packed)
     }
 
-    /// The format of a file, by its first bytes: that of text where they follow a byte order mark and blanks.
+    /// The format of a file, by its first bytes; for text, these follow a byte order mark and blanks.
     pub(crate) fn of_front(front: &[u8], is_text: bool) -> Option<&'static Self> {
         Self::all().find(|format| format.is_text() == is_text && format.has_mark(front))
     }

@@ -63,7 +63,7 @@ impl Constants {
         Some((&self.fields[at], self.values[at].as_ref()))
     }
 
-    /// The column of this name for `rows` rows; `None` where there is none.
+    /// The column of this name for `rows` rows; `None` if there is none.
     pub fn array(&self, name: &str, rows: usize) -> Result<Option<ArrayRef>> {
         let Some((field, value)) = self.get(name) else { return Ok(None) };
         let Some(value) = value else { return Ok(Some(new_null_array(field.data_type(), rows))) };
@@ -72,7 +72,7 @@ impl Constants {
         take(&one, &indices, None).map(Some).map_err(Error::unexpected)
     }
 
-    /// The bounds of a column in `rows` rows; `None` where it is none of these, or not of this type.
+    /// The bounds of a column in `rows` rows; `None` if it is not among these, or has another type.
     pub fn bounds_of(&self, column: &ColumnRef, rows: Option<u64>) -> Option<Bounds> {
         let [name] = column.path.as_slice() else { return None };
         let (field, value) = self.get(name)?;

@@ -24,7 +24,7 @@ pub fn compact<T: Copy>(values: &mut [T], bits: &[u64]) -> usize {
     exec::compact(values, RowSelection::new(bits, 0..rows))
 }
 
-/// As [`compact`], without instructions of one processor.
+/// As [`compact`], without processor-specific instructions.
 pub fn compact_portably<T: Copy>(values: &mut [T], bits: &[u64]) -> usize {
     let rows = values.len();
     exec::compact_portably(values, RowSelection::new(bits, 0..rows))
@@ -36,7 +36,7 @@ pub fn byte_positions(chunk: &[u8; 64], byte: u8) -> u64 {
     bits::positions(chunk, byte)
 }
 
-/// As [`byte_positions`], without instructions of one processor.
+/// As [`byte_positions`], without processor-specific instructions.
 #[inline(always)]
 pub fn byte_positions_portably(chunk: &[u8; 64], byte: u8) -> u64 {
     bits::positions_portably(chunk, byte)

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-/// Reads JSON from the front. Every method skips the blanks before what it reads.
+/// Reads JSON from the start. Every method skips blanks first.
 #[derive(Debug, Clone)]
 pub struct Json<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-/// The place where bytes are no JSON, and the reason.
+/// The position of bytes that are not JSON, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoJson {
     /// The byte, from 0.
@@ -42,7 +42,7 @@ pub enum Kind {
 /// Values nested deeper than this are refused, as the stack is finite.
 const DEEPEST: usize = 512;
 
-/// The result of a method that reads, or the place where the bytes are no JSON.
+/// The result of a method that reads, or the position of bytes that are not JSON.
 pub type Read<T> = Result<T, NoJson>;
 
 impl<'a> Json<'a> {
@@ -56,7 +56,7 @@ impl<'a> Json<'a> {
         self.at
     }
 
-    /// Returns true if nothing but blanks is left.
+    /// Returns true if only blanks are left.
     pub fn is_at_end(&mut self) -> bool {
         self.peek().is_err()
     }
@@ -114,7 +114,7 @@ impl<'a> Json<'a> {
         if digits == 0 { Err(NoJson { at: self.at, why: "a digit is expected" }) } else { Ok(digits) }
     }
 
-    /// Reads a text. It is borrowed where it has no escapes.
+    /// Reads a text. It is borrowed if it has no escapes.
     pub fn text(&mut self) -> Read<Cow<'a, str>> {
         if self.peek()? != b'"' {
             return Err(NoJson { at: self.at, why: "a text in quotes is expected" });
@@ -208,7 +208,7 @@ impl<'a> Json<'a> {
         digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).ok_or(NoJson { at, why: ESCAPE })
     }
 
-    /// Reads `[`; then [`Self::next`] comes before each value.
+    /// Reads `[`; [`Self::next`] is then called before each value.
     pub fn open_array(&mut self) -> Read<()> {
         self.byte(b'[')
     }
@@ -218,7 +218,7 @@ impl<'a> Json<'a> {
         self.another(b']', is_first)
     }
 
-    /// Reads `{`; then [`Self::key`] comes before each value.
+    /// Reads `{`; [`Self::key`] is then called before each value.
     pub fn open_object(&mut self) -> Read<()> {
         self.byte(b'{')
     }
@@ -350,11 +350,12 @@ impl<'a> Json<'a> {
     }
 }
 
-/// How many bytes come before the first quote, backslash or control character: eight are looked at together, as most texts are short.
+/// The number of bytes before the first quote, backslash or control character: eight are checked together, as most
+/// texts are short.
 fn plain_bytes(text: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGHS: u64 = ONES << 7;
-    // Whether some byte is zero: its high bit is set, and perhaps that of a byte after it.
+    // The high bits of bytes that are zero, and perhaps of bytes after these.
     let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
     let mut at = 0;
     while let Some(Ok(eight)) = text.get(at..at + 8).map(<[u8; 8]>::try_from) {

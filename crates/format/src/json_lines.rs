@@ -57,7 +57,7 @@ pub static JSON: FileFormat = FileFormat {
     title: "JSON",
     help: Some("One array of JSON objects; JSON lines are read, too"),
     endings: &["json"],
-    // A bracket may begin any text: `Content` looks at what follows.
+    // Any text may start with a bracket: `Content` checks the bytes after it.
     marks: &[],
     open: |files, options, job| {
         let layout = JsonLayout::Array;
@@ -218,7 +218,7 @@ fn is_finite(array: &ArrayRef) -> bool {
     any.downcast_ref::<Float16Array>().is_none_or(|floats| floats.iter().flatten().all(|float| float.is_finite()))
 }
 
-/// Returns true if all times of an array have texts: where the first and the last of them have, those between have, too.
+/// Returns true if all times of an array have texts: if the first and the last of them have, all between have.
 fn has_texts(array: &ArrayRef) -> bool {
     let ends = match array.data_type() {
         DataType::Date32 | DataType::Time32(_) => ends::<Int32Type>(array),

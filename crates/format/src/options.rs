@@ -25,8 +25,8 @@ impl Choice for OnBadRow {
         &[("error", Self::Error), ("skip", Self::Skip), ("null", Self::Null)];
 }
 
-/// How CSV and TBL are read and written, and, by [`Self::schema`], [`Self::types`], [`Self::infer_rows`] and
-/// [`Self::on_bad_row`], how JSON lines are read. `None` means the format's default.
+/// Options for reading and writing CSV and TBL, and, by [`Self::schema`], [`Self::types`], [`Self::infer_rows`] and
+/// [`Self::on_bad_row`], for reading JSON lines. `None` means the format's default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CsvOptions {
     /// True if the first row names the columns. Default: CSV yes, TBL no.
@@ -45,17 +45,17 @@ pub struct CsvOptions {
     /// Types of columns that the files may have, as text like [`Self::schema`]: those of columns that it does not name, in place
     /// of inferred ones. A type that text can't hold is an error.
     pub types: Option<String>,
-    /// Rows looked at to infer the schema. Default 10,000 (and at most 4 MiB of text).
+    /// Rows that are examined to infer the schema. Default 10,000 (and at most 4 MiB of text).
     pub infer_rows: Option<usize>,
     /// Rows that do not fit.
     pub on_bad_row: OnBadRow,
-    /// Lines in front of the header, or of the first row, that are skipped in each file.
+    /// Lines before the header, or before the first row, that are skipped in each file.
     pub skip_rows: usize,
-    /// Lines that begin with this text are no rows. Default: none.
+    /// Lines that start with this text are not rows. Default: none.
     pub comment: Option<String>,
-    /// How dates are written, as in `%d.%m.%Y`. Default: ISO 8601.
+    /// The format of dates, such as `%d.%m.%Y`. Default: ISO 8601.
     pub date_format: Option<String>,
-    /// How timestamps are written, as in `%d.%m.%Y %H:%M`. Default: ISO 8601.
+    /// The format of timestamps, such as `%d.%m.%Y %H:%M`. Default: ISO 8601.
     pub timestamp_format: Option<String>,
     /// Numbers have a comma for a point.
     pub decimal_comma: bool,
@@ -63,7 +63,7 @@ pub struct CsvOptions {
     pub encoding: Option<String>,
 }
 
-/// The files whose columns are put together.
+/// The files whose columns are united.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColumnUnion {
@@ -75,7 +75,7 @@ pub enum ColumnUnion {
     Any,
 }
 
-/// How Parquet is read.
+/// Options for reading Parquet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParquetOptions {
     /// True if timestamps of 96 bits are instants, in UTC, as Spark reads them. Else they are clock times without a zone, but
@@ -86,7 +86,7 @@ pub struct ParquetOptions {
     pub timestamp_unit: TimestampUnit,
 }
 
-/// How ORC is read.
+/// Options for reading ORC.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrcOptions {
     /// The unit of timestamps.
@@ -96,14 +96,14 @@ pub struct OrcOptions {
     pub timestamp_zone: Option<String>,
 }
 
-/// The unit that timestamps are read in. ORC's own range is wider than that of 64 bits of nanoseconds, and its digits are
-/// more than those of microseconds.
+/// The unit in which timestamps are read. ORC's own range is wider than that of nanoseconds in 64 bits, and its
+/// resolution is finer than microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TimestampUnit {
-    /// For each column, nanoseconds, or microseconds in all files of the scan where the statistics of one of them say that
-    /// it has a time before 1677-09-21 00:12:43.145224193 or after 2262-04-11 23:47:16.854775807. A time that does not
-    /// fit, or whose digits would be lost, is an error.
+    /// For each column, nanoseconds, or microseconds in all files of the scan if the statistics of one of them show a
+    /// time before 1677-09-21 00:12:43.145224193 or after 2262-04-11 23:47:16.854775807. A time that does not fit, or
+    /// whose digits would be lost, is an error.
     #[default]
     Auto,
     /// Seconds; fractions are rounded down.
@@ -126,7 +126,7 @@ impl Choice for TimestampUnit {
     ];
 }
 
-/// A compression codec and, where it has levels, its level.
+/// A compression codec and, if it has levels, its level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Codec {
@@ -147,10 +147,10 @@ pub struct Compression {
     pub level: Option<i32>,
 }
 
-/// How files are written.
+/// Options for writing files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WriteOptions {
-    /// The codec; `None`: Parquet snappy, ORC zstd, CSV and JSON lines what the file's name says.
+    /// The codec; `None`: Parquet snappy, ORC zstd, CSV and JSON lines according to the file's name.
     pub compression: Option<Compression>,
     /// Parquet: rows in a row group. Default 1,048,576, fewer where `row_group_bytes` is reached first.
     pub row_group_rows: Option<usize>,
@@ -158,7 +158,7 @@ pub struct WriteOptions {
     pub row_group_bytes: Option<u64>,
     /// Parquet: approximate size of a data page in bytes, before compression.
     pub page_bytes: Option<usize>,
-    /// Parquet and ORC: dictionary encoding where it pays.
+    /// Parquet and ORC: dictionary encoding where it pays off.
     pub dictionary: bool,
     /// Parquet: integers in ascending order are stored as their differences, where that makes them shorter; texts
     /// without a dictionary are stored after all of their lengths, which are stored as differences. Readers of 2021 and
@@ -176,7 +176,7 @@ pub struct WriteOptions {
     /// ORC: timestamps without a zone in Spark's form, which only Spark reads as timestamps; other readers see
     /// integers.
     pub spark_timestamps: bool,
-    /// How CSV and TBL are written.
+    /// Options for writing CSV and TBL.
     pub csv: CsvOptions,
 }
 
@@ -199,11 +199,11 @@ impl Default for WriteOptions {
     }
 }
 
-/// Bytes of a row group or stripe by default, in the format where they are fewest.
+/// Default bytes of a row group or stripe, in the format with the smallest ones.
 const DEFAULT_GROUP_BYTES: u64 = 64 << 20;
 
 impl WriteOptions {
-    /// Makes the options for each file of a folder: none of its row groups or stripes is longer than a file is to be.
+    /// Makes the options for each file of a folder: no row group or stripe is longer than a file should be.
     pub fn of_each_file(&self) -> Self {
         let longest = self.row_group_bytes.unwrap_or(DEFAULT_GROUP_BYTES);
         let shorter = self.file_bytes.filter(|bytes| (1..longest).contains(bytes));

@@ -10,7 +10,7 @@ use lakerace_io::{Error, Output, Result};
 
 use crate::{Codec, Sink, WriteOptions, Written, refuse_to_write_duplicates};
 
-/// Writes Arrow IPC: a file where the name ends in `.arrow` or `.feather`, else a stream.
+/// Writes Arrow IPC: a file if the name ends in `.arrow` or `.feather`, otherwise a stream.
 pub struct ArrowSink {
     output: Output,
     writer: IpcWriter,
@@ -24,7 +24,7 @@ enum IpcWriter {
 }
 
 impl ArrowSink {
-    /// Begins a file or stream.
+    /// Starts a file or stream.
     ///
     /// # Errors
     /// `Usage` for codecs other than lz4 and zstd, and for a level.

@@ -196,7 +196,7 @@ impl MessageDecoder {
             match decoded {
                 Ok(Ok(Some(batch))) => return Ok(Some(batch)),
                 Ok(Ok(None)) => {}
-                // What follows the stream in a file is its index.
+                // In a file, the stream is followed by its index.
                 Ok(Err(ArrowError::IpcError(message))) if self.is_file && message == "Unexpected EOS" => {
                     return Ok(None);
                 }

@@ -1,6 +1,6 @@
 //! Sixty-four bytes at a time: where a byte occurs, as bits of a word.
 
-/// Bytes looked at in one step.
+/// Bytes that are processed in one step.
 pub(crate) const STEP: usize = 64;
 
 /// Bit `i` is set where `chunk[i] == byte`.

@@ -1,4 +1,4 @@
-//! From blocks to whole records, in order: what a block's end leaves over goes to the front of the next one.
+//! Joins blocks to whole records, in order: the incomplete record at a block's end precedes the next block.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(super) struct BlockChain {
 #[derive(Debug)]
 pub(super) struct RecordPiece {
     pub pieces: Vec<RecordSpan>,
-    /// `None` where there are no records.
+    /// `None` if there are no records.
     pub layout: Option<Arc<WantedLayout>>,
     /// Why the file ends after them.
     pub error: Option<Error>,
@@ -152,7 +152,7 @@ impl BlockChain {
         }
     }
 
-    /// The records up to `last_end`: the one that was begun before, and all others. Headers are taken out.
+    /// The records up to `last_end`: the one that started in an earlier block, and all others. Headers are removed.
     fn whole_records(
         &mut self,
         before: ScanState,
@@ -219,8 +219,8 @@ impl BlockChain {
         )
     }
 
-    /// Takes the record as the header where that is still missing, unless the line is blank. Says whether it was taken
-    /// or left out.
+    /// Takes the record as the header if there is none yet, unless the line is blank. Returns true if it was taken or
+    /// skipped.
     fn take_header(&mut self, record: &RecordSpan, url: &Arc<str>) -> Result<bool> {
         if self.layout.is_some() {
             return Ok(false);

@@ -8,11 +8,11 @@ use std::borrow::Cow;
 
 /// A column that fields are appended to.
 pub(crate) trait Column: Send {
-    /// Appends field `column` of every row of the table. Fields that can't be taken are reported to `bad`; where that
-    /// says stop, the rest of the rows is left.
+    /// Appends field `column` of every row of the table. Invalid fields are reported to `bad`; if it asks to stop, the
+    /// rest of the rows is not appended.
     fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>);
 
-    /// The array of all rows so far. `block` is the text that [`Text::block`] said texts lie in.
+    /// The array of all rows so far. `block` is the text that contains the texts, according to [`Text::block`].
     fn finish(&mut self, block: &bytes::Bytes) -> ArrayRef;
 
     /// Bytes of the block's own text that the array refers to.
@@ -42,7 +42,7 @@ pub(crate) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// The start and the end of the text of a field in quotes. Its content was not looked at.
+    /// The start and the end of the text of a field in quotes. Its content was not checked.
     #[inline]
     pub fn inside_quotes(&self, start: usize, end: usize) -> Option<(usize, usize)> {
         let field = self.bytes.get(start..end.wrapping_sub(1))?;
@@ -63,7 +63,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// A field by the long way: nulls and quotes looked at. `end` is one after the field's end, as in a table.
+    /// A field by the slow path, with nulls and quotes. `end` is one after the field's end, as in a table.
     pub fn field(&self, start: usize, end: usize) -> FieldText<'a> {
         let Some(field) = self.bytes.get(start..end.wrapping_sub(1)) else { return FieldText::Null };
         let quoted = !field.is_empty() && field.first() == self.rules.quote.as_ref();
@@ -109,7 +109,7 @@ pub(crate) struct BadFields<'a> {
 }
 
 impl BadFields<'_> {
-    /// Notes a bad field. Says whether to go on, with null in its place.
+    /// Notes a bad field. Returns true if parsing is to continue, with null for the field.
     pub fn report(&mut self, row: usize, badness: FieldError) -> bool {
         self.found.push((row, self.column, badness));
         let go_on = match self.mode {
@@ -123,7 +123,7 @@ impl BadFields<'_> {
         go_on
     }
 
-    /// A null goes into the column: bad where it takes none. Says whether to go on.
+    /// Appends a null: bad if the column does not allow it. Returns true if parsing is to continue.
     pub fn null(&mut self, row: usize) -> bool {
         self.nullable || self.report(row, FieldError::Null)
     }
@@ -150,7 +150,7 @@ pub(crate) fn unquote<'a>(field: &'a [u8], rules: &DialectRules) -> Option<Cow<'
     let mut rest = inside[first..].iter();
     while let Some(byte) = rest.next() {
         if Some(*byte) == rules.escape {
-            // An escape in front of the closing quote took it away.
+            // An escape before the closing quote made it literal.
             text.push(*rest.next()?);
         } else if *byte == quote {
             rest.next().filter(|next| **next == quote)?;

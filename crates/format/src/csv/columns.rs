@@ -43,7 +43,8 @@ pub(super) fn column_for(
     given_column(field, rows)
 }
 
-/// A column whose values are written in a form of their own: they are put as usual first. `None` where the type has no such form.
+/// A column whose values have a given format: they are converted to the usual one first. `None` if the type has no such
+/// format.
 fn other_column(field: &Field, rows: usize, origin: TypeOrigin, values: &ValueTexts) -> Option<Box<dyn Column>> {
     let usual = usual_text(field.data_type(), values)?;
     let inner = match origin {
@@ -54,8 +55,8 @@ fn other_column(field: &Field, rows: usize, origin: TypeOrigin, values: &ValueTe
     Some(Box::new(OtherColumn::new(inner, values.clone(), usual)))
 }
 
-/// A column of an inferred type: it takes what inference takes for values of the type. `None` where that is the same for a
-/// type that was given.
+/// A column of an inferred type: it accepts the texts that inference accepts for the type. `None` if these are the same
+/// as for a given type.
 fn inferred_column(field: &Field, rows: usize) -> Option<Box<dyn Column>> {
     macro_rules! instants {
         ($type:ty) => {
@@ -81,7 +82,7 @@ fn inferred_column(field: &Field, rows: usize) -> Option<Box<dyn Column>> {
     })
 }
 
-/// A column of a type that was given: see [`crate::csv`] for what it takes.
+/// A column of a given type: see [`crate::csv`] for the texts that it accepts.
 fn given_column(field: &Field, rows: usize) -> Result<Box<dyn Column>> {
     use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
     macro_rules! primitive {

@@ -20,14 +20,14 @@ pub(super) struct FieldTable {
 pub(super) struct RaggedRow {
     /// The start of the row in the text.
     pub start: usize,
-    /// How many fields it has.
+    /// The number of its fields.
     pub fields: usize,
 }
 
 /// The treatment of a row that has too few or too many fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnRagged {
-    /// Stop in front of it.
+    /// Stop before it.
     Stop,
     /// Leave it out.
     Skip,
@@ -44,7 +44,7 @@ pub(super) struct FieldSplitter<'a> {
     on_ragged: OnRagged,
     /// The start of the current 64 bytes.
     base: usize,
-    /// Delimiters, line feeds, and quotes and escapes among them that are still to be looked at.
+    /// Delimiters, line feeds, and quotes and escapes among them that are not processed yet.
     delimiters: u64,
     newlines: u64,
     specials: u64,
@@ -60,7 +60,7 @@ pub(super) struct FieldSplitter<'a> {
     quoted: bool,
     /// A quote or escape before this position has been dealt with.
     handled: usize,
-    /// After a closing quote that ended 64 bytes: a quote here doubles it. `usize::MAX` where there is none.
+    /// The position after a closing quote that ended 64 bytes: a quote here doubles it. `usize::MAX` if there is none.
     closed_at: usize,
     done: bool,
 }
@@ -134,7 +134,7 @@ impl<'a> FieldSplitter<'a> {
     /// rows before it.
     pub fn fill(&mut self, table: &mut FieldTable, most: usize) -> Option<RaggedRow> {
         table.clear(self.columns);
-        // The offsets begin with the start of the row to come; it is taken back where none comes.
+        // The offsets start with the start of the next row; it is removed if there is none.
         table.offsets.push(self.row_start as u32);
         self.row_at = 0;
         let mut ragged = None;
@@ -318,7 +318,7 @@ impl<'a> FieldSplitter<'a> {
         self.row_start = next;
         self.field_start = next;
         self.fields = 0;
-        // A line without anything is a null where there is one column, and no row otherwise.
+        // An empty line is a null if there is one column, otherwise not a row.
         if end == start && (self.columns != 1 || self.rules.terminated) {
             table.offsets[row_at] = next as u32;
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Batches to text: rows of fields, quoted where it is needed.
+//! Batches as text: rows of fields, quoted where needed.
 
 use arrow::array::cast::AsArray;
 use arrow::array::types::{
@@ -20,7 +20,7 @@ use super::rules::DialectRules;
 use crate::prefetch;
 use crate::schema_text::print_type;
 
-/// How many rows ahead texts are asked for that may lie anywhere in memory.
+/// The number of rows ahead for which texts anywhere in memory are prefetched.
 const AHEAD: usize = 16;
 
 /// A property of a value that text can't hold.
@@ -28,14 +28,14 @@ const AHEAD: usize = 16;
 enum UnfitValue {
     /// It would need quotes, which the dialect does not have.
     NeedsQuotes,
-    /// It is no time of day.
+    /// The value is not a time of day.
     NotATime,
 }
 
-/// Puts one row's value of a column after the text; null values are not asked for.
+/// Appends one row's value of a column to the text; it is not called for null values.
 type Print<'a> = Box<dyn Fn(usize, &mut Vec<u8>) -> Result<(), UnfitValue> + 'a>;
 
-/// How batches become text: the same for all threads of a sink.
+/// The conversion of batches to text, which all threads of a sink share.
 #[derive(Debug)]
 pub(super) struct BatchFormatter {
     rules: DialectRules,
@@ -104,7 +104,7 @@ impl BatchFormatter {
         out.push(b'\n');
     }
 
-    /// A text, in quotes where it would otherwise be read as something else.
+    /// A text, in quotes if it would otherwise be read as something else.
     fn text(&self, text: &[u8], out: &mut Vec<u8>) -> Result<(), UnfitValue> {
         let special = self.has_special(text);
         match self.rules.quote {
@@ -141,7 +141,7 @@ impl BatchFormatter {
         out.push(quote);
     }
 
-    /// How the values of an array are printed.
+    /// The printer for the values of an array.
     fn printer<'a>(&'a self, array: &'a dyn Array) -> Result<Print<'a>> {
         if let Some(keyed) = array.as_any_dictionary_opt() {
             return self.dictionary_printer(keyed);
@@ -167,11 +167,11 @@ impl BatchFormatter {
         let print = self.printer(values.as_ref())?;
         let text = |value| {
             let mut text = Vec::new();
-            // What can't be printed is an error in the rows that have it.
+            // A value that can't be printed is an error in its rows.
             print(value, &mut text).map(|()| text)
         };
         let texts: Vec<_> = (0..values.len()).map(text).collect();
-        // Without values, all rows are null, and no one asks for their keys.
+        // Without values, all rows are null, and their keys are not used.
         let keys = if texts.is_empty() { Vec::new() } else { array.normalized_keys() };
         Ok(Box::new(move |row, out| {
             let text = texts[keys[row]].as_ref().map_err(|unfit| *unfit)?;
@@ -193,7 +193,7 @@ impl BatchFormatter {
             DataType::Utf8View => {
                 let array = array.as_string_view();
                 if array.data_buffers().len() <= 1 {
-                    // Behind one another, as a rule.
+                    // The texts are usually consecutive.
                     return Some(Box::new(move |row, out| self.text(array.value(row).as_bytes(), out)));
                 }
                 Box::new(move |row, out| {
@@ -254,7 +254,7 @@ fn is_printable(data_type: &DataType) -> bool {
     }
 }
 
-/// Has the text of a row on its way into the cache, where there is such a row.
+/// Prefetches the text of a row into the cache, if the row exists.
 #[inline]
 fn fetch(array: &StringViewArray, row: usize) {
     if let Some(view) = array.views().get(row).map(|view| ByteView::from(*view))

@@ -32,7 +32,7 @@ pub(super) struct WantedLayout {
     pub positions: Vec<usize>,
 }
 
-/// How to make batches of text: the same for all files and threads of a read.
+/// The settings for making batches of text: the same for all files and threads of a read.
 #[derive(Debug)]
 pub(super) struct BatchParser {
     pub rules: Arc<DialectRules>,
@@ -235,7 +235,7 @@ impl TextBlock<'_> {
 
     fn finish(mut self, error: Option<Error>) -> Result<Parsed> {
         let borrowed: usize = self.columns.iter().map(|c| c.borrowed_bytes()).sum();
-        // A block of which little is referred to would be kept in memory for it.
+        // A block with few references would stay in memory for these.
         let is_wasteful = borrowed < self.text.len() / 2;
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         let keep = (self.parser.on_bad_row == OnBadRow::Skip && !self.bad.is_empty()).then(|| self.keep_mask());

@@ -69,7 +69,7 @@ pub(super) fn float64(n: f64, out: &mut Vec<u8>) {
 fn short_float(n: f64, out: &mut Vec<u8>) -> bool {
     const SCALE: f64 = 1e4;
     let scaled = (n.abs() * SCALE).round_ties_even();
-    // Not for zero, whose sign would be lost, nor for what has an exponent in its shortest text.
+    // Not for zero, whose sign would be lost, nor for numbers with an exponent in their shortest text.
     if !(10.0..1e15).contains(&scaled) || scaled / SCALE != n.abs() {
         return false;
     }
@@ -213,7 +213,7 @@ pub(super) fn is_time_of_day(value: i64, unit: TimeUnit) -> bool {
     (0..DAY * units_per_second(unit)).contains(&value)
 }
 
-/// `unit`s since 1970-01-01T00:00:00 as ISO 8601, with `Z` where they are an instant.
+/// `unit`s since 1970-01-01T00:00:00 as ISO 8601, with `Z` if they are an instant.
 pub(super) fn timestamp(value: i64, unit: TimeUnit, is_instant: bool, out: &mut Vec<u8>) {
     let per_day = DAY * units_per_second(unit);
     date(value.div_euclid(per_day), out);

@@ -1,4 +1,4 @@
-//! How text becomes fields: a dialect with every default filled in.
+//! The rules by which text is split into fields: a dialect with every default filled in.
 
 use lakerace_io::option::{COMMENT, DELIMITER, ESCAPE, QUOTE};
 use lakerace_io::{Error, Result};
@@ -57,13 +57,13 @@ pub(super) struct DialectRules {
     pub skip_rows: usize,
     /// Lines that start with this text are not rows.
     pub comment: Option<Vec<u8>>,
-    /// How values are written.
+    /// The format of values.
     pub values: ValueTexts,
-    /// How files become lines of UTF-8.
+    /// The conversion of files to lines of UTF-8.
     pub form: TextForm,
 }
 
-/// Which unquoted texts mean null.
+/// The unquoted texts that mean null.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct NullTexts {
     texts: Vec<Vec<u8>>,

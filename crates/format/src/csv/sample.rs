@@ -87,7 +87,7 @@ impl FileSample {
         Ok(())
     }
 
-    /// Where the lines end that are skipped.
+    /// The end of the lines that are skipped.
     fn skipped_bytes(&self, rules: &DialectRules) -> Result<usize> {
         let Some(last) = rules.skip_rows.checked_sub(1) else { return Ok(0) };
         match memchr::memchr_iter(b'\n', &self.text).nth(last) {
@@ -114,7 +114,7 @@ impl FileSample {
         }
     }
 
-    /// The type of every column, and how many rows were looked at.
+    /// The type of every column, and the number of rows that were examined.
     pub fn types(&self, rules: &DialectRules, rows: usize) -> (Vec<DataType>, usize) {
         let text = &self.text[self.rows_at..self.rows_end(rules)];
         let mut inferred = vec![InferredType::default(); self.names.len()];

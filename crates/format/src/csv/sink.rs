@@ -23,7 +23,7 @@ use crate::{Sink, WriteOptions};
 pub struct CsvSink;
 
 impl CsvSink {
-    /// Begins a file.
+    /// Starts a file.
     ///
     /// # Errors
     /// `Unsupported` for a column that has no text, `Usage` for options that contradict one another or the file's name.

@@ -24,7 +24,7 @@ use crate::{
     Source, SourceInfo, UnitPlan,
 };
 
-/// Rows looked at to infer types, where no other number is given.
+/// Default number of rows from which types are inferred.
 const INFER_ROWS: usize = 10_000;
 
 /// Rows in a batch, where no other number is given.
@@ -52,7 +52,7 @@ pub struct CsvSource {
 }
 
 impl CsvSource {
-    /// Opens files: the front of the first one is read, unless a schema is given and there is no header.
+    /// Opens files: the start of the first one is read, unless a schema is given and there is no header.
     ///
     /// # Errors
     /// `Invalid` for an empty file, a header that can't be read, text that is not UTF-8; `NotFound` for a column of the
@@ -61,8 +61,8 @@ impl CsvSource {
         Self::open_files(objects.into_iter().map(InputFile::from).collect(), &[], dialect, options, job)
     }
 
-    /// Opens like [`Self::open`], for files some of whose columns are constants. The columns and types are those of `all`,
-    /// where it has any: files of known sizes, whether they are read or not.
+    /// Opens like [`Self::open`], for files some of whose columns are constants. The columns and types are those of
+    /// `all`, if it is not empty: files of known sizes, including those that are not read.
     pub fn open_files(
         files: Vec<InputFile>,
         all: &[Object],
@@ -117,10 +117,10 @@ impl CsvSource {
         })
     }
 
-    /// Whether files that are written with these columns are read with them.
+    /// Checks that files that are written with these columns can be read with them.
     ///
     /// # Errors
-    /// `Unsupported` for a type that text can't hold, or a name that a header does not.
+    /// `Unsupported` for a type that text can't hold, or a name that a header can't hold.
     pub(crate) fn check_schema(schema: &Schema, dialect: Dialect, options: &CsvOptions) -> Result<()> {
         check_columns(schema)?;
         let is_blank = |field: &&Arc<Field>| field.name().trim().is_empty();
@@ -133,7 +133,7 @@ impl CsvSource {
         }
     }
 
-    /// The columns asked for, by position.
+    /// The requested columns, by position.
     fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
         match &request.columns {
             None => Ok((0..self.schema.fields().len()).collect()),
@@ -146,7 +146,7 @@ impl CsvSource {
         }
     }
 
-    /// The files of a plan, with what was known of them when it was made, and whether each is read.
+    /// The files of a plan, with their properties when it was made, and for each a flag that says if it is read.
     fn planned_objects(&self, plan: &ReadPlan) -> Result<(Vec<Object>, Vec<bool>)> {
         let mut objects = Vec::with_capacity(plan.files.len());
         let mut wanted = Vec::with_capacity(plan.files.len());
@@ -294,8 +294,9 @@ fn with_constants(schema: Schema, constants: &[Option<Arc<Constants>>]) -> Schem
     Schema::new(fields)
 }
 
-/// The schema from the first file's front, and where its types are from: types that are given or expected where there are, inferred ones for the other columns. Where the
-/// first file has no row, types come from the first that has one.
+/// The schema from the start of the first file, and the origin of each type: given or expected types come first, and
+/// the other columns have inferred ones. If the first file has no row, types are inferred from the first file that has
+/// one.
 fn learn_schema(
     objects: &[Object],
     rules: &DialectRules,

@@ -31,7 +31,7 @@ impl ViewColumn {
         let len = end - start;
         let view = if len <= INLINE {
             match text.bytes.get(start..start + 16).and_then(|b| <[u8; 16]>::try_from(b).ok()) {
-                // What follows the field is cut off.
+                // The bytes after the field are cut off.
                 Some(bytes) => (u128::from_le_bytes(bytes) & ((1 << (8 * len)) - 1)) << 32 | len as u128,
                 None => inline_view(&text.bytes[start..end]),
             }
@@ -55,7 +55,7 @@ impl ViewColumn {
         true
     }
 
-    /// A field with quotes, or that may be null. Says whether to go on.
+    /// A field with quotes, or that may be null. Returns true if parsing is to continue.
     #[inline(never)]
     fn append_slowly(&mut self, text: &Text<'_>, at: (usize, usize), row: usize, bad: &mut BadFields<'_>) -> bool {
         let field = match text.field(at.0, at.1) {

@@ -9,7 +9,7 @@ use lakerace_io::{Error, Result};
 
 use crate::CsvOptions;
 
-/// How values are written where they are not as [`crate::text::value`] takes them.
+/// The notation of values that differs from the usual one, which is that of [`crate::text::value`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ValueTexts {
     /// The point of numbers is a comma.
@@ -18,7 +18,7 @@ pub(super) struct ValueTexts {
     timestamp: Option<TimeFormat>,
 }
 
-/// A format of `strftime`, taken apart.
+/// A parsed format of `strftime`.
 #[derive(Debug, Clone, PartialEq)]
 struct TimeFormat(Vec<Item<'static>>);
 
@@ -93,7 +93,7 @@ impl ValueTexts {
         self.timestamp.is_some()
     }
 
-    /// A number with a point; `None` where it has one already, which is no decimal comma.
+    /// A number with a decimal point; `None` for a field with a point, which is invalid next to a decimal comma.
     pub fn number<'a>(&self, field: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         if !self.decimal_comma {
             return Some(Cow::Borrowed(field));
@@ -107,14 +107,14 @@ impl ValueTexts {
         Some(Cow::Owned(number))
     }
 
-    /// A date in ISO 8601; `None` where it is not in the format.
+    /// A date in ISO 8601; `None` if the field does not have the format.
     pub fn date<'a>(&self, field: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         let Some(format) = &self.date else { return Some(Cow::Borrowed(field)) };
         let date = format.parse(std::str::from_utf8(field).ok()?.trim_ascii())?.to_naive_date().ok()?;
         Some(Cow::Owned(iso_date(date)?.into_bytes()))
     }
 
-    /// A timestamp in ISO 8601, with an offset where the format has one; `None` where it is not in the format.
+    /// A timestamp in ISO 8601, with an offset if the format has one; `None` if the field does not have the format.
     pub fn timestamp<'a>(&self, field: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         let Some(format) = &self.timestamp else { return Some(Cow::Borrowed(field)) };
         let parsed = format.parse(std::str::from_utf8(field).ok()?.trim_ascii())?;

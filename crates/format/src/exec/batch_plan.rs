@@ -1,5 +1,5 @@
-//! The steps of a read in order. They are worked out when they are asked for: neither small steps nor a damaged count of rows
-//! cost memory.
+//! The steps of a read in order. They are computed on demand, so neither small steps nor a damaged count of rows costs
+//! memory.
 
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ struct RowRun {
 }
 
 impl BatchPlan {
-    /// Cuts units, each of these ranges of rows, into steps of at most so many rows, and ends after `limit` rows.
+    /// Cuts units, each with these ranges of rows, into steps with this limit of rows, and ends after `limit` rows.
     pub fn new<'a>(units: impl IntoIterator<Item = (&'a [Range<u64>], usize)>, limit: Option<u64>) -> Self {
         let mut left = limit.unwrap_or(u64::MAX);
         let (mut runs, mut count) = (Vec::new(), 0);
@@ -73,7 +73,7 @@ impl BatchPlan {
         Self { runs, count }
     }
 
-    /// How many there are.
+    /// The number of steps.
     pub fn len(&self) -> usize {
         self.count
     }

@@ -60,9 +60,9 @@ impl<U: DecodeUnits> Iterator for LimitedBatches<U> {
 struct CoalescedBatches<U: DecodeUnits> {
     batches: Option<LimitedBatches<U>>,
     coalescer: Option<BatchCoalescer>,
-    /// Batches of so many rows pass.
+    /// Batches of at least this many rows are passed on unchanged.
     passing_rows: usize,
-    /// The batch that passes, once what came before it has been given.
+    /// The batch that is passed on after the rows before it.
     next: Option<RecordBatch>,
 }
 

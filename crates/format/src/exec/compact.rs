@@ -1,8 +1,8 @@
-//! Moving the kept ones of some values together, by the processor's own instruction for it where it has one.
+//! Moves the kept values together, by the processor's own instruction if it has one.
 
 use super::row_selection::{Piece, RowSelection};
 
-/// Moves the kept values to the front of the slice; says how many they are.
+/// Moves the kept values to the front of the slice; returns their number.
 pub(crate) fn compact<T: Copy>(values: &mut [T], kept: RowSelection<'_>) -> usize {
     assert_eq!(values.len(), kept.len());
     let start = values.as_mut_ptr();
@@ -19,7 +19,7 @@ pub(crate) fn compact_portably<T: Copy>(values: &mut [T], kept: RowSelection<'_>
 }
 
 /// Copies the kept ones of stored values, as many as rows, to the front of `target`, which must have a slot for each of
-/// them and one more; says how many they are.
+/// them and one more; returns their number.
 ///
 /// # Safety
 /// Any bits must be a value of the type.
@@ -71,7 +71,7 @@ unsafe fn compact_piece<T: Copy>(from: *const T, piece: Piece, to: *mut T) {
         // SAFETY: a slot for each value that is kept, and one more. Where values move within their own place, no more are
         // kept than were read.
         unsafe { to.add(filled).write_unaligned(from.add(piece.start + row).read_unaligned()) };
-        // A store that is overwritten costs less than a branch that no one can foresee.
+        // An unneeded store costs less than an unpredictable branch.
         filled += piece.bit(row);
     }
 }

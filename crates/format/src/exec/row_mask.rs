@@ -1,4 +1,4 @@
-//! The rows of a step that stay: those that a filter has kept, or that no deletion vector hides.
+//! The rows of a step that stay: those that pass a filter, or that no deletion vector hides.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -10,7 +10,7 @@ use lakerace_io::{Error, Result};
 
 use super::row_selection::RowSelection;
 
-/// Which rows of a step stay.
+/// The rows of a step that stay.
 #[derive(Debug)]
 pub(crate) struct RowMask {
     mask: BooleanArray,
@@ -27,12 +27,12 @@ impl RowMask {
         Self { count: mask.values().count_set_bits(), mask, words, rows: OnceLock::new() }
     }
 
-    /// How many rows stay.
+    /// The number of rows that stay.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.mask.len()
     }
@@ -42,19 +42,19 @@ impl RowMask {
         self.rows.get_or_init(|| self.mask.values().set_indices_u32().collect())
     }
 
-    /// Which of these rows stay.
+    /// The selection of these rows.
     pub fn part(&self, rows: Range<usize>) -> RowSelection<'_> {
         RowSelection::new(&self.words, rows)
     }
 
-    /// The rows of an array that stay.
+    /// Keeps the rows of an array that stay.
     pub fn filter(&self, array: &ArrayRef) -> Result<ArrayRef> {
         let kept = filter(array, &self.mask).map_err(Error::unexpected)?;
         Ok(self.let_go(kept))
     }
 
-    /// Rows that stay, without the bytes of the others: texts that were picked out of pages keep the whole pages in
-    /// memory. Where most rows stay, that costs less than a copy.
+    /// The rows that stay, without the bytes of the others: texts that were picked from pages keep the whole pages in
+    /// memory. If most rows stay, that costs less than a copy.
     pub fn let_go(&self, kept: ArrayRef) -> ArrayRef {
         if self.count * 2 > self.len() {
             return kept;
@@ -67,7 +67,7 @@ impl RowMask {
     }
 }
 
-/// A copy of texts that take less than half of what they keep in memory.
+/// Copies texts that take less than half of the memory that they keep.
 fn let_go<T: ByteViewType>(array: &GenericByteViewArray<T>) -> Option<GenericByteViewArray<T>> {
     let held: usize = array.data_buffers().iter().map(|buffer| buffer.len()).sum();
     (held > 2 * array.total_buffer_bytes_used()).then(|| array.gc())

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Which of some rows are kept, a bit each.
+/// A selection of rows, with a bit for each.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowSelection<'a> {
     words: &'a [u64],
@@ -11,34 +11,34 @@ pub(crate) struct RowSelection<'a> {
     len: usize,
 }
 
-/// Up to 64 rows of them.
+/// Up to 64 of the rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Piece {
     /// The number of the first one.
     pub start: usize,
-    /// How many there are.
+    /// The number of rows.
     pub rows: usize,
-    /// Which of them are kept, the first one in the lowest bit.
+    /// The kept ones, the first row in the lowest bit.
     pub bits: u64,
 }
 
 impl<'a> RowSelection<'a> {
-    /// The rows of these numbers, of which row 0 has the lowest bit of the first word. They must lie within the words.
+    /// The rows with these numbers; the lowest bit of the first word is row 0. They must lie within the words.
     pub fn new(words: &'a [u64], rows: Range<usize>) -> Self {
         Self { words, start: rows.start, len: rows.len() }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// How many of them are kept. Goes through all of them.
+    /// The number of kept rows. Counts them all.
     pub fn count(&self) -> usize {
         self.pieces().map(|piece| piece.count()).sum()
     }
 
-    /// Takes the first `rows` rows off, or all where there are fewer.
+    /// Splits off the first `rows` rows, or all if there are fewer.
     pub fn take(&mut self, rows: usize) -> Self {
         let rows = rows.min(self.len);
         let first = Self::new(self.words, self.start..self.start + rows);
@@ -66,7 +66,7 @@ impl<'a> RowSelection<'a> {
         })
     }
 
-    /// How many rows lie before the first one that is kept.
+    /// The number of rows before the first one that is kept.
     pub fn leading(self) -> usize {
         let first = self.pieces().find(|piece| piece.bits != 0);
         first.map_or(self.len, |piece| piece.start + piece.bits.trailing_zeros() as usize)
@@ -82,7 +82,7 @@ impl<'a> RowSelection<'a> {
 }
 
 impl Piece {
-    /// How many of its rows are kept.
+    /// The number of kept rows.
     pub fn count(&self) -> usize {
         self.bits.count_ones() as usize
     }
@@ -92,7 +92,7 @@ impl Piece {
         self.bits == all(self.rows)
     }
 
-    /// 1 if its row of this number, below 64, is kept, else 0.
+    /// 1 if the row with this number, below 64, is kept, otherwise 0.
     #[inline(always)]
     pub fn bit(&self, row: usize) -> usize {
         (self.bits >> row & 1) as usize

@@ -42,7 +42,7 @@ pub(crate) struct StepBatches<U: DecodeUnits> {
 struct ScheduleCore<U: DecodeUnits> {
     scan: ScanTask<U>,
     filter_schema: SchemaRef,
-    /// For each unit its lanes, one per decoded column, once the unit is begun.
+    /// For each unit its lanes, one per decoded column, once the unit is started.
     lanes: Vec<OnceLock<UnitLanes<U::ColumnReader>>>,
     state: Mutex<ScheduleState>,
     /// Signals threads that a task became ready.
@@ -54,7 +54,7 @@ struct ScheduleCore<U: DecodeUnits> {
 /// The lanes of a unit, each from its first step to its last.
 type UnitLanes<L> = Vec<Mutex<Option<L>>>;
 
-/// Step and column; the earliest comes first.
+/// Step and column; the smallest is first.
 type Task = (usize, usize);
 
 struct ScheduleState {
@@ -210,7 +210,7 @@ impl<U: DecodeUnits> ScheduleCore<U> {
         }
     }
 
-    /// Makes the first tasks of the units that have come near.
+    /// Makes the first tasks of the units that are near.
     fn begin_units(&self, state: &mut ScheduleState) {
         let columns = self.scan.fields.len();
         let horizon = state.taken + self.scan.steps_ahead;
@@ -312,7 +312,7 @@ impl<U: DecodeUnits> ScheduleCore<U> {
         }
     }
 
-    /// Which rows of a step are not hidden; `None`: all.
+    /// The visible rows of a step; `None`: all.
     fn visible(&self, step: usize) -> Option<BooleanArray> {
         let step = self.scan.steps.get(step)?;
         self.scan.units.visible(step.unit, step.range())
@@ -397,7 +397,7 @@ impl<U: DecodeUnits> ScheduleCore<U> {
         let take = |(position, field): (&usize, &FieldRef)| {
             let array = arrays.get(*position).and_then(Option::as_ref);
             let array = array.ok_or_else(|| Error::internal("a column of a step is missing"))?;
-            // The filter may need more of a struct than was asked for.
+            // The filter may need more fields of a struct than the request.
             let array = narrow(array, field.data_type())?;
             match selection {
                 Some(selection) if *position < columns.filtered && selection.count() < selection.len() => {

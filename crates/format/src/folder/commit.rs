@@ -18,7 +18,7 @@ pub(super) struct FolderCommit {
 }
 
 impl FolderCommit {
-    /// Begins a copy; the mode is checked here, and for `Error` again at the end.
+    /// Starts a copy; the mode is checked here, and for `Error` again at the end.
     pub(super) fn new(store: &JobStore, folder: &Path, mode: WriteMode) -> Result<Self> {
         let commit =
             Self { store: store.clone(), folder: folder.clone(), mode, outputs: Vec::new(), names: Vec::new() };
@@ -54,14 +54,14 @@ impl FolderCommit {
         self.outputs.push(output);
     }
 
-    /// Makes the files visible, all together for those who read markers; gives their URLs.
+    /// Makes the files visible, all together for readers of markers; returns their URLs.
     pub(super) fn publish(mut self) -> Result<Vec<String>> {
         self.check_empty()?;
         let removes = self.removes()?;
         let urls = self.outputs.iter().map(|output| output.url().to_owned()).collect();
         let outputs = std::mem::take(&mut self.outputs);
         if outputs.len() == 1 && removes.is_empty() {
-            // One file appears whole by itself.
+            // A single file is atomic without a marker.
             return outputs.into_iter().try_for_each(Unpublished::publish).map(|()| urls);
         }
         let marker_name = new_name();
@@ -92,12 +92,12 @@ impl FolderCommit {
         for name in markers {
             let marker = self.read(&name)?;
             if marker.state == State::Committed {
-                // What it removes may be there still, and has only this marker to hide it.
+                // The files that it removes may still exist, and only this marker hides them.
                 removes.extend(marker.removes);
                 ended.push(name);
             }
         }
-        // Files first, then what hides them.
+        // Files are removed first, then the markers that hide them.
         removes.append(&mut ended);
         Ok(removes)
     }
@@ -114,7 +114,7 @@ impl FolderCommit {
         serde_json::from_slice(&tail.bytes).map_err(|e| Error::corrupt("not a marker").because(e).at(name))
     }
 
-    /// Nothing was committed: removes the files, and then what keeps them from counting.
+    /// Removes the files when nothing was committed, and then the marker that hides them.
     fn take_back(&self, marker: &str) {
         let patient = self.uncancelled();
         let removed = self.names.iter().all(|name| patient.is_gone_after_removal(name));
@@ -123,8 +123,8 @@ impl FolderCommit {
         }
     }
 
-    /// The decisive PUT failed, or only its answer got lost. Nothing is removed: the files count or they don't, by
-    /// what the marker says, and a PUT that is still on its way does no harm.
+    /// The decisive PUT failed, or only its answer got lost. Nothing is removed: the marker decides if the files count,
+    /// and a PUT that is still on its way does no harm.
     fn after_failed_commit(&self, marker: &str, error: Error) -> Error {
         let patient = self.uncancelled();
         match patient.read(marker).map(|found| found.state) {
@@ -156,7 +156,7 @@ impl FolderCommit {
         }
     }
 
-    /// Makes a commit with a job that is not cancelled: what was begun is ended.
+    /// Returns the commit with a job that is not cancelled: the started work is to be completed.
     fn uncancelled(&self) -> Self {
         let mut store = self.store.clone();
         store.job = Job::new(self.store.job.options().clone());

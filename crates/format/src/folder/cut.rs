@@ -2,10 +2,11 @@
 
 use crate::Written;
 
-/// A file of fewer rows is mostly what surrounds them.
+/// The minimum of rows in a file: smaller files have mostly overhead.
 const FEWEST_ROWS: u64 = 1024;
 
-/// Before a file is complete, its rows are taken to have so many bytes at least: it is looked at after each share of it.
+/// Before a file is complete, its rows are assumed to have at least this many bytes: its size is checked after each
+/// such share.
 const ROW_BYTES: u64 = 64;
 
 /// Decides how many rows go into each file, so that each has approximately the wanted number of bytes.
@@ -22,13 +23,13 @@ pub struct FileCut {
 }
 
 impl FileCut {
-    /// Files of so many bytes.
+    /// Cuts files of this many bytes.
     pub fn new(bytes: u64) -> Self {
         Self { wanted_bytes: bytes.max(1), rows: 0, bytes: 0 }
     }
 
-    /// How many rows more go into a file that has `rows`, the encoded ones of which take `encoded_bytes`, before this is
-    /// asked again. 0: it is full.
+    /// The number of rows that still go into a file of `rows` rows, of which the encoded ones take `encoded_bytes`,
+    /// before the next call. 0: it is full.
     pub fn room(&self, rows: u64, encoded_bytes: u64) -> u64 {
         if rows > 0 && encoded_bytes >= self.wanted_bytes {
             return 0;

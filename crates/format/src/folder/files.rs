@@ -15,7 +15,7 @@ pub type MakeSink = Box<dyn FnMut(Output) -> Result<Box<dyn Sink>> + Send>;
 pub(super) struct FolderFiles {
     target: FolderOutput,
     extension: String,
-    /// What the complete files have.
+    /// The rows and bytes of the complete files.
     written: Written,
     files: usize,
     random: u64,
@@ -47,7 +47,7 @@ impl FolderFile {
 }
 
 impl FolderFiles {
-    /// Begins a copy into the folder at `path`. Names of files end in `extension`.
+    /// Starts a copy into the folder at `path`. Names of files end in `extension`.
     pub fn create(store: &JobStore, path: &Path, mode: WriteMode, extension: &str) -> Result<Self> {
         if matches!(mode, WriteMode::Upsert | WriteMode::Delete) {
             return Err(Error::internal("a folder finds no rows by a key"));
@@ -62,7 +62,7 @@ impl FolderFiles {
         Ok(Self { target, extension: extension.to_owned(), written, files, random })
     }
 
-    /// Begins a file in a folder below the target, or in the target itself where that is empty.
+    /// Starts a file in a folder below the target, or in the target itself if `below` is empty.
     pub fn begin(&mut self, below: &str, make: &mut MakeSink) -> Result<FolderFile> {
         let name = format!("part-{:05}-{:016x}.{}", self.files, self.random, self.extension);
         let name = if below.is_empty() { name } else { format!("{below}/{name}") };

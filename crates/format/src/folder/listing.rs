@@ -7,17 +7,17 @@ use super::marker::{is_marker, visible};
 
 /// Listings before a folder that keeps changing is given up.
 const ATTEMPTS: usize = 5;
-/// Markers are some hundred bytes for each file; larger objects of that name are something else.
+/// Markers have some hundred bytes for each file; larger objects of that name are not markers.
 const MARKER_BYTES: u64 = 256 << 20;
 
-/// The objects below `folder` that count, in the order of their paths: all but markers and what these leave out. One
-/// LIST, and a GET for each marker, of which there are none unless a copy is under way or was cut off. Links to folders of
-/// this machine are followed; see [`JobStore::list_linked_unless`].
+/// The objects below `folder` that count, in the order of their paths: all but markers and the files that these hide.
+/// One LIST, and a GET for each marker; there are none unless a copy is under way or was interrupted. Links to folders
+/// of this machine are followed; see [`JobStore::list_linked_unless`].
 pub fn list(store: &JobStore, folder: &Path) -> Result<Vec<ObjectInfo>> {
     list_unless(store, folder, |_| false).map(Option::unwrap_or_default)
 }
 
-/// Lists like [`list`]; `None` as soon as an object shows, by `is_other`, that the folder is something else.
+/// Lists like [`list`]; `None` as soon as `is_other` returns true for an object, because the folder is something else.
 pub fn list_unless(
     store: &JobStore,
     folder: &Path,
@@ -36,7 +36,7 @@ pub fn list_unless(
 /// The objects of a folder that count, and the names of its markers.
 pub(super) type Listed = (Vec<ObjectInfo>, Vec<String>);
 
-/// Lists the files of a folder that is to be replaced: links to folders are not followed.
+/// Lists the files of a folder that will be replaced: links to folders are not followed.
 pub(super) fn list_once(store: &JobStore, folder: &Path) -> Result<Listed> {
     counted(store, folder, || store.list(folder).map(Some)).map(Option::unwrap_or_default)
 }

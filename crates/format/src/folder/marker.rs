@@ -1,4 +1,4 @@
-//! Markers: small objects in a folder that say which of its files count.
+//! Markers: small objects in a folder that define which of its files count.
 //!
 //! A marker is an object `_lakerace_commit-RANDOM.json`:
 //!
@@ -6,9 +6,9 @@
 //! {"state": "pending", "adds": ["part-00000-5f3c.parquet"], "removes": ["old.parquet"]}
 //! ```
 //!
-//! While it is `pending`, its `adds` do not count. Once it is `committed`, its `removes` do not. One PUT takes it from
-//! the one state to the other: that is the moment at which the copy happens, for everybody who reads markers. Names are
-//! relative to the folder.
+//! While it is `pending`, its `adds` do not count. Once it is `committed`, its `removes` do not. One PUT changes the
+//! state: that is the moment at which the copy takes effect, for all readers of markers. Names are relative to the
+//! folder.
 
 use std::collections::HashSet;
 
@@ -23,21 +23,21 @@ const SUFFIX: &str = ".json";
 /// The content of a marker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
-    /// Whether it has happened.
+    /// The state of the copy.
     pub state: State,
     /// Files that are new.
     pub adds: Vec<String>,
-    /// Files, and markers of earlier copies, that are no more.
+    /// Files, and markers of earlier copies, that do not count any more.
     pub removes: Vec<String>,
 }
 
-/// Whether a marker's copy has happened.
+/// The state of a marker's copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Not yet, or never.
+    /// The copy has not taken effect, and perhaps never will.
     Pending,
-    /// Yes.
+    /// The copy has taken effect.
     Committed,
 }
 
@@ -54,8 +54,8 @@ pub fn is_marker(name: &str) -> bool {
 /// The files that count among `files`, the names in a folder without its markers. `markers` are the markers' names and
 /// contents, read after the listing.
 ///
-/// A committed marker with an `add` that the listing lacks was committed after the listing began: an error of kind
-/// `Conflict`, upon which the caller lists again (see [`list`](super::list)).
+/// A committed marker with an `add` that the listing lacks was committed after the start of the listing: an error of
+/// kind `Conflict`, upon which the caller lists again (see [`list`](super::list)).
 pub fn visible(files: Vec<String>, markers: &[(String, Vec<u8>)]) -> Result<Vec<String>> {
     let mut parsed = Vec::with_capacity(markers.len());
     for (name, json) in markers {

@@ -179,7 +179,7 @@ fn escape(text: &str, name: &mut String) {
 }
 
 impl PartitionedSink {
-    /// Begins a copy into the folder at `path`, divided by columns. `make` makes the sink of each file, of
+    /// Starts a copy into the folder at `path`, divided by columns. `make` makes the sink of each file, of
     /// [`PartitionColumns::file_schema`]; its name ends in `extension`.
     ///
     /// # Errors

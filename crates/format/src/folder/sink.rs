@@ -22,8 +22,8 @@ pub struct FolderSink {
 }
 
 impl FolderSink {
-    /// Begins a copy into the folder at `path`. `make` makes the sink of each file, whose name ends in `extension`
-    /// (`parquet`, `csv.gz`); the first file is begun here, so that its errors come early.
+    /// Starts a copy into the folder at `path`. `make` makes the sink of each file, whose name ends in `extension`
+    /// (`parquet`, `csv.gz`); the first file is started here, so that its errors come early.
     pub fn create(
         store: &JobStore,
         path: &Path,

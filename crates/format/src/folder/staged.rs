@@ -103,13 +103,13 @@ impl Staged {
         Output::create(&self.store, &path, IfExists::Error)
     }
 
-    /// Takes a complete file. No one looks into the hidden folder, so that it gets its name when it is on the disk.
+    /// Takes a complete file. The hidden folder has no readers, so the file gets its name when it is on the disk.
     pub(super) fn add(&mut self, output: Unpublished) -> Result<()> {
         self.ending.push_back(output);
         self.end_files(FILES_ENDING)
     }
 
-    /// Gives all but so many complete files their names.
+    /// Gives the complete files their names, except for the last `left` ones.
     fn end_files(&mut self, left: usize) -> Result<()> {
         while self.ending.len() > left {
             self.ending.pop_front().map_or(Ok(()), Unpublished::publish_in_group)?;
@@ -117,7 +117,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Puts the folder in its place, when all of it is on the disk; gives the paths of its files.
+    /// Renames the folder to its name when all of it is on the disk; returns the paths of its files.
     pub(super) fn publish(mut self) -> Result<Vec<String>> {
         self.end_files(0)?;
         let target = self.target.display().to_string();
@@ -171,14 +171,15 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.is_published {
-            // Nothing can be told from here; what can't be removed stays hidden.
+            // Errors can't be reported here; files that can't be removed stay hidden.
             let _ = fs::remove_dir_all(&self.hidden);
             remove_folders(&self.made);
         }
     }
 }
 
-/// Replacing a folder removes all that is in it: only where that is data files, in partitions at most.
+/// Allows replacing a folder, which removes its whole content, only if it contains only data files, in partitions at
+/// most.
 fn check_replaceable(folder: &FilePath) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

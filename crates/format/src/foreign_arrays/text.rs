@@ -9,7 +9,7 @@ use lakerace_io::{Error, Result};
 /// Bytes that stand in a view itself, at most.
 const INLINE_BYTES: u32 = 12;
 
-/// Checks texts with offsets; gives others in their place where only nulls have bytes that are no text.
+/// Checks texts with offsets. Returns a replacement if only the bytes of nulls are not text.
 pub(super) fn check_text<O: OffsetSizeTrait>(data: &ArrayData, first_row: u64) -> Result<Option<ArrayData>> {
     let (Some(offsets), Some(bytes)) = (data.buffers().first(), data.buffers().get(1)) else { return Err(too_short()) };
     if data.is_empty() {

@@ -24,7 +24,7 @@ pub(super) struct LineBlock {
 pub(super) struct LineBlocks {
     input: BlockReader,
     urls: Arc<[String]>,
-    /// The front of a line whose end is to come.
+    /// The start of a line whose end is not read yet.
     rest: BytesMut,
     line: u64,
 }

@@ -8,7 +8,7 @@ use lakerace_io::option::{INPUT_FORMAT, ON_BAD_ROW};
 
 use crate::json::{NoJson, TOO_DEEP};
 
-/// The name of what holds a row, in the text of errors.
+/// The name of the unit that holds a row, for errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowUnit {
     /// A line of the file.
@@ -79,7 +79,7 @@ pub(super) fn no_object(unit: RowUnit, at: usize) -> LineFault {
     LineFault::value(at, message, advice)
 }
 
-/// The error of a line that is no JSON.
+/// The error of a line that is not JSON.
 pub(super) fn no_json(url: &str, unit: RowUnit, number: u64, line: &[u8], error: NoJson) -> Error {
     if error.why == TOO_DEEP {
         return Error::unsupported(format!("the {unit} is JSON whose values are nested too deep to be read"))

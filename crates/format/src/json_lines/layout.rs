@@ -1,11 +1,11 @@
-//! Where the rows of a file of JSON are.
+//! The place of rows in a JSON file.
 
 use super::fault::RowUnit;
 use super::{JSON, JSON_LINES};
 use crate::FileFormat;
 use crate::text::TextForm;
 
-/// Where the rows of a file are.
+/// The place of rows in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JsonLayout {
     /// An object a line.
@@ -23,12 +23,12 @@ impl JsonLayout {
         }
     }
 
-    /// How the text of such files becomes lines.
+    /// The conversion of the text of such files to lines.
     pub fn form(self) -> TextForm {
         TextForm { is_json: self == Self::Array, ..TextForm::default() }
     }
 
-    /// What holds a row.
+    /// The unit that holds a row.
     pub fn unit(self) -> RowUnit {
         match self {
             Self::Lines => RowUnit::Line,

@@ -63,7 +63,7 @@ fn twice(array: &ArrayRef, row: usize) -> Result<Option<String>> {
         DataType::LargeList(_) => {
             twice_below(array.as_list::<i64>().values(), range(array.as_list::<i64>().offsets(), row))
         }
-        // Of the other types, the values of one row are taken out.
+        // For other types, the values of one row are extracted.
         DataType::FixedSizeList(..) => all(&array.as_fixed_size_list().value(row)),
         DataType::ListView(_) => all(&array.as_list_view::<i32>().value(row)),
         DataType::LargeListView(_) => all(&array.as_list_view::<i64>().value(row)),

@@ -1,4 +1,4 @@
-//! From blocks of lines to batches.
+//! Parses blocks of lines into batches.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl LineParser {
         Ok(())
     }
 
-    /// The columns that are asked for, of the rows that are.
+    /// Selects the requested columns and rows.
     fn finish(&self, batch: RecordBatch, file: usize) -> Result<RecordBatch> {
         let batch = self.with_constants(batch, file)?;
         let result = batch.project(&self.projection).map_err(Error::unexpected)?;
@@ -161,7 +161,7 @@ impl<'a> Iterator for NumberedLines<'a> {
     }
 }
 
-/// Collects the constants of the places of a plan's files, file by file.
+/// Collects the constants of the paths of a plan's files, file by file.
 pub(super) fn constants_of(urls: &[String], known: &HashMap<String, Arc<Constants>>) -> Vec<Option<Arc<Constants>>> {
     urls.iter().map(|url| known.get(url).cloned()).collect()
 }

@@ -15,10 +15,10 @@ use crate::json::{Json, Kind};
 use crate::text::{read_front, without_byte_order_mark};
 use crate::{Constants, CsvOptions, FieldPositions, OnBadRow};
 
-/// Rows that are looked at, where no other number is given.
+/// Default number of rows that are examined.
 const INFER_ROWS: usize = 10_000;
 
-/// Files that are looked at, where the first ones have few rows.
+/// Limit of files that are examined, if the first ones have few rows.
 const MOST_FILES: usize = 16;
 
 /// Types that are known beforehand: those that the user gives, then those of the table that rows go to.
@@ -45,7 +45,7 @@ impl<'a> StatedTypes<'a> {
     }
 }
 
-/// The facts that the first rows tell.
+/// The schema that follows from the first rows.
 pub(super) struct LearntTypes {
     pub schema: Schema,
     /// The origin of the type of each column.
@@ -110,7 +110,7 @@ pub(super) fn learn_schema(
 /// The front of a file.
 struct FileFront {
     rows: usize,
-    /// The problem of the first line that is no object.
+    /// The fault of the first line that is not an object.
     fault: Option<Error>,
 }
 

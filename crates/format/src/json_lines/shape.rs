@@ -76,7 +76,7 @@ impl ValueShape {
             Kind::Object => {
                 let (_, fields) = self.object.get_or_insert_with(|| (line, Vec::new()));
                 json.open_object()?;
-                // Fields mostly come in one order.
+                // Fields usually have the same order.
                 let mut hint = 0;
                 while let Some(name) = json.key(&mut is_first)? {
                     let is_hinted = fields.get(hint).is_some_and(|(known, _)| *known == name);
@@ -148,7 +148,7 @@ impl ValueShape {
         })
     }
 
-    /// The fields of the objects, in the order in which they first came.
+    /// The fields of the objects, in the order of their first occurrence.
     pub fn fields(&self, path: &str) -> Result<Fields, MixedPlace> {
         self.named(path).map(|(place, name, shape)| Ok(Field::new(name, shape.data_type(&place)?, true))).collect()
     }

@@ -37,7 +37,7 @@ pub struct JsonLinesSource {
     schema: SchemaRef,
     /// The origins of the types of the lines' own columns.
     origins: Vec<InferredOrigin>,
-    /// Columns of values of several kinds, by position: an error where they are asked for.
+    /// Columns of values of several kinds, by position: an error if they are requested.
     mixed: HashMap<usize, Error>,
     constants: Vec<Option<Arc<Constants>>>,
     layout: JsonLayout,
@@ -46,12 +46,12 @@ pub struct JsonLinesSource {
 }
 
 impl JsonLinesSource {
-    /// Opens files: the front of the first ones is read. They are those of `all`, where it has any: files of known sizes, whether they
-    /// are read or not.
+    /// Opens files: the start of the first ones is read. They are those of `all`, if it is not empty: files of known
+    /// sizes, including those that are not read.
     ///
     /// # Errors
-    /// `Invalid` for a line that is no JSON, for values of several kinds in one place, and where there is no row and no
-    /// schema is given; `Unsupported` for a given type that JSON has no values for.
+    /// `Invalid` for a line that is not JSON, for values of several kinds in one place, and if there is no row and no
+    /// schema is given; `Unsupported` for a given type without values in JSON.
     pub(crate) fn open_files(
         files: Vec<InputFile>,
         all: &[Object],
@@ -103,16 +103,16 @@ impl JsonLinesSource {
         })
     }
 
-    /// Whether lines that are written with these columns are read with them.
+    /// Checks that lines that are written with these columns can be read with them.
     ///
     /// # Errors
-    /// `Unsupported` for a type that JSON has no values for.
+    /// `Unsupported` for a type without values in JSON.
     pub(crate) fn check_schema(schema: &Schema) -> Result<()> {
         let origins = vec![InferredOrigin::Given; schema.fields().len()];
         ReadColumns::new(schema.fields(), &origins, "", Others::Refused).map(drop)
     }
 
-    /// The columns asked for, by position.
+    /// The requested columns, by position.
     fn selected(&self, request: &ReadRequest) -> Result<Vec<usize>> {
         let Some(names) = &request.columns else { return Ok((0..self.schema.fields().len()).collect()) };
         let known = || self.schema.fields().iter().map(|field| field.name().as_str());
@@ -139,7 +139,7 @@ impl JsonLinesSource {
         columns.find_map(|column| self.mixed.get(&column)).map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// The files of a plan, with what was known of them when it was made, and whether each is read.
+    /// The files of a plan, with their properties when it was made, and for each a flag that says if it is read.
     fn planned_objects(&self, plan: &ReadPlan) -> Result<(Vec<Object>, Vec<bool>)> {
         let by_url: HashMap<String, &Object> = self.objects.iter().map(|object| (object.url(), object)).collect();
         let planned = plan.files.iter().map(|file| {
@@ -302,7 +302,7 @@ impl JsonBatches {
             self.pending.push_back(parsed.batch.slice(from, self.batch_rows.min(rows - from)));
         }
         self.is_done = self.rows_left == 0 || parsed.error.is_some();
-        // Lines after the limit are not asked for.
+        // An error after the limit is not reported.
         self.error = parsed.error.filter(|_| self.rows_left > 0);
     }
 }

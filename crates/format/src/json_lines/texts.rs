@@ -11,8 +11,8 @@ use crate::json::Json;
 /// The values of JSON texts, as JSON lines have them: exactly or not at all. A null text is a null.
 ///
 /// # Errors
-/// `Invalid` for a text that is no JSON, or whose value is none of the field's type; `Unsupported` for types that JSON has no values
-/// for.
+/// `Invalid` for a text that is not JSON, or whose value does not have the field's type; `Unsupported` for types
+/// without values in JSON.
 pub fn values_of_json(texts: &StringArray, field: &Field) -> Result<ArrayRef> {
     let mut slot = ColumnSlot::new(&field.clone().with_nullable(true), field.name().clone(), InferredOrigin::Expected)?;
     for text in texts {

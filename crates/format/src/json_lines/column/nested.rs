@@ -62,7 +62,7 @@ impl<O: OffsetSizeTrait> List<O> {
     }
 }
 
-/// More items than offsets of a block's list can count.
+/// The fault of more items than the offsets of a block's list can count.
 #[cold]
 fn too_many(at: usize) -> LineFault {
     LineFault::value(at, "lists have more items than their type counts".to_owned(), "use large_list".to_owned())

@@ -143,7 +143,7 @@ fn is_whole(text: &[u8]) -> bool {
 fn duration(text: &[u8], digits: i8) -> Option<i64> {
     let (is_negative, text) = text.strip_prefix(b"-").map_or((false, text), |rest| (true, rest));
     if text == b"P0D" {
-        // How arrow writes no time at all.
+        // The text that arrow writes for a duration of zero.
         return Some(0);
     }
     let seconds = text.strip_prefix(b"PT")?.strip_suffix(b"S")?;
