@@ -3,7 +3,7 @@
 use lakerace_io::{Error, Result, panics};
 use parquet::errors::ParquetError;
 
-/// Calls into the parquet crate: its errors and panics become ours. Damaged bytes are what both mostly come from.
+/// Calls into the parquet crate, and converts its errors and panics to ours. Most of them are caused by damaged bytes.
 pub(crate) fn guarded<T>(what: &str, call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T> {
     match panics::caught(call) {
         Ok(Ok(value)) => Ok(value),
@@ -12,7 +12,7 @@ pub(crate) fn guarded<T>(what: &str, call: impl FnOnce() -> Result<T, ParquetErr
     }
 }
 
-/// An error of the parquet crate as ours. Errors of our own that travelled through it come out unchanged.
+/// Converts an error of the parquet crate. Our own errors that passed through it are returned unchanged.
 pub(crate) fn from_parquet(what: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<Error>() {
@@ -33,7 +33,7 @@ pub(crate) fn without_frames(text: &str) -> &str {
     text
 }
 
-/// Names of types that the parquet crate and those below it put in front of their messages.
+/// Names of types that the parquet crate and its dependencies put before their messages.
 pub(crate) const FRAMES: [&str; 8] = [
     "Parquet error: ",
     "Parquet argument error: ",

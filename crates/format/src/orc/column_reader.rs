@@ -18,7 +18,7 @@ use crate::TimestampUnit;
 use crate::conform::widen;
 use crate::exec::{ColumnReader, DecodeUnits, RowMask};
 
-/// The stripes of a read, and what their columns are decoded with.
+/// The stripes of a read, and the data for decoding their columns.
 pub(crate) struct StripeSet {
     units: Vec<Unit>,
     /// The fields of the decoded columns.
@@ -75,7 +75,7 @@ pub(crate) struct OrcColumnReader {
     reader: Option<BatchReader>,
     /// The number in the stripe of the next row.
     at: u64,
-    /// Rows from there on that were decoded and not asked for yet.
+    /// Decoded rows from there on that are not requested yet.
     decoded: Option<ArrayRef>,
     /// The ranges that the reader's bytes are from, ascending.
     held: Vec<Range<u64>>,

@@ -3,7 +3,7 @@
 use lakerace_io::{Error, ErrorKind};
 use lakerace_orc::ErrorKind as OrcKind;
 
-/// The error of the same kind; its place in the file comes with it.
+/// The error of the same kind, with its place in the file.
 pub(crate) fn from_orc(error: lakerace_orc::Error) -> Error {
     let kind = match error.kind() {
         OrcKind::Corrupt => ErrorKind::Corrupt,

@@ -76,7 +76,7 @@ impl OpenFile for OrcFile {
     }
 }
 
-/// Opens a file, whose timestamps are instants by a clock where there is one; its errors name it.
+/// Opens a file, whose timestamps are instants by the clock, if there is one; its errors name it.
 pub(crate) fn open(file: InputFile, opening: &FileOpening, clock: Option<&ReaderClock>) -> Result<OrcFile> {
     let url = file.object.url();
     file.object.store.job.check()?;
@@ -163,14 +163,14 @@ impl OrcFile {
         self.stripes.get(stripe).and_then(OnceLock::get)
     }
 
-    /// A stripe for some columns with all that lies below them. Its footer must have been read.
+    /// A stripe for some columns with all nested ones. Its footer must have been read.
     pub fn columns_of_stripe(&self, stripe: usize, columns: &[u32]) -> Result<Stripe> {
         let whole = self.stripe(stripe);
         let whole = whole.ok_or_else(|| Error::internal(format!("the footer of stripe {stripe} was not read")))?;
         Ok(whole.project(&self.projection(columns)?))
     }
 
-    /// Some columns with all that lies below them.
+    /// Some columns with all nested ones.
     pub fn projection(&self, columns: &[u32]) -> Result<Projection> {
         Projection::ids(self.tail.root(), columns).map_err(from_orc)
     }
@@ -180,13 +180,13 @@ impl OrcFile {
         lock(&self.groups).get(&stripe).cloned()
     }
 
-    /// Notes what a filter has left of a stripe: reading follows planning mostly.
+    /// Notes the part of a stripe that a filter has left: a read usually follows the planning.
     pub fn keep_groups(&self, stripe: usize, groups: &Arc<RowGroups>) {
         lock(&self.groups).insert(stripe, Arc::clone(groups));
     }
 
-    /// Takes the footers of stripes that lie within these bytes. A damaged one is read again when its stripe is wanted:
-    /// only then it is an error.
+    /// Takes the footers of stripes that lie within these bytes. A damaged one is read again when its stripe is needed,
+    /// and only then is an error.
     fn note_footers(&self, start: u64, bytes: &Bytes) {
         for (stripe, info) in self.tail.stripes().iter().enumerate() {
             let (at, length) = info.footer_range();

@@ -19,7 +19,7 @@ use crate::files::profile;
 use crate::predicate::{Predicate, Value};
 use crate::{Expr, RowGroupsPlan};
 
-/// Row indexes and bloom filters of a stripe above this are not read: the data they could spare is hardly larger.
+/// Row indexes and bloom filters of a stripe above this are not read: the data they could save is hardly larger.
 const INDEX_BYTES_AT_MOST: u64 = 64 << 20;
 
 /// The part of a stripe that a filter leaves.
@@ -36,7 +36,7 @@ pub(crate) enum StripeRemainder {
 pub(crate) struct Question<'a> {
     /// The filter.
     pub predicate: &'a Predicate,
-    /// The filter as it was asked for.
+    /// The filter of the request.
     pub filter: &'a Expr,
     /// The decoded columns, those of the filter among them.
     pub fields: &'a [FieldRef],
@@ -92,7 +92,7 @@ impl Question<'_> {
         has_groups && self.predicate.decided_by().iter().any(|column| column_of(&unit.file, &column.path).is_some())
     }
 
-    /// Reads the indexes that decide the filter, and those that say where the row groups of the decoded columns begin.
+    /// Reads the indexes that decide the filter, and those with the starts of the row groups of the decoded columns.
     fn read_indexes(&self, candidates: &mut [StripeCandidate<'_>], job: &Job) -> Result<()> {
         let mut wanted = Vec::new();
         for (nth, candidate) in candidates.iter_mut().enumerate() {
@@ -117,7 +117,7 @@ impl Question<'_> {
         })
     }
 
-    /// The index streams of a stripe that are needed; none where its row groups can't be told apart.
+    /// The index streams of a stripe that are needed; none if its row groups can't be distinguished.
     fn ranges(&self, unit: &Unit, columns: &[u32]) -> Result<Vec<OrcRange>> {
         let stripe = unit.file.columns_of_stripe(unit.stripe, columns)?;
         let groups = stripe.row_groups();
@@ -174,7 +174,7 @@ impl Question<'_> {
         let equalities = self.predicate.equalities().into_iter();
         let known = equalities.filter_map(|(column, values)| {
             let node = column_of(&unit.file, &column.path)?;
-            // Whether the filters of char are of padded text differs between writers.
+            // Writers differ in the padding of the char texts in the filters.
             let can_be_asked = !matches!(node.kind, OrcKind::Char(_));
             can_be_asked.then(|| EqualColumn { id: node.id, name: column.name(), values })
         });
@@ -200,7 +200,7 @@ fn excluded_by_bloom_filter(equal: &[EqualColumn], stripe: &Stripe, group: usize
 
 fn may_contain(filter: &BloomFilter, value: &Value) -> bool {
     match value {
-        // What no column of 64 bits can hold is in none.
+        // A value that no column of 64 bits can hold is in no filter.
         Value::Integer(value) => {
             let value = (*value >= i256::from_i128(i64::MIN.into()) && *value <= i256::from_i128(i64::MAX.into()))
                 .then(|| value.as_i128() as i64);
@@ -212,14 +212,15 @@ fn may_contain(filter: &BloomFilter, value: &Value) -> bool {
     }
 }
 
-/// Reads the footers that are not known yet, and all indexes with them where that is cheaper than another round of requests.
+/// Reads the footers that are not known yet, and all indexes with them if that is cheaper than another round of
+/// requests.
 fn read_footers(candidates: &mut [StripeCandidate<'_>], job: &Job) -> Result<()> {
     let index_bytes = |unit: &Unit| unit.file.tail.stripes()[unit.stripe].index_bytes;
     let files: Vec<_> = candidates.iter().take(1).map(|candidate| Arc::clone(&candidate.unit.file)).collect();
     let bytes: u64 = candidates.iter().map(|candidate| index_bytes(candidate.unit)).sum();
     let is_known = |candidate: &StripeCandidate<'_>| candidate.unit.file.stripe(candidate.unit.stripe).is_some();
     let at_once = bytes <= round_trip_bytes(&profile(&files)) && !candidates.iter().all(is_known);
-    // Of each stripe the region of its indexes, where wanted, and then its footer.
+    // For each stripe, the region of its indexes, if wanted, and then its footer.
     let (mut places, mut numbers) = (Vec::new(), Vec::new());
     for (nth, candidate) in candidates.iter().enumerate() {
         let unit = candidate.unit;

@@ -6,7 +6,7 @@ use lakerace_orc::read::Stripe;
 
 use crate::{Expr, RowGroupsPlan};
 
-/// A stripe of which a filter leaves some row groups.
+/// The row groups that a filter leaves of a stripe.
 #[derive(Debug)]
 pub(crate) struct RowGroups {
     pub(super) filter: Expr,
@@ -34,7 +34,7 @@ impl RowGroups {
         rows
     }
 
-    /// Returns true if it is what this filter leaves, and these columns can be read.
+    /// Returns true if it is the result of this filter, and these columns can be read.
     pub(super) fn serves(&self, filter: &Expr, columns: &[u32]) -> bool {
         self.filter == *filter && columns.iter().all(|column| self.columns.contains(column))
     }

@@ -20,11 +20,11 @@ pub struct OrcSink {
 }
 
 impl OrcSink {
-    /// Begins a file of this schema.
+    /// Starts a file of this schema.
     ///
     /// # Errors
-    /// `Unsupported` for a type that ORC doesn't have, `Usage` for options that ORC has nothing for, `NotFound` for a
-    /// bloom filter's column that isn't there; all before anything is written.
+    /// `Unsupported` for a type that ORC doesn't have, `Usage` for options without an equivalent in ORC, `NotFound` for
+    /// a bloom filter's column that doesn't exist; all before anything is written.
     pub fn create(output: Output, schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Box<dyn Sink>> {
         let url = output.url().to_owned();
         refuse_to_write_duplicates(&schema).map_err(|error| error.at(&url))?;

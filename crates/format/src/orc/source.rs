@@ -104,8 +104,8 @@ impl OrcSource {
         Ok(units)
     }
 
-    /// The byte ranges of these stripes that are to be asked for, and how many bytes are needed of each. Reads footers that
-    /// are not known yet.
+    /// The byte ranges of these stripes that are to be requested, and the number of bytes needed of each. Reads footers
+    /// that are not known yet.
     fn ranges(&self, units: &[Unit], fields: &[FieldRef]) -> Result<(Vec<Wanted>, Vec<u64>)> {
         read_stripe_footers(units, fields, &self.job)?;
         let mut wanted = Vec::new();

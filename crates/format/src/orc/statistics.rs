@@ -81,11 +81,11 @@ fn bounds(statistics: &ColumnStats, kind: &OrcKind, data_type: &DataType, rows: 
     let (min, max) = match (&statistics.bounds, kind) {
         (OrcBounds::Integer(min, max), _) => (integer((*min).into()), integer((*max).into())),
         (OrcBounds::Double(min, max), _) => (Some(Value::Float(*min)), Some(Value::Float(*max))),
-        // Whether those of char are padded differs between writers.
+        // Writers differ in the padding of char texts.
         (OrcBounds::Text(..), OrcKind::Char(_)) | (OrcBounds::Unknown, _) => (None, None),
         (OrcBounds::Text(min, max), _) => (Some(Value::Bytes(min.clone())), max.clone().map(Value::Bytes)),
         (OrcBounds::Decimal(min, max), _) => (integer(*min), integer(*max)),
-        // Values are rounded down to the unit, too.
+        // Values are rounded down to the unit as well.
         (OrcBounds::Timestamp(min, max), _) => {
             let nanos = nanoseconds(data_type);
             (integer(min.div_euclid(nanos)), integer(max.div_euclid(nanos)))
@@ -99,7 +99,7 @@ fn bounds(statistics: &ColumnStats, kind: &OrcKind, data_type: &DataType, rows: 
         },
     };
     let null_count = match (statistics.values, statistics.has_null) {
-        // What contradicts itself says nothing.
+        // Contradictory counts are ignored.
         (Some(values), has_null) => rows.checked_sub(values).filter(|nulls| has_null || *nulls == 0),
         (None, true) => None,
         (None, false) => Some(0),

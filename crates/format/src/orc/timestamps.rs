@@ -15,7 +15,7 @@ use crate::TimestampUnit;
 /// Nanoseconds of a microsecond.
 const NANOS_OF_MICRO: i128 = 1_000;
 
-/// Gives the timestamps of each root column one unit in all files.
+/// Sets the same unit for the timestamps of each root column in all files.
 pub(crate) fn settle(files: &mut [Arc<OrcFile>], option: TimestampUnit) -> Result<()> {
     let mut far = HashMap::new();
     let given = match option {
@@ -46,7 +46,8 @@ pub(crate) fn settle(files: &mut [Arc<OrcFile>], option: TimestampUnit) -> Resul
     Ok(())
 }
 
-/// Adds the root columns of which some timestamp is too far from 1970 for nanoseconds, with the finest unit that all of them fit.
+/// Adds the root columns with a timestamp that is too far from 1970 for nanoseconds, with the finest unit that all of
+/// them fit.
 fn note_far_columns(file: &OrcFile, far: &mut HashMap<String, TimeUnit>) {
     for (root, field) in file.schema.fields().iter().enumerate() {
         if unit_of(field.data_type()).is_none() {
@@ -59,7 +60,7 @@ fn note_far_columns(file: &OrcFile, far: &mut HashMap<String, TimeUnit>) {
     }
 }
 
-/// The finest unit that all timestamps of a column fit, where it is coarser than nanoseconds.
+/// The finest unit that all timestamps of a column fit, if it is coarser than nanoseconds.
 fn far_unit(file: &OrcFile, node: &OrcType) -> Option<TimeUnit> {
     match node.kind {
         OrcKind::Timestamp | OrcKind::TimestampInstant | OrcKind::ClockInstant | OrcKind::Micros => {
@@ -90,7 +91,7 @@ fn column(file: &OrcFile, root: usize) -> Option<&OrcType> {
     file.tail.root().find(file.column_id(root)?)
 }
 
-/// The unit of the timestamps in a type; `None` where it has none.
+/// The unit of the timestamps in a type; `None` if it has none.
 pub(crate) fn unit_of(data_type: &DataType) -> Option<TimeUnit> {
     match data_type {
         DataType::Timestamp(unit, _) => Some(*unit),
@@ -101,13 +102,13 @@ pub(crate) fn unit_of(data_type: &DataType) -> Option<TimeUnit> {
     }
 }
 
-/// How a column of this type is decoded.
+/// The options for decoding a column of this type.
 pub(crate) fn read_options(data_type: &DataType, batch_rows: usize, option: TimestampUnit) -> ReadOptions {
     let timestamp_unit = unit_of(data_type).unwrap_or(FINEST);
     ReadOptions { batch_rows, timestamp_unit, exact_timestamps: option == TimestampUnit::Auto }
 }
 
-/// Says what reads a time that does not fit: nothing else that a column decodes to is invalid.
+/// Advises the option by which a time that does not fit can be read: no other decoded value is invalid.
 pub(crate) fn advise(error: Error, unit: TimeUnit) -> Error {
     if error.kind() != ErrorKind::Invalid {
         return error;

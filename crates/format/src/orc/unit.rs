@@ -1,4 +1,4 @@
-//! Stripes that a read goes through.
+//! Stripes of a read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) fn spans(read: &StripeRead) -> Vec<Range<u64>> {
     spans
 }
 
-/// A stripe that a read goes through.
+/// A stripe of a read.
 #[derive(Debug, Clone)]
 pub(crate) struct Unit {
     /// The file.
@@ -58,7 +58,7 @@ impl Unit {
         }
     }
 
-    /// Plans the read of a decoded column, which may be a part of the file's; `None` where the file does not have it. The
+    /// Plans the read of a decoded column, which may be a part of the file's; `None` if the file does not have it. The
     /// stripe's footer must be known.
     pub fn read(&self, field: &FieldRef) -> Result<Option<StripeRead>> {
         let columns = self.file.columns(field);

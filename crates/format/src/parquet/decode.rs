@@ -38,9 +38,9 @@ use self::fixed::Fixed;
 use self::fixed_bytes::FixedBytes;
 use self::values::ValueCollector;
 
-/// The decoder for a column; `None` where there is none for its type.
+/// The decoder for a column; `None` if there is none for its type.
 ///
-/// `rounds_int96`: whether digits of timestamps of 96 bits below the unit are rounded down; else they are an error.
+/// `rounds_int96`: digits of timestamps of 96 bits below the unit are rounded down; otherwise they are an error.
 pub(crate) fn values_for(
     column: &ColumnDescriptor,
     to: &DataType,

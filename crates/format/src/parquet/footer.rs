@@ -55,13 +55,13 @@ pub(crate) struct FileMeta {
     pub size_bytes: u64,
     /// The footer, with the schema that the parquet crate decodes to.
     pub arrow: ArrowReaderMetadata,
-    /// The schema of this file's own batches: the same, with the table's names where there is a table.
+    /// The schema of this file's own batches: with the table's names if there is a table.
     pub schema: SchemaRef,
-    /// The table that the file belongs to, where that is more than its files.
+    /// The table that the file belongs to, if it is more than its files.
     pub table: Option<Arc<TableSchema>>,
     /// The columns that count by an old calendar.
     pub old_calendar: Option<OldCalendar>,
-    /// True if digits of timestamps of 96 bits below their unit are rounded down; else they are an error.
+    /// True if digits of timestamps of 96 bits below their unit are rounded down; otherwise they are an error.
     pub rounds_int96: bool,
     /// Leaf columns that are encrypted.
     pub encrypted: BTreeSet<usize>,
@@ -71,7 +71,7 @@ pub(crate) struct FileMeta {
     pub hidden: Option<Arc<DeletedRows>>,
     /// For each root column of the schema, its leaf columns.
     pub leaves: Vec<Range<usize>>,
-    /// The page indexes, once read: where their bytes begin, and the bytes.
+    /// The page indexes, once read: the start of their bytes, and the bytes.
     pub index_span: OnceLock<(u64, Bytes)>,
     /// Columns whose values its place gives.
     pub constants: Option<Arc<Constants>>,
@@ -213,7 +213,7 @@ fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &FileOpen
     Ok(file)
 }
 
-/// A file of a table has the size that its log states: another one has been put in its place, or it is cut short.
+/// Checks that a file of a table has the size that its log states: otherwise it was replaced or truncated.
 fn check_size(stated_bytes: u64, size_bytes: u64) -> Result<()> {
     // Some writers state no size, as 0: no Parquet file is empty.
     if stated_bytes == size_bytes || stated_bytes == 0 {
@@ -233,7 +233,7 @@ struct DecodedFooter {
     schema: SchemaRef,
 }
 
-/// Decodes a footer; of a wide file what the columns need that are read.
+/// Decodes a footer; for a wide file, only the part for the columns that are read.
 fn decode(footer: &[u8], types: TypesBy<'_>, constants: Option<&Constants>, size_bytes: u64) -> Result<DecodedFooter> {
     if let TypesBy::File(_, Some(names)) = types
         && let Some(narrowed) = narrowed(footer, names)
@@ -259,7 +259,7 @@ fn decode_all(
     let encrypted = encrypted_leaves(footer);
     let metadata = decode_footer(footer).or_else(|error| match without_wrong_fields(footer) {
         Some(mended) => decode_footer(&mended),
-        // Columns with keys of their own have no metadata to be read, which all others need, too.
+        // Columns with separate keys have no readable metadata, which all other columns need as well.
         None if !encrypted.is_empty() => Err(encryption(&format!("{} of its columns are", encrypted.len()))),
         None => Err(error),
     })?;
@@ -326,7 +326,7 @@ fn footer_length(tail: &[u8], size: u64) -> Result<u64> {
     Ok(length)
 }
 
-/// The footer without its trailer, from the tail and a second read where that was too short.
+/// The footer without its trailer, from the tail, and by a second read if the tail is too short.
 fn footer_bytes(object: &Object, tail: &Bytes, size: u64, length: u64) -> Result<Bytes> {
     let end = tail.len() - TRAILER_BYTES as usize;
     if let Some(start) = (end as u64).checked_sub(length) {
@@ -403,7 +403,7 @@ fn table_metadata(metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata
     ArrowReaderMetadata::try_new(Arc::clone(metadata), ArrowReaderOptions::new().with_schema(viewed))
 }
 
-/// Which leaf columns belong to each root column. A group without fields has none, and is no column of Arrow's schema.
+/// The leaf columns of each root column. A group without fields has none, and is no column of Arrow's schema.
 fn root_leaves(metadata: &ParquetMetaData, roots: usize) -> Result<Vec<Range<usize>>> {
     let descriptor = metadata.file_metadata().schema_descr();
     let mut leaves: Vec<Range<usize>> = Vec::with_capacity(roots);
@@ -422,8 +422,8 @@ fn root_leaves(metadata: &ParquetMetaData, roots: usize) -> Result<Vec<Range<usi
     Ok(leaves)
 }
 
-/// The row groups know how many rows there are; some writers left the file's own count at zero, which the parquet crate
-/// takes for the truth.
+/// Computes the number of rows from the row groups: some writers left the file's own count at zero, which the parquet
+/// crate does not check.
 fn with_row_count(metadata: ParquetMetaData) -> ParquetMetaData {
     let file = metadata.file_metadata();
     let rows: i64 = metadata.row_groups().iter().map(RowGroupMetaData::num_rows).sum();
@@ -441,7 +441,7 @@ fn with_row_count(metadata: ParquetMetaData) -> ParquetMetaData {
     ParquetMetaData::new(file, metadata.row_groups().to_vec())
 }
 
-/// Checks what the reader later takes for granted: counts are not negative, chunks lie within the file.
+/// Checks the assumptions of the reader: counts are not negative, chunks lie within the file.
 fn check_row_groups(metadata: &ParquetMetaData, size: u64) -> Result<()> {
     let leaves = metadata.file_metadata().schema_descr().num_columns();
     let mut rows = 0u64;

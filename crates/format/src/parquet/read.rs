@@ -31,12 +31,12 @@ use super::decode::block::Pool;
 use crate::columns::roots;
 use crate::exec::DecodeUnits;
 
-/// The row groups of a read, and what their columns are decoded with.
+/// The row groups of a read, and the data for decoding their columns.
 pub(crate) struct RowGroups {
     units: Vec<Unit>,
     /// The fields of the decoded columns.
     fields: Vec<FieldRef>,
-    /// For each unit where these are in its file, once it is begun.
+    /// The positions of these in the file of each unit, once it is started.
     roots: Vec<OnceLock<Vec<Option<usize>>>>,
     /// The most rows of a step of each unit.
     step_rows: Vec<usize>,

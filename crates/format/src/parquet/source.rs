@@ -45,8 +45,9 @@ impl ParquetSource {
         Self::open_columns(files, options, union, None, job)
     }
 
-    /// Like [`Self::open_files`], for reads of no other columns than these, those of filters included. A source of one wide file may
-    /// then know these alone: its footer is decoded for them. A name with dots is that of a column, or leads to a field of a struct.
+    /// Opens like [`Self::open_files`], for reads of only these columns, those of filters included. A source of one
+    /// wide file may then have only these: its footer is decoded for them. A name with dots is that of a column, or
+    /// leads to a field of a struct.
     pub fn open_columns(
         files: Vec<InputFile>,
         options: ParquetOptions,
@@ -66,15 +67,16 @@ impl ParquetSource {
         Ok(Self { files, schema, job: job.clone() })
     }
 
-    /// Opens files of a table, which knows their columns: names, types, and what to find them by. Constants win over
-    /// columns of the files. A file whose object has a size by now has that size, or is an error of kind `Corrupt`.
+    /// Opens files of a table, which defines their columns: names, types, and the key to find them by. Constants take
+    /// precedence over columns of the files. A file whose object already has a size must have that size; otherwise it
+    /// is an error of kind `Corrupt`.
     pub fn open_table(files: Vec<InputFile>, table: &Arc<TableSchema>, job: &Job) -> Result<Self> {
         let files = open_all(files, |file, tail_bytes| open(file, TypesBy::Table(table), tail_bytes))?;
         Ok(Self { files, schema: Arc::clone(table.schema()), job: job.clone() })
     }
 
-    /// Plans like [`Source::plan`], for those row groups alone whose midpoint is in the range of bytes that their file has here: ranges
-    /// that part a file give each of its row groups to one of them. No ranges: all row groups.
+    /// Plans like [`Source::plan`], only for the row groups whose midpoint is in their file's range of bytes: if ranges
+    /// divide a file, each of its row groups belongs to exactly one of them. No ranges: all row groups.
     pub fn plan_ranges(&self, request: &ReadRequest, ranges: &[Range<u64>]) -> Result<ReadPlan> {
         let columns = ReadColumns::resolve(&self.schema, request)?;
         let fields = columns.fields(&self.schema);
@@ -160,7 +162,7 @@ impl ParquetSource {
         Ok((plan_requests(&wanted, &self.job.options().ranges, &profile(&self.files)), bytes))
     }
 
-    /// The byte ranges of these row groups that are to be asked for, and how many bytes are needed of each.
+    /// The byte ranges of these row groups that are to be requested, and the number of bytes needed of each.
     fn ranges<'a>(
         &self,
         units: impl Iterator<Item = &'a Unit>,
@@ -247,7 +249,7 @@ impl Source for ParquetSource {
 }
 
 impl ParquetSource {
-    /// Reads row groups of some files, by requests that were planned or else are planned here.
+    /// Reads row groups of some files, by planned requests, or by requests that are planned here.
     pub(super) fn read_units(
         &self,
         request: &ReadRequest,

@@ -46,7 +46,7 @@ pub struct ParquetSink {
 }
 
 impl ParquetSink {
-    /// Begins a file of this schema. A type that Parquet can't hold, a bad option or an unknown bloom filter column is
+    /// Starts a file of this schema. A type that Parquet can't hold, a bad option or an unknown bloom filter column is
     /// an error here, before anything is written.
     pub fn create(mut output: Output, schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Box<dyn Sink>> {
         let url = output.url().to_owned();
@@ -291,7 +291,7 @@ fn stored_array(column: &ColumnLayout, array: &ArrayRef) -> Result<ArrayRef> {
     cast_with_options(array, column.stored.data_type(), &options).map_err(|e| named(e.to_string()))
 }
 
-/// A date of 64 bits that is no whole day, at any level.
+/// A date of 64 bits that is not a whole day, at any level.
 fn odd_date(array: &dyn Array) -> Option<i64> {
     let in_data = |data: ArrayData| odd_date(make_array(data).as_ref());
     match array.as_primitive_opt::<Date64Type>() {

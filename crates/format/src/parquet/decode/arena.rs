@@ -1,10 +1,10 @@
-//! Memory for large blocks, packed without gaps and mapped in the page size that is cheaper just now.
+//! Memory for large blocks, packed without gaps and mapped in the page size that is currently cheaper.
 //!
-//! Collecting a table touches gigabytes of new memory, and that costs as much as decoding it. Where the kernel has huge
-//! pages ready, mapping one takes a third of the time of 512 small ones; where it must make one, or where a hypervisor
-//! must first find the memory, it takes ten times as long. Which of the two it is changes from second to second, so it
-//! is measured: units are mapped as huge pages until one was slow, and tried again later. What was mapped once is kept for the
-//! next scan for a while, in the [`SpareMemory`].
+//! Collecting a table touches gigabytes of new memory, and that costs as much as decoding it. If the kernel has huge
+//! pages ready, mapping one takes a third of the time of 512 small ones; if it must make one, or a hypervisor must
+//! first find the memory, it takes ten times as long. This changes from second to second, so it is measured: units are
+//! mapped as huge pages until one was slow, and tried again later. Mapped memory is kept for the next scan for a while,
+//! in the [`SpareMemory`].
 
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -54,13 +54,13 @@ unsafe impl Sync for RegionMapping {}
 struct Region {
     mapping: ManuallyDrop<RegionMapping>,
     spare: &'static SpareMemory,
-    /// Parts that lie in each unit, and one for the cursor while more may come.
+    /// Parts in each unit, and one for the cursor while more may come.
     users: [AtomicU32; UNITS],
     /// A bit for each resident unit without users.
     idle: AtomicU32,
     /// No part is added any more.
     is_complete: AtomicBool,
-    /// The spare memory knows that there are idle units.
+    /// The spare memory knows that idle units exist.
     is_noted: AtomicBool,
 }
 
@@ -68,7 +68,7 @@ struct Region {
 #[derive(Debug)]
 pub(crate) struct Cursor {
     region: Arc<Region>,
-    /// Bytes that were handed out.
+    /// Bytes that were allocated.
     taken: usize,
     /// Units that are mapped to memory.
     populated: usize,
@@ -76,7 +76,7 @@ pub(crate) struct Cursor {
     left: usize,
 }
 
-/// Some bytes of a region, initialised when handed out: zeros, or what an earlier part held.
+/// Some bytes of a region, initialised when allocated: with zeros, or with the contents of an earlier part.
 #[derive(Debug)]
 pub(crate) struct Part {
     region: Arc<Region>,
@@ -88,12 +88,12 @@ impl RegionMapping {
     fn new() -> Option<Self> {
         let mapped_bytes = (UNITS + 1) * UNIT_BYTES;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping at a place of the kernel's choice.
+        // SAFETY: a new mapping at an address that the kernel chooses.
         let mapped =
             unsafe { mmap_anonymous(std::ptr::null_mut(), mapped_bytes, ProtFlags::READ | ProtFlags::WRITE, flags) };
         let mapped = NonNull::new(mapped.ok()?.cast::<u8>())?;
         let skipped = mapped.as_ptr().align_offset(UNIT_BYTES);
-        // SAFETY: the mapping is one unit longer than the units that begin at the next multiple of one.
+        // SAFETY: the mapping is one unit longer than the units, which start at the next multiple of a unit.
         let start = unsafe { mapped.add(skipped) };
         Some(Self { mapped, mapped_bytes, start, resident: AtomicU32::new(0), moved: AtomicU32::new(0) })
     }
@@ -107,10 +107,10 @@ impl RegionMapping {
         self.resident.load(Ordering::Acquire).count_ones()
     }
 
-    /// Gives the memory of a unit back to the system.
+    /// Returns the memory of a unit to the system.
     fn release(&self, unit: usize) {
         self.resident.fetch_and(!(1 << unit), Ordering::AcqRel);
-        // SAFETY: the unit lies within the mapping, and no part does lie in it.
+        // SAFETY: the unit lies within the mapping, and no part lies in it.
         let _ = unsafe { madvise(self.unit(unit), UNIT_BYTES, Advice::LinuxDontNeed) };
     }
 
@@ -134,7 +134,7 @@ impl RegionMapping {
 impl Drop for RegionMapping {
     fn drop(&mut self) {
         MOVED_UNITS.fetch_sub(self.moved.load(Ordering::Acquire).count_ones() as usize, Ordering::Relaxed);
-        // SAFETY: mapped by `new`; cursor and parts are gone, as their region has given the mapping up.
+        // SAFETY: mapped by `new`; no cursor or part exists any more, because their region has released the mapping.
         let _ = unsafe { munmap(self.mapped.as_ptr().cast(), self.mapped_bytes) };
     }
 }
@@ -166,7 +166,7 @@ impl Region {
         self.mapping.resident.fetch_or(1 << unit, Ordering::AcqRel);
     }
 
-    /// Takes an idle unit, the last one, out of the region's hands.
+    /// Takes the last idle unit from the region.
     fn claim_idle(&self) -> Option<usize> {
         let mut idle = self.idle.load(Ordering::Acquire);
         while idle != 0 {
@@ -186,12 +186,12 @@ impl Region {
         }
     }
 
-    /// Gives up one use of a unit.
+    /// Releases one use of a unit.
     fn leave(self: &Arc<Self>, unit: usize) {
         if self.users[unit].fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
         }
-        // Rows that are streamed give their units back one by one: none of them is to pile up.
+        // Streamed rows return their units one by one, so that these do not accumulate.
         if !self.is_complete.load(Ordering::Acquire) || !self.spare.admit_unit() {
             self.mapping.release(unit);
             return;
@@ -200,7 +200,7 @@ impl Region {
         self.note_idle();
     }
 
-    /// Gives idle units back to the system.
+    /// Returns idle units to the system.
     fn release_idle(&self) {
         self.is_noted.store(false, Ordering::Release);
         let idle = self.idle.swap(0, Ordering::AcqRel);
@@ -266,7 +266,7 @@ impl Part {
         unsafe { self.region.mapping.start.add(self.offset) }
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     pub fn len(&self) -> usize {
         self.bytes
     }
@@ -296,7 +296,7 @@ struct MappingCost {
     small_ns: AtomicU64,
     /// Units to be mapped as small pages before a huge one is tried again.
     small_until: AtomicU32,
-    /// How many these were when the last huge page was slow.
+    /// Their number when the last huge page was slow.
     pause: AtomicU32,
 }
 
@@ -305,13 +305,13 @@ fn populate(unit: *mut std::ffi::c_void) {
     let is_small = COST.takes_small();
     let kind = if is_small { Advice::LinuxNoHugepage } else { Advice::LinuxHugepage };
     let start = Instant::now();
-    // SAFETY: the unit lies within a mapping of ours, and no advice here changes a byte.
+    // SAFETY: the unit lies within our own mapping, and no advice here changes a byte.
     let populated = unsafe {
         let _ = madvise(unit, UNIT_BYTES, kind);
         madvise(unit, UNIT_BYTES, Advice::LinuxPopulateWrite)
     };
     let ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    // A kernel that can't populate hides what a huge page costs: none is asked for.
+    // If the kernel can't populate pages, the cost of a huge page is unknown: none is requested.
     COST.note(is_small, if populated.is_ok() { ns } else { u64::MAX / 2 });
 }
 

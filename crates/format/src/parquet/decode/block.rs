@@ -1,8 +1,9 @@
 //! Recycled memory for pages and arrays.
 //!
-//! A scan makes and drops gigabytes of buffers of a few sizes. Taken from the system each time, half of the work would be
-//! the kernel's: mapping and zeroing pages. A [`Block`] goes back to its [`Pool`] when the last array that points into
-//! it is dropped, by whomever. Memory of a block is always initialised: with zeros, or with what it held for an earlier block.
+//! A scan makes and drops gigabytes of buffers of a few sizes. If they came from the system each time, half of the work
+//! would be the kernel's: mapping and zeroing pages. A [`Block`] returns to its [`Pool`] when the last array that
+//! points into it is dropped. Memory of a block is always initialised: with zeros, or with the contents of an earlier
+//! block.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ use lakerace_io::wait::lock;
 
 /// Arrow's recommendation, and the size of a cache line.
 const ALIGNMENT: usize = 64;
-/// Bytes beyond what was asked for, so that decoders may write whole vectors at the end.
+/// Bytes beyond the requested ones, so that decoders may write whole vectors at the end.
 pub(crate) const SLACK_BYTES: usize = 64;
 /// Smaller blocks cost the allocator nothing and are not kept.
 const LEAST_KEPT_BYTES: usize = 16 << 10;
@@ -79,7 +80,7 @@ unsafe impl Sync for AlignedMemory {}
 impl AlignedMemory {
     /// Zeroed bytes from the allocator.
     fn heap(capacity: usize) -> Self {
-        // A capacity that overflows a layout can't be asked for: pages are bounded far below.
+        // A capacity that overflows a layout is never requested: the sizes of pages are limited far below.
         let layout = Layout::from_size_align(capacity, ALIGNMENT).unwrap_or(Layout::new::<[u8; SLACK_BYTES]>());
         // SAFETY: the size is not zero: every capacity is a multiple of the slack.
         let start = unsafe { alloc_zeroed(layout) };
@@ -211,7 +212,7 @@ impl BlockPoolState {
     }
 }
 
-/// Capacities come in steps of a sixteenth, so that blocks fit again and little of them is left over.
+/// Capacities come in steps of a sixteenth, so that blocks can be reused with little waste.
 fn class(bytes: usize) -> usize {
     let step = (bytes.next_power_of_two() / 32).max(SLACK_BYTES);
     bytes.div_ceil(step).saturating_mul(step)
@@ -248,7 +249,7 @@ impl DerefMut for Block {
 }
 
 impl Block {
-    /// The bytes as values of a plain type; what does not fill a value is left out.
+    /// The bytes as values of a plain type; trailing bytes that do not fill a value are left out.
     pub(crate) fn typed_mut<T: Plain>(&mut self) -> &mut [T] {
         let bytes: &mut [u8] = self;
         // SAFETY: `T: Plain` may hold any bits, and the start is aligned to more than `T`.
@@ -284,7 +285,7 @@ macro_rules! plain {
 }
 plain!(u8, u16, u32, u64, u128, [u64; 4]);
 
-/// The bytes of a page: decompressed into a block, or as they came.
+/// The bytes of a page: decompressed into a block, or as they were stored.
 #[derive(Debug, Clone)]
 pub(crate) enum PageBytes {
     /// Decompressed.

@@ -27,7 +27,7 @@ enum BooleanPage {
 }
 
 impl BooleanDecoder {
-    /// None yet.
+    /// Starts without values.
     pub fn new() -> Self {
         Self { page: BooleanPage::Plain(PageBytes::empty(), 0), bits: BooleanBufferBuilder::new(0) }
     }

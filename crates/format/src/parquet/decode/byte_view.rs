@@ -43,7 +43,8 @@ enum ViewPage {
     Dictionary(PageIndexes),
 }
 
-/// A page of values one after the other, each with its length (4 bytes, little-endian) before it unless these are stored apart.
+/// A page of consecutive values, each with its length (4 bytes, little-endian) before it unless the lengths are stored
+/// separately.
 struct Plain {
     data: PageBytes,
     at: usize,
@@ -54,7 +55,7 @@ struct Plain {
     buffer: Option<u32>,
 }
 
-/// Values of a mean length from here on are checked one by one.
+/// Values from this mean length on are checked one by one.
 const LONG_VALUE_BYTES: usize = 64;
 
 impl Plain {
@@ -66,7 +67,7 @@ impl Plain {
         Self { data, at: 0, lengths: None, is_utf8, buffer: None }
     }
 
-    /// A page of values of these lengths, which begin at `at`.
+    /// A page of values with these lengths, which start at `at`.
     fn apart(data: PageBytes, at: usize, lengths: ValueLengths, is_text: bool) -> Result<Self> {
         let end = usize::try_from(lengths.sum()).ok().and_then(|sum| at.checked_add(sum));
         let values = end.and_then(|end| data.get(at..end)).ok_or_else(page_ends)?;
@@ -284,8 +285,8 @@ impl Plain {
         self.buffer.unwrap_or(buffers.len() as u32)
     }
 
-    /// Skips the next `count` values, of which views were made: checks them, and adds its buffer where one of these
-    /// points into it.
+    /// Skips the next `count` values, for which views were made: checks them, and adds its buffer if a view points into
+    /// it.
     fn note(&mut self, made: &Made, count: usize, is_text: bool, buffers: &mut Vec<Buffer>) -> Result<()> {
         let start = std::mem::replace(&mut self.at, made.end);
         let is_checked = !is_text || (self.is_utf8 && !made.cuts_characters);
@@ -407,7 +408,7 @@ impl NextView for LengthWalk<'_> {
     }
 }
 
-/// Values whose lengths are stored apart, and were checked to be within the page.
+/// Values whose lengths are stored separately, and were checked to be within the page.
 struct LengthSums<'a> {
     data: &'a [u8],
     at: usize,

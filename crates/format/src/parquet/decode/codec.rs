@@ -39,7 +39,7 @@ pub(crate) fn unsupported(codec: CompressionCodec) -> Error {
     Error::unsupported(format!("the codec {codec:?}")).advice("rewrite the file with snappy or zstd")
 }
 
-/// Refuses lengths that no such codec can reach, before memory is taken for them.
+/// Refuses lengths that no such codec can reach, before memory is allocated for them.
 fn check_ratio(codec: CompressionCodec, stored: usize, length: usize) -> Result<()> {
     // The most that one byte can stand for: a copy of 64 bytes in 3 (snappy), a length byte of 255 (lz4), deflate's
     // 258 bytes in 2 bits, a block of zstd of 128 KiB in 4 bytes. A meta-block of brotli has 16 MiB in some bytes.

@@ -1,4 +1,4 @@
-//! From a stored value to the bits that Arrow has for it.
+//! Conversion of stored values to Arrow's bits.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -24,7 +24,7 @@ pub(crate) trait ValueConversion: Send {
     /// Converts one value, of exactly [`Self::width`] bytes.
     fn convert(&self, stored: &[u8]) -> Self::Out;
 
-    /// Converts as many values as `target` has slots, which lie one after the other.
+    /// Converts as many consecutive values as `target` has slots.
     #[inline(always)]
     fn convert_all(&self, stored: &[u8], target: &mut [Self::Out]) {
         convert_each(self, stored, target);
@@ -47,7 +47,7 @@ fn convert_each<C: ValueConversion + ?Sized>(convert: &C, stored: &[u8], target:
 /// Why a value has no place in Arrow's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueFlaw {
-    /// It lies outside of the type's range.
+    /// The value is outside of the type's range.
     Range,
     /// It has more digits than the type keeps.
     Digits,
@@ -118,8 +118,8 @@ pub(crate) struct Int96 {
 const EPOCH_JULIAN_DAY: i64 = 2_440_588;
 
 impl Int96 {
-    /// To timestamps of a unit. In nanoseconds, days outside of 1677 to 2262 are a flaw. Digits below the unit are one as well, unless
-    /// they are to be rounded down.
+    /// Converts to timestamps of a unit. In nanoseconds, days outside of 1677 to 2262 are a flaw. So are digits below
+    /// the unit, unless they are to be rounded down.
     pub fn of(unit: TimeUnit, rounds: bool) -> Self {
         let units_per_second = match unit {
             TimeUnit::Second => 1,

@@ -13,8 +13,8 @@ use super::literal_page::Pieces;
 use super::view::{INLINE_BYTES, is_continuation, view_of};
 use crate::exec::RowSelection;
 
-/// Texts up to this length are copied as two vectors of 16 bytes, or up to twice that as four: a branch that no one can
-/// foresee costs more.
+/// Texts up to this length are copied as two vectors of 16 bytes, or up to twice that as four: an unpredictable branch
+/// would cost more.
 const SHORT_BYTES: usize = 32;
 
 /// Rows that are copied together.
@@ -23,7 +23,7 @@ const CHUNK_ROWS: usize = 64;
 /// Bytes of the length before a text.
 pub(crate) const LENGTH_BYTES: usize = 4;
 
-/// A page of texts, each with its length (4 bytes, little-endian) before it unless these are stored apart.
+/// A page of texts, each with its length (4 bytes, little-endian) before it unless the lengths are stored separately.
 pub(crate) struct Texts {
     pieces: Pieces,
     lengths: Option<ValueLengths>,
@@ -42,7 +42,7 @@ pub(crate) struct TextBytes {
     doubt: Utf8Check,
 }
 
-/// Which texts have to be checked to be UTF-8 one by one.
+/// The texts that have to be checked to be UTF-8 one by one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Utf8Check {
     /// The flag of texts within views: some have bytes that are not ASCII.
@@ -57,18 +57,18 @@ impl TextBytes {
         Self { pool, open: None, used: 0, doubt: Utf8Check::default() }
     }
 
-    /// Begins an array.
+    /// Starts an array.
     pub fn begin(&mut self) {
         (self.open, self.used, self.doubt) = (None, 0, Utf8Check::default());
     }
 
-    /// Ends the array's buffers. Says which of the texts that were taken are not known to be UTF-8.
+    /// Ends the array's buffers. Returns which of the texts may not be UTF-8.
     pub fn finish(&mut self, buffers: &mut [Buffer], is_text: bool) -> Utf8Check {
         self.close(buffers, is_text);
         self.doubt
     }
 
-    /// Puts what was written to its place among the buffers.
+    /// Moves the written bytes to their place among the buffers.
     fn close(&mut self, buffers: &mut [Buffer], is_text: bool) {
         let Some((block, number)) = self.open.take() else { return };
         // Consecutive texts are UTF-8 if all their bytes together are, and each starts with a character.
@@ -148,7 +148,7 @@ impl Texts {
         Ok(())
     }
 
-    /// Takes some texts; says how many are kept.
+    /// Takes some texts; returns the number of kept ones.
     fn chunk(&mut self, chunk: RowChunk<'_>, left: usize, out: &mut TextTarget<'_>) -> Result<usize> {
         let RowChunk { rows, bits, views } = chunk;
         let kept = bits.count_ones() as usize;
@@ -295,8 +295,8 @@ impl Texts {
         if length > self.pieces.left() { Err(page_ends()) } else { Ok(length) }
     }
 
-    /// Takes memory for the next texts: at least `least` bytes, and what the array's other rows will need, as far as this
-    /// page can give it.
+    /// Allocates memory for the next texts: at least `least` bytes, and as much as the array's other rows will need
+    /// from this page.
     fn open(&self, least: usize, left: usize, out: &mut TextTarget<'_>) {
         let TextTarget { bytes, buffers, is_text } = out;
         bytes.close(buffers, *is_text);
@@ -321,14 +321,15 @@ pub(crate) struct TextTarget<'a> {
 /// Up to 64 rows of a page.
 struct RowChunk<'a> {
     rows: usize,
-    /// Which of them are kept, the first one in the lowest bit.
+    /// The kept ones, the first row in the lowest bit.
     bits: u64,
     /// A slot for each of these.
     views: &'a mut [u128],
 }
 
-/// Finds the starts of the next texts, as many as `starts` has room for and end at `last` at most; their number, and where the last
-/// one ends. Nothing else is looked at, so that texts which no one wants cost little more than the wait for their length.
+/// Finds the starts of the next texts, as many as `starts` has room for and end at `last` at most; returns their number
+/// and the end of the last one. It reads nothing but lengths, so that unwanted texts cost little more than the wait for
+/// these.
 #[inline(always)]
 fn walk(bytes: &[u8], mut at: usize, last: usize, starts: &mut [usize]) -> (usize, usize) {
     let Some(last_length) = bytes.len().checked_sub(LENGTH_BYTES) else { return (0, at) };
@@ -362,7 +363,7 @@ fn add_up(lengths: &[u32], mut at: usize, last: usize, starts: &mut [usize]) -> 
     (starts.len().min(lengths.len()), at)
 }
 
-/// Apart from the loop that calls it, so that the copy of a short text stays what it is: some vectors.
+/// A separate function, so that the copy of a short text in the calling loop remains a few vector instructions.
 ///
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`].

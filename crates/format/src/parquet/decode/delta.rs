@@ -58,7 +58,8 @@ pub(crate) fn joined_streams(data: &[u8], width: usize) -> Result<PageBytes> {
     Ok(made(plain))
 }
 
-/// The lengths in front of a DELTA_LENGTH_BYTE_ARRAY page, at most `count`, and where they end. See [`ValueLengths`].
+/// The lengths before a DELTA_LENGTH_BYTE_ARRAY page, at most `count`, and the position of their end. See
+/// [`ValueLengths`].
 pub(crate) fn lengths(data: &[u8], count: usize) -> Result<(ValueLengths, usize)> {
     // As for integers: lengths of zero occupy no bytes.
     if count > MADE_BYTES_AT_MOST / size_of::<u32>() {
@@ -78,7 +79,7 @@ pub(crate) fn lengths(data: &[u8], count: usize) -> Result<(ValueLengths, usize)
     Ok((ValueLengths { all, next: 0, sum }, end))
 }
 
-/// Lengths of values that are stored apart from them.
+/// Lengths of values that are stored separately from them.
 #[derive(Debug, Default)]
 pub(crate) struct ValueLengths {
     all: Vec<u32>,
@@ -99,7 +100,7 @@ impl ValueLengths {
         &rest[..count.min(rest.len())]
     }
 
-    /// Skips `count` of what [`Self::peek`] gave.
+    /// Skips `count` lengths that [`Self::peek`] returned.
     #[inline]
     pub fn pass(&mut self, count: usize) {
         self.next = (self.next + count).min(self.all.len());
@@ -158,15 +159,16 @@ fn suffix<'a>(data: &'a [u8], at: &mut usize, length: i64) -> Result<&'a [u8]> {
     Ok(value)
 }
 
-/// The integers of a DELTA_BINARY_PACKED sequence, at most `count`, and where it ends.
+/// The integers of a DELTA_BINARY_PACKED sequence, at most `count`, and the position of its end.
 fn differences(data: &[u8], count: usize) -> Result<(Vec<i64>, usize)> {
     let mut values = Vec::new();
     let end = each_run(data, count, |run| values.extend_from_slice(run))?;
     Ok((values, end))
 }
 
-/// Hands the integers of a DELTA_BINARY_PACKED sequence, at most `count`, to `take`, some at a time; gives where it ends. See
-/// Encodings.md: a header, then blocks of a least difference, the bit widths of its miniblocks, and these.
+/// Passes the integers of a DELTA_BINARY_PACKED sequence, at most `count`, to `take`, some at a time; returns the
+/// position of its end. See Encodings.md: a header, then blocks of a least difference, the bit widths of its
+/// miniblocks, and these.
 fn each_run(data: &[u8], count: usize, mut take: impl FnMut(&[i64])) -> Result<usize> {
     let mut input = VarintReader { data, at: 0 };
     let block_values = input.count()?;
@@ -201,7 +203,7 @@ fn each_run(data: &[u8], count: usize, mut take: impl FnMut(&[i64])) -> Result<u
             }
             // The last miniblock may be cut short after its last value.
             let needed = (wanted * *width as usize).div_ceil(8);
-            // What follows is handed over, too: values are read as whole words.
+            // The bytes after it are passed as well: values are read as whole words.
             let packed = data.get(input.at..).filter(|packed| packed.len() >= needed).ok_or_else(page_ends)?;
             input.at = input.at.checked_add(bytes).ok_or_else(page_ends)?.min(data.len());
             add_up(packed, u32::from(*width), wanted, least, &mut last, &mut take);
@@ -214,7 +216,7 @@ fn each_run(data: &[u8], count: usize, mut take: impl FnMut(&[i64])) -> Result<u
 /// Values that are unpacked and added up together.
 const RUN_VALUES: usize = 64;
 
-/// Hands on the values that `wanted` packed differences lead to.
+/// Adds up `wanted` packed differences, and passes on the values.
 fn add_up(packed: &[u8], width: u32, wanted: usize, least: i64, last: &mut i64, take: &mut impl FnMut(&[i64])) {
     let mut values = [0i64; RUN_VALUES];
     let mut narrow = [0u32; RUN_VALUES];
@@ -248,7 +250,7 @@ fn unpack_wide(packed: &[u8], bit: usize, width: u32, target: &mut [i64]) {
     widths!(33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56);
 }
 
-/// As [`unpack_wide`], for widths that lie within 8 bytes wherever they begin.
+/// As [`unpack_wide`], for widths that lie within 8 bytes from any bit.
 fn unpack_width<const WIDTH: usize>(packed: &[u8], bit: usize, target: &mut [i64]) {
     let mut at = bit / 8;
     let mut rest = target;

@@ -28,7 +28,7 @@ pub(crate) struct PageIndexes {
 /// Indexes that are unpacked together: they stay in the first-level cache.
 const CHUNK: usize = 1024;
 
-/// Unpacked indexes. Runs and reads are short, mostly, so that all of a page use the same memory.
+/// Unpacked indexes. Most runs and reads are short, so all of a page use the same memory.
 type Chunk = [u32; CHUNK];
 
 impl PageIndexes {

@@ -1,6 +1,6 @@
-//! The bytes of a page that are read where they are stored. Pages that a fast codec could not make smaller are literals: the
-//! page's own bytes, with a tag before every 64 KB of them. Where few rows of such a page are wanted, copying all of it would be
-//! most of the work.
+//! The bytes of a page, read where they are stored. Pages that a fast codec could not make smaller are literals: the
+//! page's own bytes, with a tag before every 64 KB of them. If few rows of such a page are wanted, copying all of it
+//! would be most of the work.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use super::snappy::preamble;
 /// Pieces are this long on average, or going from one to the next would cost more than a copy.
 const MEAN_PIECE_BYTES: usize = 4096;
 
-/// Bytes that lie in some pieces one after the other, read front to back.
+/// Consecutive pieces of bytes, read front to back.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     bytes: PageBytes,
     /// The places of the pieces, from the current one on in reverse order.
     places: Vec<Range<usize>>,
-    /// Bytes that are left in all of them.
+    /// Bytes that are left in all pieces.
     left: usize,
 }
 
@@ -33,8 +33,8 @@ impl Pieces {
         Self::of(bytes, vec![all])
     }
 
-    /// The `length` bytes that `stored` has as literals alone; `None` where the codec has made more of them, or where they are
-    /// damaged.
+    /// The `length` bytes of `stored` if it consists only of literals; `None` if the codec has compressed some of them,
+    /// or if they are damaged.
     pub fn literals(codec: CompressionCodec, stored: &Bytes, length: usize) -> Option<Self> {
         let places = match codec {
             CompressionCodec::SNAPPY => snappy_literals(stored, length)?,
@@ -44,7 +44,7 @@ impl Pieces {
         Some(Self::of(PageBytes::Stored(stored.clone()), places))
     }
 
-    /// Bytes that lie in these places.
+    /// Bytes at these places.
     pub fn of(bytes: PageBytes, mut places: Vec<Range<usize>>) -> Self {
         places.reverse();
         Self { bytes, left: places.iter().map(ExactSizeIterator::len).sum(), places }
@@ -119,7 +119,7 @@ impl Pieces {
     }
 }
 
-/// The literals of a snappy block that has nothing else:
+/// The literals of a snappy block that contains nothing else:
 /// <https://github.com/google/snappy/blob/main/format_description.txt>
 fn snappy_literals(stored: &[u8], length: usize) -> Option<Vec<Range<usize>>> {
     let (stated, mut at) = preamble(stored).ok()?;

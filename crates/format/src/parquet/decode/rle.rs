@@ -97,7 +97,7 @@ impl HybridDecoder {
             let value = stored.iter().rev().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
             CurrentRun::Repeated { value: value as u32, left: count }
         } else {
-            // `count` groups of 8. Some writers cut the last group short: what lies beyond the data can't be asked for.
+            // `count` groups of 8. Some writers cut the last group short: bytes beyond the data are not read.
             let bit = self.at * 8;
             let available = (data.len() - self.at) * 8;
             let values = count.saturating_mul(8);
@@ -129,7 +129,7 @@ fn unpack_width<const WIDTH: usize>(bytes: &[u8], bit: usize, target: &mut [u32]
     let mask = if WIDTH == 32 { u32::MAX } else { (1u32 << WIDTH) - 1 };
     let mut at = bit;
     let mut rest = target;
-    // A run's values begin at a byte; later pieces of it at any bit.
+    // A run's values start at a byte; later pieces of it at any bit.
     while !at.is_multiple_of(8) && !rest.is_empty() {
         let (first, others) = rest.split_at_mut(1);
         first[0] = value_at(bytes, at, mask);

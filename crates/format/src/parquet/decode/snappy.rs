@@ -1,7 +1,8 @@
 //! Snappy blocks, decompressed into memory with slack: <https://github.com/google/snappy/blob/main/format_description.txt>
 //!
-//! Elements are short, so what costs is deciding, not copying. The fast loop decides by table and by selecting a source
-//! pointer, and always copies whole vectors: up to 64 bytes beyond the end of an element, which the next one overwrites.
+//! Elements are short, so the cost is in branches, not in copies. The fast loop decides by table and by selecting a
+//! source pointer, and always copies whole vectors: up to 64 bytes beyond the end of an element, which the next one
+//! overwrites.
 
 use lakerace_io::{Error, Result};
 
@@ -32,7 +33,7 @@ const fn lengths() -> [u8; 256] {
 const OFFSET_MASKS: [usize; 4] = [0, 0xff, 0xffff, 0];
 
 /// Decompresses `input` to exactly `length` bytes at the start of `output`, which must have 64 bytes more than that.
-/// What is written there beyond `length` is unspecified.
+/// The contents of these are unspecified.
 pub(crate) fn decompress(input: &[u8], output: &mut [u8], length: usize) -> Result<()> {
     let (stated, start) = preamble(input)?;
     if stated != length as u64 {
@@ -62,7 +63,7 @@ struct CopyPositions {
     output: usize,
 }
 
-/// The decompressed length, and where the elements begin.
+/// The decompressed length, and the start of the elements.
 pub(crate) fn preamble(input: &[u8]) -> Result<(u64, usize)> {
     let mut length = 0u64;
     for (number, byte) in input.iter().take(5).enumerate() {
@@ -78,7 +79,7 @@ fn too_far() -> Error {
     Error::corrupt("snappy data refers to bytes before its start")
 }
 
-/// Decodes elements until it meets one for the careful path, or the end comes near.
+/// Decodes elements up to one for the careful path, or near the end.
 fn fast(input: &[u8], output: &mut [u8], length: usize, from: CopyPositions) -> Result<CopyPositions> {
     // Tag, two bytes of offset, and a vector copy of a literal must lie within the input.
     let Some(last) = input.len().checked_sub(REACH + 3) else { return Ok(from) };

@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use super::validity::ValidBits;
 
-/// Rows that are looked at together.
+/// Rows that are processed together.
 const WORD_ROWS: usize = 64;
 
-/// Up to so many nulls in a word, values are moved run by run, and row by row otherwise.
+/// Up to this number of nulls in a word, values are moved run by run, otherwise row by row.
 const FEW_NULLS: usize = 8;
 
 /// Moves the first `dense` slots to the valid ones, from the end on; the others become zero.
 pub(crate) fn spread<T: Copy + Default>(slots: &mut [T], mut dense: usize, valid: ValidBits<'_>) {
     let mut end = slots.len();
-    // The values before the first null stay where they are.
+    // The values before the first null are in place already.
     while dense < end {
         let start = (end - 1) / WORD_ROWS * WORD_ROWS;
         let rows = end - start;
@@ -36,7 +36,8 @@ pub(crate) fn spread<T: Copy + Default>(slots: &mut [T], mut dense: usize, valid
     }
 }
 
-/// Moves the values before slot `dense` to the rows of a word that have one, a run between two nulls at a time. Gives the slots that are left.
+/// Moves the values before slot `dense` to the rows of a word that have one, a run between two nulls at a time. Returns
+/// the number of slots that are left.
 fn move_runs<T: Copy + Default>(slots: &mut [T], rows: Range<usize>, word: u64, mut dense: usize) -> usize {
     let mut nulls = !word & (u64::MAX >> (WORD_ROWS - rows.len()));
     let mut end = rows.end;

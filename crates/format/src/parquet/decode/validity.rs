@@ -24,7 +24,7 @@ impl Levels {
         Ok(Self { data, hybrid: HybridDecoder::new(1, 0)? })
     }
 
-    /// The levels at the start of a version 1 page of `values` values, and where the values begin.
+    /// The levels at the start of a version 1 page of `values` values, and the start of the values.
     pub fn v1(page: &PageBytes, encoding: i32, values: usize) -> Result<(Self, usize)> {
         let short = || Error::corrupt("the definition levels of a page are longer than the page");
         match encoding {
@@ -35,7 +35,7 @@ impl Levels {
                 Ok((Self { data: page.slice(4..end), hybrid: HybridDecoder::new(1, 0)? }, end))
             }
             BIT_PACKED => {
-                // One bit a value, the highest first. Turned around, it is one packed run.
+                // One bit a value, the highest first. Reversed, it is one packed run.
                 let end = values.div_ceil(8);
                 let packed = page.get(..end).ok_or_else(short)?;
                 let mut run = run_header(end);
@@ -46,7 +46,7 @@ impl Levels {
         }
     }
 
-    /// Appends the next `rows` rows to `validity` and says how many of them have a value.
+    /// Appends the next `rows` rows to `validity` and returns the number of rows with a value.
     pub fn read(&mut self, rows: usize, validity: &mut ValidityBuilder) -> Result<usize> {
         let nulls = validity.nulls;
         self.hybrid.take(&self.data, rows, validity)?;
@@ -54,7 +54,7 @@ impl Levels {
     }
 }
 
-/// The header of a packed run of so many bytes of one bit each.
+/// The header of a packed run of this many bytes of one bit each.
 fn run_header(bytes: usize) -> Vec<u8> {
     let mut header = Vec::with_capacity(bytes + 5);
     let mut left = (bytes << 1) | 1;
@@ -75,7 +75,7 @@ pub(crate) struct ValidityBuilder {
     nulls: usize,
 }
 
-/// Which of some rows have a value.
+/// The rows that have a value.
 #[derive(Clone, Copy)]
 pub(crate) struct ValidBits<'a> {
     bytes: &'a [u8],
@@ -106,7 +106,7 @@ impl<'a> ValidBits<'a> {
     }
 }
 
-/// Which of some values belong to rows that are kept.
+/// The values of rows that are kept.
 pub(crate) struct KeptValues {
     words: Vec<u64>,
     len: usize,
@@ -115,7 +115,7 @@ pub(crate) struct KeptValues {
 }
 
 impl KeptValues {
-    /// As decoders take them.
+    /// The selection for decoders.
     pub fn kept(&self) -> RowSelection<'_> {
         RowSelection::new(&self.words, 0..self.len)
     }
@@ -158,7 +158,7 @@ impl ValidityBuilder {
         }
     }
 
-    /// Which rows from `start` on have values. There must have been a null.
+    /// The rows from `start` on that have values. There must have been a null.
     pub fn from(&self, start: usize) -> ValidBits<'_> {
         ValidBits { bytes: self.bits.as_ref().map_or(&[], |bits| bits.as_slice()), start }
     }
@@ -232,7 +232,7 @@ impl ValueRuns for ValidityBuilder {
     }
 }
 
-/// How many of `count` bits from `bit` on are set.
+/// The number of set bits among `count` bits from `bit` on.
 fn count_ones(bytes: &[u8], bit: usize, count: usize) -> usize {
     let end = bit + count;
     let ones = |range: std::ops::Range<usize>| range.filter(|bit| bytes[bit / 8] >> (bit % 8) & 1 == 1).count();

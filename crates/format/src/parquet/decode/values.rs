@@ -1,4 +1,4 @@
-//! Values of one column, from the bytes of pages to an array: what the decoders of all types have in common.
+//! Decoding values of one column from the bytes of pages to an array: the common parts of all types' decoders.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::literal_page::Pieces;
 use super::validity::ValidBits;
 use crate::exec::RowSelection;
 
-/// How the values of a page are encoded.
+/// The encoding of the values of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageEncoding {
     /// Values one after the other.
@@ -32,7 +32,7 @@ pub(crate) enum PageEncoding {
 }
 
 impl PageEncoding {
-    /// From `parquet.thrift`'s number.
+    /// Converts the number in `parquet.thrift`.
     pub fn of(number: i32) -> Result<Self> {
         Ok(match number {
             0 => Self::Plain,
@@ -69,21 +69,21 @@ pub(crate) trait ValueCollector: Send {
         false
     }
 
-    /// Takes the values of the next data page, of which there are at most `count`, of an encoding for which
-    /// [`Self::takes_pieces`]. That pays where many of them are not wanted.
+    /// Takes the values of the next data page, at most `count`, in an encoding for which [`Self::takes_pieces`]. That
+    /// pays off if many of them are not wanted.
     fn pieces(&mut self, pieces: Pieces, encoding: PageEncoding, count: usize) -> Result<()> {
         let _ = (pieces, encoding, count);
         Err(Error::internal("values that are not taken in pieces"))
     }
 
-    /// Begins an array of `rows` rows.
+    /// Starts an array of `rows` rows.
     fn begin(&mut self, rows: usize);
 
     /// Appends the next `count` values of the page. All calls together append no more rows than `begin` announced.
     fn read(&mut self, count: usize) -> Result<()>;
 
-    /// Appends those of the next `kept.len()` values of the page that are kept. `begin` must have announced one row more
-    /// than are kept: values are written before it is known whether they stay.
+    /// Appends the kept ones of the next `kept.len()` values of the page. `begin` must have announced one row more than
+    /// are kept: values are written before it is known if they stay.
     fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()>;
 
     /// Skips the next `count` values of the page.

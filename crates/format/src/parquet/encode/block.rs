@@ -27,7 +27,7 @@ pub(crate) struct Blocks {
     bytes: usize,
 }
 
-/// A block that goes back to its pool.
+/// A block that returns to its pool.
 struct ReturningBlock {
     block: Vec<u8>,
     pool: BlockPool,

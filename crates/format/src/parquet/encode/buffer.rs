@@ -9,7 +9,7 @@ use super::page::{PageSummary, PageWriter};
 use super::rle::{append_hybrid, index_bits};
 use super::statistics::Bounds;
 
-/// Levels of a page without nulls are shorter than this, and are put in front of its values without moving them.
+/// Levels of a page without nulls are shorter than this, and are written before its values without moving them.
 const GAP: usize = 16;
 
 /// The gap for lengths that are stored as differences: most take a byte.
@@ -19,10 +19,10 @@ const LENGTHS_GAP: usize = PAGE_ROWS * 5 / 4;
 pub(crate) struct PageBuffer {
     pub(crate) levels: Levels,
     pub(crate) bounds: Bounds,
-    /// PLAIN values, after a gap: to be appended to only. Texts are without their lengths where these are stored apart.
+    /// PLAIN values, after a gap; append only. Texts are without their lengths if these are stored separately.
     pub(crate) plain: Vec<u8>,
     gap: usize,
-    /// Lengths of texts, where these are stored apart.
+    /// Lengths of texts, if these are stored separately.
     lengths: Option<Vec<u32>>,
     /// Dictionary indices.
     pub(crate) indices: Vec<u32>,
@@ -44,17 +44,18 @@ impl PageBuffer {
         }
     }
 
-    /// A page of integers of so many bytes, which become differences where they are in ascending order and get shorter by it.
+    /// A page of integers of this many bytes, which become differences if they are in ascending order and the page gets
+    /// shorter.
     pub(crate) fn of_integers(self, bytes: usize) -> Self {
         Self { integer_bytes: Some(bytes), ..self }
     }
 
-    /// A page of byte strings, the lengths of which are stored apart from them.
+    /// A page of byte strings whose lengths are stored separately.
     pub(crate) fn of_lengths(self) -> Self {
         Self { plain: vec![0; LENGTHS_GAP], gap: LENGTHS_GAP, lengths: Some(Vec::new()), ..self }
     }
 
-    /// Appends byte strings, of which none is above `i32::MAX` bytes and all together are `bytes`.
+    /// Appends byte strings, each of at most `i32::MAX` bytes, and all together of `bytes`.
     pub(crate) fn push_strings<'a>(
         &mut self,
         bytes: usize,
@@ -84,7 +85,7 @@ impl PageBuffer {
         self.plain.len() - self.gap
     }
 
-    /// Bytes that wait here; an index counts as one, and so does a length that is stored apart.
+    /// Bytes that wait here; an index counts as one, and so does a length that is stored separately.
     pub(crate) fn bytes(&self) -> u64 {
         (self.plain_bytes() + self.indices.len() + self.lengths.as_ref().map_or(0, Vec::len)) as u64
     }

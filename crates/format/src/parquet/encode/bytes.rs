@@ -24,7 +24,8 @@ use crate::prefetch;
 
 /// Bytes that may be held back before deciding on a dictionary.
 const HELD_BYTES: u64 = 4 << 20;
-/// Parquet stores lengths as positive i32, of pages as well: leave room for what a page adds to its value.
+/// Parquet stores lengths as positive i32, those of pages as well: this leaves room for the other bytes of a value's
+/// page.
 const VALUE_BYTES: usize = i32::MAX as usize - (1 << 20);
 
 /// Encodes byte strings.
@@ -53,7 +54,7 @@ trait ValueAccess {
     fn get(&self, at: usize) -> &[u8];
     /// Bytes of the values in a range, nulls included.
     fn total(&self, from: usize, to: usize) -> usize;
-    /// Has the values of a range on their way into the cache, where they may lie anywhere in memory.
+    /// Prefetches the values of a range into the cache, if they may lie anywhere in memory.
     fn prefetch(&self, _from: usize, _to: usize) {}
     /// The words of a range by number, where equal values have equal numbers.
     fn numbers(&self, _from: usize, _to: usize) -> Option<&[u8]> {
@@ -182,7 +183,7 @@ impl BytesEncoder {
     fn append_run(&mut self, access: &impl ValueAccess, from: usize, to: usize) -> Result<()> {
         if let (Some(numbers), ByteEncodingMode::Dictionary(dictionary)) = (access.numbers(from, to), &mut self.mode) {
             self.value_bytes += access.total(from, to) as u64;
-            // Each word is looked at where it is first used, as if all were: the dictionary has the same order.
+            // Each word is looked up only at its first use, so the dictionary keeps the order of first occurrence.
             let mut indices = [None; 256];
             for (at, number) in numbers.iter().enumerate() {
                 let index = match indices[usize::from(*number)] {
@@ -333,7 +334,7 @@ fn widen(bounds: &mut Bounds, access: &impl ValueAccess, from: usize, to: usize,
 
 /// The positions of the least and the greatest value. Eight bytes decide almost always, as one number.
 fn extremes(access: &impl ValueAccess, from: usize, to: usize, order: ValueOrder) -> (usize, usize) {
-    // The sign of a decimal is its first bit: turned over, negative numbers come first.
+    // The sign of a decimal is its first bit: inverted, negative numbers come first.
     let flip = if order == ValueOrder::SignedBytes { 1 << 63 } else { 0 };
     let first = prefix(access.get(from)) ^ flip;
     let ((mut min, mut min_at), (mut max, mut max_at)) = ((first, from), (first, from));

@@ -6,19 +6,19 @@ use parquet::basic::{self, BrotliLevel, GzipLevel, ZstdLevel};
 use super::literals::PageBody;
 use crate::{Codec, Compression};
 
-/// Level 1 costs a third of level 3's time for a few percent more bytes, and is what other writers take.
+/// Level 1 costs a third of level 3's time for a few percent more bytes, and is the level of other writers.
 const ZSTD_LEVEL: i32 = 1;
-/// As zlib itself.
+/// The default of zlib itself.
 const GZIP_LEVEL: u32 = 6;
 /// The highest level that is still fast.
 const BROTLI_LEVEL: u32 = 4;
 /// Brotli's own default window, 2^22 bytes: larger than a page.
 const BROTLI_WINDOW: u32 = 22;
-/// Brotli's input is handed over in pieces of this size.
+/// Brotli's input is passed in pieces of this size.
 const BLOCK_BYTES: usize = 64 << 10;
-/// A fast codec that saves less than this part of a page saves nothing worth decompressing it for.
+/// A fast codec must save at least this part of a page: less is not worth decompressing.
 const LEAST_SAVED: usize = 8;
-/// Bytes of a page that are tried where the page before it was not worth compressing.
+/// Bytes of a page on which compression is tried if the page before it was not worth compressing.
 const TRIED_BYTES: usize = 16 << 10;
 
 /// A codec with its working memory, kept from page to page.
@@ -27,7 +27,7 @@ pub(crate) struct CodecCompressor {
     level: Option<i32>,
     snappy: snap::raw::Encoder,
     zstd: Option<zstd::bulk::Compressor<'static>>,
-    /// Grows to the largest page and stays, so that it is cleared once only.
+    /// Grows to the largest page and stays, so that it is cleared only once.
     room: Vec<u8>,
 }
 

@@ -39,8 +39,8 @@ impl StoredInteger for i64 {
     }
 }
 
-/// Appends the differences of PLAIN integers of `width` (4 or 8) bytes to `output`, where none is less than the one before
-/// and the differences are much shorter; says whether it did.
+/// Appends the differences of PLAIN integers of `width` (4 or 8) bytes to `output`, if none is less than the one before
+/// and the differences are much shorter; returns true if it did.
 pub(crate) fn append_differences(plain: &[u8], width: usize, output: &mut Vec<u8>) -> bool {
     let begin = output.len();
     let done = match width {
@@ -85,7 +85,7 @@ fn append<T: StoredInteger>(plain: &[u8], output: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Appends lengths, none of which is above `i32::MAX`, in front of a page of DELTA_LENGTH_BYTE_ARRAY.
+/// Appends lengths, each of at most `i32::MAX`, before a page of DELTA_LENGTH_BYTE_ARRAY.
 pub(crate) fn append_lengths(lengths: &[u32], output: &mut Vec<u8>) {
     let Some((first, rest)) = lengths.split_first() else { return append_header(0, 0, output) };
     append_header(lengths.len(), i64::from(*first), output);
@@ -111,7 +111,7 @@ fn append_header(count: usize, first: i64, output: &mut Vec<u8>) {
     append_varint(zigzag(first), output);
 }
 
-/// Appends a block of differences, of which the first `length` are values', by how much each is above the least one.
+/// Appends a block of differences, the first `length` of which belong to values, relative to the least one.
 fn append_block(differences: &mut [u64; BLOCK_VALUES], length: usize, least: i64, output: &mut Vec<u8>) {
     append_varint(zigzag(least), output);
     // A miniblock is stored whole, a block only as far as it has values.
@@ -127,7 +127,7 @@ fn append_block(differences: &mut [u64; BLOCK_VALUES], length: usize, least: i64
     }
 }
 
-/// Appends values of so many bits, the lowest bits first.
+/// Appends values of this many bits, the lowest bits first.
 fn append_packed(values: &[u64], bits: u32, output: &mut Vec<u8>) {
     let (mut word, mut filled) = (0u128, 0);
     for value in values {

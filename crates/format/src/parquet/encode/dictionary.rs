@@ -51,7 +51,7 @@ impl<P: Physical> NumberDictionary<P> {
         }
     }
 
-    /// The index of a value, which is added where it is new.
+    /// The index of a value, which is added if it is new.
     pub(crate) fn index(&mut self, value: P::Native) -> u32 {
         let bits = P::bits(value);
         let mut slot = self.slot(bits);
@@ -60,7 +60,7 @@ impl<P: Physical> NumberDictionary<P> {
             if index == FREE {
                 break;
             }
-            // Bits, not values: NaNs and both zeros are kept apart.
+            // Bits, not values: NaNs and both zeros are distinct.
             if P::bits(self.values[index as usize]) == bits {
                 return index;
             }
@@ -113,12 +113,12 @@ pub(crate) struct BytesDictionary {
     lengths: Vec<u32>,
     /// Open addressing, at most half full: 32 bits of the hash, and the index.
     slots: Vec<(u32, u32)>,
-    /// True if `plain` has lengths in front of the values.
+    /// True if `plain` has lengths before the values.
     has_lengths: bool,
 }
 
 impl BytesDictionary {
-    /// An empty dictionary; fixed-length values have no lengths in front of them.
+    /// An empty dictionary; fixed-length values have no lengths before them.
     pub(crate) fn new(has_lengths: bool) -> Self {
         let slots = vec![(0, FREE); FIRST_SLOTS];
         Self { plain: Vec::new(), starts: Vec::new(), lengths: Vec::new(), slots, has_lengths }
@@ -145,7 +145,7 @@ impl BytesDictionary {
         (0..self.starts.len()).map(|index| self.value(index as u32))
     }
 
-    /// The index of a value, which is added where it is new.
+    /// The index of a value, which is added if it is new.
     pub(crate) fn index(&mut self, value: &[u8]) -> u32 {
         let hash = xxh3_64(value);
         // The table's size takes low bits, the tag high ones.

@@ -39,7 +39,7 @@ pub(crate) trait ColumnEncoder: Send {
 /// The memory that a thread needs to encode, kept from column to column.
 pub(crate) struct EncoderScratch {
     pub(crate) compressor: CodecCompressor,
-    /// A page's body is put together here.
+    /// The buffer for a page's body.
     pub(crate) body: Vec<u8>,
 }
 
@@ -50,12 +50,12 @@ impl EncoderScratch {
     }
 }
 
-/// A filter for a chunk of at most `rows` rows, to be folded to what it really holds.
+/// A filter for a chunk of at most `rows` rows, to be folded to the size for its values.
 pub(crate) fn new_bloom_filter(rows: usize) -> Result<Sbbf> {
     Sbbf::new_with_ndv_fpp(rows.max(1) as u64, BLOOM_FALSE_POSITIVES).map_err(Error::unexpected)
 }
 
-/// Shrinks a filter to what its values need.
+/// Shrinks a filter to the size for its values.
 pub(crate) fn folded(filter: Option<Sbbf>) -> Option<Sbbf> {
     filter.map(|mut filter| {
         filter.fold_to_target_fpp(BLOOM_FALSE_POSITIVES);
@@ -63,7 +63,7 @@ pub(crate) fn folded(filter: Option<Sbbf>) -> Option<Sbbf> {
     })
 }
 
-/// Which rows of a page under way are null.
+/// The nulls of a page under way.
 pub(crate) struct Levels {
     is_optional: bool,
     rows: usize,
@@ -135,7 +135,7 @@ impl<V> HeldChunk<V> {
         Self { values: Vec::new(), rows: 0 }
     }
 
-    /// Holds one more; true where it is time to decide.
+    /// Adds an array; returns true if it is time to decide.
     pub(crate) fn push(&mut self, values: V, rows: usize) -> bool {
         self.values.push(values);
         self.rows += rows;
@@ -167,7 +167,7 @@ pub(crate) struct Sample {
     pub(crate) distinct: usize,
     /// Bytes of all of them in PLAIN encoding.
     pub(crate) bytes: usize,
-    /// True if nothing but the sample will come.
+    /// True if the sample contains all values.
     pub(crate) is_all: bool,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct FixedEncoder<P: Physical> {
     writer: PageWriter,
     bloom: Option<Sbbf>,
     order: ValueOrder,
-    /// How days or times are counted.
+    /// The scale of days or times.
     scale: Option<TimeScale>,
     mode: FixedEncodingMode<P>,
     held: HeldChunk<Numbers<P::Native>>,

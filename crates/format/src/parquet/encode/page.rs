@@ -31,7 +31,7 @@ pub(crate) struct EncodedChunk {
     pub(crate) column_index: Option<ColumnIndexMetaData>,
     /// Place of each page.
     pub(crate) offset_index: Option<OffsetIndexMetaData>,
-    /// A filter over its values, where asked for.
+    /// A filter over its values, if requested.
     pub(crate) bloom_filter: Option<Sbbf>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct PageSummary {
     pub(crate) rows: usize,
     /// Nulls.
     pub(crate) nulls: usize,
-    /// How the values are encoded.
+    /// The encoding of the values.
     pub(crate) encoding: Encoding,
     /// Their bounds.
     pub(crate) bounds: Bounds,
@@ -97,7 +97,7 @@ impl PageWriter {
         &self.column
     }
 
-    /// How its values are ordered; [`ValueOrder::None`] where no one wants bounds.
+    /// The order of its values; [`ValueOrder::None`] if no bounds are wanted.
     pub(crate) fn wanted_order(&self) -> ValueOrder {
         if self.settings.statistics { self.order } else { ValueOrder::None }
     }
@@ -135,7 +135,8 @@ impl PageWriter {
         Ok(())
     }
 
-    /// Adds the dictionary, which comes first in the chunk whenever it is added. `body` is its values in PLAIN encoding.
+    /// Adds the dictionary, which is first in the chunk, independent of when it is added. `body` is its values in PLAIN
+    /// encoding.
     pub(crate) fn dictionary_page(
         &mut self,
         body: &[u8],
@@ -236,7 +237,7 @@ impl PageWriter {
         stats
     }
 
-    /// `None` where a page with values has no bounds: there is no order, or a page of floats has a NaN.
+    /// `None` if a page with values has no bounds: there is no order, or a page of floats has a NaN.
     fn column_index(&self) -> Result<Option<ColumnIndexMetaData>> {
         let mut builder = ColumnIndexBuilder::new(self.column.physical_type());
         for page in &self.pages {

@@ -16,7 +16,7 @@ use parquet::schema::types::ColumnDescriptor;
 /// Longer bounds of strings and binaries are shortened to this many bytes, the maximum rounded up.
 pub(crate) const BOUND_BYTES: usize = 64;
 
-/// How the values of a column are ordered.
+/// The order of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueOrder {
     /// No order is defined (intervals, nulls).
@@ -38,7 +38,7 @@ pub(crate) enum ValueOrder {
 /// The bounds of a page or column chunk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    /// Minimum and maximum of the numbers; `None` where there are no values but NaNs, or no order.
+    /// Minimum and maximum of the numbers; `None` if all values are NaNs, or there is no order.
     pub(crate) min_max: Option<(Vec<u8>, Vec<u8>)>,
     /// NaNs among the values.
     pub(crate) nans: u64,
@@ -98,8 +98,8 @@ impl ValueOrder {
         }
     }
 
-    /// The bounds of floats whose least and greatest are these by IEEE 754's total order, as the type's own order has
-    /// them: none where they are NaN, and zeros of the sign that includes both.
+    /// Converts the bounds of floats from IEEE 754's total order to the type's own order: none if they are NaN, and
+    /// zeros of the sign that includes both.
     pub(crate) fn float_bounds(self, mut min: Vec<u8>, mut max: Vec<u8>) -> Option<(Vec<u8>, Vec<u8>)> {
         if self.is_nan(&min) || self.is_nan(&max) {
             return None;
@@ -149,7 +149,8 @@ impl Bounds {
         }
     }
 
-    /// Drops what [`Self::stored`] does not look at: each page of a chunk keeps its bounds, which may be whole pages.
+    /// Drops the bytes that [`Self::stored`] does not use: each page of a chunk keeps its bounds, which may be whole
+    /// pages.
     pub(crate) fn cut(&mut self, order: ValueOrder, is_utf8: bool) {
         let Some((min, max)) = self.min_max.as_mut().filter(|_| order.is_truncatable()) else { return };
         let has_next = |max: &[u8]| match is_utf8 {
@@ -166,8 +167,8 @@ impl Bounds {
         }
     }
 
-    /// The bounds as a column index has them: shortened to [`BOUND_BYTES`], and with what readers take for the greatest day or time;
-    /// `None` where there is a NaN.
+    /// The bounds for a column index: shortened to [`BOUND_BYTES`], and with the greatest day or time as readers
+    /// interpret it; `None` if there is a NaN.
     pub(crate) fn stored(&self, order: ValueOrder, column: &ColumnDescriptor) -> Option<StoredBounds> {
         let (min, max) = self.min_max.as_ref().filter(|_| self.nans == 0)?;
         if !order.is_truncatable() {
@@ -192,7 +193,7 @@ impl Bounds {
 /// Bounds in their stored form.
 pub(crate) struct StoredBounds {
     pub(crate) min: Vec<u8>,
-    /// `None` where there is no short value above the maximum.
+    /// `None` if there is no short value above the maximum.
     pub(crate) max: Option<Vec<u8>>,
     pub(crate) min_is_exact: bool,
     pub(crate) max_is_exact: bool,
@@ -240,7 +241,7 @@ pub(crate) fn chunk_statistics(
     }
 }
 
-/// How a column counts days or times; `None` for other columns. Nanoseconds begin after 1582.
+/// The scale of a column's days or times; `None` for other columns. Nanoseconds start after 1582.
 pub(crate) fn time_scale(column: &ColumnDescriptor) -> Option<TimeScale> {
     match column.logical_type_ref()? {
         LogicalType::Date => Some(TimeScale::DAYS),
@@ -259,7 +260,7 @@ pub(crate) fn time_value(bytes: &[u8]) -> Option<i64> {
     number(bytes).map(i64::from_le_bytes).or_else(narrow)
 }
 
-/// The greatest day or time as readers take it, where it is another one.
+/// The greatest day or time as readers interpret it, if that differs.
 fn outward(scale: TimeScale, max: &[u8]) -> Option<Vec<u8>> {
     let value = time_value(max)?;
     let outward = scale.outward(value);
@@ -276,7 +277,7 @@ pub(crate) trait MinMax: Copy {
     /// Bounds of `values`; `order` distinguishes signed from unsigned.
     fn min_max(values: &[Self], order: ValueOrder) -> Bounds;
 
-    /// The bits by which readers look for this value, where they are others: the other zero, or the usual NaN.
+    /// The other bits by which readers look for this value: the other zero, or the usual NaN.
     fn other_bits(self) -> Option<Self> {
         None
     }

@@ -247,7 +247,7 @@ pub(crate) fn plain_array(array: &ArrayRef) -> Result<ArrayRef> {
     plain_array(&plain)
 }
 
-/// The batch does not hold what its schema says.
+/// The error for a batch that does not match its schema.
 pub(crate) fn wrong_type(array: &ArrayRef, column: &ColumnDescriptor) -> Error {
     Error::invalid(format!("values of type {} do not fit the file's {}", array.data_type(), column.physical_type()))
 }

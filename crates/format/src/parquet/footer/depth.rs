@@ -1,4 +1,4 @@
-//! How deep the schema of a footer is nested, before anything that follows it calls itself.
+//! The depth of nesting of a footer's schema, checked before any recursive function uses it.
 
 use super::mend::{FooterMender, wire};
 use crate::MAX_NESTING;
@@ -6,16 +6,18 @@ use crate::MAX_NESTING;
 /// Groups within one another at most: a list has two of them, and a map as well.
 const GROUPS_AT_MOST: usize = 2 * MAX_NESTING + 2;
 
-/// The field of the file's metadata with the elements of the schema, and that of an element with the number of its children.
+/// The field of the file's metadata with the elements of the schema, and that of an element with the number of its
+/// children.
 const SCHEMA: i16 = 2;
 const CHILDREN: i16 = 5;
 
-/// Returns true if the schema of a footer is nested too deep to be followed. Of bytes that are no footer nothing is said.
+/// Returns true if the schema of a footer is nested too deep for recursion. For bytes that are not a footer, the result
+/// has no meaning.
 pub(crate) fn is_too_deep(footer: &[u8]) -> bool {
     deepest(footer).is_some_and(|depth| depth > GROUPS_AT_MOST)
 }
 
-/// The depth of the deepest element, up to where it is too deep.
+/// The depth of the deepest element, up to the limit.
 fn deepest(footer: &[u8]) -> Option<usize> {
     let mut reader = FooterMender::new(footer);
     let mut last = 0;
@@ -27,7 +29,7 @@ fn deepest(footer: &[u8]) -> Option<usize> {
             continue;
         }
         let (_, count) = reader.list_header()?;
-        // For each group under way, how many children are still to come.
+        // The number of children that are not read yet, for each group under way.
         let (mut open, mut deepest) = (Vec::<u64>::new(), 0);
         for _ in 0..count {
             while open.last() == Some(&0) {

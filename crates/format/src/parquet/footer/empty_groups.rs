@@ -26,7 +26,7 @@ pub(crate) fn without_empty_groups(metadata: ParquetMetaData) -> Result<ParquetM
     Ok(ParquetMetaData::new(file, metadata.row_groups().to_vec()))
 }
 
-/// The key of a writer's Arrow schema, which has the groups, too.
+/// The key of a writer's Arrow schema, which has the groups as well.
 const ARROW_SCHEMA: &str = parquet::arrow::ARROW_SCHEMA_META_KEY;
 
 fn has_empty_group(group: &Type) -> bool {

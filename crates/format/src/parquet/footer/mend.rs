@@ -34,16 +34,16 @@ const LAST_CONVERTED_TYPE: i64 = 21;
 /// Structs in structs beyond this are refused. The format has fewer than ten.
 const DEPTH_AT_MOST: usize = 32;
 
-/// The footer without the fields that have another type than the format gives them. `None` where there is no such field,
-/// or where the bytes are no footer.
+/// The footer without the fields whose type differs from the format's. `None` if there is no such field, or if the
+/// bytes are not a footer.
 pub(crate) fn without_wrong_fields(footer: &[u8]) -> Option<Vec<u8>> {
     let mut mender = FooterMender::new(footer);
     mender.structure(ThriftStruct::File)?;
     (mender.cut > 0).then_some(mender.out)
 }
 
-/// The leaf columns that are encrypted under a footer that is not. Such a footer is signed: 28 bytes stand between its end,
-/// which is a zero, and the trailer. No other one is looked at.
+/// The leaf columns that are encrypted under a footer that is not. Such a footer is signed: 28 bytes lie between its
+/// end, which is a zero, and the trailer. Other footers are not checked.
 pub(crate) fn encrypted_leaves(footer: &[u8]) -> BTreeSet<usize> {
     const SIGNATURE_BYTES: usize = 28;
     let last = footer.len().checked_sub(SIGNATURE_BYTES + 1).and_then(|at| footer.get(at));
@@ -57,7 +57,7 @@ pub(crate) fn encrypted_leaves(footer: &[u8]) -> BTreeSet<usize> {
 /// The field of a column chunk with the key by which it is encrypted.
 const CRYPTO_METADATA: i16 = 8;
 
-/// The structs whose fields are looked at.
+/// The structs whose fields are checked.
 #[derive(Debug, Clone, Copy)]
 enum ThriftStruct {
     File,
@@ -83,7 +83,7 @@ enum Field {
 }
 
 impl ThriftStruct {
-    /// The field that the format has under a number; `None` where it has none.
+    /// The format's field with this number; `None` if there is none.
     fn field(self, id: i16) -> Option<Field> {
         use Field::{ListOf, One, Plain, Structs, UpTo};
         Some(match (self, id) {

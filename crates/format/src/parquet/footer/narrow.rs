@@ -19,10 +19,10 @@ use super::mend::{FooterMender, wire};
 
 /// A file of fewer root columns is decoded as a whole.
 pub(super) const WIDE_COLUMNS: usize = 100;
-/// So many times the root columns that are kept a file has at least: else cutting costs more than it spares.
+/// A file must have at least this many times the kept root columns: otherwise the reduction costs more than it saves.
 const LEAST_SHARE: usize = 4;
 
-/// Root columns by name, as a request means them.
+/// Root columns by name, for a request.
 #[derive(Debug)]
 pub(crate) struct RootNames<'a> {
     /// For each column of the request the names that its root may have, the whole name first.
@@ -31,7 +31,8 @@ pub(crate) struct RootNames<'a> {
 }
 
 impl<'a> RootNames<'a> {
-    /// The roots of columns that are named by a request. A name with dots is that of a column, or leads to a field of a struct.
+    /// The roots of columns that are named by a request. A name with dots is that of a column, or leads to a field of a
+    /// struct.
     pub fn of_request(names: impl IntoIterator<Item = &'a String>) -> Self {
         let candidates = |name: &'a String| -> Vec<&'a str> {
             let parents = name.match_indices('.').map(|(dot, _)| &name[..dot]);
@@ -47,8 +48,8 @@ impl<'a> RootNames<'a> {
     }
 }
 
-/// The footer with these root columns alone. `None` where it is not wide, lacks one of them, is not understood, or is encrypted or
-/// signed.
+/// The footer with only these root columns. `None` if it is not wide, lacks one of them, can't be parsed, or is
+/// encrypted or signed.
 pub(crate) fn narrowed(footer: &[u8], wanted: &RootNames<'_>) -> Option<Vec<u8>> {
     let mut reader = FooterMender::new(footer);
     let (mut out, mut last, mut last_kept) = (NarrowWriter(Vec::new()), 0, 0);
@@ -100,11 +101,11 @@ mod file {
     pub(super) const COLUMN_ORDERS: i16 = 7;
 }
 
-/// Which columns are kept.
+/// The columns that are kept.
 struct KeptColumns {
     /// Root columns of the file.
     roots: usize,
-    /// Those that are kept, by number.
+    /// The kept ones, by number.
     kept_roots: Vec<usize>,
     leaves: usize,
     /// Runs of leaf columns that are kept.

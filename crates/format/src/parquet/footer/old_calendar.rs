@@ -1,7 +1,8 @@
-//! Files in which Spark counted days and times as Java's old classes do: by a calendar that changed in 1582, and with zones that
-//! begin in 1900.
+//! Files in which Spark counted days and times like Java's old classes: by a calendar that changed in 1582, and with
+//! zones that start in 1900.
 //!
-//! Source: Spark, `DataSourceUtils.scala` (which files they are) and `RebaseDateTime.scala` (what Spark makes of them).
+//! Source: Spark, `DataSourceUtils.scala` (which files these are) and `RebaseDateTime.scala` (their conversion in
+//! Spark).
 
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use lakerace_orc::read::{FIRST_AGREED_SECOND, FIRST_GREGORIAN_DAY, JavaClock};
@@ -18,7 +19,7 @@ use crate::calendar::units_per_second;
 pub(crate) enum CalendarCount {
     /// Days.
     Days,
-    /// Instants, in so many units of a second.
+    /// Instants, with the number of units in a second.
     Instants(i64),
 }
 
@@ -35,12 +36,12 @@ const FIRST_VERSION: &str = "3.0.0";
 const FIRST_VERSION_INT96: &str = "3.1.0";
 
 impl OldCalendar {
-    /// Reads the calendar of a file with this Arrow schema; `None` where it counts nothing by the old calendar.
+    /// Detects the calendar of a file with this Arrow schema; `None` if nothing is counted by the old calendar.
     pub fn of(metadata: &ParquetMetaData, schema: &Schema) -> Option<Self> {
         let pairs = metadata.file_metadata().key_value_metadata()?;
         let value_of = |key: &str| pairs.iter().find(|pair| pair.key.strip_prefix("org.apache.spark.") == Some(key));
         let version = value_of("version")?.value.as_deref()?;
-        // Spark compares versions as texts, too.
+        // Spark compares versions as texts as well.
         let is_old = version < FIRST_VERSION || value_of("legacyDateTime").is_some();
         let is_old_int96 = version < FIRST_VERSION_INT96 || value_of("legacyINT96").is_some();
         if !is_old && !is_old_int96 {

@@ -15,7 +15,7 @@ use super::FileMeta;
 use crate::files::FileOpening;
 use crate::panic_guard::guarded;
 
-/// Indexes lie together before the footer: up to this size they are read by one request per file.
+/// Indexes are consecutive before the footer: up to this size they are read by one request per file.
 const SPAN_BYTES: u64 = 4 << 20;
 
 /// A page of a chunk, as the offset index describes it.
@@ -60,8 +60,8 @@ impl ChunkPages {
     }
 }
 
-/// The pages of a chunk, where the file has an offset index that makes sense. A damaged index is no reason to fail:
-/// the pages themselves say all that is needed.
+/// The pages of a chunk, if the file has a valid offset index. A damaged index is ignored, because the pages themselves
+/// have all needed information.
 pub(crate) fn chunk_pages(file: &FileMeta, row_group: usize, leaf: usize) -> Result<Option<Arc<ChunkPages>>> {
     let Some(offsets) = offset_index(file, row_group, leaf)? else { return Ok(None) };
     let group = file.metadata().row_group(row_group);
@@ -99,7 +99,7 @@ fn offset_index(file: &FileMeta, row_group: usize, leaf: usize) -> Result<Option
     Ok(guarded("the offset index", || decode_offset_index(&bytes)).ok())
 }
 
-/// The values between which each page of a chunk lies, as the parquet crate's statistics converter takes them.
+/// The bounds of the values of each page of a chunk, in the types of the parquet crate's statistics converter.
 pub(crate) fn chunk_values(file: &FileMeta, row_group: usize, leaf: usize) -> Result<Option<ChunkValues>> {
     let column = file.metadata().row_group(row_group).column(leaf);
     let Some(range) = range(file, column.column_index_offset(), column.column_index_length()) else { return Ok(None) };
@@ -166,7 +166,7 @@ fn index_bytes(file: &FileMeta, range: Range<u64>) -> Result<Bytes> {
     file.object.read_range(range)
 }
 
-/// Keeps the indexes that came with the end of a file, so that no one asks for them again.
+/// Keeps the indexes that were read with the end of a file, so that they are not requested again.
 pub(crate) fn keep_indexes(file: &FileMeta, tail: &Bytes, opening: &FileOpening) {
     if file.object.whole.is_some() {
         return;
@@ -181,7 +181,7 @@ pub(crate) fn keep_indexes(file: &FileMeta, tail: &Bytes, opening: &FileOpening)
     file.index_span.get_or_init(|| (span.start, Bytes::copy_from_slice(bytes)));
 }
 
-/// The place of all indexes of the file; empty where that is too long to read together.
+/// The range of all indexes of the file; empty if it is too long to read together.
 fn span(file: &FileMeta) -> Range<u64> {
     let (mut start, mut end) = (u64::MAX, 0);
     let mut add = |column: &ColumnChunkMetaData| {

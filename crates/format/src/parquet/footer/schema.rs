@@ -9,7 +9,7 @@ use parquet::basic::Type;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
-/// The schema with root strings and bytes as views and without root dictionaries; `None` where that changes nothing.
+/// The schema with root strings and bytes as views and without root dictionaries; `None` if nothing changes.
 pub(crate) fn with_root_views(schema: &Schema) -> Option<SchemaRef> {
     let mut changed = false;
     let fields: Vec<FieldRef> = schema
@@ -71,8 +71,8 @@ pub(crate) fn is_hinted(metadata: &ParquetMetaData) -> bool {
 /// Bytes of a column chunk from which on its texts may be too many for offsets of 32 bits.
 const LARGE_CHUNK_BYTES: i64 = 1 << 30;
 
-/// The schema with 64-bit offsets for texts and bytes within other columns, where a row group has so many of them that 32 bits
-/// may be too few for a batch. Root columns are views and have no such bound.
+/// The schema with 64-bit offsets for texts and bytes within other columns, if a row group has so many bytes of them
+/// that 32 bits may be too few for a batch. Root columns are views and have no such limit.
 pub(crate) fn with_large_texts(schema: &SchemaRef, metadata: &ParquetMetaData) -> SchemaRef {
     let groups = metadata.row_groups();
     let is_large = |leaf: usize| {
@@ -101,7 +101,7 @@ pub(crate) fn leaf_types(field: &FieldRef) -> Vec<DataType> {
     types.into_inner()
 }
 
-/// The schema with other types for its leaf columns, each told by its number and its type.
+/// The schema with other types for its leaf columns, each by its number and its type.
 fn with_leaves(schema: &Schema, to: &dyn Fn(usize, &DataType) -> DataType) -> SchemaRef {
     let mut next = 0;
     let fields: Vec<FieldRef> = schema.fields().iter().map(|field| with_leaves_of(field, &mut next, to)).collect();

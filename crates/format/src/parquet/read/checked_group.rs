@@ -27,7 +27,7 @@ use crate::parquet::footer::schema::{is_hinted, is_int96, leaf_types};
 /// Bytes of a value.
 const WIDTH: usize = 12;
 
-/// A row group of which the pages of one root column are checked.
+/// A row group in which the pages of one root column are checked.
 pub(crate) struct CheckedGroup {
     file: Arc<FileMeta>,
     row_group: usize,
@@ -108,15 +108,15 @@ enum GroupCheck {
     Interval,
 }
 
-/// Returns true if the values of a leaf column are looked at before they are decoded. A writer of Arrow names the unit of its intervals,
-/// which have no other parts.
+/// Returns true if the values of a leaf column are checked before they are decoded. A writer of Arrow names the unit of
+/// its intervals, which have no other parts.
 pub(crate) fn is_checked(file: &FileMeta, leaf: usize) -> bool {
     let stored = file.arrow.parquet_schema();
     let is_interval = stored.column(leaf).converted_type() == ConvertedType::INTERVAL;
     is_int96(stored, leaf) || (is_interval && !is_hinted(file.metadata()))
 }
 
-/// Returns true if the values of a page stand there in a way that is not looked at.
+/// Returns true if the values of a page have an encoding that is not checked.
 fn has_other_encoding(page: &Page) -> bool {
     #[allow(deprecated, reason = "old files have it")]
     let known = [Encoding::PLAIN, Encoding::PLAIN_DICTIONARY, Encoding::RLE_DICTIONARY];
@@ -172,7 +172,7 @@ impl CheckedPages {
         }
     }
 
-    /// The values that stand in a page; `None` where it has only indexes, or is too short.
+    /// The values that a page contains; `None` if it has only indexes, or is too short.
     fn values(&self, page: &Page) -> Option<Bytes> {
         match page {
             Page::DictionaryPage { buf, .. } => Some(buf.clone()),

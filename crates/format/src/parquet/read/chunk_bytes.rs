@@ -16,7 +16,7 @@ pub(crate) struct ChunkBytes {
     fetcher: Fetcher,
     file: u32,
     chunks: Vec<Range<u64>>,
-    /// Up to where each chunk was released.
+    /// The position up to which each chunk was released.
     released: Vec<AtomicU64>,
     size: u64,
     pub(crate) failure: Failure,
@@ -35,20 +35,20 @@ impl ChunkBytes {
         }
     }
 
-    /// The number of the chunk that `start` lies in. Where a writer's lengths are too short, a chunk reaches into the one
-    /// after it, which then is the one that is meant.
+    /// The number of the chunk that contains `start`. If a writer's lengths are too short, a chunk extends into the
+    /// next one, which is the right one then.
     fn number(&self, start: u64) -> Option<usize> {
         let all = self.chunks.iter().enumerate().filter(|(_, chunk)| chunk.contains(&start));
         all.max_by_key(|(_, chunk)| chunk.start).map(|(number, _)| number)
     }
 
-    /// The chunk that `start` lies in.
+    /// The chunk that contains `start`.
     fn chunk(&self, start: u64) -> Result<&Range<u64>, ParquetError> {
         let found = self.number(start).and_then(|number| self.chunks.get(number));
         found.ok_or_else(|| ParquetError::EOF(format!("offset {start} is outside of the column chunk")))
     }
 
-    /// Releases what was not released yet of the chunk that `start` lies in, up to `end`.
+    /// Releases the bytes up to `end` that were not released yet, in the chunk that contains `start`.
     fn release_to(&self, start: u64, end: u64) {
         let Some(released) = self.number(start).and_then(|number| self.released.get(number)) else { return };
         let from = released.fetch_max(end, Ordering::Relaxed);
@@ -87,13 +87,13 @@ impl ChunkReader for ChunkBytes {
         let end =
             end.ok_or_else(|| ParquetError::EOF(format!("{length} bytes at {start} end after the column chunk")))?;
         let bytes = self.fetcher.bytes(self.file, start..end).map_err(|e| keep(&self.failure, e))?;
-        // Pages come front to back, and each once; only a page's own header may lie before it unreleased.
+        // Pages are read front to back, each once; only a page's own header may precede it unreleased.
         self.release_to(start, end);
         Ok(bytes)
     }
 }
 
-/// An error of ours on its way through the crate, which turns errors into text.
+/// Our own error while it passes through the crate, which converts errors to text.
 pub(crate) type Failure = Arc<Mutex<Option<Error>>>;
 
 /// Stores one of our errors, and returns a placeholder for the parquet crate.

@@ -22,7 +22,7 @@ pub(crate) struct ParquetColumnReader {
     fit: ArrayFit,
 }
 
-/// How the decoded arrays become those of the source's type.
+/// The conversion of decoded arrays to the source's type.
 enum ArrayFit {
     /// They are.
     Same,

@@ -22,7 +22,7 @@ pub(crate) struct ColumnSource {
     pub root: Option<usize>,
     /// The field that the batches have.
     pub field: FieldRef,
-    /// The rows of the row group that will be asked for; all others are skipped. Ascending, not empty.
+    /// The rows of the row group that will be requested; all others are skipped. Ascending, not empty.
     pub rows: Arc<Vec<Range<u64>>>,
     /// The most rows of one step.
     pub step_rows: usize,

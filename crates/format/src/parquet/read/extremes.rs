@@ -1,4 +1,4 @@
-//! The least and the greatest value of a column, where footers tell both exactly.
+//! The least and the greatest value of a column, if footers contain both exactly.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::parquet::footer::FileMeta;
 use crate::predicate::{ColumnRef, Value};
 use crate::source::Extremes;
 
-/// The extremes of all rows of the files; `None` where a footer does not tell, or rows are hidden.
+/// The extremes of all rows of the files; `None` if a footer does not contain them, or rows are hidden.
 pub(crate) fn extremes(files: &[Arc<FileMeta>], schema: &SchemaRef, job: &Job, column: &str) -> Option<Extremes> {
     let root = schema.index_of(column).ok()?;
     let data_type = schema.field(root).data_type().clone();
@@ -36,8 +36,8 @@ pub(crate) fn extremes(files: &[Arc<FileMeta>], schema: &SchemaRef, job: &Job, c
     Some(found)
 }
 
-/// Returns true if the bounds of a column are values of it. Texts may be cut, floats may have NaN next to them, and a timestamp of
-/// nanoseconds is another value to those who know microseconds.
+/// Returns true if the bounds of a column are values of it. Texts may be cut, floats may have NaN in addition, and a
+/// timestamp of nanoseconds is another value for readers that support only microseconds.
 fn is_exact(file: &FileMeta, column: &ColumnRef) -> bool {
     let [name] = column.path.as_slice() else { return false };
     match (file.schema().field_with_name(name), flat_leaf(file, column)) {
@@ -65,7 +65,7 @@ fn is_same_or_wider(field: &Field, data_type: &DataType) -> bool {
 }
 
 impl Extremes {
-    /// Takes the bounds of more rows; `None` where they are no bounds.
+    /// Adds the bounds of more rows; `None` if they are not valid bounds.
     fn widen(&mut self, min: Value, max: Value) -> Option<()> {
         if min.compare(&max)?.is_gt() {
             return None;

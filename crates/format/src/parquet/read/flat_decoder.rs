@@ -1,4 +1,4 @@
-//! Which columns have a decoder of ours.
+//! The columns for which this crate has a decoder.
 
 use crate::parquet::decode::block::Pool;
 use crate::parquet::decode::values::ValueCollector;
@@ -8,8 +8,8 @@ use parquet::basic::{CompressionCodec, Encoding};
 use parquet::file::metadata::ColumnChunkMetaData;
 use std::sync::Arc;
 
-/// The decoder for a root column of a row group; `None` where it is left to the parquet crate, which walks through
-/// all pages of a chunk, and so needs all of its bytes.
+/// The decoder for a root column of a row group; `None` if it is left to the parquet crate, which reads all pages of a
+/// chunk, and so needs all of its bytes.
 pub(crate) fn decoder(
     file: &FileMeta,
     row_group: usize,

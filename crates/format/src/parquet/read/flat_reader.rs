@@ -17,7 +17,7 @@ use crate::parquet::decode::values::{PageEncoding, ValueCollector};
 /// Above this share of selected rows, going through all values and keeping some is faster than picking.
 const PICK_AT_MOST: f64 = 0.03;
 
-/// Up to this share of selected rows, texts are copied: else they would keep more in memory than they are.
+/// Up to this share of selected rows, texts are copied: otherwise they would keep more memory than they need.
 const COPY_AT_MOST: f64 = 0.5;
 
 /// The reader of a flat column of a row group.
@@ -44,7 +44,7 @@ enum FlatPage {
 }
 
 impl FlatReader {
-    /// A lane for root column `root`; `None` where this decoder does not know its type or an encoding in it.
+    /// A lane for root column `root`; `None` if this decoder does not support its type or an encoding in it.
     pub fn open(source: &ColumnSource, root: usize) -> Result<Option<Self>> {
         let Some(values) = decoder(&source.file, source.row_group, root, &source.pool) else { return Ok(None) };
         let leaf = source.file.leaves.get(root).map_or(0, |leaves| leaves.start);
@@ -125,7 +125,7 @@ impl FlatReader {
         self.finish()
     }
 
-    /// The selected rows, of which there are many. Pages without any are not decompressed.
+    /// The selected rows, if there are many. Pages without any are not decompressed.
     fn keep(&mut self, selection: &RowMask) -> Result<ArrayRef> {
         self.values.begin(selection.count() + 1);
         let mut at = 0;

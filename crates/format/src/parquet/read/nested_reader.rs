@@ -22,7 +22,7 @@ use crate::panic_guard::guarded;
 /// The reader of a root column of a row group, decoded by the parquet crate.
 pub(crate) struct NestedReader {
     reader: ParquetRecordBatchReader,
-    /// Rows that were decoded and not yet asked for.
+    /// Decoded rows that are not requested yet.
     rest: Option<ArrayRef>,
     failure: Failure,
 }

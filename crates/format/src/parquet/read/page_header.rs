@@ -1,4 +1,4 @@
-//! Page headers: Thrift's compact protocol, as far as Parquet's `PageHeader` needs it.
+//! Page headers: the part of Thrift's compact protocol that Parquet's `PageHeader` needs.
 
 use lakerace_io::{Error, Result};
 
@@ -7,7 +7,7 @@ use lakerace_io::{Error, Result};
 pub(crate) enum PageKind {
     /// Version 1 data: levels and values are compressed together.
     Data {
-        /// How definition levels are encoded.
+        /// The encoding of definition levels.
         definition_encoding: i32,
     },
     /// Version 2 data: levels stand uncompressed before the values.
@@ -34,7 +34,7 @@ pub(crate) struct PageHeader {
     pub kind: PageKind,
     /// Values, nulls included.
     pub values: usize,
-    /// How the values are encoded, as `parquet.thrift` numbers it.
+    /// The encoding of the values, by its number in `parquet.thrift`.
     pub encoding: i32,
     /// Bytes of the page as stored, without the header.
     pub stored_bytes: usize,

@@ -13,7 +13,7 @@ use crate::parquet::decode::codec::{PAGE_BYTES_AT_MOST, decompress};
 use crate::parquet::decode::literal_page::Pieces;
 use crate::parquet::footer::page_index::{ChunkPages, PagePlace};
 
-/// Bytes asked for to find a header in; most are a few dozen bytes long.
+/// Bytes that are requested to find a header; most are a few dozen bytes long.
 const HEADER_BYTES: u64 = 512;
 /// Headers hold statistics, which hold values: beyond this it is damage.
 const HEADER_BYTES_AT_MOST: u64 = 16 << 20;
@@ -36,7 +36,7 @@ pub(crate) struct PageWalk {
     rows: Arc<Vec<Range<u64>>>,
     /// Data values that are left, nulls included.
     values_left: u64,
-    /// Up to where bytes were released.
+    /// The position up to which bytes were released.
     released: u64,
 }
 
@@ -83,7 +83,7 @@ impl PageData {
         })
     }
 
-    /// All bytes in one piece; where they are in several, by a copy.
+    /// All bytes in one piece; several pieces are copied together.
     pub fn whole(self, pool: &Arc<Pool>) -> Result<PageBytes> {
         match self {
             Self::Whole(bytes) => Ok(bytes),
@@ -115,7 +115,7 @@ pub(crate) struct Chunk {
 }
 
 impl PageWalk {
-    /// Begins at the front.
+    /// Starts at the front.
     pub fn new(chunk: Chunk) -> Self {
         let Chunk { fetcher, file, range, places, rows, codec, plain_bytes, values, pool } = chunk;
         let released = range.start;
@@ -187,11 +187,11 @@ impl PageWalk {
         Ok(())
     }
 
-    /// Skips pages that lie within the next `rows` rows, where places are known, and says how many rows that are.
+    /// Skips pages that lie within the next `rows` rows, if places are known, and returns the number of skipped rows.
     pub fn skip_places(&mut self, rows: u64) -> Result<u64> {
         let Some(places) = self.places.clone() else { return Ok(0) };
         if self.next_place == 0 && self.left.start < places.dictionary.end {
-            // The dictionary comes first, and later pages need it.
+            // The dictionary is first, and later pages need it.
             return Ok(0);
         }
         let mut skipped = 0;
@@ -241,7 +241,7 @@ impl PageWalk {
         self.release_to(page.body.end);
     }
 
-    /// Fetches, checks and decompresses a page. With `in_place`, values that are stored as literals are left where they are.
+    /// Fetches, checks and decompresses a page. With `in_place`, values that are stored as literals are not copied.
     pub fn open(&mut self, page: &ClosedPage, in_place: bool) -> Result<OpenPage> {
         let stored = self.fetcher.bytes(self.file, page.body.clone())?;
         self.release_to(page.body.end);

@@ -1,4 +1,4 @@
-//! From a request to a plan, and from a plan to what a read steps through.
+//! Conversion of a request to a plan, and of a plan to the steps of a read.
 
 use std::ops::Range;
 
@@ -9,8 +9,8 @@ use super::unit::Unit;
 use crate::columns::roots;
 use crate::exec::batch_rows;
 
-/// Bytes of a row group that are asked for before its next columns' turn comes again: columns advance together, so
-/// their bytes are needed in slices.
+/// Bytes of a row group that are requested before its next columns: columns advance together, so their bytes are needed
+/// in slices.
 const SLICE_BYTES: u64 = 32 << 20;
 
 /// Appends the ranges of one row group in the order of need: a slice of each column, then the next slice of each.

@@ -23,7 +23,7 @@ use crate::parquet::footer::FileMeta;
 use crate::parquet::footer::page_index::{chunk_pages, chunk_values};
 use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Predicate, Value};
 
-/// Bloom filters above this are not read: the data they could spare is hardly larger.
+/// Bloom filters above this are not read: the data they could save is hardly larger.
 const BLOOM_BYTES_AT_MOST: usize = 32 << 20;
 
 /// Prunes the row groups of one source.
@@ -38,7 +38,7 @@ impl<'a> GroupPruner<'a> {
         Self { schema, job }
     }
 
-    /// Prunes a unit to what remains of it, or gives the reason why nothing does.
+    /// Prunes a unit to its remaining part, or returns the reason why nothing remains.
     pub fn prune(&self, unit: &Unit, columns: &ReadColumns) -> Result<Result<Unit, String>> {
         let Some(predicate) = &columns.predicate else { return Ok(Ok(unit.clone())) };
         self.job.check()?;
@@ -70,8 +70,8 @@ impl<'a> GroupPruner<'a> {
         Ok(if kept == *unit.rows { unit.clone() } else { Unit { rows: Arc::new(kept), ..unit.clone() } })
     }
 
-    /// The rows of the pages that have to be looked into by the statistics of one column; `None` where the file does not
-    /// say.
+    /// The rows of the pages that have to be read according to the statistics of one column; `None` if the file has
+    /// none.
     pub fn matching_pages(
         &self,
         unit: &Unit,
@@ -154,7 +154,7 @@ impl<'a> GroupPruner<'a> {
                 continue;
             }
             let data_type = unit.file.schema().field(root).data_type();
-            // A value of the table's type is that of the file's where both count the same.
+            // A value of the table's type equals that of the file's if both have the same scale.
             let table_type = &column.data_type;
             if data_type != table_type
                 && !(data_type.is_integer() && table_type.is_integer())
@@ -282,7 +282,7 @@ enum StoredValue {
 }
 
 impl StoredValue {
-    /// `None` where it is not known how the chunk stores it.
+    /// `None` if the form in which the chunk stores it is unknown.
     fn of(value: &Value, physical: Physical, data_type: &DataType) -> Option<Self> {
         use DataType as T;
         Some(match (physical, data_type, value) {

@@ -20,7 +20,8 @@ use crate::{Batches, ReadPlan, ReadRequest};
 const LEAST_BATCH_ROWS: usize = 64;
 const MOST_BATCH_ROWS: u64 = 64 << 10;
 
-/// A row group of a source, or some of its pages. Reading it gives hidden rows, too, where the source knows of none.
+/// A row group of a source, or some of its pages. Reading it returns hidden rows as well if the source does not know of
+/// any.
 #[derive(Debug, Clone)]
 pub struct RowGroup {
     /// The number of its file among those of the source.
@@ -31,22 +32,22 @@ pub struct RowGroup {
 }
 
 impl RowGroup {
-    /// How many of its rows are read.
+    /// The number of its rows that are read.
     pub fn rows(&self) -> u64 {
         self.unit.row_count()
     }
 
-    /// How many of them no deletion vector hides.
+    /// The number of them that no deletion vector hides.
     pub fn visible_rows(&self) -> u64 {
         self.unit.visible_count()
     }
 }
 
-/// The question to statistics: whether rows of which this is known have to be looked into.
+/// A question to statistics: returns true if rows with these statistics have to be read.
 pub type Keeps<'a> = &'a dyn Fn(&dyn ColumnStatistics) -> bool;
 
 impl ParquetSource {
-    /// The row groups of all files, in their order, but for those without a row to read.
+    /// The row groups of all files, in their order, except for those without a row to read.
     pub fn row_groups(&self) -> Vec<RowGroup> {
         let mut groups = Vec::new();
         for (file, meta) in self.files.iter().enumerate() {
@@ -74,14 +75,13 @@ impl ParquetSource {
         Ok(units.map(group).collect())
     }
 
-    /// Asks what the footer says of the values in a row group.
+    /// Calls `ask` with the footer's statistics of a row group.
     pub fn with_statistics<R>(&self, group: &RowGroup, ask: impl FnOnce(&dyn ColumnStatistics) -> R) -> R {
         ask(&GroupPruner::new(&self.schema, &self.job).group_statistics(&group.unit))
     }
 
-    /// The row group without the pages of which `keeps` says that they need not be looked into, asked by what the page index says of
-    /// one of these columns at a time. Columns without a page index leave out nothing. The first call for a file may read
-    /// its index.
+    /// The row group without the pages for which `keeps` returns false, called with the page index of one of these
+    /// columns at a time. Columns without a page index exclude nothing. The first call for a file may read its index.
     pub fn narrow(&self, group: &RowGroup, columns: &[String], keeps: Keeps<'_>) -> Result<RowGroup> {
         let pruner = GroupPruner::new(&self.schema, &self.job);
         let mut rows = group.unit.rows.as_ref().clone();

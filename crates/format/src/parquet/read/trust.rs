@@ -1,4 +1,4 @@
-//! Which bounds of a file are to be trusted.
+//! Checks of the bounds of a file: some writers' bounds are wrong.
 //!
 //! Sources: parquet-format, `parquet.thrift` (`Statistics`, `ColumnOrder`); PARQUET-251, PARQUET-686, PARQUET-1655.
 
@@ -13,8 +13,8 @@ use crate::predicate::{Bounds, Value};
 
 /// Returns true if the bounds of a column are in the order of its type.
 ///
-/// Without an order, and in the fields that preceded it, writers compared signed numbers: the values of unsigned ones and of
-/// bytes lie elsewhere. Decimals in byte arrays of any length were compared byte by byte.
+/// Without an order, and in the fields that preceded it, writers compared signed numbers: the bounds of unsigned ones
+/// and of bytes do not apply. Decimals in byte arrays of any length were compared byte by byte.
 pub(crate) fn of_column(file: &FileMeta, leaf: usize) -> bool {
     let metadata = file.metadata().file_metadata();
     let column = metadata.schema_descr().column(leaf);

@@ -8,7 +8,7 @@ use lakerace_io::Result;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A row group that a read goes through.
+/// A row group of a read.
 #[derive(Debug, Clone)]
 pub(crate) struct Unit {
     /// The file.
@@ -22,7 +22,7 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// All rows of a row group, but for long runs of hidden ones.
+    /// All rows of a row group, except for long runs of hidden ones.
     pub fn whole(file: &Arc<FileMeta>, file_number: u32, row_group: usize) -> Self {
         let rows = match &file.hidden {
             Some(hidden) => hidden.without_runs(file.rows_of(row_group)),
@@ -31,12 +31,12 @@ impl Unit {
         Self { file: Arc::clone(file), file_number, row_group, rows: Arc::new(rows) }
     }
 
-    /// How many rows are not pruned.
+    /// The number of rows that are not pruned.
     pub fn row_count(&self) -> u64 {
         self.rows.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// How many rows are neither pruned nor hidden.
+    /// The number of rows that are neither pruned nor hidden.
     pub fn visible_count(&self) -> u64 {
         let Some(hidden) = &self.file.hidden else { return self.row_count() };
         let first = self.file.rows_of(self.row_group).start;
@@ -78,12 +78,12 @@ impl Unit {
         Ok(ranges)
     }
 
-    /// The pages of a column of ours, where some of its rows are pruned and the file says where its pages are.
+    /// The pages of a column with our decoder, if some of its rows are pruned and the file has an offset index.
     pub fn pages(&self, root: usize, leaf: usize) -> Result<Option<Arc<ChunkPages>>> {
         let is_ours = || decoder(&self.file, self.row_group, root, &Arc::default()).is_some();
         if self.is_partial() && is_ours() { chunk_pages(&self.file, self.row_group, leaf) } else { Ok(None) }
     }
 }
 
-/// The most steps that a step goes through where most rows are hidden.
+/// The most steps in one step if most rows are hidden.
 pub(crate) const MOST_STEPS_IN_ONE: usize = 2;

@@ -42,7 +42,7 @@ impl DoubtfulTimes {
         Ok(())
     }
 
-    /// Adds what readers look for in their place to the filter of the leaf, whose values have so many bytes.
+    /// Adds the values that readers look for in their place to the filter of the leaf, whose values have `bytes` bytes.
     pub(super) fn complete(&self, filter: &mut Sbbf, bytes: usize) {
         self.values.iter().for_each(|value| insert_others(filter, *value, self.scale, bytes));
     }

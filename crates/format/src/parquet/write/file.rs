@@ -19,10 +19,10 @@ use crate::parquet::encode::page::EncodedChunk;
 
 /// First and last bytes of a file.
 const MAGIC: &[u8] = b"PAR1";
-/// `FileMetaData.version`, of which only 1 and 2 are in use; 2 says that newer logical types may occur.
+/// `FileMetaData.version`, of which only 1 and 2 are in use; 2 means that newer logical types may occur.
 const VERSION: i32 = 2;
 
-/// Knows what a file holds so far.
+/// The parts of a file so far.
 pub(crate) struct FileParts {
     schema: SchemaDescPtr,
     key_values: Vec<KeyValue>,

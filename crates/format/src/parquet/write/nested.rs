@@ -35,7 +35,7 @@ pub(crate) struct NestedEncoder {
     field: FieldRef,
     leaves: Vec<ArrowColumnWriter>,
     pages: LeafPageSet,
-    /// By leaf, where it has a bloom filter.
+    /// By leaf, if it has a bloom filter.
     doubtful_times: Vec<Option<DoubtfulTimes>>,
 }
 
@@ -135,8 +135,9 @@ impl ColumnEncoder for NestedEncoder {
     }
 }
 
-/// The crate orders floats by IEEE 754's total order: gives their statistics in the order that the footer declares. Gives days
-/// and times the bounds that readers look for. Leaves out which encodings the pages have where readers look for other values.
+/// Adapts statistics for readers. The crate orders floats by IEEE 754's total order: they get the order that the footer
+/// declares. Days and times get the bounds that readers look for. The encodings of the pages are left out if readers
+/// look for other values.
 fn for_readers(
     metadata: ColumnChunkMetaData,
     index: Option<ColumnIndexMetaData>,
@@ -196,7 +197,7 @@ fn pages_for_readers(
         let Some((min, Some(max))) = stored.map(|stored| (stored.min, stored.max)) else { return Ok(None) };
         builder.append(false, min, max, nulls, nans);
     }
-    // Zeros of either sign are alike now, and some days, too: an order that held before holds on.
+    // Zeros of either sign are equal now, and some days as well: an order that held before still holds.
     builder.set_boundary_order(index.get_boundary_order().unwrap_or(BoundaryOrder::UNORDERED));
     builder.build().map(Some)
 }
@@ -223,8 +224,8 @@ fn page_bounds(index: &ColumnIndexMetaData, page: usize) -> Option<(Vec<u8>, Vec
     }
 }
 
-/// The crate hands the dictionary page over when it is complete, after data pages: moves its header and body to the
-/// front. `at` is its offset among the pieces. Gives its length, 0 where there is none.
+/// The crate returns the dictionary page when it is complete, after data pages: moves its header and body to the front.
+/// `at` is its offset among the pieces. Returns its length, 0 if there is none.
 fn dictionary_first(mut pieces: Vec<Bytes>, at: Option<i64>) -> (Vec<Bytes>, i64) {
     let Some(at) = at else { return (pieces, 0) };
     let mut offset = 0;

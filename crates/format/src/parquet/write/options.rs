@@ -80,7 +80,7 @@ pub(crate) struct Layout {
 pub(crate) struct ColumnLayout {
     /// Its name and type in the batches.
     pub(crate) field: FieldRef,
-    /// As it is stored: units that Parquet lacks are replaced.
+    /// The stored form: units that Parquet lacks are replaced.
     pub(crate) stored: FieldRef,
     /// Its first leaf.
     pub(crate) first_leaf: usize,
@@ -88,7 +88,7 @@ pub(crate) struct ColumnLayout {
     pub(crate) leaves: usize,
     /// True if its type is nested, and it is not encoded flat.
     pub(crate) is_nested: bool,
-    /// Which of its leaves get a bloom filter.
+    /// The leaves that get a bloom filter.
     pub(crate) bloom: Vec<usize>,
 }
 
@@ -165,7 +165,7 @@ impl Layout {
     }
 }
 
-/// The Arrow schema, encoded, the mark of the calendar, and what the schema's maker noted in it (pandas does).
+/// The Arrow schema, encoded, the mark of the calendar, and the notes of the schema's producer (such as pandas).
 fn key_values(stored: &Schema) -> Vec<KeyValue> {
     let fields: Fields = stored.fields().iter().map(|f| Arc::new(hint_field(f))).collect();
     let is_note = |key: &str| key != ARROW_SCHEMA_META_KEY && !key.starts_with(SPARK);
@@ -180,15 +180,15 @@ fn key_values(stored: &Schema) -> Vec<KeyValue> {
     key_values
 }
 
-/// Says that dates and timestamps are of the proleptic Gregorian calendar and in UTC, as Arrow's are. Spark trusts files of itself
-/// alone, from 3.1.0 on, and by default it fails to read dates before 1582 and timestamps before 1900 of others. It compares
-/// versions as texts.
+/// Marks dates and timestamps as those of the proleptic Gregorian calendar and in UTC, like Arrow's. Spark trusts only
+/// its own files, from 3.1.0 on, and by default it fails to read dates before 1582 and timestamps before 1900 of
+/// others. It compares versions as texts.
 ///
 /// Source: Spark, `DataSourceUtils.scala`.
 const CALENDAR_MARK: (&str, &str) = ("org.apache.spark.version", "3.5.0");
 
-/// Begins what Spark notes of a file that it writes: its columns, and by which calendar it counts. A schema that pyarrow has read from
-/// such a file repeats it, and it is not true of other files.
+/// The prefix of Spark's notes on a file that it writes: its columns, and its calendar. A schema that pyarrow has read
+/// from such a file repeats them, but they do not apply to other files.
 const SPARK: &str = "org.apache.spark.";
 
 /// Returns true if values of a type are days or times of a calendar.

@@ -67,7 +67,7 @@ struct PoolTask {
 }
 
 impl Pool {
-    /// Starts this many threads, or as many as the system starts; `None` where that is none.
+    /// Starts this many threads, or as many as the system starts; `None` if that is none.
     pub(crate) fn start(threads: usize, settings: &CheckedOptions) -> Option<Self> {
         let shared = Arc::new(EncoderPoolCore { state: WatchedValue::default(), stop: AtomicBool::new(false) });
         let (sender, receiver) = unbounded();
@@ -101,12 +101,12 @@ impl Pool {
         sender.send(task).map_err(|_| Error::internal("the encoding threads have ended"))
     }
 
-    /// Waits until few bytes wait. A column's error comes out here.
+    /// Waits until few bytes are waiting. Returns the error of a column.
     pub(crate) fn wait_for_room(&self, job: &Job) -> Result<()> {
         self.wait(job, |state| state.waiting_bytes <= self.room_bytes)
     }
 
-    /// Waits until every array that was handed over is encoded.
+    /// Waits until every submitted array is encoded.
     pub(crate) fn wait_until_idle(&self, job: &Job) -> Result<()> {
         self.wait(job, |state| state.waiting_bytes == 0)
     }
@@ -185,7 +185,7 @@ fn work(shared: &EncoderPoolCore, tasks: &Receiver<PoolTask>, settings: &Checked
     }
 }
 
-/// Encodes what waits for a column, until nothing does.
+/// Encodes the arrays that wait for a column, until there are none.
 fn run(shared: &EncoderPoolCore, group: &GroupState, column: &PoolColumn, scratch: &mut EncoderScratch) -> Result<()> {
     let mut encoder = lock(&column.state).encoder.take();
     loop {

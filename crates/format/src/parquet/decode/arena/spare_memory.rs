@@ -1,8 +1,8 @@
 //! Memory of dropped regions, kept for the next scan.
 //!
-//! A process that reads table after table would give gigabytes back to the system and take them again, and the kernel would zero them
-//! each time. Up to [`IDLE_BYTES_AT_MOST`] of them stay mapped until no region was made or dropped for [`PAUSE`]; then all but
-//! [`IDLE_BYTES_KEPT`] go back.
+//! A process that reads table after table would return gigabytes to the system and get them again, and the kernel would
+//! zero them each time. Up to [`IDLE_BYTES_AT_MOST`] of them stay mapped until no region was made or dropped for
+//! [`PAUSE`]; then all but [`IDLE_BYTES_KEPT`] are returned.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -15,9 +15,9 @@ use lakerace_io::wait::lock;
 
 use super::{MOVED_UNITS, MOVED_UNITS_AT_MOST, Region, RegionMapping, UNIT_BYTES};
 
-/// Bytes that stay mapped for good.
+/// Bytes that stay mapped permanently.
 const IDLE_BYTES_KEPT: usize = 64 << 20;
-/// How long a process may pause between two scans and still find the memory of the first.
+/// The pause between two scans after which the memory of the first is no longer kept.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A quarter of the memory that was available to the process at the first scan.
@@ -25,13 +25,13 @@ static IDLE_BYTES_AT_MOST: LazyLock<usize> = LazyLock::new(|| (available_bytes()
 
 static SPARE_MEMORY: SpareMemory = SpareMemory::new(Some(PAUSE));
 
-/// Mapped memory that no part lies in.
+/// Mapped memory without parts in it.
 #[derive(Debug)]
 pub(super) struct SpareMemory {
     state: Mutex<SpareMemoryState>,
-    /// Bytes of units that are resident and idle: those of spare mappings and of regions that some parts still lie in.
+    /// Bytes of units that are resident and idle: those of spare mappings and of regions that still have parts.
     idle_bytes: AtomicUsize,
-    /// How long it rests before it is trimmed; `None` where its owner trims it.
+    /// The idle time before it is trimmed; `None` if its owner trims it.
     pause: Option<Duration>,
 }
 
@@ -65,14 +65,15 @@ impl SpareMemory {
         state.mappings.pop_front()
     }
 
-    /// Moves the memory of an idle unit, wherever it lies, to a unit that has none; `false` where there is no such memory or the kernel can't.
+    /// Moves the memory of an idle unit, from any mapping, to a unit that has none; `false` if there is no such memory
+    /// or the kernel does not support it.
     pub(super) fn move_unit_to(&self, target: &RegionMapping, unit: usize) -> bool {
         // The lock is held throughout: another thread may be moving the memory of this unit.
         let mut state = self.lock();
         if self.idle_bytes() == 0 || MOVED_UNITS.load(Ordering::Relaxed) >= MOVED_UNITS_AT_MOST {
             return false;
         }
-        // The mappings that come last are wanted last.
+        // The last mappings are needed last.
         for mapping in state.mappings.iter().rev() {
             let resident = mapping.resident.load(Ordering::Acquire);
             if resident != 0 {
@@ -104,7 +105,7 @@ impl SpareMemory {
         is_moved
     }
 
-    /// Takes in a mapping, of which all resident units are counted as idle.
+    /// Takes a mapping, and counts all its resident units as idle.
     pub(super) fn put(&'static self, mapping: RegionMapping) {
         if mapping.resident_units() == 0 {
             return;
@@ -126,7 +127,7 @@ impl SpareMemory {
         self.trim_later(state);
     }
 
-    /// Counts a unit as idle; `false` where it has to go back to the system instead.
+    /// Counts a unit as idle; `false` if it has to be returned to the system instead.
     pub(super) fn admit_unit(&self) -> bool {
         if freed_memory::is_returned_soon() {
             return false;
@@ -146,7 +147,7 @@ impl SpareMemory {
         self.idle_bytes.load(Ordering::Relaxed)
     }
 
-    /// Gives idle units back to the system until `IDLE_BYTES_KEPT` are left, those of regions in use first.
+    /// Returns idle units to the system until `IDLE_BYTES_KEPT` are left, those of regions in use first.
     pub(super) fn trim(&self) {
         let mut state = self.lock();
         // The lock is held: a region's cursor may use such a unit again. Dropping the last handle of a region takes the
@@ -169,7 +170,7 @@ impl SpareMemory {
         lock(&self.state)
     }
 
-    /// Starts the thread that trims after a pause, where none runs and something is to be trimmed.
+    /// Starts the thread that trims after a pause, unless one is running or there is nothing to trim.
     fn trim_later(&'static self, mut state: MutexGuard<'_, SpareMemoryState>) {
         let Some(pause) = self.pause else { return };
         let process = NonZeroU32::new(std::process::id());
@@ -199,7 +200,7 @@ impl SpareMemory {
     }
 }
 
-/// The bytes that the system has free or can free immediately, within the limit of the control group; 0 where that is not known.
+/// The bytes that the system has free or can free immediately, within the limit of the control group; 0 if unknown.
 fn available_bytes() -> usize {
     let number = |text: &str| text.trim().parse::<usize>().ok();
     let told = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
