@@ -72,7 +72,7 @@ pub struct UnitPlan {
     /// The row groups of a stripe, where some of them are not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_groups: Option<RowGroupsPlan>,
-    /// How its rows are found, such as `found by index changed_at`, where a source has a choice.
+    /// The way in which its rows are found, such as `found by index changed_at`, if a source has a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_lookup: Option<String>,
     /// Bytes wanted of it.
@@ -81,12 +81,12 @@ pub struct UnitPlan {
     pub pruned: Option<String>,
 }
 
-/// The row groups of an ORC stripe of which some are read.
+/// The row groups of an ORC stripe, some of which are read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowGroupsPlan {
-    /// How many the stripe has.
+    /// The number of row groups in the stripe.
     pub all: u64,
-    /// How many are read.
+    /// The number of them that are read.
     pub kept: u64,
     /// Why the first of the others is not, such as `row group statistics: id max 9999 < 20000`.
     pub reason: String,

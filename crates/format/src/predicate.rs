@@ -96,7 +96,7 @@ impl RowValue {
 pub struct ColumnRef {
     /// The top-level column's index in the schema that the filter was bound to.
     pub root: usize,
-    /// Its name, and those of the fields that lead to the value.
+    /// The column's name, then the names of the fields that lead to the value.
     pub path: Vec<String>,
     /// The value's type.
     pub data_type: DataType,
@@ -139,14 +139,14 @@ impl Predicate {
         self.columns.iter().map(AsRef::as_ref)
     }
 
-    /// Returns true if no more is asked of a column than where it is null. [`Self::evaluate`] needs no field of it then.
+    /// Returns true if only the nulls of a column are needed. [`Self::evaluate`] then needs none of its fields.
     pub(crate) fn asks_nulls_alone(&self, column: &ColumnRef) -> bool {
         let mut is_alone = true;
         self.node.visit_values(&mut |used| is_alone &= used.as_ref() != column);
         is_alone
     }
 
-    /// The parts that are joined by AND: a row stays where all are true. One, where there is no AND at the top.
+    /// The parts that are joined by AND: a row stays if all are true. A single one, if there is no AND at the top.
     pub fn conjuncts(&self) -> Vec<Self> {
         match &self.node {
             ConditionNode::And(nodes) => nodes.iter().cloned().map(Self::of).collect(),
@@ -160,8 +160,8 @@ impl Predicate {
         evaluate::evaluate(&self.node, batch)
     }
 
-    /// Whether a set of rows with these statistics may hold a row for which the filter is true. If not, says why:
-    /// `statistics: price max 50 < 60`. Never excludes rows that match.
+    /// Succeeds if a set of rows with these statistics may hold a row for which the filter is true. The error is the
+    /// reason: `statistics: price max 50 < 60`. Never excludes rows that match.
     pub fn can_match(&self, statistics: &dyn ColumnStatistics) -> Result<(), String> {
         prune::can_match(&self.node, statistics)
     }

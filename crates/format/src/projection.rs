@@ -20,7 +20,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// The field that a path of names leads to; the column itself where there are none.
+    /// The field that a path of names leads to; the column itself if the path is empty.
     pub fn of_path(path: &[String]) -> Self {
         match path.split_first() {
             None => Self::Whole,
@@ -48,7 +48,7 @@ impl Part {
         }
     }
 
-    /// Wants what `other` wants, too.
+    /// Adds the parts that `other` wants.
     pub fn join(&mut self, other: Self) {
         match (&mut *self, other) {
             (Self::Whole, _) => {}
@@ -90,7 +90,7 @@ impl Part {
     }
 }
 
-/// The wanted fields of a struct, in their own order: all where it lacks one of them, and one where none is.
+/// The wanted fields of a struct, in their own order: all if it lacks one of them, and one if none is wanted.
 fn fields_of(wanted: &[(String, Part)], fields: &Fields) -> Fields {
     if wanted.is_empty() {
         let least = least_of(fields).and_then(|at| fields.get(at));
@@ -252,7 +252,7 @@ fn all_leaves(whole: &DataType, next: &mut usize, each: &mut dyn FnMut(usize)) {
     *next += count;
 }
 
-/// How many columns Parquet stores for a column of this type.
+/// The number of columns that Parquet stores for a column of this type.
 pub(crate) fn leaf_count(data_type: &DataType) -> usize {
     match data_type {
         DataType::Struct(fields) => fields.iter().map(|field| leaf_count(field.data_type())).sum(),

@@ -1,4 +1,4 @@
-//! Files of text that are read back as what was written to them.
+//! Text files that are read back after they were written.
 
 use std::sync::Arc;
 
@@ -35,11 +35,11 @@ fn plain_type(data_type: &DataType) -> DataType {
     }
 }
 
-/// Whether a file of text with these columns could be read back, which is asked before it is written. Other files say their
-/// schema themselves.
+/// Checks that a text file with these columns could be read back, before it is written. Other files contain their
+/// schema.
 ///
 /// # Errors
-/// `Unsupported`, saying why not.
+/// `Unsupported`, with the reason.
 pub fn check_read_back(format: &FileFormat, schema: &Schema, options: &CsvOptions) -> Result<()> {
     let Some(check_schema) = format.text_check else { return Ok(()) };
     let plain = read_back_schema(schema);

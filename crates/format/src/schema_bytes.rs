@@ -15,7 +15,7 @@ pub fn encode_schema(schema: &Schema) -> Vec<u8> {
     IpcSchemaEncoder::new().with_dictionary_tracker(&mut tracker).schema_to_fb(schema).finished_data().to_vec()
 }
 
-/// The schema of such bytes; an error where they are none.
+/// The schema of such bytes; an error if they are invalid.
 pub fn decode_schema(bytes: &[u8]) -> Result<Schema, ArrowError> {
     let root = root_as_schema(bytes).map_err(|e| ArrowError::ParseError(e.to_string()))?;
     try_fb_to_schema(root)
@@ -33,7 +33,7 @@ pub fn schema_to_base64(schema: &Schema) -> String {
     STANDARD.encode(encode_schema(schema))
 }
 
-/// The schema of such a text; an error where it is none.
+/// The schema of such a text; an error if it is invalid.
 pub fn schema_from_base64(text: &str) -> Result<Schema, ArrowError> {
     decode_schema(&STANDARD.decode(text).map_err(|e| ArrowError::ParseError(e.to_string()))?)
 }

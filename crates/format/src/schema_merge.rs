@@ -125,7 +125,7 @@ fn joined(known: &DataType, other: &DataType) -> Option<DataType> {
     use DataType as T;
     Some(match (known, other) {
         (a, b) if a == b => a.clone(),
-        // A writer that saw nothing but nulls knew no type.
+        // A writer that saw only nulls did not know the type.
         (T::Null, typed) | (typed, T::Null) => typed.clone(),
         (T::Int32, T::Int64) | (T::Int64, T::Int32) => T::Int64,
         (T::Float32, T::Float64) | (T::Float64, T::Float32) => T::Float64,

@@ -126,7 +126,7 @@ pub fn print_type(data_type: &DataType) -> String {
             other => format!("map({})", print_type(other)),
         },
         DataType::Dictionary(key, value) => format!("dictionary({}, {})", print_type(key), print_type(value)),
-        // What remains prints as Arrow names it: int64, float64, interval, …
+        // The other types are printed with Arrow's names: int64, float64, interval, …
         other => other.to_string().to_ascii_lowercase(),
     }
 }
@@ -379,7 +379,7 @@ impl<'a> SchemaParser<'a> {
         Ok(data_type)
     }
 
-    /// Parses the arguments in parentheses after a type, split at commas. None where there are none.
+    /// Parses the arguments in parentheses after a type, split at commas. Empty if there are none.
     fn arguments(&mut self, name: &str) -> Result<Vec<String>> {
         let before = self.position;
         self.skip_blanks();

@@ -7,7 +7,7 @@ use lakerace_io::option::BATCH_ROWS;
 use lakerace_io::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Makes of rows what a target keeps of them that may change values, such as a null of a NaN.
+/// Converts rows to those that a target stores, which may have other values, such as a null for a NaN.
 pub type Narrowing = Arc<dyn Fn(&RecordBatch) -> Result<RecordBatch> + Send + Sync>;
 
 /// Takes batches of one schema and makes them visible all together. A sink that is dropped before [`Self::finish`]
@@ -23,17 +23,18 @@ pub trait Sink: Send {
             .advice(format!("leave out {BATCH_ROWS}, or say {}", BATCH_ROWS.to("all"))))
     }
 
-    /// How many of the first rows an earlier load of the same name has had acknowledged: the caller leaves them out.
+    /// The number of first rows that the target acknowledged in an earlier load of the same name: the caller skips
+    /// them.
     fn acknowledged_rows(&self) -> u64 {
         0
     }
 
-    /// How the target changes values; `None`: it has them as they came.
+    /// The conversion by which the target changes values; `None`: it stores them unchanged.
     fn narrowing(&self) -> Option<Narrowing> {
         None
     }
 
-    /// Makes everything visible and says what was written.
+    /// Makes everything visible and returns the counts of rows and bytes.
     fn finish(self: Box<Self>) -> Result<Written>;
 }
 
@@ -56,7 +57,7 @@ pub struct Written {
     /// Rows that were left out because an earlier load had them acknowledged.
     #[serde(default)]
     pub skipped: u64,
-    /// The checksum of what was sent, as 32 hexadecimal digits, where the target was read back and has the same.
+    /// The checksum of the sent rows, as 32 hexadecimal digits, if the target was read back and has the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum: Option<String>,
 }

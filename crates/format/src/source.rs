@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::predicate::Value;
 use crate::{ReadPlan, ReadRequest};
 
-/// Something with a schema that can be read: files, a table, a generator. Opening it has read what
-/// the schema needs (footers, a CSV sample) and nothing more.
+/// A data source with a schema: files, a table, a generator. Opening it reads only what the schema needs (footers, a
+/// CSV sample).
 pub trait Source: Send + Sync {
     /// The schema of all its columns.
     fn schema(&self) -> SchemaRef;
@@ -24,19 +24,21 @@ pub trait Source: Send + Sync {
     /// are in the order of the files and of the rows in them, filtered and projected exactly as asked.
     fn read(&self, plan: &ReadPlan) -> Result<Batches>;
 
-    /// The byte ranges that a plan of this source needs, and what the path to them costs: what its requests were planned
-    /// from, to price them under other settings. `None` where a source has none. Sends no request.
+    /// The byte ranges that a plan of this source needs, and the cost of the path to them: the input of its request
+    /// planning, to price them under other settings. `None` if a source has none. Sends no request.
     fn wanted(&self, plan: &ReadPlan) -> Result<Option<(Vec<Wanted>, PathProfile)>> {
         let _ = plan;
         Ok(None)
     }
 
-    /// Returns true if rows are left out for what their columns hold: as many as those that are read tell.
+    /// Returns true if rows are left out because of the values in their columns: their number depends on the columns
+    /// that are read.
     fn leaves_out_rows(&self) -> bool {
         false
     }
 
-    /// The least and the greatest value of a column in all rows, where metadata tell them exactly. Reads metadata at most.
+    /// The least and the greatest value of a column in all rows, if metadata contains them exactly. Reads only
+    /// metadata.
     fn extremes(&self, column: &str) -> Result<Option<Extremes>> {
         let _ = column;
         Ok(None)

@@ -11,7 +11,7 @@ pub struct TableFormat {
     pub name: &'static str,
     /// The name in texts.
     pub title: &'static str,
-    /// Text in front of a folder's name, which says that it is such a table.
+    /// The prefix of a folder's name that marks it as such a table.
     pub scheme: &'static str,
     /// The format of its data files.
     pub files: &'static FileFormat,

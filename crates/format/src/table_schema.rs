@@ -44,7 +44,7 @@ impl TableSchema {
         self.find_by
     }
 
-    /// A part of the column that has its name; `None` where it is none of the table's.
+    /// A part of the column that has its name; `None` if the table has no such column.
     pub(crate) fn part(&self, part: &Field) -> Option<TablePart> {
         let index = || self.logical.fields().iter().enumerate().map(|(at, field)| (field.name().clone(), at)).collect();
         let at = *self.positions.get_or_init(index).get(part.name())?;
@@ -52,8 +52,8 @@ impl TableSchema {
         Some(TablePart::of(logical.data_type(), stored.data_type(), part.data_type()))
     }
 
-    /// The schema of a file with the table's names for its columns, in the file's order and of the file's types. Columns
-    /// that are none of the table's get names that no column can have. An error where a type does not fit.
+    /// The schema of a file with the table's names for its columns, in the file's order and with the file's types.
+    /// Columns that the table does not have get names that no column can have. An error if a type does not fit.
     pub(crate) fn of_file(&self, file: &Schema, constants: Option<&Constants>) -> Result<SchemaRef> {
         if self.find_by == FindBy::Id && !file.fields().is_empty() && !file.fields().iter().any(|field| has_id(field)) {
             return Err(Error::invalid("its columns have no field ids, by which the table would find them")
@@ -82,9 +82,9 @@ impl TableSchema {
 /// because they are made of all their parts in the files.
 #[derive(Debug)]
 pub(crate) struct TablePart {
-    /// As batches have it.
+    /// The type in batches.
     pub logical: DataType,
-    /// As files have it.
+    /// The type in files.
     pub stored: DataType,
 }
 
@@ -125,7 +125,7 @@ impl TablePart {
         });
         let (logical, stored): (Vec<FieldRef>, Vec<FieldRef>) = kept.unzip();
         let stored = Fields::from(stored);
-        // What looks like a variant without its other fields is none.
+        // A struct that looks like a variant without its other fields is not one.
         let is_part = !stored.is_empty() && !is_variant(&stored);
         is_part.then(|| Self { logical: DataType::Struct(logical.into()), stored: DataType::Struct(stored) })
     }

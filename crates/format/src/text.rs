@@ -1,4 +1,5 @@
-//! Parts of formats of text: compressed files, blocks, samples, values. CSV and JSON lines use them, and know nothing of each other.
+//! Parts of text formats: compressed files, blocks, samples, values. CSV and JSON lines use them independently of each
+//! other.
 
 mod block_reader;
 mod byte_order_mark;

@@ -1,7 +1,7 @@
 //! Instants in UTC, for texts.
 //!
-//! The offset of a zone has seconds where the zone kept local mean time, as Europe/Berlin did until 1893. ISO 8601 has hours and
-//! minutes alone, and the arrow crate rounds the offset: the text would stand for another instant.
+//! The offset of a zone has seconds if the zone kept local mean time, as Europe/Berlin did until 1893. ISO 8601 has
+//! only hours and minutes, and the arrow crate rounds the offset: the text would denote another instant.
 
 use std::sync::Arc;
 
@@ -10,10 +10,11 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, FieldRef, Schema};
 use lakerace_io::{Error, Result};
 
-/// The batch with all timestamps that have a zone in UTC, nested ones and those of dictionaries, too. Their instants are the same.
+/// The batch with all timestamps that have a zone in UTC, also nested ones and those of dictionaries. Their instants
+/// are the same.
 ///
 /// # Errors
-/// `Internal` where the arrow crate can't cast a type to itself with another zone.
+/// `Internal` if the arrow crate can't cast a type to itself with another zone.
 pub fn with_instants_in_utc(batch: RecordBatch) -> Result<RecordBatch> {
     let schema = batch.schema();
     let fields: Vec<FieldRef> = schema.fields().iter().map(field_in_utc).collect();

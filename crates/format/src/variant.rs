@@ -1,7 +1,8 @@
 //! Variants: values of any type, in a pair of bytes each.
 //!
-//! Writers may store parts of them as columns of a type (`typed_value`), where most values of a column are alike. They are put
-//! together again here, as nothing else in the engine knows of such columns. Rules: Parquet's `VariantShredding.md`.
+//! Writers may store parts of them as columns of a type (`typed_value`), if most values of a column are alike. These
+//! parts are joined here, because nothing else in the engine supports such columns. Rules: Parquet's
+//! `VariantShredding.md`.
 
 use std::sync::Arc;
 

@@ -69,13 +69,13 @@ fn threads_of(free: u64) -> usize {
     usize::try_from(free.saturating_sub(WRITE_BYTES) / THREAD_BYTES).unwrap_or(usize::MAX)
 }
 
-/// `most`, or what the address space has for rows. For options that no one has given.
+/// `most`, or the part of the address space that is for rows. For options that are not given.
 pub fn memory_within(most: u64) -> u64 {
     free_bytes().map_or(most, |free| most.min(memory_of(free)))
 }
 
 fn memory_of(free: u64) -> u64 {
-    // What was freed is not always returned.
+    // Freed memory is not always returned.
     (free.saturating_sub(WRITE_BYTES) / 2).max(LEAST_MEMORY_BYTES)
 }
 
@@ -84,7 +84,7 @@ fn free_bytes() -> Option<u64> {
     getrlimit(Resource::As).current.map(|limit| limit.saturating_sub(used_bytes()))
 }
 
-/// Bytes that this process has taken. Systems that do not tell do not keep the limit either.
+/// The address space that this process uses. Systems that do not report it do not enforce the limit either.
 fn used_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")?.split_whitespace().next()?.parse().ok());

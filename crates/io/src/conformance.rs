@@ -13,7 +13,7 @@ use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, Put
 /// The problem that was found.
 pub type Outcome = Result<(), String>;
 
-/// S3 takes parts of 5 MiB at least, but for the last.
+/// The minimum size of S3's parts, except for the last: 5 MiB.
 const PART_BYTES: usize = 5 << 20;
 
 macro_rules! check {
@@ -167,7 +167,8 @@ pub async fn create_only(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     store.delete(&path).await.map_err(say("delete"))
 }
 
-/// A folder's listing has everything below it and nothing next to it, hidden names included, with the tags that reads tell.
+/// The listing of a folder has everything below it and nothing next to it, hidden names included, with the tags that
+/// reads return.
 pub async fn listings(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     let below = ["a/b/1", "a/b/2", "a/3", "a/.hidden", "a/_log/4"];
     let beside = ["ab/5", "a.6"];

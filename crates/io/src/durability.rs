@@ -1,8 +1,9 @@
-//! Durability of a job's files, and the syncs that it takes.
+//! Durability of a job's files, and the syncs for it.
 //!
-//! A file is published in this order: its bytes are synced, it gets its name, and the folder of the name is synced. What names other files,
-//! such as an entry of a log, gets its own name only when the folders of those files are synced, too. A job notes the folders in which it
-//! has given or removed names, so that a folder is synced once for all files of a group.
+//! A file is published in this order: its bytes are synced, it gets its name, and the folder of the name is synced. An
+//! object that names other files, such as an entry of a log, gets its own name only when the folders of those files are
+//! synced as well. A job notes the folders in which it has given or removed names, so that a folder is synced once for
+//! all files of a group.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,19 +24,20 @@ use crate::{Error, Job, Result};
 /// Limit of folders that are synced concurrently: syncs that wait together share the disk's flush.
 const FOLDERS_AT_ONCE: usize = 8;
 
-/// Durability of a job's files on this machine, once the job has ended without an error.
+/// Durability of a job's files on this machine, after the job has ended without an error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DurabilityLevel {
     /// A loss of power: files and the folders of their names are synced before the job ends.
     #[default]
     Full,
-    /// The end of the process. A loss of power may take what the system has not written yet, and leave files empty or in part.
+    /// The end of the process. A loss of power may lose data that the system has not written yet, and leave files empty
+    /// or incomplete.
     Normal,
 }
 
 impl DurabilityLevel {
-    /// As options name it.
+    /// The name in options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -89,15 +91,15 @@ impl JobSyncs {
 }
 
 impl Job {
-    /// True where this job's files are to survive a loss of power.
+    /// True if this job's files are to survive a loss of power.
     pub fn is_durable(&self) -> bool {
         self.options().durability == DurabilityLevel::Full
     }
 
-    /// Puts the bytes of a file on the disk, where the job is to be durable. After a failure, every sync of the job fails.
+    /// Syncs the bytes of a file, if the job is to be durable. After a failure, every sync of the job fails.
     ///
     /// # Errors
-    /// `Unavailable`: what the disk says.
+    /// `Unavailable`: the error of the disk.
     pub fn sync_file(&self, file: &File) -> Result<()> {
         if !self.is_durable() {
             return Ok(());
@@ -126,10 +128,10 @@ impl Job {
         !lock(&self.syncs().folders).is_empty()
     }
 
-    /// Puts the names of all folders that were noted on the disk, each folder once. One that is gone has no names to keep.
+    /// Syncs all noted folders, each once. A folder that no longer exists has no names to keep.
     ///
     /// # Errors
-    /// As of [`Self::sync_file`].
+    /// As for [`Self::sync_file`].
     pub fn sync_folders(&self) -> Result<()> {
         if !self.is_durable() {
             return Ok(());

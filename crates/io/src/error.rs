@@ -1,15 +1,14 @@
 //! The error type of the whole of lakerace.
 //!
-//! An error has a [`ErrorKind`], named by what the caller has to do next, a message, the place
-//! (file or URL, and the position in it) and, where there is one, advice. Formats and stores keep
-//! their own richer errors as the `source`.
+//! An error has a [`ErrorKind`], named by the caller's next step, a message, the place (file or URL, and the position
+//! in it) and often advice. Formats and stores keep their own richer errors as the `source`.
 
 use std::fmt;
 
 use crate::option::Door;
 use crate::printable;
 
-/// The kind of an error, by what the caller has to do.
+/// The kind of an error, by the caller's next step.
 ///
 /// The kinds map one to one to exit codes of the command and to exception classes in Python.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,9 +25,9 @@ pub enum ErrorKind {
     Corrupt,
     /// The input is right, but lakerace can't do this: take another way.
     Unsupported,
-    /// Someone else changed or made the thing first: look again, then retry.
+    /// Another process changed or made the object first: read it again, then retry.
     Conflict,
-    /// A store or resource does not answer or is full: worth retrying.
+    /// A store or resource does not answer or is full: the caller may retry.
     Unavailable,
     /// The job was cancelled by its user.
     Cancelled,
@@ -148,8 +147,8 @@ impl Error {
         Self::new(ErrorKind::Cancelled, "cancelled")
     }
 
-    /// Names the file, URL or position in it. The first call names the innermost place; a later
-    /// one puts the outer place in front of it.
+    /// Names the file, URL or position in it. The first call names the innermost place; a later one puts the outer
+    /// place before it.
     #[must_use]
     pub fn at(mut self, place: impl fmt::Display) -> Self {
         let outer = place.to_string();
@@ -175,7 +174,7 @@ impl Error {
         self
     }
 
-    /// The kind of the error: what the caller has to do.
+    /// The kind of the error, which determines the caller's next step.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -256,7 +255,7 @@ impl std::error::Error for Error {
 
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
-        // One of our own that went through a reader or writer.
+        // Our own error that passed through a reader or writer.
         if let Some(own) = error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()) {
             return own.clone();
         }

@@ -60,9 +60,9 @@ impl Fetcher {
         Ok(Self { running: Arc::new(RunningRequests { shared }) })
     }
 
-    /// The bytes `range` of file `file`, which must lie within ranges that the plan covers, or be known already. Blocks until they are
-    /// there. A range within one request is a slice of it (or a copy, see `extra_bytes_tolerance`); a range
-    /// over several is put together by a copy.
+    /// The bytes `range` of file `file`, which must lie within ranges that the plan covers, or be known already. Blocks
+    /// until they have arrived. A range within one request is a slice of it (or a copy, see `extra_bytes_tolerance`); a
+    /// range over several is copied together.
     pub fn bytes(&self, file: u32, range: Range<u64>) -> Result<Bytes> {
         if range.is_empty() {
             return Ok(Bytes::new());
@@ -103,9 +103,9 @@ impl Fetcher {
         self.slice(first, &(range.start..end), ENOUGH_BYTES)
     }
 
-    /// Says that no one will ask for `range` (again): its pieces are dropped once no one holds a slice, and are
-    /// not fetched at all if they were not yet. A piece goes when all of its wanted bytes were released, so each
-    /// wanted range must be released once; bytes that are asked for after all are fetched again.
+    /// Announces that `range` will not be requested again: its pieces are dropped once no slice of them exists, and are
+    /// not fetched at all if they were not yet. A piece is dropped when all of its wanted bytes were released, so each
+    /// wanted range must be released once; bytes that are requested nevertheless are fetched again.
     pub fn release(&self, file: u32, range: Range<u64>) {
         self.running.shared.release(file, &range);
     }

@@ -1,4 +1,4 @@
-//! How files of this machine are written, and what became of that where the kernel did not go along.
+//! Ways to write files of this machine, and the way that is used if the kernel does not support the requested one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,18 +9,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// How files of this machine are written. What is written to them is the same.
+/// The way to write files of this machine. The written bytes are the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileIo {
-    /// Reads like [`Self::Sync`]; large files whose bytes come from threads of their own (Parquet) leave the page cache while that costs
-    /// more of the processors' time than the disk takes, as it does on virtual machines whose host takes memory back.
+    /// Reads like [`Self::Sync`]; large files whose bytes come from separate threads (Parquet) are written past the
+    /// page cache while that costs more processor time than the disk takes, as on virtual machines whose host takes
+    /// memory back.
     #[default]
     Auto,
     /// By blocking writes into the kernel's page cache.
     Sync,
-    /// By io_uring, several writes under way, into the kernel's page cache; where the file system has none that don't block,
-    /// like [`Self::Sync`].
+    /// By io_uring, with several writes under way, into the kernel's page cache; like [`Self::Sync`] if the file system
+    /// has no writes that don't block.
     Uring,
     /// By io_uring past the page cache (`O_DIRECT`): for files that are larger than memory, or not read again soon.
     UringDirect,
@@ -29,7 +30,7 @@ pub enum FileIo {
 impl FileIo {
     const ALL: [Self; 4] = [Self::Auto, Self::Sync, Self::Uring, Self::UringDirect];
 
-    /// As options name it.
+    /// The name in options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -61,7 +62,7 @@ pub(crate) struct FileIoSeen(Mutex<ObservedIo>);
 
 #[derive(Debug, Default)]
 pub(crate) struct ObservedIo {
-    /// How files are written: as asked for, or what was left of that.
+    /// The way that is used: the requested one, or its replacement.
     pub(crate) effective: Option<FileIo>,
     /// The warnings for the user.
     pub(crate) warnings: Vec<String>,

@@ -19,17 +19,17 @@ pub fn on_change(tell: fn(bool)) {
     let _ = TELL.set(tell);
 }
 
-/// Returns true if freed memory is to go back to the system soon.
+/// Returns true if freed memory is to be returned to the system soon.
 pub fn is_returned_soon() -> bool {
     *lock(&HOLDERS) > 0
 }
 
-/// While there is one, the allocator returns freed memory soon.
+/// The allocator returns freed memory soon as long as a value of this type exists.
 #[derive(Debug)]
 pub struct ReturnedSoon(());
 
 impl ReturnedSoon {
-    /// From now on.
+    /// Starts now.
     #[allow(clippy::new_without_default, reason = "it is held for what it does")]
     pub fn new() -> Self {
         change(|holders| {

@@ -21,9 +21,9 @@ use crate::{DurabilityLevel, Error, FileIo, Meter, RangeOptions, Result, runtime
 pub struct JobOptions {
     /// Threads that decode or encode. Requests in flight are bounded by [`RangeOptions`].
     pub threads: usize,
-    /// How byte ranges become requests.
+    /// The options by which byte ranges become requests.
     pub ranges: RangeOptions,
-    /// How files of this machine are written.
+    /// The way to write files of this machine.
     pub file_io: FileIo,
     /// Durability of files of this machine.
     pub durability: DurabilityLevel,
@@ -66,7 +66,7 @@ impl Job {
         }
     }
 
-    /// Makes a job for a part that is to use this many threads.
+    /// Makes a job for a part that uses this many threads.
     pub fn with_threads(&self, threads: usize) -> Self {
         self.with_options(JobOptions { threads, ..self.options.as_ref().clone() })
     }
@@ -130,7 +130,7 @@ impl Job {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let task = runtime()?.spawn(async move {
             let outcome = future.await;
-            // The receiver is gone when the job was cancelled: no one wants the outcome then.
+            // The receiver no longer exists if the job was cancelled: then the outcome is not needed.
             let _ = sender.send(outcome);
         });
         loop {
@@ -161,7 +161,7 @@ impl Default for Job {
     }
 }
 
-/// How long [`block_with_grace`] waits.
+/// The time for which [`block_with_grace`] waits.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Waits ten seconds at most for a cleanup after a job that may be cancelled: the job's own waiting would give up

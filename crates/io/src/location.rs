@@ -62,7 +62,7 @@ impl Location {
         Ok(Self { text: shown, target })
     }
 
-    /// As the user wrote it, without credentials.
+    /// The text of the user, without credentials.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -95,7 +95,7 @@ impl Location {
         Ok((store, path.clone()))
     }
 
-    /// Returns true if the store lists what it holds: folders, patterns and tables need that.
+    /// Returns true if the store can list its objects: folders, patterns and tables need that.
     pub fn can_list(&self) -> bool {
         match &self.target {
             LocationTarget::Remote { address, .. } => address.kind.can_list,
@@ -126,7 +126,7 @@ impl Location {
     }
 }
 
-/// A path from the root, without links as far as it exists.
+/// A path from the root, with links resolved for the part that exists.
 pub fn canonical_path(path: &std::path::Path) -> std::path::PathBuf {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for ancestor in whole.ancestors() {
@@ -142,7 +142,7 @@ pub fn canonical_path(path: &std::path::Path) -> std::path::PathBuf {
 fn without_credentials(scheme: &str, rest: &str) -> String {
     let kind = StoreKind::of_scheme(scheme);
     let is_local = ["file", "memory"].iter().any(|known| known.eq_ignore_ascii_case(scheme));
-    // In names of objects, a question mark is a character like others.
+    // In names of objects, a question mark is an ordinary character.
     let keeps_query = is_local || kind.is_some_and(|kind| !kind.has_encoded_names);
     let rest = match rest.find('?') {
         Some(at) if !keeps_query || is_signed(rest) => &rest[..at],

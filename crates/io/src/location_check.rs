@@ -1,4 +1,4 @@
-//! Checks of a location: who asks, where the store is, what it allows, and how fast it answers.
+//! Checks of a location: its credentials, the place of the store, the allowed operations, and the speed.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -37,9 +37,9 @@ pub struct LocationCheck {
     pub region: Option<String>,
     /// The source of that region.
     pub region_source: Option<RegionSource>,
-    /// The server, where it is not the provider's own.
+    /// The server, if it is not the provider's own.
     pub endpoint: Option<String>,
-    /// Seconds that this machine's clock is ahead of the server's.
+    /// Seconds by which this machine's clock is ahead of the server's.
     pub clock_skew_seconds: Option<i64>,
     /// The rights that the store grants: `list`, `read`, `write`, `put_if_absent` and `delete`.
     pub rights: Vec<RightCheck>,
@@ -58,15 +58,15 @@ pub struct LocationCheck {
 pub struct RightCheck {
     /// The right that was tried.
     pub right: &'static str,
-    /// How it went.
+    /// The outcome.
     pub outcome: RightOutcome,
-    /// The error, where there was one.
+    /// The error, if there was one.
     pub message: Option<String>,
     #[serde(skip)]
     error: Option<Error>,
 }
 
-/// How a trial went.
+/// The outcome of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RightOutcome {
@@ -90,11 +90,11 @@ impl LocationCheck {
     }
 }
 
-/// Tries out what can be done at a location. Objects of a folder, and those next to one, are tried with a hidden object of 4 MiB,
-/// which is removed again.
+/// Tries the operations at a location. For objects of a folder, and those next to an object, it uses a hidden object of
+/// 4 MiB, which is removed again.
 ///
 /// # Errors
-/// Only where the location can't be opened: what the store refuses is part of what was found.
+/// Only if the location can't be opened: refusals of the store are part of the result.
 pub fn check_location(location: &str, options: &StorageOptions, job: &Job) -> Result<LocationCheck> {
     let parsed = Location::parse(location)?;
     let (store, path) = parsed.open(options, job)?;
@@ -123,7 +123,7 @@ pub fn check_location(location: &str, options: &StorageOptions, job: &Job) -> Re
     let missing = parsed.local_path().map(|path| missing_folders(&path)).unwrap_or_default();
     let tried = CheckTrial { store, path, is_folder, is_removed: false, check: &mut check }.run();
     for folder in missing {
-        // Folders are made with the object. One that something else has been put into in the meantime stays.
+        // Folders are made with the object. A folder with other contents by now stays.
         let _ = std::fs::remove_dir(folder);
     }
     tried?;
@@ -141,7 +141,7 @@ struct CheckTrial<'a> {
     store: JobStore,
     path: Path,
     is_folder: bool,
-    /// Nothing of what was written can be left.
+    /// True if no written object can be left.
     is_removed: bool,
     check: &'a mut LocationCheck,
 }
@@ -157,7 +157,7 @@ impl CheckTrial<'_> {
         let probe = folder.join(format!(".lakerace-check-{:016x}", rand::random::<u64>()).as_str());
         let tried = self.try_with(&probe, object.or(listed));
         if !self.is_removed {
-            // Of a write that failed or was cancelled, the object may be there all the same.
+            // The object may exist even if its write failed or was cancelled.
             self.store.delete_best_effort(vec![probe]);
         }
         self.check.clock_skew_seconds = self.store.observed.clock_skew_seconds();
@@ -173,7 +173,7 @@ impl CheckTrial<'_> {
         self.delete(probe, is_written)
     }
 
-    /// The object that the location names, where it is none that ends in a slash. A store that denies the look has none to tell.
+    /// The object that the location names, unless it ends in a slash. A store that denies the check gives none.
     fn object(&self) -> Result<Option<Path>> {
         if self.is_folder {
             return Ok(None);
@@ -283,7 +283,7 @@ impl CheckTrial<'_> {
         Ok(())
     }
 
-    /// Puts an object of so many bytes; only the cancellation of the job is an outer error.
+    /// Puts an object of this many bytes; only the cancellation of the job is an outer error.
     fn put(&self, path: &Path, bytes: usize, mode: PutMode) -> Result<object_store::Result<()>> {
         let (store, path) = (Arc::clone(&self.store.store), path.clone());
         // No store packs it.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// Counters of one job, added to by the metered stores it uses.
 ///
-/// Counted: every request that a store was asked for, and every attempt of a retried one. Not
-/// counted: requests of other processes, name look-ups, connection set-up.
+/// Counted: every request to a store, and every attempt of a retried one. Not counted: requests of other processes,
+/// name look-ups, connection set-up.
 #[derive(Debug, Default)]
 pub struct Meter {
     get: AtomicU64,
@@ -22,7 +22,7 @@ pub struct Meter {
     bad_rows: AtomicU64,
     billed_reads: AtomicU64,
     billed_writes: AtomicU64,
-    /// The counts when all of the plan is done; 0 where that is not known.
+    /// The counts when all of the plan is done; 0 if unknown.
     planned_bytes: AtomicU64,
     planned_rows_read: AtomicU64,
     planned_rows_written: AtomicU64,
@@ -33,7 +33,7 @@ pub struct Meter {
 /// The kind of a request, as object stores bill it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
-    /// Reads an object or a range of one. A local `pread` counts as one, too.
+    /// Reads an object or a range of one. A local `pread` counts as one as well.
     Get,
     /// Writes an object or a part of one, or starts or completes a multipart upload. A copy counts here.
     Put,
@@ -93,19 +93,19 @@ impl Meter {
         self.bad_rows.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// Notes that the job is going to read so many bytes from here on, and so many rows, where they are known.
+    /// Notes that the job is going to read this many bytes from here on, and this many rows, if known.
     pub fn plan_read(&self, bytes: u64, rows: Option<u64>) {
         self.planned_bytes.store(self.counts().bytes_read + bytes, Ordering::Relaxed);
         self.planned_rows_read.store(rows.map_or(0, |rows| self.counts().rows_read + rows), Ordering::Relaxed);
     }
 
-    /// Notes that the job writes the rows that it reads, and how many there are, where that is known.
+    /// Notes that the job writes the rows that it reads, and their number, if known.
     pub fn plan_write(&self, rows: Option<u64>) {
         self.planned_rows_written.store(rows.map_or(0, |rows| self.counts().rows_written + rows), Ordering::Relaxed);
         self.is_copy.store(true, Ordering::Relaxed);
     }
 
-    /// Rows that are done: written ones of a job that writes what it reads.
+    /// Rows that are done: the written ones if the job writes what it reads.
     pub fn rows_done(&self) -> u64 {
         let counts = self.counts();
         if self.is_copy.load(Ordering::Relaxed) {

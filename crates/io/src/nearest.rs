@@ -1,6 +1,6 @@
 //! The known name that a mistyped one probably means.
 
-/// The candidate nearest to `name`: the same but for case, or else within a few edits. `None` where nothing is near.
+/// The candidate nearest to `name`: the same except for case, or else within a few edits. `None` if nothing is near.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_lowercase();
     // A third of the letters may differ: enough for typing errors, too little to suggest nonsense.

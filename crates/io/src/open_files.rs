@@ -1,9 +1,10 @@
-//! Files of this machine that are open, of which the system lets a process have few.
+//! Open files of this machine, for which a process has a low limit.
 //!
-//! A file that is read by pieces stays open between them while there is room. Where there is none, the one that was read
-//! longest ago is closed, and opened again for its next piece. A read that finds no room waits for another read to end:
-//! reads wait for nothing else while they have a file open, so the wait ends. Complete files that wait for their names are
-//! closed where there are many. What is left of the limit is for sockets, pipes, databases and files under way.
+//! A file that is read by pieces stays open between them while there is room. If there is none, the one that was not
+//! read for the longest time is closed, and opened again for its next piece. A read that finds no room waits for
+//! another read to end: reads wait for nothing else while they have a file open, so the wait ends. Complete files that
+//! wait for their names are closed if there are many. The rest of the limit is for sockets, pipes, databases and files
+//! under way.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -15,10 +16,10 @@ use std::sync::{Arc, Mutex};
 use lakerace_exec::lock;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The most files that systems other than Linux open where they name no limit.
+/// The most files that systems other than Linux open if they report no limit.
 const UNNAMED_LIMIT: u64 = 10_240;
 
-/// How many files may be open for each use.
+/// The limit of open files for each use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileShares {
     /// Between two reads.
@@ -177,7 +178,7 @@ impl KeptFiles {
         Some(ReadHandle { opened: Arc::clone(&kept.opened), is_kept: true })
     }
 
-    /// Returns true if there is room for a file, after others were closed that no one reads.
+    /// Returns true if there is room for a file, after unused others were closed.
     fn keep(&mut self, key: (u64, u32), opened: &Arc<OpenedFile>, most: usize) -> bool {
         while self.files.len() >= most {
             let idle = self.files.iter().filter(|(_, kept)| kept.is_idle());

@@ -1,8 +1,8 @@
-//! Options by their definition, so that an error says what to do without knowing who asked.
+//! Options by their definition, so that an error can give advice that does not depend on the caller.
 //!
-//! A text names an option by its definition, `format!("replace it by {}", MODE.to("overwrite"))`, and stays a `String`. The option is in
-//! it as a value: its id and what it is to be, between characters that no text has. A [`Door`] shows them as its users write them:
-//! `--mode overwrite`, `mode="overwrite"`, `.mode("overwrite")`.
+//! A text names an option by its definition, `format!("replace it by {}", MODE.to("overwrite"))`, and stays a `String`.
+//! It contains the option as a value: its id and its new setting, between characters that no text has. A [`Door`] shows
+//! them in the spelling of its users: `--mode overwrite`, `mode="overwrite"`, `.mode("overwrite")`.
 //!
 //! ```
 //! use lakerace_io::Error;
@@ -30,9 +30,9 @@ pub use table::*;
 /// The type of an option's value, and its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
-    /// True where it is given.
+    /// True if it is given.
     Flag,
-    /// False where it is given: the command has a flag that turns a default off.
+    /// False if it is given: the command has a flag that turns a default off.
     Off,
     /// A text.
     Text,
@@ -50,7 +50,7 @@ pub enum ValueKind {
     Pairs,
 }
 
-/// An option's name in the command: `--NAME`, where it has one.
+/// An option's name in the command: `--NAME`, if it has one.
 type Flag = Option<&'static str>;
 
 /// An option's name in Python.
@@ -67,7 +67,7 @@ pub enum PythonName {
 pub enum SparkName {
     /// A name for `.option(…)`.
     Option(&'static str),
-    /// The prefix of names for `.option(…)`, of a table's properties for one.
+    /// The prefix of names for `.option(…)`, for example that of a table's properties.
     Prefix(&'static str),
     /// A name for `.option(…)` with values of another kind than at the other doors.
     OtherValues(&'static str),
@@ -88,11 +88,11 @@ pub struct OptionDefinition {
     pub python: Option<PythonName>,
     /// Its name in Spark.
     pub spark: Option<SparkName>,
-    /// The variable of the environment that gives it where nothing else does.
+    /// The variable of the environment that gives its value by default.
     pub environment: Option<&'static str>,
-    /// Its value where it is not given, for those whose value is the same in all jobs.
+    /// Its default value, if it is the same in all jobs.
     pub default: Option<&'static str>,
-    /// Commands that take it, separated by spaces. Those of `files` are `files-put` and so on.
+    /// Commands that accept it, separated by spaces. Those of `files` are `files-put` and so on.
     pub jobs: &'static str,
     /// Values that have another name in Python.
     pub python_values: &'static [(&'static str, &'static str)],
@@ -166,7 +166,7 @@ impl OptionDefinition {
     }
 }
 
-/// An option, and what it is to be.
+/// An option, and its new setting.
 #[derive(Debug, Clone)]
 pub struct OptionValue {
     /// The option.

@@ -72,7 +72,7 @@ enum OutputEnd {
     Publish,
     /// Waits until the store has all of it. Who has the handle makes it visible.
     Prepare(Deferred),
-    /// Sends what remains. Who has the handle waits for it and makes it visible.
+    /// Sends the rest. The owner of the handle waits for it and makes it visible.
     Leave(Deferred),
 }
 
@@ -102,7 +102,7 @@ enum OutputTarget {
 }
 
 impl Output {
-    /// Begins a new object at `path`.
+    /// Starts a new object at `path`.
     pub fn create(store: &JobStore, path: &object_store::path::Path, if_exists: IfExists) -> Result<Self> {
         let url = store.url(path);
         store.job.check()?;
@@ -118,7 +118,7 @@ impl Output {
         Ok(Self::to(target, url))
     }
 
-    /// Bytes that go to a writer as they come, such as standard output, which messages call `name`. What was written
+    /// Passes bytes on to a writer immediately, such as standard output, which messages call `name`. Written bytes
     /// can't be taken back.
     pub fn stream(writer: Box<dyn Write + Send>, name: &str, job: &Job) -> Self {
         let target = OutputTarget::Stream(Stream::new(writer, job));
@@ -232,7 +232,7 @@ impl Unpublished {
         }
     }
 
-    /// Sends what remains and waits until the store has everything, without making it visible: the last step,
+    /// Sends the rest and waits until the store has everything, without making it visible: the last step,
     /// [`Self::publish`], is then short. A folder sink does this for all files before it publishes the first.
     ///
     /// An object that was not longer than one part is sent whole by [`Self::publish`]: its PUT is what makes it
@@ -245,8 +245,8 @@ impl Unpublished {
         })
     }
 
-    /// Makes the object visible, once it is prepared. A file of this machine is on the disk, then, with its name, where the job is to be
-    /// durable; and so are all names that the job has given before.
+    /// Makes the object visible, after it is prepared. If the job is to be durable, a file of this machine is then on
+    /// the disk with its name; and so are all names that the job has given before.
     pub fn publish(self) -> Result<()> {
         self.publish_as(false)
     }

@@ -15,13 +15,13 @@ use crate::option::THREADS;
 static LAST_QUIET: Mutex<Option<String>> = Mutex::new(None);
 
 thread_local! {
-    /// How many calls of [`quietly`] this thread is in.
+    /// The number of calls of [`quietly`] on this thread's stack.
     static QUIET: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Runs a call whose panics the caller catches: they are not printed. Panics of other threads and calls are, as before.
 pub fn quietly<T>(call: impl FnOnce() -> T) -> T {
-    /// Counts down when the call ends, by a panic, too.
+    /// Counts down when the call ends, also by a panic.
     struct CallDepth;
     impl Drop for CallDepth {
         fn drop(&mut self) {
@@ -66,7 +66,7 @@ fn text_of(payload: &(dyn Any + Send)) -> Option<String> {
     text.or_else(|| payload.downcast_ref::<String>().cloned())
 }
 
-/// The error for a panic that was caught: a shortage of threads or memory, or else a fault of ours.
+/// The error for a panic that was caught: a shortage of threads or memory, or else a bug.
 pub fn panicked(payload: &(dyn Any + Send)) -> Error {
     if let Some(error) = shortage(payload) {
         return error;
@@ -89,7 +89,7 @@ impl From<Interruption> for Error {
     }
 }
 
-/// Puts a hook in front of the process's own, once.
+/// Installs a hook before the process's own, once.
 fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(wrap_hook);

@@ -1,4 +1,4 @@
-//! Bytes that come once and in order: standard input, named pipes, terminals and other devices.
+//! Bytes that can be read only once and in order: standard input, named pipes, terminals and other devices.
 
 mod object;
 
@@ -37,11 +37,11 @@ pub struct Pipe {
 #[derive(Debug)]
 struct PipeState {
     file: File,
-    /// The bytes at the front, as far as they were looked at.
+    /// The bytes at the start, as far as they were peeked at.
     head: Vec<u8>,
     is_at_end: bool,
     is_taken: bool,
-    /// All bytes, once someone needed their end.
+    /// All bytes, if their end was needed.
     spooled: Option<SpooledPipe>,
 }
 
@@ -64,7 +64,7 @@ impl Pipe {
             Some((_, metadata)) if metadata.file_type().is_socket() => {
                 return Err(Error::unsupported("it is a socket, which is no file").at(place));
             }
-            // A pipe without a writer would block who opens it.
+            // Opening a pipe without a writer would block.
             Some((path, _)) => File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path),
             None => std::io::stdin().as_fd().try_clone_to_owned().map(File::from),
         };
@@ -80,13 +80,13 @@ impl Pipe {
         place == STANDARD_STREAM || special_file(place).is_some()
     }
 
-    /// As the user wrote it.
+    /// The text of the user.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The first `n` bytes, or all where there are fewer, and whether they are all. They stay in front of what
-    /// [`Self::reader`] gives. Blocks until they are there.
+    /// The first `n` bytes, or all if there are fewer, and a flag that is true if they are all. [`Self::reader`]
+    /// returns them again. Blocks until they have arrived.
     pub fn peek(&self, n: usize, job: &Job) -> Result<(Bytes, bool)> {
         let mut state = self.lock();
         if let Some(spooled) = &state.spooled {
@@ -194,7 +194,7 @@ impl SpooledPipe {
     }
 }
 
-/// Bytes that go to a pipe, a device or standard output as they come. Waits for room, and ends with an error once the
+/// Passes bytes on to a pipe, a device or standard output immediately. Waits for room, and ends with an error once the
 /// job is cancelled.
 #[derive(Debug)]
 pub struct PipeWriter {
@@ -220,7 +220,7 @@ impl PipeWriter {
         }
         let file = loop {
             job.check()?;
-            // Without waiting, as a pipe that no one reads would wait for ever.
+            // Without waiting, because a pipe without a reader would block for ever.
             match File::options().write(true).custom_flags(libc::O_NONBLOCK).open(&path) {
                 Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
                     std::thread::sleep(CANCEL_POLL);
@@ -237,12 +237,12 @@ impl PipeWriter {
         Ok(Self { file, is_stdout, at_once, job: job.clone() })
     }
 
-    /// Returns true if someone looks at it: a terminal.
+    /// Returns true if it is a terminal.
     pub fn is_terminal(&self) -> bool {
         std::io::IsTerminal::is_terminal(&self.file)
     }
 
-    /// Returns true if the reader of this process's standard output went away while something was written to it.
+    /// Returns true if the reader of this process's standard output closed it during a write.
     pub fn is_stdout_closed() -> bool {
         STDOUT_CLOSED.load(Ordering::Relaxed)
     }

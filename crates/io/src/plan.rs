@@ -1,8 +1,8 @@
-//! From byte ranges to requests: pure, printable, priced.
+//! Conversion of byte ranges to requests: pure, printable, priced.
 //!
-//! A scan wants many small ranges (column chunks, pages, indexes). Each request costs a latency;
-//! each byte costs bandwidth. Reading through a gap is cheaper than a second request where the
-//! gap is shorter than latency x bandwidth. See [`plan_requests`].
+//! A scan wants many small ranges (column chunks, pages, indexes). Each request costs a latency; each byte costs
+//! bandwidth. Reading through a gap is cheaper than a second request if the gap is shorter than latency x bandwidth.
+//! See [`plan_requests`].
 
 use std::fmt;
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub enum MinSeekSize {
     Bytes(u64),
 }
 
-/// How wanted byte ranges become requests.
+/// The options by which wanted byte ranges become requests.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RangeOptions {
     /// Ranges closer than this become one request.
@@ -48,7 +48,7 @@ pub struct RangeOptions {
 /// busy at 80 MB/s each.
 pub(crate) const PREFETCH_BYTES: u64 = 480 << 20;
 
-/// The bytes that a copy prefetches: encoding is slower than decoding, and what it encodes needs memory too.
+/// The bytes that a copy prefetches: encoding is slower than decoding, and its input needs memory as well.
 const COPY_PREFETCH_BYTES: u64 = 128 << 20;
 
 impl RangeOptions {
@@ -73,7 +73,7 @@ impl Default for RangeOptions {
 /// The cost of the path to a store in time and money.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PathProfile {
-    /// From sending a request to its first byte.
+    /// The time from sending a request to its first byte.
     pub latency_ms: f64,
     /// The bandwidth of a connection.
     pub connection_bytes_per_second: f64,
@@ -107,7 +107,7 @@ pub struct Request {
     pub file: u32,
     /// Bytes of it.
     pub range: Range<u64>,
-    /// How many of these bytes no one asked for.
+    /// The number of these bytes that are not wanted.
     pub read_through_bytes: u64,
     /// The places of the longer gaps, in order: from a remote store, their bytes are dropped as they arrive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -121,14 +121,14 @@ impl Request {
     }
 }
 
-/// Requests that cover all wanted ranges, in the order of need, and what they are expected to cost.
+/// Requests that cover all wanted ranges, in the order of need, and their predicted cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestPlan {
     /// The requests. They do not overlap.
     pub requests: Vec<Request>,
     /// Gaps smaller than this are read through.
     pub gap_bytes: u64,
-    /// Bytes that were asked for.
+    /// Bytes that were requested.
     pub wanted_bytes: u64,
     /// Bytes between them that are read as well.
     pub read_through_bytes: u64,
@@ -247,7 +247,7 @@ pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathPr
     plans.extend(plans_with(&gaps, &longer));
     let choice = choice(&plans);
     if options.min_seek_size == MinSeekSize::Auto {
-        // A fixed gap says what shall be one request: those are not taken apart.
+        // A fixed gap defines which ranges are one request: those are not split.
         plans.extend(plans_with(&gaps, &shorter));
     }
     choice.of(&plans).clone()
@@ -260,8 +260,8 @@ fn under_way(prefetch_bytes: u64, longest_bytes: u64, all_bytes: u64) -> u64 {
     if all_bytes <= prefetch_bytes { u64::MAX } else { prefetch_bytes / 4 * 3 / longest_bytes.max(1) }
 }
 
-/// Up to so many ranges, all pairs of gap and request size are priced. Beyond it that would take long: the gap is chosen
-/// at the path's own request size, then the size.
+/// Up to this number of ranges, all pairs of gap and request size are priced. Beyond it that would take long: the gap
+/// is chosen at the path's own request size, then the size.
 const SEGMENTS_FOR_ALL_PAIRS: usize = 500;
 
 #[cfg(test)]

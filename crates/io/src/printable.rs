@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// A text without control characters: escape sequences in a name or a log must not reach a terminal. Each becomes `\u001b`, as JSON
-/// writes it, so that JSON stays what it is. Ends of lines and tabs stay.
+/// A text without control characters: escape sequences in a name or a log must not reach a terminal. Each becomes
+/// `\u001b`, as in JSON, so that JSON keeps its meaning. Ends of lines and tabs stay.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let is_unsafe = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.chars().any(is_unsafe) {

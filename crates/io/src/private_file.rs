@@ -1,4 +1,4 @@
-//! Files for what does not fit into memory, which no other user can read.
+//! Files for data that does not fit into memory, which no other user can read.
 
 use std::fs::{File, Permissions};
 use std::ops::Range;

@@ -30,7 +30,7 @@ const CORE_HOUR_USD: f64 = 0.04;
 #[derive(Debug)]
 pub struct Observations {
     current: Mutex<CurrentProfile>,
-    /// Seconds that this machine's clock is ahead of the server's.
+    /// Seconds by which this machine's clock is ahead of the server's.
     clock_skew_seconds: Mutex<Option<i64>>,
 }
 
@@ -48,8 +48,8 @@ impl Observations {
         Self { current, clock_skew_seconds: Mutex::default() }
     }
 
-    /// A local solid-state disk, mostly read from the page cache. Requests are as long as what a core's own cache holds: longer
-    /// ones are decoded from memory, where a copy out of the page cache takes twice as long, too.
+    /// A local solid-state disk, mostly read from the page cache. The request size fits into a core's own cache: longer
+    /// requests are decoded from memory, where a copy from the page cache takes twice as long as well.
     pub fn local_disk() -> PathProfile {
         PathProfile {
             latency_ms: 0.05,
@@ -63,8 +63,8 @@ impl Observations {
         }
     }
 
-    /// Amazon S3 from a machine in its region: 30 ms to the first byte, 80 MB/s per connection, and all together a network
-    /// interface of 10 Gbit/s; the reader is all of this machine's cores.
+    /// Amazon S3 from a machine in its region: 30 ms to the first byte, 80 MB/s per connection, and in total a network
+    /// interface of 10 Gbit/s; the reader has all of this machine's cores.
     pub fn s3() -> PathProfile {
         PathProfile {
             latency_ms: 30.0,
@@ -83,7 +83,7 @@ impl Observations {
         self.lock().profile
     }
 
-    /// Seconds that this machine's clock is ahead of the server's, to the second; `None` before the first answer.
+    /// Seconds by which this machine's clock is ahead of the server's, to the second; `None` before the first answer.
     pub fn clock_skew_seconds(&self) -> Option<i64> {
         *lock(&self.clock_skew_seconds)
     }
@@ -118,8 +118,8 @@ impl Observations {
     }
 }
 
-/// The mean after one more observation. The typical value that it starts from counts as much as one observation, so that
-/// the first one, which is all that a short job has to plan by, already counts for half.
+/// The mean after one more observation. The typical value at the start counts as one observation, so the first one,
+/// which may be all that a short job has for planning, already counts for half.
 fn mean(old: f64, new: f64, observations: &mut u32) -> f64 {
     *observations = observations.saturating_add(1);
     let weight = (1.0 / (1.0 + f64::from(*observations))).max(WEIGHT);

@@ -41,7 +41,7 @@ pub struct ProxyOptions {
     pub listen: SocketAddr,
     /// The server, as `host:port`.
     pub target: String,
-    /// Added in front of each response.
+    /// Added before each response.
     pub latency: Duration,
     /// Bound on the bodies of each client connection, each way. `None`: none.
     pub bytes_per_second: Option<f64>,
@@ -162,7 +162,7 @@ async fn accept(listener: std::net::TcpListener, setup: Arc<ProxySetup>, mut sto
             accepted = listener.accept() => match accepted {
                 Ok((client, _)) => {
                     let setup = Arc::clone(&setup);
-                    // How a connection ends is its client's business.
+                    // Errors of a connection concern only its client.
                     tokio::spawn(async move { connection::serve(client, &setup).await.ok() });
                 }
                 // Out of descriptors, say: some will be free soon.

@@ -1,4 +1,4 @@
-//! Reads of files of this machine, of which some go on at a time.
+//! Reads of files of this machine, with a limited number at a time.
 
 use lakerace_exec::{SemaphorePermit, WeightedSemaphore};
 
@@ -12,7 +12,7 @@ static READS: WeightedSemaphore = WeightedSemaphore::new(u64::MAX);
 pub(crate) struct ReadPermit(#[expect(dead_code, reason = "held until it is dropped")] SemaphorePermit);
 
 impl ReadPermit {
-    /// Waits for other reads to end, where there are many. Who has a permit must not wait for another one.
+    /// Waits for other reads to end, if there are many. The owner of a permit must not wait for another one.
     pub(crate) fn take(job: &Job) -> Result<Self> {
         let most = FileShares::of_process().reads as u64;
         SemaphorePermit::acquire_when(&READS, 1, job, |reads| Ok(reads < most)).map(Self)

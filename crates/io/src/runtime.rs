@@ -1,7 +1,7 @@
-//! Runtimes of tokio where the system may start few threads.
+//! Runtimes of tokio on systems that limit threads.
 //!
-//! A runtime panics where its first thread does not start. Where a later one does not, its work waits for ever: so that of
-//! calls that block, which run on further threads. A runtime of this module has a thread for these from the beginning on.
+//! A runtime panics if its first thread does not start. If a later one does not, its work waits for ever, including
+//! blocking calls, which run on further threads. A runtime of this module has a thread for these from the start on.
 
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -16,9 +16,9 @@ use crate::{Error, Result, panics};
 const IO_THREADS: usize = 2;
 /// Threads for calls that block, such as those of credentials and names of hosts.
 const BLOCKING_THREADS: usize = 16;
-/// Threads for calls that block stay: the first one must.
+/// Threads for blocking calls stay: the first one must.
 const KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-/// The number of times that a thread is asked for.
+/// The number of attempts to start a thread.
 const STARTS: usize = 100;
 
 /// The I/O runtime of this process, started on first use.
@@ -28,7 +28,7 @@ pub fn runtime() -> Result<&'static Handle> {
     started.as_ref().map(Runtime::handle).map_err(Error::clone)
 }
 
-/// Starts a runtime with so many threads.
+/// Starts a runtime with this many threads.
 pub(crate) fn start_runtime(name: &str, threads: usize) -> Result<Runtime> {
     start(name, threads).map_err(|text| not_started(name, &text))
 }
@@ -71,7 +71,7 @@ fn no_thread() -> String {
     "the system starts no further thread".to_owned()
 }
 
-/// Checks that the system starts so many threads at a time.
+/// Checks that the system starts this many threads at a time.
 fn check_threads(count: usize) -> std::result::Result<(), String> {
     let (release, wait) = std::sync::mpsc::channel::<()>();
     let wait = Arc::new(Mutex::new(wait));

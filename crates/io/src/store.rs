@@ -34,7 +34,7 @@ mod s3;
 mod settings;
 pub mod wrap;
 
-/// A store and what was observed on it.
+/// A store and the observations on it.
 #[derive(Debug, Clone)]
 struct ObservedStore {
     store: Arc<dyn ObjectStore>,

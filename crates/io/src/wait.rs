@@ -6,7 +6,7 @@ pub use lakerace_exec::{CANCEL_POLL, WatchedValue, into_value, lock, read_lock, 
 
 use crate::{Job, Result};
 
-/// The next message; `None` where all senders are gone.
+/// The next message; `None` if all senders were dropped.
 ///
 /// # Errors
 /// `Cancelled`.

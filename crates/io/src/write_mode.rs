@@ -8,11 +8,11 @@ use crate::option::Choice;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WriteMode {
-    /// Fail with `Conflict`; a folder, where it holds anything.
+    /// Fail with `Conflict`; for a folder, if it contains anything.
     #[default]
     Error,
-    /// Replace it, when the new one is complete. Of a Delta table, schema, properties and history stay. How far incremental unloads have
-    /// come goes with the rows.
+    /// Replace it when the new one is complete. A Delta table keeps its schema, properties and history. The positions
+    /// of incremental unloads are removed with the rows.
     Overwrite,
     /// Add to it (folders, tables, databases).
     Append,

@@ -68,7 +68,7 @@ fn part(plan: &ReadPlan, run: &[(usize, usize, u64)]) -> ReadPlan {
             last.units.push(whole.units[*unit].clone());
         }
     }
-    // Which request serves which unit is known to the source alone, so it plans a part's requests when it reads it.
+    // Only the source knows which request serves which unit, so it plans a part's requests when it reads the part.
     ReadPlan { request: plan.request.clone(), schema: plan.schema.clone(), files, requests: RequestPlan::none() }
 }
 

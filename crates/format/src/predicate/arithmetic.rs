@@ -77,7 +77,7 @@ pub(super) fn converted(operand: &RowOperand, to: &DataType) -> Result<RowOperan
     Ok(RowOperand { array, is_scalar: operand.is_scalar })
 }
 
-/// As a decimal that holds all values of the type.
+/// Converts to a decimal that holds all values of the type.
 fn decimal(operand: &RowOperand, is_wide: bool) -> Result<RowOperand> {
     let (precision, scale) = match operand.array.data_type() {
         DataType::Decimal32(p, s)
@@ -102,7 +102,7 @@ fn numbers(op: ArithmeticOp, left: &RowOperand, right: &RowOperand) -> Result<Ar
     result.map_err(|e| Error::invalid("arithmetic in the filter failed").because(e))
 }
 
-/// Null for zero: a division by it then is null, too.
+/// Replaces zero by null: a division by it is then null as well.
 fn without_zeros(operand: &RowOperand) -> Result<RowOperand> {
     let zero = internal(cast(&Int64Array::from(vec![0]), operand.array.data_type()))?;
     let zero = RowOperand { array: zero, is_scalar: true };

@@ -1,4 +1,4 @@
-//! From expressions to conditions: names resolved, types checked, literals converted once.
+//! Conversion of expressions to conditions: names resolved, types checked, literals converted once.
 
 mod calls;
 
@@ -224,13 +224,13 @@ impl Binder<'_> {
     }
 }
 
-/// The column of this name, or else the field that its dots lead to through structs. One that does not exist is an error
-/// that names the nearest.
+/// The column of this name, or else the field that its dots lead to through structs. A missing one is an error that
+/// names the nearest.
 pub(crate) fn find_column(fields: &Fields, name: &str) -> Result<ColumnRef> {
     if let Some((root, path, data_type)) = resolve(fields, name)? {
         return Ok(ColumnRef { root, path, data_type });
     }
-    // Where the struct exists, a field of it was meant.
+    // If the struct exists, a field of it was meant.
     if let Some((head, _)) = name.rsplit_once('.')
         && let Some((_, _, DataType::Struct(inner))) = resolve(fields, head)?
     {
@@ -272,7 +272,7 @@ fn compare_at(op: CompareOp, column: Arc<ColumnRef>, place: LiteralPlace) -> Con
     match place {
         LiteralPlace::Null => ConditionNode::Constant(None),
         LiteralPlace::At(value) => ConditionNode::Compare { column, op, value },
-        // Between two neighbours, nothing is equal, and less means at most the lower one.
+        // Between two neighbours, no value is equal, and less means at most the lower one.
         LiteralPlace::After(value) => match op {
             Less | LessOrEq => ConditionNode::Compare { column, op: LessOrEq, value },
             Greater | GreaterOrEq => ConditionNode::Compare { column, op: Greater, value },
@@ -325,7 +325,7 @@ fn is_date(scalar: &RowScalar) -> bool {
     }
 }
 
-/// Values of one size, such as UUIDs: their bytes are no text's.
+/// Values of one size, such as UUIDs: their bytes are not those of a text.
 fn is_fixed_binary(scalar: &RowScalar) -> bool {
     matches!(scalar, RowScalar::Column(column) if matches!(plain_type(&column.data_type), DataType::FixedSizeBinary(_)))
 }

@@ -17,7 +17,7 @@ use super::kernels::internal;
 use super::like::{LikePattern, like};
 use super::operand::RowOperand;
 
-/// A function, with what of it is the same for all rows.
+/// A function, with its parts that are the same for all rows.
 #[derive(Debug, Clone)]
 pub(super) enum Call {
     /// The first argument that is not null. All are of one type.
@@ -50,7 +50,7 @@ pub(super) enum Call {
 }
 
 impl Call {
-    /// A value for each of so many rows, or one for all where all arguments are so.
+    /// A value for each of `rows` rows, or a single one for all if all arguments are constant.
     pub fn evaluate(&self, arguments: &[RowOperand], rows: usize) -> Result<RowOperand> {
         let is_scalar = arguments.iter().all(|argument| argument.is_scalar);
         let rows = if is_scalar { 1 } else { rows };

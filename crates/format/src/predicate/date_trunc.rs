@@ -19,7 +19,7 @@ pub(super) enum DateUnit {
     Minute,
     Hour,
     Day,
-    /// From Monday on.
+    /// Starts on Monday.
     Week,
     Month,
     Quarter,

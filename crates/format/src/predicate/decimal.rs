@@ -17,7 +17,7 @@ pub(crate) struct DecimalNumber {
 }
 
 impl DecimalNumber {
-    /// A number such as `-12.50e-3`; `None` where it is none.
+    /// A number such as `-12.50e-3`; `None` for other texts.
     pub fn parse(text: &str) -> Option<Self> {
         let (is_negative, unsigned) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -50,7 +50,7 @@ impl DecimalNumber {
         Some(Self { is_negative, digits: kept.to_owned(), exponent })
     }
 
-    /// As a text that every parser of floats takes.
+    /// A text that every parser of floats accepts.
     pub fn text(&self) -> String {
         let sign = if self.is_negative { "-" } else { "" };
         if self.digits.is_empty() { "0".to_owned() } else { format!("{sign}{}e{}", self.digits, self.exponent) }
@@ -61,7 +61,8 @@ impl DecimalNumber {
         self.is_negative
     }
 
-    /// Returns true if it has as many digits as `other`, and `middle` is as far from it as from the next number of so many digits.
+    /// Returns true if it has as many digits as `other`, and `middle` is as far from it as from the next number with
+    /// this number of digits.
     pub fn is_beside(&self, other: &Self, middle: &Self) -> bool {
         let Some(below) = middle.digits.strip_suffix('5') else { return false };
         let same_place = self.exponent == other.exponent && self.exponent == middle.exponent + 1;
@@ -102,7 +103,7 @@ impl Ord for DecimalNumber {
             (false, true) => -1,
             (false, false) => 1,
         };
-        // Digits without leading zeros compare as fractions once they begin at the same place.
+        // Digits without leading zeros compare as fractions once they start at the same position.
         let first_digit = |number: &Self| number.digits.len() as i64 + number.exponent;
         let magnitude = || first_digit(self).cmp(&first_digit(other)).then_with(|| self.digits.cmp(&other.digits));
         match (sign(self), sign(other)) {

@@ -21,7 +21,7 @@ use super::operand::RowOperand;
 use super::value::{Value, array_of, for_integer_type, is_binary, is_text, plain_type};
 use crate::CompareOp;
 
-/// Up to this many values, IN compares with one after the other, vectorised.
+/// Up to this number of values, IN compares with one after the other, vectorised.
 const IN_BY_COMPARING: usize = 4;
 
 pub(super) fn evaluate(node: &ConditionNode, batch: &RecordBatch) -> Result<BooleanArray> {
@@ -90,7 +90,7 @@ fn combine(nodes: &[ConditionNode], batch: &RecordBatch, is_and: bool) -> Result
     Ok(result.unwrap_or_else(|| constant(Some(is_and), batch.num_rows())))
 }
 
-/// The values of a column, null where a struct that leads to it is null.
+/// The values of a column, null if a struct that contains it is null.
 pub(super) fn column_array(column: &ColumnRef, batch: &RecordBatch) -> Result<ArrayRef> {
     let array = array_at(column, batch)?;
     let (found, bound) = (plain_type(array.data_type()), plain_type(&column.data_type));

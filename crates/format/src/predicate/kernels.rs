@@ -19,7 +19,7 @@ pub(crate) fn kernel(op: CompareOp, left: &RowOperand, right: &RowOperand) -> Re
     })
 }
 
-/// Arrow's errors where types were checked before: a fault of ours.
+/// Converts Arrow's errors after types were checked: such an error is a bug.
 pub(crate) fn internal<T>(result: std::result::Result<T, ArrowError>) -> Result<T> {
     result.map_err(Error::unexpected)
 }

@@ -63,7 +63,7 @@ impl LikePattern {
         if self.case_insensitive { self.kind.matches(&text.to_lowercase()) } else { self.kind.matches(text) }
     }
 
-    /// The common prefix of every match, bytewise; empty where that is unknown.
+    /// The common prefix of every match, bytewise; empty if unknown.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }

@@ -1,4 +1,4 @@
-//! Placing a literal on the axis of a column's values, exactly.
+//! The exact place of a literal on the axis of a column's values.
 
 use std::cmp::Ordering;
 
@@ -73,7 +73,8 @@ fn place_text(text: &str, data_type: &DataType) -> Result<Option<LiteralPlace>, 
     Ok(Some(LiteralPlace::At(Value::Bytes(bytes))))
 }
 
-/// The bytes of a text next to a column of values of one size: those of the UUID that it is, or its own where they are as many.
+/// The bytes of a text for a column of values of one size: those of the UUID in it, or its own if their number is
+/// right.
 fn fixed_bytes(text: &str, size: i32) -> Result<Vec<u8>, String> {
     match (size, uuid(text)) {
         (16, Some(bytes)) => Ok(bytes),
@@ -142,8 +143,8 @@ pub(super) fn to_f64(literal: &Literal) -> Option<f64> {
     }
 }
 
-/// A number literal with all its digits: those of a float are the fewest that tell it from others. `None` for infinity, NaN and
-/// literals that are no numbers.
+/// A number literal with all its digits; those of a float are the fewest that distinguish it from others. `None` for
+/// infinity, NaN and literals that are not numbers.
 fn decimal(literal: &Literal) -> Option<DecimalNumber> {
     match literal {
         Literal::Float(f) if f.is_finite() => DecimalNumber::parse(&format!("{f:e}")),
@@ -173,7 +174,7 @@ fn number_scale(data_type: &DataType) -> Option<i32> {
     }
 }
 
-/// Finds the place of a number; `None` for a type without numbers, and for NaN where there is none.
+/// Finds the place of a number; `None` for a type without numbers, and for NaN in a type without NaN.
 fn place_number(literal: &Literal, data_type: &DataType) -> Option<LiteralPlace> {
     if let Literal::Float(float) = literal
         && !float.is_finite()
@@ -196,9 +197,9 @@ fn place_number(literal: &Literal, data_type: &DataType) -> Option<LiteralPlace>
     })
 }
 
-/// A number is at a float where it is the float's shortest text, such as 0.1, its exact value, or the text of the same number as a
-/// 64-bit float, which Python prints of it; else it is between two floats.
-/// Of two texts that are as short and as near, printers of floats choose one or the other.
+/// A number is at a float if it is the float's shortest text, such as 0.1, its exact value, or the text of the same
+/// number as a 64-bit float, which Python prints; otherwise it is between two floats. If two texts are equally short
+/// and near, printers of floats choose either of them.
 fn place_float(number: &DecimalNumber, data_type: &DataType) -> LiteralPlace {
     let text = number.text();
     let (nearest, before, shortest) = match data_type {
@@ -260,7 +261,7 @@ fn place_instant(nanoseconds: i128, data_type: &DataType) -> Option<LiteralPlace
     Some(within(i256::from_i128(floor), has_rest, data_type))
 }
 
-/// `floor`, or just after it, in the range of the type's stored integers.
+/// `floor`, or the place just after it, in the range of the type's stored integers.
 fn within(floor: i256, has_rest: bool, data_type: &DataType) -> LiteralPlace {
     let (least, most) = for_integer_type!(
         data_type,

@@ -16,7 +16,7 @@ use crate::{ArithmeticOp, CompareOp};
 pub(super) enum ConditionNode {
     /// A constant for every row.
     Constant(Option<bool>),
-    /// `value` where the column is not null, else null.
+    /// `value` if the column is not null, otherwise null.
     Known {
         column: Arc<ColumnRef>,
         value: bool,

@@ -14,11 +14,11 @@ use crate::CompareOp;
 /// The known bounds of a column of a set of rows. The default is: nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bounds {
-    /// No value is less, NaN apart. Need not be a value that occurs: it may have been cut.
+    /// No value is less, except for NaN. It need not be a value that occurs: it may have been cut.
     pub min: Option<Value>,
-    /// No value is greater, NaN apart.
+    /// No value is greater, except for NaN.
     pub max: Option<Value>,
-    /// How many are null (or are in a struct that is).
+    /// The number of nulls (including those in a null struct).
     pub null_count: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ impl Bounds {
 
 /// Statistics of a set of rows: a file, a row group, a page, a partition.
 pub trait ColumnStatistics {
-    /// How many rows.
+    /// The number of rows.
     fn row_count(&self) -> Option<u64>;
 
     /// The known bounds of a column.
@@ -127,7 +127,7 @@ fn stored_as(value: &Value) -> Vec<Value> {
     }
 }
 
-/// Whether a condition can be true and can be false; if not, why.
+/// The possible results of a condition: true and false; for an impossible one, the reason.
 struct Outcome {
     true_if: Result<(), String>,
     false_if: Result<(), String>,
@@ -223,7 +223,7 @@ fn joined(mut reasons: Vec<String>, none: &str) -> String {
     }
 }
 
-/// The statistics of one column, with what its type means for them.
+/// The statistics of one column, interpreted for its type.
 struct ColumnFacts<'a> {
     column: &'a ColumnRef,
     name: String,
@@ -260,7 +260,7 @@ impl<'a> ColumnFacts<'a> {
         }
     }
 
-    /// Whether a value of the column can be `op` `value`.
+    /// Succeeds if a value of the column can be `op` `value`.
     fn compare(&self, op: CompareOp, value: &Value) -> Result<(), String> {
         self.not_all_null()?;
         let (below, above) = match op {
@@ -334,7 +334,7 @@ impl<'a> ColumnFacts<'a> {
         if let Some(reason) = self.max_is(Ordering::Less, &prefix_value) {
             return Err(reason);
         }
-        // All that begin with the prefix are below a minimum that is greater and doesn't begin with it.
+        // All values that start with the prefix are below a minimum that is greater and doesn't start with it.
         let begins = matches!(&self.bounds.min, Some(Value::Bytes(min)) if min.starts_with(prefix.as_bytes()));
         match self.min_is(Ordering::Greater, &prefix_value) {
             Some(reason) if !begins => Err(reason),

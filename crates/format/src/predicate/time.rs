@@ -5,8 +5,8 @@ use crate::calendar::{days_from_civil, is_date};
 /// Nanoseconds in a day.
 pub const DAY_NS: i128 = 86_400_000_000_000;
 
-/// Days since 1970-01-01 of `YYYY-MM-DD` in the proleptic Gregorian calendar; years may be signed and longer.
-/// `None` where it is no date.
+/// Days since 1970-01-01 of `YYYY-MM-DD` in the proleptic Gregorian calendar; years may be signed and longer. `None`
+/// for other texts.
 pub fn parse_date(text: &str) -> Option<i32> {
     let text = text.trim();
     let (negative, rest) = match text.as_bytes().first()? {
@@ -93,7 +93,7 @@ fn fraction_ns(text: &str) -> Option<i64> {
     Some(value * 10i64.pow(9 - head.len() as u32))
 }
 
-/// A number of `least` to `most` ASCII digits and nothing else.
+/// A number that consists of `least` to `most` ASCII digits.
 fn digits(text: &str, least: usize, most: usize) -> Option<i64> {
     let fits = (least..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     if fits { text.parse().ok() } else { None }

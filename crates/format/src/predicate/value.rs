@@ -99,7 +99,7 @@ impl NativeInteger for i256 {
 }
 
 impl Value {
-    /// The value at `index`, or `None` where it is null or of a type that has no single values (lists, structs, …).
+    /// The value at `index`, or `None` if it is null or of a type that has no single values (lists, structs, …).
     pub fn from_array(array: &dyn Array, index: usize) -> Option<Self> {
         if index >= array.len() || array.is_null(index) {
             return None;
@@ -130,7 +130,7 @@ impl Value {
         Some(value)
     }
 
-    /// How it compares with another of the same column; `None` where either is NaN. -0.0 equals 0.0.
+    /// Compares it with another value of the same column; `None` if either is NaN. -0.0 equals 0.0.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Boolean(a), Self::Boolean(b)) => Some(a.cmp(b)),
@@ -141,7 +141,7 @@ impl Value {
         }
     }
 
-    /// As text, for messages: dates as dates, text in quotes, long values cut.
+    /// A text for messages: dates as dates, text in quotes, long values cut.
     pub fn display(&self, data_type: &DataType) -> String {
         let text = match self {
             Self::Bytes(bytes) if !is_text(data_type) => {
@@ -202,7 +202,7 @@ fn bytes_array(items: &[&[u8]], data_type: &DataType) -> Result<ArrayRef> {
         t if is_text(t) && items.iter().any(|i| std::str::from_utf8(i).is_err()) => {
             Err(Error::internal("a value of a text column is not UTF-8"))
         }
-        // The size may differ from the column's: such a value equals none of the column's, but it has an order.
+        // The size may differ from the column's: such a value equals none of the column's values, but it has an order.
         DataType::FixedSizeBinary(_) => Ok(binary),
         _ => arrow::compute::cast(&binary, data_type).map_err(Error::unexpected),
     }

@@ -52,7 +52,7 @@ pub(crate) struct RawBlock {
     pub data: BlockData,
 }
 
-/// A block's bytes, or where they are: these can be fetched by the thread that works on them.
+/// A block's bytes, or their range: this can be fetched by the thread that works on them.
 #[derive(Debug)]
 pub(crate) enum BlockData {
     Bytes(Bytes),
@@ -73,7 +73,7 @@ pub(crate) struct BlockReader {
 
 /// The file whose blocks are next.
 enum BlockFile {
-    /// The ranges that are still to come, the last one first.
+    /// The ranges that are not read yet, the last one first.
     Ranges {
         file: usize,
         ranges: Vec<Range<u64>>,
@@ -169,7 +169,7 @@ impl BlockReader {
         let text = match compression {
             FileCompression::Zip => {
                 let member = ZipMember::find(object)?;
-                // The headers in front of the file, and the directory after it.
+                // The headers before the file, and the directory after it.
                 self.fetcher.release(file as u32, 0..member.packed.start);
                 self.fetcher.release(file as u32, member.packed.end..size);
                 member.decompress(self.stored(file, member.packed.clone()))
@@ -218,7 +218,7 @@ pub(crate) fn read_block(reader: &mut dyn Read, block_bytes: usize) -> std::io::
     Ok(Bytes::from(block))
 }
 
-/// Cuts a file into blocks, none across two requests, so that no block has to be put together.
+/// Cuts a file into blocks, none across two requests, so that no block has to be assembled.
 fn block_ranges(requests: &[lakerace_io::Request], file: u32, size: u64) -> Vec<Range<u64>> {
     let mut ends: Vec<u64> = requests.iter().filter(|r| r.file == file).map(|r| r.range.end.min(size)).collect();
     ends.push(size);

@@ -1,4 +1,4 @@
-//! The byte order mark in front of text.
+//! The byte order mark before text.
 
 use bytes::Bytes;
 use lakerace_io::option::ENCODING;

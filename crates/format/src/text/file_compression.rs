@@ -18,15 +18,15 @@ pub(crate) enum FileCompression {
     Zip,
 }
 
-/// Bytes at a file's front that tell its compression.
+/// Bytes at a file's start that are enough to detect its compression.
 pub(crate) const COMPRESSION_FRONT_BYTES: usize = 16;
 
-/// Memory that an xz stream may ask for: what `xz -9` needs is 65 MiB, and files made by hand may ask for gigabytes.
+/// Limit of memory for an xz stream: `xz -9` needs 65 MiB, and crafted files may need gigabytes.
 const MAX_XZ_BYTES: u64 = 512 << 20;
 
 const MAKE_AGAIN: &str = "fetch or make the file again";
 
-/// A compression, its name, the endings of names, and how files begin (for bzip2, after its level).
+/// A compression, its name, the endings of names, and the first bytes of files (for bzip2, after its level).
 type KnownCompression = (FileCompression, &'static str, &'static [&'static str], &'static [&'static [u8]]);
 
 /// All compressions.
@@ -109,7 +109,7 @@ impl FileCompression {
         if first.is_empty() {
             return Err(Error::corrupt(format!("the file is empty, so it is no {name} file")).advice(MAKE_AGAIN));
         }
-        // Streams come in pieces, the first of which may be short.
+        // Streams are read in pieces, the first of which may be short.
         let is_it = match (self, first) {
             (Self::Gzip, _) => first.iter().zip([0x1f, 0x8b]).all(|(byte, wanted)| *byte == wanted),
             (Self::Bzip2, _) => first.iter().zip(b"BZh").all(|(byte, wanted)| byte == wanted),

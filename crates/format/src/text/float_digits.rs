@@ -19,12 +19,13 @@ const MOST_DIGITS: usize = 767;
 /// Bits of a double's mantissa after the first one.
 const MANTISSA_BITS: i32 = 52;
 
-/// Returns true if a double keeps all digits of the decimal text that it is the nearest one to: printed with as many significant digits
-/// as the text has, it has the same ones. Zeros at the end are no digits.
+/// Returns true if a double keeps all digits of the decimal text to which it is nearest: printed with as many
+/// significant digits as the text has, it has the same ones. Trailing zeros do not count.
 ///
-/// `unsigned` is a number without a sign, such as `12.50` or `1e-7`, and `nearest` the double that is nearest to it, not negative.
-/// Texts of at most 15 digits are kept, but for numbers beyond the range of doubles; so are the texts that programs print for
-/// doubles, however many digits these have. Most numbers of 17 digits or more that were no doubles before are not.
+/// `unsigned` is a number without a sign, such as `12.50` or `1e-7`, and `nearest` the double that is nearest to it,
+/// not negative. Texts of at most 15 digits are kept, except for numbers beyond the range of doubles; so are the texts
+/// that programs print for doubles, with any number of digits. Most numbers of 17 digits or more that do not originate
+/// from doubles are not.
 ///
 /// ```
 /// use lakerace_format::keeps_digits;
@@ -40,8 +41,8 @@ pub fn keeps_digits(unsigned: &[u8], nearest: f64) -> bool {
             || has_same_digits(unsigned, nearest))
 }
 
-/// Returns true if the double differs from the text by less than half of the text's last place, which then is what rounding gives. `None`
-/// where 128 bits are not enough to tell.
+/// Returns true if the double differs from the text by less than half of the text's last place, so that rounding gives
+/// the text. `None` if 128 bits are not enough to decide.
 fn is_within_half_a_digit(unsigned: &[u8], nearest: f64) -> Option<bool> {
     let (mantissa, exponent) = split_exponent(unsigned)?;
     let (whole, fraction) = match mantissa.iter().position(|byte| *byte == b'.') {
@@ -83,14 +84,14 @@ fn split_exponent(unsigned: &[u8]) -> Option<(&[u8], i32)> {
     (-1000..1000).contains(&exponent).then_some((&unsigned[..at], exponent))
 }
 
-/// Returns true if the text has the digits of the double's shortest text, which is the nearest one of its length. Most texts that are too
-/// small or too large for 128 bits have.
+/// Returns true if the text has the digits of the double's shortest text, which is the nearest one of its length. This
+/// holds for most texts that are too small or too large for 128 bits.
 fn is_shortest_text(unsigned: &[u8], nearest: f64) -> bool {
     let mut buffer = zmij::Buffer::new();
     nearest != 0.0 && same_digits(buffer.format_finite(nearest).as_bytes(), unsigned)
 }
 
-/// Returns true if two numbers have the same digits, but for zeros at both ends.
+/// Returns true if two numbers have the same digits, except for zeros at both ends.
 fn same_digits(left: &[u8], right: &[u8]) -> bool {
     let (mut left, mut right) = (significant_digits(left), significant_digits(right));
     loop {
@@ -104,7 +105,7 @@ fn same_digits(left: &[u8], right: &[u8]) -> bool {
     }
 }
 
-/// The digits of a number before its exponent, from the first one that is no zero.
+/// The digits of a number before its exponent, from the first one that is not zero.
 fn significant_digits(number: &[u8]) -> impl Iterator<Item = u8> {
     let mantissa = number.iter().copied().take_while(|byte| !matches!(byte, b'e' | b'E'));
     mantissa.filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0')

@@ -1,4 +1,4 @@
-//! The front of a file's text, for a sample of its rows.
+//! The start of a file's text, for a sample of its rows.
 
 use std::io::{BufRead, Read};
 
@@ -7,16 +7,16 @@ use lakerace_io::{Job, Object, Pipe, Result};
 
 use super::{FileCompression, RangeReader, TextForm, ZipMember, read_block};
 
-/// Bytes of text that are looked at, at most.
+/// Limit of bytes of text that are examined.
 pub(crate) const MAX_SAMPLE_BYTES: usize = 4 << 20;
 
-/// Bytes of text that are looked at first: they are often enough.
+/// Bytes of text that are examined first: they are usually enough.
 const FIRST_SAMPLE_BYTES: usize = 512 << 10;
 
 /// Bytes of a request for a compressed file's front.
 const COMPRESSED_STEP_BYTES: u64 = 256 << 10;
 
-/// The first bytes of a file's text, and whether they are all of it.
+/// The first bytes of a file's text, and a flag that is true if they are all of it.
 pub(crate) fn read_front(object: &Object, rows: usize, form: TextForm) -> Result<(Bytes, bool)> {
     if let Some(pipe) = object.stream() {
         return front_of_pipe(pipe, form, &object.store.job);

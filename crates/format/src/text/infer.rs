@@ -104,14 +104,14 @@ fn number_kind(field: &[u8]) -> Option<InferredType> {
         return Some(InferredType { integer: true, wide_integer, ..InferredType::default() });
     }
     let parsed = value::float64(field, 0, field.len()).filter(|p| p.is_finite())?;
-    // What is written as a whole number should come back as the same one.
+    // A whole number must be read back as the same one.
     let is_whole = unsigned.iter().all(u8::is_ascii_digit);
     let is_exact = || format!("{:.0}", parsed.abs()).as_bytes() == unsigned;
     let is_kept = if is_whole { is_exact() } else { keeps_digits(unsigned, parsed.abs()) };
     is_kept.then_some(float)
 }
 
-/// Returns true if a text that parses as an integer is one in an inferred column, too.
+/// Returns true if a text that parses as an integer is one in an inferred column as well.
 #[inline(always)]
 pub(crate) fn is_integer(field: &[u8]) -> bool {
     match field {
@@ -121,10 +121,10 @@ pub(crate) fn is_integer(field: &[u8]) -> bool {
     }
 }
 
-/// Returns true if a text that parses as this float is one in an inferred column, too.
+/// Returns true if a text that parses as this float is one in an inferred column as well.
 #[inline(always)]
 pub(crate) fn is_float(field: &[u8], parsed: f64) -> bool {
-    // Whole numbers of fewer digits are exact, and a point is no digit.
+    // Whole numbers with fewer digits are exact, and a point is not a digit.
     let is_kept = |unsigned: &[u8]| {
         unsigned.len() < 16
             || (unsigned.contains(&b'.') && (unsigned.len() == 16 || keeps_digits(unsigned, parsed.abs())))
@@ -159,18 +159,18 @@ fn is_float_at_all(field: &[u8]) -> bool {
     number_kind(field).is_some_and(|kind| !kind.wide_integer)
 }
 
-/// Returns true if a text is a number of which a float keeps not all digits.
+/// Returns true if a text is a number some of whose digits a float loses.
 pub(crate) fn loses_digits(field: &[u8]) -> bool {
     let is_number = |parsed: &f64| field.iter().any(u8::is_ascii_digit) && is_nearest_float(field, *parsed);
     value::float64(field, 0, field.len()).is_some_and(|parsed| is_number(&parsed) && !is_float(field, parsed))
 }
 
-/// Returns true if a text that parses as a boolean is one in an inferred column, too: `t` and `1` are not.
+/// Returns true if a text that parses as a boolean is one in an inferred column as well: `t` and `1` are not.
 pub(crate) fn is_boolean(field: &[u8]) -> bool {
     field.len() > 1
 }
 
-/// The type that a single value leads to.
+/// The type that is inferred from a single value.
 pub(crate) fn type_of(field: &[u8]) -> DataType {
     let mut inferred = InferredType::default();
     inferred.update(field.trim_ascii());

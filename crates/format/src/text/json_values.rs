@@ -13,7 +13,7 @@ const TRUNCATED: &str = "fetch or make the file again";
 /// Between two bytes of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TokenState {
-    /// In front of everything.
+    /// Before the text.
     Start,
     /// Before the first element of the array, or its end.
     FirstElement,

@@ -5,7 +5,8 @@ use std::io::{BufRead, Read};
 use bytes::Bytes;
 use lakerace_io::Result;
 
-/// A file's stored bytes in order, fetched range by range: `fetch(at)` gives those that begin at a position, none at the end.
+/// A file's stored bytes in order, fetched range by range: `fetch(at)` returns the bytes from a position on, none at
+/// the end.
 pub(crate) struct RangeReader<F> {
     fetch: F,
     at: u64,
@@ -13,7 +14,7 @@ pub(crate) struct RangeReader<F> {
 }
 
 impl<F: FnMut(u64) -> Result<Bytes>> RangeReader<F> {
-    /// From the front.
+    /// Starts at the front.
     pub fn new(fetch: F) -> Self {
         Self { fetch, at: 0, bytes: Bytes::new() }
     }

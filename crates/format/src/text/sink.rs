@@ -20,12 +20,12 @@ const XZ_LEVEL: u32 = 6;
 
 /// Rows as text.
 pub(crate) trait TextRows: Send + Sync {
-    /// The text in front of the first row.
+    /// The text before the first row.
     fn header(&self) -> Result<Vec<u8>> {
         Ok(Vec::new())
     }
 
-    /// What follows the last row.
+    /// The text after the last row.
     fn footer(&self) -> &[u8] {
         &[]
     }
@@ -51,7 +51,7 @@ pub(crate) struct TextSink {
     /// Something follows the last row.
     has_footer: bool,
     rows: u64,
-    /// Rows that give a piece of [`PIECE_BYTES`], as far as is known.
+    /// Rows for a piece of [`PIECE_BYTES`], estimated from earlier pieces.
     piece_rows: usize,
 }
 
@@ -79,7 +79,7 @@ struct TextEncoder {
 }
 
 impl TextSink {
-    /// Begins a file.
+    /// Starts a file.
     ///
     /// # Errors
     /// `Usage` for options that contradict one another or the file's name.

@@ -10,7 +10,8 @@ use lakerace_io::{Error, Result};
 /// An encoding of text by its name, such as `latin1`, `utf-16` or `windows-1252`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextEncoding {
-    /// ISO 8859-1, whose bytes are the first 256 characters. The web, and `encoding_rs`, mean Windows-1252 by the name.
+    /// ISO 8859-1, whose bytes are the first 256 characters. On the web, and in `encoding_rs`, the name means
+    /// Windows-1252.
     Latin1,
     /// The byte order mark says the order; without one it is little-endian.
     Utf16,
@@ -56,7 +57,7 @@ pub(super) struct Utf8Reader {
     decoder: Option<encoding_rs::Decoder>,
     stored: Vec<u8>,
     utf8: Vec<u8>,
-    /// How much of `utf8` was given away.
+    /// The bytes of `utf8` that were returned.
     given: usize,
     /// Bytes of the text that were decoded.
     position: u64,

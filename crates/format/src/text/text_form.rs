@@ -1,11 +1,11 @@
-//! The way from a file's bytes to lines of UTF-8, where it is not straight.
+//! Conversion of a file's bytes to lines of UTF-8, if they are not such lines already.
 
 use std::io::Read;
 
 use super::json_values::JsonValues;
 use super::text_encoding::{TextEncoding, Utf8Reader};
 
-/// How the text of files is made into lines of UTF-8. By default it is lines of UTF-8 already.
+/// The conversion of files' text to lines of UTF-8. By default, the text already has this form.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TextForm {
     /// The encoding; `None` is UTF-8.

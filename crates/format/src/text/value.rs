@@ -1,6 +1,6 @@
 //! Texts of single values: numbers, decimals, dates, times.
 //!
-//! Every parser takes the whole text and gives `None` where it is not a value of the type, exactly.
+//! Every parser takes the whole text and returns `None` if it is not exactly a value of the type.
 
 use arrow::datatypes::{TimeUnit, i256};
 
@@ -18,7 +18,7 @@ fn eight_digits(text: &[u8], start: usize, end: usize) -> Option<u64> {
         bytes[8 - len..].copy_from_slice(text.get(start..end)?);
         u64::from_le_bytes(bytes)
     };
-    // The field is the highest `len` bytes; zeros take the place of what precedes it.
+    // The field is the highest `len` bytes; the bytes before it are replaced by zeros.
     let kept = u64::MAX << (8 * (8 - len));
     let digits = (word & kept) | (0x3030_3030_3030_3030 & !kept);
     // Each byte is 0x30..=0x39: neither it nor it plus six leaves the 0x30 row.
@@ -120,15 +120,15 @@ pub(crate) fn float64(text: &[u8], start: usize, end: usize) -> Option<f64> {
     fast_float2::parse(field).ok()
 }
 
-/// Returns true if a text that parses as infinity says so, and is no number beyond all floats.
+/// Returns true if a text that parses as infinity is the word for it, and not a number beyond all floats.
 #[cold]
 #[inline(never)]
 pub(crate) fn says_infinity(field: &[u8]) -> bool {
     !field.iter().any(u8::is_ascii_digit)
 }
 
-/// A decimal with `scale` digits after the point, and at most `precision` in all, as its unscaled number. Surplus digits
-/// after the point must be zeros.
+/// A decimal with `scale` digits after the point, and at most `precision` digits, as its unscaled number. Surplus
+/// digits after the point must be zeros.
 pub(crate) fn decimal128(field: &[u8], precision: u8, scale: i8) -> Option<i128> {
     let parts = DecimalParts::parse(field, scale)?;
     if let Some(n) = parts.small() {
@@ -196,7 +196,7 @@ impl<'a> DecimalParts<'a> {
         written.chain(std::iter::repeat_n(0, self.zeros))
     }
 
-    /// The number, where it has at most 18 digits.
+    /// The number, if it has at most 18 digits.
     fn small(&self) -> Option<u64> {
         if self.whole.len() + self.fraction.len() + self.zeros > 18 {
             return None;
@@ -239,7 +239,7 @@ pub(crate) fn date(field: &[u8]) -> Option<i64> {
     Some(days_from_civil(year, month, day))
 }
 
-/// A year with a sign, of at least four digits, and what follows its dash.
+/// A year with a sign and at least four digits, and the text after its dash.
 fn long_year(field: &[u8]) -> Option<(i64, &[u8])> {
     let (sign, rest) = field.split_first()?;
     let negative = match sign {
@@ -305,7 +305,7 @@ pub(crate) fn timestamp(field: &[u8], unit: TimeUnit) -> Option<(i64, Option<i64
     };
     let days = date(&field[..split])?;
     let (clock, offset) = split_offset(&field[split + 1..])?;
-    // Wide, as the day alone may lie beyond a range that its hours come back into.
+    // Wide, because the day alone may be out of a range into which its hours bring it back.
     let seconds = i128::from(days) * 86_400 - i128::from(offset.unwrap_or(0)) * 60;
     let value = seconds * i128::from(per_second) + i128::from(time(clock, unit)?);
     Some((i64::try_from(value).ok()?, offset))

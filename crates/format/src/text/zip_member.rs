@@ -16,10 +16,10 @@ const STEP_BYTES: u64 = 64 << 10;
 /// Names of files that an error shows.
 const SHOWN_NAMES: usize = 5;
 
-/// The one file of an archive: where its packed bytes are, and what they are to give.
+/// The single file of an archive: the range of its packed bytes, and the properties of its text.
 #[derive(Debug, Clone)]
 pub(crate) struct ZipMember {
-    /// Where the packed bytes are in the archive.
+    /// The range of the packed bytes in the archive.
     pub packed: Range<u64>,
     method: CompressionMethod,
     size_bytes: u64,
@@ -68,7 +68,7 @@ impl ZipMember {
         Ok(Self { packed: start..start + packed_bytes, method, size_bytes, crc32 })
     }
 
-    /// The text of the file, of its packed bytes. It ends with an error where it is not what the archive says.
+    /// The text of the file, from its packed bytes. It ends with an error if it does not match the archive's directory.
     pub fn decompress(&self, packed: impl BufRead + Send + 'static) -> Box<dyn Read + Send> {
         let (left_bytes, crc32) = (self.size_bytes, self.crc32);
         match self.method {
@@ -134,12 +134,12 @@ impl<R: Read> Read for CheckedMember<R> {
     }
 }
 
-/// The bytes of a stored file, wherever they are asked for.
+/// The bytes of a stored file, at any position.
 struct ObjectReader {
     object: Object,
     size_bytes: u64,
     at: u64,
-    /// Where the last bytes that were read are.
+    /// The range of the last bytes that were read.
     chunk: Range<u64>,
     bytes: Bytes,
 }

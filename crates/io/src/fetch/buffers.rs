@@ -25,7 +25,7 @@ const SMALLEST_POOLED: usize = 64 << 10;
 /// many requests and little of it is left over.
 const CLASSES: usize = 48;
 
-/// A buffer of so many classes more than asked for is taken where it is unused: up to half of it stays empty.
+/// An unused buffer of up to this many classes more than needed is reused: up to half of it stays empty.
 const LARGER_CLASSES: usize = 3;
 
 /// Bytes of unused buffers kept at most: while something is fetched, as many as are read ahead by default.
@@ -47,7 +47,7 @@ struct BufferPoolState {
     users: usize,
 }
 
-/// Someone who fetches: the pool keeps more while there is one.
+/// A user of the pool: the pool keeps more while there is one.
 #[derive(Debug)]
 pub(crate) struct PoolUser(());
 
@@ -155,7 +155,7 @@ impl PooledBuffer {
         self.len = self.len.min(len);
     }
 
-    /// Appends what fits of `bytes` and says how many that were.
+    /// Appends as many of `bytes` as fit, and returns their number.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> usize {
         let fitting = bytes.len().min(self.capacity() - self.len);
         if let Some(memory) = &self.memory {
@@ -205,7 +205,7 @@ impl PooledBuffer {
 impl AsRef<[u8]> for PooledBuffer {
     fn as_ref(&self) -> &[u8] {
         match &self.memory {
-            // SAFETY: the first `len` bytes were filled, and no one writes once the buffer is shared.
+            // SAFETY: the first `len` bytes were filled, and nothing writes once the buffer is shared.
             Some(memory) => unsafe { std::slice::from_raw_parts(memory.start.as_ptr(), self.len) },
             None => &[],
         }
@@ -229,11 +229,11 @@ pub(crate) struct GrowingBuffer {
     filled: AtomicUsize,
 }
 
-/// The only one who fills a [`GrowingBuffer`]: by a body, some of whose bytes it drops.
+/// The only writer of a [`GrowingBuffer`]: it appends a body, some of whose bytes it drops.
 #[derive(Debug)]
 pub(crate) struct BufferFiller {
     growing: Arc<GrowingBuffer>,
-    /// Bytes of the body that have come, and that there will be.
+    /// Bytes of the body that have arrived, and their final number.
     received: usize,
     body_len: usize,
     /// Ranges of the body that are not kept, in order, without overlap.
@@ -247,8 +247,8 @@ struct BufferPart {
 }
 
 impl BufferFiller {
-    /// Room for a body of `len` bytes, none of which has come, but for those in `gaps`: ranges of it, in order and without
-    /// overlap.
+    /// Room for a body of `len` bytes, none of which has arrived, without those in `gaps`: ranges of it, in order and
+    /// without overlap.
     pub(crate) fn with_gaps(len: usize, gaps: VecDeque<Range<usize>>) -> Result<Self> {
         let kept = len - gaps.iter().map(ExactSizeIterator::len).sum::<usize>();
         let memory = PooledBuffer::with_capacity(kept)?.memory.take();
@@ -260,7 +260,7 @@ impl BufferFiller {
         &self.growing
     }
 
-    /// Takes in what fits of the next bytes of the body and says how many that were.
+    /// Takes as many of the next bytes of the body as fit, and returns their number.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> usize {
         let fitting = bytes.len().min(self.body_len - self.received);
         let mut rest = &bytes[..fitting];
@@ -285,8 +285,8 @@ impl BufferFiller {
         let filled = self.growing.filled.load(Ordering::Relaxed);
         let fitting = bytes.len().min(self.growing.len - filled);
         if let Some(memory) = &self.growing.memory {
-            // SAFETY: `filled + fitting` is within the allocation. No one else writes, as there is one Filler, and
-            // no one reads after `filled`, which is moved only when the bytes are there.
+            // SAFETY: `filled + fitting` is within the allocation. There is only one Filler, so nothing else writes,
+            // and nothing reads after `filled`, which is moved only when the bytes are there.
             unsafe {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.start.as_ptr().add(filled), fitting);
             }
@@ -296,12 +296,12 @@ impl BufferFiller {
 }
 
 impl GrowingBuffer {
-    /// How many bytes from the front can be read.
+    /// The number of bytes from the start that can be read.
     pub(crate) fn filled(&self) -> usize {
         self.filled.load(Ordering::Acquire)
     }
 
-    /// Filled bytes, without a copy; `None` where they are not all there yet.
+    /// Filled bytes, without a copy; `None` if they have not all arrived yet.
     pub(crate) fn slice(self: &Arc<Self>, range: Range<usize>) -> Option<Bytes> {
         if range.start > range.end || range.end > self.filled() {
             return None;
@@ -335,7 +335,7 @@ impl Pool {
         lock(&self.state)
     }
 
-    /// Memory of this class, or of one that is little larger: that is better than new pages next to those that lie unused.
+    /// Memory of this class, or of a slightly larger one: that is better than new pages next to unused ones.
     fn take(&self, class: usize) -> Option<BufferMemory> {
         let mut state = self.lock();
         let largest = (class + LARGER_CLASSES).min(CLASSES - 1);

@@ -40,7 +40,7 @@ pub(super) struct LocalFiles {
 const NOT_TOLD: usize = usize::MAX;
 
 impl LocalFiles {
-    /// For a plan of these requests to so many files.
+    /// For a plan of these requests to `files` files.
     pub(super) fn new(files: usize, plan: &[Request]) -> Self {
         let told = std::iter::repeat_with(|| AtomicUsize::new(NOT_TOLD)).take(files).collect();
         let lengths = plan.iter().map(|request| request.range.end - request.range.start);
@@ -52,7 +52,7 @@ impl LocalFiles {
         Self { open, versions, from_disk: AtomicBool::new(true), told, sums: sums.collect() }
     }
 
-    /// Reads `range`, and has the kernel fetch what comes next while it is decoded: the plan's requests from number `next` on.
+    /// Reads `range`, and lets the kernel fetch the plan's requests from number `next` on while it is decoded.
     pub(super) fn read(
         &self,
         file: u32,
@@ -76,7 +76,7 @@ impl LocalFiles {
             let speed = length as f64 / start.elapsed().as_secs_f64().max(1e-9);
             self.from_disk.store(speed < PAGE_CACHE_BYTES_PER_SECOND, Ordering::Relaxed);
         }
-        // A file that was written to in place has changed its time; one that was replaced stays what we have open.
+        // A file that was written to in place has changed its time; a replaced one is still the one that is open.
         if FileVersion::of(&opened.file.metadata().map_err(failed)?) != opened.version {
             return Err(store_error::replaced().at(object.url()));
         }
@@ -128,7 +128,7 @@ impl LocalFiles {
 /// Has the kernel read a range ahead. Advice only: a file system that does not take it reads when asked.
 #[cfg(target_os = "linux")]
 pub(crate) fn advise(file: &std::fs::File, range: Range<u64>) {
-    // No length at all means up to the end of the file.
+    // A length of zero would mean up to the end of the file.
     if let Some(length) = std::num::NonZeroU64::new(range.end - range.start) {
         let _ = rustix::fs::fadvise(file, range.start, Some(length), rustix::fs::Advice::WillNeed);
     }

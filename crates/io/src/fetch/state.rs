@@ -1,4 +1,4 @@
-//! Which pieces of a plan are waiting, under way, there, or gone, and who may be fetched next.
+//! The state of a plan's pieces: waiting, under way, arrived or released; and the decision which to fetch next.
 
 use std::ops::Range;
 use std::sync::{Arc, MutexGuard};
@@ -164,7 +164,7 @@ impl Shared {
         request.range.end - request.range.start - dropped
     }
 
-    /// Returns true if a slice of a piece would keep too many bytes in memory that no one wants.
+    /// Returns true if a slice of a piece would keep too many unneeded bytes in memory.
     pub(super) fn pins_too_much(&self, piece: usize) -> bool {
         let request = &self.requests[piece];
         let wanted = request.range.end - request.range.start - request.read_through_bytes;
@@ -208,7 +208,7 @@ impl Shared {
         }
     }
 
-    /// Reads `range` of a local file in one go where none of its pieces was begun: no piece is joined by a copy.
+    /// Reads `range` of a local file in one call if none of its pieces was started: no pieces are joined by a copy.
     pub(super) fn read_past_pieces(&self, file: u32, pieces: &[usize], range: &Range<u64>) -> Result<Option<Bytes>> {
         let object = &self.objects[file as usize];
         if !object.store.has_local_files() {
@@ -324,7 +324,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Fetches a piece and shows what has arrived of it as it arrives.
+    /// Fetches a piece, and makes arrived bytes of it readable immediately.
     async fn fetch(&self, piece: usize, ticket: u64, object: &Object) -> Result<Bytes> {
         let request = &self.requests[piece];
         let too_long = |_| Error::internal("a range beyond memory");
@@ -351,7 +351,7 @@ impl Shared {
         growing.slice(0..growing.filled()).ok_or_else(|| Error::internal("a piece that is not whole"))
     }
 
-    /// All bytes of a file come from one version of it: the tag is compared before any of them is shown.
+    /// All bytes of a file come from one version of it: the tag is compared before any of them is readable.
     fn answer_began(
         &self,
         piece: usize,

@@ -1,10 +1,11 @@
-//! How a job has written its files, and what its user should know.
+//! The way in which a job has written its files, and warnings for its user.
 
 use crate::option::ON_BAD_ROW;
 use crate::{FileIo, Job};
 
 impl Job {
-    /// How this job's files on this machine are written: as asked for, or what was left of that. `None` until it writes one.
+    /// The way in which this job's files on this machine are written: the requested one, or its replacement. `None`
+    /// until it writes one.
     pub fn file_io(&self) -> Option<FileIo> {
         self.file_io_seen().lock().effective
     }
@@ -14,8 +15,8 @@ impl Job {
         self.page_cache().bytes_past()
     }
 
-    /// Warnings where nothing failed: that the job continues another way than was asked for, and why; and
-    /// that rows of a source did not fit.
+    /// Warnings without a failure: that the job uses another way than the requested one, and the reason; and that rows
+    /// of a source did not fit.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.file_io_seen().lock().warnings.clone();
         warnings.extend(bad_rows_warning(self.meter().counts().bad_rows));

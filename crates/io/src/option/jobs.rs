@@ -40,7 +40,7 @@ impl JobDefinition {
     }
 }
 
-/// A job, and the options that it is to run with.
+/// A job, and the options for it.
 #[derive(Debug, Clone)]
 pub struct JobCall {
     pub(super) job: &'static JobDefinition,

@@ -1,4 +1,4 @@
-//! How a text holds options and jobs: between noncharacters, which Unicode keeps for use within a program.
+//! The form of options and jobs in a text: between noncharacters, which Unicode reserves for use within a program.
 
 use std::fmt;
 

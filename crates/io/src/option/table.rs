@@ -53,17 +53,17 @@ options! {
     DEAD_LETTER = new("dead_letter", Text, "copy");
     /// Rows a second.
     MAX_RATE = new("max_rate", Number, "copy sync");
-    /// Let values lose what the target's type does not hold.
+    /// Allow values to lose digits that the target's type does not hold.
     ALLOW_NARROWING = new("allow_narrowing", Flag, "copy sync");
     /// Read the target back and compare it.
     VERIFY = new("verify", Flag, "copy sync");
     /// The column of incremental copies.
     SINCE = new("since", Text, "copy");
-    /// How far below the highest value rows may still come.
+    /// The distance below the highest value in which rows may still arrive.
     OVERLAP = new("overlap", Text, "copy");
     /// Look for new versions again and again.
     FOLLOW = new("follow", Flag, "sync");
-    /// Time between two looks at a table.
+    /// Time between two checks of a table.
     INTERVAL = new("interval", Time, "sync").default("1s");
 
     // Reading.
@@ -80,7 +80,7 @@ options! {
     AT = new("at", Text, "copy scan diff upsert restore schema").spark_option("versionAsOf");
     /// The version of the second one of two tables.
     SECOND_AT = new("second_at", Text, "diff");
-    /// Count what differs, and print no row.
+    /// Count the differences, and print no row.
     SUMMARY = new("summary", Flag, "diff");
     /// Rows of a batch, or of a checkpoint.
     BATCH_ROWS = new("batch_rows", Number, "copy scan diff upsert sync").spark_option("batch_rows");
@@ -127,9 +127,9 @@ options! {
     SKIP_ROWS = new("skip_rows", Number, READ_TEXT).default("0").spark_option("skip_rows");
     /// The prefix of lines that are not rows.
     COMMENT = new("comment", Text, READ_TEXT).spark_option("comment");
-    /// How dates are written.
+    /// The format of dates.
     DATE_FORMAT = new("date_format", Text, READ_TEXT).spark_option("date_format");
-    /// How timestamps are written.
+    /// The format of timestamps.
     TIMESTAMP_FORMAT = new("timestamp_format", Text, READ_TEXT).spark_option("timestamp_format");
     /// Numbers have a comma for a point.
     DECIMAL_COMMA = new("decimal_comma", Flag, READ_TEXT).spark_option("decimal_comma");
@@ -169,7 +169,7 @@ options! {
     PARTITION_BY = new("partition_by", Names, "copy upsert").spark_option("partition_by");
     /// A property of a new table.
     TABLE_PROPERTY = new("table_property", Pairs, "copy upsert").keyword("table_properties").spark(SparkName::Prefix("table."));
-    /// What may change of a table's schema.
+    /// The allowed changes of a table's schema.
     EVOLVE = new("evolve", Choice, "copy upsert");
     /// Keep NOT NULL in a new table.
     KEEP_NOT_NULL = new("keep_not_null", Flag, "copy");
@@ -177,7 +177,7 @@ options! {
     AUTO_COMPACT = new("auto_compact", Flag, "copy upsert");
     /// Rows of a source with the same key: the last one wins, or they are an error. In Spark, a column says which one is the last.
     ON_DUPLICATE = new("on_duplicate", Choice, "upsert").default("last").spark(SparkName::OtherValues("sequence"));
-    /// How values are merged with those of the table.
+    /// The way to merge values with those of the table.
     MERGE = new("merge", Pairs, "upsert");
     /// Leave rows with known keys unchanged.
     INSERT_ONLY = new("insert_only", Flag, "upsert");
@@ -199,7 +199,7 @@ options! {
     TYPE = new("type", Pairs, "alter").keyword("types");
     /// A column's comment.
     COLUMN_COMMENT = new("column_comment", Pairs, "alter").flag("comment").keyword("comments");
-    /// A condition that every row of a table is to fulfil.
+    /// A condition that every row of a table must fulfil.
     CONSTRAINT = new("constraint", Pairs, "alter").keyword("constraints");
     /// The size of new files.
     TARGET_SIZE = new("target_size", Bytes, "compact");
@@ -209,9 +209,9 @@ options! {
     ZORDER = new("zorder", Names, "compact");
     /// Compact only a table that needs it.
     AUTO = new("auto", Flag, "compact");
-    /// How long removed files stay.
+    /// The time for which removed files stay.
     RETAIN = new("retain", Time, "vacuum");
-    /// Tell what would be done, and do nothing.
+    /// Show the changes without making them.
     DRY_RUN = new("dry_run", Flag, "alter vacuum");
     /// Accept a retention below the table's own.
     ALLOW_SHORT_RETENTION = new("allow_short_retention", Flag, "vacuum");
@@ -253,7 +253,7 @@ options! {
     EXTRA_BYTES_TOLERANCE = new("extra_bytes_tolerance", Number, EVERY_JOB);
     /// Bytes read ahead of decoding.
     PREFETCH_SIZE = new("prefetch_size", Bytes, EVERY_JOB);
-    /// How local files are written.
+    /// The way to write local files.
     IO = new("io", Choice, EVERY_JOB).default("auto");
     /// The time for which failed requests are repeated.
     RETRY_TIME = new("retry_time", Time, EVERY_JOB).setting().spark_option("storage.retry_time");

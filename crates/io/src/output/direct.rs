@@ -1,6 +1,6 @@
 //! Appending to a file past the page cache (`O_DIRECT`), by blocking writes of whole blocks.
 //!
-//! For a thread that does nothing else; without io_uring, which containers tend to refuse.
+//! For a dedicated thread; without io_uring, which containers often do not allow.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -13,7 +13,8 @@ pub(super) const BLOCK_BYTES: usize = 4096;
 /// Bytes of a write at most: it keeps a disk busy for much longer than it takes to ask for the next one.
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// A file whose writes go past the cache, until [`Self::end`]. Its place is that of the file: after what was written.
+/// A file whose writes go past the cache, until [`Self::end`]. Its position is that of the file: after the written
+/// bytes.
 #[derive(Debug)]
 pub(super) struct UncachedFile {
     buffer: PooledBuffer,
@@ -22,11 +23,11 @@ pub(super) struct UncachedFile {
     is_direct: bool,
 }
 
-/// Whether the file system continues.
+/// The answer of the file system.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DirectOutcome {
     Direct,
-    /// Not past the cache: what there was went through it.
+    /// Not past the cache: the bytes so far went through it.
     Refused,
 }
 
@@ -62,7 +63,7 @@ impl UncachedFile {
         Ok(DirectOutcome::Direct)
     }
 
-    /// Writes what remains: whole blocks past the cache, the bytes after them into it, as everything that follows.
+    /// Writes the rest: whole blocks past the cache, and the bytes after them, like all later ones, into it.
     pub(super) fn end(&mut self, mut file: &File) -> io::Result<DirectOutcome> {
         let kept = if self.is_direct { self.write_blocks(file)? } else { DirectOutcome::Direct };
         self.leave(file)?;
@@ -71,8 +72,8 @@ impl UncachedFile {
         Ok(kept)
     }
 
-    /// Writes the buffer's whole blocks; the bytes after them stay. Where the file system does not go along, all is
-    /// written through the cache.
+    /// Writes the buffer's whole blocks; the bytes after them stay. If the file system refuses, all is written through
+    /// the cache.
     fn write_blocks(&mut self, mut file: &File) -> io::Result<DirectOutcome> {
         let whole = self.buffer.len() / BLOCK_BYTES * BLOCK_BYTES;
         let mut done = 0;

@@ -16,10 +16,11 @@ use super::permissions::KeptPermissions;
 use crate::open_files::{FileShares, open_or_make_room};
 use crate::{Error, Job};
 
-/// A new file that no one sees yet. Dropped before [`Self::publish`], it goes, with the folders made for it.
+/// A new file that is not visible yet. If it is dropped before [`Self::publish`], it is removed, with the folders made
+/// for it.
 #[derive(Debug)]
 pub(crate) struct HiddenFile {
-    /// To be written to; `None` once it was closed.
+    /// The handle for writing; `None` once it was closed.
     open: Option<OpenHidden>,
     hidden: PathBuf,
     target: PathBuf,
@@ -41,7 +42,7 @@ struct OpenHidden {
 /// Hidden files of this process that are open.
 static OPEN: WeightedSemaphore = WeightedSemaphore::new(u64::MAX);
 
-/// Returns true if more files wait for their names than may stay open in the meantime.
+/// Returns true if more files wait for their names than may stay open.
 pub(crate) fn are_many_open() -> bool {
     OPEN.used() > FileShares::of_process().complete as u64
 }
@@ -58,7 +59,7 @@ impl HiddenFile {
     /// A file that will be `target`. Missing folders are made.
     pub(crate) fn create(target: PathBuf, job: &Job) -> std::io::Result<Self> {
         let folder = target.parent().ok_or(ErrorKind::InvalidInput)?;
-        // In one step with what removes folders: they stay from here on.
+        // The lock excludes the removal of folders: they stay from here on.
         let mut known = folders();
         let missing = missing_folders(folder);
         known.extend(make_folders(folder)?);
@@ -69,7 +70,7 @@ impl HiddenFile {
         match created {
             Ok((file, hidden)) => {
                 hold(&file);
-                // They may be another writer's, and stay where this file is given up.
+                // They may belong to another writer, and stay if this file is dropped.
                 made_folders.iter().chain(&missing).for_each(|folder| job.note_name(folder));
                 let (is_synced, published, job) = (false, false, job.clone());
                 let open = Some(OpenHidden { file, _counted: SemaphorePermit::try_acquire(&OPEN, 1) });
@@ -104,12 +105,12 @@ impl HiddenFile {
         &self.made_folders
     }
 
-    /// Gives the file the permissions of the one that it replaces. What is left to do is [`Self::sync`].
+    /// Gives the file the permissions of the one that it replaces. Only [`Self::sync`] remains to be done.
     pub(crate) fn seal(&mut self) -> std::io::Result<()> {
         self.permissions.take().map_or(Ok(()), |permissions| permissions.give_to(self.file()?))
     }
 
-    /// Puts the file on the disk, where its job is to be durable: nothing is written to it any more.
+    /// Syncs the file, if its job is to be durable: nothing is written to it any more.
     pub(crate) fn sync(&mut self) -> std::io::Result<()> {
         self.seal()?;
         if !self.is_synced {
@@ -119,7 +120,8 @@ impl HiddenFile {
         Ok(())
     }
 
-    /// Syncs the folders of names that the job has given before, too. Both wait for one flush of the disk, where possible.
+    /// Syncs the folders of names that the job has given before as well. Both wait for one flush of the disk, if
+    /// possible.
     fn sync_with_folders(&mut self) -> std::io::Result<()> {
         let job = self.job.clone();
         if self.is_synced || !job.has_unsynced_folders() {
@@ -143,7 +145,7 @@ impl HiddenFile {
         self.job.sync_folders().map_err(std::io::Error::other)
     }
 
-    /// Publishes like [`Self::publish`], but the name is not put on the disk before [`Job::sync_folders`].
+    /// Publishes like [`Self::publish`], but the name is durable only after [`Job::sync_folders`].
     pub(crate) fn publish_in_group(&mut self, replace: bool) -> std::io::Result<()> {
         self.sync()?;
         if replace {
@@ -161,10 +163,10 @@ impl HiddenFile {
 impl Drop for HiddenFile {
     fn drop(&mut self) {
         if !self.published {
-            // Nothing can be told from here; a file that can't be removed stays hidden.
+            // Errors can't be reported here; a file that can't be removed stays hidden.
             let _ = std::fs::remove_file(&self.hidden);
             let mut known = folders();
-            // Those of a file that was published and given up in the meantime, too.
+            // Also those of a file that was published and dropped in the meantime.
             let made = known.iter().filter(|made| self.target.starts_with(made)).chain(&self.made_folders);
             remove_folders(&made.cloned().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
             known.retain(|folder| folder.exists());
@@ -172,8 +174,8 @@ impl Drop for HiddenFile {
     }
 }
 
-/// Removes folders that were made for a file which is gone, or has never appeared. One with other files that have not
-/// appeared goes with the last of these.
+/// Removes folders that were made for a file that was removed, or has never appeared. A folder with other files that
+/// have not appeared is removed with the last of these.
 pub fn give_up_folders(made: &[PathBuf]) {
     let mut known = folders();
     known.extend(made.iter().cloned());
@@ -192,7 +194,7 @@ pub fn make_folders(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     for folder in missing_folders(folder) {
         match std::fs::create_dir(&folder) {
             Ok(()) => made.push(folder),
-            // Someone else was faster.
+            // Another process was faster.
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
             Err(e) => {
                 remove_folders(&made);
@@ -241,7 +243,7 @@ fn create_hidden(folder: &Path, target: &Path, is_private: bool) -> std::io::Res
 /// Renames in one step, unless the new name is taken.
 pub(crate) fn rename_if_absent(from: &Path, to: &Path) -> std::io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not every file system knows the flag; a hard link does not replace either.
+        // Not every file system supports the flag; a hard link does not replace a file either.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => {
             std::fs::hard_link(from, to)?;
             std::fs::remove_file(from)

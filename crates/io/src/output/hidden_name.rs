@@ -1,6 +1,6 @@
 //! Names of files that are not complete yet.
 
-/// The end of every hidden name, and what comes before its random part: told from other programs' files by them.
+/// The end of every hidden name, and the text before its random part: they distinguish it from other programs' files.
 pub(crate) const MARK: &str = ".lakerace-";
 
 pub(crate) const ENDING: &str = ".tmp";

@@ -33,10 +33,10 @@ impl InFlight {
         self.bytes.used() as usize
     }
 
-    /// Waits until there is room for a part of so many bytes.
+    /// Waits until there is room for a part of this many bytes.
     ///
     /// # Errors
-    /// Those of `check`, which is asked in the meantime; `Cancelled`.
+    /// Those of `check`, which is called in the meantime; `Cancelled`.
     pub(super) fn permit(&self, bytes: usize, job: &Job, check: impl Fn() -> Result<()>) -> Result<PartPermit> {
         let most = (self.most_bytes.max(2 * bytes) - bytes) as u64;
         let has_room = |used| check().map(|()| used <= most);

@@ -60,7 +60,7 @@ impl LocalWriter {
         }
     }
 
-    /// Waits until everything is written, and says how long the file is.
+    /// Waits until everything is written, and returns the length of the file.
     fn finish(self) -> Result<u64> {
         match self {
             Self::Ring(ring) => ring.finish(),
@@ -69,7 +69,7 @@ impl LocalWriter {
     }
 }
 
-/// A thread that writes the rest of a file, syncs it, and says how long it is.
+/// A thread that writes the rest of a file, syncs it, and returns its length.
 #[derive(Debug)]
 struct SyncThread(Option<JoinHandle<Result<Result<u64>, RecvError>>>);
 
@@ -110,7 +110,7 @@ impl LocalFile {
     pub(super) fn create(store: &JobStore, path: &object_store::path::Path, if_exists: IfExists) -> Result<Self> {
         let target = resolve_link(file_path(path));
         check_target(&target, if_exists)?;
-        // Folders of tables have many files, and are looked through by vacuum.
+        // Folders of tables have many files, and vacuum removes their orphaned files.
         if let (Some(folder), true) = (target.parent(), if_exists != IfExists::ErrorAtEnd) {
             remove_orphaned_files(folder);
         }
@@ -210,7 +210,7 @@ impl LocalFile {
         self.hidden.made_folders()
     }
 
-    /// Makes it visible; `in_group`: its name is put on the disk by [`Job::sync_folders`].
+    /// Makes it visible; `in_group`: its name is synced by [`Job::sync_folders`].
     pub(super) fn publish(&mut self, in_group: bool) -> Result<()> {
         let replace = self.if_exists == IfExists::Replace;
         let outcome = if in_group { self.hidden.publish_in_group(replace) } else { self.hidden.publish(replace) };

@@ -14,16 +14,17 @@ use super::hidden_name::is_own_name;
 
 /// The age from which an unchanged hidden file has no writer.
 const OLD: Duration = Duration::from_secs(24 * 60 * 60);
-/// A folder is not looked through again so soon.
+/// The time before a folder is searched again.
 const LOOK_AGAIN: Duration = Duration::from_secs(60 * 60);
 /// Folders whose last look is kept at most.
 const KNOWN_AT_MOST: usize = 1024;
 
-/// When folders were looked through last.
+/// The time of the last search of each folder.
 static LOOKED: Mutex<BTreeMap<PathBuf, Instant>> = Mutex::new(BTreeMap::new());
 
-/// Removes hidden files and staged folders of this user from a folder that were not changed for a day, and that no process holds.
-/// A folder is looked through once an hour at most. What can't be removed stays hidden: no write fails for it.
+/// Removes hidden files and staged folders of this user from a folder that were not changed for a day, and that no
+/// process holds. A folder is searched once an hour at most. A file that can't be removed stays hidden: no write fails
+/// for it.
 pub fn remove_orphaned_files(folder: &Path) {
     let mut looked = lock(&LOOKED);
     if looked.get(folder).is_some_and(|last| last.elapsed() < LOOK_AGAIN) {
@@ -37,7 +38,7 @@ pub fn remove_orphaned_files(folder: &Path) {
     remove_older_than(folder, OLD);
 }
 
-/// Keeps a hidden file or a staged folder from being taken for one that was left, as long as the handle is open.
+/// Keeps a hidden file or a staged folder from being treated as orphaned, as long as the handle is open.
 pub fn hold(file: &File) {
     // A file system without locks has the time of the last change alone.
     let _ = flock(file, FlockOperation::NonBlockingLockExclusive);
@@ -49,7 +50,7 @@ fn remove_older_than(folder: &Path, age: Duration) {
         if !entry.file_name().to_str().is_some_and(is_own_name) {
             continue;
         }
-        // Not that of what a link leads to.
+        // The metadata of a link, not that of its target.
         let Ok(metadata) = entry.metadata() else { continue };
         let path = entry.path();
         if metadata.uid() != rustix::process::geteuid().as_raw() || !is_old(&metadata, age) || is_held(&path, &metadata)

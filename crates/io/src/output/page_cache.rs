@@ -1,24 +1,25 @@
-//! Whether large files are written into the page cache or past it, by what both have cost this job.
+//! The decision whether large files are written into the page cache or past it, by the cost of both for this job.
 //!
-//! A byte into the cache costs a copy and its share of a page: a fraction of a nanosecond, and who reads the file soon has
-//! it in memory. Where a hypervisor has taken idle memory back, though, each new page waits until the host has found one:
-//! two nanoseconds and more for each byte, longer than encoding it takes, on a processor that the encoders want. Past the
-//! cache a byte costs a copy, and the disk writes while others compute. So large files begin in the cache, leave it where
-//! that has become dear, and come back where who encodes has waited for the disk longer than the cache would have taken.
-//! What is saved is paid once at most: by the first who reads all of the file.
+//! A byte into the cache costs a copy and its share of a page: a fraction of a nanosecond, and a process that reads the
+//! file soon finds it in memory. If a hypervisor has taken idle memory back, though, each new page waits until the host
+//! has found one: two nanoseconds and more for each byte, longer than encoding it takes, on a processor that the
+//! encoders need. Past the cache a byte costs a copy, and the disk writes while others compute. So large files start in
+//! the cache, leave it when that has become expensive, and return when the encoding thread has waited for the disk
+//! longer than the cache would have taken. The saved time is paid once at most: by the first process that reads all of
+//! the file.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use lakerace_exec::lock;
 
-/// Processor time of a byte into the cache from which it is dear: twice what it takes where memory is at hand.
+/// Processor time of a byte into the cache from which it is expensive: twice the time when memory is available.
 const DEAR_NS_PER_BYTE: f64 = 0.8;
 
 /// Bytes over which a cost is taken: one slow write says nothing.
 const WINDOW_BYTES: u64 = 8 << 20;
 
-/// How much longer one may have waited for the disk than was saved.
+/// The limit of the time waited for the disk beyond the saved time.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The way of the next bytes.
@@ -36,13 +37,13 @@ pub(crate) struct PageCache(Mutex<CacheObservations>);
 #[derive(Debug, Default)]
 struct CacheObservations {
     way: CacheWay,
-    /// Nothing goes past the cache any more.
+    /// No file is written past the cache any more.
     is_settled: bool,
     /// The bytes that went into the cache since its cost was last taken.
     window_bytes: u64,
     window_time: Duration,
     cached_ns_per_byte: f64,
-    /// The time that the cache would have taken for what went past it, and the time that was waited for it.
+    /// The time that the cache would have taken for the bytes past it, and the time waited for these.
     saved: Duration,
     waited: Duration,
     bytes_past: u64,
@@ -85,7 +86,7 @@ impl PageCache {
         seen.saved += Duration::from_nanos(saved as u64);
     }
 
-    /// Who encodes has waited so long until enough of its bytes were written.
+    /// Notes the time that the encoding thread waited until enough of its bytes were written.
     pub(crate) fn note_waited(&self, time: Duration) {
         let mut seen = self.lock();
         if seen.way == CacheWay::Cached {
@@ -97,7 +98,7 @@ impl PageCache {
         }
     }
 
-    /// The file system knows no way past the cache.
+    /// Notes that the file system does not support writes past the cache.
     pub(crate) fn refuse(&self) {
         self.lock().settle();
     }

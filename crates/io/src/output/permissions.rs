@@ -14,13 +14,13 @@ pub struct KeptPermissions {
 }
 
 impl KeptPermissions {
-    /// The permissions of the file at a path; `None` where there is none.
+    /// The permissions of the file at a path; `None` if there is none.
     pub fn of(target: &Path) -> Option<Self> {
         std::fs::metadata(target).ok().map(|metadata| Self::from(&metadata))
     }
 
-    /// Gives them to a file or folder. The owner stays another one where this user may not change it. Where the group stays another
-    /// one, that group may do no more than everybody.
+    /// Gives them to a file or folder. The owner stays unchanged if this user may not change it. If the group stays
+    /// unchanged, that group gets only the rights of all others.
     pub fn give_to(self, file: &File) -> Result<()> {
         let now = file.metadata()?;
         if (now.uid(), now.gid()) != (self.uid, self.gid) && fchown(file, Some(self.uid), Some(self.gid)).is_err() {

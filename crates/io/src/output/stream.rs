@@ -1,4 +1,4 @@
-//! Bytes that go to a writer as they come, such as standard output.
+//! Bytes that are passed on to a writer immediately, such as standard output.
 
 use std::fmt;
 use std::io::Write;

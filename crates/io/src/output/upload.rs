@@ -23,7 +23,7 @@ use crate::{Error, JobStore, Result};
 /// The first parts' size. S3 takes 5 MiB at least, and 10,000 parts at most.
 const PART_BYTES: usize = 8 << 20;
 
-/// Parts double after each so many: 10,000 parts are then 8 TB, more than an object may have.
+/// Parts double after this many parts: 10,000 parts are then 8 TB, more than the limit of an object.
 const PARTS_OF_A_SIZE: usize = 1000;
 
 /// Limit of bytes of parts under way, unless the caller sets it. A row group arrives all together, and the caller
@@ -122,7 +122,7 @@ impl Upload {
             self.gather_small();
             self.pending.push(bytes);
         }
-        // One byte more than a part is kept back: an object of exactly one part needs no multipart upload.
+        // One byte more than a part is held back: an object of exactly one part needs no multipart upload.
         while self.pending_bytes > self.part_bytes() {
             self.gather_small();
             let part = self.take(self.part_bytes());
@@ -186,7 +186,7 @@ impl Upload {
                 if outcome.is_ok() {
                     outcome = store.copy_opts(hidden, &path, CopyOptions::new().with_mode(CopyMode::Create)).await;
                 }
-                // What is left of it where this fails has a name that no listing of data shows.
+                // If this fails, the remaining object has a name that no listing of data shows.
                 let _ = store.delete(hidden).await;
             }
             let Err(error) = outcome else { return Ok(()) };
@@ -266,7 +266,7 @@ impl Upload {
             }
             drop(sending);
             under_way.notify_all();
-            // After an error was noted: who waits for room looks for errors.
+            // After an error was noted: a caller that waits for room checks for errors.
             drop(permit);
         });
         self.tasks.retain(|task| !task.is_finished());
@@ -306,7 +306,7 @@ impl Drop for Upload {
         }
         let Some(multipart) = self.multipart.take() else { return };
         let hidden = (self.parts_path != self.path).then(|| (Arc::clone(&self.store.store), self.parts_path.clone()));
-        // Neither the parts nor what they have become under a hidden name must be billed for ever.
+        // Neither the parts nor the hidden object made of them must be billed for ever.
         block_with_grace(async move {
             let _ = multipart.lock().await.abort().await;
             if let Some((store, hidden)) = hidden {

@@ -36,13 +36,13 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Buffers of a file.
 const BUFFERS: usize = 4;
 
-/// Into the page cache, so many bytes are a write of their own: copying them first costs more than telling the kernel.
+/// Into the page cache, writes of this size are submitted directly: copying them first costs more than a submission.
 const OWN_WRITE_BYTES: usize = 64 << 10;
 
 /// Writes of a file under way at most.
 const WRITES: usize = 8;
 
-/// Bytes that the kernel was told to write and the caller can't free yet, unless one write is longer.
+/// Limit of submitted bytes that the caller can't free yet, unless one write is longer.
 const UNDER_WAY_BYTES: usize = 16 << 20;
 
 /// Files of this process that have a ring at most: others are written by plain writes. Bounds the memory of buffers to 128 MiB.
@@ -91,7 +91,7 @@ struct KernelWrite {
     /// The offset in the file, and the number of its bytes that are written.
     offset: u64,
     done: usize,
-    /// True if it goes past the page cache.
+    /// True if it is written past the page cache.
     is_direct: bool,
 }
 
@@ -184,7 +184,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Writes what remains, waits for everything, and says how long the file is.
+    /// Writes the rest, waits for everything, and returns the length of the file.
     pub(super) fn finish(mut self) -> Result<u64> {
         self.check()?;
         let mut tail = Vec::new();
@@ -212,7 +212,7 @@ impl Ring {
         Ok(self.sent)
     }
 
-    /// Without registered buffers, the kernel looks their pages up again for each write; all else is the same.
+    /// Without registered buffers, the kernel looks up their pages for each write; everything else is the same.
     fn register(&mut self) {
         let memory = self.free.iter().map(|piece| {
             let (start, len) = piece.buffer.memory();
@@ -327,7 +327,7 @@ impl Ring {
         let more = self.sent.clamp(*RESERVED_BYTES.start(), *RESERVED_BYTES.end());
         let end = (self.sent + more).min(longest);
         let reserved = |file: &File| rustix::fs::fallocate(file, FallocateFlags::empty(), begin, end - begin);
-        // Where a disk is nearly full, or a file system reserves nothing, writes lengthen the file.
+        // If a disk is nearly full, or a file system reserves nothing, writes extend the file.
         self.is_reserving = self.sent <= end && reserved(&self.file).is_ok();
         // Some of it may be reserved although it failed.
         self.reserved = Some(end);
@@ -349,16 +349,16 @@ impl Ring {
             _ => opcode::Write::new(file, start, len).offset(offset).build(),
         };
         let entry = entry.user_data(number as u64);
-        // SAFETY: the bytes belong to `under_way[number]`, which stays until the kernel has answered: see `complete` and
-        // `drop`. They are on the heap, or static, and no one writes to them: `held` is the only owner of a piece, and
-        // shared bytes are read only.
+        // SAFETY: the bytes belong to `under_way[number]`, which stays until the kernel has answered: see `complete`
+        // and `drop`. They are on the heap, or static, and nothing writes to them: `held` is the only owner of a piece,
+        // and shared bytes are read only.
         if unsafe { self.uring.submission().push(&entry) }.is_err() {
             // There are as many entries as numbers.
             self.under_way[number] = None;
             self.fail(Error::internal("a ring has no room for a write"));
             return;
         }
-        // What it does not take now, it takes with the next one or when it is waited for.
+        // Submissions that it does not accept now are submitted with the next one or when their completion is awaited.
         if let Err(e) = self.uring.submit()
             && !is_passing(&e)
         {
@@ -417,7 +417,7 @@ impl Ring {
         }
     }
 
-    /// Returns true if a failed write is made again; else the file has failed.
+    /// Returns true if a failed write is repeated; otherwise the file has failed.
     fn is_worth_retrying(&mut self, error: io::Error, was_direct: bool) -> bool {
         if is_passing(&error) {
             return true;
@@ -484,8 +484,8 @@ fn not_direct(error: &io::Error) -> String {
 const WRITES_BLOCK: &str = "the file system here writes into the page cache by blocking calls only, which io_uring would \
     leave to threads of the kernel: files are written by blocking writes (uring-direct goes past the page cache)";
 
-/// Returns true if the file system of `file`, which has `position` bytes, knows writes into the page cache that don't block: it is
-/// asked for one.
+/// Returns true if the file system of `file`, which has `position` bytes, supports writes into the page cache that
+/// don't block; it tries one.
 fn never_blocks(file: &File, position: u64) -> bool {
     #[cfg(test)]
     if let Some(known) = faults::never_blocks() {

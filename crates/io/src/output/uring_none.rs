@@ -1,4 +1,4 @@
-//! In place of `output_ring.rs` where there is no io_uring.
+//! The replacement of `uring.rs` on systems without io_uring.
 
 use std::fs::File;
 use std::io;

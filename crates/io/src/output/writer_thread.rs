@@ -16,8 +16,8 @@ use super::direct::{DirectOutcome, UncachedFile};
 use super::page_cache::CacheWay;
 use crate::{Error, Job, RequestKind, Result};
 
-/// Files of this process that have such a thread at most: others are written by who encodes them. Two of a job's files, one
-/// that is ending and the next, or those of two jobs.
+/// Limit of files of this process that have such a thread: others are written by the encoding thread. Two files of a
+/// job, one that is ending and the next, or those of two jobs.
 const WRITERS: u64 = 2;
 
 /// Limit of pieces in one write: fewer than any system accepts in one call.
@@ -46,7 +46,7 @@ impl Behind {
         job: &Job,
     ) -> Result<Option<Self>> {
         let Some(permit) = SemaphorePermit::try_acquire(&WRITERS_IN_USE, 1) else { return Ok(None) };
-        // The clone has the same place, which no one else moves or looks at.
+        // The clone shares the position, which nothing else moves or uses.
         let mut file = file.try_clone()?;
         file.seek(SeekFrom::Start(position))?;
         let writer = ThreadWriter { file, position, may_pass, buffer_bytes: limit_bytes, past: None, job: job.clone() };
@@ -67,18 +67,18 @@ impl Behind {
         Ok(())
     }
 
-    /// Nothing more comes: the thread ends when everything is written, and another file may have one.
+    /// Ends the input: the thread ends when everything is written, and another file may have one.
     pub(super) fn close(&self) {
         self.thread.close();
     }
 
-    /// Waits until everything is written, and says how long the file is.
+    /// Waits until everything is written, and returns the length of the file.
     pub(super) fn finish(self) -> Result<u64> {
         self.thread.finish()
     }
 }
 
-/// The state of the thread: a file, whose position is after what was written.
+/// The state of the thread: a file, whose position is after the written bytes.
 struct ThreadWriter {
     file: File,
     /// Bytes of the file, those included that wait until they fill a block.
@@ -86,13 +86,13 @@ struct ThreadWriter {
     may_pass: bool,
     /// Bytes that wait until they fill a block, at most.
     buffer_bytes: usize,
-    /// While it goes past the page cache.
+    /// Set while it writes past the page cache.
     past: Option<UncachedFile>,
     job: Job,
 }
 
 impl ThreadWriter {
-    /// Appends all pieces that come, and says how long the file is.
+    /// Appends all pieces that arrive, and returns the length of the file.
     fn write_all(mut self, mut items: ConsumerItems<Bytes, u64, Error>) -> Result<u64> {
         let mut pieces = Vec::new();
         while items.take_some(&mut pieces, PIECES, WRITE_BYTES)? {
@@ -103,7 +103,7 @@ impl ThreadWriter {
         Ok(self.position)
     }
 
-    /// Appends pieces of so many bytes altogether.
+    /// Appends pieces with this many bytes in total.
     fn append(&mut self, pieces: &[Bytes], bytes: u64) -> Result<()> {
         if !self.may_pass {
             write_all(&self.file, pieces)?;
@@ -137,7 +137,7 @@ impl ThreadWriter {
         Ok(())
     }
 
-    /// Writes what waits: what follows goes into the page cache.
+    /// Writes the gathered bytes; later ones go into the page cache.
     fn end(&mut self) -> Result<()> {
         if let Some(mut past) = self.past.take()
             && past.end(&self.file)? == DirectOutcome::Refused
@@ -158,7 +158,7 @@ fn processor_time() -> Duration {
 fn write_all(mut file: &File, pieces: &[Bytes]) -> std::io::Result<()> {
     let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
     let mut rest = slices.as_mut_slice();
-    // Empty ones in front are skipped by this.
+    // This skips empty pieces at the start.
     IoSlice::advance_slices(&mut rest, 0);
     while !rest.is_empty() {
         match file.write_vectored(rest) {

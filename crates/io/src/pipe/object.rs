@@ -12,8 +12,8 @@ impl Pipe {
         Object { size_bytes: Some(0), ..store.object(object_store::path::Path::from("pipe")) }
     }
 
-    /// All bytes as a file that can be read anywhere: a temporary one that no one else can read and that is gone when
-    /// the process ends. Blocks until the pipe has ended.
+    /// All bytes as a file that can be read at any position: a temporary one that no other user can read and that is
+    /// deleted when the process ends. Blocks until the pipe has ended.
     pub fn spooled_object(self: &Arc<Self>, why: &str, job: &Job) -> Result<Object> {
         let known = self.lock().spooled.as_ref().map(SpooledPipe::path);
         let path = match known {

@@ -48,7 +48,7 @@ pub(super) fn spans(segments: &[RangeSegment], gap: u64) -> Vec<&[RangeSegment]>
     spans
 }
 
-/// How long requests may be.
+/// The limits of requests' lengths.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestSizes {
     /// The first ones. A reader starts when the first bytes of every column have arrived: after the bytes of other

@@ -9,26 +9,26 @@ use super::{PathProfile, Request, RequestPlan};
 /// A cheaper plan is taken when the whole read is predicted to take this much longer at most.
 const LONGER_AT_MOST: f64 = 0.1;
 
-/// The gaps worth pricing on a path: none, ranges that touch, the powers of two around what readers are shipped with, and latency x
-/// bandwidth of one connection.
+/// The gaps that are priced on a path: none, ranges that touch, the powers of two near the defaults of other readers,
+/// and latency x bandwidth of one connection.
 pub(super) fn candidate_gaps(profile: &PathProfile) -> Vec<u64> {
     let product = profile.latency_ms / 1000.0 * profile.connection_bytes_per_second;
-    // Ranges that touch are apart with 0: one connection may be slower than two.
+    // With 0, ranges that touch are separate: one connection may be slower than two.
     let mut gaps = vec![0, 1];
     gaps.extend((16..=24).map(|power| 1u64 << power));
-    // Rounded, so that small differences of what was observed do not change plans.
+    // Rounded, so that small differences of observations do not change plans.
     gaps.push((product as u64).clamp(1, 1 << 30).next_power_of_two());
     gaps.sort_unstable();
     gaps.dedup();
     gaps
 }
 
-/// Request sizes worth pricing on a path next to its own, as multiples of that in eighths. Shorter ones share a short
-/// read among more connections; longer ones cost less in all, but fewer of them fit into memory together.
+/// Request sizes that are priced in addition to a path's own, as multiples of that in eighths. Shorter ones spread a
+/// short read over more connections; longer ones have a lower total cost, but fewer of them fit into memory together.
 const SHORTER_EIGHTHS: [u64; 7] = [1, 2, 3, 4, 5, 6, 7];
 const LONGER_EIGHTHS: [u64; 8] = [10, 12, 16, 24, 32, 40, 48, 64];
 
-/// The sizes shorter and longer than `own_bytes` that are worth pricing.
+/// The sizes shorter and longer than `own_bytes` that are priced.
 pub(super) fn other_sizes(own_bytes: u64, profile: &PathProfile) -> (Vec<RequestSizes>, Vec<RequestSizes>) {
     if profile.get_usd <= 0.0 {
         // Nothing to be saved.
@@ -40,8 +40,8 @@ pub(super) fn other_sizes(own_bytes: u64, profile: &PathProfile) -> (Vec<Request
     (shorter, LONGER_EIGHTHS.iter().map(times).map(grown).collect())
 }
 
-/// The time before the first of these ranges is asked for: every file's footer is read by one request. It is part of what
-/// a user waits for, so it is part of what a plan may be slower by.
+/// The time before the first of these ranges is requested: every file's footer is read by one request. It is a part of
+/// the user's waiting time, and so of the basis for the allowed slowdown of a plan.
 pub(super) fn opening_seconds(segments: &[RangeSegment], in_flight: usize, profile: &PathProfile) -> f64 {
     let files = segments.chunk_by(|a, b| a.file == b.file).count();
     files.div_ceil(in_flight) as f64 * latency_seconds(profile)
@@ -96,10 +96,11 @@ pub(super) fn priced(
     }
 }
 
-/// Up to so many requests are simulated one by one; of more, the last ones' unevenness does not matter.
+/// Up to this number, requests are simulated one by one; with more, the unevenness of the last ones is negligible.
 const SIMULATED_REQUESTS: usize = 1000;
 
-/// When the last of the requests is answered that `servers` serve, each taking the next when it is done.
+/// The time when the last of the requests is answered by `servers` servers, each taking the next request when it is
+/// done.
 fn queue_seconds(requests: &[Request], servers: usize, seconds: impl Fn(u64) -> f64) -> f64 {
     let each = requests.iter().map(|r| seconds(r.range.end - r.range.start));
     if requests.len() <= servers {
@@ -121,7 +122,7 @@ fn queue_seconds(requests: &[Request], servers: usize, seconds: impl Fn(u64) -> 
     last as f64 / 1e9
 }
 
-/// Which of several plans to take.
+/// The choice among several plans.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlanChoice {
     /// Slower plans don't count.

@@ -95,7 +95,7 @@ impl ConnectionPaces {
     }
 }
 
-/// How an exchange broke off: before the server said anything, or later.
+/// The way in which an exchange broke off: before any answer of the server, or later.
 enum BrokenExchange {
     BeforeAnswer(io::Error),
     Later(io::Error),
@@ -123,7 +123,7 @@ fn fault_of(setup: &ProxySetup, number: u64) -> Option<RequestFault> {
     Some(fault)
 }
 
-/// Exchanges a request and its response. Says whether both connections can be used again.
+/// Exchanges a request and its response. Returns true if both connections can be used again.
 async fn exchange(
     client: &mut ProxyWire,
     server: &mut ProxyWire,
@@ -214,8 +214,8 @@ async fn copy_body(
     Ok(())
 }
 
-/// Copies what has arrived of a body, at most `step` bytes, waiting for the first one: how many they are, and how many of them are no
-/// frames of chunks. Nothing at the end.
+/// Copies the arrived bytes of a body, at most `step`, waiting for the first one; returns their number, and the number
+/// of them without the frames of chunks. Nothing at the end.
 async fn copy_step(
     from: &mut ProxyWire,
     to: &mut ProxyWire,
@@ -303,7 +303,7 @@ impl ProxyWire {
         self.start += n;
     }
 
-    /// Reads what has arrived, at least one byte; 0 at the end.
+    /// Reads the arrived bytes, at least one; 0 at the end.
     async fn fill(&mut self) -> io::Result<usize> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -374,7 +374,7 @@ impl ProxyWire {
         Ok(())
     }
 
-    /// Reads and forgets until the client is gone.
+    /// Reads and drops bytes until the client closes the connection.
     async fn wait_for_close(&mut self) {
         while matches!(self.stream.read(&mut self.buffer).await, Ok(n) if n > 0) {}
     }

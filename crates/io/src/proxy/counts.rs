@@ -17,7 +17,7 @@ pub struct ProxyCounts {
     pub head: u64,
     /// DELETE.
     pub delete: u64,
-    /// POST: the begin and end of a multipart upload, and removal of many objects.
+    /// POST: the start and end of a multipart upload, and removal of many objects.
     pub post: u64,
     /// GET of a bucket: listings of objects, versions or uploads.
     pub list: u64,

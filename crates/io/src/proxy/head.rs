@@ -12,7 +12,7 @@ const MOST_HEADERS: usize = 128;
 pub(super) enum BodyLength {
     Bytes(u64),
     Chunked,
-    /// When the sender closes the connection.
+    /// Until the sender closes the connection.
     UntilClose,
 }
 
@@ -39,7 +39,7 @@ fn invalid(text: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text.into())
 }
 
-/// The head at the beginning of `bytes`; `None` where it is not complete.
+/// The head at the start of `bytes`; `None` if it is not complete.
 pub(super) fn parse_request(bytes: &[u8]) -> io::Result<Option<RequestHead>> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
@@ -139,7 +139,7 @@ impl ChunkedBody {
         self.state == ChunkState::Done
     }
 
-    /// How many of `bytes` belong to the body.
+    /// The number of `bytes` that belong to the body.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut at = 0;
         while at < bytes.len() && !self.is_done() {

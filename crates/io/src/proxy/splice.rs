@@ -1,5 +1,5 @@
-//! Large bodies pass from socket to socket through a pipe, without a copy into this process and one out of it: the proxy of a bench takes
-//! processors that its contestants need, and a third more of them where it copies.
+//! Large bodies pass from socket to socket through a pipe, without a copy into this process and one out of it: the
+//! proxy of a bench uses processors that its contestants need, and a third more of them if it copies.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,7 +8,7 @@ use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// Bodies that have less left than this are not worth a pipe.
+/// Bodies with less left than this are not worth a pipe.
 const LEAST_BYTES: u64 = 128 << 10;
 
 /// The bytes that a pipe should hold: more than pass in one step, since pieces that have arrived need not fill the pipe's pages.
@@ -28,12 +28,12 @@ struct SplicePipe {
 }
 
 impl Splice {
-    /// Returns true if a body of which so many bytes are left should go this way.
+    /// Returns true if a body with this many bytes left should use a pipe.
     pub(super) fn is_worth(left: u64) -> bool {
         left >= LEAST_BYTES
     }
 
-    /// Passes on what has arrived, at most `most` bytes, waiting for the first one; 0 at the end.
+    /// Passes on the arrived bytes, at most `most`, waiting for the first one; 0 at the end.
     pub(super) async fn pass(&mut self, from: &TcpStream, to: &TcpStream, most: usize) -> io::Result<usize> {
         let pipe = match &self.pipe {
             Some(pipe) => pipe,

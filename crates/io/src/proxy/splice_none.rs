@@ -1,4 +1,4 @@
-//! In place of `splice.rs` where the system has no `splice`.
+//! The replacement of `splice.rs` on systems without `splice`.
 
 use std::io;
 

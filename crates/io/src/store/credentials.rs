@@ -1,4 +1,4 @@
-//! Credentials of a store that another system hands out, again for each request.
+//! Credentials of a store that another system provides, again for each request.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -19,7 +19,7 @@ pub struct Credential {
     pub token: Option<String>,
 }
 
-/// A system that hands out credentials: Hadoop's providers, for one.
+/// A system that provides credentials, such as Hadoop's providers.
 pub trait CredentialSource: Send + Sync {
     /// The name of the credentials: equal names give those of the same principal. It may be a secret.
     fn name(&self) -> &str;
@@ -28,7 +28,7 @@ pub trait CredentialSource: Send + Sync {
     fn credential(&self) -> Result<Credential>;
 }
 
-/// A [`CredentialSource`] as a part of a store's settings, equal to others by its name.
+/// A [`CredentialSource`] in a store's settings; equality is by its name.
 #[derive(Clone)]
 pub struct Credentials(Arc<dyn CredentialSource>);
 

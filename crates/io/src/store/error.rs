@@ -1,4 +1,4 @@
-//! Errors of `object_store` as ours: by what the caller has to do, with the place and advice.
+//! Conversion of `object_store`'s errors: by the caller's next step, with the place and advice.
 
 use object_store::Error as StoreError;
 
@@ -13,7 +13,7 @@ use crate::{ALLOW_FOREIGN_PATHS, Error, ErrorKind, RETRY_TIME_OPTION};
 pub fn store_error(error: StoreError, place: &str) -> Error {
     let kind = StoreKind::of_url(place).unwrap_or(&S3);
     match error {
-        // What a file of this machine needs, its name says.
+        // The name of a file of this machine needs no more explanation.
         StoreError::NotFound { .. } if StoreKind::of_url(place).is_none() => Error::not_found("does not exist"),
         StoreError::NotFound { source, .. } => not_found(kind, &chain_text(&*source)),
         StoreError::AlreadyExists { .. } => Error::conflict("it exists already")
@@ -41,7 +41,7 @@ pub(crate) fn replaced() -> Error {
     Error::conflict("replaced while it was read").advice("run it again to read the new one")
 }
 
-/// Nothing says who asks.
+/// The error if there are no credentials.
 pub(crate) fn no_credentials(kind: &StoreKind) -> Error {
     Error::invalid(format!("there are no credentials for {}", kind.name)).advice(kind.advice.no_credentials)
 }
@@ -70,7 +70,7 @@ pub(crate) fn is_transient(error: &StoreError) -> bool {
     }
 }
 
-/// Returns true if the answer to a LIST broke off, or what came of it is no list.
+/// Returns true if the answer to a LIST broke off, or is not a list.
 pub(crate) fn is_cut_off_listing(error: &StoreError) -> bool {
     let text = chain_text(error);
     text.contains("list response body") || text.contains("invalid list response")
@@ -82,8 +82,8 @@ pub(crate) fn is_not_partial(error: &StoreError) -> bool {
     chain_text(error).contains("non-partial response")
 }
 
-/// Returns true if a range lies after the object's end, in part or whole. The types that `object_store` has for it are private, and differ
-/// from store to store: a file's, memory's, and an answer with fewer bytes.
+/// Returns true if a range lies after the object's end, partially or completely. The types that `object_store` has for
+/// it are private, and differ from store to store: a file's, memory's, and an answer with fewer bytes.
 pub(crate) fn is_range_behind_end(error: &StoreError) -> bool {
     let text = error.to_string();
     text.contains("Requested range was invalid")
@@ -208,7 +208,7 @@ fn refused_answer(kind: &StoreKind, refused: &Refused) -> Error {
     }
 }
 
-/// 5xx, resets and time-outs are worth retrying; other 4xx are not.
+/// 5xx, resets and time-outs may be retried; other 4xx may not.
 fn generic_kind(source: &(dyn std::error::Error + 'static)) -> ErrorKind {
     if let Some(own) = find::<Error>(source) {
         return own.kind();

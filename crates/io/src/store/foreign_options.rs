@@ -12,9 +12,10 @@ pub const RETRY_TIME_OPTION: &str = "retry_time";
 
 /// The meaning of an option of another tool.
 pub(crate) enum ForeignOption {
-    /// Another name of an option of ours.
+    /// Another name of one of our options.
     Alias(&'static str),
-    /// An option of ours whose value is made of this one. Where nothing is made, the value says what happens anyway.
+    /// One of our options, whose value is converted from this one. Without a converted value, the default has the same
+    /// effect.
     Converted(&'static str, fn(&str) -> Option<String>),
     /// The name of a profile in the configuration files of AWS.
     Profile,
@@ -22,11 +23,11 @@ pub(crate) enum ForeignOption {
     Connection,
     /// It has no effect, for a reason.
     Unneeded(Cow<'static, str>),
-    /// It would change who signs requests, and can't be followed.
+    /// It would change the credentials, and is not supported.
     Refused(&'static str),
 }
 
-/// Storage options by the names of ours.
+/// Storage options by our names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct TranslatedOptions {
     /// The options, those of other tools under our names.
@@ -87,12 +88,12 @@ pub(super) fn is_common_option(name: &str) -> bool {
     common_option(name).is_some()
 }
 
-/// Options of ours that every store has, those of other tools under our names.
+/// Our options that every store has, including those of other tools under our names.
 pub(super) fn translate_common(options: &BTreeMap<String, String>) -> Result<TranslatedOptions> {
     translate_by(options, common_option, |one, other| one.eq_ignore_ascii_case(other))
 }
 
-/// Translates options for a kind of store. Those of ours win over those of others.
+/// Translates options for a kind of store. Our own take precedence over those of others.
 pub(super) fn translate(kind: &StoreKind, options: &BTreeMap<String, String>) -> Result<TranslatedOptions> {
     let meaning = |name: &str| (kind.foreign_option)(name).or_else(|| common_option(name));
     translate_by(options, meaning, |one, other| is_same_option(kind, one, other))

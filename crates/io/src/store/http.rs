@@ -125,7 +125,7 @@ fn build(address: &StoreAddress, settings: &Settings, client: StoreClient) -> Re
         client
     };
     let client = settings.all().fold(client, |client, (name, value)| with(client, name, value));
-    // The URL says whether it is plain.
+    // The scheme of the URL decides if http is plain.
     let options = client.options.with_allow_http(true);
     let connected = client.connector.connect(&options).map_err(|error| {
         let is_refused = |name: &str, value: &str| {

@@ -29,13 +29,13 @@ pub struct StoreKind {
     pub(crate) container_schemes: &'static [&'static str],
     /// A URL of an object, for advice.
     pub example: &'static str,
-    /// It lists what it holds.
+    /// The store can list its objects.
     pub can_list: bool,
     /// It takes and removes objects.
     pub can_write: bool,
     /// It makes an object only where nothing has its name: Delta tables and locks need that.
     pub can_put_if_absent: bool,
-    /// How an object of several parts is made where nothing has its name.
+    /// The way to make an object of several parts if no object has its name.
     pub(crate) conditional_parts: ConditionalParts,
     /// Names of a URL are percent-encoded.
     pub(crate) has_encoded_names: bool,
@@ -43,13 +43,13 @@ pub struct StoreKind {
     pub(crate) container: &'static str,
     /// Storage options that users give most.
     pub(crate) common_options: &'static [&'static str],
-    /// Settings each of which says who asks. Where an option gives one of them, those of the environment count for nothing.
+    /// Settings that are credentials. If an option gives one of them, those of the environment are ignored.
     pub(crate) identity_settings: &'static [&'static str],
     /// Settings that are addresses of servers.
     pub(crate) addresses: &'static [&'static str],
     /// The advice to users for errors.
     pub(crate) advice: StoreAdvice,
-    /// Whether a variable of the environment may be a setting.
+    /// Returns true if a variable of the environment may be a setting.
     pub(crate) is_variable: fn(&str) -> bool,
     /// The name of a setting by any of its names in lower case.
     pub(crate) setting: fn(&str) -> Option<String>,
@@ -57,7 +57,7 @@ pub struct StoreKind {
     pub(crate) foreign_option: fn(&str) -> Option<ForeignOption>,
     /// Settings that neither options nor the store's own variables give.
     pub(crate) defaults: fn(&mut SettingsDraft, &TranslatedOptions) -> Result<()>,
-    /// The address and the path of a URL: its scheme in lower case, what follows it, and the URL as it may be shown.
+    /// The address and the path of a URL, from its scheme in lower case, the text after it, and the URL for messages.
     pub(crate) parse: fn(&str, &str, &str) -> Result<(StoreAddress, Path)>,
     /// The billing category of a request; `None` if the request does not go to the store.
     pub(crate) bill: fn(&HttpRequest) -> Option<RequestKind>,
@@ -65,7 +65,7 @@ pub struct StoreKind {
     pub(crate) build: fn(&StoreAddress, &Settings, StoreClient) -> Result<BuiltStore>,
 }
 
-/// How an object of several parts is made on the condition that nothing has its name.
+/// The way to make an object of several parts on the condition that no object has its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConditionalParts {
     /// The request that completes it takes the condition.
@@ -76,7 +76,7 @@ pub(crate) enum ConditionalParts {
 
 /// Advice of errors.
 pub(crate) struct StoreAdvice {
-    /// Nothing says who asks.
+    /// For missing credentials.
     pub no_credentials: &'static str,
     /// The store denies access.
     pub denied: &'static str,
@@ -84,7 +84,7 @@ pub(crate) struct StoreAdvice {
     pub no_container: &'static str,
     /// The object does not exist.
     pub no_object: &'static str,
-    /// Something else than the store answers.
+    /// For an answer of something else than the store.
     pub no_store: &'static str,
 }
 
@@ -108,7 +108,7 @@ pub struct StoreIdentity {
     pub credentials: String,
     /// The region of the bucket.
     pub region: Option<StoreRegion>,
-    /// The server, where it is not the provider's own.
+    /// The server, if it is not the provider's own.
     pub endpoint: Option<String>,
 }
 
@@ -136,7 +136,7 @@ pub enum RegionSource {
 pub struct RemoteStore {
     /// Its kind.
     pub kind: &'static StoreKind,
-    /// Who asks it, and where it is.
+    /// The identity with which it is used, and its place.
     pub identity: StoreIdentity,
 }
 
@@ -150,7 +150,7 @@ pub(crate) struct StoreAddress {
     pub container: String,
     /// The account that the URL names.
     pub account: Option<String>,
-    /// The server of the account that the URL names, where it is none of the provider's usual ones.
+    /// The server of the account that the URL names, if it is not one of the provider's usual ones.
     pub account_endpoint: Option<String>,
     /// The query of the URL, which may be a secret.
     pub query: Option<String>,
@@ -172,12 +172,12 @@ impl StoreKind {
         (self.setting)(name).is_some() || (self.foreign_option)(name).is_some()
     }
 
-    /// Returns true if options say who asks.
+    /// Returns true if options give credentials.
     pub(crate) fn is_identity_given(&self, options: &TranslatedOptions) -> bool {
         options.connection.is_some() || options.options.keys().any(|name| self.is_identity(name))
     }
 
-    /// Returns true if a setting, by any of its names, says who asks.
+    /// Returns true if a setting, by any of its names, is a credential.
     pub(crate) fn is_identity(&self, name: &str) -> bool {
         let setting = (self.setting)(&name.to_ascii_lowercase());
         setting.is_some() && self.identity_settings.iter().any(|known| (self.setting)(known) == setting)

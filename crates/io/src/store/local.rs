@@ -1,8 +1,8 @@
 //! Files of this machine as an [`ObjectStore`] rooted at `/`.
 //!
-//! `object_store` has one, too, which refuses and hides names that end in `#` and digits (it writes under such names),
-//! and passes silently over names that are not UTF-8. Here every name works that is UTF-8 and has no control
-//! characters, and files are written under hidden names.
+//! `object_store` has one as well, which refuses and hides names that end in `#` and digits (it writes under such
+//! names), and silently skips names that are not UTF-8. This one supports every name that is UTF-8 and has no control
+//! characters, and writes files under hidden names.
 
 use std::fs::{DirEntry, File, Metadata};
 use std::io::Write;
@@ -59,7 +59,7 @@ pub(crate) fn e_tag(metadata: &Metadata) -> String {
 pub(crate) fn open_file(path: &std::path::Path) -> std::io::Result<(File, Metadata)> {
     let open = || File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     let file = open_or_make_room(open).map_err(|error| {
-        // What a socket answers.
+        // The error for a socket.
         if error.raw_os_error() == Some(libc::ENXIO) { not_a_file() } else { error }
     })?;
     let metadata = file.metadata()?;
@@ -72,7 +72,7 @@ pub(crate) fn open_file(path: &std::path::Path) -> std::io::Result<(File, Metada
     Ok((file, metadata))
 }
 
-/// The rest of an answer, read where it is asked for.
+/// The rest of an answer, read on demand.
 struct LocalBody {
     store: LocalStore,
     path: PathBuf,
@@ -316,8 +316,8 @@ impl MultipartUpload for LocalUpload {
     }
 }
 
-/// Lists a tree, one folder at a time. A link to a file is a file. A link to a folder is left out: what it leads to has
-/// another name. So is a link that leads nowhere.
+/// Lists a tree, one folder at a time. A link to a file is a file. A link to a folder is left out, because its target
+/// has another name. So is a dead link.
 struct TreeWalk {
     folders: Vec<PathBuf>,
     files: Vec<Result<ObjectMeta>>,
@@ -354,7 +354,7 @@ pub(crate) enum LocalEntry {
     Folder(PathBuf),
     /// A symbolic link to a folder.
     Link(PathBuf),
-    /// A symbolic link that leads nowhere, with the properties of the link itself.
+    /// A dead symbolic link, with the properties of the link itself.
     DeadLink(ObjectMeta),
     File(ObjectMeta),
 }
@@ -398,7 +398,7 @@ pub(crate) fn orphaned_files(folder: &std::path::Path) -> Result<Vec<ObjectInfo>
         for entry in entries {
             let entry = entry.map_err(|e| io_error(e, &folder))?;
             let (path, name) = (entry.path(), entry.file_name());
-            // Links are not followed: what they lead to is someone else's.
+            // Links are not followed: their targets may belong to others.
             match entry.metadata() {
                 Ok(metadata) if metadata.is_dir() => folders.push(path),
                 Ok(metadata) if name.to_str().is_some_and(is_hidden_name) => {

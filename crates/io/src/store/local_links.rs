@@ -14,8 +14,9 @@ use crate::path::file_path;
 use crate::{JobStore, ObjectInfo, RequestKind, Result};
 
 impl JobStore {
-    /// Lists like [`Self::list_unless`], for reading: links to folders are followed, each of them once, and none that leads to a
-    /// folder above it or has a hidden name (`.x`, `_x`). Files may be found by two names; see [`Self::without_doubles`].
+    /// Lists like [`Self::list_unless`], for reading: links to folders are followed, each of them once, except for
+    /// those to a folder above them or with a hidden name (`.x`, `_x`). Files may be found by two names; see
+    /// [`Self::without_doubles`].
     pub fn list_linked_unless(
         &self,
         prefix: &Path,
@@ -39,7 +40,8 @@ impl JobStore {
         Ok(Some(found))
     }
 
-    /// Leaves out files of a folder that are among the others by their own name, and come a second time by a link to a folder.
+    /// Leaves out files of a folder that are among the others by their own name, and were found again by a link to a
+    /// folder.
     pub fn without_doubles(&self, root: &Path, found: Vec<ObjectInfo>) -> Vec<ObjectInfo> {
         let folder_of = |path: &Path| path.as_ref().rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
         let real = |folder: &str| std::fs::canonicalize(format!("/{folder}")).unwrap_or_else(|_| folder.into());
@@ -145,7 +147,7 @@ impl<S: Fn(&Path) -> bool> LinkedWalk<'_, S> {
         Ok(true)
     }
 
-    /// Returns true if a link is to be followed: a new one, and not to a folder above it, which would be walked for ever.
+    /// Returns true if a link is to be followed: a new one, and not to a folder above it, which would never end.
     fn leads_on(&mut self, link: &FilePath) -> bool {
         let (Some(folder), Some(name)) = (link.parent(), link.file_name()) else { return false };
         let hidden = name.to_str().is_none_or(|name| name.starts_with(['.', '_']));

@@ -31,21 +31,22 @@ const URL_PATH: &AsciiSet =
 pub struct JobStore {
     /// The wrapped store. Every request that goes through it is counted.
     pub store: Arc<dyn ObjectStore>,
-    /// The text in front of an object's path in the URL that a user knows: `s3://bucket/` or `/`.
+    /// The text before an object's path in the URL that a user sees: `s3://bucket/` or `/`.
     pub url_prefix: String,
-    /// How its objects are reached.
+    /// The way to access its objects.
     pub access: StoreAccess,
-    /// The remote store that a URL names, where it is one.
+    /// The remote store that a URL names, if it is one.
     pub remote: Option<Arc<RemoteStore>>,
     /// Latencies and bandwidths seen so far on this store, by every job of the process.
     pub observed: Arc<crate::profile::Observations>,
-    /// The pipe whose bytes these are, instead of the store's or spooled to a file of this machine; it gives its name.
+    /// The pipe whose bytes these are, instead of the store's or spooled to a file of this machine; it has the name for
+    /// messages.
     pub pipe: Option<Arc<Pipe>>,
     /// The job that pays.
     pub job: Job,
 }
 
-/// How the objects of a store are reached.
+/// The way to access the objects of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreAccess {
     /// `/` and an object's path is a file of this machine, which is opened without the store.
@@ -67,11 +68,11 @@ pub struct Object {
     pub size_bytes: Option<u64>,
     /// Its tag, once known: every later read demands the same one, so a replaced object is an error.
     pub e_tag: Option<String>,
-    /// All of its bytes, where they are known: no request is sent for them.
+    /// All of its bytes, if they are known: no request is sent for them.
     pub whole: Option<Bytes>,
 }
 
-/// The last bytes of an object, and what the store said of it.
+/// The last bytes of an object, and the store's properties of it.
 #[derive(Debug, Clone)]
 pub struct Tail {
     /// The bytes, which end where the object ends.
@@ -93,8 +94,8 @@ impl JobStore {
         matches!(self.access, StoreAccess::LocalFiles)
     }
 
-    /// A store of the caller's own, or one wrapped again: its requests go over the I/O runtime as those of a remote
-    /// store do, and are counted only if `store` counts them (see [`Metered`](super::wrap::Metered)).
+    /// Wraps a store of the caller: its requests run on the I/O runtime like those of a remote store, and are counted
+    /// only if `store` counts them (see [`Metered`](super::wrap::Metered)).
     pub fn wrapping(store: Arc<dyn ObjectStore>, url_prefix: &str, start: PathProfile, job: &Job) -> Self {
         Self {
             store,
@@ -107,7 +108,7 @@ impl JobStore {
         }
     }
 
-    /// The cost of the path to this store: observed where there are observations, typical values until then.
+    /// The cost of the path to this store: observed if there are observations, typical values until then.
     pub fn profile(&self) -> PathProfile {
         self.observed.profile()
     }
@@ -123,7 +124,7 @@ impl JobStore {
         }
     }
 
-    /// The kind of the store, where it is a remote one that a URL names.
+    /// The kind of the store, if it is a remote one that a URL names.
     pub fn kind(&self) -> Option<&'static StoreKind> {
         self.remote.as_ref().map(|remote| remote.kind)
     }
@@ -203,7 +204,7 @@ impl JobStore {
         self.wait(async move { store.delete(&path).await.map_err(|e| store_error(e, &url)) })
     }
 
-    /// Removes objects, on S3 a thousand by one request, and says how many are gone by it. One that does not exist is
+    /// Removes objects, on S3 a thousand by one request, and returns the number of removed ones. A missing one is
     /// skipped. Blocks.
     pub fn delete_all(&self, paths: Vec<Path>) -> Result<u64> {
         let (store, job) = (Arc::clone(&self.store), self.job.clone());
@@ -270,7 +271,7 @@ impl Object {
         self.store.url(&self.path)
     }
 
-    /// The pipe that it is, where it can't be read anywhere but from the front.
+    /// The pipe, if it can only be read from the start.
     pub fn stream(&self) -> Option<&Arc<Pipe>> {
         self.store.pipe.as_ref().filter(|_| !self.store.has_local_files())
     }
@@ -280,7 +281,7 @@ impl Object {
         if self.store.has_local_files() {
             return self.read_local_tail(n);
         }
-        // A suffix of no bytes can't be asked for.
+        // A suffix of zero bytes can't be requested.
         let range = GetRange::Suffix(n.max(1));
         let object = self.clone();
         self.store.wait(async move {
@@ -369,7 +370,7 @@ impl Object {
         Ok(Tail { bytes, size_bytes, e_tag: Some(version.e_tag()) })
     }
 
-    /// The file, whose tag must be the known one. It is closed before its permit goes.
+    /// The file, whose tag must be the known one. It is closed before its permit is released.
     pub(crate) fn open_local(&self) -> Result<(OpenedFile, ReadPermit)> {
         let permit = ReadPermit::take(&self.store.job)?;
         let (file, metadata) = open_file(&file_path(&self.path)).map_err(|e| Error::from(e).at(self.url()))?;

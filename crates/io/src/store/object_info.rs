@@ -12,7 +12,7 @@ pub struct ObjectInfo {
     pub size_bytes: u64,
     /// Its tag, where the store has tags.
     pub e_tag: Option<String>,
-    /// When it was written, in milliseconds since 1970.
+    /// The time of its last write, in milliseconds since 1970.
     pub modified: i64,
 }
 

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 pub struct StorageOptions {
     /// Lower-case keys as `object_store` names them (`aws_access_key_id`, `google_base_url`, `azure_storage_account_name`, …).
     pub options: BTreeMap<String, String>,
-    /// Who hands out the store's credentials. Keys among the options are not used then.
+    /// The provider of the store's credentials. Keys among the options are not used then.
     pub credentials: Option<Credentials>,
 }
 
@@ -25,10 +25,10 @@ impl FromIterator<(String, String)> for StorageOptions {
 }
 
 impl StorageOptions {
-    /// The time within which failed requests are repeated ([`RETRY_TIME_OPTION`]); `None` where no option says it.
+    /// The time within which failed requests are repeated ([`RETRY_TIME_OPTION`]); `None` if no option gives it.
     ///
     /// # Errors
-    /// `Usage` where it is not a time.
+    /// `Usage` if it is not a time.
     pub fn retry_time(&self) -> Result<Option<Duration>> {
         let options = translate_common(&self.options)?.options;
         let found = options.iter().find(|(name, _)| name.eq_ignore_ascii_case(RETRY_TIME_OPTION));
@@ -36,8 +36,8 @@ impl StorageOptions {
         found.map(|(_, text)| humantime::parse_duration(text).map_err(wrong)).transpose()
     }
 
-    /// Returns true if a table's log may name files in other stores ([`ALLOW_FOREIGN_PATHS`]). An error of kind `Usage` where that is
-    /// neither true nor false.
+    /// Returns true if a table's log may name files in other stores ([`ALLOW_FOREIGN_PATHS`]). An error of kind `Usage`
+    /// if the value is neither true nor false.
     pub fn allows_foreign_paths(&self) -> Result<bool> {
         let found = self.options.iter().find(|(name, _)| name.eq_ignore_ascii_case(ALLOW_FOREIGN_PATHS));
         match found.map(|(_, value)| value.to_ascii_lowercase()).as_deref() {

@@ -21,7 +21,7 @@ pub(crate) struct Settings {
     /// The names of those that options give.
     options: BTreeSet<String>,
     credentials: Option<Credentials>,
-    /// The source of the credentials, where that is none of the settings.
+    /// The source of the credentials, if it is none of the settings.
     source: Option<String>,
     retry_time: Option<Duration>,
 }
@@ -53,7 +53,7 @@ impl Settings {
             let Some(name) = name.to_str().filter(|name| (kind.is_variable)(name)) else { continue };
             // Variables that only other tools know (AWS_PAGER, …) are not for us.
             let Some(setting) = setting_of(kind, name) else { continue };
-            // What an option replaces is not looked at, nor another way to say who asks.
+            // A setting that an option replaces is ignored, as are other credentials.
             if is_identity_given && kind.is_identity(name) {
                 continue;
             }
@@ -96,7 +96,7 @@ impl Settings {
         setting_of(self.kind, name).is_some_and(|setting| self.options.contains(&setting))
     }
 
-    /// Who hands out credentials, if it is none of the settings.
+    /// The provider of credentials, if it is none of the settings.
     pub(crate) fn credentials(&self) -> Option<&Credentials> {
         self.credentials.as_ref()
     }
@@ -116,7 +116,7 @@ impl Settings {
         self.values.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The server that a setting names, where it is not the provider's own. Plain http needs leave by another setting.
+    /// The server that a setting names, if it is not the provider's own. Plain http must be allowed by another setting.
     pub(crate) fn endpoint(&self, name: &str, allow_http: &str) -> Result<Option<Url>> {
         let Some(text) = self.value(name) else { return Ok(None) };
         let endpoint = address(name, text)?;
@@ -139,7 +139,7 @@ impl fmt::Debug for Settings {
 }
 
 impl SettingsDraft {
-    /// A variable of the environment that is no setting of `object_store`; `None` where it is empty.
+    /// A variable of the environment that is no setting of `object_store`; `None` if it is empty.
     pub(crate) fn variable(&self, name: &str) -> Result<Option<String>> {
         match std::env::var(name) {
             Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
@@ -158,7 +158,7 @@ impl SettingsDraft {
         is_same_option(self.settings.kind, one, other)
     }
 
-    /// Returns true if someone hands out credentials.
+    /// Returns true if there is a provider of credentials.
     pub(crate) fn has_credentials(&self) -> bool {
         self.settings.credentials.is_some()
     }
@@ -174,12 +174,12 @@ impl SettingsDraft {
         Ok(())
     }
 
-    /// Sets a value, which `says` says, where nothing else gives it.
+    /// Sets a value, whose source is `says`, if no other setting gives it.
     pub(crate) fn check_default(&mut self, says: &str, name: &str, value: &str) -> Result<()> {
         if self.value(name).is_some() { Ok(()) } else { self.set(says, name, value) }
     }
 
-    /// Sets a value of ours where nothing else gives it.
+    /// Sets a default of this crate if no other setting gives it.
     pub(crate) fn set_default(&mut self, name: &str, value: &str) {
         if let Some(setting) = setting_of(self.settings.kind, name) {
             self.settings.values.entry(setting).or_insert_with(|| value.to_owned());
@@ -193,12 +193,12 @@ impl SettingsDraft {
         }
     }
 
-    /// Has a provider hand out credentials.
+    /// Sets a provider of credentials.
     pub(crate) fn set_credentials(&mut self, credentials: Credentials) {
         self.settings.credentials = Some(credentials);
     }
 
-    /// Notes where the credentials come from.
+    /// Notes the source of the credentials.
     pub(crate) fn set_source(&mut self, source: String) {
         self.settings.source = Some(source);
     }
@@ -222,8 +222,8 @@ impl StorageOptions {
 }
 
 impl StorageOptions {
-    /// An option that none of these stores reads, and the kinds of stores that do. Options that are no store's settings are not
-    /// among them.
+    /// An option that none of these stores uses, and the kinds of stores that do. Options that are no store's settings
+    /// are ignored.
     pub fn unread_option(&self, kinds: &[&'static StoreKind]) -> Option<(&str, Vec<&'static StoreKind>)> {
         self.options.keys().filter(|name| !is_own_option(name)).find_map(|name| {
             let lower = name.to_ascii_lowercase();
@@ -246,7 +246,7 @@ fn is_known_option(name: &str) -> bool {
     is_own_option(name) || is_common_option(&lower) || STORE_KINDS.iter().any(|kind| kind.knows_option(&lower))
 }
 
-/// Returns true if it is an option of ours, which `object_store` does not know.
+/// Returns true if it is one of our own options, which `object_store` does not know.
 fn is_own_option(name: &str) -> bool {
     [ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION].into_iter().any(|own| name.eq_ignore_ascii_case(own))
 }
@@ -256,7 +256,7 @@ fn is_true(value: &str) -> bool {
 }
 
 fn check(name: &str, value: &str) -> Result<()> {
-    // They go into headers, where a line break would begin another one.
+    // They are sent in headers, where a line break would start another one.
     if let Some(at) = value.bytes().position(|byte| !(b' '..=b'~').contains(&byte)) {
         let what = match value.as_bytes().get(at) {
             Some(b'\r' | b'\n') => "a line break",
@@ -292,9 +292,10 @@ fn address(name: &str, text: &str) -> Result<Url> {
     Ok(url)
 }
 
-/// Returns true if the way to `endpoint` (Amazon's own, where there is none) keeps bodies from being changed, so that no signature has to:
-/// it is TLS, or does not leave this machine. The tools of AWS sign bodies by the same rule, but for the latter:
-/// <https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>, "Unsigned payload option".
+/// Returns true if the connection to `endpoint` (Amazon's own, if there is none) protects bodies from changes, so that
+/// they need no signature: it uses TLS, or does not leave this machine. The tools of AWS sign bodies by the same rule,
+/// except for the latter: <https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>, "Unsigned
+/// payload option".
 pub(crate) fn protects_bodies(endpoint: Option<&Url>) -> bool {
     let Some(endpoint) = endpoint else { return true };
     let is_here = match endpoint.host() {

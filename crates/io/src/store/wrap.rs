@@ -1,7 +1,7 @@
 //! Behaviour added to a store by wrapping it: each wrapper is an [`ObjectStore`] itself.
 //!
-//! A remote store of a job is `Retrying(Metered(store))`: every attempt goes through the meter. Tests put
-//! [`Throttled`] or [`Failing`] innermost.
+//! A remote store of a job is `Retrying(Metered(store))`: every attempt goes through the meter. In tests, [`Throttled`]
+//! or [`Failing`] is innermost.
 
 use std::ops::Range;
 

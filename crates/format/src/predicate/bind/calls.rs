@@ -132,7 +132,7 @@ impl Binder<'_> {
         self.made(call, arguments)
     }
 
-    /// A function with the type of its values: an error where it fails for constants.
+    /// A function with the type of its values: an error if it fails for constants.
     fn made(&self, call: Call, arguments: Vec<RowScalar>) -> Result<RowScalar> {
         let scalar = RowScalar::Call { call, arguments, data_type: DataType::Null };
         let data_type = self.type_of(&scalar)?;
@@ -142,7 +142,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The type of a value's values, found by working it out for no row.
+    /// The type of a value's values, found by evaluating it for zero rows.
     pub(super) fn type_of(&self, scalar: &RowScalar) -> Result<DataType> {
         match scalar {
             RowScalar::Column(column) => Ok(column.data_type.clone()),
@@ -167,7 +167,7 @@ impl Binder<'_> {
         values.into_iter().zip(&types).map(cast).collect()
     }
 
-    /// A value without columns as a constant; `None` where it has columns, or there is no constant of its type.
+    /// A value without columns as a constant; `None` if it has columns, or there is no constant of its type.
     pub(super) fn folded(&self, scalar: &RowScalar) -> Result<Option<Literal>> {
         let mut has_columns = matches!(scalar, RowScalar::Constant(_) | RowScalar::Condition(_));
         scalar.visit_columns(&mut |_| has_columns = true);
@@ -212,7 +212,7 @@ impl Binder<'_> {
     }
 }
 
-/// The type that holds the values of all; `None` where there is none.
+/// The type that holds the values of all; `None` if there is none.
 fn common_type(types: &[DataType]) -> Option<DataType> {
     let known: Vec<&DataType> =
         types.iter().map(plain_type).filter(|data_type| **data_type != DataType::Null).collect();

@@ -56,7 +56,7 @@ impl ObjectStore for AzureBlobs {
             return Ok(GetResult { payload: GetResultPayload::Stream(stream::empty().boxed()), range: 0..0, ..found });
         }
         let range = GetRange::Bounded(size_bytes.saturating_sub(n)..size_bytes);
-        // One that is replaced in the meantime has another end.
+        // An object that is replaced in the meantime has another end.
         let if_match = options.if_match.clone().or(found.meta.e_tag);
         self.inner.get_opts(location, GetOptions { range: Some(range), if_match, ..options }).await
     }

@@ -47,7 +47,7 @@ impl FileAnswer {
         }
         let e_tag = match (text(ETAG), modified, size_bytes) {
             (Some(tag), _, _) => Some(tag.to_owned()),
-            // A file that was changed within a second to one of the same size is taken for the same.
+            // A file that was changed within a second to one of the same size is treated as the same.
             (None, Some(time), Some(size)) => Some(format!("{}-{size}", time.timestamp())),
             _ => None,
         };
@@ -60,7 +60,7 @@ impl FileAnswer {
         self.e_tag.as_deref()
     }
 
-    /// The file as stores tell of it, which has so many bytes.
+    /// The file's properties as stores return them; it has `size_bytes` bytes.
     pub(super) fn meta(&self, location: &Path, size_bytes: u64) -> ObjectMeta {
         ObjectMeta {
             location: location.clone(),
@@ -72,7 +72,7 @@ impl FileAnswer {
     }
 }
 
-/// `bytes 0-99/1000`: the range, and the size where it is known.
+/// `bytes 0-99/1000`: the range, and the size if known.
 fn content_range(text: &str) -> Result<(Range<u64>, Option<u64>)> {
     let parsed = || {
         let (range, size) = text.trim().strip_prefix("bytes")?.trim_start().split_once('/')?;

@@ -31,7 +31,7 @@ pub(super) struct HttpFiles {
     authorization: Option<HeaderValue>,
 }
 
-/// In the extensions of an answer: a range was asked for, and all of the file follows. Its size may be unknown.
+/// In the extensions of an answer: a range was requested, and the whole file follows. Its size may be unknown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WholeFile {
     pub size_bytes: Option<u64>,
@@ -50,7 +50,7 @@ impl HttpFiles {
         Ok(url)
     }
 
-    /// Sends a request, and goes where the server sends it: not from https to http, and to other hosts without credentials.
+    /// Sends a request, and follows redirects: not from https to http, and to other hosts without credentials.
     async fn send(&self, method: &Method, location: &Path, range: Option<&str>) -> Result<HttpResponse> {
         let mut url = self.url(location)?;
         for _ in 0..=MOST_REDIRECTS {
@@ -91,7 +91,7 @@ impl HttpFiles {
         self.client.execute(request).await.map_err(generic)
     }
 
-    /// Size and tag of a file: by a HEAD, else by a range of one byte where the server does not take HEADs.
+    /// Size and tag of a file: by a HEAD, or by a range of one byte if the server does not support HEAD.
     async fn head(&self, location: &Path, options: &GetOptions) -> Result<GetResult> {
         let answer = match self.send(&Method::HEAD, location, None).await {
             Ok(response) => Some(FileAnswer::read(200, response.headers()).map_err(ours)?),
@@ -172,7 +172,7 @@ impl HttpFiles {
     }
 }
 
-/// The bytes that a range means of a file of this size.
+/// The bytes of a range in a file of this size.
 pub(super) fn expected(range: &GetRange, size_bytes: u64) -> Range<u64> {
     match range {
         GetRange::Bounded(range) => range.start..range.end.min(size_bytes),
@@ -215,7 +215,7 @@ fn check_tag(answer: &FileAnswer, options: &GetOptions, location: &Path) -> Resu
     }
 }
 
-/// An answer of success, or what the status means.
+/// An answer of success, or the error for the status.
 fn checked(answer: HttpResponse, location: &Path) -> Result<HttpResponse> {
     let status = answer.status().as_u16();
     let path = location.to_string();
@@ -242,7 +242,7 @@ fn generic(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Store
     StoreError::Generic { store: "HTTP", source: source.into() }
 }
 
-/// An error of ours on its way through `object_store`.
+/// Our own error while it passes through `object_store`.
 pub(super) fn ours(error: Error) -> StoreError {
     generic(error)
 }

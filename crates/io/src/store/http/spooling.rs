@@ -44,7 +44,7 @@ enum SpooledState {
     Spooled(Arc<SpooledFile>),
 }
 
-/// A file that was downloaded. It has no name: it goes with the job.
+/// A file that was downloaded. It has no name: it is deleted with the job.
 #[derive(Debug)]
 struct SpooledFile {
     file: File,

@@ -8,7 +8,7 @@ use crate::store::settings::{Settings, SettingsDraft};
 use super::S3;
 use super::profile::{self, ProfileCredentials};
 
-/// Settings that say who asks, besides keys.
+/// Settings for credentials other than keys.
 const OTHER_SOURCES: [&str; 5] = [
     "aws_web_identity_token_file",
     "aws_container_credentials_relative_uri",
@@ -17,11 +17,11 @@ const OTHER_SOURCES: [&str; 5] = [
     "aws_skip_signature",
 ];
 
-/// The profile of a user who names none.
+/// The profile if the user names none.
 const DEFAULT_PROFILE: &str = "default";
 
-/// Takes keys, region and endpoint from a profile, where options and variables leave them open. A profile that an option names
-/// comes before the variables.
+/// Takes keys, region and endpoint from a profile, if options and variables do not give them. A profile that an option
+/// names takes precedence over the variables.
 pub(super) fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -> Result<()> {
     let named = match &options.profile {
         Some(name) => Some(name.clone()),
@@ -53,7 +53,7 @@ pub(super) fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -
     }
     let found = profile.credentials(named.is_some())?;
     if !matches!(found, ProfileCredentials::Absent) {
-        // Keys of the environment would come before those of the profile.
+        // Keys of the environment would take precedence over those of the profile.
         for key in ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"] {
             draft.remove(key);
         }
@@ -74,7 +74,7 @@ pub(super) fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -
     Ok(())
 }
 
-/// Finds the source of the credentials, in words; an error where nothing says who asks of a store that is none of Amazon's.
+/// Finds the source of the credentials, in words; an error if there is none and the store is not Amazon's.
 pub(super) fn credentials(settings: &Settings, has_endpoint: bool) -> Result<String> {
     let given = |name: &str| settings.value(name).is_some();
     Ok(match () {

@@ -7,17 +7,17 @@ use lakerace_exec::lock;
 
 use crate::{Credential, Result};
 
-/// Credentials are asked for again this long before they expire.
+/// Credentials are requested again this long before they expire.
 const EARLY: Duration = Duration::from_secs(5 * 60);
 
-/// The last credentials that were handed out.
+/// The last credentials that were returned.
 #[derive(Default)]
 pub(super) struct ExpiringCredential {
     last: Mutex<Option<(Credential, Option<SystemTime>)>>,
 }
 
 impl ExpiringCredential {
-    /// The last credentials while they are good, else new ones with the time at which they expire.
+    /// The last credentials while they are valid, otherwise new ones with the time at which they expire.
     pub(super) fn get(&self, fetch: impl FnOnce() -> Result<(Credential, Option<SystemTime>)>) -> Result<Credential> {
         // Locked in the meantime: requests that start together ask once.
         let mut last = lock(&self.last);

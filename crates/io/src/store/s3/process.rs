@@ -11,7 +11,7 @@ use super::expiring::ExpiringCredential;
 use crate::store::credentials::CredentialSource;
 use crate::{Credential, Error, Result};
 
-/// A program, and what it printed last.
+/// A program, and its last output.
 pub(super) struct ProcessSource {
     name: String,
     profile: String,
@@ -38,7 +38,7 @@ impl ProcessSource {
 
     fn run(&self) -> Result<(Credential, Option<SystemTime>)> {
         let at = |error: Error| error.at(format!("credential_process of the profile {}", self.profile));
-        // Its messages are for the user; what it prints is a secret.
+        // Its messages are for the user; its output is a secret.
         let output =
             Command::new("sh").arg("-c").arg(&self.command).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
         let output = output.map_err(|e| at(Error::from(e)))?;

@@ -25,13 +25,13 @@ pub(super) struct Profile {
     files: String,
 }
 
-/// Who a profile says that asks.
+/// The credentials of a profile.
 pub(super) enum ProfileCredentials {
-    /// It does not say.
+    /// The profile has none.
     Absent,
     /// Settings that `object_store` follows.
     Settings { settings: Vec<(&'static str, String)>, source: String },
-    /// A provider of ours.
+    /// A provider of this crate.
     Provider { credentials: Credentials, source: String },
 }
 
@@ -86,10 +86,10 @@ impl Profile {
         PLACES.into_iter().filter_map(|(theirs, own)| Some((own, self.entry(theirs)?)))
     }
 
-    /// Who asks, in the order of Amazon's own tools.
+    /// The credentials, in the order of Amazon's own tools.
     ///
     /// # Errors
-    /// `Unsupported` where a role is to be assumed, and `Usage` where a profile that was named says nothing.
+    /// `Unsupported` if a role is to be assumed, and `Usage` if a named profile has no credentials.
     pub(super) fn credentials(&self, is_named: bool) -> Result<ProfileCredentials> {
         let name = &self.name;
         let at = |error: Error| error.at(&self.files);
@@ -164,7 +164,7 @@ fn file(variable: &str, name: &str) -> Option<PathBuf> {
     given.or_else(|| std::env::home_dir().map(|home| home.join(".aws").join(name)))
 }
 
-/// The text of a file; `None` where there is none. A profile that no one names may lie where it can't be read.
+/// The text of a file; `None` if there is none. The default profile may be unreadable.
 fn read_text(path: &Path, is_named: bool) -> Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -173,7 +173,7 @@ fn read_text(path: &Path, is_named: bool) -> Result<Option<String>> {
     }
 }
 
-/// The sections of a file with their entries. Lines that begin with a blank belong to the entry before.
+/// The sections of a file with their entries. Lines that start with a blank belong to the entry before.
 fn sections(text: &str) -> Vec<(&str, Vec<(&str, &str)>)> {
     let mut sections: Vec<(&str, Vec<(&str, &str)>)> = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with([' ', '\t', '#', ';'])) {

@@ -31,12 +31,12 @@ pub(super) fn find(
     if has_endpoint {
         return Ok(None);
     }
-    // A name with dots is no name of a host that a certificate is good for.
+    // A name with dots is not a host name for which a certificate is valid.
     let url = match bucket.contains('.') {
         true => format!("https://s3.amazonaws.com/{bucket}"),
         false => format!("https://{bucket}.s3.amazonaws.com/"),
     };
-    // The client's own settings, such as a proxy, hold for this question, too.
+    // The client's own settings, such as a proxy, apply to this request as well.
     let mut options = client.options.clone();
     for (name, value) in settings.all() {
         if let Some(AmazonS3ConfigKey::Client(key)) = config_key(name) {

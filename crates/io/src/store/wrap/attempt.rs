@@ -33,7 +33,7 @@ pub(crate) struct AttemptConnector {
     observed: Arc<Observations>,
 }
 
-/// The servers of one store, as far as they have been reached.
+/// The servers of one store that have been reached so far.
 #[derive(Debug, Default)]
 struct ServerContact {
     has_answered: AtomicBool,
@@ -101,7 +101,7 @@ impl HttpService for AttemptClient {
 }
 
 impl AttemptClient {
-    /// An error that is not worth another attempt where no server has ever answered.
+    /// An error for which no other attempt is made if no server has ever answered.
     fn give_up_early(&self, error: HttpError) -> HttpError {
         if error.kind() != HttpErrorKind::Connect || self.contact.has_answered.load(Ordering::Relaxed) {
             return error;
@@ -111,7 +111,7 @@ impl AttemptClient {
     }
 }
 
-/// Headers that name what an object is a copy of: of S3, of Google and of Azure.
+/// Headers with the source of a copied object: of S3, of Google and of Azure.
 const COPY_SOURCES: [&str; 3] = ["x-amz-copy-source", "x-goog-copy-source", "x-ms-copy-source"];
 
 /// The time that an attempt may take until the answer starts. `None` if the server works in the meantime: copies of

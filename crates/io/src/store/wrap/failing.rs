@@ -24,13 +24,13 @@ pub enum Operation {
     Head,
     /// Writes an object.
     Put,
-    /// Begins a multipart upload.
+    /// Starts a multipart upload.
     Begin,
     /// Writes a part.
     Part,
     /// Completes a multipart upload.
     Complete,
-    /// Gives a multipart upload up.
+    /// Aborts a multipart upload.
     Abort,
     /// Lists a folder.
     List,
@@ -40,7 +40,7 @@ pub enum Operation {
     Copy,
 }
 
-/// How a [`Failing`] store fails. Rates are probabilities per request, from 0 to 1.
+/// The faults of a [`Failing`] store. Rates are probabilities per request, from 0 to 1.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FailingOptions {
     /// The seed: the same one and the same order of requests give the same faults.
@@ -53,7 +53,7 @@ pub struct FailingOptions {
     pub short_rate: f64,
     /// The request, or its body after some bytes, stalls for ever.
     pub stall_rate: f64,
-    /// After so many requests the store is gone: all further ones fail.
+    /// After this many requests the store is gone: all further ones fail.
     pub stop_after: Option<u64>,
     /// The n-th request of this kind (from 1) fails, and all later ones of it.
     pub fail_from: Option<(Operation, u64)>,
@@ -92,7 +92,7 @@ impl Failing {
         Self { inner, faults: Arc::new(InjectedFaults { options, requests, of_kind, injected }) }
     }
 
-    /// How many faults there were so far.
+    /// The number of faults so far.
     pub fn injected(&self) -> u64 {
         self.faults.injected.load(Ordering::Relaxed)
     }

@@ -21,18 +21,18 @@ use crate::store::kind::StoreKind;
 use crate::{Meter, RequestKind};
 
 tokio::task_local! {
-    /// The meter of the job for which a request is being made. Set around every poll of a metered store's futures and
-    /// streams, and read where the HTTP client sends: so each attempt and each page of a listing is counted as it
-    /// really goes out, for the right job, although jobs share the client.
+    /// The meter of the job for which a request is being made. It is set around every poll of a metered store's futures
+    /// and streams, and read where the HTTP client sends: so each sent attempt and each page of a listing is counted
+    /// for the right job, although jobs share the client.
     static PAYER: Arc<Meter>;
 }
 
 /// Counts the requests and bytes of a store.
 ///
-/// Counted by operation: what was asked of the store. Counted by attempt (stores made with the counting HTTP
-/// client): every request that was sent, repeated ones and each page of a listing included; requests for
-/// credentials are not counted. Bytes are counted as they stream, in both cases, so bytes of an attempt that broke
-/// off count as well. Not counted: headers, name look-ups, connection set-up.
+/// Counted by operation: the requested operations of the store. Counted by attempt (stores made with the counting HTTP
+/// client): every request that was sent, repeated ones and each page of a listing included; requests for credentials
+/// are not counted. Bytes are counted as they stream, in both cases, so bytes of an attempt that broke off count as
+/// well. Not counted: headers, name look-ups, connection set-up.
 pub struct Metered {
     inner: Arc<dyn ObjectStore>,
     meter: Arc<Meter>,
@@ -50,12 +50,13 @@ impl fmt::Debug for Metered {
 }
 
 impl Metered {
-    /// Counts operations. A listing counts one request for each begun 1,000 entries.
+    /// Counts operations. A listing counts one request for each started 1,000 entries.
     pub fn operations(inner: Arc<dyn ObjectStore>, meter: Arc<Meter>) -> Self {
         Self { inner, meter, by_operation: true }
     }
 
-    /// Counts what the store's HTTP client sends; the store must have been made with a [`CountingConnector`].
+    /// Counts the requests that the store's HTTP client sends; the store must have been made with a
+    /// [`CountingConnector`].
     pub(crate) fn attempts(inner: Arc<dyn ObjectStore>, meter: Arc<Meter>) -> Self {
         Self { inner, meter, by_operation: false }
     }
@@ -146,7 +147,7 @@ impl ObjectStore for Metered {
         self.count(if head { RequestKind::Head } else { RequestKind::Get });
         let mut result = self.paying(self.inner.get_opts(location, options)).await?;
         if !head {
-            // A file becomes a stream, too: its bytes would be read past the meter.
+            // A file becomes a stream as well: otherwise its bytes would be read past the meter.
             let (meta, range) = (result.meta.clone(), result.range.clone());
             let (attributes, extensions) = (result.attributes.clone(), std::mem::take(&mut result.extensions));
             let stream = self.paying_stream(result.into_stream(), count_bytes);
@@ -230,7 +231,7 @@ impl MultipartUpload for MeteredUpload {
     }
 }
 
-/// Makes HTTP clients that count each request they send for the job on whose behalf it goes out.
+/// Makes HTTP clients that count each sent request for the job that caused it.
 #[derive(Debug, Clone)]
 pub(crate) struct CountingConnector {
     inner: NoRedirectConnector,
@@ -259,7 +260,7 @@ struct CountingClient {
 impl HttpService for CountingClient {
     async fn call(&self, request: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
         if let Some(kind) = (self.kind.bill)(&request) {
-            // Requests without a payer (credentials fetched in the background) are no one's.
+            // Requests without a payer (credentials fetched in the background) are not counted.
             let _ = PAYER.try_with(|meter| meter.bill(kind, 1));
         }
         self.inner.execute(request).await

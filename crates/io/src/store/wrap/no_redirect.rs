@@ -67,8 +67,8 @@ impl HttpService for NoRedirectClient {
     }
 }
 
-/// A connection that broke while a request was sent, which `object_store` takes for an error that it does not know: one
-/// that may be sent again is.
+/// Marks a connection that broke while a request was sent as an error after which the request may be sent again;
+/// `object_store` does not recognize it.
 fn broken_off(error: HttpError) -> HttpError {
     use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     let mut cause = std::error::Error::source(&error);
@@ -84,17 +84,17 @@ fn broken_off(error: HttpError) -> HttpError {
 
 const NOT_MODIFIED: u16 = 304;
 
-/// Returns true if a store that has done what it was asked for answers so.
+/// Returns true if this status means that a store has done the request.
 fn is_answer(method: &str, status: u16, is_azure: bool) -> bool {
     match method {
         "GET" | "HEAD" => matches!(status, 200 | 206),
         "DELETE" => matches!(status, 200 | 202 | 204),
-        // Azure has begun to copy an object, or answers for each of several.
+        // Azure has started to copy an object, or answers for each of several.
         _ => matches!(status, 200 | 201) || status == 202 && is_azure,
     }
 }
 
-/// Not worth another try.
+/// An error after which the request is not repeated.
 fn refuse(refused: Refused) -> HttpError {
     HttpError::new(HttpErrorKind::Unknown, refused)
 }
@@ -126,7 +126,7 @@ impl Refused {
         let to = header("location").and_then(|location| url::Url::parse(location).ok());
         Self::Redirect {
             status: response.status().as_u16(),
-            // Its path and query may carry what signs a request.
+            // Its path and query may contain a signature of the request.
             to: to.map(|url| url.origin().ascii_serialization()),
             region: bucket_region(response.headers()),
         }
@@ -139,7 +139,7 @@ pub(crate) fn bucket_region(headers: &http::HeaderMap) -> Option<String> {
     is_region(region).then(|| region.to_owned())
 }
 
-/// The form of a region's name: it goes into an error that a terminal shows.
+/// Checks the form of a region's name, because it is part of an error that a terminal shows.
 fn is_region(text: &str) -> bool {
     !text.is_empty() && text.len() < 40 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
@@ -161,7 +161,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// A client by the settings that `object_store` has, but for redirects.
+/// A client with the settings of `object_store`, except for redirects.
 fn client(options: &ClientOptions) -> Result<reqwest::Client> {
     let text = |key: ClientConfigKey| options.get_config_value(&key);
     let mut builder = reqwest::ClientBuilder::new()

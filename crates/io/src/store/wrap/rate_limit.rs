@@ -7,14 +7,14 @@ use tokio::time::Instant;
 /// A sleep that took too long is made good up to this much, so that a busy machine does not lower the rate.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
-/// Sleeps shorter than this are saved up: timers are no finer.
+/// Shorter sleeps are accumulated: timers are no finer.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// Lets bytes pass at a rate. Idle time between bodies is not saved up.
 #[derive(Debug)]
 pub(crate) struct BytePace {
     bytes_per_second: Option<f64>,
-    /// When all bytes so far should have passed.
+    /// The time when all bytes so far should have passed.
     due: Instant,
 }
 

@@ -17,11 +17,11 @@ use rand::RngExt;
 
 use crate::store::error::{is_cut_off_listing, is_transient};
 
-/// When to repeat a request, and how long to wait.
+/// The rules for repeating requests, and the waits between attempts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryPolicy {
     /// The number of times that a failed request is sent again, and that a body that broke off without any progress is
-    /// asked for again. A body that progresses may break off any number of times.
+    /// requested again. A body that progresses may break off any number of times.
     pub retries: u32,
     /// True if requests that fail as a whole are repeated here. Off where the store does that itself.
     pub repeat_requests: bool,
@@ -29,8 +29,8 @@ pub struct RetryPolicy {
     pub first_backoff: Duration,
     /// The longest wait.
     pub longest_backoff: Duration,
-    /// A request that shows no progress for this long is given up and sent again. There is no limit on a request
-    /// that continues, however slowly.
+    /// The time without progress after which a request is aborted and sent again. There is no limit on a request that
+    /// makes progress, even slowly.
     pub stall: Duration,
     /// The time that the store itself takes to repeat a request, on top of `stall`.
     pub repeated_below: Duration,
@@ -61,7 +61,7 @@ impl RetryPolicy {
         Self { repeat_requests: false, retries: 3, repeated_below: retry_time, ..Self::default() }
     }
 
-    /// For a server of files whose client repeats nothing, and which may send a whole file before the range that was asked for.
+    /// For a file server whose client repeats nothing, and which may send a whole file instead of the requested range.
     pub(crate) fn downloads(retry_time: Duration) -> Self {
         let retries = if retry_time.is_zero() { 0 } else { 5 };
         Self { retries, repeated_below: LONGEST_DOWNLOAD, ..Self::default() }
@@ -73,7 +73,7 @@ impl RetryPolicy {
     }
 
     /// The wait before attempt `attempt` (from 1), with jitter: between half and all of the exponential wait, so that
-    /// requests that failed together do not come back together.
+    /// requests that failed together are not repeated together.
     fn backoff(&self, attempt: u32) -> Duration {
         let full = self.first_backoff.saturating_mul(1 << (attempt - 1).min(20)).min(self.longest_backoff);
         full.mul_f64(rand::rng().random_range(0.5..=1.0))
@@ -134,7 +134,7 @@ impl Retrying {
     }
 }
 
-/// The longest time that so many bytes take to be sent.
+/// The longest time for sending this many bytes.
 pub(super) fn upload_time(bytes: usize) -> Duration {
     Duration::from_secs(bytes as u64 / SLOWEST_UPLOAD_BYTES_PER_SECOND)
 }
@@ -235,8 +235,8 @@ impl ObjectStore for Retrying {
 const COPY_PATIENCE: Duration = Duration::from_secs(600);
 
 impl Retrying {
-    /// A listing that is begun again where it fails. What was listed before is skipped by number and name, as not every
-    /// store lists in order; a listing that changed in the meantime is an error then.
+    /// A listing that is started again if it fails. Entries that were listed before are skipped by number and name, as
+    /// not every store lists in order; a listing that changed in the meantime is an error then.
     fn listing(&self, prefix: Option<Path>, offset: Option<Path>) -> BoxStream<'static, Result<ObjectMeta>> {
         let begin = {
             let inner = Arc::clone(&self.inner);
@@ -271,8 +271,9 @@ struct Listing<F> {
 }
 
 impl<F: Fn() -> BoxStream<'static, Result<ObjectMeta>>> Listing<F> {
-    /// Counts an entry, and fails where it has come before: a server that answers with the same pages again would be listed
-    /// for ever. Brent's algorithm finds any repetition with one remembered entry: the one at the last power of two.
+    /// Counts an entry, and fails if it was listed before: a server that answers with the same pages again would be
+    /// listed for ever. Brent's algorithm finds any repetition with one remembered entry: the one at the last power of
+    /// two.
     fn refuse_repetition(&mut self, location: &Path) -> Result<()> {
         if self.remembered.as_ref() == Some(location) {
             let text = format!("the store lists {location} again and again: its continuation tokens lead back");
@@ -294,7 +295,7 @@ impl<F: Fn() -> BoxStream<'static, Result<ObjectMeta>>> Listing<F> {
                     self.last = Some(meta.location.clone());
                     return Ok(Some(meta));
                 }
-                // The store has repeated the request below; what broke off is the body of an answer.
+                // The inner store has repeated the request; here the body of an answer broke off.
                 Ok(Some(Err(e))) if is_cut_off_listing(&e) || self.policy.repeat_requests && is_transient(&e) => e,
                 Ok(Some(Err(e))) => return Err(e),
                 Err(_) => stalled_error(self.policy.request_time()),
@@ -333,7 +334,7 @@ impl<F: Fn() -> BoxStream<'static, Result<ObjectMeta>>> Listing<F> {
     }
 }
 
-/// A body that is asked for again from where it stopped.
+/// A body that is requested again from where it stopped.
 struct ResumedBody {
     store: Arc<dyn ObjectStore>,
     policy: RetryPolicy,
@@ -355,7 +356,7 @@ impl ResumedBody {
                 Err(error) => error,
             };
             self.stream = None;
-            // Without a tag, a replaced object could not be told from the old one.
+            // Without a tag, a replaced object could not be distinguished from the old one.
             let can_resume = self.options.if_match.is_some() && is_transient(&error);
             if !can_resume || self.attempt >= self.policy.retries {
                 return Err(error);
@@ -403,7 +404,7 @@ fn broken(text: &str) -> Error {
     Error::Generic { store: "Retrying", source: text.to_owned().into() }
 }
 
-/// Gives up on parts that stand still.
+/// Aborts parts that stall.
 #[derive(Debug)]
 struct PatientUpload {
     inner: Box<dyn MultipartUpload>,

@@ -16,13 +16,13 @@ use object_store::{
 
 use super::rate_limit::BytePace;
 
-/// Bytes that pass between two looks at the clock.
+/// Bytes that pass between two checks of the clock.
 const STEP_BYTES: usize = 64 << 10;
 
-/// How slow a [`Throttled`] path is.
+/// The speed of a [`Throttled`] path.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ThrottleOptions {
-    /// From each request to its first byte, and from each answer of a listing to the next page.
+    /// The time from each request to its first byte, and from each answer of a listing to the next page.
     pub latency: Duration,
     /// The bandwidth of a request, each way. `None`: no bound.
     pub connection_bytes_per_second: Option<f64>,
