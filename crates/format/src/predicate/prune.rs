@@ -24,7 +24,7 @@ pub struct Bounds {
 
 impl Bounds {
     /// The bounds of this number of rows, without implausible entries. Some writers give bounds in the wrong order,
-    /// more nulls than rows, or bounds without a meaning; if one bound is NaN, the comparisons for the other failed too.
+    /// more nulls than rows, or bounds without a meaning; if one bound is NaN, comparisons for the other failed too.
     #[must_use]
     pub fn plausible(mut self, rows: Option<u64>) -> Self {
         let is_nan = |bound: &Option<Value>| matches!(bound, Some(Value::Float(float)) if float.is_nan());

@@ -19,7 +19,7 @@ pub(super) struct ExpiringCredential {
 impl ExpiringCredential {
     /// The last credentials while they are valid, otherwise new ones with the time at which they expire.
     pub(super) fn get(&self, fetch: impl FnOnce() -> Result<(Credential, Option<SystemTime>)>) -> Result<Credential> {
-        // Locked in the meantime: requests that start together ask once.
+        // The lock is held during the fetch: concurrent requests fetch once.
         let mut last = lock(&self.last);
         let is_good = |expires: &Option<SystemTime>| expires.is_none_or(|at| SystemTime::now() + EARLY < at);
         if let Some((credential, _)) = last.as_ref().filter(|(_, expires)| is_good(expires)) {
