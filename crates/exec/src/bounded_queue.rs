@@ -30,7 +30,8 @@ struct BoundedQueueState<T> {
     has_receiver: bool,
 }
 
-/// A queue whose items weigh no more than `limit` together, in bytes or whatever else. One item may wait whatever its weight.
+/// Creates a queue whose waiting items weigh at most `limit` together, in bytes or another unit of the caller. An empty
+/// queue accepts an item of any weight.
 pub fn bounded_queue<T>(limit: u64, cancel: &impl AsRef<CancelToken>) -> (QueueSender<T>, QueueReceiver<T>) {
     let state = BoundedQueueState { waiting: VecDeque::new(), weight: 0, has_sender: true, has_receiver: true };
     let shared = Arc::new(SharedQueue { state: WatchedValue::new(state), limit, cancel: cancel.as_ref().clone() });
@@ -38,7 +39,7 @@ pub fn bounded_queue<T>(limit: u64, cancel: &impl AsRef<CancelToken>) -> (QueueS
 }
 
 impl<T> QueueSender<T> {
-    /// Returns true if the receiver is there: whoever sends seldom asks this in the meantime.
+    /// Returns true while the receiver exists, so that a thread that rarely sends can stop early.
     pub fn has_receiver(&self) -> bool {
         self.0.state.lock().has_receiver
     }

@@ -16,11 +16,12 @@ pub struct ConsumerThread<I, T, E> {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The items of a [`ConsumerThread`], for its thread. Dropped, it lets go of those that wait, and of those to come.
+/// The items of a [`ConsumerThread`], as its thread receives them. Dropping this value drops the waiting items and all
+/// later ones.
 #[derive(Debug)]
 pub struct ConsumerItems<I, T, E> {
     shared: Arc<WatchedValue<ConsumerState<I, T, E>>>,
-    /// What was taken last weighs so much.
+    /// The weight of the items that were taken last.
     taken: u64,
     /// True if the iterator has given an error.
     has_failed: bool,
@@ -30,9 +31,9 @@ pub struct ConsumerItems<I, T, E> {
 struct ConsumerState<I, T, E> {
     /// Items and their weights.
     waiting: VecDeque<(I, u64)>,
-    /// Of what waits and of what is being consumed.
+    /// The total weight of the items that wait and of those that are being consumed.
     weight: u64,
-    /// Once the thread has ended; the value until it is taken.
+    /// The outcome of the thread once it has ended; the value is `None` after it has been taken.
     outcome: Option<Result<Option<T>, E>>,
     has_consumer: bool,
     is_closed: bool,
@@ -45,7 +46,8 @@ where
     T: Send + 'static,
     E: From<Interruption> + Clone + Send + 'static,
 {
-    /// Starts the thread. What waits for it and what it is at weigh no more than `limit` together, unless it is one item.
+    /// Starts the thread. Waiting items and those being consumed weigh at most `limit` together, unless there is only
+    /// one.
     ///
     /// # Errors
     /// That of the system, where it starts no further thread.

@@ -1,8 +1,8 @@
 //! Threads that hand work over, each machine once: ordered pools, bounded queues, semaphores, watched values, cancellation.
 //!
-//! A machine knows no error type of its own. Its caller's error is made from an [`Interruption`] where the machine gives up: by
-//! cancellation, by a panic of a thread, or because the other side has gone. Where the system starts no further thread, the
-//! calling thread does the work.
+//! The primitives define no error type. They return the caller's error, made from an [`Interruption`], when they give
+//! up: after a cancellation, after a panic of a thread, or because the other side is gone. If the system can't start
+//! another thread, the calling thread does the work.
 
 mod bounded_queue;
 mod cancel_token;

@@ -12,7 +12,7 @@ use crate::{CancelToken, Interruption, PoolOptions, WatchedValue, bounded_queue,
 /// Work of a scope that has ended already or continues.
 #[derive(Debug)]
 pub enum ScopedWork<'scope, T> {
-    /// On a thread of its own.
+    /// Runs on a separate thread.
     Thread(ScopedJoinHandle<'scope, Result<T, RecvError>>),
     /// Done by the calling thread.
     Done(T),

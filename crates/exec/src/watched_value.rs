@@ -19,7 +19,7 @@ impl<T> WatchedValue<T> {
         Self { value: Mutex::new(value), changed: Condvar::new() }
     }
 
-    /// The value. A thread that changes it tells the others by [`Self::notify_all`].
+    /// Locks the value. A thread that changes it notifies the others by [`Self::notify_all`].
     pub fn lock(&self) -> MutexGuard<'_, T> {
         lock(&self.value)
     }

@@ -4,14 +4,14 @@ use std::ops::Deref;
 
 use crate::{CancelToken, Interruption, WatchedValue};
 
-/// A counting semaphore: its holders weigh no more than a limit together, in bytes or whatever else.
+/// A counting semaphore whose holders weigh at most a limit together, in bytes or another unit of the caller.
 #[derive(Debug)]
 pub struct WeightedSemaphore {
     limit: u64,
     used: WatchedValue<u64>,
 }
 
-/// The right to some weight of a [`WeightedSemaphore`], until it is dropped.
+/// A permit for some weight of a [`WeightedSemaphore`], released on drop.
 #[derive(Debug)]
 pub struct SemaphorePermit<S: Deref<Target = WeightedSemaphore> = &'static WeightedSemaphore> {
     semaphore: S,
@@ -31,7 +31,7 @@ impl WeightedSemaphore {
 }
 
 impl<S: Deref<Target = WeightedSemaphore>> SemaphorePermit<S> {
-    /// Takes so much, unless the holders would weigh more than the limit.
+    /// Takes a permit for `weight`; `None` if the holders would weigh more than the limit together.
     pub fn try_acquire(semaphore: S, weight: u64) -> Option<Self> {
         let limit = semaphore.limit;
         Self::try_acquire_within(semaphore, weight, limit)
@@ -46,7 +46,7 @@ impl<S: Deref<Target = WeightedSemaphore>> SemaphorePermit<S> {
         Some(Self { semaphore, weight })
     }
 
-    /// Waits until there is room for so much. A holder that is alone may weigh more than the limit.
+    /// Waits until there is room for `weight`. A single holder may weigh more than the limit.
     ///
     /// # Errors
     /// `Cancelled`.
@@ -74,7 +74,7 @@ impl<S: Deref<Target = WeightedSemaphore>> SemaphorePermit<S> {
         Ok(Self { semaphore, weight })
     }
 
-    /// Gives back what is above so much.
+    /// Releases the weight above `weight`.
     pub fn shrink_to(&mut self, weight: u64) {
         let kept = weight.min(self.weight);
         *self.semaphore.used.lock() -= std::mem::replace(&mut self.weight, kept) - kept;
