@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use rusqlite::ffi;
 
-/// A file whatever its name: its device and its number there.
+/// A file independent of its name: its device and its inode number.
 type FileId = (u64, u64);
 
 /// Endings of files that SQLite never locks.
@@ -208,7 +208,7 @@ impl LockedFiles {
         true
     }
 
-    /// Closes what is kept of files that no library of this process has open.
+    /// Closes the kept descriptors of files that no other library of this process has open.
     fn close_unused(&mut self) {
         let elsewhere = self.open_elsewhere();
         let Self { by_descriptor, files } = self;
@@ -261,7 +261,7 @@ impl LockedFiles {
         locks
     }
 
-    /// Gives this child of a fork descriptions of its own: locks on the inherited ones are its parent's.
+    /// Gives this child of a fork separate file descriptions: locks on the inherited ones belong to its parent.
     fn part_from_parent(&mut self) {
         let Self { by_descriptor, files } = self;
         files.retain(|_, file| {

@@ -113,7 +113,8 @@ impl Statement {
 
     #[inline]
     fn bind(&mut self, at: c_int, value: ValueRef<'_>, destructor: ffi::sqlite3_destructor_type) -> c_int {
-        // SAFETY: the statement is valid. SQLite copies what is `SQLITE_TRANSIENT`; all else lives until the run is over.
+        // SAFETY: the statement is valid. SQLite copies values bound with `SQLITE_TRANSIENT`; all others live until the
+        // run is over.
         unsafe {
             match value {
                 ValueRef::Null => ffi::sqlite3_bind_null(self.raw, at),
