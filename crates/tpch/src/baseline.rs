@@ -21,8 +21,8 @@ use crate::{OrderKey, Table};
 pub(crate) fn batch(piece: &TablePiece, schema: &SchemaRef) -> Result<RecordBatch> {
     let total = piece.table.entities(piece.scale);
     let wanted = &piece.entities;
-    // The reference makes parts of equal size: as many of about the piece's size as there are. It has no parts of what is
-    // the same at any scale.
+    // The reference generator makes parts of equal size: as many parts of approximately the piece's size as fit. It
+    // doesn't split tables whose size is the same at any scale.
     let is_fixed = matches!(piece.table, Table::Nation | Table::Region);
     let count = if is_fixed { 1 } else { (total / (wanted.end - wanted.start).max(1)).clamp(1, i32::MAX as u64 / 2) };
     let each = (total / count).max(1);
@@ -44,7 +44,7 @@ pub(crate) fn batch(piece: &TablePiece, schema: &SchemaRef) -> Result<RecordBatc
     concat_batches(schema, &found).map_err(Error::unexpected)
 }
 
-/// The row at which an entity (counted from the batch's first, whose number is `start`) begins.
+/// The row at which an entity starts. Entities are counted from the batch's first one, whose number is `start`.
 fn rows_of(table: Table, batch: &RecordBatch, start: u64, entity: u64) -> usize {
     let rows = batch.num_rows();
     match table {

@@ -47,7 +47,7 @@ struct TextGrammar {
 
 static GRAMMAR: LazyLock<TextGrammar> = LazyLock::new(TextGrammar::load);
 
-/// Sentences of `bytes` bytes at least, from a state of the sequence that a sentence begins with.
+/// Generates sentences of at least `bytes` bytes. `seed` is the state of the sequence at the start of a sentence.
 pub(crate) fn text(seed: u32, bytes: usize) -> Vec<u8> {
     let mut writer = GrammarWriter { out: vec![0; bytes + SENTENCE_BYTES], at: 0, sequence: Sequence::after(seed) };
     let grammar = &*GRAMMAR;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Rows as structs, by the reference generator, and builders that copy their fields into columns. All columns of a row
-    /// are made, whatever is asked for.
+    /// Rows as structs, by the reference generator, and builders that copy their fields into columns. All columns of a
+    /// row are made, even those that were not requested.
     Baseline,
     /// Each column for itself, straight into the buffers of its array. Texts are copied once, into memory of their batch,
     /// and are views of it: a batch holds on to nothing but itself.

@@ -1,5 +1,6 @@
-//! The starts of the pieces of the pool: the state of the sequence before the sentence in which a piece begins, and how
-//! many bytes of that sentence are the piece before's. Found by walking through the pool, which a test does again.
+//! The starts of the pieces of the pool. Each is the state of the sequence before the sentence in which the piece
+//! starts, and the number of bytes of that sentence that belong to the previous piece. They were found by a walk
+//! through the pool, which a test repeats.
 
 /// The starts, one for each piece.
 #[rustfmt::skip]

@@ -1,9 +1,9 @@
 //! The generator's random numbers, a column at a time.
 //!
-//! Every column of a table has a linear congruential sequence of its own, and every row owns a fixed number of its
-//! draws, used or not (TPC-H, dbgen's `rnd.c`). So the draws of any row can be computed from the column's seed alone,
-//! without the rows before it and without the other columns: that is what makes columns independent of one another,
-//! and rows of one another.
+//! Every column of a table has a separate linear congruential sequence, and every row owns a fixed number of its draws,
+//! used or not (TPC-H, dbgen's `rnd.c`). So the draws of any row can be computed from the column's seed alone, without
+//! the rows before it and without the other columns. This makes columns independent of one another, and rows of one
+//! another.
 
 /// The multiplier of the sequence.
 const MULTIPLIER: u64 = 16_807;
@@ -65,7 +65,7 @@ impl ColumnStream {
         Self { seed: multiply(seed, power(step, row)), step }
     }
 
-    /// The row at hand; goes on to the next one.
+    /// Returns the draws of the current row and advances to the next row.
     #[inline(always)]
     pub(crate) fn next_row(&mut self) -> RowDraws {
         let row = RowDraws(self.seed);
@@ -129,7 +129,7 @@ impl Draw {
 
 /// Numbers of a range, by draws. The reference computes `low + trunc(draw / MODULUS * count)` in floating point.
 pub(crate) trait RangePick: Copy {
-    /// The number that a draw stands for.
+    /// The number for a draw.
     fn pick(self, draw: Draw) -> i64;
 }
 

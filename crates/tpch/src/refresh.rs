@@ -111,7 +111,7 @@ pub(crate) fn order_key(scale: Scale, place: u64) -> i64 {
 }
 
 impl OrderKey {
-    /// The meaning of a key; `None`: no table of TPC-H has it.
+    /// Decodes a key; `None` if no table of TPC-H uses it.
     pub fn of(key: i64) -> Option<Self> {
         let number = u64::try_from(key.div_euclid(BLOCK) * KEPT + key.rem_euclid(KEPT)).ok()?;
         match key.rem_euclid(BLOCK) / KEPT {

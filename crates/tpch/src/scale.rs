@@ -6,14 +6,15 @@ use std::str::FromStr;
 use lakerace_io::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// A scale factor: 1 is about a gigabyte of text, 0.01 about ten megabytes.
+/// A scale factor: 1 is approximately a gigabyte of text, 0.01 ten megabytes.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Scale(f64);
 
 impl Scale {
-    /// The largest one, about 10 TB of text. From 30,000 on the reference draws keys of 64 bits, and which ones it draws depends
-    /// on where each of its processes began; between the two, keys do not fit into its draws.
+    /// The largest scale factor, approximately 10 TB of text. From 30,000 on, the reference generator draws keys of 64
+    /// bits, and the draws depend on where each of its processes started. Between the two, keys do not fit into its
+    /// draws.
     pub const MAX: f64 = 10_000.0;
     /// The smallest one: ten suppliers. (Below 0.03 some parts have the same supplier twice, as dbgen makes them.)
     pub const MIN: f64 = 0.001;

@@ -18,7 +18,7 @@ use crate::{FORMAT, Mode, Spec, Table, baseline};
 
 /// Rows in a batch, where no other number is given.
 const BATCH_ROWS: usize = 65_536;
-/// Rows in a unit of a plan, about.
+/// The approximate number of rows in a unit of a plan.
 const UNIT_ROWS: u64 = 262_144;
 /// Units of a plan at most.
 const UNITS: u64 = 4096;

@@ -59,7 +59,8 @@ impl Part {
             .advice(format!("parts are numbered from 1, such as 1/4 to 4/4, and there are {} at most", Self::MAX)))
     }
 
-    /// Its share of `total` things: as many for each part, and for the last one what is left over.
+    /// The share of `total` items that belongs to this part: an equal number for each part, and the rest for the last
+    /// one.
     pub fn of(self, total: u64) -> Range<u64> {
         let each = total / u64::from(self.count);
         let end = if self.number == self.count { total } else { each * u64::from(self.number) };

@@ -108,7 +108,7 @@ impl Table {
         }
     }
 
-    /// Bytes of all of it as text, about: by it tables are put in the order of their size.
+    /// The approximate size of the table as text, in bytes. Tables are ordered by it.
     pub fn text_bytes(self, scale: Scale) -> u64 {
         let (rows_of_each, row_bytes) = match self {
             Self::Nation => (1, 89),

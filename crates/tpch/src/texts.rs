@@ -20,7 +20,7 @@ pub(crate) struct BatchTexts {
 }
 
 impl BatchTexts {
-    /// Room for so many texts of about so many bytes.
+    /// Reserves room for `rows` texts of approximately `bytes_of_each` bytes.
     pub(crate) fn new(rows: usize, bytes_of_each: usize) -> Self {
         Self { views: Vec::with_capacity(rows), bytes: Vec::with_capacity(rows * bytes_of_each), start: 0 }
     }
@@ -38,7 +38,7 @@ impl BatchTexts {
         let view = make_view(text, 0, self.start as u32);
         self.views.push(view);
         if text.len() <= INLINE_BYTES {
-            // The view has it all.
+            // The view holds the whole text inline.
             self.bytes.truncate(self.start);
         }
         self.start = self.bytes.len();

@@ -31,7 +31,7 @@ impl Words {
         Self::new(by_weight, distribution.get_values().iter().map(|word| (*word).to_owned()))
     }
 
-    /// Words that are chosen otherwise than by weights.
+    /// Words that are not chosen by weights.
     fn listed(words: impl IntoIterator<Item = String>) -> Self {
         Self::new(Vec::new(), words)
     }
@@ -41,7 +41,7 @@ impl Words {
         Self { by_weight, pick, values: StringViewArray::from_iter_values(words) }
     }
 
-    /// The number of the word that a draw stands for.
+    /// The number of the word for a draw.
     #[inline(always)]
     pub(crate) fn number(&self, draw: Draw) -> u8 {
         self.by_weight[self.pick.pick(draw) as usize]

@@ -17,7 +17,8 @@ pub(super) fn nation(piece: &TablePiece, name: &str) -> Result<ArrayRef> {
         "n_nationkey" => from_zero(piece),
         "n_name" => words::NATIONS.column(piece.entities.clone().map(|n| n as u8).collect(), piece.mode),
         "n_regionkey" => {
-            // What stands in the place of weights, as a running sum.
+            // The distribution has region keys in place of weights, as differences whose running sums `get_weight`
+            // returns.
             let nations = Distributions::static_default().nations();
             keys(piece.entities.clone().map(|n| i64::from(nations.get_weight(n as usize))).collect())
         }
