@@ -1,8 +1,8 @@
 //! The codecs of a file, and the chunks that streams and footers are cut into.
 //!
-//! A compressed stream is a row of chunks. Each begins with three bytes, little-endian: the length of what follows times two,
-//! plus one where the chunk is stored as it was ("original"). No chunk is larger than the file's compression block size, before
-//! or after compression.
+//! A compressed stream is a sequence of chunks. Each starts with a little-endian header of three bytes: twice the
+//! length of the chunk's data, plus one if the data is stored uncompressed ("original"). No chunk is larger than the
+//! file's compression block size, before or after compression.
 
 mod decompress;
 mod lzo;

@@ -1,7 +1,7 @@
 //! Encoders of the ORC v1 specification: values to bytes, without any state that outlives a call.
 //!
-//! The writer collects the values of one row group and encodes them together, so a run never crosses the border of a row
-//! group: each row group starts with a run of its own, and its position in the row index is a byte offset and a run
+//! The writer collects the values of one row group and encodes them together, so a run never crosses the border of a
+//! row group: each row group starts with a new run, and its position in the row index is a byte offset and a run
 //! position of 0.
 
 pub(crate) mod bits;

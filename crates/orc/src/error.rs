@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The kind of an error, by what the caller can do about it.
+/// The kind of an error, which decides how the caller can react.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The bytes break the rules of the format: the file is damaged.
@@ -74,7 +74,7 @@ impl Error {
         self
     }
 
-    /// The kind of the error: what the caller can do about it.
+    /// The kind of the error, which decides how the caller can react.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

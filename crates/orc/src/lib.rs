@@ -7,7 +7,7 @@ mod error;
 #[doc(hidden)]
 pub mod internals;
 mod prefetch;
-// For tools and tests that look inside of a file; no part of the interface that versions are about.
+// For tools and tests that inspect a file; not part of the versioned interface.
 #[doc(hidden)]
 pub mod proto;
 pub mod read;

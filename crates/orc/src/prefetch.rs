@@ -1,6 +1,6 @@
 //! Asking for memory ahead of its use.
 
-/// Asks for the cache line that a value begins in, so that it is on its way while other things are done.
+/// Requests the cache line that contains the start of a value, so that it is loaded while other work is done.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]

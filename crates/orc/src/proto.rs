@@ -116,7 +116,7 @@ pub enum KeyProviderKind {
     Azure = 4,
 }
 
-/// The end of a file: what is needed to read the footer.
+/// The end of a file: the data that is needed to read the footer.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct PostScript {
     #[prost(uint64, optional, tag = "1")]

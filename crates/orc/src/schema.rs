@@ -79,8 +79,8 @@ pub enum OrcKind {
     Timestamp,
     /// A point in time.
     TimestampInstant,
-    /// A point in time, stored as the clock of its writer showed it: a timestamp as a reader with a clock of its own takes it. No
-    /// file says so; see [`ReaderClock`](crate::read::ReaderClock).
+    /// A point in time, stored as its writer's clock showed it: a timestamp as readers with a time zone interpret it.
+    /// The file doesn't record this; see [`ReaderClock`](crate::read::ReaderClock).
     ClockInstant,
     /// Date and time of day, on no zone's clock, in microseconds since 1970: a bigint that Spark marks by the attribute
     /// `spark.sql.catalyst.type`.
@@ -381,8 +381,8 @@ fn is_timestamp_ntz(attribute: &proto::StringPair) -> bool {
     attribute.key() == SPARK_TYPE && attribute.value() == SPARK_TIMESTAMP_NTZ
 }
 
-/// Files of Hive 0.11 have decimals without a precision, each with a scale of its own; they are read with the widest precision
-/// and at [`UNKNOWN_DECIMAL_SCALE`].
+/// Decodes a decimal type. Files of Hive 0.11 have decimals without a precision, where each value has a scale; they are
+/// read with the widest precision and at [`UNKNOWN_DECIMAL_SCALE`].
 fn decimal(wire: &proto::Type) -> Result<OrcKind> {
     let (precision, scale) = match wire.precision {
         None | Some(0) => (u32::from(MAX_DECIMAL_PRECISION), u32::from(UNKNOWN_DECIMAL_SCALE)),

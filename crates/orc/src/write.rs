@@ -83,7 +83,7 @@ pub struct Finished {
     pub bytes: u64,
 }
 
-/// A piece of a batch that is encoded at once takes at most this part of a stripe.
+/// A piece of a batch that is encoded in one step takes at most this part of a stripe.
 const PIECES_OF_STRIPE: usize = 8;
 
 /// A stripe may become larger by one part in so many for the rest of a row group.
@@ -114,7 +114,7 @@ impl Writer {
         Ok(Self { schema, options, columns, compressors, file, group_rows, stripe_rows, root_groups: Vec::new() })
     }
 
-    /// Takes in a batch, and gives back pieces of finished stripes in order, often none.
+    /// Appends a batch, and returns the pieces of finished stripes in order, often none.
     ///
     /// # Errors
     /// Invalid for a batch of another schema and for values that the file can't hold; the place names the column. The writer
@@ -138,7 +138,7 @@ impl Writer {
         Ok(self.file.take_pieces())
     }
 
-    /// Ends the file and gives back its last pieces.
+    /// Ends the file and returns its last pieces.
     ///
     /// # Errors
     /// Those of [`Writer::write`].
@@ -150,12 +150,12 @@ impl Writer {
         self.file.finish(statistics, &self.options, compressor)
     }
 
-    /// Bytes held: what is encoded of the stripe at hand, and room for more.
+    /// Bytes held: the encoded data of the current stripe, and allocated room.
     pub fn memory_bytes(&self) -> usize {
         self.columns.iter().map(Column::memory_bytes).sum::<usize>() + self.file.memory_bytes()
     }
 
-    /// The arrays of the batch, cast where they are not encoded as they are.
+    /// The arrays of the batch, cast to the types that are encoded.
     fn arrays(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let types = |schema: &SchemaRef| schema.fields().iter().map(|f| f.data_type().clone()).collect::<Vec<_>>();
         if types(&self.schema) != types(batch.schema_ref()) {
@@ -232,7 +232,7 @@ impl Writer {
     }
 }
 
-/// The statistics of the root, which has no values of its own to tell about.
+/// The statistics of the root, which has only a number of rows.
 fn counts(rows: u64) -> crate::proto::ColumnStatistics {
     let mut statistics = Statistics::new(&OrcKind::Struct(Vec::new()));
     statistics.values = rows;

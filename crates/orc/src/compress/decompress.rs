@@ -182,7 +182,7 @@ fn first_guess(input: usize, block: usize) -> usize {
     input.saturating_mul(GUESSED_RATIO).clamp(64, block.max(64)).min(block)
 }
 
-/// Makes `out` at least `length` long; what is there already stays as it is.
+/// Makes `out` at least `length` long and leaves its bytes unchanged.
 fn grow(out: &mut Vec<u8>, length: usize) {
     if out.len() < length {
         out.resize(length, 0);

@@ -1,7 +1,8 @@
 //! LZO1X, decompression only: old files of Hive may have it.
 //!
-//! A stream is a row of instructions, each a copy from behind (length and distance), followed by up to three literals, or a
-//! run of literals; what the instructions below 16 mean depends on how many literals came before.
+//! A stream is a sequence of instructions. Each is a run of literals, or a copy of earlier output (length and distance)
+//! followed by up to three literals. The meaning of the instructions below 16 depends on the number of literals before
+//! them.
 
 use crate::{Error, Result};
 
@@ -41,7 +42,7 @@ fn ends() -> Error {
 pub(super) fn decompress(chunk: &[u8], out: &mut [u8]) -> Result<Option<usize>> {
     let mut source = CompressedSource { bytes: chunk, at: 0 };
     let mut made = 0;
-    // How many literals came with the instruction before; 4 stands for a run.
+    // The number of literals of the previous instruction; 4 means a run.
     let mut state = 0;
     let mut first = true;
     while source.at < chunk.len() {
@@ -66,7 +67,7 @@ pub(super) fn decompress(chunk: &[u8], out: &mut [u8]) -> Result<Option<usize>> 
             let word = source.word()?;
             let far = ((code & 8) << 11) + (word >> 2);
             if far == 0 {
-                // The end marker is a copy of three bytes from exactly 16 KiB behind.
+                // The end marker is a copy of three bytes at a distance of exactly 16 KiB.
                 return if source.at == chunk.len() {
                     Ok(Some(made))
                 } else {

@@ -8,7 +8,7 @@ pub(crate) fn bits_of(value: u64) -> u32 {
     64 - (value | 1).leading_zeros()
 }
 
-/// Values that one call of an unrolled packer takes: as many bits as whole 32-bit words, whatever the width.
+/// Values that one call of an unrolled packer takes: they fill whole 32-bit words at any width.
 const BLOCK: usize = 32;
 
 /// Appends `values`, each of at most `width` bits, packed from the most significant bit on; the last byte is padded with

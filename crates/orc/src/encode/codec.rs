@@ -5,7 +5,7 @@ use flate2::{Compress, FlushCompress, Status};
 use crate::compress::Codec;
 use crate::{Error, Result};
 
-/// Bytes of the header in front of each compressed block: its length, and whether it was left as it is.
+/// Bytes of the header in front of each compressed block: its length, and whether it is stored uncompressed.
 pub(crate) const HEADER_LEN: usize = 3;
 
 /// Largest block: its length and one bit must fit the header.
@@ -68,7 +68,7 @@ impl BlockCompressor {
         Ok(Self { coder, block_size, scratch: Vec::new() })
     }
 
-    /// Returns true if blocks are left as they are, without a header.
+    /// Returns true if blocks are stored uncompressed, without a header.
     pub(crate) fn is_none(&self) -> bool {
         matches!(self.coder, CodecState::None)
     }

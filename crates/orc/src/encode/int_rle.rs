@@ -1,8 +1,8 @@
 //! Integer run length encoding, version 2.
 //!
-//! Values are cut into runs of at most 512. A run of equal values is a short repeat or a delta of nothing, a run that only
-//! rises or only falls is delta encoded where that is narrower than its values, a few outliers among narrow values give a
-//! patched base, and everything else is packed as it is.
+//! Values are cut into runs of at most 512. Equal values become a short repeat or a delta run with zero deltas. Rising
+//! or falling values are delta encoded if that is narrower than the values. Narrow values with a few outliers become a
+//! patched base. All other values are packed directly.
 //!
 //! Where writers of the reference implementation end a run at three equal values, this one first asks whether the repeat
 //! is longer than what it costs: among values of a few bits, ending a run and starting another takes more than packing a
@@ -131,7 +131,7 @@ impl RunEncoder<'_> {
             put_signed(values[1] - values[0], self.out);
             return run.len;
         }
-        // The first delta tells by its sign whether the others are added or taken away, so it must not be 0.
+        // The sign of the first delta decides whether the others are added or subtracted, so it must not be 0.
         let equal = values.iter().take_while(|&&v| v == values[0]).count();
         if equal > MIN_REPEAT {
             self.repeat(values[0], equal - 1);
@@ -213,7 +213,7 @@ fn find_repeat(values: &[i64], from: usize, min_repeat: usize) -> usize {
 /// How far values only rise, or only fall.
 struct MonotoneRun {
     len: usize,
-    /// Largest delta but the first, which has a place of its own.
+    /// The largest delta except the first, which is stored separately.
     max_delta: u64,
     /// All deltas are equal.
     fixed: bool,
@@ -260,7 +260,7 @@ impl PatchedBits {
     /// Largest gap that one entry can hold; longer ones are several entries, all but the last with an empty patch.
     const MAX_GAP: usize = 255;
 
-    /// Takes the patches out of `values`, so that what is left fits the width that 95 % of them have.
+    /// Takes the patches out of `values`, so that the remaining bits fit the width of 95 % of the values.
     fn take(values: &mut [u64]) -> Option<Self> {
         let mut by_bits = [0usize; 65];
         values.iter().for_each(|&v| by_bits[closest_width(bits_of(v)) as usize] += 1);

@@ -1,7 +1,7 @@
 //! The fraction of a second of a timestamp.
 
-/// Nanoseconds with their trailing zeros counted: the lower three bits hold that count less one where it is two or more,
-/// the rest what is left of the number.
+/// Encodes nanoseconds without their trailing zeros: the lower three bits hold the number of zeros less one if it is
+/// two or more, the other bits the remaining number.
 #[inline]
 pub(crate) fn encode(nanos: u32) -> i64 {
     if nanos == 0 {

@@ -179,7 +179,7 @@ fn spread<T: Copy + Default>(mut values: Vec<T>, validity: Option<&NullBuffer>) 
     if next == 0 {
         return values;
     }
-    // From behind, so that no value is overwritten before it has moved.
+    // From the last row to the first, so that no value is overwritten before it has moved.
     for row in (0..validity.len()).rev() {
         let valid = validity.is_valid(row);
         next -= usize::from(valid);

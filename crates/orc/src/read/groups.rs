@@ -40,8 +40,8 @@ impl Stripe {
         (ranges.len() == columns.len()).then_some(ranges)
     }
 
-    /// Returns true if row groups can be read by the positions of the row indexes that were set; false where some writer has put
-    /// other numbers there than the format tells.
+    /// Returns true if the positions of the row indexes that were set can be used to read row groups; false where a
+    /// writer has stored positions that differ from the format.
     ///
     /// # Errors
     /// Invalid where a row index is missing; Corrupt where positions aren't ascending or lie beyond their stream.
@@ -177,7 +177,7 @@ impl Stripe {
         Ok(Some(kinds.iter().map(|(kind, _)| *kind as i32).zip(streams).collect()))
     }
 
-    /// Returns true if a row group begins somewhere in a stream: dictionaries are read as a whole.
+    /// Returns true if row groups have positions in a stream: dictionaries are read as a whole.
     fn has_positions(&self, column: u32, kind: StreamKind) -> bool {
         kind != StreamKind::DictionaryData && !(kind == StreamKind::Length && self.is_dictionary(column))
     }
@@ -211,8 +211,8 @@ impl FetchRanges {
         })
     }
 
-    /// A part of a stream: its range, and where that begins in the stream. A part that touches or overlaps the one before
-    /// shares its range.
+    /// Adds a part of a stream, and returns the number of its range and where the range starts in the stream. A part
+    /// that touches or overlaps the previous one shares its range.
     fn part(
         &mut self,
         key: (u32, i32),

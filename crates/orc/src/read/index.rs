@@ -16,13 +16,14 @@ pub(crate) struct Position {
     pub(crate) chunk: u64,
     /// Bytes after it, decompressed.
     pub(crate) offset: u64,
-    /// Values of the run that begins there, to be skipped.
+    /// Values of the run at that offset that are to be skipped.
     pub(crate) values: u64,
     /// Bits of the byte after these.
     pub(crate) bits: u64,
 }
 
-/// A stripe has no more row groups than this for its row indexes to be used: that many begin every few kilobytes.
+/// The largest number of row groups of a stripe for which its row indexes are used: with so many, one starts every few
+/// kilobytes.
 pub(crate) const MAX_ROW_GROUPS: usize = 1 << 20;
 
 /// The row index and bloom filters of a column.
@@ -108,9 +109,9 @@ pub(crate) fn split_positions(
 /// How far a stream must be read for the row groups before the first of `later`: these are the positions of all row groups
 /// after them.
 ///
-/// The last run may have begun before the next row group and go on in its chunk and the one behind. How long chunks are isn't
-/// known, but that they aren't longer than the block size, and that where a row group begins in another chunk, that chunk
-/// begins there.
+/// The last run may have started before the next row group and may continue in its chunk and the chunk after that. The
+/// lengths of chunks aren't known, except that none is longer than the block size. If a row group starts in another
+/// chunk, that chunk starts at the group's position.
 pub(crate) fn stream_end(later: impl IntoIterator<Item = Position>, compressed: bool, block: u64, length: u64) -> u64 {
     let mut later = later.into_iter();
     let Some(next) = later.next() else { return length };

@@ -46,7 +46,7 @@ impl StreamInput {
         Ok(&self.window[self.start..self.end])
     }
 
-    /// The next chunk, decompressed into memory of its own; `None` at the end.
+    /// The next chunk, decompressed into newly allocated memory; `None` at the end.
     ///
     /// For a stream whose chunks outlive it; never together with the other ways to read.
     pub(crate) fn next_chunk(&mut self) -> Result<Option<Vec<u8>>> {

@@ -33,8 +33,8 @@ impl Projection {
         Ok(Self { root: pruned })
     }
 
-    /// The columns with these names: fields of structs by their names behind dots, `element` in a list, `key` and `value` in
-    /// a map.
+    /// The columns with these names: fields of structs by their names after a dot, `element` in a list, `key` and
+    /// `value` in a map.
     ///
     /// # Errors
     /// Invalid where there is no such column.
@@ -46,7 +46,7 @@ impl Projection {
         Self::ids(root, &ids.collect::<Result<Vec<_>>>()?)
     }
 
-    /// The type tree of what is read; ids are those of the file.
+    /// The type tree of the columns that are read; ids are those of the file.
     pub fn root(&self) -> &OrcType {
         &self.root
     }
@@ -107,7 +107,7 @@ fn find(node: &OrcType, path: &str) -> Option<u32> {
         OrcKind::Map(key, value) => vec![("key", key), ("value", value)],
         _ => Vec::new(),
     };
-    // A name may have dots of its own.
+    // A name may itself contain dots.
     if let Some((_, child)) = parts.iter().find(|(name, _)| *name == path) {
         return Some(child.id);
     }

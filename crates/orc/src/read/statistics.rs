@@ -1,4 +1,5 @@
-//! Statistics of a column in a file, stripe or row group, with what is known to be wrong in those of old writers left out.
+//! Statistics of a column in a file, stripe or row group, without those that old writers are known to have stored
+//! wrongly.
 
 use prost::Message;
 
@@ -90,7 +91,7 @@ impl ColumnStats {
             }),
             OrcKind::Float | OrcKind::Double => wire.double_statistics.as_ref().and_then(|s| {
                 let (min, max) = (s.minimum?, s.maximum?);
-                // A sum that is no number tells of values that are none, which bounds leave out.
+                // If the sum is NaN, some values are NaN, and the bounds leave them out.
                 let known = !min.is_nan() && !max.is_nan() && !s.sum.is_some_and(f64::is_nan);
                 known.then_some(Bounds::Double(min, max))
             }),

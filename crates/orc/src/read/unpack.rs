@@ -48,7 +48,7 @@ fn eight<const W: usize>(bytes: &[u8], out: &mut [i64; 8]) {
     }
 }
 
-/// Values of up to 30 bits: each lies within the eight bytes from the one that it begins in.
+/// Unpacks values of up to 30 bits: each lies within eight bytes, counted from the one in which it starts.
 #[inline(never)]
 fn narrow<const W: usize>(bytes: &[u8], out: &mut [i64]) {
     let mut at = 0;

@@ -46,13 +46,13 @@ pub(crate) fn varint128(bytes: &[u8]) -> Result<(u128, usize)> {
     Err(Error::corrupt("ends within an integer"))
 }
 
-/// The signed integer that a zigzag one stands for.
+/// Decodes a signed integer from zigzag encoding.
 #[inline(always)]
 pub(crate) fn zigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// The signed integer that a zigzag one stands for.
+/// Decodes a signed integer from zigzag encoding.
 #[inline(always)]
 pub(crate) fn zigzag128(value: u128) -> i128 {
     (value >> 1) as i128 ^ -((value & 1) as i128)

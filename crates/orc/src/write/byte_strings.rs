@@ -16,7 +16,7 @@ const INLINE: u32 = 12;
 /// are under way.
 const AHEAD: usize = 16;
 
-/// The streams of byte strings that are written as they are: their bytes, their lengths.
+/// The streams of byte strings without a dictionary: their bytes, their lengths.
 pub(crate) fn streams() -> Vec<Stream> {
     vec![
         Stream::new(StreamKind::Data, StreamCoding::Plain),
@@ -24,7 +24,7 @@ pub(crate) fn streams() -> Vec<Stream> {
     ]
 }
 
-/// Writes byte strings as they are.
+/// Writes byte strings without a dictionary.
 pub(crate) fn append(rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<()> {
     let ([data, lengths], digest) = out.parts()?;
     let before = data.bytes.len();

@@ -141,7 +141,7 @@ impl Column {
         self.children.iter_mut().try_for_each(|child| child.end_group(compressor))
     }
 
-    /// Ends the stripe: what is to be written of this column and its children, in the order of their ids.
+    /// Ends the stripe and returns the streams of this column and its children, in the order of their ids.
     pub(crate) fn end_stripe(&mut self, compressor: &mut BlockCompressor, out: &mut Vec<FinishedColumn>) -> Result<()> {
         let dictionary_size = self.values.end_stripe(&mut self.streams, compressor)?;
         self.streams.iter_mut().try_for_each(|stream| stream.close(compressor))?;
@@ -181,7 +181,7 @@ impl Column {
         self.children.iter_mut().try_for_each(|child| child.end_stripe(compressor, out))
     }
 
-    /// The name of the encoding, which tells the version of integer runs where there are integers.
+    /// The encoding, which also states the version of integer runs where there are integers.
     fn encoding(&self, dictionary_size: Option<u32>) -> EncodingKind {
         let integers = self.streams.iter().any(|stream| matches!(stream.coding(), StreamCoding::Ints { .. }));
         match (dictionary_size, integers) {
@@ -208,7 +208,7 @@ impl Column {
         self.children.iter().for_each(|child| child.push_file_statistics(out));
     }
 
-    /// Bytes that the stripe's values will about take in the file.
+    /// An estimate of the bytes that the stripe's values take in the file.
     pub(crate) fn encoded_bytes(&self) -> usize {
         let streams: usize = self.streams.iter().map(Stream::encoded_bytes).sum();
         let children: usize = self.children.iter().map(Self::encoded_bytes).sum();

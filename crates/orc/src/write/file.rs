@@ -143,7 +143,7 @@ impl FileWriter {
         }
     }
 
-    /// Appends a message in blocks and says how long it is there.
+    /// Appends a message in blocks and returns its length in the file.
     fn push_message(&mut self, message: &impl Message, compressor: &mut BlockCompressor) -> Result<u64> {
         let before = self.tail.len();
         compressor.append_all(&message.encode_to_vec(), &mut self.tail)?;
@@ -201,7 +201,7 @@ impl FileWriter {
         }
         let postscript = postscript.encode_to_vec();
         self.tail.extend_from_slice(&postscript);
-        // At most some sixty bytes, whatever the numbers in it.
+        // The postscript has at most some sixty bytes for any numbers in it.
         self.tail.push(postscript.len() as u8);
         self.offset += postscript.len() as u64 + 1;
         self.flush();

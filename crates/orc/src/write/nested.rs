@@ -53,7 +53,7 @@ fn between<O: ArrowNativeType>(ends: &[O]) -> impl Fn(usize) -> (usize, usize) {
     |list| (ends[list].as_usize(), ends[list + 1].as_usize())
 }
 
-/// Takes in the lengths and gives back the items of lists that are not null.
+/// Appends the lengths of lists that are not null to `lengths`, and returns their items.
 fn items(
     rows: &WrittenRows<'_>,
     items: &ArrayRef,

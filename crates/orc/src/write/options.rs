@@ -20,8 +20,8 @@ pub struct WriterOptions {
     pub level: Option<i32>,
     /// Bytes of a block before compression, at most 8 MiB less one: readers take a block as a whole. Default: 256 KiB.
     pub block_size: usize,
-    /// A stripe ends when its encoded bytes reach this, at the end of a row group unless that is far. A writer holds at most
-    /// about two stripes, and for each stream two blocks and two row groups of numbers. Default: 64 MiB.
+    /// A stripe ends when its encoded bytes reach this, at the end of a row group unless that is far. A writer holds at
+    /// most approximately two stripes, and for each stream two blocks and two row groups of numbers. Default: 64 MiB.
     pub stripe_size: usize,
     /// Rows of a row group, which readers can skip by its statistics; 0 leaves out the row index. Default: 10,000.
     pub row_index_stride: u32,
@@ -63,7 +63,7 @@ impl Default for WriterOptions {
 /// Smallest block: readers allocate by block, and headers would outweigh what smaller ones hold.
 const MIN_BLOCK: usize = 1 << 10;
 
-/// Rows that are encoded at once where there is no row index.
+/// Rows that are encoded together where there is no row index.
 const ROWS_WITHOUT_INDEX: usize = 10_000;
 
 impl WriterOptions {
@@ -88,7 +88,7 @@ impl WriterOptions {
         (0..self.threads).map(|_| BlockCompressor::new(self.codec, self.level, self.block_size)).collect()
     }
 
-    /// Rows that are encoded at once: a row group where there is an index.
+    /// Rows that are encoded together: a row group where there is an index.
     pub(super) fn group_rows(&self) -> usize {
         match self.row_index_stride {
             0 => ROWS_WITHOUT_INDEX,

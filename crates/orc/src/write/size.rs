@@ -3,7 +3,8 @@
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::DataType;
 
-/// Bytes of the values of `array`, about; what its buffers hold besides, as those of a slice do, is not counted.
+/// The approximate size of the values of `array`, in bytes. Other contents of its buffers, such as those outside of a
+/// slice, are not counted.
 pub(crate) fn value_bytes(array: &dyn Array) -> usize {
     let views = |views: &[u128]| views.iter().map(|view| 16 + *view as u32 as usize).sum();
     let child = |items: &dyn Array, first: usize, last: usize| value_bytes(&items.slice(first, last - first));

@@ -261,11 +261,11 @@ impl Statistics {
                 wire.int_statistics = Some(Box::new(proto::IntegerStatistics { minimum, maximum, sum }));
             }
             StatisticsKind::Double { range, sum, nan } => {
-                // Both zeros lie between the bounds, whatever their order to the reader.
+                // Both zeros lie between the bounds, for either order of zeros that a reader uses.
                 let zero = |bound: f64, zero: f64| if bound == 0.0 { zero } else { bound };
                 let range = range.map(|(min, max)| (zero(min, -0.0), zero(max, 0.0)));
-                // The reference implementation takes bounds that are missing for bounds that no value lies between. A sum that
-                // is no number tells it, and others, to take no notice of them.
+                // The reference implementation reads missing bounds as bounds that contain no value. If the sum is NaN,
+                // it and other readers ignore the bounds.
                 let (minimum, maximum) = range.or(nan.then_some((f64::NAN, f64::NAN))).unzip();
                 let sum = Some(if *nan { f64::NAN } else { *sum });
                 wire.double_statistics = Some(Box::new(proto::DoubleStatistics { minimum, maximum, sum }));

@@ -128,7 +128,7 @@ impl Stream {
         self.drain(compressor)
     }
 
-    /// Encodes what waits, so that the next row group starts with a run of its own, and compresses full blocks.
+    /// Encodes the waiting values, so that the next row group starts with a new run, and compresses full blocks.
     pub(crate) fn end_group(&mut self, compressor: &mut BlockCompressor) -> Result<()> {
         self.encode_waiting();
         self.drain(compressor)
@@ -191,7 +191,7 @@ impl Stream {
         } else {
             let block = byte / compressor.block_size();
             positions.push(self.starts.get(block).map_or(self.blocks.len(), |&start| start) as u64);
-            // A group that starts at the end of the last block starts there, not in a block of its own.
+            // A group that starts at the end of the last block gets a position in that block, not in a new one.
             positions.push((byte % compressor.block_size()) as u64);
         }
         match self.coding {
@@ -222,7 +222,7 @@ impl Stream {
         self.marks.clear();
     }
 
-    /// Bytes that the stream will about take in the file.
+    /// An estimate of the bytes that the stream takes in the file.
     pub(crate) fn encoded_bytes(&self) -> usize {
         let waiting = self.bytes.len() + self.encoding.guess(self.numbers.len(), BYTES_OF_NUMBER);
         self.blocks.len() + self.compression.guess(waiting, 1)

@@ -31,7 +31,7 @@ impl TextBounds {
 
     #[inline]
     pub(crate) fn add(&mut self, value: &[u8]) {
-        // Most values are told apart by their first bytes.
+        // The first bytes suffice to compare most values.
         let prefix = prefix(value);
         if prefix <= self.min_prefix && value < &self.min[..] {
             self.min.clear();

@@ -1,4 +1,4 @@
-//! Texts, as they are or by a dictionary.
+//! Texts, stored directly or by a dictionary.
 
 use arrow::array::{AnyDictionaryArray, Array, ArrayRef, AsArray};
 use arrow::buffer::NullBuffer;
@@ -13,8 +13,8 @@ use crate::write::stream::{Stream, StreamCoding};
 use crate::write::values::{GroupDigest, ValueTarget, Values, WrittenRows};
 use crate::{Error, Result};
 
-/// A column whose share of distinct values is below this part of the threshold gets its dictionary for sure: its numbers
-/// are encoded at once, rather than kept until the stripe ends.
+/// A column whose share of distinct values is below this part of the threshold certainly gets its dictionary: its
+/// numbers are encoded immediately rather than kept until the stripe ends.
 const SURE: f64 = 0.25;
 
 /// How the stripe at hand is encoded.

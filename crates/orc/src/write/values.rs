@@ -15,7 +15,7 @@ pub(crate) trait Values: Send {
     /// The streams of a stripe, in the order of their positions in the row index.
     fn streams(&self) -> Vec<Stream>;
 
-    /// Takes in the values of `rows`, and gives back the arrays of the child columns.
+    /// Appends the values of `rows`, and returns the arrays of the child columns.
     fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>>;
 
     /// Starts a row group.
@@ -23,12 +23,12 @@ pub(crate) trait Values: Send {
         streams.iter_mut().for_each(Stream::start_group);
     }
 
-    /// Puts what is kept of the row group into the streams.
+    /// Moves the values that are kept of the row group into the streams.
     fn end_group(&mut self, _streams: &mut Vec<Stream>, _compressor: &mut BlockCompressor) -> Result<()> {
         Ok(())
     }
 
-    /// Puts what is kept of the stripe into the streams, and gives the size of its dictionary where it has one.
+    /// Moves the values that are kept of the stripe into the streams, and returns the size of its dictionary, if any.
     fn end_stripe(&mut self, _streams: &mut Vec<Stream>, _compressor: &mut BlockCompressor) -> Result<Option<u32>> {
         Ok(None)
     }
@@ -36,7 +36,7 @@ pub(crate) trait Values: Send {
     /// Makes room for the next stripe; the streams have been taken.
     fn reset(&mut self, _streams: &mut Vec<Stream>) {}
 
-    /// Bytes that wait outside of the streams and will about take as much in the file.
+    /// An estimate of the bytes in the file of the values that wait outside of the streams.
     fn waiting_bytes(&self) -> usize {
         0
     }

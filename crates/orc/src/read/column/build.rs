@@ -159,8 +159,8 @@ impl Builder<'_> {
         self.section.streams.contains_key(&(column, kind as i32))
     }
 
-    /// The bytes of a stream from where the section begins; none where the stripe hasn't that stream: then reading a value
-    /// from it is the error.
+    /// The bytes of a stream from the start of the section. The input is empty if the stripe lacks the stream, so that
+    /// reading a value from it is the error.
     fn input(&self, column: u32, kind: StreamKind) -> Result<(StreamInput, Option<SectionStart>)> {
         let Some(part) = self.section.streams.get(&(column, kind as i32)) else {
             return Ok((StreamInput::new(Bytes::new(), self.decompressor, false), None));

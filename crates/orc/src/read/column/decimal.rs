@@ -28,7 +28,7 @@ pub(super) struct Decimals {
 pub(super) enum DecimalDigits {
     /// Integers at the column's scale.
     Short(Ints),
-    /// Varints of any length, each with a scale of its own.
+    /// Varints of any length, each with a separate scale.
     Long { values: StreamInput, scales: Ints },
 }
 

@@ -18,7 +18,7 @@ pub(super) struct DirectText {
     binary: bool,
     lengths: Ints,
     data: StreamInput,
-    /// The chunk at hand, and where the next value begins in it.
+    /// The current chunk, and where the next value starts in it.
     chunk: Buffer,
     at: usize,
 }
@@ -68,7 +68,7 @@ impl DirectText {
         Ok(array(spread(views, validity.as_ref()), buffers.into(), validity, self.binary))
     }
 
-    /// A value that goes on in the chunks behind.
+    /// Reads a value that continues in the next chunks.
     fn crossing(&mut self, length: usize) -> Result<Vec<u8>> {
         let mut value = self.chunk[self.at..].to_vec();
         self.at = self.chunk.len();
@@ -112,8 +112,8 @@ fn fitting(lengths: &[i64], bytes: usize) -> usize {
         .count()
 }
 
-/// Appends views of the values that `bytes` begins with, which lie in a buffer of this number, from this offset on. Says how
-/// many bytes they have.
+/// Appends views of the values at the start of `bytes`, which lie in the buffer of this number from this offset on.
+/// Returns how many bytes the values have.
 fn append_views(
     bytes: &[u8],
     lengths: &[i64],
@@ -135,7 +135,7 @@ fn append_views(
     Ok(used)
 }
 
-/// Whether every value is UTF-8: all of them in one go, and none begins within a character.
+/// Checks that every value is UTF-8: validates all of them together, then checks that none starts within a character.
 fn check_utf8(bytes: &[u8], lengths: &[i64]) -> Result<()> {
     let fail = || Error::corrupt("a string isn't UTF-8");
     if bytes.is_ascii() {

@@ -58,7 +58,7 @@ impl Timestamps {
             let lost = exact && nanos.rem_euclid(per_unit) != 0;
             let units = seconds.and_then(|seconds| {
                 let whole = seconds.checked_mul(per_second).and_then(|units| units.checked_add(below));
-                // Seconds below zero may fit together with what is added to them only.
+                // Negative seconds may fit only after the fraction is added to them.
                 whole.or_else(|| i64::try_from(i128::from(seconds) * i128::from(per_second) + i128::from(below)).ok())
             });
             *value = match units {
