@@ -256,13 +256,13 @@ impl Home for DirectoryHome {
     }
 }
 
-/// Makes all files durable: of the whole file system, as nothing tells which files are new.
+/// Makes all files durable by a sync of the whole file system, as no record of the new files is kept.
 #[cfg(target_os = "linux")]
 fn sync_all(root: &StoreRoot) -> Result<()> {
     rustix::fs::syncfs(&root.handle).map_err(|e| root.failed(e, &root.location))
 }
 
-/// Makes all files durable, of all file systems: other systems than Linux do not sync one alone.
+/// Makes all files durable by a sync of all file systems: systems other than Linux can't sync a single one.
 #[cfg(not(target_os = "linux"))]
 fn sync_all(_: &StoreRoot) -> Result<()> {
     rustix::fs::sync();
@@ -283,7 +283,7 @@ fn fill(file: &File, out: &mut [MaybeUninit<u8>]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns true if an error of reading a content tells of the content, and not of the access to it.
+/// Returns true if an error of reading a content means that the content is damaged, not that it can't be accessed.
 fn is_damage(error: &Error) -> bool {
     let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<std::io::Error>());
     let from_system = cause.and_then(std::io::Error::raw_os_error).map(Errno::from_raw_os_error);

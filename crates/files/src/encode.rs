@@ -1,7 +1,7 @@
-//! Contents as they are stored: compressed, then transformed, piece by piece.
+//! The stored form of contents: compressed, then transformed, piece by piece.
 //!
-//! A content is cut into pieces of [`PIECE_BYTES`], each encoded for itself, so that any part is read without the others. A piece
-//! whose compressed form is no smaller stays raw: its length tells.
+//! A content is cut into pieces of [`PIECE_BYTES`], each encoded separately, so that any part can be read without the
+//! others. A piece whose compressed form is no smaller stays raw, which its length shows.
 
 mod codec;
 mod dictionary;

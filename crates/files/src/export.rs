@@ -12,8 +12,9 @@ use crate::{ArchiveKind, IfExists, Progress, Store, Write};
 /// Bytes that are gathered before they are written.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Begins a local file, which appears when it is complete and takes the place of one that is there in one step. What a symbolic link
-/// leads to is replaced, not the link. Pipes and devices are written to as the bytes come, whatever `if_exists` says.
+/// Creates a local file. It appears when it is complete, and atomically replaces a file of the same name. A symbolic
+/// link is followed: its target is replaced, not the link. Pipes and devices are written to as the bytes come, for any
+/// `if_exists`.
 pub fn local_file(path: &Path, if_exists: IfExists, job: &Job) -> Result<Box<dyn Write>> {
     output(path, if_exists, job).map(|out| Box::new(ExportedFile(out)) as _)
 }

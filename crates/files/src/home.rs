@@ -70,7 +70,8 @@ impl FileVersion {
 }
 
 impl IfExists {
-    /// An error where a content may not be put over what is there: `found`, which is asked only where it matters.
+    /// Returns an error where a content may not replace an existing one. `found` returns the existing version, and is
+    /// called only where that matters.
     pub(crate) fn check(self, name: &str, found: impl FnOnce() -> Result<Option<FileVersion>>) -> Result<()> {
         match self {
             Self::Replace => Ok(()),
@@ -228,7 +229,7 @@ pub struct Verified {
     pub files: u64,
     /// Bytes of the contents that are right.
     pub bytes: u64,
-    /// Files that could only be held against the checksum of their stored bytes, as a key or a transform is missing.
+    /// Files that could only be checked by the checksum of their stored bytes, because a key or a transform is missing.
     pub undecoded: u64,
     /// The damages.
     pub damage: Vec<Damage>,
@@ -277,13 +278,13 @@ pub trait Home: Reads {
     fn set_metadata(&self, name: &str, metadata: Option<&str>) -> Result<()>;
     /// Opens a state of all files, for many reads.
     fn snapshot(&self) -> Result<Box<dyn Reads>>;
-    /// Reads everything and says what is damaged.
+    /// Reads everything and reports the damage.
     fn verify(&self, progress: Progress<'_>) -> Result<Verified>;
     /// Gives space back.
     fn compact(&self, progress: Progress<'_>) -> Result<Compacted>;
     /// Makes all that was put durable.
     fn flush(&self) -> Result<()>;
-    /// Ends the use of the store: what it would lose otherwise is made durable.
+    /// Closes the store: makes durable what would otherwise be lost.
     fn close(&self) -> Result<()> {
         Ok(())
     }

@@ -31,7 +31,7 @@ impl Length {
         }
     }
 
-    /// The most bytes that are read: of an exact length one byte more, which tells that there are more.
+    /// The most bytes that are read. For an exact length, this is one byte more, to detect a longer content.
     fn limit(self) -> u64 {
         match self {
             Self::Exact(bytes) => bytes.saturating_add(1),
@@ -71,7 +71,7 @@ impl<'a> FileImport<'a> {
         Self { store, prefix, options, progress, batch: None, in_batch: (0, 0), batches: 0, files: 0, bytes: 0 }
     }
 
-    /// Takes a file of this machine as it is now.
+    /// Adds the current content of a local file.
     pub(crate) fn file(&mut self, path: &Path, name: &str) -> Result<()> {
         let place = |e: std::io::Error| Error::from(e).at(path.display());
         // One that became a link or a pipe in the meantime is not followed, and does not block.

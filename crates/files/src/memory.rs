@@ -171,7 +171,7 @@ impl StoredFile {
         Ok(())
     }
 
-    /// The content, without a copy where it is stored as it is.
+    /// The content, without a copy if it is stored unencoded.
     fn content(&self) -> Result<Cow<'_, [u8]>> {
         if let ([only], true) = (self.pieces.as_slice(), self.encoding.is_plain()) {
             return Ok(Cow::Borrowed(only));

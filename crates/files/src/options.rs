@@ -38,7 +38,7 @@ impl FromStr for Durability {
 /// A compressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
-    /// The bytes as they are.
+    /// No compression.
     None,
     /// Zstandard.
     Zstd,

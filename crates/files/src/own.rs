@@ -24,7 +24,7 @@ pub(crate) enum Own {
 }
 
 impl Own {
-    /// A SQLite file that is there. Those next to it have the name that links lead to.
+    /// An existing SQLite file. The names of the files next to it derive from the name after links are resolved.
     pub(crate) fn file(path: &Path) -> Self {
         Self::File(std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
     }

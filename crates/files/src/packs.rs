@@ -1,7 +1,8 @@
 //! Files on an object store.
 //!
-//! Contents are in immutable packs of about 12 MiB, names in a table that says where each content is ([`Index`]). A put goes to a pack in
-//! memory; a flush sends packs and then makes one version of the table. Any number of writers does so at the same time.
+//! Contents are stored in immutable packs of approximately 12 MiB, names in a table that records the place of each
+//! content ([`Index`]). A put adds to a pack in memory; a flush sends packs and then makes one version of the table.
+//! Any number of writers may do so at the same time.
 
 mod names;
 mod pack;
@@ -198,7 +199,7 @@ fn appended(
     upload.entry()
 }
 
-/// Contents go to packs at once, names to the table at the end.
+/// A batch whose contents go to packs immediately, and whose names go to the table at the end.
 struct PackBatch {
     shared: Arc<PackStore>,
     work: Vec<HomeOperation<(String, Arc<Entry>, IfExists)>>,

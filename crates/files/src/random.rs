@@ -23,6 +23,7 @@ pub(crate) fn reseed_at_fork() {
 }
 
 extern "C" fn reseed() {
-    // What names a pack or salts a key takes the system's own bytes, whatever becomes of this.
+    // Names of packs and salts of keys come from the system's random bytes, so that a failure here does not affect
+    // them.
     let _ = rand::rng().reseed();
 }

@@ -39,7 +39,7 @@ use crate::{
 
 use inner::Inner;
 
-/// The contents above which a put is an upload of pieces, in bytes: what is in one transaction at once.
+/// The content size above which a put uploads pieces, in bytes: the most that one transaction holds of a content.
 const UPLOAD_BYTES: usize = 16 << 20;
 
 /// The longest content that dictionaries are trained from, in bytes.

@@ -48,13 +48,14 @@ fn classify(code: c_int, extended: c_int, text: String) -> Error {
         }
         ffi::SQLITE_CONSTRAINT => Error::corrupt(format!("{text}: the store's tables contradict each other")),
         ffi::SQLITE_TOOBIG => Error::unsupported(text),
-        // Statements are ours: one that does not fit the tables tells that they are others.
+        // The statements are fixed: one that does not fit the tables means that the tables are foreign.
         ffi::SQLITE_ERROR => Error::corrupt(text),
         _ => Error::internal(format!("SQLite: {text} ({extended})")),
     }
 }
 
-/// Returns true if a file could not be made longer, or its bytes not be written. A full disk is mostly told by another code.
+/// Returns true if a file could not be extended or its bytes not be written. A full disk is mostly reported by another
+/// code.
 fn is_of_writes(extended: c_int) -> bool {
     matches!(extended, ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_TRUNCATE | ffi::SQLITE_IOERR_SHMSIZE)
 }

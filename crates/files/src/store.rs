@@ -1,4 +1,4 @@
-//! A store, whatever its home.
+//! A store, independent of its home.
 
 mod append;
 
@@ -289,7 +289,7 @@ impl Store {
         self.home.set_metadata(name, metadata)
     }
 
-    /// Reads everything and says what is damaged.
+    /// Reads everything and reports the damage.
     pub fn verify(&self) -> Result<Verified> {
         self.verify_with(&mut |_, _| true)
     }
@@ -409,8 +409,9 @@ fn behind(name: &str) -> String {
     format!("{name}\0")
 }
 
-/// The children of a folder whose stored names are not less than `from`, as one look gives them: in the order of stored names, in which a
-/// folder has a `/` after its name. A name that is a file and a folder comes twice. Then where the next look begins, if one is needed.
+/// Lists the children of a folder whose stored names are at least `from`, in the order of stored names, in which a
+/// folder has a `/` after its name. A name that is both a file and a folder is returned twice. The second value is the
+/// start of the next page, if one is needed.
 pub(crate) fn children_page(
     reads: &(impl Reads + ?Sized),
     prefix: &str,
@@ -430,7 +431,7 @@ pub(crate) fn children_page(
                 if found.last() == Some(&Child::Folder(name.clone())) {
                     continue;
                 }
-                // `0` follows `/`: the next look begins after the folder, unless it ended in this page.
+                // `0` follows `/`: the next page starts after the folder, unless it ended in this page.
                 last = Some(format!("{name}0"));
                 found.push(Child::Folder(name));
             }

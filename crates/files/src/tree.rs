@@ -58,10 +58,10 @@ impl Store {
         import.end()
     }
 
-    /// Writes all files of `folder` below `tree`, a directory that is made where there is none; says how many files and bytes these
-    /// are. A file that is there is replaced, or an error. A pipe, a device or a symbolic link that is there is an error. Where the
-    /// tree is in the store's own directory, what is in the tree is skipped. Where it is to be durable, the file system is synced in
-    /// the end, once for all files.
+    /// Writes all files of `folder` below `tree`, a directory that is created if it doesn't exist, and returns the
+    /// number of files and their bytes. An existing file is replaced, or an error, by `if_exists`. An existing pipe,
+    /// device or symbolic link is an error. Where the tree is in the store's own directory, the store's files in the
+    /// tree are skipped. For full durability, the file system is synced at the end, once for all files.
     pub fn export_tree(
         &self,
         folder: &str,

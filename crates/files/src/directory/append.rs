@@ -38,7 +38,8 @@ impl StoreRoot {
         Ok(Some(FileVersion(hash.digest128())))
     }
 
-    /// Checks that a name is of the version that is to be replaced. It stays so towards others that change versions, while the lock lives.
+    /// Checks that a file has the version that is to be replaced. While the lock is held, others that change versions
+    /// can't replace it.
     pub(super) fn hold_version(&self, name: &str, if_exists: IfExists) -> Result<Option<ChangeLock>> {
         let IfExists::ReplaceVersion(_) = if_exists else { return Ok(None) };
         let lock = self.lock_changes().map_err(|e| self.failed(e, name))?;
@@ -46,7 +47,7 @@ impl StoreRoot {
         Ok(Some(lock))
     }
 
-    /// Each call has a description of its own, so that threads exclude each other, too.
+    /// Locks the root. Each call opens a new file description, so that threads exclude each other, too.
     fn lock_changes(&self) -> Result<ChangeLock, Errno> {
         let root = rustix::fs::openat(&self.handle, ".", FOLDER, Mode::empty())?;
         loop {
@@ -58,11 +59,11 @@ impl StoreRoot {
         }
     }
 
-    /// Appends to a file itself, which is made where there is none: the bytes follow what is there when they are written, whoever
-    /// wrote that. After an error, none of them are left.
+    /// Appends to the file in place, and creates it if it doesn't exist. The bytes follow those in the file when they
+    /// are written, even if another process wrote them. After an error, none of the bytes are left.
     pub(super) fn append(&self, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<()> {
         self.may_write(name, options)?;
-        // A version that is replaced by another process at this moment would take the bytes with it.
+        // A concurrent replacement by another process would remove the appended bytes.
         let _lock = self.lock_changes().map_err(|e| self.failed(e, name))?;
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let mode = Mode::from_raw_mode(0o666);
@@ -84,7 +85,7 @@ impl StoreRoot {
             .give(&mut |bytes| file.write_all(bytes).map_err(Error::from))
             .and_then(|()| self.end_append(&file, &folder, is_new, options));
         if done.is_err() {
-            // The error of the write is told.
+            // The caller gets the error of the write, not one of this cleanup.
             let _ = match is_new {
                 true => self.remove(name),
                 false => file.set_len(found.len()).map_err(Error::from),

@@ -24,7 +24,7 @@ const HIDDEN: (&str, &str) = (".lakerace-files-", ".tmp");
 /// Advice where a file and a folder want one name.
 const FOLDER_STAYS: &str = "rename one of the two, or take a SQLite store, where both may be";
 
-/// The number of times that a folder is made that others remove, as it is empty.
+/// The number of attempts to create a folder that others keep removing because it is empty.
 const TRIES: usize = 1_000;
 
 #[derive(Debug)]

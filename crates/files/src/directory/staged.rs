@@ -13,7 +13,7 @@ use super::root::hidden_part;
 use crate::name::{not_found, shown};
 use crate::{IfExists, PutOptions, Write};
 
-/// Which file it is, whatever its name: its device and its number there.
+/// The identity of a file, independent of its name: its device and its inode number.
 pub(super) type FileId = (u64, u64);
 
 pub(super) fn id(file: &File) -> Result<FileId> {

@@ -21,7 +21,7 @@ pub(super) struct FolderSyncs {
     folders: Mutex<BTreeMap<(i128, u64), OwnedFd>>,
     /// Held while folders are synced: other threads that rely on them wait.
     syncing: Mutex<()>,
-    /// The first failure. The system tells of lost writes once, so that a later sync that succeeds proves nothing.
+    /// The first failure. The system reports lost writes only once, so a later sync that succeeds proves nothing.
     failed: OnceLock<Error>,
 }
 

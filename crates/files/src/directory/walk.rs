@@ -62,7 +62,7 @@ struct WalkLevel {
 
 impl FolderWalk<'_> {
     fn level(&self, folder: OwnedFd, below: String) -> Result<WalkLevel> {
-        // A folder stands where its files stand: after its name comes a slash.
+        // A folder is sorted at the place of its files: by its name and a slash.
         let mut entries: Vec<(String, bool)> = Vec::new();
         each_entry(&folder, &mut |part, kind| {
             let Ok(text) = std::str::from_utf8(part) else {
@@ -141,7 +141,7 @@ fn each_entry(folder: &OwnedFd, each: &mut dyn FnMut(&[u8], FileType) -> Result<
         if [c".", c".."].contains(&part) {
             continue;
         }
-        // Not every file system tells kinds.
+        // Some file systems do not report the kinds of entries.
         if kind == FileType::Unknown {
             match rustix::fs::statat(folder, part, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(found) => kind = FileType::from_raw_mode(found.st_mode),

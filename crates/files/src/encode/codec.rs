@@ -19,8 +19,8 @@ thread_local! {
     static PLAIN: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
     static TRAINED: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
     static DECODER: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
-    // On the heap: what a library has of its own for each thread must fit in the few bytes that a process leaves for libraries
-    // which it loads later.
+    // On the heap: the thread-local data of a library must fit in the few bytes that a process reserves for libraries
+    // that it loads later.
     static SNAPPY: RefCell<Option<Box<snap::raw::Encoder>>> = const { RefCell::new(None) };
 }
 

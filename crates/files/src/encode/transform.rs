@@ -65,8 +65,9 @@ pub(super) const AES_SPEC: &str = "aes-256-gcm key=";
 /// Bytes in front of each piece, from which its key is derived.
 const SALT_BYTES: usize = 16;
 
-/// AES-256-GCM. Each piece has a key of its own, derived by HKDF-SHA256 from the store's key and a random salt, so that no two
-/// share key and nonce. Stored are the salt, the encrypted bytes and the tag of 16 bytes; the piece's number is authenticated.
+/// AES-256-GCM. Each piece has a separate key, derived by HKDF-SHA256 from the store's key and a random salt, so that
+/// no two share key and nonce. The salt, the encrypted bytes and the tag of 16 bytes are stored; the piece's number is
+/// authenticated.
 pub(super) struct AesTransform {
     key: Key,
     spec: String,

@@ -22,7 +22,7 @@ const DEVICE: &str = "/dev/fuse";
 /// How long the kernel keeps what it was told of a name.
 const TTL: Duration = Duration::from_secs(1);
 
-/// How long an unmount waits for what is being read.
+/// The time that an unmount waits for running reads.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Threads that answer the kernel: a read that waits for an object store does not hold up others.
@@ -138,7 +138,7 @@ impl Files {
         }
     }
 
-    /// The kernel's number for an error. What that does not say is told.
+    /// Returns the kernel's number for an error, and reports the message of an error that the number doesn't describe.
     fn number(&self, error: &Error) -> Errno {
         let number = match error.kind() {
             ErrorKind::NotFound => return Errno::ENOENT,

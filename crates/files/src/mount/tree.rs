@@ -19,7 +19,7 @@ pub type Tell = Box<dyn Fn(&str) + Send + Sync>;
 /// The longest part of a name that a Linux kernel takes from a file system in user space, in bytes.
 pub(super) const MAX_PART_BYTES: usize = 1_024;
 
-/// Messages beyond which none is told: a damaged store may have millions.
+/// The most messages that are reported: a damaged store may have millions.
 const MAX_TOLD: usize = 100;
 
 /// The kind of a node.
@@ -59,10 +59,10 @@ pub struct FolderEntry {
 
 /// A store, or a snapshot of one, as a tree of files and folders.
 ///
-/// Folders are there while files are in them. Of a name that is a file and a folder, the folder is shown. Names with a part that is
-/// empty, `.`, `..`, has a NUL or more than 1,024 bytes are left out. Both are told. Numbers are made from names: a node that was
-/// forgotten gets the same one again. Memory is for nodes that were looked up and not yet forgotten, and for what is open: a page of
-/// names a folder, a piece of the content a file.
+/// A folder exists while files are in it. Where a name is both a file and a folder, the folder is shown. A name with a
+/// part that is empty, `.`, `..`, has a NUL or more than 1,024 bytes is left out. Both cases are reported. Numbers are
+/// derived from names, so a node that was forgotten gets the same one again. Memory is used for nodes that were looked
+/// up and not yet forgotten, and for open handles: a page of names for a folder, a piece of the content for a file.
 pub struct FileTree {
     reads: Arc<dyn Reads>,
     root: String,
@@ -201,7 +201,7 @@ impl FileTree {
         lock(&self.nodes).len()
     }
 
-    /// A node as it is now.
+    /// The current state of a node.
     pub fn node(&self, id: u64) -> Result<Node> {
         match self.known(id)? {
             (_, NodeKind::Folder) => Ok(self.folder(id)),
@@ -298,7 +298,7 @@ impl FileTree {
         lock(&self.folders).open.remove(&handle);
     }
 
-    /// Tells a message, once.
+    /// Reports a message, once.
     pub fn tell(&self, message: &str) {
         let mut told = lock(&self.told);
         if told.len() < MAX_TOLD && told.insert(message.to_owned()) {

@@ -28,7 +28,7 @@ pub(super) type Named = (Arc<str>, Arc<Entry>);
 /// Names in memory: with more, a file takes them in.
 const CHANGED_NAMES: usize = 32_768;
 
-/// Rows of a file that are read at once.
+/// Rows of a file that are read at a time.
 const PAGE_ROWS: usize = 1_000;
 
 /// Which version of which table. A table that was put back from a copy has other commits of the same numbers.
@@ -80,7 +80,7 @@ impl StoreNames {
         builder.finish(Some(id))
     }
 
-    /// These names at a later version; `None` where what has changed is not to be had.
+    /// Advances these names to a later version; `None` if the changes since their version are not available.
     fn advance(&self, version: &dyn IndexVersion, id: &VersionId, cache: &Cache) -> Result<Option<Self>> {
         let own = self.id.as_ref().filter(|own| own.table == id.table && own.version <= id.version);
         let Some((own, commit)) = own.and_then(|own| Some((own, own.commit?))) else { return Ok(None) };

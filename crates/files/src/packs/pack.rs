@@ -1,8 +1,9 @@
 //! Packs: immutable objects that hold the contents of many files.
 //!
-//! A pack is [`MAGIC`], stored bytes one after the other, a footer, XXH3-64 of the footer and its length, 8 little-endian bytes
-//! each, and [`MAGIC`] again. The footer is JSON lines, compressed by Zstandard: name, number of the part, start, length and encoding of each
-//! content. Reading needs no footer: it tells what a pack has where the index is lost.
+//! A pack is [`MAGIC`], stored bytes one after the other, a footer, XXH3-64 of the footer and its length, 8
+//! little-endian bytes each, and [`MAGIC`] again. The footer is JSON lines, compressed by Zstandard: name, number of
+//! the part, start, length and encoding of each content. Reads do not need the footer: it describes the contents of a
+//! pack for the case that the index is lost.
 
 use std::sync::Mutex;
 
@@ -34,7 +35,7 @@ pub(super) struct OpenPack {
 pub(super) struct SealedPack {
     pub(super) id: u128,
     pub(super) bytes: Bytes,
-    /// True if the store has it; locked while it is sent.
+    /// True if the pack is in the store; locked while it is sent.
     pub(super) is_sent: Mutex<bool>,
 }
 

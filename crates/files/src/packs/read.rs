@@ -89,7 +89,7 @@ fn get_many(shared: &PackStore, names: &[&str], found: &[Option<Arc<Entry>>], ea
     Ok(())
 }
 
-/// The names as they are.
+/// The current names, with pending changes.
 pub(super) struct LiveNames<'a>(pub(super) &'a Arc<PackStore>);
 
 impl LiveNames<'_> {

@@ -17,7 +17,8 @@ impl PackStore {
         !lock(&self.state).based.is_empty()
     }
 
-    /// Makes what is pending again from what others have committed in the meantime. Inside is the error for contents that were given up.
+    /// Rebuilds pending contents on the files that others have committed in the meantime. The inner result is the error
+    /// for contents that were given up.
     pub(super) fn rebase(self: &Arc<Self>) -> Result<Result<()>> {
         self.refresh()?;
         let mut outcome = Ok(());

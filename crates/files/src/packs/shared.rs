@@ -138,7 +138,7 @@ impl PackStore {
         self.with_state(|_| (), |names, ()| read(names))
     }
 
-    /// Reads the committed names and what is picked of the pending ones, both of one moment.
+    /// Reads the committed names and the entries that `pick` selects of the pending ones, both of the same moment.
     fn with_state<P, T>(&self, pick: impl Fn(&Changes) -> P, read: impl Fn(&StoreNames, P) -> Result<T>) -> Result<T> {
         let _running = self.opener.enter()?;
         let look = || {
@@ -156,7 +156,8 @@ impl PackStore {
         }
     }
 
-    /// Has the file of names made again from the table. Until it is there, reads find the damaged one: never fewer files.
+    /// Rebuilds the file of names from the table. Until the new one is complete, reads find the damaged one: never
+    /// fewer files.
     fn make_again(&self, damaged: &StoreNames, error: Error) -> Result<()> {
         self.check_process()?;
         damaged.discard();
@@ -225,7 +226,7 @@ impl PackStore {
         })
     }
 
-    /// Makes changes pending, all of them or none. `make` sees the names as they are.
+    /// Makes changes pending, all of them or none. `make` sees the current names.
     pub(super) fn apply(&self, make: impl FnOnce(&mut StagedChanges<'_>) -> Result<()>) -> Result<()> {
         let _running = self.opener.enter()?;
         self.is_writable()?;
@@ -239,7 +240,8 @@ impl PackStore {
         Ok(())
     }
 
-    /// Makes a content pending that was made from `before` and more bytes. False where the name stands for another one by now.
+    /// Makes a content pending that consists of `before` and more bytes. Returns false if the name's content is no
+    /// longer `before`.
     pub(super) fn apply_append(&self, name: &str, before: Option<&Arc<Entry>>, entry: Arc<Entry>) -> Result<bool> {
         let mut is_made = false;
         self.apply(|staged| {
@@ -272,7 +274,7 @@ impl PackStore {
         if let Some(pack) = full {
             let unsent = lock(&self.state).unsent.len();
             match self.send(&pack) {
-                // It stays in memory; the commit tries again, and tells.
+                // The pack stays in memory; the commit sends it again, and returns the error.
                 Err(error) if unsent > UNSENT_PACKS => return Err(error),
                 _ => {}
             }
@@ -298,10 +300,12 @@ impl PackStore {
         Ok(())
     }
 
-    /// Sends what is in memory and makes what is pending the next version. Afterwards it is durable, and others see it.
+    /// Sends the packs in memory and makes the pending changes the next version. Afterwards they are durable and
+    /// visible to others.
     ///
-    /// What was appended to a file that another writer has changed in the meantime is appended to the other content. A content that was to
-    /// replace another version is given up, with an error that names it, once all others are durable.
+    /// Bytes that were appended to a file that another writer has changed in the meantime are appended to the new
+    /// content. A content that was to replace another version is given up, with an error that names it, once all others
+    /// are durable.
     pub(super) fn commit(self: &Arc<Self>) -> Result<()> {
         let _running = self.opener.enter()?;
         if self.is_forked() {
@@ -366,7 +370,7 @@ impl PackStore {
                 state.pending.remove(&name);
                 state.based.remove(&name);
             } else if let Some(base) = state.based.get_mut(&name) {
-                // It was made from what is committed now.
+                // The pending content was made from the one that is now committed.
                 *base = ContentBase { entry: change, is_append: base.is_append };
             }
         }
@@ -548,7 +552,7 @@ pub(super) fn stat(name: &str, entry: &Entry) -> Stat {
     }
 }
 
-/// The composed form of a name, where another file has it.
+/// The composed form of a name, if another file has that name.
 pub(super) fn alike(names: &StoreNames, name: &str) -> Result<Option<String>> {
     let Some(composed) = composed(name) else { return Ok(None) };
     Ok(names.find(&composed)?.map(|_| composed))

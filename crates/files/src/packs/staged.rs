@@ -21,7 +21,7 @@ pub(super) struct ContentBase {
     pub(super) is_append: bool,
 }
 
-/// Changes that are being made, over the names as they are.
+/// Changes that are being made, on top of the current names.
 pub(super) struct StagedChanges<'a> {
     names: &'a StoreNames,
     pending: &'a Changes,
@@ -57,7 +57,7 @@ impl<'a> StagedChanges<'a> {
         Ok(())
     }
 
-    /// Puts a content that was made from what the name stands for, and more bytes.
+    /// Puts a content that consists of the name's current content and more bytes.
     pub(super) fn append(&mut self, name: &str, entry: Arc<Entry>) -> Result<()> {
         let base = self.base(name)?;
         self.change(name, Some(entry), base);
@@ -79,8 +79,8 @@ impl<'a> StagedChanges<'a> {
         Ok(())
     }
 
-    /// The base of a content that is made from its name's content: the committed file, or what the pending content of the
-    /// name was made from. `None` where that replaces whatever is there.
+    /// The base of a content that is made from its name's content: the committed file, or the base of the name's
+    /// pending content. `None` if the pending content replaces any file.
     fn base(&self, name: &str) -> Result<Option<ContentBase>> {
         if self.changes.contains_key(name) {
             return Ok(self.based.get(name).cloned());

@@ -14,7 +14,7 @@ use crate::{Damage, Entry, Sink, Verified};
 /// Stored bytes that are fetched together.
 const FETCH_BYTES: u64 = 32 << 20;
 
-/// Files that are fetched at once.
+/// Files that are fetched together.
 const FETCH_FILES: usize = 10_000;
 
 /// Reads every content. Long ones are held whole.

@@ -73,7 +73,7 @@ impl SqliteBatch {
         if self.bytes < BUFFER_BYTES { Ok(()) } else { self.spill() }
     }
 
-    /// Does what is in memory, in a transaction that stays open.
+    /// Applies the operations in memory, in a transaction that stays open.
     fn spill(&mut self) -> Result<()> {
         let inner = Arc::clone(&self.inner);
         let _gate = inner.connections.enter()?;

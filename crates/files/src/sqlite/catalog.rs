@@ -87,7 +87,7 @@ impl StoreCatalog {
         put_as
     }
 
-    /// Forgets how contents are put: a newer dictionary is there. Those that are known stay readable.
+    /// Forgets how contents are put, because a newer dictionary exists. Known encodings stay readable.
     pub(super) fn forget_put(&self) {
         write_lock(&self.put).clear();
     }

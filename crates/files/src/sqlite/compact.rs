@@ -18,10 +18,10 @@ use crate::{Compacted, PutOptions};
 /// An upload of which nothing was heard for so long is given up, in milliseconds.
 const UPLOAD_MS: i64 = 3_600_000;
 
-/// Free pages that one transaction gives back: the log stays short.
+/// Free pages that one transaction releases, which keeps the log short.
 const VACUUM_PAGES: i64 = 4_000;
 
-/// The fewest pages that one transaction gives back on a disk that is nearly full.
+/// The fewest pages that one transaction releases on a disk that is nearly full.
 const LEAST_VACUUM_PAGES: i64 = 16;
 
 /// Files that one transaction encodes again.

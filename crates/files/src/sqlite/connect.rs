@@ -1,4 +1,4 @@
-//! How connections are opened, and what is done to their file without SQLite.
+//! How connections are opened, and direct operations on their file without SQLite.
 
 use std::ffi::{OsString, c_int};
 use std::fmt::Write;
@@ -48,19 +48,19 @@ fn open(path: &Path, access: OpenFlags, options: &Options) -> Result<Connection>
     Ok(connection)
 }
 
-/// An error for what can't be a store. To open a pipe would wait for its other end.
+/// Returns an error for a path that can't be a store. Opening a pipe would wait for its other end.
 fn check_regular(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if !found.is_file() => {
             let what = if found.is_dir() { "a directory" } else { "a pipe, a socket or a device" };
             Err(Error::invalid(format!("{what}: only a regular file can be a store")).advice("name another file"))
         }
-        // Of one that can't be looked at, SQLite tells.
+        // SQLite reports the error of a path without accessible metadata.
         _ => Ok(()),
     }
 }
 
-/// Returns true if the file may be read, but not what lies next to it made.
+/// Returns true if the file may be read, but the files next to it can't be created.
 fn is_refused(connection: &Connection) -> bool {
     let read = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()));
     let code = read.err().and_then(|e| e.sqlite_error_code());
@@ -73,7 +73,7 @@ fn immutable(path: &Path) -> String {
     for byte in path.as_os_str().as_bytes() {
         match byte {
             b'/' | b'-' | b'.' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => uri.push(char::from(*byte)),
-            // A string takes whatever is written.
+            // Writing to a string can't fail.
             other => drop(write!(uri, "%{other:02x}")),
         }
     }

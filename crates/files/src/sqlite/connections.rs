@@ -83,7 +83,7 @@ impl StoreConnections {
         let _gate = self.enter()?;
         let mut run = || self.queue.run(&|| self.open_writer(), self.options.busy_timeout, company, &mut work);
         match run() {
-            // What the log has may go to the file, and the log begins again in the space that it has.
+            // A checkpoint may move the log's content to the file; then the log starts over in its allocated space.
             Err(e) if is_disk_full(&e) && self.checkpoint(CheckpointMode::Restart).is_ok() => match run() {
                 Err(e) if is_disk_full(&e) => Err(self.full(e)),
                 done => done,

@@ -1,4 +1,4 @@
-//! From contents to what is stored of them.
+//! From contents to their stored form.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::file_metadata::{check_metadata, now_ms};
 use crate::{Codec, Compression, PutOptions};
 
 impl Inner {
-    /// A content as it is stored.
+    /// Encodes a content into its stored form.
     pub(super) fn prepare<'a>(&self, data: &'a [u8], options: &'a PutOptions) -> Result<Prepared<'a>> {
         self.prepare_in(None, data, options)
     }

@@ -120,6 +120,6 @@ fn close(connections: Arc<StoreConnections>) -> Closed {
 
 /// Lets a connection be closed without moving the log into the file, which may take long.
 fn without_checkpoint(connection: &rusqlite::Connection) {
-    // Refused, the connection does the work as it is closed.
+    // If this is refused, the connection moves the log when it is closed.
     let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
 }

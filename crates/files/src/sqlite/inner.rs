@@ -34,7 +34,7 @@ pub(super) struct Inner {
 impl Inner {
     pub(super) fn open(path: &Path, options: Options) -> Result<Arc<Self>> {
         let location = path.display().to_string();
-        // Later connections are to the same file, whatever becomes of the process's folder.
+        // An absolute path: later connections open the same file after a change of the process's current directory.
         let path = &std::path::absolute(path)?;
         fork::check(path)?;
         if !path.exists() && (options.read_only || !options.create) {
@@ -45,7 +45,7 @@ impl Inner {
             true => connect_to_read(path, &options)?.0,
             false => connect(path, &options, options.create)?,
         };
-        // Nor do links lead elsewhere, which SQLite follows at each opening.
+        // The resolved path: SQLite follows links at each opening, and they may change.
         let path = &path.canonicalize().unwrap_or_else(|_| path.clone());
         schema::prepare(&connection, &options)?;
         let stored: Compression =
@@ -78,7 +78,7 @@ impl Inner {
         Ok(inner)
     }
 
-    /// Runs a read on a connection of its own.
+    /// Runs a read on a separate connection.
     pub(super) fn read<T>(&self, read: impl FnOnce(&mut StoreReader, &StoreCatalog) -> Result<T>) -> Result<T> {
         let connections = &self.connections;
         let _gate = connections.enter()?;
@@ -95,7 +95,7 @@ impl Inner {
         self.connections.write(Company::Others, work)
     }
 
-    /// Runs `work` in a transaction of its own. What it reads through other connections is the state that it changes.
+    /// Runs `work` in a separate transaction. Reads through other connections see the state that it changes.
     pub(super) fn write_alone(&self, work: impl FnMut(&mut StoreWriter) -> Result<()> + Send) -> Result<()> {
         self.connections.write(Company::Alone, work)
     }

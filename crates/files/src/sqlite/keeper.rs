@@ -1,8 +1,9 @@
 //! A connection that makes the reads of others cheap.
 //!
-//! Most of a small read is taking and giving back a lock of the file. While one connection of the process holds the lock, it costs
-//! the others no call of the kernel. The keeper is that connection: it holds a read transaction while reads come in quick succession, renews
-//! it every [`RENEW`] of them, and lets go when none came for [`IDLE`]. What the others read does not depend on it.
+//! Most of the cost of a small read is taking and releasing a lock of the file. While one connection of the process
+//! holds the lock, the others need no system call for it. The keeper is that connection: it holds a read transaction
+//! while reads come in quick succession, renews it every [`RENEW`] of them, and ends it when none came for [`IDLE`].
+//! The results of other reads do not depend on it.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -53,7 +54,7 @@ impl ReadLockHolder {
         }
     }
 
-    /// Starts a thread that lets go when no reads come.
+    /// Starts a thread that ends the transaction when no reads come.
     fn watch(self: &Arc<Self>) {
         if self.is_watched.swap(true, Ordering::AcqRel) {
             return;
@@ -75,7 +76,7 @@ impl ReadLockHolder {
         call()
     }
 
-    /// Closes the connection before a fork; false where that was not to be had.
+    /// Closes the connection before a fork; false if another thread uses it.
     pub(super) fn close(&self, before: impl FnOnce(&rusqlite::Connection)) -> bool {
         let Ok(mut reader) = self.reader.try_lock() else { return false };
         if let Some(mut reader) = reader.take() {

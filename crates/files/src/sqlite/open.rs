@@ -145,7 +145,7 @@ struct PieceReader {
 /// A content that is in memory.
 struct WholeContent(Vec<u8>);
 
-/// Opens a content. One in its row is read at once; of others, reads fetch the piece that they need.
+/// Opens a content. One in its row is read immediately; for others, each read fetches the piece that it needs.
 pub(super) fn open(via: ReadHandle, name: &str) -> Result<Box<dyn Content>> {
     let located = via.read(|reader, _| reader.locate(name))?.ok_or_else(|| not_found(name))?;
     if let ContentPlace::Chunks(_) = located.place {

@@ -1,5 +1,5 @@
-//! The names that part the pages of `files`, read from the file itself: where SQLite stops at a damaged page, they tell where the
-//! next sound one begins. The format is SQLite's own, <https://www.sqlite.org/fileformat2.html>.
+//! The names that separate the pages of `files`, read from the file directly: where SQLite stops at a damaged page,
+//! they give the start of the next sound one. The format is SQLite's, <https://www.sqlite.org/fileformat2.html>.
 
 use std::collections::HashSet;
 
@@ -53,7 +53,7 @@ impl TreePageWalk<'_> {
         }
     }
 
-    /// The first column of a cell after its left child; the beginning of one that goes on in other pages.
+    /// The first column of a cell after its left child; only its start if it continues in other pages.
     fn name<'a>(&self, cell: &'a [u8]) -> Option<&'a [u8]> {
         let (payload, at) = varint(cell)?;
         let local = self.local(usize::try_from(payload).ok()?);

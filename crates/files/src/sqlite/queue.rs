@@ -185,7 +185,7 @@ impl QueueState {
         self.waiting.drain(..count).collect()
     }
 
-    /// The writer, where no one has it.
+    /// Takes the writer, unless another thread uses it.
     fn take(&mut self, open: &dyn Fn() -> Result<StoreWriter>) -> Result<Option<Box<StoreWriter>>> {
         match std::mem::replace(&mut self.writer, WriterSlot::Taken) {
             WriterSlot::Free(writer) => Ok(Some(writer)),

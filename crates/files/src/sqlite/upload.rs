@@ -21,7 +21,8 @@ use crate::{PutOptions, Sink, Write};
 /// Encoded pieces that wait for a transaction, in bytes.
 const BUFFER_BYTES: usize = 4 << 20;
 
-/// Pieces go into `chunks` a few megabytes a transaction, under a number that `uploads` has until the file's row is there.
+/// An upload of pieces. They go into `chunks` a few megabytes a transaction, under a number that `uploads` holds until
+/// the file's row exists.
 pub(super) struct PieceUpload {
     inner: Arc<Inner>,
     name: String,

@@ -1,4 +1,4 @@
-//! Everything is read and held against its checksum.
+//! Reads everything and compares it with its checksums.
 
 use lakerace_io::{Error, ErrorKind, Result};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64, xxh3_64_with_seed};
@@ -211,7 +211,7 @@ impl RowScan<'_> {
 
     /// Goes on after a page that can't be read, from one name of the tree's inner pages to the next.
     fn beyond_damage(&mut self, after: Option<Vec<u8>>) -> Result<()> {
-        // The pages are read from the file: what is in the log only must go there.
+        // The pages are read from the file, so pages that are only in the log must be moved to it.
         if !self.inner.connections.options.read_only {
             self.inner.connections.checkpoint(CheckpointMode::Full)?;
         }

@@ -32,7 +32,7 @@ impl<F> Drop for StatementWatch<'_, F> {
 }
 
 unsafe extern "C" fn look<F: FnMut() -> bool>(context: *mut c_void) -> c_int {
-    // SAFETY: `begin` gave the function, which is not used elsewhere while the handler is there.
+    // SAFETY: `begin` gave the function, which is not used elsewhere while the handler is installed.
     let is_stopped = unsafe { &mut *context.cast::<F>() };
     c_int::from(is_stopped())
 }

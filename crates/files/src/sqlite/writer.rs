@@ -85,7 +85,7 @@ pub(super) enum CheckpointMode {
     Truncate = ffi::SQLITE_CHECKPOINT_TRUNCATE as isize,
 }
 
-/// A file to be put, as it is stored.
+/// The stored form of a file to be put.
 #[derive(Debug, Clone)]
 pub(super) struct Prepared<'a> {
     pub(super) size: u64,
@@ -215,8 +215,8 @@ impl StoreWriter {
         }
     }
 
-    /// Moves the log's pages into the store, so that it starts over. Beyond its limit, this waits for readers of other processes
-    /// for a second, then tells the user of them.
+    /// Moves the log's pages into the store, so that the log starts over. Above its size limit, this waits for readers
+    /// of other processes for a second, then warns the user of them.
     fn bound_log(&self, log_bytes: u64) {
         let keeper = Arc::clone(&self.keeper);
         let mode = match log_bytes > self.log_limit_bytes {
@@ -230,7 +230,7 @@ impl StoreWriter {
             moved
         });
         match moved {
-            // The next transaction begins the log again, as far as no reader needs it.
+            // The next transaction overwrites the log from its start, unless a reader needs it.
             Ok(true) => {}
             Ok(false) if mode == CheckpointMode::Passive => {}
             // What was committed is safe in the log.
@@ -325,7 +325,8 @@ impl StoreWriter {
         self.update.run(&values).map(drop)
     }
 
-    /// An error where the file is not of the version that is to be replaced. That it is there at all is for the writes themselves to see.
+    /// Returns an error if the file does not have the version that is to be replaced. The writes themselves check that
+    /// the file exists.
     fn check_version(&mut self, name: &str, if_exists: IfExists) -> Result<()> {
         let IfExists::ReplaceVersion(_) = if_exists else { return Ok(()) };
         let found = self.row.first(&[BoundValue::Text(name.as_bytes())], |row| {

@@ -142,7 +142,7 @@ impl Cache {
             let Some(lock) = shared(&path) else { continue };
             match hash(&path) {
                 Ok(hash) if hash == title.hash => {
-                    // For who looks what is in use; the file is as good without it.
+                    // Marks the file as in use for the cleanup; the file is valid even if this fails.
                     let _ = lock.set_modified(SystemTime::now());
                     let version =
                         VersionId { table: id.table.clone(), version: title.version, commit: Some(title.commit) };
