@@ -1,8 +1,8 @@
 //! Elasticsearch and OpenSearch: one protocol, JSON over HTTP.
 //!
-//! A load makes an index with strict fields next to what is there and lets an alias stand for it when it is complete; or it
-//! adds to an index that exists, whose fields it respects. What was acknowledged is in a journal. A read opens one view and
-//! pages through slices of it.
+//! A load makes an index with strict fields next to the existing one and makes an alias point to it when it is
+//! complete; or it adds to an index that exists, whose fields it respects. A journal records the acknowledged rows. A
+//! read opens one view and pages through slices of it.
 
 mod aliases;
 mod catalog;

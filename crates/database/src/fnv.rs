@@ -1,4 +1,5 @@
-//! The hash FNV-1a of 64 bits: <http://www.isthe.com/chongo/tech/comp/fnv/>. Journals keep such hashes, so that it stays as it is.
+//! The hash FNV-1a of 64 bits: <http://www.isthe.com/chongo/tech/comp/fnv/>. Journals store such hashes, so the
+//! function must not change.
 
 /// The hash of some bytes.
 pub(crate) fn fnv(bytes: &[u8]) -> u64 {

@@ -24,7 +24,7 @@ pub(crate) fn with_columns(batch: &RecordBatch, columns: Vec<ArrayRef>) -> Resul
     RecordBatch::try_new_with_options(Arc::new(schema), columns, &options).map_err(Error::unexpected)
 }
 
-/// Floats with nulls for NaN; other columns as they are.
+/// Replaces NaN in floats by null; other columns are returned unchanged.
 pub(crate) fn nan_as_null(array: &ArrayRef) -> Result<ArrayRef> {
     let is_nan: BooleanArray = match array.data_type() {
         DataType::Float64 => {

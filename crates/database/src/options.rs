@@ -13,10 +13,10 @@ use lakerace_io::{Result, WriteMode};
 /// Rows of an acknowledged checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BatchRows {
-    /// The whole load is one checkpoint: it streams, and becomes visible at once where the system can do that.
+    /// The whole load is one checkpoint: it streams, and becomes visible atomically where the system supports this.
     #[default]
     All,
-    /// So many rows: when the target has acknowledged them, a load that is stopped continues after them.
+    /// A number of rows: after the target has acknowledged them, a load that is stopped continues after them.
     Rows(NonZeroU64),
 }
 
@@ -52,9 +52,9 @@ pub struct SinkOptions {
     pub batch_rows: BatchRows,
     /// At most this many rows a second. The caller paces its batches; a sink may spread its requests by it.
     pub max_rows_per_second: Option<NonZeroU64>,
-    /// The name under which the target keeps which rows it has acknowledged: the same for the same rows of the same source.
-    /// `SOURCE@VERSION`: what stands before the last `@` is the same for all versions of the source. `None`: the source
-    /// has no order that another read would find again.
+    /// The name under which the target keeps which rows it has acknowledged: the same for the same rows of the same
+    /// source. It has the form `SOURCE@VERSION`; the text before the last `@` is the same for all versions of the
+    /// source. `None`: another read of the source would not return the same order.
     pub load_name: Option<String>,
     /// Go on after the rows that a load of this name has acknowledged.
     pub resume: bool,
@@ -62,20 +62,20 @@ pub struct SinkOptions {
     pub dead_letter: Option<PathBuf>,
     /// True if values may lose what the target's type can't hold, such as microseconds.
     pub allow_narrowing: bool,
-    /// Told of each rejected row.
+    /// The listener that gets each rejected row.
     pub on_rejected: OnRejected,
     /// The name of the state ([`crate::TargetState`]) of the job that the load is a part of. Rows that a load replaces take the
     /// target's states with them: jobs would go on after rows that are gone. This state alone stays.
     pub job_state: Option<String>,
-    /// The run that the load is a part of. A target with transactions takes no row of a run that another one has taken over;
-    /// for the others, the caller looks between two writes.
+    /// The run that the load is a part of. A target with transactions rejects the rows of a run that another one has
+    /// taken over; for other targets, the caller checks this between two writes.
     pub fence: Option<Fence>,
     /// True if a table gets the columns that it lacks, where its system has a schema and lakerace has made it.
     pub adds_columns: bool,
 }
 
 impl SinkOptions {
-    /// Advice where the target rejects rows. A job that follows a table puts none aside.
+    /// Advice where the target rejects rows. A job that follows a table has no dead-letter file.
     pub(crate) fn advice_on_rejected(&self) -> String {
         if self.adds_columns {
             return "mend such rows in the table that is followed, then run it again".to_owned();
@@ -86,7 +86,7 @@ impl SinkOptions {
 
 type Listener = dyn Fn(&RecordBatch) -> Result<()> + Send + Sync;
 
-/// Who is told of each rejected row, as a batch of one row.
+/// A listener that gets each rejected row, as a batch of one row.
 #[derive(Clone, Default)]
 pub struct OnRejected(Option<Arc<Listener>>);
 

@@ -1,7 +1,8 @@
 //! SQLite: tables, views and queries as sources, tables as sinks.
 //!
-//! Tables are STRICT where lakerace makes them. What a type means beyond SQLite's five is kept in a table beside, and stands
-//! as a comment in the table's SQL. How many rows of a load are committed is kept by the transaction that commits them.
+//! Tables that lakerace makes are STRICT. The Arrow types that SQLite's five types can't express are kept in a separate
+//! table, and as comments in the table's SQL. The number of committed rows of a load is stored by the transaction that
+//! commits them.
 
 mod catalog;
 mod connect;

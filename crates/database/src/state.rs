@@ -7,7 +7,7 @@ pub trait TargetState: Send + Sync {
     /// The text of a name; `None` where there is none.
     ///
     /// # Errors
-    /// `Unavailable` where the system can't be reached, `Corrupt` where what is kept can't be read.
+    /// `Unavailable` where the system can't be reached, `Corrupt` where the stored text can't be read.
     fn read(&self, name: &str) -> Result<Option<String>>;
 
     /// Keeps a text in place of the one that was read: it is durable when this returns true. `false` says that another run has
@@ -19,19 +19,20 @@ pub trait TargetState: Send + Sync {
     /// Like [`Self::read`].
     fn replace(&self, name: &str, before: Option<&str>, text: &str) -> Result<bool>;
 
-    /// Removes a text, whatever it is.
+    /// Removes any text of a name.
     ///
     /// # Errors
     /// `Unavailable` where the system can't be reached.
     fn forget(&self, name: &str) -> Result<()>;
 
-    /// A text that tells the collection, index or table from another one of its name; `None` where there is none.
+    /// A text that distinguishes the collection, index or table from another one of its name; `None` if it doesn't
+    /// exist.
     ///
     /// # Errors
     /// Like [`Self::read`].
     fn identity(&self) -> Result<Option<String>>;
 
-    /// Tells if the collection, index or table is still the one that had this identity.
+    /// Returns true if the collection, index or table is still the one that had this identity.
     ///
     /// # Errors
     /// Like [`Self::read`].

@@ -8,7 +8,7 @@ use lakerace_io::{Job, Result};
 
 use crate::{SinkOptions, SourceOptions, TargetState};
 
-/// A database system, named by the scheme of a location. It stands with its code.
+/// A database system, named by the scheme of a location. Each system's module defines its value.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DatabaseSystem {
     /// The name that messages and reports give, in small letters.
@@ -19,9 +19,9 @@ pub struct DatabaseSystem {
     pub example: &'static str,
     /// True if equal reads give the same rows in the same order.
     pub has_stable_order: bool,
-    /// True if rows appear by the transaction of a checkpoint. Else each is there as soon as it is sent.
+    /// True if rows become visible by the transaction of a checkpoint, otherwise immediately after they are sent.
     pub has_transactions: bool,
-    /// True if types are found by reading rows. Else the system declares them.
+    /// True if types are found by reading rows, otherwise the system declares them.
     pub infers_types: bool,
     /// True if a table has columns beyond those of a given schema.
     pub has_other_columns: bool,

@@ -160,7 +160,7 @@ impl IndexCatalog {
         self.client.object(&self.job, Request::json("PUT", path, settings)).map(drop)
     }
 
-    /// Removes an index, if it is there.
+    /// Removes an index if it exists.
     pub fn remove(&self, name: &str) -> Result<()> {
         self.client.found(&self.job, Request::bare("DELETE", format!("/{}", escape(name)))).map(drop)
     }
@@ -189,7 +189,8 @@ impl IndexCatalog {
         }
     }
 
-    /// Documents with values that the index keeps and does not find by: of these columns, not of fields next to them.
+    /// The number of documents with values in these columns that the index keeps but does not search. Other fields are
+    /// not counted.
     pub fn ignored(&self, name: &str, columns: &[&str]) -> Result<u64> {
         let mut ignored = 0;
         for some in columns.chunks(1024) {
@@ -216,10 +217,11 @@ impl IndexCatalog {
         if is_live { Ok(()) } else { self.remove(name) }
     }
 
-    /// Lets `alias` stand for `index` in place of what it stood for, at once.
+    /// Atomically makes `alias` point to `index` instead of its previous indices.
     ///
     /// # Errors
-    /// `Conflict` where `must_be_new` and the alias is there, where another load was faster, or where an index that stays has more aliases.
+    /// `Conflict` where `must_be_new` and the alias exists, where another load was faster, or where an index that stays
+    /// has more aliases.
     pub fn switch(&self, alias: &str, index: &str, must_be_new: bool) -> Result<()> {
         let before = self.find(alias)?;
         let is_free = before.indices.iter().all(|index| !before.is_alias && index.is_placeholder());
@@ -254,7 +256,7 @@ impl IndexCatalog {
         self.replace(alias, index, &removals, &answers)
     }
 
-    /// The answer that tells the aliases of an index: all, or one.
+    /// The answer that lists the aliases of an index: all, or one.
     fn aliases(&self, index: &str, alias: Option<&str>) -> Result<Bytes> {
         let alias = alias.map(|alias| format!("/{}", escape(alias))).unwrap_or_default();
         let answer = self.client.call(&self.job, Request::bare("GET", format!("/{}/_alias{alias}", escape(index))))?;

@@ -22,7 +22,7 @@ pub(super) struct Item {
     pub number: u64,
 }
 
-/// Rows that are sent together, unless the server wants less at once.
+/// Rows that are sent together, unless the server wants smaller requests.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
     pub body: Bytes,
@@ -93,7 +93,7 @@ impl RequestChunkBuilder {
         self.batches.push(batch.clone());
     }
 
-    /// The hash of the name that begins at `start`.
+    /// The hash of the name that starts at `start`.
     pub fn hash(&self, start: usize, first_line: usize) -> u64 {
         self.hasher.hash_one(&self.lines[start..start + first_line])
     }
@@ -111,7 +111,7 @@ impl RequestChunkBuilder {
         self.items.is_empty()
     }
 
-    /// The chunk so far. What comes next begins another one, of the same batch.
+    /// Takes the chunk so far. Later rows start another one, of the same batch.
     pub fn take(&mut self) -> Chunk {
         let capacity = self.lines.capacity();
         let lines = std::mem::replace(&mut self.lines, Vec::with_capacity(capacity));

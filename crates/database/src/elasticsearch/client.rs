@@ -185,7 +185,8 @@ impl SearchClient {
         Ok(ServerAnswer { status, body })
     }
 
-    /// The body of an answer. A refusal is cut at `most` bytes, as its beginning tells enough; a longer success is an error.
+    /// Reads the body of an answer. A refusal is cut at `most` bytes, as its first bytes say enough; a longer success
+    /// is an error.
     async fn body(&self, mut answer: reqwest::Response, most: usize) -> std::result::Result<Bytes, Lost> {
         let is_refusal = answer.status().as_u16() >= 300;
         let mut body = BytesMut::new();
@@ -308,7 +309,7 @@ pub(super) fn is_busy(status: u16) -> bool {
     matches!(status, 408 | 429 | 502..=504)
 }
 
-/// The index takes no writes, mostly because a disk is full.
+/// The error of an index that rejects writes, mostly because a disk is full.
 pub(super) fn blocked(text: &str) -> Error {
     Error::unavailable(format!("the index is blocked: {text}"))
         .advice("free space on the server's disk, or remove the block from the index's settings, then run it again")
@@ -330,7 +331,7 @@ impl Said {
     /// Reads an `error`.
     pub fn of_error(error: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        // A search that fails on its shards tells the reason of the first one.
+        // For a search that fails on its shards, this is the reason of the first one.
         let error = match &error["root_cause"][0] {
             Value::Null => error,
             cause => cause,
@@ -400,7 +401,7 @@ fn too_large(most: usize) -> Error {
         .advice("check what stands between this machine and the server, and that no document has as many")
 }
 
-/// Returns true if an answer was larger than any that is taken, so that one about fewer documents may do.
+/// Returns true if an answer exceeded the size limit, so that a request for fewer documents may succeed.
 pub(super) fn is_too_large(error: &Error) -> bool {
     error.message().starts_with(TOO_LARGE)
 }

@@ -11,11 +11,11 @@ const MOST_YEAR_DIGITS: usize = 9;
 /// Digits of a fraction that nanoseconds hold.
 const FRACTION_DIGITS: usize = 9;
 
-/// The formats of a field, in their order: the first one that fits a text tells what it is.
+/// The formats of a field, in their order: a text is read by the first one that fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DateFormats {
     formats: Vec<DateFormat>,
-    /// Numbers without quotes are milliseconds, whatever the formats: the field is no date.
+    /// True if numbers without quotes are milliseconds in any case, because the field has no date type.
     has_plain_numbers: bool,
 }
 
@@ -125,7 +125,7 @@ fn iso(text: &[u8]) -> Option<i128> {
 struct UnparsedText<'a>(&'a [u8]);
 
 impl UnparsedText<'_> {
-    /// Skips one of these bytes, and tells it.
+    /// Skips one of these bytes, and returns it.
     fn taken(&mut self, bytes: &[u8]) -> Option<u8> {
         let (first, rest) = self.0.split_first().filter(|(first, _)| bytes.contains(first))?;
         self.0 = rest;

@@ -1,4 +1,4 @@
-//! A load that looks at its first rows before it makes an index, where they tell which field holds their times.
+//! A load that reads its first rows before it makes an index, where they decide which field type holds their times.
 
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use arrow::compute::{cast, max, min};
@@ -18,7 +18,7 @@ use crate::{SinkOptions, WriteMode};
 /// Bytes of rows that are looked at.
 const LOOK_BYTES: usize = 16 << 20;
 
-/// A load that begins when enough of its rows are there.
+/// A load that starts when enough of its rows have arrived.
 pub(super) struct DeferredSink {
     location: SearchLocation,
     schema: SchemaRef,
@@ -30,7 +30,7 @@ pub(super) struct DeferredSink {
     sink: Option<Box<ElasticsearchSink>>,
 }
 
-/// Begins a load; at once, where its rows need no look.
+/// Opens a load, which starts immediately if its rows need no inspection.
 pub(super) fn open(
     location: SearchLocation,
     schema: SchemaRef,
@@ -68,7 +68,7 @@ fn makes_index(location: &SearchLocation, options: &SinkOptions, job: &Job) -> R
     })
 }
 
-/// Times of a column, as far as they are known.
+/// A summary of a column's times in the rows that have arrived.
 #[derive(Debug, Default)]
 struct SeenTimes {
     is_outside: bool,

@@ -56,7 +56,7 @@ struct Column {
     name: Vec<u8>,
     /// True if its field takes numbers, so that decimals and large integers are none of its texts.
     is_numeric: bool,
-    /// The values that its field does not find as they are.
+    /// The values that its field can't search exactly.
     limits: Limits,
 }
 
@@ -228,7 +228,7 @@ impl EncodedRows<'_> {
                 cells.plain(row, &mut id)?;
                 break;
             }
-            // Parts of one key are told apart whatever they hold.
+            // The separator is escaped, so that different parts of a key never give the same `_id`.
             let mut part = Vec::new();
             cells.plain(row, &mut part)?;
             if index > 0 {

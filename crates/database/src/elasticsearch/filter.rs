@@ -1,5 +1,5 @@
-//! Filters as queries. Rows are held against the filter again when they arrive, so a query may find more than the filter
-//! keeps, and never less.
+//! Filters as queries. Rows are filtered again when they arrive, so a query may find more rows than the filter keeps,
+//! and never fewer.
 
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use lakerace_format::{CompareOp, Expr, Literal};
@@ -117,7 +117,7 @@ impl QueryFields<'_> {
         Some(json!({ "exists": { "field": name } }))
     }
 
-    /// The field of a column, if its index has all of its values as they are.
+    /// The field of a column, if the index holds all of its values unchanged.
     fn indexed(&self, name: &str) -> Option<&Value> {
         let mapped = find(self.properties, name)?;
         let changes = ["ignore_above", "normalizer", "null_value", "ignore_malformed", "script"];

@@ -1,4 +1,4 @@
-//! Which rows of a load the target has acknowledged: a document for each load, in an index of its own.
+//! The journal of the rows of a load that the target has acknowledged: a document for each load, in a separate index.
 
 use lakerace_io::{Job, Result};
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub(super) struct JournalEntry {
 }
 
 impl JournalEntry {
-    /// Returns true if an index is the one that the load fills, as far as the journal tells.
+    /// Returns true if an index is the one that the load fills, as far as the journal records it.
     pub fn is_of(&self, index: &Index) -> bool {
         self.uuid.is_none() || self.uuid.as_deref() == index.setting("index.uuid")
     }
@@ -67,7 +67,7 @@ impl LoadJournal {
         self.client.object(&self.job, Request::json("PUT", path, &body)).map(drop)
     }
 
-    /// Makes the index of the journal, unless it is there.
+    /// Creates the index of the journal, unless it exists.
     pub fn create(&self) -> Result<()> {
         let catalog = IndexCatalog::new(&self.client, &self.job);
         if !catalog.find(JOURNAL)?.indices.is_empty() {

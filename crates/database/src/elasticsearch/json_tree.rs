@@ -7,7 +7,7 @@ use lakerace_format::json::{Json, Kind, NoJson, write_text};
 /// Values nested deeper than this are refused, as the stack is finite.
 const MAX_DEPTH: usize = 512;
 
-/// A value of JSON. Numbers stand as they are written: none goes through a float.
+/// A value of JSON. Numbers keep their written form: none goes through a float.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum JsonTree<'a> {
     /// `null`, `true` and `false`.
@@ -113,7 +113,7 @@ impl<'a> JsonTree<'a> {
         fields.iter_mut().find(|(key, _)| key == first)?.1.remove(rest)
     }
 
-    /// Puts a value into an object where the dots of its key lead; false where another value is there.
+    /// Puts a value into an object at the path of its dotted key; false if another value has that path.
     pub fn graft(&mut self, key: &str, value: Self) -> bool {
         let Self::Object(fields) = self else { return false };
         let (first, rest) = match key.split_once('.') {
@@ -140,7 +140,7 @@ impl<'a> JsonTree<'a> {
         }
     }
 
-    /// Returns true if two values are the same, whatever the order of their fields.
+    /// Returns true if two values are the same, in any order of their fields.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Array(items), Self::Array(others)) => {

@@ -29,13 +29,13 @@ pub(super) struct LocationParameters {
     pub query: Option<Value>,
     /// `body`: settings and mappings of an index that is made; they go over those that the schema gives.
     pub body: Map<String, Value>,
-    /// `keyword`: columns that are kept as exact text, whatever their type.
+    /// `keyword`: columns of any type that are kept as exact text.
     pub keyword: Vec<String>,
     /// `text`: columns of text that the server analyses, which may be longer than 32,766 bytes.
     pub text: Vec<String>,
     /// `date`: columns of times in µs or ns that are kept as `date`, which holds all years and searches by milliseconds.
     pub date: Vec<String>,
-    /// Columns whose values are whole milliseconds, as far as they are known.
+    /// Columns that are kept as `date` because the first rows have times outside of the range of `date_nanos`.
     pub whole_date: Vec<String>,
     /// `lists`: fields of an index without a schema of ours that hold arrays.
     pub lists: Vec<String>,

@@ -1,4 +1,4 @@
-//! Columns as fields of an index: which field a column gets, and whether one that is there holds its values.
+//! Columns as fields of an index: which field a column gets, and whether an existing one holds its values.
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
 use lakerace_io::option::{ALLOW_NARROWING, COLUMNS, MODE};
@@ -133,9 +133,9 @@ fn object(fields: &Fields, place: &str, parameters: &LocationParameters) -> Resu
 /// The way in which an existing field takes a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FieldFit {
-    /// It holds all of them as they are.
+    /// It holds all of them unchanged.
     Exact,
-    /// It takes them, and searches and sorts by less than what they are.
+    /// It stores them, but searches and sorts by less precise values.
     Narrow,
     /// It takes other values.
     Not,
@@ -259,7 +259,7 @@ fn fit(data_type: &DataType, kind: &str) -> FieldFit {
         DataType::UInt32 => integer(3, &["double"]),
         DataType::Int64 | DataType::UInt64 | DataType::Duration(_) => integer(3, &[]),
         DataType::Float16 | DataType::Float32 if matches!(kind, "float" | "double") => FieldFit::Exact,
-        // Each value tells whether it is a float of 32 bits.
+        // The encoder checks each value for whether it is a float of 32 bits.
         DataType::Float64 if matches!(kind, "double" | "float") => FieldFit::Exact,
         DataType::Float16 | DataType::Float32 | DataType::Float64 if is_float(kind) => FieldFit::Narrow,
         other if other.is_decimal() && is_float(kind) => FieldFit::Narrow,

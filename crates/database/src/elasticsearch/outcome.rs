@@ -10,13 +10,13 @@ use super::json_tree::JsonTree;
 /// The outcome of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RowOutcome {
-    /// The server has it.
+    /// The server has stored it.
     Taken,
     /// The server was busy; it can be sent again.
     Busy,
     /// There is a document of this name already.
     Exists,
-    /// The whole index takes no writes.
+    /// The whole index rejects writes.
     Blocked,
     /// It will never be taken. The reason holds no value.
     Rejected(String),

@@ -1,4 +1,4 @@
-//! A view of an index that stays as it is while it is read.
+//! A view of an index that does not change while it is read.
 
 use std::sync::Mutex;
 use std::time::Duration;

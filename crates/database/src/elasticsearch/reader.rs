@@ -46,13 +46,13 @@ pub(super) struct IndexScan {
     pub batch_rows: usize,
     /// The most documents of a page that the index gives.
     pub window: usize,
-    /// Documents that the query finds, about.
+    /// The approximate number of documents that the query finds.
     pub documents: u64,
     /// The fields of the index.
     pub properties: Map<String, Value>,
     /// Columns whose types are given or kept; others have theirs from the mapping.
     pub known: Option<SchemaRef>,
-    /// Values of documents that no column takes are told of.
+    /// True if values of documents that no column takes are reported.
     pub tells_unmapped: bool,
 }
 
@@ -79,7 +79,7 @@ struct ViewSlice {
 }
 
 impl IndexScan {
-    /// Opens the view and begins to read.
+    /// Opens the view and starts to read.
     pub fn start(self, index: &str) -> Result<IndexBatches> {
         let view = Arc::new(PointInTime::open(&self.client, index, &self.job)?);
         let slices = self.slices();
@@ -114,7 +114,7 @@ impl ViewSlice {
         let mut size =
             self.scan.limit.map_or(FIRST_PAGE, |limit| FIRST_PAGE.min(usize::try_from(limit).unwrap_or(FIRST_PAGE)));
         size = size.clamp(1, self.scan.window);
-        // Where the page begins that is waited for.
+        // The start of the page that is waited for.
         let mut from: Option<Vec<u8>> = None;
         let mut next = self.ask(None, size)?;
         loop {
@@ -317,7 +317,7 @@ impl IndexBatches {
 
 impl Drop for IndexBatches {
     fn drop(&mut self) {
-        // Its threads say what they have left out before it is told.
+        // The threads must have ended: only then are the names of all left-out values known.
         self.slices = None;
         self.warn();
     }

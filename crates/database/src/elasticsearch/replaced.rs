@@ -29,7 +29,7 @@ const FULL_DISK: &str = "index.blocks.read_only_allow_delete";
 /// Keys of a mapping that the new one has from its rows.
 const OWN_KEYS: [&str; 3] = ["properties", "_meta", "runtime"];
 
-/// The index that a load replaces, where a name stands for one.
+/// The index that a load replaces: the one that the name points to.
 pub(super) fn replaced<'a>(found: &'a FoundIndices, name: &str) -> Option<&'a Index> {
     match found.indices.as_slice() {
         [one] => Some(one),

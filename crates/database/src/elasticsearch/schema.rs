@@ -18,7 +18,7 @@ const SCHEMA: &str = "schema";
 /// The columns that `_id`s are made from; none where the server has made some of them.
 const KEY: &str = "key";
 
-/// Metadata of a field whose texts are JSON, as the document has it.
+/// Metadata of a field whose texts are JSON, as in the document.
 pub(super) const JSON_TEXT: &str = "lakerace.json";
 
 /// The schema that a load kept in `_meta`, if one did.
@@ -94,7 +94,7 @@ pub(super) fn add_runtime(properties: &mut Map<String, Value>, runtime: Option<&
     computed
 }
 
-/// Puts a field where its dots lead, unless another one is there.
+/// Puts a field at the path of its dotted name, unless that path is taken.
 fn add_field(properties: &mut Map<String, Value>, name: &str, mapped: &Value) {
     let Some((first, rest)) = name.split_once('.') else {
         properties.entry(name).or_insert_with(|| mapped.clone());
@@ -137,7 +137,7 @@ fn field_of(name: &str, path: &str, mapped: &Value, parameters: &LocationParamet
         "integer" => DataType::Int32,
         "long" => DataType::Int64,
         "unsigned_long" => DataType::UInt64,
-        // Documents keep the digits that they were sent with, whatever a field searches by.
+        // Documents keep the digits that they were sent with, even if the field searches by fewer.
         "half_float" | "float" | "double" | "scaled_float" => DataType::Float64,
         "binary" => DataType::Binary,
         "date" if is_iso(mapped) => DataType::Timestamp(TimeUnit::Microsecond, utc()),

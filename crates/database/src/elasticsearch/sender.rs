@@ -19,13 +19,13 @@ use crate::DeadLetters;
 pub(super) const REQUEST_BYTES: usize = 4 << 20;
 /// Requests are never cut to less than this because a server is busy.
 const LEAST_REQUEST_BYTES: usize = 64 << 10;
-/// Requests at once at the start.
+/// The concurrent requests at the start.
 const FIRST_IN_FLIGHT: f64 = 2.0;
-/// Requests at once at most: their bytes are kept until they are taken.
+/// The most concurrent requests: their bytes are kept until they are taken.
 const MOST_IN_FLIGHT: f64 = 12.0;
 /// Requests may wait as if this many were queued in front of them; more than the second number is too many.
 const QUEUED: (f64, f64) = (1.5, 3.0);
-/// The server takes no more requests at this moment, and has done nothing.
+/// The status of a server that is overloaded and has not processed the request.
 const TOO_MANY_REQUESTS: u16 = 429;
 /// How long a dropped load waits for requests on their way.
 const GRACE: Duration = Duration::from_secs(10);
@@ -82,7 +82,7 @@ struct SenderCore {
     state: WatchedValue<SenderState>,
 }
 
-/// Sends chunks to one index. Dropped, it waits a little for what is on its way, and sends nothing more.
+/// Sends chunks to one index. On drop, it waits a little for requests on their way, and sends nothing more.
 pub(super) struct ChunkSender {
     shared: Arc<SenderCore>,
 }
@@ -404,14 +404,14 @@ impl SenderCore {
         state.limit = (state.limit / 2.0).max(1.0);
     }
 
-    /// Learns from an answer how many requests the server works on together. What waits longer than the quickest one stood in
-    /// a queue, and a queue wins nothing.
+    /// Learns from an answer how many requests the server works on together. If an answer takes longer than the
+    /// quickest one, the request has waited in a queue, and a longer queue does not increase the throughput.
     fn learn(&self, time: Duration, bytes: usize, was_all_taken: bool) {
         if !was_all_taken {
             return self.slow_down();
         }
         let mut state = self.lock();
-        // Small requests tell about the way to the server, and not about its work.
+        // Small requests measure the network to the server, not its work.
         if bytes < state.request_bytes / 4 {
             return;
         }

@@ -20,7 +20,7 @@ pub(super) struct SettingsRestore(Map<String, Value>);
 pub(super) enum SwitchableSetting {
     /// Copies of shards and searches' view: no one uses the index yet.
     New,
-    /// Only the view: copies of what is there stay where they are.
+    /// Only the view: existing copies stay where they are.
     InUse,
 }
 
@@ -91,7 +91,7 @@ fn stable(catalog: &IndexCatalog, name: &str) -> Result<Index> {
     Ok(index)
 }
 
-/// Changes what is ours in `_meta`.
+/// Changes lakerace's object in `_meta`.
 fn change_ours(meta: &mut Map<String, Value>, change: impl FnOnce(&mut Map<String, Value>)) {
     let mut ours = match meta.remove(OURS) {
         Some(Value::Object(ours)) => ours,

@@ -109,7 +109,7 @@ impl ElasticsearchSink {
         LineEncoder::new(schema, &options.key, action, &serde_json::Map::new(), "").map_err(at).map(drop)
     }
 
-    /// The journal knows a load before it has a row. An index aside was noted before it was made.
+    /// Notes the load in the journal before it has a row. A staging index was noted before it was made.
     fn note_begin(&mut self) -> Result<()> {
         if self.run.entry.load.is_empty() || self.run.was_begun || self.target.is_staging {
             return Ok(());
@@ -218,7 +218,7 @@ impl ElasticsearchSink {
         })
     }
 
-    /// Every row is there, and every value of it is found by searches.
+    /// Checks that every row is stored, and that every value of it is found by searches.
     fn check_searchable(&self, location: &SearchLocation) -> Result<()> {
         let names: Vec<&str> = self
             .schema
@@ -247,7 +247,7 @@ impl ElasticsearchSink {
         if there == taken {
             return Ok(());
         }
-        // Two rows that are wholly the same are told from one that was sent twice by their count alone.
+        // For identical rows, only the count distinguishes two rows from one that was sent twice.
         if there < taken && self.encoder.has_key() {
             return Err(Error::conflict(format!("{message}: rows have one key"))
                 .at(&location.shown)
@@ -256,15 +256,16 @@ impl ElasticsearchSink {
         Err(Error::corrupt(message).at(&location.shown).advice(format!("run it again, without {RESUME}")))
     }
 
-    /// Leaves nothing behind but what a run that continues needs.
+    /// Removes everything that a run that continues does not need.
     fn undo(&mut self) {
-        // It waits for requests on their way: a row that comes after the index is gone would make it again.
+        // Dropping the sender waits for requests on their way: a row that arrives after the index is gone would create
+        // it again.
         self.sender = None;
         let job = Job::default();
         let target = &mut self.target;
         target.catalog = super::catalog::IndexCatalog::new(&self.client, &job);
         let goes_on = !self.run.entry.load.is_empty() && self.run.entry.acknowledged_rows > 0;
-        // The load has an error to tell already; what is left is put right by the next one.
+        // The caller already gets the error of the load; the next load restores the rest.
         let _ = if target.is_staging && !goes_on { target.catalog.remove(&target.index) } else { target.put_back() };
     }
 }

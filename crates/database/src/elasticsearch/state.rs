@@ -10,11 +10,11 @@ use super::client::{Request, Said, SearchClient, ServerAnswer};
 use super::journal::{JOURNAL, LoadJournal, path_of};
 use crate::TargetState;
 
-/// The document that tells when the rows of an index were replaced last. States of before are of rows that are gone. They stay
-/// there, as the server finds documents of this index by their names alone.
+/// The document that records when the rows of an index were last replaced. States from before the replacement belong to
+/// rows that are gone. Their documents stay, as the server finds documents of this index only by their names.
 const REPLACED: &str = "replaced";
 
-/// Forgets what jobs keep for an index whose rows are gone, but for the state of the job that replaces them.
+/// Forgets the states of jobs for an index whose rows are gone, except for the state of the job that replaces them.
 pub(super) fn forget_states(client: &SearchClient, job: &Job, job_state: Option<&str>) -> Result<()> {
     // A role that only loads an index need not reach this one.
     let is_denied = |answer: &ServerAnswer| answer.status == 403 && !Said::of(&answer.body).is_block();
@@ -46,7 +46,8 @@ impl IndexState {
         path_of(&self.client.location().index, &format!("state/{name}"))
     }
 
-    /// The text of a name as far as it is of the rows that are there now, and the document that has it, by whatever it knows of.
+    /// Finds the text of a name and the document that stores it. The text is `None` if it belongs to rows that were
+    /// replaced since, the document is returned in both cases.
     fn find(&self, name: &str) -> Result<(Option<String>, Option<Value>)> {
         let Some(answer) = self.client.found(&self.job, Request::bare("GET", self.path(name)))? else {
             return Ok((None, None));

@@ -27,7 +27,7 @@ pub(super) struct LoadTarget {
     pub fields: Map<String, Value>,
     /// Settings that are to be put back.
     pub restore: Option<SettingsRestore>,
-    /// The index becomes what the alias stands for when it is complete.
+    /// True if the index is a staging index, which the alias points to when it is complete.
     pub is_staging: bool,
     /// Rows are on the server's disk when it answers.
     pub is_durable: bool,
@@ -61,7 +61,7 @@ impl LoadRun {
             target: target.clone(),
             load,
             run: run_name(),
-            // What an earlier run has left is removed before this one begins.
+            // The staging index of an earlier run is removed before this one starts.
             staging: earlier.filter(|entry| !entry.is_finished).and_then(|entry| entry.staging),
             acknowledged_rows: 0,
             is_finished: false,
@@ -161,7 +161,7 @@ impl LoadTarget {
         }
     }
 
-    /// The index that a run fills next to what is there.
+    /// The new index that a run fills next to an existing one.
     fn staging(
         catalog: IndexCatalog,
         (schema, body, old): (&SchemaRef, Value, Option<&Index>),
@@ -180,7 +180,7 @@ impl LoadTarget {
             if !run.was_begun {
                 catalog.remove_left_over(&location.index, &entry.load, &name)?;
             }
-            // Without its index, the load begins at its first row.
+            // Without its index, the load starts at its first row.
             (entry.acknowledged_rows, entry.rejected_rows, entry.uuid) = (0, 0, None);
             entry.run = run_name();
             run.was_begun = false;
@@ -200,7 +200,7 @@ impl LoadTarget {
         Ok(target)
     }
 
-    /// An index that is there: its fields are respected, and those that it lacks are added.
+    /// An existing index: its fields are respected, and those that it lacks are added.
     fn existing(
         catalog: IndexCatalog,
         found: FoundIndices,
@@ -223,7 +223,7 @@ impl LoadTarget {
         if options.mode != WriteMode::Delete {
             check_schema(schema, &index, location)?;
             let before = kept(&index.meta)?;
-            // A load has chosen a date for such times: each value tells whether it fits.
+            // A load has chosen a date for such times: the encoder checks whether each value fits.
             let is_ours = |name: &str| {
                 let field = before.as_ref().and_then(|before| before.field_with_name(name).ok());
                 field.is_some_and(|field| matches!(field.data_type(), DataType::Timestamp(_, _)))
@@ -321,7 +321,7 @@ fn body(
     body
 }
 
-/// Puts a value over another one, object by object; a field with a type of its own is the whole field.
+/// Puts a value over another one, object by object; a field with a type replaces the whole field.
 fn over(under: &mut Value, value: &Value) {
     match (under, value) {
         (Value::Object(under), Value::Object(value)) if !value.contains_key("type") => {
@@ -363,7 +363,7 @@ fn id_key<'a>(schema: &Schema, options: &'a SinkOptions) -> Vec<&'a str> {
 fn check_key(schema: &Schema, index: &Index, options: &SinkOptions) -> Result<()> {
     let key = id_key(schema, options);
     let Some(kept) = kept_key(&index.meta).filter(|kept| *kept != key) else { return Ok(()) };
-    // Rows without a key are new documents, whatever is there.
+    // Rows without a key are always new documents.
     if key.is_empty() && options.mode == WriteMode::Append {
         return Ok(());
     }

@@ -69,8 +69,8 @@ fn digits(out: &mut Vec<u8>, mut value: u64, width: usize) {
     }
 }
 
-/// The days of `YYYY-MM-DD` and nanoseconds in the day, of a plain ISO 8601 text of at most nine digits of a fraction; and
-/// whether an offset of zero stands after it. `None` where the text has another form.
+/// Parses a plain ISO 8601 text with at most nine digits of a fraction. Returns the days of its `YYYY-MM-DD`, the
+/// nanoseconds in the day, and whether an offset of zero follows. `None` if the text has another form.
 pub(super) fn quick_timestamp(text: &[u8]) -> Option<(i64, i64, bool)> {
     let number = |from: usize, to: usize| {
         text.get(from..to)?

@@ -377,7 +377,7 @@ fn binary(out: &mut Vec<u8>, value: &[u8], subtype: u8) {
     out.extend_from_slice(value);
 }
 
-/// A text that stands for a value of another type.
+/// Writes the value of another type that a text represents.
 fn tagged(out: &mut Vec<u8>, value: &str, tag: TextTag) -> Fits<u8> {
     match tag.bytes_of(value) {
         Some((kind, bytes)) => {

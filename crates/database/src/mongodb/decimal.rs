@@ -1,4 +1,4 @@
-//! Decimal128: IEEE 754-2008 in binary integer form, as BSON has it.
+//! Decimal128: IEEE 754-2008 in binary integer form, as in BSON.
 
 use arrow::datatypes::i256;
 
@@ -23,7 +23,7 @@ pub(super) fn decode(bytes: [u8; 16]) -> Decimal {
     if combination >= 0x1e {
         return Decimal::Special;
     }
-    // A coefficient beyond 34 digits stands for zero, and so does each of the second form, which begins with 0b11.
+    // A coefficient beyond 34 digits means zero, as does each of the second form, which starts with 0b11.
     let (exponent, coefficient) = if combination >= 0x18 {
         ((bits >> 111) & 0x3fff, 0)
     } else {

@@ -136,7 +136,7 @@ impl<'a> ElementIterator<'a> {
     }
 }
 
-/// The length of the value that `bytes` begins with.
+/// The length of the value at the start of `bytes`.
 #[inline]
 fn value_length(kind: u8, bytes: &[u8]) -> Option<usize> {
     let prefix = |extra: usize| {

@@ -117,7 +117,8 @@ fn compare(name: &str, op: CompareOp, literal: &Literal, schema: &Schema) -> Opt
     }
 }
 
-/// The literal lies between `low` and `high`; equal bounds are the literal itself, as far as the server tells values apart.
+/// The condition for a literal that lies between `low` and `high`. Equal bounds are the literal itself, to the
+/// precision of the server.
 fn of_bounds(name: &str, op: CompareOp, low: &Bson, high: &Bson) -> Option<Document> {
     Some(match op {
         CompareOp::Eq => doc! { name: { "$gte": low, "$lte": high } },

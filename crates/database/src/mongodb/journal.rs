@@ -18,7 +18,7 @@ pub(super) struct MongoJournal {
     id: Document,
     /// The prefix of the `_id` of rows without a key: the same when the load continues.
     pub token: [u8; 7],
-    /// The collection that is loaded aside, where there is one.
+    /// The staging collection that is loaded, if there is one.
     pub staging: Option<String>,
     /// The server's own id of the collection that is loaded. One that is made again has another; most servers let a renamed one keep it.
     /// Loads of earlier versions have noted none.
@@ -29,9 +29,9 @@ pub(super) struct MongoJournal {
     pub rejected_rows: u64,
     /// True if all rows are there and visible.
     pub is_finished: bool,
-    /// All rows are there, and the collection aside is about to get its name.
+    /// True if all rows are there, and the staging collection is being renamed.
     pub is_publishing: bool,
-    /// The options of the collection that is about to be replaced: a server may forget them with the new name.
+    /// The options of the collection that is being replaced: a server may forget them with the new name.
     pub replaced_options: Document,
     schema: Vec<u8>,
 }
@@ -112,7 +112,7 @@ impl MongoJournal {
         self.acknowledged_rows.saturating_sub(self.rejected_rows)
     }
 
-    /// Returns true if a collection is the one that the load began with, as far as the journal tells.
+    /// Returns true if a collection is the one that the load started with, as far as the journal records it.
     pub(super) fn is_of(&self, info: Option<&CollectionInfo>) -> bool {
         match (info, &self.uuid) {
             (None, _) => false,

@@ -62,7 +62,7 @@ pub(super) fn first_batch(answer: &Document) -> Vec<Document> {
     batch.map(|batch| batch.iter().filter_map(|value| value.as_document().cloned()).collect()).unwrap_or_default()
 }
 
-/// The schema that a load has kept of this very collection: not of another one that had its name before.
+/// The schema that a load has kept of this very collection, not of an earlier one of the same name.
 pub(super) fn find(connection: &MongoConnection, name: &str, info: &CollectionInfo) -> Result<Option<KeptSchema>> {
     match &info.uuid {
         Some(uuid) => look(connection, name, doc! { "uuid": uuid.clone() }),
@@ -70,7 +70,7 @@ pub(super) fn find(connection: &MongoConnection, name: &str, info: &CollectionIn
     }
 }
 
-/// The schema that is kept under the name of a collection, whichever has it.
+/// The schema that is kept under the name of a collection, even if an earlier one had that name.
 pub(super) fn of_name(connection: &MongoConnection, name: &str) -> Result<Option<KeptSchema>> {
     look(connection, name, doc! { "_id": name })
 }

@@ -23,7 +23,7 @@ pub(super) struct MongoLocation {
     pub mixed_as_json: bool,
     /// `?nulls=missing`: fields that are null are left out of the documents.
     pub skips_nulls: bool,
-    /// Whether the location names a write concern of its own.
+    /// The write concern of the location, if it names one.
     pub write_concern: WriteConcern,
     shown: String,
 }

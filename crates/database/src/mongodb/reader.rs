@@ -25,7 +25,7 @@ const ANSWER_DOCUMENTS: u32 = 4000;
 const ANSWERS_AHEAD: usize = 1;
 /// Batches that wait for the caller.
 const BATCHES_AHEAD: u64 = 2;
-/// Bytes of documents of a batch at most, about.
+/// The approximate maximum of the bytes of documents in a batch.
 const BATCH_BYTES: usize = 16 << 20;
 /// How long a server may take for one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
@@ -139,7 +139,7 @@ pub(super) fn each_batch(
     Ok(())
 }
 
-/// Reads the parts at once, each by a thread.
+/// Reads the parts concurrently, each by a thread.
 pub(super) fn read(job: ReadJob, parts: Vec<Query>) -> Result<Batches> {
     let schema = Arc::clone(&job.schema);
     if job.limit == Some(0) {

@@ -147,7 +147,7 @@ impl CommandTarget {
         Ok(DeliveredCommand { command, rejected })
     }
 
-    /// The rows that an answer rejects, after a check that it tells of each row.
+    /// Returns the rows that an answer rejects, after a check that it accounts for each row.
     fn account(&self, command: &Command, answer: &Document, was_sent_again: bool) -> Result<Vec<RejectedRow>> {
         let errors = answer.get_array("writeErrors").map(Vec::as_slice).unwrap_or_default();
         let mut rejected = Vec::with_capacity(errors.len());

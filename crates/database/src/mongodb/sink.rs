@@ -20,9 +20,10 @@ use crate::fnv::fnv;
 use crate::narrowing::{whole_milliseconds, with_columns};
 use crate::{BatchRows, DeadLetters, SinkOptions};
 
-/// Bytes of a command, about: enough that answers cost little, few enough that four of them are small.
+/// The approximate size of a command in bytes: large enough that answers cost little, small enough that four of them
+/// fit into little memory.
 const COMMAND_BYTES: usize = 1 << 20;
-/// Rows of an insert that share a decision about commands.
+/// Rows between two checks for a cancelled job.
 const BLOCK_ROWS: usize = 64;
 
 /// The purpose of a sink.
@@ -69,7 +70,7 @@ impl MongoSink {
         let buffers = (0..lanes).map(|_| buffer()).collect::<Result<_>>()?;
         let acknowledged = journal.as_ref().map_or(0, |journal| journal.acknowledged_rows);
         let rejected_at_start = journal.as_ref().map_or(0, |journal| journal.rejected_rows);
-        // A collection aside that was made for this run has no row of an earlier one.
+        // A staging collection that was made for this run has no row of an earlier one.
         let may_be_there = options.resume && (acknowledged > 0 || !target.is_aside());
         Ok(Self {
             sender: Sender::new(&target.connection, target.loading(), may_be_there),
@@ -212,7 +213,8 @@ impl MongoSink {
         if self.is_done && self.next_row == self.acknowledged_at_start {
             return Ok(());
         }
-        // Another run of the load may have dropped the collection aside: then this is a conflict, before anything shows.
+        // Another run of the load may have dropped the staging collection: then this is a conflict, before any row is
+        // visible.
         let replaced = if self.target.is_aside() { self.target.replaced()? } else { None };
         if let Some(journal) = self.journal.as_mut().filter(|_| self.target.is_aside()) {
             journal.is_publishing = true;

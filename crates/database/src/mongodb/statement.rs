@@ -8,7 +8,7 @@ use lakerace_io::{Error, Result};
 use super::columns::{self, BsonEncoding, Column, Misfit};
 use super::elements as kind;
 
-/// The statement of a command about its rows.
+/// The statement of a command, which applies to all of its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Statement {
     Insert,
@@ -42,7 +42,7 @@ impl<'a> DocumentRows<'a> {
         Ok(Self { columns: columns.collect::<Result<_>>()?, id })
     }
 
-    /// Writes the element of an array that stands for a row.
+    /// Writes the element of an array for a row.
     #[inline]
     fn write(&self, out: &mut Vec<u8>, statement: Statement, row: usize, number: u64) -> Result<(), Misfit> {
         if statement == Statement::Insert {
@@ -126,7 +126,7 @@ pub(super) struct CommandBuffer {
     bytes: Vec<u8>,
     array_at: usize,
     statement: Statement,
-    /// For each row, where its document begins, which batch it is from, and which row of it.
+    /// For each row: the start of its document, its batch, and its row in the batch.
     rows: Vec<RowAt>,
     batches: Vec<RecordBatch>,
     name: Vec<u8>,
@@ -142,11 +142,11 @@ struct RowAt {
 
 /// The outcome of adding a row.
 pub(super) enum AddedRow {
-    /// It is there.
+    /// The row was added.
     Yes,
-    /// The command has to be sent before it.
+    /// The command must be sent first.
     Full,
-    /// No command can have it.
+    /// The row fits no command.
     Rejected(String),
 }
 
@@ -233,7 +233,7 @@ impl CommandBuffer {
         self.batches.push(batch.clone());
     }
 
-    /// Takes the command; the next one begins.
+    /// Takes the command, and starts the next one.
     pub(super) fn take(&mut self) -> Command {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.push(0);

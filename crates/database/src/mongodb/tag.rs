@@ -11,7 +11,7 @@ const KEY: &str = "lakerace.bson";
 const EXTENSION: &str = "ARROW:extension:name";
 const UUID: &str = "arrow.uuid";
 
-/// A text that stands for a value of another type.
+/// The encoding of a value of another type as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextTag {
     /// 24 hexadecimal digits.
@@ -55,7 +55,7 @@ impl TextTag {
         HashMap::from([(KEY.to_owned(), self.name().to_owned())])
     }
 
-    /// The type and the bytes of the value that a text stands for.
+    /// The type and the bytes of the value that a text represents.
     pub(super) fn bytes_of(self, text: &str) -> Option<(u8, Vec<u8>)> {
         match self {
             Self::ObjectId => Some((kind::OBJECT_ID, bson::oid::ObjectId::parse_str(text).ok()?.bytes().to_vec())),

@@ -1,4 +1,4 @@
-//! The collection that a load writes to, and the one aside that it becomes.
+//! The collection that a load writes to, and its staging collection.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use super::state::forget_states;
 use super::statement::{IdPlan, Statement};
 use crate::{SinkOptions, WriteMode};
 
-/// How long removing a collection aside may take when a load fails.
+/// How long removing a staging collection may take when a load fails.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A collection and, where a load appears at once, the one aside that takes its name.
+/// A collection and, where a load becomes visible as a whole, the staging collection that takes its name.
 pub(super) struct MongoTarget {
     pub connection: MongoConnection,
     staging: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct MongoTarget {
     job_state: Option<String>,
 }
 
-/// Begins to write rows to what a location names.
+/// Opens a sink for the collection that a location names.
 pub(super) fn open(location: &str, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
     let location = MongoLocation::parse(location)?;
     let shown = location.to_string();
@@ -180,7 +180,7 @@ impl OpeningLoad<'_> {
             }
             _ => {
                 if !key.is_empty() {
-                    // Without the index, rows whose key is there would be added again.
+                    // Without the index, rows whose key exists would be added again.
                     self.require_unique_index()?;
                 }
                 (IdPlan::Row(self.token), DocumentIds::Row)
@@ -321,7 +321,7 @@ impl OpeningLoad<'_> {
         Ok((target, journal))
     }
 
-    /// Removes what an earlier run of the same load has left aside.
+    /// Removes the staging collection that an earlier run of the same load has left.
     fn discard_earlier(&self) -> Result<()> {
         let Some(load) = &self.options.load_name else { return Ok(()) };
         let earlier = MongoJournal::find(self.connection, &self.connection.location.collection, load)?;
@@ -415,7 +415,8 @@ impl MongoTarget {
         publication::complete(&self.connection, &staging, options, kept)
     }
 
-    /// Returns true if a name has a collection by now that is not the replaced one, as far as the server tells.
+    /// Returns true if a name now has a collection other than the replaced one, as far as the server distinguishes
+    /// them.
     fn has_another(&self, name: &str, replaced: Option<&CollectionInfo>) -> Result<bool> {
         let Some(now) = collection_info(&self.connection, name)? else { return Ok(false) };
         Ok(replaced.is_none_or(|replaced| replaced.uuid.is_none() || replaced.uuid != now.uuid))
@@ -460,7 +461,7 @@ impl MongoTarget {
             outcome => outcome?,
         };
         let mut indexes = first_batch(&answer);
-        // The index of `_id` comes with the collection, under whatever name a clustered one has.
+        // The index of `_id` comes with the collection; a clustered one may have any name.
         let comes_along = |index: &Document| {
             index.get_str("name").is_ok_and(|name| name == "_id_") || index.get_bool("clustered").unwrap_or(false)
         };
@@ -479,7 +480,7 @@ impl MongoTarget {
         })
     }
 
-    /// Removes the collection aside of a load that has failed, in ten seconds at most: the job may be cancelled.
+    /// Removes the staging collection of a load that has failed, in ten seconds at most: the job may be cancelled.
     pub(super) fn discard(&mut self) {
         let (Some(staging), Ok(runtime)) = (self.staging.take(), runtime()) else { return };
         let connection = self.connection.clone();

@@ -176,7 +176,8 @@ pub(super) fn table_sql(connection: &Connection, table: &str) -> Result<String> 
     Ok(found.flatten().unwrap_or_default())
 }
 
-/// The types that the table's own SQL tells of: another program may have made a table of this name after ours was dropped.
+/// The kept types that the table's SQL confirms: another program may have made a table of this name after ours was
+/// dropped.
 fn only_ours(kept: &Schema, sql: &str) -> Schema {
     let is_ours = |field: &&Arc<Field>| {
         let Ok(kind) = StorageClass::of(field.data_type()) else { return false };
@@ -188,7 +189,7 @@ fn only_ours(kept: &Schema, sql: &str) -> Schema {
     Schema::new_with_metadata(fields, kept.metadata().clone())
 }
 
-/// A type as it stands in the table's SQL.
+/// The text of a type in the table's SQL.
 fn shown_type(field: &Field) -> String {
     print_type(field.data_type()).replace("*/", "* /")
 }
@@ -288,14 +289,14 @@ pub(super) fn add_column(table: &str, field: &Field) -> Result<String> {
     Ok(format!("ALTER TABLE {} ADD COLUMN {}", quoted(table), definition(field, "")?))
 }
 
-/// A column as a STRICT table declares it, with what is demanded of it.
+/// A column as a STRICT table declares it. `demanded` holds its constraints.
 fn definition(field: &Field, demanded: &str) -> Result<String> {
     let kind = StorageClass::of(field.data_type()).map_err(|error| error.at(field.name()))?;
     let meant = shown_type(field);
     Ok(format!("{} {}{demanded} /* {meant} */", quoted(field.name()), kind.declared()))
 }
 
-/// The SQL of a table that is to be made: what a type means stands next to it.
+/// The SQL that creates a table, with the Arrow type of each column as a comment.
 pub(super) fn create_table(table: &str, schema: &Schema, key: &[String]) -> Result<String> {
     let mut lines = Vec::with_capacity(schema.fields().len() + 1);
     let mut needs_key = !key.is_empty();

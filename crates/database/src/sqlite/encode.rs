@@ -74,7 +74,7 @@ impl BoundValues {
         }
     }
 
-    /// Returns true if a column whose declared type makes numbers of texts keeps value number `row` as it is.
+    /// Returns true if a column whose declared type makes numbers of texts keeps value number `row` unchanged.
     pub fn stays_in_numbers(&self, row: usize) -> bool {
         if self.is_null(row) {
             return true;

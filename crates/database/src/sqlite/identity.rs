@@ -1,4 +1,4 @@
-//! The identity of a table, which tells it from another one that was made under its name later.
+//! The identity of a table, which distinguishes it from another one that was made under its name later.
 
 use lakerace_io::{Error, Result};
 use rusqlite::Connection;

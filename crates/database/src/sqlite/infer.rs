@@ -78,7 +78,7 @@ impl TypedColumn {
     }
 }
 
-/// The schema of what is read.
+/// The schema of the columns that are read.
 pub(super) fn schema(columns: &[TypedColumn]) -> SchemaRef {
     Arc::new(Schema::new(columns.iter().map(|column| column.field.clone()).collect::<Vec<_>>()))
 }
@@ -307,7 +307,7 @@ impl SeenValues {
     }
 }
 
-/// The type of a column that has no value: the one that its values would have, as far as it is declared.
+/// The type of a column without values: the one that its values would have by the declaration.
 fn of_nothing(column: &Column) -> DataType {
     let declared = column.declared.to_ascii_uppercase();
     let decimal = decimal_arguments(&declared).filter(|_| column.affinity == TypeAffinity::Numeric);

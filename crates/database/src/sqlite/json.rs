@@ -25,7 +25,7 @@ pub(super) fn check(data_type: &DataType) -> Result<()> {
     values(&texts(&new_null_array(data_type, 1))?, data_type).map(drop)
 }
 
-/// The type whose JSON stands for a nested type's: a duration is an integer of its units, a dictionary its values, and an
+/// The type whose JSON represents a nested type: a duration is an integer of its units, a dictionary its values, and an
 /// instant is in UTC.
 fn stored(data_type: &DataType) -> DataType {
     let field = |field: &FieldRef| {

@@ -96,7 +96,7 @@ pub(super) enum TypeAffinity {
     Real,
     Numeric,
     Text,
-    /// Values stay as they are.
+    /// Values stay unchanged.
     None,
 }
 

@@ -25,8 +25,8 @@ pub(super) struct DatabasePlace {
 const FORMS: &str = "write sqlite:///folder/file.db#table, sqlite:file.db#table, or sqlite:file.db?query=SELECT …";
 
 impl DatabasePlace {
-    /// Parses `sqlite:///absolute/file.db#table`, `sqlite:relative.db#table` or either with `?query=SELECT …`. Of the form with
-    /// slashes, `%xx` are bytes; the other form stands as it is.
+    /// Parses `sqlite:///absolute/file.db#table`, `sqlite:relative.db#table` or either with `?query=SELECT …`. In the
+    /// form with slashes, `%xx` is decoded to a byte; the other form is used verbatim.
     pub fn parse(location: &str) -> Result<Self> {
         let rest = location.split_once(':').map_or(location, |(_, rest)| rest);
         let (rest, is_url) = match rest.strip_prefix("//") {

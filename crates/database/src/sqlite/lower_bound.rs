@@ -106,7 +106,7 @@ impl BoundCondition<'_> {
         Some(format!("({column} >= ?{and}) OR ({column} >= ? AND {column} < ?{and})"))
     }
 
-    /// Instants: their texts are in any zone. Those in UTC are told by their end.
+    /// Instants, whose texts are in any zone. Those in UTC end in `Z`.
     fn instants(&mut self, seconds: i64) -> Option<String> {
         let column = self.column;
         let in_utc = self.times(seconds, &format!(" AND {column} GLOB '*[Zz]'"))?;
@@ -115,7 +115,7 @@ impl BoundCondition<'_> {
     }
 }
 
-/// A day as it stands in a text, at most the last one without a sign; `None` of years before 0.
+/// The text of a day, at most the last one without a sign; `None` for years before 0.
 fn text_of_day(day: i64) -> Option<String> {
     let mut text = String::new();
     write_date(day, &mut text);

@@ -1,4 +1,4 @@
-//! The mark that a load leaves of its table, by which it knows the table again when it continues.
+//! The mark that a load keeps of its table, to recognise it when the load continues.
 
 use lakerace_io::{Error, Result};
 use rusqlite::types::ValueRef;
@@ -15,7 +15,7 @@ use crate::fnv::fnv;
 pub(super) struct TableFingerprint {
     /// It grows with every change of any table's definition: while it stays, no table was dropped.
     schema_version: i64,
-    /// The page where the table begins. A table that is made again often takes the same one.
+    /// The first page of the table. A table that is made again often has the same one.
     root_page: i64,
     /// The number of the last row and a hash of what the load writes of it.
     last_row: Option<(i64, u64)>,

@@ -40,9 +40,9 @@ pub(super) struct SqliteScan {
     pub filter: Option<Predicate>,
     /// The columns that are read.
     pub columns: Vec<TypedColumn>,
-    /// The positions of the columns that are given.
+    /// The positions of the columns that are returned.
     pub output: Vec<usize>,
-    /// The schema of what is given.
+    /// The schema of the columns that are returned.
     pub schema: SchemaRef,
     pub batch_rows: Option<usize>,
     pub limit: u64,

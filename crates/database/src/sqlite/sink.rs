@@ -24,7 +24,7 @@ use super::target::{InputColumn, SqliteTarget, name_aside};
 use crate::narrowing::{nan_as_null, with_columns};
 use crate::{DeadLetters, SinkOptions, WriteMode};
 
-/// Parameters of a statement, about: more rows together save little.
+/// The approximate number of parameters of a statement: more rows together save little.
 const STATEMENT_PARAMETERS: usize = 640;
 /// Rows of a statement at most.
 const STATEMENT_ROWS: usize = 64;
@@ -60,7 +60,8 @@ struct InsertStatements {
     one: Statement,
     many: Statement,
     many_rows: usize,
-    /// Each row is a change. A delete finds no row, or some; an upsert of keys alone changes none that is there.
+    /// True if each row is a change. A delete finds no row, or several; an upsert of keys alone changes no existing
+    /// row.
     changes_each: bool,
 }
 
@@ -127,7 +128,7 @@ fn begin(connection: &Connection, table: &str, options: &SinkOptions) -> Result<
     options.fence.as_ref().map_or(Ok(()), |fence| check_owner(connection, table, fence))
 }
 
-/// The database's note of the load that continues; `None` where it begins.
+/// The database's note of the load that continues; `None` for a load that starts.
 fn known_load(
     connection: &Connection,
     table: &str,
@@ -290,7 +291,7 @@ impl SqliteSink {
     fn note(&mut self, is_finished: bool) -> Result<()> {
         self.committed = self.acknowledged + self.taken;
         let Some(name) = &self.options.load_name else { return Ok(()) };
-        // The mark tells of all changes of tables, so the journal's own comes first.
+        // The mark changes with every change of a table's definition, so the journal's table is created first.
         catalog::make_loads(&self.connection)?;
         let holder = if is_finished { &self.target.table } else { &self.target.write_to };
         let columns: Vec<&str> = self.target.inputs.iter().map(|input| input.name.as_str()).collect();

@@ -134,7 +134,7 @@ impl SqliteSource {
     }
 }
 
-/// The columns of what is read, and how SQL names it.
+/// The columns of a relation, and its name in SQL.
 fn relation(connection: &Connection, relation: &TableRelation) -> Result<(Table, String)> {
     match relation {
         TableRelation::Table(name) => match Table::find(connection, name)? {

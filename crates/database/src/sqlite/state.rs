@@ -1,4 +1,4 @@
-//! How far jobs that follow a source have come, in a table beside.
+//! The progress of jobs that follow a source, in a separate table.
 
 use lakerace_io::{Error, Job, Result};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
@@ -13,7 +13,7 @@ use crate::{Fence, TargetState};
 /// The table of all jobs.
 const STATES: &str = "_lakerace_states";
 
-/// Forgets what jobs keep for a table whose rows are gone, but for the state of the job that replaces them.
+/// Forgets the states of jobs for a table whose rows are gone, except for the state of the job that replaces them.
 pub(super) fn forget_states(connection: &Connection, table: &str, job_state: Option<&str>) -> Result<()> {
     if !has_table(connection, STATES)? {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The table that rows go to: found, made, or made aside and renamed in the end.
+//! The table that rows go to: an existing one, a new one, or a staging table that is renamed at the end.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) struct SqliteTarget {
     pub write_to: String,
     /// The columns that are written.
     pub inputs: Vec<InputColumn>,
-    /// The table may take some rows of a statement, so each has a statement of its own.
+    /// True if the table may take only some rows of a statement, so that each row needs a separate statement.
     pub takes_parts: bool,
     schema: Schema,
     /// The table is to be replaced in the end.
@@ -227,7 +227,7 @@ impl SqliteTarget {
                 find(found, name)?;
             }
         }
-        // An append is told a key so that rows whose key is there are refused, which only an index does.
+        // The key of an append means that rows whose key exists are refused, which requires an index.
         let needs_index = match options.mode {
             WriteMode::Upsert => true,
             WriteMode::Append => !options.key.is_empty(),
@@ -262,7 +262,7 @@ impl SqliteTarget {
         Ok(())
     }
 
-    /// Makes a table that was written aside the table.
+    /// Replaces the table by the staging table.
     pub fn publish(&self, connection: &Connection, options: &SinkOptions) -> Result<()> {
         if !self.replaces {
             return Ok(());
@@ -273,7 +273,7 @@ impl SqliteTarget {
         let orphans = if has_table { Some(OrphanRows::count(connection, &self.table)?) } else { None };
         let last = last_number(connection, &self.table)?;
         let kept = Table::find(connection, &self.write_to)?.and_then(|aside| aside.kept);
-        // Views and triggers that name the table stay as they are.
+        // Views and triggers that name the table stay unchanged.
         connection.pragma_update(None, "legacy_alter_table", true).map_err(failed)?;
         let swapped =
             connection.execute_batch(&format!("DROP TABLE IF EXISTS {table}; ALTER TABLE {aside} RENAME TO {table}"));
@@ -296,7 +296,7 @@ impl SqliteTarget {
         }
     }
 
-    /// Removes what was written aside.
+    /// Removes the staging table.
     pub fn remove_aside(&self, connection: &Connection) {
         if self.replaces {
             let _ = connection.execute_batch(&format!("DROP TABLE IF EXISTS {}", quoted(&self.write_to)));

@@ -4,9 +4,9 @@ use arrow::datatypes::{ArrowPrimitiveType, Float16Type, i256};
 
 /// The digits of the largest integers of 64 bits, signed and not.
 const INTEGER_DIGITS: u8 = 20;
-/// Numbers of at most so many digits are exact as 64-bit floats, if they are whole.
+/// Whole numbers of at most so many digits are exact as 64-bit floats.
 const FLOAT64_DIGITS: usize = 15;
-/// Numbers of at most so many digits are told apart by 32-bit floats.
+/// Numbers of at most so many digits stay distinct as 32-bit floats.
 const FLOAT32_DIGITS: usize = 6;
 
 /// An integer, also one that is written with a fraction of zeros or an exponent.

@@ -51,7 +51,7 @@ pub(super) enum Slot {
         scale: i8,
     },
     Text(StringBuilder),
-    /// The value as JSON, whatever it is.
+    /// A value of any type as JSON.
     Json(StringBuilder),
     Binary(BinaryBuilder),
     Date(Date32Builder, DateFormats),
@@ -279,7 +279,8 @@ impl Slot {
         }
     }
 
-    /// Takes a text, or null, that stands next to the document: the text that a value of the column's type has as an `_id`.
+    /// Appends a text, or null, that is stored outside of the document: the `_id` that was made from a value of the
+    /// column's type.
     pub fn push_text(&mut self, text: Option<&str>) -> Pushed {
         match (self, text) {
             (slot, None) => slot.push_null(),
@@ -460,7 +461,7 @@ fn boolean(json: &mut Json<'_>, kind: Kind) -> Pushed<bool> {
     }
 }
 
-/// A number as it is written, in quotes or not.
+/// The digits of a number as written, in quotes or not.
 fn digits<'a>(json: &mut Json<'a>, kind: Kind, wanted: &str) -> Pushed<Cow<'a, str>> {
     match kind {
         Kind::Number => Ok(Cow::Borrowed(json.number()?)),

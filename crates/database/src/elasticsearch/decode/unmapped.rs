@@ -10,7 +10,7 @@ const MOST_NAMES: usize = 1000;
 /// Gathers names, each with the objects that it is in.
 #[derive(Debug, Default)]
 pub(in crate::elasticsearch) struct UnmappedNames {
-    /// Names are wanted: the columns are all that the mapping tells.
+    /// True if names are wanted: all columns come from the mapping.
     is_on: bool,
     prefix: String,
     names: BTreeSet<String>,

@@ -1,4 +1,5 @@
-//! Values that a field does not find as they are: texts that are too long, and numbers and times that it holds fewer digits of.
+//! Values that a field can't search exactly: texts that are too long, and numbers and times with more digits than it
+//! keeps.
 
 use arrow::datatypes::DataType;
 use lakerace_format::calendar::units_per_second;
@@ -102,7 +103,7 @@ fn is_float32(value: f64) -> bool {
 }
 
 impl Limits {
-    /// The limits of a field of this type, as it is mapped.
+    /// The limits of a field of this type with this mapping.
     pub fn new(path: &str, data_type: &DataType, mapped: Option<&Value>) -> Self {
         let Some(mapped) = mapped else { return Self::None };
         match data_type {
