@@ -48,7 +48,7 @@ impl DeadLetters {
     /// Creates the file that the options name; `None` where they name none.
     ///
     /// # Errors
-    /// `Conflict` where it exists and the load does not go on.
+    /// `Conflict` where it exists and the load does not continue.
     pub fn create(options: &SinkOptions, job: &Job) -> Result<Option<Self>> {
         let Some(path) = &options.dead_letter else { return Ok(None) };
         let mut open = OpenOptions::new();
@@ -115,7 +115,7 @@ impl DeadLetters {
 impl Drop for DeadLetters {
     fn drop(&mut self) {
         let state = value_mut(&mut self.state);
-        // Errors show at the flush before a checkpoint; a load that ends in an error has another one to tell.
+        // Errors are returned by the flush before a checkpoint; a load that ends in an error already reports that one.
         let _ = state.file.flush();
         if state.rows == 0 && !state.had_rows {
             let _ = std::fs::remove_file(&self.path);

@@ -80,7 +80,7 @@ pub fn open_sink(
     (client_of(system)?.open_sink)(location, schema, options, job)
 }
 
-/// A location as messages show it, without what may be a password: the system's name where it can't be read.
+/// A location for messages, without anything that may be a password: the system's name where it can't be parsed.
 pub fn shown(system: &DatabaseSystem, location: &str) -> String {
     client_of(system).and_then(|client| (client.shown)(location)).unwrap_or_else(|_| system.name.to_owned())
 }

@@ -23,7 +23,8 @@ pub enum BatchRows {
 /// How to read from a database.
 #[derive(Debug, Clone, Default)]
 pub struct SourceOptions {
-    /// The types of the columns, where the caller knows them; else what a load kept next to the rows, else what all rows have.
+    /// The types of the columns, where the caller knows them; otherwise those that a load kept next to the rows, or
+    /// those of all rows.
     pub schema: Option<SchemaRef>,
     /// The types that an earlier read has found: not all rows are looked at again. A value or a field that does not fit them is an
     /// error. They count where neither the caller nor the database knows a type.
@@ -48,7 +49,7 @@ pub struct SinkOptions {
     pub mode: WriteMode,
     /// The columns of the primary key, in order; empty: none.
     pub key: Vec<String>,
-    /// Rows of a checkpoint. The caller calls `Sink::checkpoint` after so many; a sink may use it to size its requests.
+    /// Rows of a checkpoint. The caller calls `Sink::checkpoint` after each; a sink may use it to size its requests.
     pub batch_rows: BatchRows,
     /// At most this many rows a second. The caller paces its batches; a sink may spread its requests by it.
     pub max_rows_per_second: Option<NonZeroU64>,
@@ -64,8 +65,9 @@ pub struct SinkOptions {
     pub allow_narrowing: bool,
     /// The listener that gets each rejected row.
     pub on_rejected: OnRejected,
-    /// The name of the state ([`crate::TargetState`]) of the job that the load is a part of. Rows that a load replaces take the
-    /// target's states with them: jobs would go on after rows that are gone. This state alone stays.
+    /// The name of the state ([`crate::TargetState`]) of the job that the load is a part of. A load that replaces rows
+    /// removes the target's other states, as their jobs would otherwise continue after rows that are gone. Only this
+    /// state stays.
     pub job_state: Option<String>,
     /// The run that the load is a part of. A target with transactions rejects the rows of a run that another one has
     /// taken over; for other targets, the caller checks this between two writes.

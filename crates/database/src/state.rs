@@ -10,8 +10,8 @@ pub trait TargetState: Send + Sync {
     /// `Unavailable` where the system can't be reached, `Corrupt` where the stored text can't be read.
     fn read(&self, name: &str) -> Result<Option<String>>;
 
-    /// Keeps a text in place of the one that was read: it is durable when this returns true. `false` says that another run has
-    /// written since, and that nothing was changed.
+    /// Replaces the text that was read by another one, which is durable when this returns true. Returns `false` if
+    /// another run has written since; then nothing is changed.
     ///
     /// Texts must differ from one another, as a request that is sent again recognises its own text.
     ///

@@ -1,4 +1,4 @@
-//! Database systems as values: what each is called, and what it can do.
+//! Database systems as values: their names and capabilities.
 
 use std::sync::Arc;
 
@@ -31,10 +31,10 @@ pub struct DatabaseSystem {
     pub is_local_file: bool,
 }
 
-/// Begins to write rows of a schema to what a location names.
+/// A function that opens a sink for rows of a schema at a location.
 pub(crate) type OpenSink = fn(&str, SchemaRef, &SinkOptions, &Job) -> Result<Box<dyn Sink>>;
 
-/// The functions that open what a location of a system names.
+/// The functions that open the locations of a system.
 pub(crate) struct DatabaseClient {
     pub system: &'static DatabaseSystem,
     pub open_source: fn(&str, &SourceOptions, &Job) -> Result<Arc<dyn Source>>,

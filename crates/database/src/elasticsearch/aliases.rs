@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::json_tree::JsonTree;
 
-/// Actions that give a new index the aliases of the one that is removed, from an answer of `_alias`: each with its filter, its
-/// routing and all else. `name` itself gets what it had there.
+/// Actions that give a new index the aliases of the removed one, from an answer of `_alias`: each with its filter, its
+/// routing and all other properties. The alias `name` keeps its properties, too.
 pub(super) fn alias_actions<'a>(
     answers: &[JsonTree<'a>],
     name: &str,

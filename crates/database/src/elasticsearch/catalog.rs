@@ -66,8 +66,8 @@ impl Index {
 }
 
 impl FoundIndices {
-    /// Fails where the alias `name` would move away from an index that stays and that has other aliases: these would go on showing the
-    /// old rows.
+    /// Fails where the alias `name` would move away from an index that stays and that has other aliases: these would
+    /// continue to show the old rows.
     pub fn check_moved(&self, name: &str) -> Result<()> {
         let stays = |index: &&Index| self.is_alias && !index.was_made_for(name);
         for index in self.indices.iter().filter(stays) {
@@ -165,7 +165,7 @@ impl IndexCatalog {
         self.client.found(&self.job, Request::bare("DELETE", format!("/{}", escape(name)))).map(drop)
     }
 
-    /// Makes what was written visible to searches.
+    /// Makes written rows visible to searches.
     pub fn refresh(&self, name: &str) -> Result<()> {
         let path = format!("/{}/_refresh", escape(name));
         let answer = self.client.object(&self.job, Request::bare("POST", path))?;
@@ -207,7 +207,7 @@ impl IndexCatalog {
         body
     }
 
-    /// Removes what a killed load of this name has left of its index.
+    /// Removes the index that a killed load of this name has left.
     pub fn remove_left_over(&self, alias: &str, load: &str, name: &str) -> Result<()> {
         let Some(index) = self.find(name)?.indices.into_iter().find(|index| index.name == name) else { return Ok(()) };
         if !index.was_made_for(alias) || index.ours(LOAD).and_then(Value::as_str) != Some(load) {
@@ -247,7 +247,7 @@ impl IndexCatalog {
                 false => json!({ "remove": { "index": old.name, "alias": alias } }),
             })
             .collect();
-        // An index that stays keeps its aliases but for this one.
+        // An index that stays keeps all of its other aliases.
         let names = others.iter().map(|old| match is_removed(old) {
             true => self.aliases(&old.name, None),
             false => self.aliases(&old.name, Some(alias)),

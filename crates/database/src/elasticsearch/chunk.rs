@@ -1,4 +1,4 @@
-//! Rows on their way: the lines of a request, and which row each line is of.
+//! Rows on their way: the lines of a request, and the row of each line.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -88,7 +88,7 @@ pub(super) struct RequestChunkBuilder {
 }
 
 impl RequestChunkBuilder {
-    /// Rows that come are of this batch.
+    /// Starts a batch: the next rows belong to it.
     pub fn begin(&mut self, batch: &RecordBatch) {
         self.batches.push(batch.clone());
     }
@@ -98,7 +98,7 @@ impl RequestChunkBuilder {
         self.hasher.hash_one(&self.lines[start..start + first_line])
     }
 
-    /// Takes the row whose lines begin at `start`. `name` is its hash, where two rows may have one name.
+    /// Adds the row whose lines start at `start`. `name` is its hash, where two rows may have one name.
     pub fn push(&mut self, start: usize, first_line: usize, row: usize, number: u64, name: Option<u64>) {
         let batch = self.batches.len().saturating_sub(1);
         self.items.push(Item { lines: start..self.lines.len(), first_line, batch, row, number });

@@ -385,10 +385,10 @@ fn unpacked(body: &Bytes, most: usize) -> Result<Bytes> {
     if plain.len() > most { Err(too_large(most)) } else { Ok(plain.into()) }
 }
 
-/// The beginning of what was compressed, as far as it can be read.
+/// Decompresses the first bytes of a body, as far as it can be read.
 fn beginning(body: &Bytes, most: usize) -> Bytes {
     let mut plain = Vec::new();
-    // A cut stream ends in an error, after what it has.
+    // The decoder returns an error at the cut, after all bytes before it.
     let _ = MultiGzDecoder::new(body.as_ref()).take(most as u64).read_to_end(&mut plain);
     plain.into()
 }

@@ -239,7 +239,7 @@ impl PageDecoder {
     }
 }
 
-/// The answer ended too early, or is not what it should be.
+/// The error of an answer that is cut, or is not valid JSON.
 fn cut(error: NoJson) -> Error {
     Error::unavailable(format!("an answer is cut or no JSON at byte {}: {}", error.at, error.why))
         .advice("run it again")

@@ -26,7 +26,7 @@ pub(super) struct DeferredSink {
     job: Job,
     rows: Vec<RecordBatch>,
     bytes: usize,
-    /// The load, once it has begun.
+    /// The load, once it has started.
     sink: Option<Box<ElasticsearchSink>>,
 }
 

@@ -1,4 +1,4 @@
-//! Which index a location names, and what it says besides.
+//! Locations of an index: its name, and the parameters of reads and loads.
 
 use lakerace_io::{Error, Result};
 use percent_encoding::percent_decode_str;

@@ -63,7 +63,7 @@ fn item(json: &mut Json<'_>) -> std::result::Result<RowOutcome, NoJson> {
     let said = Said::of_error(&error);
     Ok(match status {
         200..=299 => RowOutcome::Taken,
-        // What is to be removed and is not there needs nothing.
+        // A document that is to be removed and does not exist is removed.
         404 if is_delete && error.is_null() => RowOutcome::Taken,
         403 if said.kind() == "cluster_block_exception" => RowOutcome::Blocked,
         409 => RowOutcome::Exists,
@@ -72,7 +72,7 @@ fn item(json: &mut Json<'_>) -> std::result::Result<RowOutcome, NoJson> {
     })
 }
 
-/// A reason without the values that servers put into theirs: what kind of failure, and in which field.
+/// A reason without the values that servers put into theirs: the kind of the failure, and the field.
 fn reason(said: &Said, error: &Value) -> String {
     let mut reason =
         if said.kind().is_empty() { "the server gives no reason".to_owned() } else { said.kind().to_owned() };
@@ -102,7 +102,7 @@ fn field(reason: &str) -> Option<&str> {
     None
 }
 
-/// Whether each sent document is the one that an answer of `_mget` has in its place, by all digits of its numbers.
+/// Compares each sent document with the one at its place in an answer of `_mget`, by all digits of its numbers.
 pub(super) fn are_there<'a>(
     sent: impl Iterator<Item = &'a [u8]>,
     answer: &[u8],

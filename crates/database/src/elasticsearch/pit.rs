@@ -22,7 +22,7 @@ enum ViewDialect {
     OpenSearch,
 }
 
-/// An open view. Dropped, it is closed.
+/// An open view, which is closed on drop.
 pub(super) struct PointInTime {
     client: SearchClient,
     dialect: ViewDialect,

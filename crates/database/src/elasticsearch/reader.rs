@@ -152,7 +152,7 @@ impl ViewSlice {
         }
     }
 
-    /// Tells of what the columns don't take of a page.
+    /// Reports the values of a page that the columns don't take.
     fn tell(&self, decoder: &mut PageDecoder) {
         for field in decoder.cut_fields() {
             self.scan.job.warn(&format!(
@@ -228,7 +228,7 @@ fn refused(client: &SearchClient, answer: &super::client::ServerAnswer) -> Error
     client.refusal(answer)
 }
 
-/// A page on its way. Dropped, it is not waited for.
+/// A page on its way, which is aborted on drop.
 struct PageRequest {
     task: Option<tokio::task::JoinHandle<Result<Bytes>>>,
 }
@@ -253,8 +253,8 @@ impl Drop for PageRequest {
     }
 }
 
-/// The place of the last hit, from the end of an answer: no text of JSON holds a plain quote, so what looks like it is it,
-/// or is a field of that name; whoever uses it compares it with what decoding finds.
+/// The sort value of the last hit, from the end of an answer. No text of JSON holds an unescaped quote, so a match is
+/// the sort value or a field of that name; callers compare it with the decoded value.
 fn last_sort(body: &[u8]) -> Option<Vec<u8>> {
     let start = memchr::memmem::rfind(body, b"\"sort\":[")? + b"\"sort\":".len();
     let end = memchr::memchr(b']', &body[start..])?;
@@ -286,7 +286,7 @@ impl Iterator for IndexBatches {
 }
 
 impl IndexBatches {
-    /// Names what documents have and no column takes, once.
+    /// Warns once of the names of values that no column takes.
     fn warn(&self) {
         let names = std::mem::take(&mut *lock(&self.unmapped));
         if names.is_empty() {

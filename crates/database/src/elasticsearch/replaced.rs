@@ -48,7 +48,7 @@ pub(super) fn check_blocks(index: &Index) -> Result<()> {
     }
 }
 
-/// Settings and mapping of a new index of these columns, with what stays of the old one.
+/// Settings and mapping of a new index of these columns, with those that stay of the old one.
 pub(super) fn body(
     old: &Index,
     schema: &Schema,

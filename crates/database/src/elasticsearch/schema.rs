@@ -1,4 +1,4 @@
-//! The schema of an index: what a load kept in the mapping's `_meta`, and what the fields say.
+//! The schema of an index: the one that a load kept in the mapping's `_meta`, and the types of the fields.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::date_format::DateFormats;
 use super::location::LocationParameters;
 use super::mapping::kind_of;
 
-/// The key of what we keep in `_meta`.
+/// The key of lakerace's object in `_meta`.
 pub(super) const OURS: &str = "lakerace";
 const SCHEMA: &str = "schema";
 /// The columns that `_id`s are made from; none where the server has made some of them.

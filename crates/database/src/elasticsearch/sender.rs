@@ -30,7 +30,7 @@ const TOO_MANY_REQUESTS: u16 = 429;
 /// How long a dropped load waits for requests on their way.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Rows by what became of them.
+/// The numbers of rows by their outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct RowCounts {
     pub taken: u64,
@@ -251,7 +251,7 @@ impl SenderCore {
                     return self.too_large(chunk, items, bytes, pieces);
                 }
                 Ok(answer) if is_busy(answer.status) => {
-                    // A proxy that gives up waiting does not know what the server has done.
+                    // A timeout of a proxy leaves open whether the server has processed the request.
                     *was_lost |= answer.status != TOO_MANY_REQUESTS;
                     self.slow_down();
                     refusals += 1;
@@ -276,7 +276,7 @@ impl SenderCore {
         Ok(())
     }
 
-    /// Sorts rows by what became of them, and gives those that are to be sent again.
+    /// Sorts rows by their outcome, and returns those that are to be sent again.
     async fn answered(
         &self,
         chunk: &Chunk,
@@ -317,7 +317,7 @@ impl SenderCore {
         Ok(again)
     }
 
-    /// Documents that are exactly what was sent, and the others.
+    /// Splits the items into those whose stored documents equal the sent ones, and the others.
     async fn sent_before(&self, chunk: &Chunk, items: Vec<Item>) -> Result<(Vec<Item>, Vec<Item>)> {
         let mut docs = Vec::with_capacity(items.len());
         for item in &items {

@@ -30,7 +30,7 @@ impl SettingsRestore {
         index.ours(RESTORE)?.as_object().cloned().map(Self)
     }
 
-    /// Switches off what slows a load down, after it has noted what it was.
+    /// Switches off settings that slow a load down, after noting their values.
     pub fn quiet(catalog: &IndexCatalog, name: &str, quiet: SwitchableSetting) -> Result<Self> {
         let index = stable(catalog, name)?;
         let (restore, is_noted) = match Self::noted(&index) {

@@ -20,7 +20,7 @@ use super::state::forget_states;
 use super::target::{LoadRun, LoadTarget};
 use crate::{DeadLetters, SinkOptions, WriteMode};
 
-/// After so many requests, an index in use gets no new view of itself until the load ends.
+/// After this number of requests, an index in use is not refreshed until the load ends.
 const QUIET_AFTER_REQUESTS: u64 = 8;
 
 /// A load.
@@ -94,7 +94,7 @@ impl ElasticsearchSink {
         Ok(sink)
     }
 
-    /// Refuses what depends on the rows' types alone, before the first request.
+    /// Rejects schemas and options that can't be loaded, before the first request.
     pub fn check(location: &SearchLocation, schema: &SchemaRef, options: &SinkOptions) -> Result<()> {
         if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete)
             && options.key.is_empty()

@@ -39,7 +39,7 @@ pub(super) struct ElasticsearchSource {
 }
 
 impl ElasticsearchSource {
-    /// Opens what the location names: its mapping is read, and its documents are counted.
+    /// Opens the index of a location: reads its mapping, and counts its documents.
     pub fn open(location: SearchLocation, options: &SourceOptions, job: &Job) -> Result<Self> {
         let location = Arc::new(location);
         let at = |error: Error| if error.place().is_some() { error } else { error.at(&location.shown) };

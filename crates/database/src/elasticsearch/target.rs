@@ -71,7 +71,7 @@ impl LoadRun {
         Ok(Self { entry, was_begun: false })
     }
 
-    /// Starts over where the index is gone that the load began with, or another one has its name.
+    /// Starts over where the index that the load started with is gone, or another one has its name.
     fn check_index(&mut self, found: &FoundIndices, mode: WriteMode, location: &SearchLocation) -> Result<()> {
         let entry = &mut self.entry;
         let has_name = |index: &&Index| Some(&index.name) == entry.staging.as_ref() && entry.uuid.is_some();
@@ -143,11 +143,11 @@ impl LoadTarget {
             }
             WriteMode::Delete if !exists => Err(Error::not_found("there is no such index").at(&location.shown)),
             WriteMode::Append | WriteMode::Upsert if found.indices.is_empty() => {
-                // They are of an index of this name that someone has removed.
+                // The states belong to a removed index of the same name.
                 forget_states(client, job, options.job_state.as_deref())?;
                 let body = body(schema, &mapped, None, &id_key(schema, options), location);
                 let made = match catalog.create(&location.index, &body) {
-                    // Another load has made it in the meantime: the rows go there, too.
+                    // Another load has created it in the meantime: the rows are added to it.
                     Err(error) if error.kind() == ErrorKind::Conflict => false,
                     outcome => outcome.map(|()| true)?,
                 };
@@ -269,7 +269,7 @@ impl LoadTarget {
         })
     }
 
-    /// Switches off what slows a load down, unless it is off.
+    /// Switches off settings that slow a load down, unless they are off.
     pub fn quiet(&mut self, quiet: SwitchableSetting) -> Result<()> {
         if self.restore.is_none() {
             self.restore = Some(SettingsRestore::quiet(&self.catalog, &self.index, quiet)?);
@@ -285,7 +285,7 @@ impl LoadTarget {
         }
     }
 
-    /// Whether the index is the one that the load began with.
+    /// Checks that the index is the one that the load started with.
     pub fn check_same(&self, location: &SearchLocation) -> Result<()> {
         let found = self.catalog.find(&self.index)?;
         let is_there =
@@ -299,7 +299,7 @@ impl LoadTarget {
     }
 }
 
-/// The body of an index for these rows, with what stays of one that it replaces, under what the location says.
+/// The body of an index for these rows: the settings that stay of a replaced one, and the location's `body` on top.
 fn body(
     schema: &Schema,
     mapped: &Map<String, Value>,
@@ -338,10 +338,10 @@ fn merged(schema: &Schema, kept: Option<&Schema>) -> Schema {
     let Some(kept) = kept else { return schema.clone() };
     let mut fields = kept.fields().to_vec();
     let is_new = |name: &str| kept.field_with_name(name).is_err();
-    // Rows of before lack the columns that are new.
+    // Earlier rows lack the new columns.
     let new = schema.fields().iter().filter(|field| is_new(field.name()));
     fields.extend(new.map(|field| std::sync::Arc::new(field.as_ref().clone().with_nullable(true))));
-    // Rows of now may lack columns of before.
+    // The new rows may lack earlier columns.
     for field in &mut fields {
         let now = schema.field_with_name(field.name());
         if !field.is_nullable() && now.map_or(true, |now| now.is_nullable()) {

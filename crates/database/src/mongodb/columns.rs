@@ -57,7 +57,7 @@ enum ColumnValues {
     Decimal128(PrimitiveArray<Decimal128Type>, i32),
     Decimal256(PrimitiveArray<Decimal256Type>, i32),
     Date32(PrimitiveArray<Date32Type>),
-    /// A count of units of which a millisecond has or is so many.
+    /// A count of units. A millisecond has `per_ms` of them, or a unit has `ms_each` milliseconds.
     Instant {
         values: PrimitiveArray<Int64Type>,
         per_ms: i64,
@@ -388,7 +388,7 @@ fn tagged(out: &mut Vec<u8>, value: &str, tag: TextTag) -> Fits<u8> {
     }
 }
 
-/// Writes a document around what `elements` writes.
+/// Writes a document around the elements that `elements` writes.
 pub(super) fn document(out: &mut Vec<u8>, elements: impl FnOnce(&mut Vec<u8>) -> Fits) -> Fits {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);

@@ -6,7 +6,7 @@ use lakerace_io::{Error, Result};
 /// The count that an answer has by this name; `None`: it has none.
 ///
 /// # Errors
-/// `Unsupported` for a value that is no integer: floating-point numbers do not tell large counts apart.
+/// `Unsupported` for a value that is no integer: floating-point numbers can't represent all large counts.
 pub(super) fn count(answer: &Document, name: &str) -> Result<Option<u64>> {
     let count = match answer.get(name) {
         None | Some(Bson::Null) => return Ok(None),

@@ -122,7 +122,7 @@ impl DocumentBuilder {
     /// A null in each column: the document itself is null or missing.
     fn append_null(&mut self) -> Result<()> {
         self.documents += 1;
-        // What is below a null need not be there, even where the schema says so.
+        // Values below a null may be missing, even where the schema does not allow nulls.
         self.columns.iter_mut().try_for_each(FieldColumn::append_hole)
     }
 

@@ -1,4 +1,4 @@
-//! Errors by what the caller does next. No message has credentials or values of rows.
+//! Errors by the action that they require of the caller. No message has credentials or values of rows.
 
 use lakerace_io::option::{MODE, RESUME};
 use lakerace_io::{Error, ErrorKind};
@@ -7,7 +7,7 @@ use mongodb::error::ErrorKind as Mongo;
 /// Codes of a server that can't take the request now, but soon: not primary, shutting down, overloaded, time-outs between servers.
 const TRANSIENT: [i32; 17] = [6, 7, 24, 64, 89, 91, 134, 189, 262, 317, 462, 9001, 10107, 11600, 11602, 13435, 13436];
 
-/// Returns true if the same request may succeed soon. A write may have been done all the same.
+/// Returns true if the same request may succeed soon. A write may have been applied nevertheless.
 pub(super) fn is_transient(error: &mongodb::error::Error) -> bool {
     match error.kind.as_ref() {
         Mongo::Io(_) | Mongo::ConnectionPoolCleared { .. } => true,

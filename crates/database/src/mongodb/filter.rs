@@ -46,7 +46,7 @@ pub(super) fn query(expr: &Expr, schema: &Schema) -> Option<Document> {
                 Expr::Column(name) if is_flat(name, schema) => Some(doc! { name: { "$ne": Bson::Null } }),
                 _ => None,
             },
-            // NaN is not less, and so is what the server compares with no number.
+            // NaN is not less, nor is any value that the server does not compare with numbers.
             Expr::Compare { op: CompareOp::Less, left, right } => match (left.as_ref(), right.as_ref()) {
                 (Expr::Column(name), Expr::Literal(literal)) if is_float(name, schema) => {
                     let (low, _) = integer_bounds(literal).and_then(exact_doubles)?;

@@ -121,7 +121,7 @@ impl MongoJournal {
         }
     }
 
-    /// An error where the rows that go on are of another schema.
+    /// Returns an error where the rows of a continued load have another schema.
     pub(super) fn check_schema(&self, schema: &[u8]) -> Result<()> {
         if self.schema == schema {
             return Ok(());
@@ -132,7 +132,7 @@ impl MongoJournal {
 
     /// Writes down that the first `rows` are acknowledged, or that all are there.
     pub(super) fn acknowledge(&mut self, connection: &MongoConnection, rows: u64, is_finished: bool) -> Result<()> {
-        // A request that is sent again may find what it has written itself.
+        // A request that is sent again may find the values that it has written itself.
         let before = [self.acknowledged_rows as i64, rows as i64];
         let query = doc! {
             "_id": self.id.clone(),

@@ -45,7 +45,7 @@ fn leaf(value: BsonValue<'_>) -> Result<String> {
 /// Values nested deeper than this are refused, as the stack is finite.
 const MAX_DEPTH: usize = 512;
 
-/// The names that begin a value of a type. Others with a dollar, as those of a pipeline, are names of fields.
+/// The first names of typed values. Other names with a dollar, such as those of a pipeline, are names of fields.
 const TYPES: [&str; 17] = [
     "$oid",
     "$symbol",

@@ -78,7 +78,7 @@ pub(super) fn of_name(connection: &MongoConnection, name: &str) -> Result<Option
 fn look(connection: &MongoConnection, name: &str, filter: Document) -> Result<Option<KeptSchema>> {
     let answer = connection.command(doc! { "find": SCHEMAS, "filter": filter })?;
     let found = first_batch(&answer);
-    // A load that was stopped while it renamed the collection leaves what it has kept under the name before.
+    // A load that was stopped while it renamed the collection leaves its schema under the previous name.
     let found = found.iter().find(|found| found.get_str("_id").is_ok_and(|id| id == name)).or(found.first());
     found.map(|found| parse(found).map_err(|error| error.at(format!("{SCHEMAS}, {name}")))).transpose()
 }

@@ -1,4 +1,4 @@
-//! The rest of a publication: the loaded collection has its final name, and what belongs to it follows.
+//! The rest of a publication: the loaded collection has its final name, and its options and schema follow.
 //!
 //! A load may be stopped between any two of these steps. Each can be taken again by the next run.
 
@@ -15,10 +15,10 @@ use super::kept_schema::{self, CollectionInfo, KeptSchema, collection_info, firs
 pub(super) const CHANGEABLE_OPTIONS: [&str; 4] =
     ["validator", "validationLevel", "validationAction", "changeStreamPreAndPostImages"];
 
-/// Whether the location's collection is the one that a load has filled as `staging` and given this name.
+/// Returns true if the location's collection is the one that a load has filled as `staging` and given this name.
 ///
-/// Sharded clusters, and some servers, give a renamed collection another id. There the rows tell: their `_id`s where the load has made
-/// them (`has_row_ids`), else the number of documents.
+/// Sharded clusters, and some servers, give a renamed collection another id. There the collection is recognised by its
+/// rows: by their `_id`s where the load has made them (`has_row_ids`), otherwise by the number of documents.
 pub(super) fn has_name(
     connection: &MongoConnection,
     journal: &MongoJournal,
@@ -55,7 +55,8 @@ fn has_row_of(connection: &MongoConnection, token: [u8; 7]) -> Result<bool> {
     Ok(!first_batch(&answer).is_empty())
 }
 
-/// The number of the location's documents, counted one by one: what a server keeps of it may be wrong after a crash.
+/// The number of the location's documents, counted one by one: the count that a server keeps may be wrong after a
+/// crash.
 fn documents(connection: &MongoConnection) -> Result<u64> {
     let all = doc! { "$group": { "_id": Bson::Null, "documents": { "$sum": 1 } } };
     let answer = connection.command(doc! {

@@ -66,8 +66,8 @@ impl Sender {
         Self { target: Arc::new(target), job: connection.job.clone(), busy: [false; LANES], results, result_to }
     }
 
-    /// Sends a command in a lane, after the one that the lane has. Rows of one key take the same lane, and so keep
-    /// their order. Gives what was answered in the meantime.
+    /// Sends a command in a lane, after the previous command of the lane. Rows of one key take the same lane, and so
+    /// keep their order. Returns the commands that were answered in the meantime.
     pub(super) fn send(&mut self, lane: Option<usize>, command: Command) -> Result<Vec<DeliveredCommand>> {
         let mut delivered = Vec::new();
         let lane = loop {
@@ -107,7 +107,7 @@ impl Sender {
         Ok(delivered)
     }
 
-    /// Waits a while for commands of a load that has failed, so that none writes after what tidies up.
+    /// Waits a while for commands of a load that has failed, so that none writes after the cleanup.
     pub(super) fn drain(&mut self) {
         let end = std::time::Instant::now() + DRAIN_TIMEOUT;
         while self.busy.contains(&true) {
@@ -204,7 +204,7 @@ impl CommandTarget {
     }
 }
 
-/// The bytes of a document, which tell NaN and types apart.
+/// The bytes of a document, which distinguish NaN and types.
 fn encoded(document: &Document) -> Option<Vec<u8>> {
     RawDocumentBuf::try_from(document.clone()).ok().map(RawDocumentBuf::into_bytes)
 }

@@ -288,7 +288,7 @@ impl Drop for MongoSink {
     }
 }
 
-/// The write concern of a load: what the location says, else `majority`.
+/// The write concern of a load: that of the location, otherwise `majority`.
 pub(super) fn write_concern(location: &super::location::MongoLocation) -> Document {
     let asked = &location.write_concern;
     let mut concern = match asked.w.as_deref().map(str::parse::<i32>) {

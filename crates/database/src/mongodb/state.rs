@@ -11,7 +11,7 @@ use crate::TargetState;
 /// The collection that has a document for each job.
 const STATES: &str = "lakerace.states";
 
-/// Forgets what jobs keep for the location's collection, but for the state of the job that replaces its rows.
+/// Forgets the states of jobs for the location's collection, except for the state of the job that replaces its rows.
 pub(super) fn forget_states(connection: &MongoConnection, job_state: Option<&str>) -> Result<()> {
     let of_collection = doc! {
         "_id.collection": &connection.location.collection,
@@ -45,7 +45,7 @@ impl TargetState for CollectionState {
         let known: Vec<&str> = before.into_iter().chain([text]).collect();
         let query = doc! { "_id": self.id(name), "text": { "$in": known } };
         let set = doc! { "$set": { "text": text, "updated_at": DateTime::now() } };
-        // Where a document has another text, an upsert comes to its `_id`.
+        // Where a document has another text, an upsert collides with its `_id`.
         let update = doc! { "q": query, "u": set, "upsert": before.is_none() };
         let command = doc! { "update": STATES, "updates": [update], "writeConcern": { "w": "majority" } };
         let answer = self.0.command(command)?;
@@ -68,7 +68,7 @@ impl TargetState for CollectionState {
         Ok(Some(match info.uuid {
             Some(Bson::Binary(uuid)) => uuid.bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
             Some(other) => other.to_string(),
-            // Servers without these ids tell an empty collection from one with documents at least.
+            // Servers without these ids at least distinguish an empty collection from one with documents.
             None => {
                 let counted = self.0.command(doc! { "count": collection, "limit": 1 })?;
                 if count(&counted, "n")? == Some(0) { "empty".to_owned() } else { "with documents".to_owned() }

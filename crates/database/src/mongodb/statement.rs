@@ -150,7 +150,7 @@ pub(super) enum AddedRow {
     Rejected(String),
 }
 
-/// Bytes of a document at most, and what a command may have next to one.
+/// The most bytes of a document, and of a command around one.
 pub(super) const DOCUMENT_BYTES: usize = 16 << 20;
 const COMMAND_BYTES: usize = DOCUMENT_BYTES + (12 << 10);
 /// Rows of a command at most.
@@ -228,7 +228,7 @@ impl CommandBuffer {
         AddedRow::Yes
     }
 
-    /// The rows that follow are of this batch.
+    /// Starts a batch: the next rows belong to it.
     pub(super) fn start_batch(&mut self, batch: &RecordBatch) {
         self.batches.push(batch.clone());
     }

@@ -366,7 +366,7 @@ impl MongoTarget {
                 self.check_rename(staging, &options)?;
                 command.extend(options);
             }
-            // They are of a collection of this name that someone has dropped.
+            // The states belong to a dropped collection of the same name.
             None => forget_states(&self.connection, self.job_state.as_deref())?,
         }
         match self.connection.command(command) {

@@ -112,7 +112,7 @@ fn columns(connection: &Connection, table: &str, is_strict: bool) -> Result<Vec<
     let columns = rows.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>).map_err(failed)?;
     let mut columns: Vec<Column> = columns.into_iter().flatten().collect();
     for column in &mut columns {
-        // Columns of views have no collation to tell.
+        // Columns of views have no collation.
         let collation = connection.column_metadata(Some("main"), table, column.name.as_str());
         let collation = collation.ok().and_then(|(_, collation, ..)| collation);
         column.is_binary = collation.is_some_and(|collation| collation.to_bytes().eq_ignore_ascii_case(b"BINARY"));
@@ -245,7 +245,7 @@ pub(super) fn find_load(
     load.optional().map_err(failed)
 }
 
-/// Another version of the load's source that has begun and not ended.
+/// Another version of the load's source that was started and not finished.
 pub(super) fn unfinished_version(connection: &Connection, table: &str, name: &str) -> Result<Option<String>> {
     let Some((source, _)) = name.rsplit_once('@').filter(|_| has_table(connection, LOADS).unwrap_or(false)) else {
         return Ok(None);
@@ -284,7 +284,7 @@ pub(super) fn note_load(
     connection.execute(&sql, params![table, name, rows, load.is_finished, mark]).map(drop).map_err(failed)
 }
 
-/// The SQL that adds a column to a table; rows of before have nulls there.
+/// The SQL that adds a column to a table; existing rows have nulls in it.
 pub(super) fn add_column(table: &str, field: &Field) -> Result<String> {
     Ok(format!("ALTER TABLE {} ADD COLUMN {}", quoted(table), definition(field, "")?))
 }

@@ -28,7 +28,7 @@ pub(super) fn to_read(path: &Path, job: &Job) -> Result<Connection> {
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = match connect(path, flags, job) {
-        // A writer was killed. Only a connection that may write takes back what it has left half done.
+        // A writer was killed. Only a connection that may write can roll its transaction back.
         Err(error) if needs_recovery(&error) => {
             let writing = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             connect(path, writing, job).and_then(|recovered| {

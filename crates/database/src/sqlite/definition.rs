@@ -137,12 +137,12 @@ fn children(connection: &Connection, table: &str) -> Result<Vec<String>> {
 pub(super) struct OrphanRows(Vec<(String, Option<i64>)>);
 
 impl OrphanRows {
-    /// Counts the rows of now.
+    /// Counts the current rows.
     pub fn count(connection: &Connection, table: &str) -> Result<Self> {
         let mut counts = Vec::new();
         for name in children(connection, table)?.into_iter().chain([table.to_owned()]) {
             let sql = "SELECT count(*) FROM pragma_foreign_key_check(?1)";
-            // Without a key that it may refer to, SQLite can't tell.
+            // Without a key that it may refer to, SQLite can't check them.
             let count = connection.query_row(sql, params![name], |row| row.get(0)).optional().unwrap_or(None);
             counts.push((name, count));
         }

@@ -3,7 +3,7 @@
 use lakerace_io::{Error, ErrorKind};
 use rusqlite::ErrorCode;
 
-/// An error of SQLite by what its user can do.
+/// Converts an error of SQLite, by the action that it requires of the user.
 pub(super) fn failed(error: rusqlite::Error) -> Error {
     let (kind, message, advice) = of_code(error.sqlite_error_code());
     let text = match &error {

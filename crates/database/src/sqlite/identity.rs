@@ -49,7 +49,7 @@ impl TableIdentity {
         if noted.schema_version == schema_version(connection)? {
             return Ok(true);
         }
-        // Some table was changed, or the file was packed: the rows tell whether it is this one.
+        // Some table was changed, or the file was vacuumed: the rows decide whether it is this one.
         if noted.rows.is_empty() {
             let sql = fnv(table_sql(connection, table)?.as_bytes());
             return Ok(noted.root_page == root_page && noted.sql == sql);

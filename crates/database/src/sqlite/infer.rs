@@ -91,8 +91,8 @@ pub(super) struct ResultLayout<'a> {
     pub has_rowid: bool,
 }
 
-/// The types of a table's columns: those that the user gives, those that lakerace kept, those that a STRICT table declares,
-/// else what all values have in common.
+/// The types of a table's columns: those that the user gives, those that lakerace kept, those that a STRICT table
+/// declares, or those that all values have in common.
 pub(super) fn typed(
     table: &Table,
     options: &SourceOptions,

@@ -14,7 +14,7 @@ pub(super) enum TableRelation {
     Query(String),
 }
 
-/// A database file and what of it is meant.
+/// A database file and a table or query in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DatabasePlace {
     pub path: PathBuf,

@@ -1,6 +1,7 @@
 //! Conditions that keep every value of a column from a literal on, in a form that an index serves.
 //!
-//! Values that do not fit the column's type are kept, so that they are found out. Values a little below the literal may be kept, too.
+//! Values that do not fit the column's type are kept, so that they are reported. Values a little below the literal may
+//! be kept, too.
 
 use arrow::datatypes::TimeUnit;
 use lakerace_format::Literal;
@@ -24,7 +25,7 @@ struct BoundCondition<'a> {
     parameters: &'a mut Vec<Value>,
 }
 
-/// The condition that keeps all values of a column that are at least a literal; `None` where SQLite can't tell them.
+/// The condition that keeps all values of a column that are at least a literal; `None` where SQLite can't express it.
 pub(super) fn at_least(column: &TypedColumn, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
     let kind = StorageClass::of(column.field.data_type()).ok()?;
     let mut bound = BoundCondition { column: &column.compared, parameters };

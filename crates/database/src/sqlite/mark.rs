@@ -17,7 +17,7 @@ pub(super) struct TableFingerprint {
     schema_version: i64,
     /// The first page of the table. A table that is made again often has the same one.
     root_page: i64,
-    /// The number of the last row and a hash of what the load writes of it.
+    /// The number of the last row and a hash of its written values.
     last_row: Option<(i64, u64)>,
 }
 
@@ -41,7 +41,7 @@ impl TableFingerprint {
         if mark.schema_version == schema_version(connection)? {
             return Ok(true);
         }
-        // Some table was changed or the file was packed: the rows tell whether it is this one.
+        // Some table was changed, or the file was vacuumed: the rows decide whether it is this one.
         match mark.last_row {
             Some((number, _)) => Ok(numbered_row(connection, table, columns, number)? == mark.last_row),
             None => Ok(mark.root_page == root_page),

@@ -22,7 +22,7 @@ pub(super) fn number(digits: &str, affinity: TypeAffinity) -> Option<ToSqlOutput
 
 /// Returns true if a text is a number to SQLite, so that columns of numbers keep it as one.
 pub(super) fn is_number(text: &[u8]) -> bool {
-    // What SQLite takes for blanks.
+    // The bytes that SQLite treats as blanks.
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
     let start = text.iter().position(|byte| !is_blank(byte)).unwrap_or(text.len());
     let end = text.iter().rposition(|byte| !is_blank(byte)).map_or(start, |last| last + 1);

@@ -75,8 +75,8 @@ fn find<'a>(name: &str, columns: &'a [TypedColumn]) -> Option<&'a TypedColumn> {
     columns.iter().find(|column| column.field.name() == name)
 }
 
-/// Compares in SQLite where the column's values are of one storage class: it compares numbers by value and texts by their bytes, as we do.
-/// Of other columns it judges lower bounds.
+/// Pushes a comparison down where the column's values are of one storage class: SQLite compares numbers by value and
+/// texts by their bytes, as lakerace does. For other columns, it evaluates only lower bounds.
 fn compare(column: &TypedColumn, op: CompareOp, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
     let same = match column.order {
         ComparisonOrder::None => return None,

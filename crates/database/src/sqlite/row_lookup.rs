@@ -6,9 +6,9 @@ use rusqlite::types::Value;
 
 use super::error::failed;
 
-/// An index is used for at most one row of so many.
+/// An index is used if it finds at most one row in this number.
 const ROWS_PER_FOUND: u64 = 8;
-/// So few rows are always found by an index.
+/// Up to this number of rows, an index is always used.
 const FEW_ROWS: u64 = 1024;
 
 /// A filter's way to its rows.
@@ -16,11 +16,11 @@ const FEW_ROWS: u64 = 1024;
 pub(super) enum RowLookup {
     /// All rows are read, for a reason.
     All(&'static str),
-    /// An index finds so many rows at most.
+    /// An index finds at most this number of rows.
     Index { names: String, rows: u64 },
 }
 
-/// The rows of a table that SQLite judges a condition of.
+/// The rows of a table, and a condition that SQLite evaluates.
 pub(super) struct CandidateRows<'a> {
     pub connection: &'a Connection,
     pub rowid: &'static str,

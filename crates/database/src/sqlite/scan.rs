@@ -214,7 +214,7 @@ fn misfit(scan: &SqliteScan, row: &rusqlite::Row<'_>, column: usize, number: u64
     };
     let field = &scan.columns[column].field;
     let wanted = lakerace_format::schema_text::print_type(field.data_type());
-    // A text that is not UTF-8 is bytes all the same.
+    // A text that is not UTF-8 can still be read as bytes.
     let other = if field.data_type().is_string() { "binary" } else { "utf8" };
     Error::invalid(format!("it has {found}, and the column's type is {wanted}"))
         .at(format!("column {:?}: {name}", field.name()))

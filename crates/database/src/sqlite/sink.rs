@@ -46,7 +46,7 @@ pub(super) struct SqliteSink {
     taken: u64,
     acknowledged: u64,
     confirmed: u64,
-    /// The load had ended before this run began.
+    /// True if the load had finished before this run started.
     was_finished: bool,
     /// This sink made the file, and nothing in it is committed.
     made_file: bool,
@@ -208,7 +208,7 @@ impl InsertStatements {
         let statement = if rows == 1 { &mut self.one } else { &mut self.many };
         match statement.run(values).map_err(rusqlite::Error::from) {
             Ok(changed) if !self.changes_each || changed == rows as u64 => Ok(None),
-            // A row that takes the place of others is one change; what triggers change is not counted.
+            // A row that replaces others is one change; changes by triggers are not counted.
             Ok(_) if rows == 1 => Ok(Some(RowRejection::ignored())),
             Ok(changed) => Err(Error::invalid(format!("the table took {changed} of {rows} rows, and refused none"))
                 .advice("look at the table's triggers, or write to another table")),
@@ -379,7 +379,7 @@ impl Drop for SqliteSink {
         if !self.connection.is_autocommit() {
             let _ = self.connection.execute_batch("ROLLBACK");
         }
-        // What no one can go on with goes.
+        // A staging table that no later run can continue is removed.
         if self.options.load_name.is_none() && self.committed > 0 {
             self.target.remove_aside(&self.connection);
         }

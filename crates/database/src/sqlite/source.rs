@@ -94,7 +94,7 @@ impl SqliteSource {
         let one = RowRanges { change_counter, first: i64::MIN, width: u64::MAX, count: 1, is_by_index: false };
         let Some(rowid) = self.rowid else { return Ok((one, None)) };
         let connection = to_read(self.place.path(), &self.job)?;
-        // One statement each, as SQLite looks up only one of them in a statement.
+        // A statement for each end, as SQLite looks up only one of them in a statement.
         let end = |function: &str| {
             let sql = format!("SELECT {function}({rowid}) FROM {}", self.from);
             connection.query_row(&sql, [], |row| row.get::<_, Option<i64>>(0)).optional().map_err(failed)

@@ -111,7 +111,7 @@ impl SqliteTarget {
             }
             (_, None) => {
                 target.make(connection, &options.key)?;
-                // They are of a table of this name that someone has dropped.
+                // The states belong to a dropped table of the same name.
                 forget_states(connection, table, options.job_state.as_deref())?;
                 None
             }
@@ -211,7 +211,7 @@ impl SqliteTarget {
         let mut fields = kept.fields().to_vec();
         for field in lacks {
             connection.execute_batch(&add_column(&self.table, field)?).map_err(failed)?;
-            // Rows of before have no value there.
+            // Earlier rows have no value in it.
             fields.push(Arc::new(field.as_ref().clone().with_nullable(true)));
         }
         keep_schema(connection, &self.table, &Schema::new_with_metadata(fields, kept.metadata().clone()))?;

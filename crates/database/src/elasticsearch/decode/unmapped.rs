@@ -40,7 +40,7 @@ impl UnmappedNames {
         self.prefix.truncate(length);
     }
 
-    /// Notes what an object holds, each value by the names of the objects that it is in.
+    /// Notes the names in an object, each with the names of the objects that it is in.
     pub(super) fn note_tree(&mut self, tree: &JsonTree<'_>) {
         if !self.is_on {
             return;

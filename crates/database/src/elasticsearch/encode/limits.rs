@@ -33,7 +33,7 @@ pub(super) struct FieldLimit {
 enum LimitCheck {
     /// Texts of at most so many UTF-16 units.
     Units(usize),
-    /// Numbers of 64 bits that 32 bits tell apart.
+    /// Numbers of 64 bits that stay distinct in 32 bits.
     Float32,
     /// Times of whole milliseconds.
     Milliseconds,
@@ -46,7 +46,7 @@ impl FieldLimit {
     pub fn reason(&self) -> String {
         let path = &self.path;
         match self.check {
-            // Elasticsearch would tell of it at the end, and OpenSearch never.
+            // Elasticsearch would report it only at the end, and OpenSearch never.
             LimitCheck::Units(most) => {
                 format!("the text of field {path:?} is longer than the {most} characters of its ignore_above")
             }
@@ -94,7 +94,7 @@ impl FieldLimit {
     }
 }
 
-/// Returns true if a number is one of 32 bits, or is what the shortest text of one reads as.
+/// Returns true if a number is exact in 32 bits, or is the value of the shortest text of a number that is.
 fn is_float32(value: f64) -> bool {
     let single = value as f32;
     f64::from(single) == value
