@@ -135,8 +135,8 @@ impl MongoSource {
     fn query(&self, request: &ReadRequest, fields: &[FieldRef]) -> Query {
         let filter = request.filter.as_ref().and_then(|filter| query(filter, &self.schema));
         let reads_all = fields.len() == self.schema.fields().len();
-        // A read of all columns has no projection unless unknown fields are skipped: otherwise they are an error, and must
-        // be read to be found.
+        // A read of all columns has no projection unless unknown fields are skipped: otherwise they are an error, and
+        // must be read to be found.
         let projects =
             (!reads_all || self.unknown == Unknown::Skip) && fields.iter().all(|field| is_plain_name(field.name()));
         let projection = projects.then(|| {
