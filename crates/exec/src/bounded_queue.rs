@@ -1,4 +1,4 @@
-//! A queue between two threads, bounded by what its items weigh.
+//! A queue between two threads, bounded by the weight of its items.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use crate::{CancelToken, Interruption, WatchedValue};
 
-/// The end that items are put in. Dropped, it ends the queue: what waits is still received.
+/// The sending end of a queue. Dropping it ends the queue; waiting items are still received.
 #[derive(Debug)]
 pub struct QueueSender<T>(Arc<SharedQueue<T>>);
 
-/// The end that items are taken out. Dropped, it drops what waits, and nothing more is sent.
+/// The receiving end of a queue. Dropping it drops the waiting items, and no more can be sent.
 #[derive(Debug)]
 pub struct QueueReceiver<T>(Arc<SharedQueue<T>>);
 

@@ -1,4 +1,4 @@
-//! A thread that consumes what another one hands it, and has an outcome in the end.
+//! A thread that consumes the items of another one, and returns an outcome at the end.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ where
         Ok(())
     }
 
-    /// The weight of what waits for the thread and of what it is at.
+    /// The weight of the items that wait for the thread, and of those that it consumes.
     pub fn waiting_weight(&self) -> u64 {
         self.shared.lock().weight
     }
@@ -134,8 +134,8 @@ impl<I, T, E> Drop for ConsumerThread<I, T, E> {
 }
 
 impl<I, T, E> ConsumerItems<I, T, E> {
-    /// Lets go of what was taken before, and takes the next item, and those after it up to this count and weight. `false` after
-    /// the last one.
+    /// Releases the items that were taken before, and takes the next item and those after it, up to this count and
+    /// weight. Returns `false` after the last one.
     ///
     /// # Errors
     /// `Cancelled` where the thread is to give up.

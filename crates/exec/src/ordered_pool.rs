@@ -18,8 +18,8 @@ pub struct PoolOptions {
     pub joins: bool,
 }
 
-/// Outcomes of work on items, in the order of the items. Items are begun in order, up to a number ahead of the consumer, and
-/// nothing is begun after an error. Dropped, the pool stops its threads.
+/// Outcomes of work on items, in the order of the items. Work starts in order, up to a number of items ahead of the
+/// consumer, and none starts after an error. Dropping the pool stops its threads.
 ///
 /// ```
 /// use lakerace_exec::{CancelToken, Interruption, OrderedPool, PoolOptions};
@@ -49,7 +49,7 @@ pub(crate) type PoolWork<'env, I, T, E> = Box<dyn Fn(I, ItemTurn<'_>) -> Result<
 
 struct PoolState<O> {
     outcomes: ReorderBuffer<O>,
-    /// Items that were begun.
+    /// Items whose work has started.
     begun: u64,
     /// The number of the item whose turn it is.
     turn: u64,
@@ -283,7 +283,7 @@ impl<I, T, E> TurnGate for PoolCore<'_, I, T, E> {
 }
 
 impl<O> PoolState<O> {
-    /// There are so many outcomes, or fewer.
+    /// Limits the number of outcomes to `count`.
     fn end_at(&mut self, count: u64) {
         self.end = Some(self.end.map_or(count, |end| end.min(count)));
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::worker_threads::{join, spawn};
 use crate::{CancelToken, Interruption, QueueReceiver, QueueSender, bounded_queue, caught};
 
-/// Values that several threads make. The first error or panic of one of them comes out among the values: they do not just end.
-/// Dropped, it has the threads end with the value that they are at.
+/// Values that several threads make. The first error or panic of a thread is returned among the values; they do not
+/// just end. On drop, the threads end after their current value.
 #[derive(Debug)]
 pub struct ProducerThreads<T, E> {
     /// `None` while it is dropped.
@@ -50,7 +50,7 @@ impl<T: Send + 'static, E: From<Interruption> + Send + 'static> ProducerThreads<
         Ok(all)
     }
 
-    /// Has a drop wait for the threads. Otherwise they end when what they wait for does.
+    /// Makes a drop wait for the threads. Otherwise they end after the call that they are in.
     #[must_use]
     pub fn joined(mut self) -> Self {
         self.joins = true;

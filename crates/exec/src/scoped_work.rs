@@ -73,8 +73,8 @@ pub fn run_both<A: Send, B, E: From<Interruption> + Send>(
     })
 }
 
-/// Calls `work` for each item on up to `threads` threads, the calling one among them; gives the results in the order of the
-/// items. After an error no further item is begun.
+/// Calls `work` for each item on up to `threads` threads, including the calling one, and returns the results in the
+/// order of the items. After an error, no further item is started.
 ///
 /// # Errors
 /// That of the first item that has one; `Panicked`.
@@ -143,7 +143,7 @@ pub fn map_with_states<S: Send, I, R: Send, E: From<Interruption> + Send>(
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Calls `work` for each of these on the threads of a pool, and `consume` on the calling thread for what comes of it, in the
+/// Calls `work` for each item on the threads of a pool, and `consume` with its outcome on the calling thread, in the
 /// order of the items.
 ///
 /// # Errors
@@ -162,7 +162,7 @@ pub fn consume_ordered<I: Send, T: Send, E: From<Interruption> + Send>(
         let core = &core;
         let start = |number| spawn_scoped(name(number), scope, || core.work());
         let threads = (0..count).map_while(start).count();
-        // The scope waits for the threads: they end by a panic of the consumer, too.
+        // The scope waits for the threads, so they must end after a panic of the consumer, too.
         let _stop = StopGuard(core);
         while let Some(outcome) = core.take(threads == 0)? {
             consume(outcome)?;
@@ -179,9 +179,9 @@ impl<I, T, E> Drop for StopGuard<'_, '_, I, T, E> {
     }
 }
 
-/// Calls `work` for each of these on `threads` threads, which know their number, and `take` for what comes of it: for one at a
-/// time, in the order of the items, on one of the threads. The calling thread makes up to `ahead` of the next items in the meantime.
-/// After an error nothing more is made.
+/// Calls `work` for each item on `threads` threads, which get their number, and `take` with each outcome: one at a
+/// time, in the order of the items, on one of the threads. The calling thread makes up to `ahead` of the next items in
+/// the meantime. After an error, no more items are made.
 ///
 /// # Errors
 /// That of the first item that has one; `Panicked`.
@@ -205,12 +205,12 @@ pub fn map_ordered<I: Send, T: Send, E: From<Interruption> + Clone + Send>(
                 }
             }
         };
-        // Where the system starts no thread, the calling one does the work.
+        // If the system can't start a thread, the calling one does the work.
         let start = |thread| spawn_scoped(Builder::new(), scope, run(thread));
         let workers: Vec<_> = (0..threads).map_while(start).collect();
         let mut made_all = Ok(());
         for (number, item) in (0..).zip(items) {
-            // After an error, what was sent is thrown away.
+            // After an error, the sent items are dropped.
             let goes_on = item.map(|item| {
                 if workers.is_empty() {
                     taker.push(number, || work(0, item));

@@ -53,13 +53,13 @@ impl<T> WatchedValue<T> {
         wait_briefly(&self.changed, value)
     }
 
-    /// As [`Self::wait_briefly`], but for no longer than this.
+    /// Like [`Self::wait_briefly`], but for at most `time`.
     pub(crate) fn wait_within<'a>(&'a self, value: MutexGuard<'a, T>, time: Duration) -> MutexGuard<'a, T> {
         let time = time.min(CANCEL_POLL);
         self.changed.wait_timeout(value, time).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Waits until `is_over` says so, and gives the lock.
+    /// Waits until `is_over` returns true, and returns the lock.
     ///
     /// # Errors
     /// Those of `is_over`; `Cancelled`.

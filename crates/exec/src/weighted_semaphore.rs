@@ -60,7 +60,7 @@ impl<S: Deref<Target = WeightedSemaphore>> SemaphorePermit<S> {
         Self::acquire_when(semaphore, weight, cancel, |used| Ok(has_room(used)))
     }
 
-    /// Waits until `has_room` says so of the weight that is taken.
+    /// Waits until `has_room` returns true for the weight that is taken.
     ///
     /// # Errors
     /// Those of `has_room`; `Cancelled`.

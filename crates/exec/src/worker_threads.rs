@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvError, sync_channel};
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
-/// Threads that do the same work. Without [`Self::join`], they go on when this is dropped.
+/// Threads that do the same work. Without [`Self::join`], they continue after this is dropped.
 #[derive(Debug)]
 pub struct WorkerThreads(Vec<JoinHandle<()>>);
 
