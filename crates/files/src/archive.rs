@@ -202,7 +202,7 @@ fn from_zip(error: zip::result::ZipError) -> Error {
     }
 }
 
-/// An error where a file does not begin or end as an archive of its kind does. What is no regular file is not looked at.
+/// Returns an error where a file does not start or end like an archive of its kind. Only regular files are checked.
 pub fn check_archive(mut file: &File, kind: ArchiveKind) -> Result<()> {
     if !file.metadata().map_err(Error::from)?.is_file() {
         return Ok(());

@@ -217,7 +217,7 @@ impl Home for DirectoryHome {
                 Ok(size) => verified.bytes += size as u64,
                 // Removed in the meantime.
                 Err(e) if e.kind() == ErrorKind::NotFound => verified.files -= 1,
-                // What can't be looked at may be whole.
+                // A content that can't be read may be whole.
                 Err(e) if !is_damage(&e) => return Err(e),
                 Err(e) => {
                     verified.damage.push(Damage {

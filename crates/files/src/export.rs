@@ -80,7 +80,7 @@ impl Store {
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, ExportedFile(output(path, if_exists, job)?));
         let done = self.write_archive(&prefix, &skip, &mut out, kind, progress);
         let done = done.and_then(|done| out.flush().map(|()| done).map_err(Error::from));
-        // What is buffered of a failed archive is not written, and the file does not appear.
+        // The buffered bytes of a failed archive are not written, and the file does not appear.
         let (file, _) = out.into_parts();
         let done = done?;
         Box::new(file).finish()?;

@@ -1,4 +1,5 @@
-//! Stores whose locks are of this process's threads: a fork waits until no operation holds one, as a child has no thread that would let it go.
+//! Coordination of operations with forks. The locks of stores belong to threads of this process, so a fork waits until
+//! no operation holds one: the child has no thread that would release it.
 
 use std::cell::Cell;
 use std::sync::Once;
@@ -95,7 +96,7 @@ extern "C" fn prepare() {
         // Another thread forks.
         std::thread::sleep(MOMENT);
     }
-    // Operations of this thread go on in both processes.
+    // Operations of this thread continue in both processes.
     let own = usize::from(DEPTH.get() > 0);
     let start = Instant::now();
     while RUNNING.load(Ordering::SeqCst) > own && start.elapsed() < PATIENCE {

@@ -138,8 +138,8 @@ impl Tail for &[u8] {
 pub trait Write: Send {
     /// Appends bytes.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
-    /// Reads what was written, at `offset` into `out`, and gives the bytes read: fewer than asked for only at the end. An error of kind
-    /// `Unsupported` where the content does not go to a store.
+    /// Reads written bytes at `offset` into `out`, and returns their number: fewer than `out` holds only at the end. An
+    /// error of kind `Unsupported` where the content does not go to a store.
     fn read_back(&mut self, _offset: u64, _out: &mut [u8]) -> Result<usize> {
         Err(Error::unsupported("what was written can't be read before it is complete"))
     }
@@ -175,7 +175,7 @@ pub type Each<'a> = &'a mut dyn FnMut(usize, Option<&[u8]>) -> Result<()>;
 
 /// Reading, from the newest state or from a snapshot.
 ///
-/// Homes are of this crate: [`Sink`] relies on what they write.
+/// Only this crate implements it: [`Sink`] relies on the written bytes.
 pub trait Reads: Send + Sync {
     /// Gives the content of `name` to `sink` and its length. An error of kind `NotFound` where there is none.
     fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize>;
@@ -197,9 +197,11 @@ pub(crate) enum HomeOperation<P> {
     Rename(String, String, IfExists),
 }
 
-/// Writes that become visible together, by [`Self::commit`]. Dropped before, none of them does. An error leaves the store as it was.
+/// Writes that become visible together, by [`Self::commit`]. If it is dropped before, none becomes visible. An error
+/// leaves the store unchanged.
 ///
-/// A directory has no step for several files. It looks first, and takes back what it did where a later write fails.
+/// A directory can't replace several files atomically. It checks first, and undoes earlier writes where a later one
+/// fails.
 pub trait Batch: Send {
     /// Puts a content.
     fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()>;
@@ -258,9 +260,11 @@ pub trait Home: Reads {
     fn put(&self, name: &str, data: &[u8], options: &PutOptions) -> Result<()>;
     /// Begins a content that comes in parts.
     fn create(&self, name: &str, options: &PutOptions) -> Result<Box<dyn Write>>;
-    /// The state of a file; `None` where there is none. A content that is opened afterwards is of this version or a later one.
+    /// The state of a file; `None` where there is none. A content that is opened afterwards has this version or a later
+    /// one.
     fn version(&self, name: &str) -> Result<Option<FileVersion>>;
-    /// Appends to a file in its place, and says whether the home can do so. Where it can't, a new content takes the place of the old one.
+    /// Appends to a file in place, and returns whether the home supports this. If not, a new content replaces the old
+    /// one.
     fn append_in_place(&self, _name: &str, _tail: &mut dyn Tail, _options: &PutOptions) -> Result<bool> {
         Ok(false)
     }

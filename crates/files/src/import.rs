@@ -74,7 +74,7 @@ impl<'a> FileImport<'a> {
     /// Adds the current content of a local file.
     pub(crate) fn file(&mut self, path: &Path, name: &str) -> Result<()> {
         let place = |e: std::io::Error| Error::from(e).at(path.display());
-        // One that became a link or a pipe in the meantime is not followed, and does not block.
+        // A path that became a link or a pipe in the meantime is not followed, and does not block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let opened = rustix::fs::open(path, flags, Mode::empty());
         let mut file = File::from(opened.map_err(|e| place(e.into()))?);

@@ -34,7 +34,7 @@ pub struct Entry {
     pub segments: Vec<Segment>,
 }
 
-/// Takes names and what they stand for; `None` where there is no such file any more. Of one name, the last call counts.
+/// A callback for names and their entries; `None` where the file was removed. The last call for a name counts.
 pub type EachName<'a> = &'a mut dyn FnMut(String, Option<Entry>) -> Result<()>;
 
 /// A version of the index.
@@ -48,8 +48,8 @@ pub trait IndexVersion {
     fn commit(&self) -> Option<u64>;
     /// Gives every file, in any order.
     fn each(&self, each: EachName<'_>) -> Result<()>;
-    /// Gives what has changed since another version of the same table, of this commit. False where that costs more than reading all, or is
-    /// not known: then what was given counts for nothing.
+    /// Calls `each` with the changes since another version of the same table, of this commit. Returns false where that
+    /// costs more than reading all, or is not known: then the calls are void.
     fn each_since(&self, version: u64, commit: u64, each: EachName<'_>) -> Result<bool>;
 }
 

@@ -358,7 +358,7 @@ impl Batch for MemoryBatch {
 
     fn commit(self: Box<Self>) -> Result<()> {
         let mut files = self.shared.write()?;
-        // What fails leaves all as it was.
+        // A failure leaves all files unchanged.
         let mut next = files.clone();
         for op in self.work {
             match op {

@@ -22,7 +22,7 @@ pub struct MountOptions {
     pub allow_other: bool,
 }
 
-/// A store that is mounted. Dropped, it is unmounted.
+/// A mounted store, which is unmounted on drop.
 #[derive(Debug)]
 pub struct Mount {
     #[cfg(all(target_os = "linux", feature = "mount"))]
@@ -32,8 +32,8 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mounts a store on an empty directory, for reading. `tell` takes what the file system can't say: why a read failed, and names that
-    /// no path can hold.
+    /// Mounts a store on an empty directory, for reading. `tell` gets messages that a file system can't return: the
+    /// reasons of failed reads, and names that no path can hold.
     ///
     /// An error of kind `Unsupported` where the platform, the kernel or the user's rights don't allow it.
     pub fn new(store: Arc<Store>, directory: &Path, options: &MountOptions, tell: Tell) -> Result<Self> {

@@ -85,7 +85,7 @@ pub(crate) fn normalisation_warning(name: &str) -> Option<String> {
     })
 }
 
-/// The first bytes after all that begin with `prefix`; `None` where nothing is after them.
+/// The first bytes after all that start with `prefix`; `None` where nothing follows them.
 pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
@@ -117,7 +117,7 @@ impl Glob {
         &self.prefix
     }
 
-    /// Returns true if a name is of the pattern.
+    /// Returns true if a name matches the pattern.
     pub fn matches(&self, name: &str) -> bool {
         self.matcher.matches(name)
     }

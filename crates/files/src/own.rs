@@ -55,8 +55,8 @@ impl Own {
         }
     }
 
-    /// The folder that an import of `tree` skips: the store, or the part of it that the import writes where the tree is of the
-    /// store.
+    /// The folder that an import of `tree` skips: the store, or, for a tree in the store, the part that the import
+    /// writes.
     pub(crate) fn passed_over(&self, tree: &Path, prefix: &str) -> Result<Option<PathBuf>> {
         let is_of_store = |root: &Path| match (std::fs::canonicalize(tree), std::fs::canonicalize(root)) {
             (Ok(tree), Ok(root)) => tree.starts_with(root),

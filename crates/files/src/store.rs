@@ -143,7 +143,7 @@ impl Store {
         self.home.get(name, sink)
     }
 
-    /// Puts files, all of them or none. A directory does so but for a crash, and for what others see and write in the meantime.
+    /// Puts files, all of them or none. A directory guarantees this except for crashes and concurrent access by others.
     pub fn put_many<'a>(
         &self,
         files: impl IntoIterator<Item = (&'a str, &'a [u8])>,
@@ -171,15 +171,15 @@ impl Store {
         Ok(Box::new(WholeWrite { writer, place: format!("{}: {}", self.location(), shown(name)), is_failed: false }))
     }
 
-    /// The state of a file; `None` where there is none. What is read afterwards is of it or of a later one.
+    /// The state of a file; `None` where there is none. Later reads return this version or a later one.
     pub fn version(&self, name: &str) -> Result<Option<FileVersion>> {
         self.home.version(name)
     }
 
-    /// Appends to a file, or puts one where there is none, in one step: what others append at the same time stays. The file keeps its metadata,
-    /// unless `options` have others.
+    /// Appends to a file, or puts it if it doesn't exist, in one step: concurrent appends of others are kept. The file
+    /// keeps its metadata, unless `options` have others.
     ///
-    /// The content is written as a whole, but in a directory, where bytes are appended to the file itself.
+    /// The content is written as a whole, except in a directory, where bytes are appended to the file itself.
     pub fn append(&self, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<()> {
         append::append(self, name, tail, options)
     }
@@ -314,7 +314,8 @@ impl Store {
         self.home.flush()
     }
 
-    /// Ends the use of the store: what it would lose otherwise is made durable. Without it, the outcome of that is not told.
+    /// Closes the store: makes durable what would otherwise be lost. Without this call, errors of that are not
+    /// reported.
     pub fn close(&self) -> Result<()> {
         self.home.close()
     }
@@ -352,7 +353,7 @@ impl Reads for Store {
     }
 }
 
-/// A content that appears whole or not at all: what a failed write has left out is never missing from it.
+/// A content that appears as a whole or not at all: after a failed write, it never appears with a gap.
 struct WholeWrite {
     writer: Box<dyn Write>,
     place: String,

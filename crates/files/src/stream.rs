@@ -12,7 +12,7 @@ pub(crate) fn go_on(wanted: bool) -> Result<()> {
     if wanted { Ok(()) } else { Err(Error::cancelled()) }
 }
 
-/// A content as a reader, for what writes archives.
+/// A content as a reader, for writers of archives.
 pub(crate) struct ContentReader {
     content: Box<dyn crate::Content>,
     at: u64,
@@ -32,7 +32,7 @@ impl Read for ContentReader {
     }
 }
 
-/// Flushes what was written for others to read.
+/// Flushes the written bytes, so that others can read them.
 pub(crate) fn flushed(out: &mut dyn std::io::Write) -> Result<()> {
     out.flush().map_err(Error::from)
 }

@@ -136,7 +136,8 @@ impl Store {
     }
 }
 
-/// Says what helps where a directory can't have a file of this name, as there is a folder, or a file of a folder's name.
+/// Adds advice where a directory can't have a file of this name: a folder has the same name, or a file has the name of a
+/// folder.
 fn in_the_way(error: Error, tree: &Path, name: &str) -> Error {
     match error.kind() {
         ErrorKind::Conflict if !tree.join(name).is_file() => {

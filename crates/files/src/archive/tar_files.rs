@@ -12,7 +12,7 @@ use super::{ArchiveKind, DecodedArchive};
 use crate::import::{FileImport, Length};
 use crate::name::shown;
 
-/// Reads the files of a tar archive, and the archive to its end: what compresses it has a checksum there.
+/// Reads the files of a tar archive, and the archive to its end, where its compression has a checksum.
 pub(super) fn read_tar(stream: &mut dyn Read, kind: ArchiveKind, import: &mut FileImport<'_>) -> Result<()> {
     let mut tar = tar::Archive::new(decoded(stream, kind)?);
     let mut seen = SeenNames::default();
@@ -25,7 +25,7 @@ pub(super) fn read_tar(stream: &mut dyn Read, kind: ArchiveKind, import: &mut Fi
     Ok(())
 }
 
-/// An error where a stream does not begin as a tar archive.
+/// Returns an error where a stream does not start like a tar archive.
 pub(super) fn check_tar(stream: &mut dyn Read, kind: ArchiveKind) -> Result<()> {
     let mut tar = tar::Archive::new(decoded(stream, kind)?);
     let first = tar.entries().map_err(Error::from)?.next();
@@ -117,8 +117,8 @@ impl SeenNames {
     }
 }
 
-/// Returns true if an entry is skipped, as an import of a directory does: folders, links, devices, pipes and what describes the
-/// archive.
+/// Returns true if an entry is skipped, as an import of a directory does: folders, links, devices, pipes and entries
+/// that describe the archive.
 fn is_no_file(kind: EntryType) -> bool {
     /// A folder with the names in it, a solaris header, and the name of a volume.
     const DESCRIBING: [u8; 3] = *b"DXV";

@@ -1,4 +1,4 @@
-//! Changes that rest on what a file is: appending to it, and taking the place of one version of it.
+//! Changes that depend on the current file: appending to it, and replacing one version of it.
 
 use std::fs::File;
 use std::io::Write as _;

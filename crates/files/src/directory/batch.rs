@@ -1,4 +1,5 @@
-//! Several writes. A directory does them one after the other, so it looks first, and takes back what it did where a later one fails.
+//! Batches of writes. A directory applies them one after the other, so it checks them first, and undoes earlier ones
+//! where a later one fails.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +58,7 @@ impl Batch for DirectoryBatch {
                 return Err(done.undo(e));
             }
         }
-        // Before what was kept of the old files goes.
+        // The sync comes before the kept old files are removed.
         let synced = root.sync();
         done.end();
         synced
@@ -182,7 +183,7 @@ impl FinishedSteps<'_> {
     fn step(&mut self, op: &mut DirectoryOp, is_last: bool) -> Result<()> {
         let step = match op {
             HomeOperation::Put((hidden, id)) => {
-                // The version was looked at; what the step keeps of the file changes it.
+                // The version was checked before: keeping the file changes it.
                 hidden.if_exists = held(hidden.if_exists);
                 let kept = self.keep(&hidden.name, hidden.if_exists, is_last)?;
                 let kept = self.checked(hidden.publish(None), kept)?;
@@ -206,7 +207,7 @@ impl FinishedSteps<'_> {
         Ok(())
     }
 
-    /// Keeps what has a name under a hidden one. Nothing can fail after the last step, so that it keeps nothing.
+    /// Keeps the file of a name under a hidden name. Nothing can fail after the last step, so it keeps nothing.
     fn keep(&self, name: &str, if_exists: IfExists, is_last: bool) -> Result<EarlierContent> {
         if is_last || if_exists == IfExists::Error {
             return Ok(EarlierContent::Nothing);
@@ -291,7 +292,7 @@ fn take_back(root: &StoreRoot, step: BatchStep) -> Result<bool> {
     }
 }
 
-/// Gives what was kept its name again.
+/// Renames a kept file back.
 fn restore(root: &StoreRoot, hidden: &str, name: &str, if_exists: IfExists) -> Result<bool> {
     let done = root.in_parent(name, |folder, last| moved(&root.handle, hidden, folder, last, if_exists));
     match done {
@@ -305,7 +306,7 @@ fn restore(root: &StoreRoot, hidden: &str, name: &str, if_exists: IfExists) -> R
     }
 }
 
-/// Removes what was kept. One that can't be removed stays hidden, until the store is compacted.
+/// Removes a kept file. One that can't be removed stays hidden, until the store is compacted.
 fn forget(root: &StoreRoot, kept: &EarlierContent) {
     if let EarlierContent::Hidden(hidden) = kept {
         let _ = rustix::fs::unlinkat(&root.handle, hidden.as_str(), AtFlags::empty());

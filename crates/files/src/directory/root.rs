@@ -279,7 +279,7 @@ impl StoreRoot {
             let Ok(found) = self.parent(folder) else { return };
             let Some((parent, last)) = found else { continue };
             match rustix::fs::unlinkat(&parent, last, AtFlags::REMOVEDIR) {
-                // The disk forgets it with what was in it. A failure shows at the next sync.
+                // Notes the parent for the next sync, which makes the removal durable and returns any failure.
                 Ok(()) => drop(self.syncs.note(&parent)),
                 Err(Errno::NOENT | Errno::NAMETOOLONG) => {}
                 Err(_) => return,
@@ -332,7 +332,7 @@ pub(super) fn moved(
     if_exists: IfExists,
 ) -> Result<(), Errno> {
     match if_exists {
-        // Of a version, its holder has looked.
+        // For a version, the holder of the lock has checked it.
         IfExists::Replace | IfExists::ReplaceVersion(_) => rustix::fs::renameat(source, old, target, new),
         IfExists::Error => match rustix::fs::renameat_with(source, old, target, new, RenameFlags::NOREPLACE) {
             // Not every file system knows the flag; a hard link does not replace either.

@@ -52,7 +52,7 @@ impl Hidden {
 impl Drop for Hidden {
     fn drop(&mut self) {
         if let Some(part) = &self.part {
-            // One that can't be removed stays hidden, until the store is compacted.
+            // A file that can't be removed stays hidden, until the store is compacted.
             if let Ok(Some((folder, _))) = self.home.0.parent(&self.name) {
                 let _ = rustix::fs::unlinkat(&folder, part.as_str(), AtFlags::empty());
             }

@@ -84,7 +84,7 @@ impl FolderSyncs {
     }
 }
 
-/// Syncs a folder, unless it was removed. Some file systems have no such thing: what they do of their own is all there is.
+/// Syncs a folder, unless it was removed. Some file systems don't support this; their default behaviour must suffice.
 fn sync_folder(folder: &OwnedFd) -> Result<(), Errno> {
     if rustix::fs::fstat(folder)?.st_nlink == 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Listing a directory in the order of names, from its handle: what a process takes for its folder may change.
+//! Lists a directory in the order of names, from its handle: the process's current directory may change.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;

@@ -106,7 +106,7 @@ fn zstd(level: i32, dictionary: Option<&Dictionary>, data: &[u8], out: &mut Vec<
     Ok(())
 }
 
-/// A context whose frames leave out what the store knows already: five bytes of a small content.
+/// A context whose frames leave out the fields that the store keeps: five bytes of a small content.
 fn without_header_fields() -> std::result::Result<CCtx<'static>, usize> {
     let mut context = CCtx::create();
     context.set_parameter(CParameter::ContentSizeFlag(false))?;

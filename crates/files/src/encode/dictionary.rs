@@ -1,4 +1,4 @@
-//! Dictionaries of zstd: what many small contents have in common.
+//! Dictionaries of zstd, made from the common parts of many small contents.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -72,12 +72,12 @@ impl Samples {
         }
     }
 
-    /// Returns true if no more are of use.
+    /// Returns true if more samples are not useful.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.len() > SAMPLE_BYTES - MAX_SAMPLE_BYTES
     }
 
-    /// Returns true if a store trains from them without being told.
+    /// Returns true if there are enough samples for a store to train by itself.
     pub(crate) fn is_enough(&self) -> bool {
         self.sizes.len() >= ENOUGH_SAMPLES || self.bytes.len() >= SAMPLE_BYTES / 2
     }

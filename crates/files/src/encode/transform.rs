@@ -79,7 +79,7 @@ impl fmt::Debug for AesTransform {
     }
 }
 
-/// The length of what HKDF derives.
+/// The length of a key that HKDF derives.
 struct DerivedLength(usize);
 
 impl KeyType for DerivedLength {

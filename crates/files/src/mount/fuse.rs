@@ -19,7 +19,7 @@ use super::{FileTree, Node, NodeKind};
 /// The kernel's door to file systems in user space.
 const DEVICE: &str = "/dev/fuse";
 
-/// How long the kernel keeps what it was told of a name.
+/// How long the kernel caches a name and its attributes.
 const TTL: Duration = Duration::from_secs(1);
 
 /// The time that an unmount waits for running reads.

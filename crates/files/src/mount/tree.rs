@@ -13,7 +13,7 @@ use crate::name::shown;
 use crate::store::{children_page, folder_prefix};
 use crate::{Child, Content, Reads, Stat};
 
-/// Takes what a file system has no way to say.
+/// A callback for messages that a file system can't return.
 pub type Tell = Box<dyn Fn(&str) + Send + Sync>;
 
 /// The longest part of a name that a Linux kernel takes from a file system in user space, in bytes.

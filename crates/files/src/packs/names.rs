@@ -36,7 +36,7 @@ const PAGE_ROWS: usize = 1_000;
 pub(super) struct VersionId {
     pub(super) table: Arc<str>,
     pub(super) version: u64,
-    /// `None` where it is not known: then the names are of no version that is found again.
+    /// The commit; `None` where it is not known: then the names can't be found again by their version.
     pub(super) commit: Option<u64>,
 }
 
@@ -61,13 +61,13 @@ pub(super) struct StoreNames {
 }
 
 impl StoreNames {
-    /// The names of a version: from those that are `known`, or from the cache, by what has changed since; else all from the table.
+    /// Loads the names of a version: from `known` or from the cache, by the changes since, or from the whole table.
     pub(super) fn load(version: &dyn IndexVersion, known: &Self, cache: &Cache) -> Result<Self> {
         let id = VersionId::of(version);
         if let Some(names) = known.advance(version, &id, cache)? {
             return Ok(names);
         }
-        // Of processes that open the store at the same time, one reads the table.
+        // Only one of the processes that open the store at the same time reads the table.
         let _alone = cache.alone()?;
         if let Some(kept) = cache.newest(&id)? {
             let kept = Self { id: Some(kept.0), base: Some(Arc::new(kept.1)), changed: Arc::default() };

@@ -155,7 +155,7 @@ impl Reads for PackSnapshot {
     }
 }
 
-/// A content that is read part by part. Packs don't change: it stays what it was when it was opened.
+/// A content that is read part by part. Packs don't change, so it stays the same after it is opened.
 struct PartReader {
     shared: Arc<PackStore>,
     name: String,

@@ -12,7 +12,7 @@ use crate::name::changed;
 use crate::{Content, Entry, PutOptions, Tail, content_copy};
 
 impl PackStore {
-    /// Returns true if pending contents were made from others that are to be what they were.
+    /// Returns true if pending contents require that the files they were made from are unchanged.
     pub(super) fn has_bases(&self) -> bool {
         !lock(&self.state).based.is_empty()
     }
@@ -54,7 +54,7 @@ impl PackStore {
     }
 }
 
-/// A content that was appended to another base than the one that others see now: what was appended, after what they see.
+/// Builds a content again whose base has changed: the appended bytes after the current content.
 fn append_again(
     shared: &Arc<PackStore>,
     name: &str,

@@ -20,7 +20,7 @@ use crate::{Changed, Compression, Entry, Index, Segment, Stat};
 /// Packs that may wait for the store. Where there are more, a put whose pack can't be sent is an error.
 const UNSENT_PACKS: usize = 4;
 
-/// The number of times that contents are made from what other writers have committed.
+/// The number of times that contents are rebuilt on the commits of other writers.
 const ATTEMPTS: u32 = 100;
 
 /// Names that wait for a flush: with more, a put makes a version of the table.
@@ -36,10 +36,10 @@ pub(super) struct PackStore {
     pub(super) toolbox: EncodingContext,
     pub(super) compression: Compression,
     pub(super) is_read_only: bool,
-    /// Who opened it: what speaks with a remote store does not survive a fork.
+    /// The process that opened the store: connections to a remote store do not survive a fork.
     pub(super) opener: OpeningProcess,
     pub(super) state: Mutex<ReadState>,
-    /// Held by who commits: commits of one process are one after the other.
+    /// Held during a commit: commits of one process are serial.
     committing: Mutex<()>,
     encodings: Mutex<HashMap<Arc<str>, Arc<Encoding>>>,
     warnings: Mutex<(Vec<String>, HashSet<String>)>,
@@ -105,7 +105,7 @@ impl PackStore {
             .advice("start children by spawn, where each opens the store itself"))
     }
 
-    /// Takes in what other writers have committed. False where there is no store yet.
+    /// Loads the commits of other writers. Returns false where there is no store yet.
     pub(super) fn refresh(&self) -> Result<bool> {
         let _running = self.opener.enter()?;
         self.check_process()?;
@@ -324,7 +324,7 @@ impl PackStore {
         given_up
     }
 
-    /// Does so once. An error of kind `Conflict` where what a pending content was made from is not there any more.
+    /// Commits once. An error of kind `Conflict` where the base of a pending content was changed.
     fn commit_pending(&self) -> Result<()> {
         let (changes, unsent, based, from) = {
             let mut state = lock(&self.state);
@@ -347,12 +347,12 @@ impl PackStore {
         // Until they are among the committed names, reads find them among the pending ones.
         let taken_in = match self.take_in(&changes, changed) {
             Ok(true) => Ok(()),
-            // Where others were faster, their changes are taken in.
+            // Where other writers were faster, their changes are loaded.
             Ok(false) => self.refresh().map(drop),
             Err(error) => Err(error),
         };
         if taken_in.is_err() {
-            // Committed all the same. Names of no version are read from the table again.
+            // The changes are committed nevertheless. Names without a version are read from the table again.
             let mut state = lock(&self.state);
             if let Ok(names) = state.names.changed(&changes, None, &self.cache) {
                 state.names = names;
@@ -360,7 +360,7 @@ impl PackStore {
         }
         let mut state = lock(&self.state);
         for (name, change) in changes {
-            // What was put in the meantime stays pending.
+            // A change that was made in the meantime stays pending.
             let is_same = match (state.pending.get(&name), &change) {
                 (Some(Some(now)), Some(then)) => Arc::ptr_eq(now, then),
                 (Some(None), None) => true,

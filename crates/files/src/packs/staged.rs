@@ -12,7 +12,7 @@ use crate::{Entry, FileVersion, IfExists};
 /// The bases of contents, by their names.
 pub(super) type Bases = BTreeMap<Arc<str>, ContentBase>;
 
-/// The base of a content, which must be what others see when the content is committed.
+/// The base of a content, which must be unchanged when the content is committed.
 #[derive(Debug, Clone)]
 pub(super) struct ContentBase {
     /// The committed file; `None` where there was none.
@@ -35,7 +35,7 @@ impl<'a> StagedChanges<'a> {
         Self { names, pending, pending_bases, changes: Changes::new(), based: Bases::new() }
     }
 
-    /// The changes, and what they were made from.
+    /// The changes, and the bases that they were made from.
     pub(super) fn end(self) -> (Changes, Bases) {
         (self.changes, self.based)
     }

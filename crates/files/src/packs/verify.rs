@@ -44,7 +44,7 @@ pub(super) fn verify(shared: &PackStore, progress: Progress<'_>) -> Result<Verif
 fn fetched(shared: &PackStore, names: &StoreNames, group: &[Named], verified: &mut Verified) -> Result<()> {
     shared.store.job.check()?;
     let segments: Vec<_> = group.iter().flat_map(|(_, entry)| entry.segments.iter().copied()).collect();
-    // Where one is damaged, each is looked at for itself.
+    // If one content is damaged, each is checked separately.
     let together = shared.fetch(&segments).ok();
     let mut at = 0;
     for (name, entry) in group {
@@ -80,7 +80,7 @@ fn one(
     Ok(())
 }
 
-/// Returns true if a content is what was put; false where a key or a transform is missing that it takes to tell.
+/// Checks that a content is unchanged; false where the check lacks a key or a transform.
 fn is_whole(shared: &PackStore, entry: &Entry, stored: &[Bytes]) -> Result<bool> {
     let encoding = match shared.encoding(&entry.encoding) {
         Ok(encoding) => encoding,

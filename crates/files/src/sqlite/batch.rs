@@ -20,8 +20,8 @@ const BUFFER_BYTES: usize = 8 << 20;
 /// Contents that share blocks have at most this many bytes.
 const PACKED_BYTES: usize = 4096;
 
-/// Writes are kept in memory and done in one transaction at the end; those that are too many for it begin the transaction
-/// early, and others wait until it ends.
+/// A batch that keeps writes in memory and applies them in one transaction at the end. Too many writes start the
+/// transaction early, and other writers wait until it ends.
 pub(super) struct SqliteBatch {
     inner: Arc<Inner>,
     work: Vec<BatchOperation>,
@@ -151,7 +151,7 @@ fn order(work: &mut [BatchOperation]) {
             let names: Vec<&str> = run.iter().filter_map(BatchOperation::put_name).collect();
             let order = super::open::in_order(&names);
             for place in 0..order.len() {
-                // What was there went to where another one came from.
+                // An item from an earlier place has been swapped away: this follows the swaps.
                 let mut from = order[place];
                 while from < place {
                     from = order[from];
@@ -194,7 +194,7 @@ fn pack(inner: &Inner, writer: &mut StoreWriter, work: &[BatchOperation]) -> Res
         files.push((name, block.len(), content, options));
         block.extend_from_slice(content);
     }
-    // What a block holds is alike: a dictionary is of no more use.
+    // The contents of a block compress together, so a dictionary is not useful.
     let compression = crate::Compression { dictionary: false, ..compression.unwrap_or(inner.compression) };
     let put_as = inner.put_as_in(Some(writer), compression)?;
     let mut stored = u32::try_from(block.len()).unwrap_or(u32::MAX).to_le_bytes().to_vec();

@@ -56,7 +56,7 @@ pub(super) fn compact(inner: &Inner, progress: Progress<'_>) -> Result<Compacted
             Ok(()) => {}
         }
     }
-    // Where a reader needs the log, it is emptied later.
+    // If a reader needs the log, it is emptied later.
     inner.connections.checkpoint(CheckpointMode::Truncate)?;
     compacted.bytes_after = inner.bytes();
     Ok(compacted)

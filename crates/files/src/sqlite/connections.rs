@@ -93,7 +93,8 @@ impl StoreConnections {
         }
     }
 
-    /// The error of a full disk, with what it takes to remove files all the same: what the log has needs its place in the file.
+    /// The error of a full disk, with the space that removing files requires: pages that are only in the log need their
+    /// place in the file.
     fn full(&self, error: Error) -> Error {
         let pages = |reader: &StoreReader| {
             Ok::<_, Error>((
@@ -130,7 +131,7 @@ impl StoreConnections {
         moved
     }
 
-    /// Whether the store may be written at all.
+    /// Returns an error if the store is read-only.
     pub(super) fn is_writable(&self) -> Result<()> {
         match self.options.read_only {
             true => Err(Error::usage("the store is open for reading only").advice("open it without read_only")),

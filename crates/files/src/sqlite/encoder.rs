@@ -123,7 +123,7 @@ impl Inner {
             }
             std::mem::take(&mut *samples)
         };
-        // Another process may have one by now.
+        // Another process may have trained one in the meantime.
         if self.newest_dictionary()?.is_some() {
             self.catalog.forget_put();
             return Ok(());

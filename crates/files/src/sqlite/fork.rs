@@ -1,5 +1,5 @@
-//! Connections don't survive a fork: SQLite's locks are the process's that took them, and its notes on them are the child's,
-//! too. So they are closed before each fork, and opened again by whoever needs them next.
+//! Connections don't survive a fork: SQLite's locks belong to the process that took them, and the child inherits its
+//! records of them. So connections are closed before each fork, and opened again on their next use.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -29,7 +29,7 @@ thread_local! {
     static FORKING: RefCell<Option<ForkGuards>> = const { RefCell::new(None) };
 }
 
-/// Guards that are held while the process forks. They come first: they are dropped before what they guard.
+/// Guards that are held while the process forks. They come first: they are dropped before the values that they guard.
 struct ForkGuards {
     homes: Vec<Closed>,
     _all: MutexGuard<'static, Vec<Weak<StoreConnections>>>,
@@ -55,7 +55,7 @@ pub(super) fn register(connections: &Arc<StoreConnections>) {
     homes.push(Arc::downgrade(connections));
 }
 
-/// Whether this process may open the file at `path`.
+/// Returns an error if this process may not open the file at `path`.
 pub(super) fn check(path: &Path) -> Result<()> {
     let tainted_files = lock(&TAINTED);
     let Some(files) = &*tainted_files else { return Ok(()) };

@@ -27,7 +27,7 @@ pub(super) struct Inner {
     /// The length of shared blocks; 0 where there are none.
     pub(super) pack_bytes: usize,
     pub(super) connections: Arc<StoreConnections>,
-    /// The warnings that were not told yet, and those that were.
+    /// The warnings that are not yet reported, and all earlier ones.
     warnings: Mutex<(Vec<String>, HashSet<String>)>,
 }
 
@@ -100,7 +100,7 @@ impl Inner {
         self.connections.write(Company::Alone, work)
     }
 
-    /// Whether `name` may be put.
+    /// Returns an error if `name` may not be put.
     pub(super) fn may_write(&self, name: &str) -> Result<()> {
         self.connections.is_writable()?;
         check_name(name)?;
@@ -112,7 +112,7 @@ impl Inner {
 
     pub(super) fn warn(&self, warning: String) {
         let mut warnings = lock(&self.warnings);
-        // A store of a million such names has told enough with the first ones.
+        // A store with a million such names reports only the first ones.
         if warnings.1.len() < 100 && warnings.1.insert(warning.clone()) {
             warnings.0.push(warning);
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use lakerace_io::{Error, Result};
 
-/// The log that a connection writes. SQLite keeps it open, and would go on writing one that has no name any more.
+/// The log that a connection writes. SQLite keeps it open, and would continue to write a log that was removed.
 #[derive(Debug)]
 pub(super) struct LogFile {
     path: PathBuf,

@@ -28,8 +28,8 @@ pub(super) fn visit_all(
     in_order(names).into_iter().try_for_each(see)
 }
 
-/// The positions of names in the order of their bytes; of equal names, the first is first. Eight bytes after what all names begin
-/// with are compared: this seldom takes a look at the names themselves.
+/// The positions of names in the order of their bytes; equal names stay in their order. The eight bytes after the
+/// common prefix are compared first, which seldom requires the names themselves.
 pub(super) fn in_order(names: &[&str]) -> Vec<usize> {
     let first = names.first().map(|name| name.as_bytes()).unwrap_or_default();
     let alike = names.iter().fold(first.len(), |alike, name| {

@@ -26,7 +26,7 @@ const GROUP: usize = 4096;
 pub(super) enum Company {
     /// The work of other threads.
     Others,
-    /// Nothing: the work reads through another connection, which does not see what others have written in the transaction.
+    /// No other work: the work reads through another connection, which does not see the changes of the transaction.
     Alone,
 }
 
@@ -94,8 +94,8 @@ impl WriteQueue {
             let mut held = WriterGuard { queue: self, writer: Some(writer) };
             return held.alone(work);
         }
-        // SAFETY: only the lifetime changes. `wait` returns when the ticket is done or taken back, and whoever runs the work
-        // is through with it by then.
+        // SAFETY: only the lifetime changes. `wait` returns when the ticket is done or taken back, and by then no
+        // thread runs the work any more.
         let pointer = Pointer(unsafe { std::mem::transmute::<*mut Work<'_>, *mut Work<'static>>(work) });
         let ticket = Arc::new(Ticket {
             company,
@@ -201,7 +201,7 @@ impl QueueState {
     }
 }
 
-/// The writer in the hands of a thread; given back when this is dropped, by a panic, too.
+/// The writer while a thread uses it, returned to the queue on drop, after a panic, too.
 struct WriterGuard<'a> {
     queue: &'a WriteQueue,
     writer: Option<Box<StoreWriter>>,

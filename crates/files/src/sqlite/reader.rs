@@ -90,7 +90,7 @@ impl StoreReader {
         })
     }
 
-    /// An error where what was read counts for nothing.
+    /// Returns an error if the data that was read is not valid.
     pub(super) fn check(&self) -> Result<()> {
         self.unlocked.as_ref().map_or(Ok(()), UnlockedFile::check)
     }

@@ -49,7 +49,7 @@ impl PreparedStatement {
         self.0.each(values.iter().map(|value| value.bound()), from_sqlite, each)
     }
 
-    /// Runs the statement; gives what `get` makes of its first row.
+    /// Runs the statement and calls `get` with its first row.
     pub(super) fn first<T>(
         &mut self,
         values: &[BoundValue<'_>],

@@ -97,7 +97,7 @@ impl PieceUpload {
         Ok(())
     }
 
-    /// A piece of what was written: it waits in memory, or is in the store.
+    /// A written piece, from memory or from the store.
     fn written_piece(&self, piece: u64) -> Result<Cow<'_, [u8]>> {
         if piece >= self.stored + self.encoded.len() as u64 {
             return Ok(Cow::Borrowed(&self.partial));
@@ -186,7 +186,7 @@ impl Write for PieceUpload {
 impl Drop for PieceUpload {
     fn drop(&mut self) {
         if let Some(place) = self.place {
-            // What stays is removed when the store is compacted.
+            // Pieces that stay are removed when the store is compacted.
             let _ = self.inner.write(|writer| writer.end_upload(place, false));
         }
     }

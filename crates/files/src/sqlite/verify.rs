@@ -149,7 +149,7 @@ impl RowScan<'_> {
             PreparedStatement::prepare(&reader.connection, &sql)?.each(&values, |row| {
                 let record = FileRecord::read(row);
                 if let Ok(record) = &record {
-                    // A damaged page may have led elsewhere, and a name from there would begin the next look.
+                    // A damaged page may have led elsewhere, and the next search would start at a name from there.
                     let is_ahead = match &last {
                         Some(last) => record.name > last.as_slice(),
                         None => start.is_before(record.name),
@@ -224,7 +224,8 @@ impl RowScan<'_> {
         let mut start = RangeStart::Behind(after.clone().unwrap_or_default());
         for end in names.map(Some).chain([None]) {
             let stopped = self.range(start, end.as_deref())?;
-            // A search for the name in the inner page comes by the page before it: where that is damaged, it is lost, too.
+            // A search for a name in an inner page reads the page before it: where that is damaged, the name is lost,
+            // too.
             let next = end.unwrap_or_default();
             start = match stopped {
                 None => RangeStart::At(next),

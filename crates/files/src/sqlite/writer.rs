@@ -196,7 +196,7 @@ impl StoreWriter {
             self.check_log()?;
         }
         let log_bytes = self.log_pages.load(Ordering::Relaxed).max(0) as u64 * self.page_bytes;
-        // Smaller than when it was looked at, the log has begun again.
+        // A log that is smaller than at the last check has started over.
         if log_bytes < self.looked_at_bytes {
             self.looked_at_bytes = 0;
         }
@@ -233,7 +233,7 @@ impl StoreWriter {
             // The next transaction overwrites the log from its start, unless a reader needs it.
             Ok(true) => {}
             Ok(false) if mode == CheckpointMode::Passive => {}
-            // What was committed is safe in the log.
+            // Committed changes are safe in the log.
             _ => keeper.warn(format!(
                 "the log of the store has {} MB: a reader, perhaps a snapshot of another process, stays open and keeps it from being emptied",
                 log_bytes >> 20
@@ -259,7 +259,7 @@ impl StoreWriter {
 
     pub(super) fn rollback(&mut self) {
         if !self.connection.is_autocommit() {
-            // An error that ended the transaction already has been told.
+            // If an error has already ended the transaction, the caller gets that one.
             let _ = self.rollback.run(&[]);
         }
     }

@@ -14,8 +14,8 @@ const QUICK_ATTEMPTS: u32 = 8;
 /// The longest such moment, in milliseconds.
 const MOMENT_MS: u64 = 20;
 
-/// Appends in one step: to the file itself where the home can do so, else by a new content in the place of the old one. Where another writer was
-/// faster, this is done again with what it has written.
+/// Appends in one step: to the file itself where the home supports it, otherwise by a new content that replaces the old
+/// one. If another writer was faster, this is repeated on the new content.
 pub(super) fn append(store: &Store, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<()> {
     if store.home().append_in_place(name, tail, options)? {
         return Ok(());

@@ -57,7 +57,7 @@ impl NamesFile {
 
     /// Removes the file, so that the next opening makes it again.
     pub(super) fn discard(&self) {
-        // Gone is gone, whoever removed it.
+        // Another process may have removed it already.
         let _ = std::fs::remove_file(&self.path);
     }
 
@@ -77,7 +77,7 @@ impl NamesFile {
         let process = std::process::id();
         let known = {
             let mut idle = lock(&self.idle);
-            // A connection of before a fork shares its place in the file with the parent's.
+            // A connection from before a fork shares its file offset with the parent's.
             idle.retain(|(opened_by, _)| *opened_by == process);
             idle.pop()
         };

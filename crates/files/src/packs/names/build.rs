@@ -11,7 +11,7 @@ use super::{CHANGED_NAMES, Cache, Changes, StoreNames, VersionId};
 use crate::Entry;
 use crate::sqlite_error::from_rusqlite;
 
-/// Names that are put together from others and what has changed.
+/// Builds names from existing ones and their changes.
 pub(super) struct NamesBuilder<'a> {
     cache: &'a Cache,
     base: Option<Arc<NamesFile>>,
@@ -55,7 +55,7 @@ impl<'a> NamesBuilder<'a> {
     }
 }
 
-/// A file that is being written. What becomes of it where the power goes is of no interest: it has no name yet.
+/// A file that is being written. It need not survive a crash: it has no name yet.
 struct NamesWriter {
     draft: NamesDraft,
     connection: Connection,

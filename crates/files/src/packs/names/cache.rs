@@ -26,7 +26,7 @@ const LOCK: &str = "lock";
 /// How long an opening waits for another one that reads the same table.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Drafts that are older are of processes that have ended.
+/// Older drafts belong to processes that have ended.
 const DRAFT_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// Stores that no one opened for as long lose their folder.
@@ -186,7 +186,7 @@ impl Cache {
         Ok(NamesFile::new(kept, FileOwner::Locked(lock)))
     }
 
-    /// Removes what no one uses: older versions, drafts of processes that have ended, and folders of stores.
+    /// Removes unused files: older versions, drafts of processes that have ended, and folders of unused stores.
     fn clean(&self, kept: &NamesTitle) {
         for path in self.files() {
             let is_unused = match NamesTitle::parse(&path) {
@@ -209,7 +209,7 @@ impl Cache {
             let is_unused = |path: &Path| is_own(path) && is_older(path, UNUSED_AGE);
             if files.iter().all(|file| is_unused(&file.path())) && is_older(&folder, UNUSED_AGE) {
                 files.iter().for_each(|file| remove(&file.path()));
-                // One in which something remains stays.
+                // A folder that is not empty stays.
                 let _ = std::fs::remove_dir(&folder);
             }
         }
