@@ -34,7 +34,7 @@ mod zone;
 
 pub use batch::BatchReader;
 pub use bloom::BloomFilter;
-// For crates above, whose formats have files of such clocks, too.
+// For other crates, whose formats have files with such clocks, too.
 #[doc(hidden)]
 pub use calendar::FIRST_GREGORIAN_DAY;
 #[doc(hidden)]
@@ -48,8 +48,8 @@ pub use stripe::{Range, Stripe, StripeRead};
 pub use tail::{FileTail, StripeInfo, TailStep};
 pub use writer_kind::Writer;
 
-/// Values are decoded in pieces of at most so many, so that memory grows with what the streams hold and not with what a
-/// damaged count says.
+/// The most values that are decoded in a piece, so that the memory is bounded by the content of the streams, not by a
+/// damaged count.
 const STEP: usize = 1 << 16;
 
 /// The most bytes of strings that one column has in a batch: a damaged or hostile file can say that there are more than memory

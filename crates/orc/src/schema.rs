@@ -67,9 +67,9 @@ pub enum OrcKind {
     Double,
     /// Text in UTF-8.
     String,
-    /// Text of at most so many characters.
+    /// Text of at most this many characters.
     Varchar(u32),
-    /// Text of exactly so many characters, padded by spaces.
+    /// Text of exactly this many characters, padded by spaces.
     Char(u32),
     /// Bytes.
     Binary,

@@ -1,7 +1,7 @@
 //! The days 1582-10-05 to 1582-10-14, which the calendar of Java's old classes does not have.
 //!
-//! Readers in Java look for such a day by another one: Spark by 1582-10-15, classes that take the name for a Julian one by the
-//! day ten days later. Bounds and bloom filters include what they look for.
+//! Readers in Java search for such a day by another one: Spark by 1582-10-15, classes that read the date as a Julian
+//! one by the day ten days later. Bounds and bloom filters include these days.
 
 use std::ops::Range;
 

@@ -6,7 +6,7 @@ const WIDTHS: [u8; 32] = [
     64,
 ];
 
-/// Code of the least width of at least so many bits.
+/// The code of the smallest width for each number of bits.
 const CODES: [u8; 65] = {
     let mut codes = [0; 65];
     let mut bits = 1;

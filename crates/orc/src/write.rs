@@ -63,7 +63,7 @@ pub struct Writer {
     columns: Vec<Column>,
     compressors: Vec<BlockCompressor>,
     file: FileWriter,
-    /// Rows of the row group and of the stripe at hand.
+    /// Rows of the current row group and stripe.
     group_rows: usize,
     stripe_rows: usize,
     /// The entries of the root, one for each row group of the stripe.
@@ -86,7 +86,7 @@ pub struct Finished {
 /// A piece of a batch that is encoded in one step takes at most this part of a stripe.
 const PIECES_OF_STRIPE: usize = 8;
 
-/// A stripe may become larger by one part in so many for the rest of a row group.
+/// The part of its size by which a stripe may grow for the rest of a row group.
 const ROOM_OF_STRIPE: usize = 4;
 
 impl Writer {
@@ -129,7 +129,8 @@ impl Writer {
             self.append(&arrays, start, rows)?;
             start += rows;
             let encoded: usize = self.columns.iter().map(Column::encoded_bytes).sum();
-            // Where batches end must not decide where stripes end, so a row group is finished unless it is huge.
+            // The boundaries of batches must not decide where stripes end, so a row group is finished unless it is
+            // huge.
             let room = if self.group_rows == 0 { 0 } else { self.options.stripe_size / ROOM_OF_STRIPE };
             if encoded >= self.options.stripe_size.saturating_add(room) {
                 self.end_stripe()?;

@@ -7,7 +7,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 use super::{CHUNK_HEADER, Codec, chunk_header, lzo};
 use crate::{Error, Result};
 
-/// Output is guessed to be so many times as long as the input where the codec doesn't say how long it is.
+/// The assumed ratio of output to input where the codec doesn't store the length of the output.
 const GUESSED_RATIO: usize = 4;
 
 /// The state of the codec of a file, used for chunk after chunk.
@@ -85,7 +85,7 @@ impl Decompressor {
         grow(out, at + first_guess(chunk.len(), self.block));
         loop {
             let (read, made) = (state.total_in() as usize, state.total_out() as usize);
-            // One byte more than allowed, so that the end of a full block is seen.
+            // One byte more than allowed, so that the end of a full block is detected.
             let end = out.len().min(at + self.block + 1);
             let status = state.decompress(&chunk[read..], &mut out[at + made..end], FlushDecompress::Finish);
             let status = status.map_err(|e| broken("zlib", &e))?;

@@ -104,7 +104,7 @@ impl BlockCompressor {
         let scratch = &mut self.scratch;
         let room = match &self.coder {
             CodecState::None => 0,
-            // What does not get shorter is of no use.
+            // Output that is not shorter than the block is not used.
             CodecState::Zlib(_) => block.len(),
             CodecState::Snappy(_) => snap::raw::max_compress_len(block.len()),
             CodecState::Lz4(_) => lz4_flex::block::get_maximum_output_size(block.len()),

@@ -4,9 +4,9 @@
 //! or falling values are delta encoded if that is narrower than the values. Narrow values with a few outliers become a
 //! patched base. All other values are packed directly.
 //!
-//! Where writers of the reference implementation end a run at three equal values, this one first asks whether the repeat
-//! is longer than what it costs: among values of a few bits, ending a run and starting another takes more than packing a
-//! short repeat.
+//! Where writers of the reference implementation end a run at three equal values, this one first checks whether the
+//! repeat is longer than its cost: among values of a few bits, ending a run and starting another takes more than
+//! packing a short repeat.
 
 use super::bits::{bits_of, pack};
 use super::varint::{put_signed, put_unsigned, zigzag};
@@ -15,11 +15,11 @@ use crate::widths::{closest_width, code_of_width};
 const MAX_RUN: usize = 512;
 const MIN_REPEAT: usize = 3;
 const MAX_SHORT_REPEAT: usize = 10;
-/// Repeats this long end a rising or falling run too.
+/// Repeats of at least this length end a rising or falling run, too.
 const LONG_REPEAT: usize = 24;
 /// Rising or falling runs shorter than this, the last of a row group excepted, are left to the run that follows them.
 const MIN_MONOTONE: usize = 32;
-/// About the bits that it takes to end a run, write a short repeat, and start another run.
+/// The approximate bits that it takes to end a run, write a short repeat, and start another run.
 const REPEAT_COST_BITS: u32 = 40;
 /// Bases from this magnitude on have no room for their sign in eight bytes next to the limits of other readers.
 const BASE_LIMIT: u64 = 1 << 56;
@@ -180,7 +180,7 @@ impl RunEncoder<'_> {
         let Some(patches) = PatchedBits::take(&mut self.packed[..values.len()]) else { return false };
         self.header(2, code_of_width(patches.width), values.len());
         let magnitude = min.unsigned_abs();
-        // One bit more than the number has, for its sign.
+        // The sign takes one bit in addition to those of the number.
         let base_bytes = (closest_width(bits_of(magnitude)) + 1).div_ceil(8) as usize;
         let sign = u64::from(min < 0) << (base_bytes * 8 - 1);
         self.out.push(((base_bytes - 1) << 5) as u8 | code_of_width(patches.patch_width));

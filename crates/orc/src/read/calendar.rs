@@ -12,8 +12,8 @@ pub(crate) fn from_julian(day: i64) -> i64 {
     if day >= FIRST_GREGORIAN_DAY {
         return day;
     }
-    // Years begin in March here, so that leap days come last; 4801 BC is before all that fit 32 bits of days or is handled by
-    // the Euclidean divisions.
+    // Years start in March here, so that leap days come last. 4801 BC is before all days that fit 32 bits, or is
+    // handled by the Euclidean divisions.
     let count = day + EPOCH_JULIAN_DAY + 32_082;
     let year = (4 * count + 3).div_euclid(1461);
     let in_year = count - (1461 * year).div_euclid(4);
@@ -34,7 +34,7 @@ pub(crate) fn to_julian(day: i64) -> i64 {
     in_year + (1461 * year).div_euclid(4) - 32_082 - EPOCH_JULIAN_DAY
 }
 
-/// Days since 1970-01-01 of a proleptic Gregorian date, by years that begin in March (`month` 0).
+/// Days since 1970-01-01 of a proleptic Gregorian date, by years that start in March (`month` 0).
 fn gregorian(year: i64, month: i64, day: i64) -> i64 {
     let era = year.div_euclid(400);
     let of_era = year.rem_euclid(400);

@@ -1,4 +1,4 @@
-//! Row indexes: where row groups begin in the streams of a column, and their statistics.
+//! Row indexes: the positions of row groups in the streams of a column, and their statistics.
 
 use prost::Message;
 
@@ -37,7 +37,7 @@ pub(crate) struct ColumnIndex {
 }
 
 impl ColumnIndex {
-    /// Takes the decompressed bytes of a row index or of bloom filters of so many row groups.
+    /// Sets the decompressed bytes of a row index or of bloom filters for `groups` row groups.
     pub(crate) fn set(&mut self, kind: StreamKind, bytes: Vec<u8>, groups: usize) -> Result<()> {
         let mut places = Vec::new();
         wire::fields(&bytes, |tag, place| {

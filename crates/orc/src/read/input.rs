@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// The decompressor that the streams of a stripe share: one of them decompresses at a time.
 pub(crate) type SharedDecompressor = Arc<Mutex<Decompressor>>;
 
-/// Uncompressed streams come in pieces of so many bytes where pieces are asked for.
+/// Bytes of a piece of an uncompressed stream that is read in pieces.
 const PLAIN_PIECE: usize = 128 << 10;
 
 /// The bytes of one stream, or of a part of it.

@@ -81,7 +81,7 @@ macro_rules! narrow {
                     let step = count.min(scratch.len());
                     let wide = &mut scratch[..step];
                     ints.read(wide)?;
-                    // One check for all of them: the loop stays free of branches.
+                    // A single check for all values keeps the loop free of branches.
                     let odd = wide.iter().fold(0, |odd, value| odd | (*value ^ i64::from(*value as $type)));
                     if odd != 0 {
                         let value = wide.iter().find(|value| <$type>::try_from(**value).is_err()).copied();

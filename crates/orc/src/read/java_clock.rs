@@ -1,12 +1,12 @@
-//! Times as Java's old classes count them: by a calendar that changed in 1582, and with zones that begin in 1900. Other formats
-//! have files of such writers, too.
+//! Times as Java's old classes count them: by a calendar that changed in 1582, and with zones that start in 1900. Other
+//! formats also have files of such writers.
 
 use super::calendar::from_julian;
 use super::writer_kind::Writer;
 use super::zone::{JAVA_FIRST_SECOND, WriterZone};
 use crate::{Error, Result};
 
-/// The end of 2019: Spark's own tables are of that time. Some zones have left their standard time since.
+/// The end of 2019: Spark's own tables date from that time. Some zones have changed their standard time since.
 const YEAR_END: i64 = 1_577_836_799;
 
 const DAY_SECONDS: i64 = 86_400;
@@ -14,7 +14,8 @@ const DAY_SECONDS: i64 = 86_400;
 /// All calendars and zones agree from 1900-01-01 00:00:00 UTC on.
 pub const FIRST_AGREED_SECOND: i64 = JAVA_FIRST_SECOND;
 
-/// Zones whose history was corrected since, or that have become names of others: what they were to a writer isn't known here.
+/// Zones whose history was corrected since, or that have become aliases of others: their offsets in a writer's version
+/// aren't known.
 const CORRECTED: &[&str] = &[
     "Africa/Blantyre",
     "Africa/Bujumbura",
@@ -76,8 +77,8 @@ impl JavaClock {
         })
     }
 
-    /// The second, since 1970 in UTC, at which people in the zone read from calendar and clock what the program reads at `seconds`.
-    /// `None` where 64 bits do not hold it.
+    /// The second, since 1970 in UTC, at which a local calendar and clock show the date and time that the program reads
+    /// at `seconds`. `None` where it does not fit 64 bits.
     pub fn instant(&mut self, seconds: i64) -> Option<i64> {
         if seconds >= FIRST_AGREED_SECOND {
             return Some(seconds);
@@ -88,8 +89,8 @@ impl JavaClock {
         self.place_instant(shown)
     }
 
-    /// When the place's clock shows this: the later time where it does so twice, and where it never does, what it would have shown
-    /// without its jump.
+    /// The instant at which the place's clock shows `shown`. It is the later one where the clock shows it twice; where
+    /// the clock skips it, the instant at which the clock would have shown it without the jump.
     fn place_instant(&mut self, shown: i64) -> Option<i64> {
         let (before, after) = (shown.checked_sub(DAY_SECONDS)?, shown.checked_add(DAY_SECONDS)?);
         let (before, after) = (self.place.offset(before), self.place.offset(after));

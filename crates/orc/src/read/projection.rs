@@ -3,7 +3,7 @@
 use crate::schema::{OrcKind, OrcType};
 use crate::{Error, Result};
 
-/// A set of columns of a file's type tree. A column comes with everything below it and with what it lies in.
+/// A set of columns of a file's type tree. A column includes all columns below it and all that contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Projection {
     root: OrcType,

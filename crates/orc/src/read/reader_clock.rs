@@ -1,4 +1,5 @@
-//! Timestamps as programs in Java take them, Spark among them: what the writer's clock showed is an instant by the reader's clock.
+//! Timestamps as Java programs such as Spark interpret them: the time that the writer's clock showed is an instant by
+//! the reader's clock.
 //!
 //! Source: ORC Java, `TreeReaderFactory.TimestampTreeReader` and `SerializationUtils.convertBetweenTimezones`.
 
@@ -59,7 +60,7 @@ impl ReaderClock {
         }
     }
 
-    /// An instant at which the reader's clock shows what the writer's does at `seconds`.
+    /// An instant at which the reader's clock shows the same as the writer's at `seconds`.
     fn moved(&mut self, writer: &mut WriterZone, seconds: i64) -> Option<i64> {
         let first = seconds.checked_add(self.difference(writer, seconds)?)?;
         if self.zone.offset(seconds) == self.zone.offset(first) {

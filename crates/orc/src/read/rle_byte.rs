@@ -128,7 +128,7 @@ impl Bits {
                 out.push(carry);
             }
         }
-        // What is left of the last byte.
+        // The remaining bits of the last byte.
         let had = self.carried as usize + 8 * needed;
         let left = had - count;
         if let Some(last) = last {

@@ -16,7 +16,7 @@ pub(super) const MAX_RUN_BYTES: usize = 4096 + 248 + 32;
 pub(crate) struct IntsV2 {
     pub(super) input: StreamInput,
     signed: bool,
-    /// The values of a run that was longer than what was asked for.
+    /// The values of a run that was longer than the requested number.
     buffer: Box<[i64; MAX_RUN]>,
     start: usize,
     end: usize,

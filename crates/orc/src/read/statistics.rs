@@ -13,7 +13,7 @@ use crate::{Error, Result, proto};
 
 /// The version of Java's writer that repaired the statistics of strings (HIVE-8732).
 const STRINGS_REPAIRED: u32 = 1;
-/// The version of Java's writer that began to write timestamps' statistics in UTC (ORC-135).
+/// The first version of Java's writer that writes timestamps' statistics in UTC (ORC-135).
 const TIMESTAMPS_REPAIRED: u32 = 6;
 /// The version of Java's writer that repaired the statistics of short decimals (ORC-517).
 const DECIMALS_REPAIRED: u32 = 7;
@@ -143,8 +143,8 @@ impl ColumnStats {
     }
 }
 
-/// Bounds of instants by a reader's clock, from what writers' clocks showed: no clock is a day from UTC. Before 1900 Java's clocks
-/// and calendars are others, too.
+/// Bounds of instants by a reader's clock, from the times that writers' clocks showed: every clock is less than a day
+/// from UTC. Before 1900, Java's clocks and calendars differ, so there are no bounds.
 fn of_instants(min: i128, max: i128) -> Option<Bounds> {
     const SECOND: i128 = 1_000_000_000;
     const DAY: i128 = 86_400 * SECOND;

@@ -14,7 +14,7 @@ use crate::proto::{self, EncodingKind, StreamKind};
 use crate::schema::OrcType;
 use crate::{Error, Result};
 
-/// Bytes of the file that are needed, and what for.
+/// A range of bytes of the file that is needed, and its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
     /// The first byte in the file.
@@ -174,7 +174,7 @@ impl Stripe {
         (first, size.min(self.info.rows - first))
     }
 
-    /// The row indexes of `columns`, and their bloom filters where `bloom` is set and what their writer hashed is known.
+    /// The ranges of the row indexes of `columns`, and, if `bloom` is set, of their bloom filters with a known hash.
     pub fn index_ranges(&self, columns: &[u32], bloom: bool) -> Vec<Range> {
         let mut ranges = Vec::new();
         for &column in columns {

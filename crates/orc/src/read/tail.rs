@@ -11,7 +11,7 @@ use crate::proto::{self, CalendarKind};
 use crate::schema::{MAX_COLUMNS, OrcType};
 use crate::{Error, Result};
 
-/// The bytes that begin every file and end its postscript.
+/// The bytes at the start of every file and at the end of its postscript.
 pub const MAGIC: &[u8; 3] = b"ORC";
 
 /// A footer that is longer than this, decompressed, is taken for damage.
@@ -60,7 +60,7 @@ pub struct FileTail {
     pub(crate) footer: proto::Footer,
     pub(crate) postscript: proto::PostScript,
     pub(super) root: OrcType,
-    /// The clock by which timestamps are instants; `None` where they are what the writer's clock showed.
+    /// The clock by which timestamps are instants; `None` where they are the time that the writer's clock showed.
     pub(super) clock: Option<ReaderClock>,
     stripes: Vec<StripeInfo>,
     codec: Codec,
@@ -172,7 +172,7 @@ impl FileTail {
         Some(u64::from(self.footer.row_index_stride())).filter(|rows| *rows > 0)
     }
 
-    /// The format's version, such as (0, 12); files that don't say are of (0, 11).
+    /// The format's version, such as (0, 12); (0, 11) for files without one.
     pub fn version(&self) -> (u32, u32) {
         match self.postscript.version[..] {
             [] => (0, 11),

@@ -9,19 +9,19 @@ use crate::{Error, Result};
 /// Seconds from 1970 to 2015 in UTC: timestamps are counted from there.
 pub(crate) const BASE_SECONDS: i64 = 1_420_070_400;
 
-/// Java's zones begin at 1900-01-01 00:00:00 UTC.
+/// Java's zones start at 1900-01-01 00:00:00 UTC.
 pub(crate) const JAVA_FIRST_SECOND: i64 = -2_208_988_800;
 /// The end of 2037: each zone is at its last rule then.
 const LAST_RULE_SECOND: i64 = 2_145_916_799;
 
-/// The calendar, and with it the rules of zones, repeat after 400 years of so many seconds.
+/// The length of the cycle of the calendar, and with it of the rules of zones: 400 years, in seconds.
 const CYCLE_SECONDS: i64 = 146_097 * 86_400;
 /// 9000-01-01, in seconds since 1970: after it, times are looked up in an earlier cycle.
 const FAR_SECOND: i64 = 221_845_392_000;
 /// 4000 BC, before all changes of any zone.
 const EARLIEST_SECOND: i64 = -188_395_113_600;
 
-/// Offsets are looked up by blocks of so many seconds (2 to this power, 18 hours): no zone changes twice in one.
+/// Offsets are looked up by blocks of 2 to this power seconds (18 hours): no zone changes twice in a block.
 const BLOCK_BITS: u32 = 16;
 
 /// The zone of a stripe's writer.
@@ -30,7 +30,7 @@ pub(crate) struct WriterZone {
     rules: ZoneRules,
     /// The offset before 1900, where the writer knew one only.
     ancient: Option<i64>,
-    /// When 2015 began there, in seconds since 1970 in UTC.
+    /// The start of 2015 in the zone, in seconds since 1970 in UTC.
     pub(crate) base: i64,
     /// A block of time, and the offset that holds within all of it.
     memo: Option<(i64, i64)>,
@@ -50,8 +50,8 @@ impl WriterZone {
 
     /// The zone that a writer names.
     ///
-    /// Java's zones begin in 1900: before, its clock shows the standard time of its last rule. Others go back to the local
-    /// mean time of the place.
+    /// Java's zones start in 1900: for earlier times, Java's clock shows the standard time of the last rule. Other
+    /// writers use the local mean time of the place.
     pub(crate) fn named(name: &str, writer: Writer) -> Result<Self> {
         let rules = match name {
             "" | "UTC" | "GMT" | "Z" | "Etc/UTC" | "Etc/GMT" => return Ok(Self::utc()),

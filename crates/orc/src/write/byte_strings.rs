@@ -9,7 +9,7 @@ use crate::write::stream::{Stream, StreamCoding};
 use crate::write::values::{ValueTarget, Values, WrittenRows};
 use crate::{Error, Result, prefetch};
 
-/// Strings of at most so many bytes lie in their view.
+/// The longest string that is stored in its view, in bytes.
 const INLINE: u32 = 12;
 
 /// How many rows ahead memory is asked for, where texts may lie anywhere: one miss of the cache for each, unless many

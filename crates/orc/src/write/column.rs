@@ -146,7 +146,7 @@ impl Column {
         let dictionary_size = self.values.end_stripe(&mut self.streams, compressor)?;
         self.streams.iter_mut().try_for_each(|stream| stream.close(compressor))?;
         let encoding = self.encoding(dictionary_size);
-        // Where nothing is null, there is no present stream, and no position in it.
+        // Without nulls, there is no present stream, and no position in it.
         let present = self.stripe.has_null;
         if present {
             self.present.close(compressor)?;

@@ -17,7 +17,7 @@ const NARROW: u8 = 18;
 /// A column of decimals.
 pub(crate) struct Decimals {
     format: DecimalFormat,
-    /// Values of the array at hand, of a column that fits 64 bits, and of one that does not.
+    /// Values of the current array, of a column that fits 64 bits, and of one that does not.
     narrow: Vec<i64>,
     wide: Vec<i128>,
     /// Values of the row group.
@@ -55,8 +55,7 @@ impl Values for Decimals {
                 self.format.append(values, data, digest)?
             }
             DataType::Decimal128(..) => {
-                // Larger numbers than 64 bits hold are larger than the precision allows too: they saturate, and are found
-                // by their size all the same.
+                // Numbers beyond 64 bits also exceed the precision: they saturate, and are then rejected by their size.
                 let saturate = |value: i128| value.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
                 rows.extend::<Decimal128Type, _>(narrow, saturate)?;
                 self.format.append(narrow, data, digest)?

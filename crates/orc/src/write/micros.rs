@@ -49,7 +49,7 @@ impl Values for Micros {
     }
 }
 
-/// Appends the values, each so many microseconds.
+/// Appends the values, each of `micros` microseconds.
 fn extend<T: ArrowTimestampType>(rows: &WrittenRows<'_>, numbers: &mut Vec<i64>, micros: i64) -> Result<()> {
     let before = numbers.len();
     rows.extend::<T, _>(numbers, |value| value)?;

@@ -60,7 +60,7 @@ impl Default for WriterOptions {
     }
 }
 
-/// Smallest block: readers allocate by block, and headers would outweigh what smaller ones hold.
+/// The smallest block: readers allocate by block, and the headers would outweigh the data of smaller ones.
 const MIN_BLOCK: usize = 1 << 10;
 
 /// Rows that are encoded together where there is no row index.

@@ -7,7 +7,7 @@ use crate::schema::OrcKind;
 use crate::skipped_days::TimeScale;
 use crate::write::text_bounds::TextBounds;
 
-/// Count of values, whether there are nulls, and what the kind of column allows on top.
+/// The count of values, whether there are nulls, and further statistics by the kind of the column.
 #[derive(Debug, Clone)]
 pub(crate) struct Statistics {
     pub(crate) values: u64,
@@ -31,7 +31,7 @@ enum StatisticsKind {
     Double {
         range: Option<(f64, f64)>,
         sum: f64,
-        /// The range is of the numbers alone.
+        /// True if a value is NaN. The range covers only the other values.
         nan: bool,
     },
     Text {
@@ -245,7 +245,8 @@ impl Statistics {
         wire
     }
 
-    /// The message for a row index or a stripe, by which engines filter: bounds include what they look for.
+    /// The message for a row index or a stripe, by which engines filter: bounds include the days and times that engines
+    /// search for.
     pub(crate) fn to_proto(&self) -> proto::ColumnStatistics {
         let mut wire = proto::ColumnStatistics {
             number_of_values: Some(self.values),
@@ -312,8 +313,8 @@ impl Statistics {
     }
 }
 
-/// Local and UTC bounds are the same, as the writer's zone is UTC. Nanoseconds are stored plus one, and only where they are
-/// not what readers take missing ones for: none in the minimum, all in the maximum.
+/// Local and UTC bounds are the same, as the writer's zone is UTC. Nanoseconds are stored plus one, and left out where
+/// they equal the value that readers use for missing ones: none in the minimum, all in the maximum.
 fn timestamp_proto(range: Option<(Instant, Instant)>) -> proto::TimestampStatistics {
     const ALL: u32 = 999_999;
     let (min, max) = range.unzip();

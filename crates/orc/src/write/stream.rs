@@ -45,7 +45,7 @@ impl SizeRatio {
     }
 }
 
-/// A number whose stream is not known yet is taken to need so many bytes.
+/// The assumed bytes of a number in a stream whose encoding is not yet measured.
 const BYTES_OF_NUMBER: usize = 4;
 
 /// A stream that is being written.
@@ -104,7 +104,7 @@ impl Stream {
         self.coding
     }
 
-    /// Starts a row group; what waits of the group before has been encoded by [`Self::end_group`], except for the bits of a
+    /// Starts a row group. [`Self::end_group`] has encoded the values of the previous group, except for the bits of a
     /// byte that both share.
     pub(crate) fn start_group(&mut self) {
         if self.indexed {
@@ -112,7 +112,7 @@ impl Stream {
         }
     }
 
-    /// Encodes and compresses full portions of what waits.
+    /// Encodes and compresses the full portions of the waiting values.
     pub(crate) fn relieve(&mut self, compressor: &mut BlockCompressor) -> Result<()> {
         if self.numbers.len() >= MAX_WAITING {
             let mut numbers = std::mem::take(&mut self.numbers);

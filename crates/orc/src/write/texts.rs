@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// numbers are encoded immediately rather than kept until the stripe ends.
 const SURE: f64 = 0.25;
 
-/// How the stripe at hand is encoded.
+/// The encoding of the current stripe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Direct,
@@ -209,7 +209,7 @@ impl Values for TextWriter {
     fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {
         let WrittenRows { array, nulls } = *rows;
         self.values += (array.len() - nulls.map_or(0, NullBuffer::null_count)) as u64;
-        // A dictionary of the array's own is of use only where its texts repeat, and ours is looked up.
+        // A dictionary of the array is useful only where its texts repeat and the stripe's dictionary is looked up.
         let plain = match array.as_any_dictionary_opt() {
             Some(keyed) if self.mode == Mode::Direct || keyed.values().len() > array.len() => {
                 Some(cast(array, keyed.values().data_type())?)

@@ -64,7 +64,7 @@ impl Values for Timestamps {
 }
 
 impl Timestamps {
-    /// Takes in ticks, so many a second.
+    /// Appends ticks, of which a second has `TICKS`.
     fn append_ticks<T: ArrowTimestampType, const TICKS: i64>(
         &mut self,
         rows: &WrittenRows<'_>,
@@ -109,7 +109,7 @@ fn lost(nanos: i64) -> Error {
     ))
 }
 
-/// The milliseconds, and nanoseconds below them, of so many ticks, whose seconds are in range.
+/// The milliseconds, and the nanoseconds below them, of a number of ticks whose seconds are in range.
 fn instant<const TICKS: i64>(ticks: i64) -> Instant {
     if TICKS <= 1000 {
         return (ticks * (1000 / TICKS), 0);

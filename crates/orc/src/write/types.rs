@@ -1,4 +1,4 @@
-//! Which types of Arrow can be written, and as what.
+//! The types of Arrow that can be written, and their types in ORC.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// The schema with every type replaced by the one that ORC holds its values in.
 ///
 /// # Errors
-/// Unsupported for types that ORC has nothing for; the place names the column, the message what to cast it to.
+/// Unsupported for types without an equivalent in ORC; the place names the column, the message the type to cast it to.
 pub(crate) fn stored_schema(schema: &Schema) -> Result<Schema> {
     Ok(Schema::new(stored_fields(schema.fields(), "")?))
 }

@@ -29,7 +29,7 @@ pub(in super::super) struct Builder<'a> {
     pub(in super::super) decompressor: &'a SharedDecompressor,
     pub(in super::super) zone: &'a WriterZone,
     pub(in super::super) options: &'a ReadOptions,
-    /// True if the columns at hand have a value for each row: those below lists, maps and unions have not.
+    /// True if the columns have a value for each row. Columns below lists, maps and unions do not.
     pub(in super::super) in_rows: bool,
     /// Dictionaries that sections before have read.
     pub(in super::super) dictionaries: &'a mut HashMap<u32, Dictionary>,

@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// More bytes than any varint of 128 bits has.
 const LONGEST: usize = 20;
 
-/// Values are decoded in pieces of so many, between checks of their scales.
+/// Values that are decoded between two checks of their scales.
 const PIECE: usize = 1024;
 
 pub(super) struct Decimals {

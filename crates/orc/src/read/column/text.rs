@@ -82,7 +82,7 @@ impl DirectText {
     }
 }
 
-/// Views hold values of up to so many bytes themselves.
+/// The largest value that a view holds itself, in bytes.
 const MAX_INLINE: u32 = 12;
 
 /// The sum of lengths that one batch may have.
@@ -100,7 +100,7 @@ fn total(lengths: &[i64]) -> Result<usize> {
     Ok(total)
 }
 
-/// How many values lie within so many bytes.
+/// The number of values that lie within the first `bytes` bytes.
 fn fitting(lengths: &[i64], bytes: usize) -> usize {
     let mut end = 0;
     lengths

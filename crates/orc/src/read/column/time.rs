@@ -74,7 +74,7 @@ impl Timestamps {
     #[inline]
     fn seconds(&self, stored: i64, nanos: i64) -> Option<i64> {
         let seconds = stored.checked_add(self.zone.base)?;
-        // Writers cut seconds towards zero, but for times within the first millisecond of one.
+        // Writers round seconds towards zero, except for times within the first millisecond of a second.
         if seconds < 0 && nanos > 999_999 { seconds.checked_sub(1) } else { Some(seconds) }
     }
 
