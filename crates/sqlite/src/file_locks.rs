@@ -179,7 +179,7 @@ impl LockedFiles {
             return None;
         }
         let mut found = MaybeUninit::<libc::stat>::uninit();
-        // SAFETY: the path ends with NUL, and the call fills what it is given when it answers 0.
+        // SAFETY: the path ends with NUL, and the call fills its output when it returns 0.
         let found = unsafe {
             if libc::stat(path, found.as_mut_ptr()) != 0 {
                 return None;
@@ -288,7 +288,7 @@ impl LockedFiles {
 /// The file of a descriptor, if it is a regular one.
 fn regular_file(descriptor: c_int) -> Option<FileId> {
     let mut found = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the call fills what it is given when it answers 0.
+    // SAFETY: the call fills its output when it returns 0.
     let found = unsafe {
         if libc::fstat(descriptor, found.as_mut_ptr()) != 0 {
             return None;

@@ -1,4 +1,4 @@
-//! SQLite below rusqlite, for loads of millions of rows: statements that borrow what they bind.
+//! SQLite below rusqlite, for loads of millions of rows: statements that borrow their bound values.
 
 use std::path::Path;
 use std::sync::Once;
@@ -13,10 +13,11 @@ mod statement;
 pub use failure::{Failure, last_failure};
 pub use statement::{Row, Statement};
 
-/// Prepares SQLite for all connections of the process. It must come before the first one.
+/// Prepares SQLite for all connections of the process. It must be called before the first one is opened.
 ///
-/// SQLite does not count its memory: it counts under a lock that all threads share. On Linux, its locks of files are of open
-/// file descriptions: other SQLite libraries of the process, such as Python's `sqlite3`, respect them and can't drop them.
+/// Memory statistics of SQLite are switched off, as they take a lock that all threads share. On Linux, SQLite's file
+/// locks become locks of open file descriptions: other SQLite libraries of the process, such as Python's `sqlite3`,
+/// respect them and can't drop them.
 pub fn prepare() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
