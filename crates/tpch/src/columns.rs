@@ -124,8 +124,8 @@ fn unknown(piece: &TablePiece, name: &str) -> Error {
     Error::internal(format!("{} has no column {name:?}", piece.table))
 }
 
-/// Draws of `EACH` values for each entity, of which so many are kept as `counts` says: all are computed, which is faster
-/// than to branch on a random number, and the surplus is written over by the next entity's.
+/// Draws `EACH` values for each entity and keeps the number in `counts`. All are computed, which is faster than a
+/// branch on a random number, and the next entity's values overwrite the surplus.
 fn several<const EACH: usize, T: Copy + Default>(
     counts: &[u8],
     total: usize,

@@ -14,12 +14,13 @@ pub enum Mode {
     /// Rows as structs, by the reference generator, and builders that copy their fields into columns. All columns of a
     /// row are made, even those that were not requested.
     Baseline,
-    /// Each column for itself, straight into the buffers of its array. Texts are copied once, into memory of their batch,
-    /// and are views of it: a batch holds on to nothing but itself.
+    /// Each column separately, directly into the buffers of its array. Texts are copied once, into memory of their
+    /// batch, and are views of it: a batch keeps no other memory alive.
     #[default]
     ZeroCopy,
-    /// Nothing is copied: comments are views of the generator's pool of text, which arrays share, and columns of few words
-    /// are dictionaries of shared words. For encoders in this process; an array that leaves it takes the pool along.
+    /// Nothing is copied: comments are views of the generator's pool of text, which arrays share, and columns of few
+    /// words are dictionaries of shared words. For encoders in this process, as an array that leaves it includes the
+    /// whole pool.
     TrueZeroCopy,
 }
 

@@ -101,7 +101,7 @@ impl CommentPool {
         Place { offset, len: self.len.pick(row.draw(2 * number + 2)) as u32 }
     }
 
-    /// Makes a comment for each of so many rows.
+    /// Makes a comment for each of `rows` rows.
     pub(crate) fn places(self, mut stream: ColumnStream, rows: usize) -> impl ExactSizeIterator<Item = Place> {
         (0..rows).map(move |_| self.place(stream.next_row(), 0))
     }

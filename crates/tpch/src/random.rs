@@ -10,7 +10,7 @@ const MULTIPLIER: u64 = 16_807;
 /// The modulus, a Mersenne prime: a remainder is a shift and an addition.
 const MODULUS: u64 = (1 << 31) - 1;
 
-/// `MULTIPLIER` to the power of its index: what leads from a row's seed to its draws.
+/// `MULTIPLIER` to the power of its index, by which a row's seed is multiplied for its draws.
 const POWERS: [u64; MAX_DRAWS + 1] = {
     let mut powers = [1; MAX_DRAWS + 1];
     let mut i = 1;
@@ -141,8 +141,9 @@ pub(crate) struct Few {
 }
 
 impl Few {
-    /// Up to here, whole numbers give what floating point gives: `draw * count / MODULUS` is no whole number (the modulus
-    /// is prime) and so at least 2^-31 away from one, while two roundings move it by less than 2^-51 of its size.
+    /// Up to this count, integer arithmetic gives the same result as floating point: `draw * count / MODULUS` is no
+    /// whole number (the modulus is prime) and so at least 2^-31 away from one, while two roundings move it by less
+    /// than 2^-51 of its size.
     pub(crate) const MAX: u64 = 1 << 19;
 
     /// The numbers from `low` to `high`.

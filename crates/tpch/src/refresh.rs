@@ -18,7 +18,7 @@ use crate::{Scale, Table};
 
 /// Streams that a table has, one for each thousandth of it but the last. (The 1000th of dbgen deletes keys that no row has.)
 pub const MAX_STREAMS: u32 = 999;
-/// Orders of a stream: one of so many of the table's.
+/// The divisor of the table's number of orders that gives the orders of a stream.
 const SHARE: u64 = 1000;
 /// From a key of the table to the key in the gap after it.
 const GAP: i64 = 8;
@@ -83,7 +83,7 @@ impl Refresh {
     }
 }
 
-/// Fails unless there are so many streams.
+/// Returns an error if the number of streams is out of range.
 ///
 /// # Errors
 /// `Usage`.

@@ -22,7 +22,8 @@ const BATCH_ROWS: usize = 65_536;
 const UNIT_ROWS: u64 = 262_144;
 /// Units of a plan at most.
 const UNITS: u64 = 4096;
-/// Orders whose lines are counted to plan a read: the sum of so many random numbers takes a tenth of a second.
+/// The most orders whose lines are counted to plan a read: the sum of this many random numbers takes a tenth of a
+/// second.
 const COUNTED_ORDERS: u64 = 20_000_000;
 
 /// Batches that may be under way or wait to be taken, for each thread.

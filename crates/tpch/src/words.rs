@@ -88,7 +88,7 @@ fn owned(words: &[&str]) -> Words {
 pub(crate) const MANUFACTURERS: u8 = 5;
 
 words! {
-    /// `l_returnflag` of what was received; number [`NOT_RETURNED`] is drawn for nothing.
+    /// `l_returnflag` of lines that were received; no draw gives the number [`NOT_RETURNED`].
     RETURN_FLAGS = {
         let drawn = Words::of(distributions().return_flags());
         let words = distributions().return_flags().get_values().iter().chain(&["N"]).map(|word| (*word).to_owned());
@@ -120,5 +120,5 @@ words! {
     REGIONS = Words::listed(distributions().regions().get_values().iter().map(|word| (*word).to_owned()));
 }
 
-/// The number of `l_returnflag` of what was not received yet.
+/// The number of the `l_returnflag` of lines that were not yet received.
 pub(crate) const NOT_RETURNED: u8 = 2;

@@ -14,7 +14,7 @@ use crate::random::{ColumnStream, Few, RangePick, RowDraws};
 use crate::texts::comments;
 use crate::words::{self, NOT_RETURNED, Words};
 
-/// Lines of an order at most: each order owns the draws of so many.
+/// The most lines of an order: each order owns the draws of this many.
 const LINES: usize = 7;
 /// Bytes of a comment on average.
 const COMMENT: u32 = 27;
@@ -174,7 +174,7 @@ impl<'p> OrderLines<'p> {
         })
     }
 
-    /// The return flags: a line that was received by now was kept or returned; only these lines draw.
+    /// The return flags. A line that was received by 1995-06-17 is kept or returned; only these lines draw.
     fn return_flags(&self) -> Vec<u8> {
         let words = &*words::RETURN_FLAGS;
         let mut stream = self.piece.stream(717_419_739, LINES as u64);

@@ -1,4 +1,4 @@
-//! Keys and days of orders, which their lines have, too.
+//! Keys and days of orders, which their lines share.
 
 use super::TablePiece;
 use crate::random::Few;
