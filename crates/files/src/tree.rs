@@ -136,8 +136,8 @@ impl Store {
     }
 }
 
-/// Adds advice where a directory can't have a file of this name: a folder has the same name, or a file has the name of a
-/// folder.
+/// Adds advice where a directory can't have a file of this name: a folder has the same name, or a file has the name of
+/// a folder.
 fn in_the_way(error: Error, tree: &Path, name: &str) -> Error {
     match error.kind() {
         ErrorKind::Conflict if !tree.join(name).is_file() => {
