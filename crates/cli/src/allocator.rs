@@ -12,7 +12,7 @@ const PURGE_DELAY: c_int = 15;
 /// The value without a setting of the environment or of another version.
 const USUAL_MS: c_long = 1000;
 
-/// A load frees more than half a gigabyte in a second: what is kept for some milliseconds adds up.
+/// A load frees more than half a gigabyte per second: memory that is kept for some milliseconds adds up.
 const SOON_MS: c_long = 0;
 
 unsafe extern "C" {

@@ -115,7 +115,7 @@ pub(crate) enum Command {
     Schema(Box<SchemaArgs>),
     /// Try out a location: which credentials, region and clock, what they allow, how fast the store is, and what to set.
     Check(Box<CheckArgs>),
-    /// Generate the tables of TPC-H, all of them at once, as files or Delta tables.
+    /// Generate all tables of TPC-H, as files or Delta tables.
     Tpch(Box<TpchArgs>),
     /// The small-file store: names and contents by the million in one file.
     Files(Box<FilesArgs>),
@@ -186,7 +186,8 @@ pub(crate) struct ScanArgs {
     /// Print a checksum of the rows that does not depend on their order, file format or batch size.
     #[arg(long, conflicts_with_all = ["explain", "format", "output"])]
     pub(crate) checksum: bool,
-    /// Print the plan and its price instead of running it: what is pruned and why, ranges, requests, bytes.
+    /// Print the plan and its price instead of running it: files and row groups pruned and why, ranges, requests,
+    /// bytes.
     #[arg(long, conflicts_with_all = ["format", "output"])]
     pub(crate) explain: bool,
     #[command(flatten)]
@@ -213,29 +214,31 @@ pub(crate) struct UpsertArgs {
     /// concat:SEPARATOR. Columns that the rows do not have keep their values. Give it once for each column.
     #[arg(long, value_name = "COLUMN=HOW", value_parser = value::merge)]
     pub(crate) merge: Vec<(String, MergeOperator)>,
-    /// Leave rows with keys that the table has as they are.
+    /// Only insert rows with new keys; rows that the table has stay unchanged.
     #[arg(long, conflicts_with = "merge")]
     pub(crate) insert_only: bool,
     /// Delta: columns by which the files of a table that the upsert makes are divided.
     #[arg(long, value_name = "A,B")]
     pub(crate) partition_by: Option<CommaList>,
-    /// Delta: a property of a table that the upsert makes, beside its key; may be repeated.
+    /// Delta: a property of a table that the upsert makes, in addition to its key; may be repeated.
     #[arg(long, value_name = "K=V", value_parser = value::property, action = ArgAction::Append)]
     pub(crate) table_property: Vec<(String, String)>,
     /// Print the plan instead of running it: files kept and pruned, keys to read, files to be written.
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Memory that rows, keys and buffers may take, about; more go to the local disk for a while. Default: 1 GiB.
+    /// Approximate memory for rows, keys and buffers; the rest goes to temporary files on the local disk. Default: 1
+    /// GiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
     /// Let the table's schema follow the rows: new columns, and numbers that become wider; both as `add,widen`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "add|widen")]
     pub(crate) evolve: Vec<SchemaChange>,
-    /// Give a table without deletion vectors these: rows are hidden without writing files anew, and readers of the table have
-    /// to know them.
+    /// Enable deletion vectors on a table that lacks them: rows are hidden without rewriting files, and readers of the
+    /// table have to support them.
     #[arg(long)]
     pub(crate) enable_deletion_vectors: bool,
-    /// Behind the upsert, compact what `lakerace compact --auto` would: many small files, and files with many hidden rows.
+    /// After the upsert, compact what `lakerace compact --auto` would: many small files, and files with many hidden
+    /// rows.
     #[arg(long)]
     pub(crate) auto_compact: bool,
     #[command(flatten)]
@@ -258,11 +261,11 @@ pub(crate) struct DeleteArgs {
     /// The columns of the key. Default: those that the table names (lakerace.primaryKey).
     #[arg(long, value_name = "A,B", requires = "keys")]
     pub(crate) key: Option<CommaList>,
-    /// Memory that keys and buffers may take, about. Default: 1 GiB.
+    /// Approximate memory for keys and buffers. Default: 1 GiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes, requires = "keys")]
     pub(crate) memory_limit: Option<u64>,
-    /// Give a table without deletion vectors these: rows are hidden without writing files anew, and readers of the table have
-    /// to know them.
+    /// Enable deletion vectors on a table that lacks them: rows are hidden without rewriting files, and readers of the
+    /// table have to support them.
     #[arg(long)]
     pub(crate) enable_deletion_vectors: bool,
     /// The format of the keys' source, where its name does not say it.
@@ -346,8 +349,9 @@ pub(crate) struct ReadArgs {
     /// Read this version of a Delta table. Default: the last one.
     #[arg(long, value_name = "VERSION|TIMESTAMP")]
     pub(crate) at: Option<String>,
-    /// Rows in a batch at most; `all`: one batch for all rows, which needs memory for them. In a copy to a database or a Delta table:
-    /// rows of an acknowledged checkpoint, behind which a load that was stopped goes on; `all` (the default): one for all rows.
+    /// Rows in a batch at most; `all`: one batch for all rows, which needs memory for them. In a copy to a database or
+    /// a Delta table: rows of an acknowledged checkpoint, after which a stopped load continues; `all` (the default):
+    /// one for all rows.
     #[arg(long, value_name = "N|all", value_parser = value::batch_rows)]
     pub(crate) batch_rows: Option<value::BatchRows>,
     /// The source's format, where its name does not say it. Default of pipes: what their first bytes say, else CSV.
@@ -381,10 +385,10 @@ pub(crate) struct WriteArgs {
     /// Parquet and ORC: columns that get a bloom filter.
     #[arg(long, value_name = "COLUMNS")]
     pub(crate) bloom_filter: Option<CommaList>,
-    /// Folders: bytes of each file, about; the first may have twice as many.
+    /// Folders: approximate bytes of each file; the first may have twice as many.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) file_bytes: Option<u64>,
-    /// Delta, tables with a key: bytes of rows that are put in its order in memory at once. Default: 512 MiB.
+    /// Delta, tables with a key: bytes of rows that are sorted by the key in memory at a time. Default: 512 MiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
     /// Delta and folders of files: columns by which files are divided, in folders such as `year=2024/`.
@@ -397,7 +401,8 @@ pub(crate) struct WriteArgs {
     /// within lists, maps and structs that may be null. Default: all are nullable, which more readers and writers take.
     #[arg(long)]
     pub(crate) keep_not_null: bool,
-    /// Delta: behind the write, compact what `lakerace compact --auto` would: many small files, and files with many hidden rows.
+    /// Delta: after the write, compact what `lakerace compact --auto` would: many small files, and files with many
+    /// hidden rows.
     #[arg(long)]
     pub(crate) auto_compact: bool,
     /// Delta: a property of a new table, such as lakerace.primaryKey=id (rows are then added in the key's order) or
@@ -425,7 +430,7 @@ pub(crate) struct StoreArgs {
     /// Split larger spans into parallel requests of at most this size. Default: what suits the store.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) max_request_size: Option<u64>,
-    /// Requests under way at once. Default: what suits the store.
+    /// Requests in flight at most. Default: depends on the store.
     #[arg(long, value_name = "N", value_parser = value::positive)]
     pub(crate) max_requests_in_flight: Option<usize>,
     /// Copy wanted bytes out of a merged request where the bytes read through exceed this fraction of them.
@@ -461,7 +466,7 @@ pub(crate) struct CsvArgs {
     /// Around fields: one character or `none`. Default: `"`, for TBL none.
     #[arg(long, value_name = "CHAR|none", value_parser = value::quote)]
     pub(crate) quote: Option<value::QuoteCharacter>,
-    /// Makes the next character literal inside quotes. Default: none (a doubled quote stands for one).
+    /// Makes the next character literal inside quotes. Default: none (a doubled quote is one quote).
     #[arg(long, value_name = "CHAR", value_parser = value::delimiter)]
     pub(crate) escape: Option<u8>,
     /// A text that means null; may be repeated. Default: the empty string.
@@ -482,7 +487,7 @@ pub(crate) struct CsvArgs {
     /// A row that does not fit the schema: fail, leave it out, or put null where it does not parse.
     #[arg(long, value_parser = value::choice::<OnBadRow>(), default_value = OnBadRow::default().choice_name(), value_name = "WHAT")]
     pub(crate) on_bad_row: OnBadRow,
-    /// Lines that are passed over at the front of each file, before the columns' names.
+    /// Lines to skip at the start of each file, before the columns' names.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) skip_rows: usize,
     /// Lines that begin with this text are no rows.

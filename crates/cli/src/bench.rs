@@ -1,4 +1,4 @@
-//! `lakerace bench`: the bench is a Python package of its own, which the host runs where it is installed.
+//! `lakerace bench`: the bench is a separate Python package, which the host runs if it is installed.
 
 use std::ffi::OsString;
 

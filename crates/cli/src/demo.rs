@@ -109,7 +109,7 @@ impl DemoRun<'_> {
         })
     }
 
-    /// Runs one step as a job of its own, so that its bill is its own, too.
+    /// Runs one step as a separate job, so that its requests and costs are counted separately.
     fn step<T>(&mut self, step: &'static str, run: impl FnOnce(&Job) -> Result<(u64, T)>) -> Result<T> {
         let job = Job::new(self.session.job.options().clone());
         interrupt::cancels(&job);

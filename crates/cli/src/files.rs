@@ -29,16 +29,16 @@ use input::{ImportSource, PutSource};
 /// Bytes that are copied in one step.
 const PART_BYTES: usize = 1 << 20;
 
-/// Contents up to this are put at once, in bytes.
+/// The least bytes of a content that is written in several steps; shorter ones are put in one call.
 const WHOLE_BYTES: usize = 16 << 20;
 
 /// The interval at which a mount checks for its end.
 const MOUNT_POLL: Duration = Duration::from_millis(50);
 
-/// The length of a key, and one byte that tells a longer file.
+/// The length of a key, and one more byte, by which a longer file is recognised.
 const KEY_BYTES: u64 = 33;
 
-/// Gives the exit code.
+/// Runs the command and returns the exit code.
 pub(crate) fn run(args: &FilesArgs, global: GlobalOptions) -> Result<u8> {
     let store = match &args.command {
         FilesCommand::Put(args) => &args.store,

@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first one cancels the job, which then leaves nothing behind; the second one kills. What
-//! does not end by itself is ended.
+//! Ctrl-C, SIGTERM and SIGHUP: the first signal cancels the job, which then removes its unfinished output; the second
+//! one kills the process. A cancelled job that does not end in time is ended with the process.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

@@ -50,9 +50,10 @@ pub use sql::{SqlAnswer, SqlEngine, SqlQuery};
 /// Services of the process that runs the command.
 #[derive(Default)]
 pub struct Host<'a> {
-    /// Runs `bench` with the arguments after it and gives the exit code. The wheel has it, the bare binary does not.
+    /// Runs `bench` with the arguments after it and returns the exit code. The wheel provides it, the bare binary does
+    /// not.
     pub bench: Option<&'a Bench<'a>>,
-    /// Answers `sql`. The wheel has it, the bare binary does not.
+    /// Answers `sql`. The wheel provides it, the bare binary does not.
     pub sql: Option<&'a dyn SqlEngine>,
 }
 
@@ -170,7 +171,8 @@ fn usage(mut error: clap::Error, args: &[OsString], wants_json: bool) -> u8 {
         let first = text.split("\n\n").next().unwrap_or_default();
         return failure::report(&Error::usage(failure::one_line(first)).advice("see --help"), true);
     }
-    // A name that the shell has put there must not reach the terminal, and is told from colours by nothing else.
+    // Control characters in an argument must not reach the terminal. In the rendered error they can't be distinguished
+    // from those of colours, so that all of them are escaped.
     match args.iter().any(|arg| arg.to_string_lossy().chars().any(char::is_control)) {
         true => stderr::text(&printable(&error.render().to_string())),
         false => drop(error.print()),

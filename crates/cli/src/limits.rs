@@ -12,7 +12,7 @@ pub(crate) fn prepare() {
     open_files::raise_limit();
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     if address_space::is_limited() {
-        // SAFETY: the call changes a setting of the allocator, which is read when a thread begins to allocate.
+        // SAFETY: the call changes a setting of the allocator, which is read when a thread first allocates.
         unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn alter(args: &AlterArgs, session: &Session) -> Result<()> {
     let asks_more =
         !options.rename_columns.is_empty() || !options.drop_columns.is_empty() || !options.column_types.is_empty();
     if asks_more && !args.dry_run {
-        // Who reads the table has to know it: it is told before it is done.
+        // Readers of the table have to support the new features, so that they are reported before the change is made.
         let dry = AlterOptions { constraints: BTreeMap::new(), dry_run: true, ..options.clone() };
         let added = lakerace::alter(&args.table, &dry, &storage, &session.job)?.features_added;
         if !added.is_empty() {
@@ -95,7 +95,7 @@ pub(crate) fn compact(args: &CompactArgs, session: &Session) -> Result<()> {
     session.done("compacted", compacted.rows, report(&compacted))
 }
 
-/// Compacts after a write that is done: what goes wrong now is told, and is no error of the write.
+/// Compacts after a finished write: an error is reported, but does not fail the write.
 pub(crate) fn auto_compact(table: &str, store: &StoreArgs, session: &Session) -> Value {
     let compacted = {
         let _progress = session.progress();

@@ -187,7 +187,7 @@ pub(crate) fn summary(verb: &str, report: &Report) -> String {
     text + ": " + &cost(report)
 }
 
-/// The part of a summary that tells bytes, requests, time, memory and dollars.
+/// The part of a summary with bytes, requests, time, memory and dollars.
 fn cost(report: &Report) -> String {
     let requests = &report.requests;
     let reads = requests.get + requests.head + requests.list;

@@ -1,4 +1,4 @@
-//! `lakerace sql`: the host answers queries by an engine of its own over scans of this job.
+//! `lakerace sql`: the host answers queries with its own SQL engine over scans of this job.
 
 use lakerace::{Batches, Error, Job, Result, StorageOptions};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-/// Prints a text as it is. No one is left to tell of a failure.
+/// Prints a text unchanged. A failure is ignored, as there is no other place to report it.
 pub(crate) fn text(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -33,9 +33,9 @@ pub(crate) enum FilesCommand {
     Export(ExportArgs),
     /// Print size, time, checksum, encoding and metadata of files.
     Stat(FileStatArgs),
-    /// Read everything and name what is damaged; exit code 5 where anything is.
+    /// Read everything and report damage; exit code 5 if any is found.
     Verify(FilesStore),
-    /// Give the space of removed files back, and encode small files with the store's dictionary.
+    /// Reclaim the space of removed files, and encode small files with the store's dictionary.
     Compact(FilesStore),
     /// Show the files in an empty directory, for reading, until that is unmounted or Ctrl-C comes (Linux, by FUSE).
     Mount(MountArgs),
@@ -50,7 +50,7 @@ pub(crate) struct FilesStore {
     /// A file with the 32 bytes of the key that contents are encrypted with; new ones are, too.
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// What happens to contents behind compression: base64; may be repeated, in the order of application.
+    /// A transform of compressed contents: base64; may be repeated, in the order of application.
     #[arg(long, value_name = "NAME", action = ArgAction::Append)]
     pub(crate) transform: Vec<String>,
     /// Durability of a write: it survives a loss of power (full) or the end of the process (normal), or less (off). Default: normal for the store, and full for
@@ -104,7 +104,7 @@ pub(crate) struct GetArgs {
     /// Write the content to this local file instead of standard output; it appears when it is complete.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// A local file that is there: fail, or replace it.
+    /// If the local file exists: fail, or replace it.
     #[arg(long, value_parser = value::choice_among::<WriteMode>(FILE_MODES), default_value = "error")]
     pub(crate) mode: WriteMode,
     #[command(flatten)]
@@ -178,7 +178,7 @@ pub(crate) struct ExportArgs {
     /// The folder of the store to write; all of it by default.
     #[arg(value_name = "FOLDER", default_value = "", index = 3)]
     pub(crate) folder: String,
-    /// A local file that is there: fail, or replace it.
+    /// If the local file exists: fail, or replace it.
     #[arg(long, value_parser = value::choice_among::<WriteMode>(FILE_MODES), default_value = "error")]
     pub(crate) mode: WriteMode,
     #[command(flatten)]

@@ -13,7 +13,7 @@ pub(crate) struct LoadArgs {
     /// Databases: the columns of the primary key, in order; by them rows are replaced and deleted.
     #[arg(long, value_name = "A,B")]
     pub(crate) key: Option<CommaList>,
-    /// Databases and Delta tables: go on behind the rows that an earlier run of the same copy has had acknowledged.
+    /// Databases and Delta tables: continue after the rows that were acknowledged to an earlier run of the same copy.
     #[arg(long)]
     pub(crate) resume: bool,
     /// Databases: a file of JSON lines that gets each rejected row with its key and the reason; without it, such rows are an error.
@@ -38,7 +38,7 @@ pub(crate) struct LoadArgs {
 }
 
 impl LoadArgs {
-    /// Whether any of these options is given, so that the report tells of them.
+    /// Returns true if any of these options is given, so that the report covers them.
     pub(crate) fn is_given(&self) -> bool {
         self.key.is_some() || self.resume || self.dead_letter.is_some() || self.max_rate.is_some() || self.verify
     }

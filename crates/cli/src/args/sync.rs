@@ -21,7 +21,7 @@ pub(crate) struct SyncArgs {
     /// The columns of the key, in order. Default: the table's property lakerace.primaryKey.
     #[arg(long, value_name = "A,B")]
     pub(crate) key: Option<CommaList>,
-    /// A target that exists and does not follow the table: fail, or load the table anew over it.
+    /// A target that exists and does not follow the table: fail, or replace it by a new load.
     #[arg(long, value_parser = value::choice_among::<WriteMode>(SYNC_MODES), default_value = WriteMode::default().choice_name())]
     pub(crate) mode: WriteMode,
     /// Go on until Ctrl-C or SIGTERM: look for new versions again and again.
@@ -48,5 +48,5 @@ pub(crate) struct SyncArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// A target that exists stays, or is loaded anew.
+/// The modes for a target that exists: keep it, or replace it by a new load.
 const SYNC_MODES: &[(&str, WriteMode)] = &[("error", WriteMode::Error), ("overwrite", WriteMode::Overwrite)];

@@ -57,7 +57,7 @@ pub(crate) struct CompactArgs {
     /// The size of new files; files of three quarters of it and more stay. Default: 256 MiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) target_size: Option<u64>,
-    /// Sort the rows of each partition by these columns; all of its files are written anew.
+    /// Sort the rows of each partition by these columns; all files of the partition are rewritten.
     #[arg(long, value_name = "A,B", conflicts_with = "zorder")]
     pub(crate) sort_by: Option<CommaList>,
     /// Put the rows of each partition along a curve through these columns: filters on any of them skip files.
@@ -68,9 +68,9 @@ pub(crate) struct CompactArgs {
     /// Memory for rows that are sorted; more go to the local disk. Default: 512 MiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
-    /// Leave small files alone where there are fewer than 50. Those of 16 MiB and more are written anew when more than half of their
-    /// rows are hidden, and those that hide most as soon as all of them hide more than three rows for ten visible ones. Make files of
-    /// 128 MiB, unless sizes say otherwise.
+    /// Compact small files only if there are 50 or more. Rewrite a file of 16 MiB or more if over half of its rows are
+    /// hidden; if all files together hide more than three rows for every ten visible ones, also rewrite those that hide
+    /// the most. New files have 128 MiB, unless sizes say otherwise.
     #[arg(long)]
     pub(crate) auto: bool,
     /// Codec of new files.

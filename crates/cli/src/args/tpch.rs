@@ -9,7 +9,7 @@ use lakerace::{Compression, TpchFormat, TpchMode, TpchScale};
 /// Options of `tpch`.
 #[derive(Debug, Args)]
 pub(crate) struct TpchArgs {
-    /// The scale factor: 1 is about 1 GB of text. 0.001 to 10,000.
+    /// The scale factor, from 0.001 to 10,000: 1 is approximately 1 GB of text.
     #[arg(short, long, value_name = "SF", allow_negative_numbers = true)]
     pub(crate) scale_factor: TpchScale,
     /// A folder, as a path or URL; `-`: the bytes of one table go to standard output.
@@ -52,7 +52,7 @@ pub(crate) struct TpchArgs {
     /// Encoded bytes in a row group (Parquet) or stripe (ORC) at most.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) row_group_bytes: Option<u64>,
-    /// Memory that files under way may take, about: it bounds how many are written at once. Default: 1 GiB.
+    /// Approximate memory for files in progress: it bounds how many are written at a time. Default: 1 GiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
     #[command(flatten)]

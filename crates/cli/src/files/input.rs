@@ -43,7 +43,8 @@ impl PutSource {
     }
 }
 
-/// A file as it is now; one that grows is not read for ever. Some of the kernel's files say that they are empty.
+/// Opens a file at its current length, so that reading a growing file ends. A length of 0 is not trusted: some of the
+/// kernel's files report it although they have contents.
 fn opened(args: &PutArgs) -> std::io::Result<Box<dyn Read>> {
     let file = File::open(&args.source)?;
     let found = file.metadata()?;

@@ -1,4 +1,4 @@
-//! Output of `lakerace files` about a store.
+//! Output of `lakerace files` that describes a store.
 
 use std::io::Write;
 
@@ -155,7 +155,7 @@ pub(super) fn verify(opened: &OpenedStore<'_>) -> Result<u8> {
         if !opened.session.global.json {
             return Err(error);
         }
-        // The object has both: what is damaged, and the error.
+        // The object has both the damage and the error.
         let mut more = json!(verified);
         more["error"] = failure::object(&error);
         opened.done("", verified.files, more)?;
