@@ -47,7 +47,7 @@ impl FileStore {
 /// Drops what may wait for other threads or for a store, with the interpreter released.
 fn drop_detached<T: Send>(held: T) {
     let mut held = Some(held);
-    // Where the interpreter has ended, what is held is dropped at the end of this function.
+    // If the interpreter has ended, the value is dropped at the end of this function.
     let _ = Python::try_attach(|py| py.detach(|| drop(held.take())));
 }
 
@@ -65,7 +65,7 @@ fn warn(py: Python<'_>, store: &Store) -> PyResult<()> {
     Ok(())
 }
 
-/// Runs a long work on a thread of its own, which Ctrl-C ends. `progress` is called with files and bytes.
+/// Runs a long operation on a separate thread; Ctrl-C ends it. `progress` is called with files and bytes.
 fn long<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,

@@ -77,8 +77,8 @@ impl ForeignStream {
         }
         let data_type = DataType::Struct(self.schema.fields().clone());
         panics::caught(|| check_shape(&array, &data_type)).map_err(|_| unshaped())??;
-        // SAFETY: the array has the children, buffers and lengths of its type, and by the C data interface the buffers have those
-        // lengths; what stands in them is checked next.
+        // SAFETY: the array has the children, buffers and lengths of its type, and by the C data interface the buffers
+        // have those lengths; their contents are checked next.
         let data = panics::caught(|| unsafe { from_ffi_and_data_type(array, data_type) });
         let data: ArrayData =
             data.map_err(|_| unshaped())?.map_err(|error| Error::from_source(ErrorKind::Invalid, error))?;

@@ -11,8 +11,8 @@ use crate::errors;
 /// The interval at which a waiting thread looks for signals.
 pub(crate) const SIGNAL_POLL: Duration = Duration::from_millis(100);
 
-/// Runs `work` on a thread of its own and waits for it. A signal whose handler raises cancels `job`, waits until the
-/// work has cleaned up behind itself, and raises; a second one does not wait.
+/// Runs `work` on a separate thread and waits for it. A signal whose handler raises cancels `job`, waits until the work
+/// has cleaned up, and raises; a second one does not wait.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     job: &Job,

@@ -30,7 +30,7 @@ impl SharedJob {
         &self.job
     }
 
-    /// Cancels the job of a scan with this one, and tells its progress.
+    /// Cancels the job of a scan together with this one, and includes its progress.
     pub(crate) fn link(&self, job: &Job) {
         lock(&self.linked).push(job.clone());
         // A cancellation that came first.
@@ -57,7 +57,7 @@ impl SharedJob {
         }
     }
 
-    /// Asks all calls to stop. Returns at once.
+    /// Asks all calls to stop, and returns immediately.
     fn cancel(&self) {
         self.job.cancel();
         lock(&self.linked).iter().for_each(Job::cancel);

@@ -230,7 +230,7 @@ fn places_of_source(source: &Bound<'_, PyAny>) -> JobPlaces {
     }
 }
 
-/// The rows of a scan, or of another Arrow stream, and the job that pays for them and for what is written.
+/// The rows of a scan, or of another Arrow stream, and the job that accounts for both the read and the write.
 fn rows_of_stream(py: Python<'_>, source: &Bound<'_, PyAny>, keywords: &Keywords<'_>) -> PyResult<(Batches, Job)> {
     match source.cast::<Scan>() {
         Ok(scan) => {

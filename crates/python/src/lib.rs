@@ -1,4 +1,4 @@
-//! The native half of the Python package `lakerace`: the engine's calls as Python's, without logic of its own.
+//! The native half of the Python package `lakerace`: the engine's calls as Python functions, without further logic.
 //!
 //! The package's own modules give these functions their signatures, defaults and documentation.
 

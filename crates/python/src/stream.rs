@@ -90,7 +90,7 @@ impl Stream {
     }
 }
 
-/// Reads batches on a thread of its own and hands them on, one ahead.
+/// Reads batches on a separate thread, one ahead of the consumer.
 struct Reader {
     schema: SchemaRef,
     batches: ProducerThreads<RecordBatch, Error>,
@@ -151,7 +151,7 @@ impl Reader {
                 return self.keep(self.batches.take().transpose());
             }
             self.signals_checked = Instant::now();
-            // Detached at once: a consumer that calls with the GIL held must not keep other threads from it.
+            // Detached immediately: a consumer that calls with the GIL held must not keep other threads from it.
             // None: Python is shutting down, and no one waits for a signal.
             let heard = Python::try_attach(|py| py.check_signals().map(|()| py.detach(std::thread::yield_now)));
             if let Some(Err(raised)) = heard {
@@ -163,7 +163,7 @@ impl Reader {
     fn interrupt(&mut self, raised: PyErr) -> Option<Result<RecordBatch>> {
         self.job.cancel();
         if self.is_handed_over {
-            // The consumer will raise an error of its own: Python's handler is called again after that.
+            // The consumer raises its own error; Python's handler is called again after that.
             // SAFETY: the call only sets a flag.
             unsafe { pyo3::ffi::PyErr_SetInterrupt() };
         }

@@ -25,7 +25,7 @@ thread_local! {
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Contents that fit go into memory of the thread; of others the length is told.
+/// A sink for small contents: those that fit go into the thread's buffer, of longer ones it keeps the length only.
 enum Small<'a> {
     Buffer(&'a mut Vec<u8>),
     TooLong(usize),
@@ -63,7 +63,7 @@ impl Sink for Fixed {
     }
 }
 
-/// Reads a content with the interpreter released; what is long goes straight into the bytes object.
+/// Reads a content with the interpreter released; a long one goes straight into the bytes object.
 pub(super) fn get(py: Python<'_>, reads: &(dyn Reads + '_), name: &str) -> PyResult<Py<PyBytes>> {
     loop {
         // Taken, not borrowed: a transform in Python may read other files in the meantime.
@@ -86,8 +86,8 @@ pub(super) fn get(py: Python<'_>, reads: &(dyn Reads + '_), name: &str) -> PyRes
         BUFFER.set(buffer);
         let len =
             isize::try_from(size).map_err(|_| errors::raised(py, &Error::unsupported("a content beyond memory")))?;
-        // SAFETY: a null pointer asks for an object whose bytes are to be written; what is given is a new reference, or an error is
-        // set.
+        // SAFETY: given a null pointer, the function allocates an object whose bytes the caller writes. It returns a
+        // new reference, or null with an error set.
         let bytes = unsafe {
             let made = pyo3::ffi::PyBytes_FromStringAndSize(std::ptr::null(), len);
             Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked::<PyBytes>()

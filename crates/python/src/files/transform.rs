@@ -47,7 +47,7 @@ impl Transform for PyTransform {
     }
 }
 
-/// The transforms that a list of names and objects stands for.
+/// Resolves a list of names and objects to transforms.
 pub(super) fn transforms(list: &[Bound<'_, PyAny>]) -> PyResult<Vec<Arc<dyn Transform>>> {
     list.iter()
         .map(|item| {

@@ -62,14 +62,15 @@ impl Maker {
 
     fn new(py: Python<'_>) -> PyResult<Self> {
         let mut maker = Self::of_classes(py)?;
-        // SAFETY: the name ends in a zero byte; what is there is looked at below.
+        // SAFETY: the name ends in a zero byte; the returned pointer is checked below.
         let table = unsafe { PyCapsule_Import(c"datetime.datetime_CAPI".as_ptr(), 0) }.cast::<Table>();
         if table.is_null() {
             // SAFETY: the interpreter is attached.
             unsafe { PyErr_Clear() };
             return Ok(maker);
         }
-        // SAFETY: the capsule of this name holds a table that lives as long as the interpreter and begins with six pointers.
+        // SAFETY: the capsule of this name holds a table that lives as long as the interpreter and starts with six
+        // pointers.
         let table = unsafe { &*table };
         let known = [
             maker.date.as_ptr(),
@@ -103,7 +104,7 @@ impl Maker {
         let (year, month, day) = civil_from_days(days);
         let (year, month, day) = (whole(year)?, whole(month)?, whole(day)?);
         match self.table {
-            // SAFETY: the table's function, as it is known.
+            // SAFETY: the signature is that of the table's function.
             Some(table) => made(py, unsafe { (table.date)(year, month, day, table.date_class) }),
             None => self.date.call1(py, (year, month, day)),
         }
@@ -118,7 +119,7 @@ impl Maker {
         match self.table {
             Some(table) => {
                 let (zone, class) = (zone.as_ptr(), table.datetime_class);
-                // SAFETY: the table's function, as it is known.
+                // SAFETY: the signature is that of the table's function.
                 made(py, unsafe { (table.datetime)(year, month, day, hour, minute, second, micro, zone, class) })
             }
             None => self.datetime.call1(py, (year, month, day, hour, minute, second, micro, zone)),
@@ -131,7 +132,7 @@ impl Maker {
         match self.table {
             Some(table) => {
                 let (zone, class) = (py.None(), table.time_class);
-                // SAFETY: the table's function, as it is known.
+                // SAFETY: the signature is that of the table's function.
                 made(py, unsafe { (table.time)(hour, minute, second, micro, zone.as_ptr(), class) })
             }
             None => self.time.call1(py, (hour, minute, second, micro)),
@@ -143,7 +144,7 @@ impl Maker {
         let days = whole(seconds.div_euclid(DAY_SECONDS))?;
         let (seconds, micros) = (whole(seconds.rem_euclid(DAY_SECONDS))?, whole(micros)?);
         match self.table {
-            // SAFETY: the table's function, as it is known; nothing is left to be normalised.
+            // SAFETY: the signature is that of the table's function; the values are already normalised.
             Some(table) => made(py, unsafe { (table.delta)(days, seconds, micros, 0, table.delta_class) }),
             None => self.delta.call1(py, (days, seconds, micros)),
         }
