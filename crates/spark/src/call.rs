@@ -9,11 +9,11 @@ use jni::{Env, EnvUnowned, jni_str};
 use lakerace::option::Door;
 use lakerace::{Error, Result, panicked};
 
-/// Between the parts of a text that crosses the boundary: no name, number or JSON has it.
+/// Separates the parts of a text that crosses the boundary: no name, number or JSON contains it.
 pub(crate) const UNIT: char = '\u{1f}';
-/// Between records of such parts.
+/// Separates records of such parts.
 pub(crate) const RECORD: char = '\u{1e}';
-/// Between names of columns: they may have commas.
+/// Separates names of columns, which may contain commas.
 pub(crate) const UNIT_OF_NAMES: char = '\u{1d}';
 /// Between the names that lead to a field of a column.
 pub(crate) const STEP: char = '\u{1c}';

@@ -1,4 +1,4 @@
-//! The driver's part of a write: what is prepared before its tasks run, and the one commit after them.
+//! The driver's part of a write: the preparation before its tasks run, and the one commit after them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,8 +45,9 @@ pub(crate) fn target(location: &str, options: &str) -> Result<String> {
     Ok(records.join(&RECORD.to_string()))
 }
 
-/// How rows come to tasks: those of an upsert by `ranges` of keys or by their `hash`, others as they are, by `none`. Ranges cost a second
-/// look at the source, and spare each task most of the table's files.
+/// The distribution of rows over tasks. Those of an upsert are distributed by `ranges` of keys or by their `hash`;
+/// `none` leaves all other rows where they are. Ranges cost a second pass over the source, and spare each task most of
+/// the table's files.
 fn distribution<'a>(table: Option<&SharedTable>, settings: &'a SparkSettings) -> Result<&'a str> {
     match (settings.get("distribution"), table) {
         (Some(known @ ("none" | "hash" | "ranges")), _) => Ok(known),
@@ -300,8 +301,9 @@ fn made(version: Option<u64>) -> String {
     version.map_or_else(|| "nothing to commit".to_owned(), |version| format!("version {version}"))
 }
 
-/// Removes what tasks have written, where there is no commit: by the options of a task what it has staged, by the driver's what all have.
-/// With the option `write.made` it is the table that goes, as long as it is empty.
+/// Removes the files of tasks when there is no commit: given the options of a task, those that it has staged; given the
+/// driver's, those of all tasks. With the option `write.made`, the table itself is removed, provided that it is still
+/// empty.
 pub(crate) fn discard(location: &str, options: &str, messages: &str) -> Result<()> {
     let settings = SparkSettings::parse(options)?;
     let (storage, job) = (settings.storage(), settings.job()?);

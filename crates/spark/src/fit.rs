@@ -20,7 +20,7 @@ fn fitted_field(field: &FieldRef) -> FieldRef {
     Arc::new(Field::new(field.name(), fitted, field.is_nullable()))
 }
 
-/// The type itself where Java reads it as it is.
+/// The type that Java reads for this one: the same type where Java reads it directly.
 fn fitted(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Float16 => DataType::Float32,
@@ -45,7 +45,7 @@ fn fitted(data_type: &DataType) -> DataType {
     }
 }
 
-/// The digits of a decimal with its zeros behind.
+/// The digits of a decimal of negative scale when its trailing zeros are written out.
 fn widened(digits: u8, scale: i8) -> u8 {
     digits.saturating_add(scale.unsigned_abs()).min(SPARK_DIGITS)
 }

@@ -1,4 +1,5 @@
-//! The native half of the Spark connector: what the Java class `lakerace.spark.Native` declares, without logic of its own.
+//! The native half of the Spark connector: the functions that the Java class `lakerace.spark.Native` declares, without
+//! further logic.
 //!
 //! Texts cross the boundary as UTF-8 bytes, handles as addresses. A handle is given back exactly once, by the call that its
 //! function names. Errors and panics become a `lakerace.spark.NativeException`.
@@ -118,7 +119,7 @@ pub extern "system" fn Java_lakerace_spark_Native_release<'local>(
     });
 }
 
-/// Cancels what is under way and frees the reader. Batches that it gave stay until they are released.
+/// Cancels pending work and frees the reader. Batches that it has returned stay valid until they are released.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_lakerace_spark_Native_close<'local>(
     mut env: EnvUnowned<'local>,
@@ -201,8 +202,8 @@ pub extern "system" fn Java_lakerace_spark_Native_write<'local>(
         let mut read = vec![0; words.len(env).map_err(foreign)?];
         words.get_region(env, 0, &mut read).map_err(foreign)?;
         let rows = usize::try_from(rows).unwrap_or(0);
-        // SAFETY: Java calls with an open writer's handle, from the one thread that owns it, and with words of its own columns, whose
-        // memory it changes after the call.
+        // SAFETY: Java calls with an open writer's handle, from the one thread that owns it. The words describe columns
+        // of Java's, whose memory it changes only after the call.
         unsafe { TaskWriter::of(writer).write(rows, &read) }
     });
 }

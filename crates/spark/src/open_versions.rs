@@ -9,7 +9,8 @@ use crate::settings::SparkSettings;
 
 /// The most versions that are kept.
 const MOST_VERSIONS: usize = 32;
-/// The most files that all of them have, about 1 KiB of memory each, unless the last one alone has more.
+/// The most files that all versions have together, unless the last one alone has more. Each takes approximately 1 KiB
+/// of memory.
 const MOST_FILES: usize = 200_000;
 
 static KEPT: Mutex<VecDeque<KeptVersion>> = Mutex::new(VecDeque::new());

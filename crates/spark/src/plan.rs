@@ -10,12 +10,13 @@ use crate::settings::SparkSettings;
 use crate::spark_type::{filtering, spark_schema};
 use crate::{extremes, open_versions, table_plan};
 
-/// Plans a read and parts it into tasks by bytes, about as many as Spark would make of files.
+/// Plans a read and divides it into tasks by bytes, approximately as many as Spark would make for files.
 ///
-/// The records: the schema as Spark's JSON, how each column can be filtered, the version (empty where there is none), bytes and
-/// rows (empty where they are not known), the plan in words, the columns that a table is partitioned by, its properties, what the tasks of a
-/// table share (all three are empty for files), and then one for each task, which is its plan, or one for each column of which the extremes are asked for. A table is
-/// planned by its log: no data file is opened.
+/// The records: the schema as Spark's JSON, how each column can be filtered, the version (empty where there is none),
+/// bytes and rows (empty where they are unknown), the plan in words, the columns that a table is partitioned by, its
+/// properties, the part that the tasks of a table share (all three are empty for files), and then one for each task,
+/// which is its plan, or one for each column whose extremes are requested. A table is planned from its log: no data
+/// file is opened.
 pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
     let settings = SparkSettings::parse(options)?;
     if let Some(feed) = ChangeFeed::of(&settings)? {
@@ -79,7 +80,7 @@ pub(crate) fn query(settings: &SparkSettings) -> Result<ReadOptions> {
 /// The columns that say which row it is.
 const IDS: [&str; 2] = ["_file", "_pos"];
 
-/// The records that say what is known of a scan of files.
+/// The records that describe a scan of files.
 fn described(scan: &Scan) -> Result<Vec<String>> {
     let plan = scan.plan();
     Ok(vec![

@@ -7,12 +7,12 @@ use lakerace::{FieldPaths, Result};
 use crate::call::{STEP, UNIT_OF_NAMES};
 use crate::settings::SparkSettings;
 
-/// Bytes that a task has at least: opening a file costs about as much.
+/// Bytes that a task has at least: opening a file costs approximately as much as reading them.
 const LEAST_TASK_BYTES: u64 = 4 << 20;
 /// Bytes that a task has at most, unless `max_task_bytes` says otherwise: each task opens files again and waits for their first bytes,
 /// so that large reads have larger tasks, as long as there are [`TASKS_PER_CORE`].
 const MOST_TASK_BYTES: RangeInclusive<u64> = 128 << 20..=512 << 20;
-/// So many tasks of a core make up for some that take longer.
+/// Tasks per core: with several, the cores even out tasks that take longer.
 const TASKS_PER_CORE: u64 = 3;
 /// The most bytes of a task of a core that is alone: there is no other one to wait for it.
 const MOST_TASK_BYTES_ALONE: u64 = 1 << 30;
@@ -23,7 +23,8 @@ pub(crate) fn fields(settings: &SparkSettings) -> FieldPaths {
     settings.get("query.fields").map(field_paths).unwrap_or_default()
 }
 
-/// The fields that a query uses of columns of which it does not use all: a path for each, which begins with the column.
+/// Parses the fields that a query uses of columns of which it does not use all: a path for each, which starts with the
+/// column.
 fn field_paths(text: &str) -> FieldPaths {
     let mut fields = FieldPaths::new();
     for path in text.split(UNIT_OF_NAMES) {

@@ -28,7 +28,7 @@ pub(crate) struct TaskReader {
 }
 
 impl TaskReader {
-    /// Begins to read a part of a plan, on a thread of its own.
+    /// Starts to read a part of a plan on a separate thread.
     pub(crate) fn open(location: String, options: &str, part: &str) -> Result<Self> {
         let settings = SparkSettings::parse(options)?;
         let (read, job) = (settings.read()?, settings.job()?);
@@ -71,7 +71,7 @@ impl TaskReader {
         unsafe { &*(handle as *const Self) }
     }
 
-    /// Ends it: what is under way stops within the engine's poll of its cancel flag.
+    /// Ends the read: pending work stops within the engine's poll of its cancel flag.
     ///
     /// # Safety
     /// The handle is open, and no one uses it any more.

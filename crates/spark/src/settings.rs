@@ -143,7 +143,7 @@ impl SparkSettings {
             // Spark knows these timestamps as instants, whoever wrote them.
             parquet: ParquetOptions { int96_is_instant: true, ..ParquetOptions::default() },
             orc: OrcOptions {
-                // Spark's own unit: what is below is cut.
+                // Spark's unit: finer fractions are truncated.
                 timestamp_unit: TimestampUnit::Microsecond,
                 timestamp_zone: self.get("session.jvm_zone").map(str::to_owned),
             },

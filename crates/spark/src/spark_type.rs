@@ -86,8 +86,8 @@ fn add_metadata(schema: &mut Value, table: &Value) {
     }
 }
 
-/// Returns true if Spark is told of a field's metadata: comments, the lengths of `CHAR` and `VARCHAR`, defaults and what users add, but not
-/// what is Delta's own or says what Spark has found out.
+/// Returns true if Spark gets the metadata of a field under this key: comments, the lengths of `CHAR` and `VARCHAR`,
+/// defaults and keys of users, but neither Delta's own keys nor those that Spark derives itself.
 fn is_for_spark(key: &str) -> bool {
     let is_own = ["delta.", "parquet.", "PARQUET:", "__"].iter().any(|prefix| key.starts_with(prefix));
     key == "__CHAR_VARCHAR_TYPE_STRING" || (key != "EXISTS_DEFAULT" && !is_own)

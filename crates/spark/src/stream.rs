@@ -1,8 +1,9 @@
 //! A table as a stream of Spark's micro-batches.
 //!
-//! The option `stream.asks` says what is asked for: `open`, the version of `stream.at` and the table's id; `start`, the first position; `last`, the last version; `end`, the next position after
-//! `stream.from`; `tasks`, those that read from `stream.from` to `stream.to`. Positions are objects of JSON. The schema and the table's
-//! id are those of the version that the stream was opened with, by `stream.version` and `stream.table_id`.
+//! The option `stream.asks` names the request: `open`, the version of `stream.at` and the table's id; `start`, the
+//! first position; `last`, the last version; `end`, the next position after `stream.from`; `tasks`, those that read
+//! from `stream.from` to `stream.to`. Positions are JSON objects. The schema and the table's id are those of the
+//! version that the stream was opened with, by `stream.version` and `stream.table_id`.
 
 use std::sync::Arc;
 

@@ -43,11 +43,11 @@ struct Staged {
     path: String,
 }
 
-/// Work on a thread of its own that takes rows while they come.
+/// Work on a separate thread that takes rows as they come.
 type Piped<T> = ConsumerThread<RecordBatch, T, Error>;
 
 impl TaskWriter {
-    /// Begins to write for what [`crate::commit::prepare`] prepared.
+    /// Starts a write that [`crate::commit::prepare`] has prepared.
     pub(crate) fn begin(location: &str, options: &str, schema: &str) -> Result<Self> {
         let settings = SparkSettings::parse(options)?;
         let schema: SchemaRef = Arc::new(arrow_schema(schema)?);
@@ -131,7 +131,7 @@ impl Staged {
     }
 }
 
-/// Begins a task's part of an upsert.
+/// Starts a task's part of an upsert.
 fn upsert(location: &str, version: u64, settings: &SparkSettings, schema: &SchemaRef) -> Result<Piped<UpsertPart>> {
     let memory_bytes = settings.parsed("write.memory_bytes", number)?.unwrap_or(UPSERT_MEMORY_BYTES);
     let options = RowOptions { memory_bytes, ..row_options(settings)? };
@@ -139,14 +139,14 @@ fn upsert(location: &str, version: u64, settings: &SparkSettings, schema: &Schem
     begin(schema, &job.clone(), move |rows| upsert_part(&location, version, rows.into(), &options, &storage, &job))
 }
 
-/// Begins work on the rows that Spark gives, one batch ahead of it.
+/// Starts work on the rows that Spark gives, one batch ahead of it.
 fn begin<T: Send + 'static>(
     schema: &SchemaRef,
     job: &Job,
     work: impl FnOnce(Batches) -> Result<T> + Send + 'static,
 ) -> Result<Piped<T>> {
     let own = Arc::clone(schema);
-    // Where it is given up, the work fails by it and leaves nothing behind.
+    // If the write is abandoned, the work fails and removes its output.
     let thread = ConsumerThread::start("lakerace-write", 1, job, move |rows| work(Batches::new(own, rows)));
     Ok(thread?)
 }
