@@ -37,7 +37,7 @@ pub(crate) fn open(
     };
     let snapshot = match table.snapshot(None) {
         Ok(snapshot) => snapshot,
-        // It is to be made of what is read.
+        // The table will be created from the source's rows.
         Err(error) if error.kind() == ErrorKind::NotFound => return scan,
         Err(error) => return Err(error),
     };

@@ -52,7 +52,7 @@ pub(crate) fn open_known(
     open_source(system, location, &SourceOptions { schema: given, known: found, ..SourceOptions::default() }, job)
 }
 
-/// The types of columns, as far as they are known before a read.
+/// The types of columns that are known before a read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct KnownTypes {
     /// The columns that the user has named.
@@ -101,12 +101,12 @@ impl DatabaseTarget {
         &self.location
     }
 
-    /// Returns true if a row is there as soon as it is sent, and not with the next checkpoint.
+    /// Returns true if a row is visible immediately after it is sent, and not only after the next checkpoint.
     pub(crate) fn shows_rows_at_once(&self) -> bool {
         !self.system.has_transactions
     }
 
-    /// Names the load, and who hears of rejected rows.
+    /// Names the load, and sets the receiver of rejected rows.
     pub(crate) fn name_load(&mut self, load_name: Option<String>, on_rejected: OnRejected) {
         (self.load_name, self.on_rejected) = (load_name, on_rejected);
     }

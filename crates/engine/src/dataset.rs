@@ -101,7 +101,7 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
     let constants = partitions(&files)?;
     let (mut kept, mut pruned) = (Vec::with_capacity(files.objects.len()), Vec::new());
     let conditions = partition_conditions(filter, &constants)?;
-    // What a filter leaves out tells types, too: they do not depend on the filter.
+    // Excluded files also determine types, so that the types do not depend on the filter.
     let all = if conditions.is_empty() { Vec::new() } else { files.objects.clone() };
     for (object, constants) in files.objects.into_iter().zip(constants) {
         let reason = constants.as_ref().and_then(|c| conditions.iter().find_map(|p| p.can_match(c.as_ref()).err()));

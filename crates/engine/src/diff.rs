@@ -24,7 +24,7 @@ use self::row_partitions::RowPartitions;
 use crate::keys::Key;
 use crate::{ReadOptions, Scan};
 
-/// The column that tells what became of a row.
+/// The column that says whether a row was inserted, deleted or updated.
 pub const DIFF_CHANGE: &str = "_change_type";
 /// The column that names the columns of a changed row that differ.
 pub const DIFF_COLUMNS: &str = "_changed_columns";
@@ -113,7 +113,7 @@ impl DiffSide {
         Ok(())
     }
 
-    /// The error of a key that stands in several rows. Reads the side again for its values.
+    /// The error of a key that several rows have. Reads the side again for the key's values.
     fn doubled(&self, hash: u128) -> Error {
         let values = self.key_of(hash).ok().flatten().unwrap_or_else(|| "a key".to_owned());
         Error::invalid(format!("{values} stands in several rows"))
@@ -142,7 +142,8 @@ impl DiffSide {
 /// Columns of different types are compared by their values, and handed out as text.
 ///
 /// # Errors
-/// `Invalid` where a key is null or stands in several rows of a side; `NotFound` for a column that a side lacks; `Usage` without a key.
+/// `Invalid` where a key is null or several rows of a side have it; `NotFound` for a column that a side lacks; `Usage`
+/// without a key.
 pub fn diff(
     first: &str,
     second: &str,

@@ -67,7 +67,7 @@ impl SharedTable {
         }))
     }
 
-    /// The schema as the table's log has it, a text in JSON: with the metadata of columns.
+    /// The schema from the table's log, as JSON: with the metadata of columns.
     pub fn schema_text(&self) -> &str {
         self.snapshot.schema_text()
     }
@@ -101,7 +101,7 @@ impl SharedTable {
         Ok(per_key.is_some_and(|per_key| per_key * RANGES_PART <= files as f64))
     }
 
-    /// Finds the table, or makes one without rows where there is none and the name begins with `delta:`.
+    /// Finds the table, or creates one without rows where none exists and the name starts with `delta:`.
     pub fn find_or_make(
         name: &str,
         schema: &SchemaRef,
@@ -136,8 +136,9 @@ impl SharedTable {
     }
 }
 
-/// Removes a table that has no rows and its first version alone: what is left of a write that made it and then failed, with the files
-/// that no one has committed. Says whether it is gone: a table that anybody else has written to stays.
+/// Removes a table that has no rows and only its first version, together with the files that no one has committed: a
+/// write that created the table and then failed leaves these. Returns whether the table was removed: one that another
+/// writer has written to stays.
 pub fn remove_empty_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<bool> {
     let location = Location::parse(named(name).unwrap_or(name))?;
     let (store, path) = location.open(storage, job)?;

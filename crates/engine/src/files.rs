@@ -111,7 +111,7 @@ fn single(mut object: Object, named: Option<&'static FileFormat>) -> Result<File
     Ok(Files { format, objects: vec![object], root })
 }
 
-/// The format that the first bytes of a file tell. Text that is no JSON tells none: it may be of any kind.
+/// The format that the first bytes of a file identify. Text that is not JSON identifies none: it may be of any kind.
 fn format_of_content(object: &mut Object) -> Result<&'static FileFormat> {
     let url = object.url();
     if object.size_bytes.is_none() {

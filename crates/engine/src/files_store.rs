@@ -25,10 +25,10 @@ const BATCH_ROWS: usize = 65_536;
 /// Versions of the index, each of which is followed by a look whether it has many small files.
 const COMPACT_EVERY: u64 = 16;
 
-/// Looks at a table that is absent or damaged, before it is told to be damaged.
+/// Attempts to read a table that is absent or damaged, before it is reported as such.
 const LOOKS: usize = 3;
 
-/// Memory of a change of the index, about.
+/// Approximate memory of a change of the index.
 const MEMORY_BYTES: u64 = 256 << 20;
 
 /// Opens a store of files: at a URL of an object store, or `packs:` and any location, one of packs; else what [`Store::open`] does.
@@ -90,8 +90,8 @@ impl DeltaIndex {
         table_at(&self.location, &self.storage, &self.job)
     }
 
-    /// Runs `run` on a table that may be absent: it is told first that there is one. While another writer makes the table, looks at
-    /// it disagree: these are taken again.
+    /// Calls `run` on a table that may be absent, first with `true`: the table exists. While another writer creates the
+    /// table, reads of it may disagree: `run` is then called again.
     fn attempt<T>(&self, table: &Table, run: impl Fn(bool) -> Result<T>) -> Result<T> {
         let mut done = run(true);
         for _ in 0..LOOKS {
@@ -142,7 +142,8 @@ impl DeltaVersion {
         source.read(&plan)?.try_for_each(|batch| entries(&batch?, each).map_err(|e| e.at(&self.place)))
     }
 
-    /// Names in files that the other version does not have as they are, then what they stand for in this one.
+    /// Calls `each` with the names in files that the other version does not have unchanged, then with the entries that
+    /// replace them in this one.
     fn changed(&self, before: Snapshot, each: EachName<'_>) -> Result<bool> {
         let gone = DeltaSource::open_changed(before, &self.snapshot)?;
         let come = DeltaSource::open_changed(self.snapshot.clone(), gone.snapshot())?;
@@ -222,7 +223,7 @@ impl Index for DeltaIndex {
         let version =
             changed.written.version.ok_or_else(|| Error::internal("a change of the index without a version"))?;
         if version % COMPACT_EVERY == 0 {
-            // The change is made, whatever becomes of this; the next one tries again.
+            // The change is made even if the compaction fails; the next change tries again.
             let _ = lakerace_delta::compact_behind(&table, &CompactOptions::auto().rules);
         }
         let before = version.checked_sub(1).and_then(|before| table.entry_tag(before));

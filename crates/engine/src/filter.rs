@@ -27,14 +27,14 @@ pub use parameters::{FilterParameter, with_parameters};
 /// A filter longer than this is a mistake: a list this long is better joined with.
 const MAX_BYTES: usize = 1 << 20;
 
-/// A filter longer than this is told as a whole.
+/// A longer filter is not divided into its parts.
 const SPLIT_BYTES: usize = 4096;
 
 /// Parentheses and the like may be nested this deep.
 const MAX_DEPTH: usize = 100;
 
-/// The parser's and its tree's recursion may take this much, and so much more for each byte of text
-/// (`a+a+a…` is a tree as deep as half of its length). Only what is used becomes memory.
+/// The stack of the parser and of its tree: this, and so much more for each byte of text (`a+a+a…` is a tree as deep as
+/// half of its length). Only the used part of it becomes memory.
 const STACK_BYTES: usize = 32 << 20;
 const STACK_BYTES_PER_TEXT_BYTE: usize = 512;
 
@@ -52,7 +52,7 @@ pub fn parse_filter(text: &str) -> Result<Expr> {
     .map_err(|e| e.at("filter"))
 }
 
-/// The parts of a filter that are joined by AND, as they are written; the whole one where it can't be parsed.
+/// The parts of a filter that are joined by AND, in their own notation; the whole filter where it can't be parsed.
 pub(crate) fn parts(text: &str) -> Vec<String> {
     // Only short texts: the parser recurses on this thread.
     if text.len() > SPLIT_BYTES {
@@ -89,7 +89,8 @@ fn parse(text: &str) -> Result<Expr> {
     convert(sql, 0)
 }
 
-/// The parser has a limit of its own, but tries other readings when it reaches it, and then complains of something else.
+/// Rejects a filter that is nested too deeply. The parser has such a limit itself, but tries other readings when it
+/// reaches it, and then reports a different error.
 fn check_depth(tokens: &[TokenWithSpan]) -> Result<()> {
     let (mut open, mut prefixes) = (0usize, 0usize);
     for token in tokens {

@@ -1,4 +1,4 @@
-//! The right to write to a target that follows a source: one run at a time has it.
+//! The right to write to a target that follows a source, which one run at a time holds.
 //!
 //! The target's state names its owner. Each write of the state replaces the very text that the run has read or written last, so
 //! that a run which another one has taken over can't write it any more. An owner gives signs of life. Where it gives none for
@@ -44,7 +44,7 @@ const OWN: [&str; 4] = ["owner", "overtaken", "late", "runs"];
 
 /// The outcome of asking for a lease.
 pub(crate) enum LeaseClaim {
-    /// The run has it.
+    /// The run holds the lease.
     Held(TargetLease),
     /// The state has changed since it was read: it is to be read again.
     Changed,
@@ -120,7 +120,7 @@ pub(crate) fn has_no_job_state(text: &str) -> bool {
     value.contains_key("runs") && value.keys().all(|key| OWN.contains(&key.as_str()))
 }
 
-/// The earlier runs that a state has doubts about, and that can send no more rows.
+/// The doubts of a state: earlier runs whose rows may be incomplete or late, and that can send no more rows.
 fn doubts(value: &Map<String, Value>, new: Option<&str>) -> Vec<Doubt> {
     let is_over = |entry: &&Value| LeaseOwner::of(&entry["owner"]).is_none_or(|owner| owner.is_gone());
     let doubt = |entry: &Value, is_late: bool| {
@@ -148,7 +148,7 @@ impl TargetLease {
     /// Takes the lease of a target whose state was read as `before`. Waits for another owner until `patience` ends.
     ///
     /// # Errors
-    /// `Conflict` where another run has it, and gives signs of life.
+    /// `Conflict` where another run holds it and gives signs of life.
     pub fn claim(
         target: &Arc<dyn TargetState>,
         name: &str,
@@ -434,7 +434,7 @@ impl WaitingRun<'_> {
     }
 }
 
-/// When a run that begins now stops waiting for others.
+/// The time at which a run that starts now stops waiting for others.
 pub(crate) fn patience() -> Instant {
     Instant::now() + SILENCE
 }

@@ -72,7 +72,7 @@ impl LoadOptions {
     }
 }
 
-/// The name of the load of a scan's rows: what is read and how, `@`, and the version of what is there.
+/// The name of the load of a scan's rows: source, columns, filter and limit, then `@`, and the version of the source.
 pub(crate) fn load_name(source: &str, scan: &Scan) -> String {
     let plan = scan.plan();
     let request = &plan.request;
@@ -119,7 +119,8 @@ pub(crate) fn run(
     }
     let proof = load.verify.then(|| LoadProof::begin(&target, &batches, options, job)).transpose()?;
     let on_rejected = proof.as_ref().map(LoadProof::listener).unwrap_or_default();
-    // One commit that adds or replaces all rows is there or not, and needs no count. By its count, a new table is known as the load's own.
+    // One commit that adds or replaces all rows either exists or does not, and needs no count. A count marks a new
+    // table as the load's own.
     let is_counted = target.kind() != Place::Delta
         || load.batch_rows != BatchRows::All
         || load.resume

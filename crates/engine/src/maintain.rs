@@ -24,12 +24,13 @@ pub struct CompactOptions {
     pub filter: Option<String>,
 }
 
-/// Small files from which on a compaction after a write begins.
+/// The least number of small files that a compaction after a write rewrites.
 const AUTO_MIN_FILES: usize = 50;
 /// The size of files that it makes of them: it should not hold up the write for long.
 const AUTO_TARGET_BYTES: u64 = 128 << 20;
-/// The share of a file's rows that may be hidden before it rewrites the file, whatever the others hide: who reads this file alone
-/// goes through twice the rows that he gets at most, and for each row that is rewritten another one goes.
+/// The share of a file's rows that may be hidden before it rewrites the file, independently of the other files. At this
+/// share, a reader of this file decodes at most twice the rows that it returns, and each row that is rewritten removes
+/// a hidden one.
 const AUTO_MAX_HIDDEN_SHARE: f64 = 0.5;
 /// Hidden rows for each visible one that it leaves in the files of an eighth of its target and more: readers of all of them go through
 /// three tenths more rows than they get at most. Each tenth less costs more rows rewritten than the one before.
@@ -51,7 +52,7 @@ impl CompactOptions {
     }
 }
 
-/// The versions of a Delta table that its log tells of, the newest first, at most `limit`.
+/// The versions of a Delta table whose entries its log has, the newest first, at most `limit`.
 pub fn history(table: &str, limit: Option<usize>, storage: &StorageOptions, job: &Job) -> Result<Vec<HistoryEntry>> {
     lakerace_delta::history(&open_table(table, storage, job)?, limit)
 }

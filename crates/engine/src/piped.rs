@@ -74,7 +74,7 @@ impl StreamTarget {
         self.format
     }
 
-    /// Takes the format of what is read, where none is said.
+    /// Takes the format of the source, unless one was set.
     pub(crate) fn take_format(&mut self, format: Option<&'static FileFormat>) -> Result<()> {
         self.format = self.format.or(format);
         match self.format {

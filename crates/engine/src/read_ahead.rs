@@ -1,4 +1,4 @@
-//! Reading on a thread of its own, a bounded number of bytes ahead.
+//! Reading on a separate thread, a bounded number of bytes ahead.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use lakerace_exec::{QueueSender, bounded_queue, caught, spawn_with};
 use lakerace_format::Batches;
 use lakerace_io::{Job, Result};
 
-/// Starts to read `batches` on a thread, up to `bytes` ahead of who takes them; one batch may wait whatever its size.
-/// Ends within a second of the job's cancellation, although the reading thread may be waiting for a store until later.
+/// Starts to read `batches` on a thread, up to `bytes` ahead of the consumer; one batch of any size may always wait.
+/// Ends within a second of the job's cancellation, although the reading thread may wait for a store longer than that.
 pub(crate) fn read_ahead(batches: Batches, bytes: u64, job: &Job) -> Batches {
     let schema = Arc::clone(batches.schema());
     let (waiting, taken) = bounded_queue(bytes, job);
     // Not joined: a thread that waits for a store ends when its request does.
     if let Err(batches) = spawn_with("lakerace-read", batches, move |batches| fill(batches, &waiting)) {
-        // Who takes the batches reads them.
+        // The consumer reads the batches itself.
         return batches;
     }
     let next = move || taken.receive().unwrap_or_else(|interruption| Some(Err(interruption.into())));

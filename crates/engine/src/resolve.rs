@@ -16,7 +16,7 @@ pub(crate) enum LocationKind<'a> {
     Tpch,
     /// A collection, an index or a table of a database.
     Database(&'static DatabaseSystem),
-    /// A file or a folder, which may be a Delta table, or a pipe: what is there says which.
+    /// A file or a folder, which may be a Delta table, or a pipe: the store or file system says which.
     Path,
 }
 

@@ -53,7 +53,8 @@ impl Scan {
         Self::plan_opened(location, opened, &options, (filter, FieldPaths::new()), None, job)
     }
 
-    /// The same opened source and version with the columns, the filter and the limit of other options: what is open is not opened again.
+    /// The same opened source and version with the columns, the filter and the limit of other options: nothing is
+    /// opened again.
     ///
     /// # Errors
     /// As those of [`Self::open`].
@@ -152,7 +153,7 @@ impl Scan {
 
     /// Opens a location for a plan that was made elsewhere, such as a part of [`ReadPlan::split`].
     pub fn with_plan(location: &str, options: &ReadOptions, plan: ReadPlan, job: &Job) -> Result<Self> {
-        // The plan is of one version, whatever the last one is by now.
+        // The plan is of one version, even if the table has a later one by now.
         let at = plan.request.version.map(|version| version.to_string()).or_else(|| options.at.clone());
         let columns = plan.request.columns.clone();
         let options = &ReadOptions { at, columns, ..options.clone() };
@@ -175,7 +176,7 @@ impl Scan {
         &self.plan
     }
 
-    /// The schema of a Delta table as its log has it: JSON in which fields have metadata, such as comments.
+    /// The schema of a Delta table from its log: JSON in which fields have metadata, such as comments.
     pub fn table_schema_text(&self) -> Option<&str> {
         self.version.as_ref().map(Snapshot::schema_text)
     }
@@ -196,12 +197,12 @@ impl Scan {
         self.source.extremes(column)
     }
 
-    /// The format of what is read.
+    /// The format of the source.
     pub(crate) fn format(&self) -> String {
         self.source.info().format
     }
 
-    /// All columns that there are, whether they are read or not.
+    /// All columns of the source, whether they are read or not.
     pub(crate) fn source_schema(&self) -> SchemaRef {
         self.source.schema()
     }
@@ -212,7 +213,7 @@ impl Scan {
         self.plan.rows_at_most().filter(|_| self.plan.request.filter.is_none()).map(|rows| rows.min(limit))
     }
 
-    /// Tells the meter what is going to be read.
+    /// Adds the plan's bytes and rows to the meter.
     fn note_plan(&self) {
         let requests = &self.plan.requests;
         self.job.meter().plan_read(requests.wanted_bytes + requests.read_through_bytes, self.known_rows());

@@ -1,8 +1,8 @@
 //! Incremental unloads: a copy that reads from the highest value of a column on that the last one has seen.
 //!
-//! The value is kept with the target, after the rows: a copy that is stopped is done again from the value before. One run at a
-//! time writes to a database ([`crate::lease`]). Rows of a run that was taken over may come late, so that the next one begins where
-//! that run has begun.
+//! The value is kept with the target, after the rows: a copy that is stopped is done again from the value before. One
+//! run at a time writes to a database ([`crate::lease`]). Rows of a run that was taken over may come late, so that the
+//! next run starts from the same value as that run.
 
 mod incoming;
 mod kept;
@@ -51,7 +51,7 @@ struct IncrementalUnload<'a> {
 /// The outcome of an attempt to run.
 enum UnloadAttempt {
     Done(Written),
-    /// Another run has changed what is kept.
+    /// Another run has changed the kept value.
     Again,
     /// The types that earlier runs have found do not fit.
     OtherTypes(Error),

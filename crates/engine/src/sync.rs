@@ -3,9 +3,10 @@
 //! The target's own state names the version that it has. A run brings the rows that have changed since: those that are
 //! there now are put there by their key, and those that are gone are removed. Then it notes the new version.
 //!
-//! One run at a time has the right to write ([`TargetLease`]). Before its first row, it notes to which version it goes and how it finds changes ([`InFlightSync`]). Where it is stopped, the
-//! target has any part of these changes. The feed tells of each of them again, and so does the same comparison of
-//! versions. A comparison with a later version does not: a row that came and went between is in neither of its versions.
+//! One run at a time has the right to write ([`TargetLease`]). Before its first row, it notes to which version it goes
+//! and how it finds changes ([`InFlightSync`]). A run that is stopped leaves any part of these changes in the target.
+//! The feed lists each of them again, and so does the same comparison of versions. A comparison with a later version
+//! does not: a row that was inserted and deleted in between is in neither of its versions.
 
 mod begun;
 mod compare;
@@ -83,10 +84,11 @@ struct State {
     /// Changes are on their way: the target may have any part of them.
     #[serde(default)]
     begun: Option<InFlightSync>,
-    /// The identity of the target, which tells it from another one of its name. States of earlier versions have noted nothing.
+    /// The identity of the target, which distinguishes it from another one of the same name. States of earlier versions
+    /// lack it.
     #[serde(default)]
     target: Option<String>,
-    /// The columns by the names that they have in files, which stay. States of earlier versions have noted nothing.
+    /// The columns by their stored names in files, which do not change. States of earlier versions lack them.
     #[serde(default)]
     columns: Option<BTreeMap<String, String>>,
 }
@@ -110,8 +112,8 @@ pub fn sync(table: &str, target: &str, options: &SyncOptions, job: &Job) -> Resu
     TableFollower::new(table, target, options, job)?.run(options.overwrite)
 }
 
-/// Syncs like [`sync`], again and again, until the job is cancelled: that is no error between two runs. Between looks at the table
-/// it waits for `interval`. `each` is told of each run that has brought a version.
+/// Syncs like [`sync`] repeatedly until the job is cancelled; a cancellation between two runs is no error. Waits for
+/// `interval` between looks at the table. `each` is called for each run that has brought a version.
 pub fn follow(
     table: &str,
     target: &str,

@@ -38,7 +38,7 @@ impl OpenVersion {
         self.snapshot.schema()
     }
 
-    /// The schema as the log has it: JSON in which fields have metadata, such as comments.
+    /// The schema from the log: JSON in which fields have metadata, such as comments.
     pub fn schema_text(&self) -> &str {
         self.snapshot.schema_text()
     }

@@ -34,8 +34,8 @@ pub(crate) enum CopyTarget {
 }
 
 impl CopyTarget {
-    /// The target that a name stands for: a Delta table where it says so or is one, a folder where it ends in `/` or is one
-    /// already, else a file. Fails early where the copy could not be finished.
+    /// Resolves a name: a Delta table where the name says so or the location is one, a folder where the name ends in
+    /// `/` or the location is one, else a file. Fails early where the copy could not be finished.
     pub(crate) fn resolve(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
         if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete) {
             let place = match LocationKind::of(target) {
@@ -176,7 +176,7 @@ impl CopyTarget {
         }
     }
 
-    /// Takes the format of what is read where nothing says another.
+    /// Takes the format of the source, unless another one was set.
     pub(crate) fn take_format(&mut self, format: Option<&'static FileFormat>) -> Result<()> {
         match self {
             Self::Files(files) => files.take_format(format),
@@ -292,7 +292,7 @@ impl FolderKind {
 pub(crate) struct FileTarget {
     store: JobStore,
     path: Path,
-    /// `None` where only what is copied can tell it.
+    /// `None` where the format is only known from the source.
     format: Option<&'static FileFormat>,
     is_folder: bool,
     mode: WriteMode,

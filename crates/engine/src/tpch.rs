@@ -14,7 +14,7 @@ pub use self::apply::{AppliedStream, AppliedTable, ApplyOptions, StreamOutcome, 
 pub use self::generate::{GeneratedTable, Generation, TableProgress, TpchFormat, TpchOptions, TpchTarget};
 use crate::ReadOptions;
 
-/// The generated table that a name stands for; `None` where it stands for something else.
+/// Opens the generated table of this name.
 pub(crate) fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<TpchSource> {
     let spec: Spec = location.parse()?;
     if options.at.is_some() {

@@ -24,22 +24,21 @@ pub struct UpsertOptions {
     pub partition_by: Vec<String>,
     /// Properties of a table that the upsert makes, next to the key.
     pub table_properties: BTreeMap<String, String>,
-    /// A transaction that takes effect once: a table that has it, or a later one, stays as it is.
+    /// A transaction that takes effect once: a table with this transaction, or a later one, stays unchanged.
     pub transaction: Option<AppTransaction>,
 }
 
 /// Inserts the rows of `source` into a Delta table, or replaces those that have their key.
 ///
-/// Where there is no table and its name begins with `delta:`, it is made first, in a version of its own without rows: it has the
-/// columns of the source, and the key as its property `lakerace.primaryKey`.
+/// A table that does not exist is created first, if its name starts with `delta:`: in a separate version without rows,
+/// with the columns of the source, and with the key as its property `lakerace.primaryKey`.
 pub fn upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<Changed> {
     upsert_rows(table, read_for_table(table, source, options, job)?, options, job)
 }
 
-/// Upserts like [`upsert`], with a compaction by [`CompactOptions::auto`] after it, which continues with the version that the upsert has
-/// made.
+/// Upserts like [`upsert`], and then compacts by [`CompactOptions::auto`], from the version that the upsert has made.
 ///
-/// The rows are written whatever becomes of the compaction, which is `None` where there was nothing to upsert.
+/// The rows stay written if the compaction fails; its result is `None` where there was nothing to upsert.
 pub fn upsert_and_compact(
     table: &str,
     source: &str,
@@ -183,7 +182,7 @@ pub fn read_for_table(table: &str, source: &str, options: &UpsertOptions, job: &
 fn rows_for(table: &Table, source: &str, options: &UpsertOptions, job: &Job) -> Result<SourceRows> {
     let rows =
         csv_types::open(source, &options.read, table, options.rows.evolve, &options.rows.key, job)?.source_rows()?;
-    // A location as it is shown has no credentials.
+    // The displayed form of a location has no credentials.
     let shown = Location::parse(source).map_or_else(|_| source.to_owned(), |location| location.as_str().to_owned());
     Ok(rows.named(shown))
 }

@@ -1,4 +1,4 @@
-//! Words of numbers: equal values have equal words, whatever their type.
+//! Words of numbers: equal values of different types have equal words.
 
 use arrow::datatypes::i256;
 use xxhash_rust::xxh3::xxh3_64_with_seed;

@@ -61,7 +61,7 @@ fn values(array: &ArrayRef, out: &mut Vec<u64>) -> Result<()> {
         DataType::UInt16 => each!(UInt16Type, |v: u16| integer(v.into())),
         DataType::UInt32 => each!(UInt32Type, |v: u32| integer(v.into())),
         DataType::UInt64 => each!(UInt64Type, unsigned),
-        // Each half is a float of its own value.
+        // Widening is exact: each half-precision value is a float, too.
         DataType::Float16 => return values(&converted(array, &DataType::Float32)?, out),
         DataType::Float32 => each!(Float32Type, float),
         DataType::Float64 => each!(Float64Type, double),

@@ -191,7 +191,7 @@ impl RowDifferences {
     }
 }
 
-/// Differences as they are handed out.
+/// The differences as a batch of the output's schema.
 fn batch_of(differences: &[RowDifference], batches: &[RecordBatch; 2], output: &DiffOutput) -> Result<RecordBatch> {
     let (mut kinds, mut names, mut places) = (Vec::new(), Vec::new(), Vec::new());
     for RowDifference { first, second, columns } in differences {

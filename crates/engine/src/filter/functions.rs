@@ -37,7 +37,7 @@ const FUNCTIONS: &[(&str, ScalarFunction)] = &[
 const KNOWN: &str = "coalesce, nullif, lower, upper, length, concat, substr, trim, ltrim, rtrim, date_trunc, date_part, extract, \
                      regexp_like, now";
 
-/// A value that is computed by a function, or by what SQL has a syntax of its own for.
+/// Converts a call of a function, or an expression for which SQL has special syntax.
 pub(super) fn computed(sql: Sql, depth: usize, at: Location) -> Result<Expr> {
     match sql {
         Sql::Function(called) => function(called, depth, at),

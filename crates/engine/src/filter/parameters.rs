@@ -17,7 +17,7 @@ pub enum FilterParameter {
     Null,
     /// A boolean.
     Boolean(bool),
-    /// A number, as it is written: `-12`, `1.5`, `1e3`.
+    /// A number, in its notation: `-12`, `1.5`, `1e3`.
     Number(String),
     /// A text. Next to a column of numbers, dates or times it is the value that it writes.
     Text(String),
@@ -30,7 +30,7 @@ pub enum FilterParameter {
 }
 
 impl FilterParameter {
-    /// The constant of SQL that has this value, whatever a text has in it.
+    /// The SQL literal of this value; text is escaped.
     fn constant(&self) -> Result<String> {
         let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
         Ok(match self {

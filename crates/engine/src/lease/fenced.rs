@@ -50,7 +50,7 @@ struct WritingTime {
 impl WritingTime {
     fn begin(shared: &Arc<LeaseCore>) -> Self {
         shared.is_writing.store(true, Ordering::Release);
-        // Signs of life that are on their way arrive before the transaction begins.
+        // Heartbeats in flight arrive before the transaction starts.
         drop(shared.held());
         Self { shared: Arc::clone(shared) }
     }

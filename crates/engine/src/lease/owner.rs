@@ -12,7 +12,7 @@ use serde_json::Value;
 /// A run, and the process that it is a part of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LeaseOwner {
-    /// No other run has it.
+    /// A random token, unique to the run.
     pub token: String,
     /// The name of its machine, for messages.
     host: String,
@@ -112,7 +112,7 @@ fn host() -> String {
 
 fn token() -> String {
     use std::hash::{BuildHasher, RandomState};
-    // Each of these has random keys of its own.
+    // Each `RandomState` has different random keys.
     let word = || RandomState::new().hash_one(std::process::id());
     format!("{:016x}{:016x}", word(), word())
 }

@@ -26,7 +26,7 @@ pub(super) struct LoadProof {
     /// The target's sum before. Rows that are found by their key need none, and a target that the load makes has none.
     before: Checksum,
     mode: WriteMode,
-    /// An earlier run may have rejected rows, which only its dead-letter file tells of.
+    /// An earlier run may have rejected rows, which only its dead-letter file lists.
     may_lack_rejected: bool,
     noted: Arc<Mutex<NotedRows>>,
 }

@@ -200,7 +200,7 @@ fn quoted(column: &str) -> String {
     format!("\"{}\"", column.replace('"', "\"\""))
 }
 
-/// A value as a filter has it; `None` where that would be too long, or of a year that has no text.
+/// A value as a literal of a filter; `None` where that would be too long, or of a year that has no text.
 fn literal(value: &ArrayRef) -> Result<Option<String>> {
     let text = |array: &dyn Array| -> Result<String> {
         let text = cast(array, &DataType::Utf8).map_err(Error::unexpected)?;

@@ -49,7 +49,7 @@ impl IncomingRows {
     }
 }
 
-/// Facts about rows, learnt while they go by.
+/// The watermark and hashes of rows, collected while the rows pass through.
 #[derive(Clone)]
 pub(super) struct SeenRows(Arc<Mutex<SeenMarks>>);
 
@@ -177,7 +177,7 @@ impl IncrementalUnload<'_> {
         Err(lakerace_format::suggestions::column_not_found(name, known).at(SINCE))
     }
 
-    /// The rows that the target does not have as they are; what the next run should know is noted on the way.
+    /// The rows that the target does not have unchanged; the watermark and hashes for the next run are collected on the way.
     fn noted(&self, batches: Batches, kept: &Kept) -> Result<(Batches, SeenRows, Arc<AtomicBool>)> {
         let schema = Arc::clone(batches.schema());
         let at = schema.index_of(&self.since.column).map_err(Error::unexpected)?;
@@ -250,7 +250,7 @@ impl SeenMarks {
     }
 }
 
-/// Adds hashes of rows; one more than are remembered tells that they are too many.
+/// Adds hashes of rows, up to one more than [`REMEMBERED_ROWS`]: that one shows that there are too many.
 fn remember(rows: &mut Vec<u128>, batch: &RecordBatch, which: &BooleanArray) -> Result<()> {
     if which.true_count() > 0 && rows.len() <= REMEMBERED_ROWS {
         let some = filter_record_batch(batch, which).map_err(Error::unexpected)?;

@@ -18,12 +18,12 @@ pub(super) struct Kept {
     pub types: KnownTypes,
     /// The hashes of rows that are read again, and that the target has.
     pub rows: Vec<u128>,
-    /// The identity of the target, which tells it from another one of its name.
+    /// The identity of the target, which distinguishes it from another one of the same name.
     pub target: Option<String>,
 }
 
 impl Kept {
-    /// Reads what is kept, also by earlier versions, which kept the value alone.
+    /// Parses the kept state, also that of earlier versions, which kept the value alone.
     pub fn parse(text: &str) -> Result<Self> {
         let kept: Map<String, Value> = serde_json::from_str(text).map_err(|_| WatermarkValue::damaged())?;
         let mark = match kept.get("type") {

@@ -111,12 +111,12 @@ impl WatermarkValue {
         cast(&self.0, column.data_type()).map(Scalar::new).map_err(Error::unexpected)
     }
 
-    /// The type and the value, as they are kept.
+    /// The type and the value, in their stored form.
     pub fn print(&self) -> Result<(Value, Value)> {
         Ok((print_type(self.0.data_type()).into(), self.text()?.into()))
     }
 
-    /// An error that says that what is kept is damaged.
+    /// The error of a stored watermark that is damaged.
     pub fn damaged() -> Error {
         Error::corrupt("the value that is kept with the target can't be read").at(SINCE).advice(format!(
             "read all rows again as an unload of its own, by another condition such as {}",
@@ -124,7 +124,7 @@ impl WatermarkValue {
         ))
     }
 
-    /// Reads what is kept.
+    /// Parses a stored watermark.
     pub fn parse(kept: &Map<String, Value>) -> Result<Self> {
         let damaged = Self::damaged;
         let text_of = |key: &str| kept.get(key).and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! Incremental unloads into Delta tables: what is kept is a property of the table.
+//! Incremental unloads into Delta tables: the watermark is kept in a property of the table.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

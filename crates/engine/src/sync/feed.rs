@@ -44,7 +44,8 @@ pub(super) fn bring(run: &SyncRun<'_>, done: &mut Synced) -> Result<Outcome> {
             // Fewer versions have fewer keys.
             SentChanges::TooMany if !is_single => end = from + (end - from) / 2,
             SentChanges::TooMany => {
-                // Rows that are replaced are gone for a moment, which takes no memory.
+                // Replaced rows are removed before they are sent again, so that no keys are held in memory; they are
+                // missing for a moment.
                 let part = VersionPart { run, from, to: end };
                 if part.bring(true, done)? == SentChanges::NoFeed {
                     return Ok(Outcome::NoFeed);
@@ -65,7 +66,7 @@ enum SentChanges {
     NoFeed,
 }
 
-/// Versions that are brought at once.
+/// Versions that are brought together.
 struct VersionPart<'a> {
     run: &'a SyncRun<'a>,
     from: u64,

@@ -9,9 +9,9 @@ use arrow::record_batch::RecordBatch;
 use lakerace_format::Batches;
 use lakerace_io::{Error, Result};
 
-/// Keys that are held in memory at most; each takes about a hundred bytes.
+/// Keys that are held in memory at most; each takes approximately a hundred bytes.
 ///
-/// Tests of this crate come to the limit with few rows.
+/// Tests of this crate reach the limit with few rows.
 pub(super) const MOST_KEYS: usize = if cfg!(test) { 64 } else { 1 << 20 };
 
 /// The rows of a batch that a test takes.

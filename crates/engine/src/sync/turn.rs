@@ -34,7 +34,7 @@ impl<'a> WriteTurn<'a> {
         Self { follower, target: LeasedTarget { follower, lease }, has_loaded: Cell::new(false) }
     }
 
-    /// Does what is to be done, and gives the right back.
+    /// Executes the step, and releases the lease.
     pub fn take(self, step: RunStep, snapshot: &Snapshot, key: Vec<String>) -> Result<Synced> {
         let version = snapshot.version();
         let mut done = Synced { from_version: Some(version), version, ..Synced::default() };
@@ -78,7 +78,7 @@ impl<'a> WriteTurn<'a> {
         })
     }
 
-    /// Loads a version whole. It appears at once, and what was there before goes.
+    /// Loads a version whole. All rows appear together, and replace the earlier ones.
     fn load(&self, snapshot: &Snapshot, key: &[String], done: &mut Synced) -> Result<State> {
         let version = snapshot.version();
         let state = self.following(snapshot, key)?;
@@ -95,7 +95,7 @@ impl<'a> WriteTurn<'a> {
         let job = self.follower.job;
         let written =
             into_target(&source, self.target.target(), &options, job).map_err(|error| match error.kind() {
-                // Some systems tell of the second row of a key themselves. A lease that is lost has an advice of its own.
+                // Some systems report the second row of a key themselves. A lost lease has its own advice.
                 ErrorKind::Conflict if self.target.lease.is_held() => {
                     error.advice(format!("where rows of the table share a key, {how}"))
                 }

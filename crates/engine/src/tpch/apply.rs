@@ -1,9 +1,9 @@
 //! Applying refresh streams to Delta tables: RF1 as upserts, RF2 as deletes by key (TPC-H 3.0.1, clauses 2.6 and 2.7).
 //!
-//! Each of the four changes of a stream (orders and lines in, lines and orders out) is one commit, and every key says whether
-//! it belongs to the table or to an inserted order, and of which stream. So the tables themselves say what was applied: what is
-//! there already is left out, and a stream that was interrupted is completed. What is neither there nor absent as a whole
-//! was changed by something else, and nothing is applied then.
+//! Each of the four changes of a stream (orders and lines in, lines and orders out) is one commit, and every key says
+//! whether it belongs to the table or to an inserted order, and of which stream. So the tables themselves record what
+//! was applied: changes that are complete are skipped, and an interrupted stream is completed. A change that is neither
+//! complete nor absent was made by something else, and then nothing is applied.
 
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ pub struct ApplyOptions {
     pub streams: u32,
     /// How columns are made.
     pub mode: Mode,
-    /// Bytes of memory for rows and keys, about; `None`: 1 GiB.
+    /// Approximate bytes of memory for rows and keys; `None`: 1 GiB.
     pub memory_bytes: Option<u64>,
     /// How new files are written.
     pub write: WriteOptions,
@@ -98,8 +98,8 @@ struct StreamRows {
     to_delete: u64,
 }
 
-/// Applies refresh streams, one after the other, to the Delta tables `orders` and `lineitem` in a folder, and tells of
-/// each. What was applied before is left out.
+/// Applies refresh streams, one after the other, to the Delta tables `orders` and `lineitem` in a folder, and calls
+/// `tell` for each. Changes that were applied before are skipped.
 ///
 /// # Errors
 /// `NotFound` where a table is not there; `Invalid` where the tables have another scale factor, or rows of a stream that

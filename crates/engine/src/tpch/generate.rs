@@ -1,9 +1,10 @@
 //! Generating tables of TPC-H, or refresh streams for them, into files, all together.
 //!
-//! The unit of work is a file: a table, one of its parts, or a file of a stream. A file that is a large share of all work is made by all threads
-//! together, one such file after the other, largest first. The others are made by one thread each, from the random
-//! numbers to the encoded bytes, largest first, next to it: so no core waits while a large file begins or ends. Files
-//! appear together when all of them are complete; Delta tables, and folders of files of a size, each for itself.
+//! The unit of work is a file: a table, one of its parts, or a file of a stream. A file that is a large share of all
+//! work is made by all threads together, one such file after the other, largest first. At the same time, each of the
+//! other files is made by one thread, from the random numbers to the encoded bytes, largest first: so no core waits
+//! while a large file starts or ends. Files appear together when all of them are complete; each Delta table, and each
+//! folder of files of a given size, appears separately.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -30,7 +31,7 @@ use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::target::CopyTarget;
 use crate::{CopyOptions, WriteMode};
 
-/// Memory that a file under way takes at most, about: a row group that takes rows and one that is being encoded.
+/// Approximate memory of a file in progress: a row group that takes rows and one that is being encoded.
 const FILE_MEMORY_BYTES: u64 = 192 << 20;
 /// The name of a target that is no folder.
 const STANDARD_OUTPUT: &str = "standard output";
@@ -84,11 +85,11 @@ pub struct TpchOptions {
     pub refresh: Option<u32>,
     /// The format of the tables.
     pub format: TpchFormat,
-    /// How columns are made; `None`: the fastest way, which [`Generation::mode`] tells.
+    /// The way in which columns are generated; `None`: the fastest one, which [`Generation::mode`] returns.
     pub mode: Option<Mode>,
     /// Files of each table. `nation` and `region` always have one.
     pub parts: u32,
-    /// Bytes of memory for files under way, about; `None`: 1 GiB. It bounds how many are written together.
+    /// Approximate bytes of memory for files in progress; `None`: 1 GiB. It bounds how many are written together.
     pub memory_bytes: Option<u64>,
     /// How files are written, what to do where they exist, and settings of the store. With `file_bytes` a table is a
     /// folder of files of this size.
@@ -351,7 +352,7 @@ impl Generation {
         }
     }
 
-    /// A folder of parts: it must be empty, or is emptied of what is there when the new parts are.
+    /// Adds a folder of parts: it must be empty, or its old files are removed when the new parts are published.
     fn add_folder(&mut self, name: &str) -> Result<()> {
         let (store, path) = Location::parse(name)?.open(&self.options.copy.read.storage, &self.job)?;
         let holds_files = !store.list(&path)?.is_empty();

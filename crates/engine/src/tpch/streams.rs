@@ -1,4 +1,4 @@
-//! The files of refresh streams: what is in them, and their names.
+//! The files of refresh streams: their contents and names.
 
 use lakerace_format::{FileFormat, ReadRequest, WriteOptions};
 use lakerace_tpch::{Refresh, Spec, Table};
