@@ -40,7 +40,8 @@ pub struct AlterOptions {
     pub ignores_missing: bool,
     /// Columns that come after the others, null in the rows that are there. Their metadata, such as a comment, is kept.
     pub add_columns: Vec<Field>,
-    /// Comments of columns, by the names of these; an empty one goes. They name columns as they are after all other changes.
+    /// Comments of columns, by column name; an empty comment removes the old one. The names are those after all other
+    /// changes.
     pub comments: BTreeMap<String, String>,
     /// Columns and their new names. Files keep the old ones: the table's columns are mapped from then on.
     pub rename_columns: BTreeMap<String, String>,
@@ -71,7 +72,8 @@ pub struct Altered {
     pub features_added: Vec<String>,
 }
 
-/// Properties whose change says something of files that are there already. The advice tells how a table gets them.
+/// Properties that describe the existing files, so that only a new table can get them. The advice of the error says
+/// how.
 const OF_NEW_TABLES: [&str; 6] = [
     COLUMN_MAPPING,
     "delta.enableRowTracking",

@@ -80,7 +80,7 @@ pub fn change_ranges(table: &Table, from: u64, to: Option<u64>) -> Result<(Vec<(
     Ok((ranges, feed.schema))
 }
 
-/// Consecutive ranges, about alike in length.
+/// Divides versions into consecutive ranges of nearly equal length.
 fn divided(range: RangeInclusive<u64>) -> Vec<(u64, u64)> {
     let (first, last) = range.into_inner();
     let length = (last - first + 1).div_ceil(RANGES_AT_MOST);

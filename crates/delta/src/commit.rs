@@ -53,7 +53,7 @@ use crate::{Snapshot, Table, VersionSpec};
 
 /// Who writes, as history shows it.
 pub(crate) const ENGINE: &str = concat!("lakerace/", env!("CARGO_PKG_VERSION"));
-/// Entries of other writers that a commit steps behind before it gives up.
+/// Entries of other writers after which a commit is tried again before it gives up.
 const ATTEMPTS: u32 = 100;
 /// Tries where the store did not answer.
 const UNANSWERED_AT_MOST: u32 = 3;
@@ -328,7 +328,7 @@ impl<S: CommitAction> PendingCommit<S> {
         attempted(&table, is_view || !self.more.is_empty(), |engine| update.commit(engine))
     }
 
-    /// Interprets an error: the entry is there after all, it may be tried again, or neither.
+    /// Interprets an error of a commit: the entry exists in spite of it, the commit may be tried again, or neither.
     fn after_error(&self, error: Error, unanswered: &mut u32) -> Result<Option<u64>> {
         *unanswered += 1;
         let next = self.next_version();
@@ -336,7 +336,7 @@ impl<S: CommitAction> PendingCommit<S> {
             return Err(error.at(self.table.place()));
         }
         match self.is_mine(next) {
-            // A disk loses no answers: the entry is there, and its name may not outlive a loss of power.
+            // A disk loses no answers: the entry exists, but its name may not survive a loss of power.
             Ok(true) if self.is_local() => Err(error.at(self.table.place())),
             Ok(true) => Ok(Some(next)),
             Ok(false) if matches!(self.base, WriteBase::Existing(_)) => Ok(None),
@@ -353,8 +353,8 @@ impl<S: CommitAction> PendingCommit<S> {
         }
     }
 
-    /// Returns true if an entry that could not be written is not there, and does not come later: a disk of this machine, unlike a
-    /// store after a network, has done all that it will do when it tells of an error.
+    /// Returns true if an entry that could not be written does not exist, and will not appear later: unlike a remote
+    /// store, a disk of this machine has done all that it will do when it reports an error.
     fn is_known_to_be_absent(&self) -> bool {
         self.is_local() && matches!(self.is_mine(self.next_version()), Ok(false))
     }
@@ -411,7 +411,7 @@ impl<S: CommitAction> PendingCommit<S> {
         })
     }
 
-    /// A transaction after a version, and whether it is told of another protocol than the table's.
+    /// A transaction that follows a version, and whether it shows the kernel another protocol than the table's.
     fn update(&self, snapshot: &Snapshot) -> Result<(Transaction<UpdateTable>, bool)> {
         let (operation, parameters) = self.stage.operation();
         let parameters = parameters.into_iter().map(|(name, value)| (name, Some(value)));
@@ -441,8 +441,8 @@ impl<S: CommitAction> PendingCommit<S> {
         Ok((Box::new(ArrowEngineData::new(batch)), Arc::new(kernel)))
     }
 
-    /// Writes a checkpoint where it is time for one. The entry is in the log whatever becomes of it: the next writer
-    /// finds that it is missing and makes up for it.
+    /// Writes a checkpoint where one is due. A failure does not affect the entry, which is in the log: the next writer
+    /// finds that the checkpoint is missing, and writes it.
     fn checkpoint(&self, snapshot: &SnapshotRef, commits: u64) {
         let interval = snapshot.table_properties().checkpoint_interval.map_or(CHECKPOINT_INTERVAL, |n| n.get());
         if commits >= interval {
@@ -506,7 +506,7 @@ fn existing_targets(snapshot: &Snapshot, columns: &TableColumns, new_statistics:
     }
 }
 
-/// The columns of a table to be created. A context of any partition tells how they are stored.
+/// The columns of a table to be created. The write context of any partition describes how they are stored.
 fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>) -> Result<Targets> {
     let kernel: StructType = schema.try_into_kernel().map_err(Error::unexpected)?;
     let mut builder = state.write_context_builder();

@@ -84,7 +84,7 @@ fn each<T: Clone>(
             objects.push(object);
             objects.len() as u32 - 1
         });
-        // Without an offset the vector stands alone, after the version.
+        // A vector without an offset is the only one in its file, after the byte of the version.
         let start = vector.offset.map_or(1, |offset| offset.max(0) as u64);
         places.push(VectorLocation { file: number, object, start, length: vector.size_in_bytes.max(0) as u64 });
     }
@@ -105,7 +105,7 @@ fn each<T: Clone>(
     Ok(loaded)
 }
 
-/// The file with a vector; `None` where the log itself has it.
+/// The file with a vector; `None` for a vector that is inline in the log.
 pub(crate) fn object(table: &Table, vector: &DeletionVectorDescriptor) -> Result<Option<Object>> {
     match vector.storage_type {
         DeletionVectorStorageType::Inline => Ok(None),

@@ -29,7 +29,7 @@ pub(crate) enum Keys {
     Bytes(ByteKeys),
 }
 
-/// Runs `$body` with `$keys` as whatever slice-like thing the keys are.
+/// Runs `$body` with `$keys` as the concrete list of the keys.
 macro_rules! with_keys {
     ($all:expr, $keys:ident => $body:expr) => {
         match $all {
@@ -93,7 +93,7 @@ macro_rules! number {
 number!(u64);
 number!(u128);
 
-/// Keys that can be looked at one by one, whatever they are made of.
+/// Keys that can be read one by one, independent of their representation.
 trait KeyList {
     type Key<'a>: Key
     where

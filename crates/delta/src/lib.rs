@@ -2,8 +2,8 @@
 //!
 //! The protocol (which files make a version, and what a table demands of its readers) is the Delta kernel's work; its
 //! requests go through our metered store (`engine`). Rows are read by the Parquet source of `lakerace-format`: a
-//! [`Snapshot`] tells it the table's columns and how they are stored, and for each file the constants of its partition and
-//! the rows that its deletion vector hides.
+//! [`Snapshot`] gives it the table's columns and their stored form, and for each file the constants of its partition
+//! and the rows that its deletion vector hides.
 //!
 //! Format rules are those of <https://github.com/delta-io/delta/blob/master/PROTOCOL.md>.
 

@@ -78,7 +78,7 @@ impl Paths {
         }
         let (scheme, rest) = name.split_once("://")?;
         let (own, prefix) = self.store.url_prefix.split_once("://")?;
-        // Hadoop has names of its own for S3.
+        // Hadoop has other schemes for S3.
         let scheme = if matches!(scheme, "s3a" | "s3n") { "s3" } else { scheme };
         scheme.eq_ignore_ascii_case(own).then(|| rest.strip_prefix(prefix)).flatten()
     }
@@ -110,8 +110,8 @@ fn normal(name: &str) -> Result<Path, String> {
     Path::parse(parts.join("/")).map_err(|_| "a path has no control characters".to_owned())
 }
 
-/// Returns true if a name, as it is encoded, is a URL (`s3://…`, `file:/…`) or an absolute path. Another colon does not make one: names of
-/// files have them, too.
+/// Returns true if an encoded name is a URL (`s3://…`, `file:/…`) or an absolute path. A colon alone does not make it
+/// one: names of files may have colons.
 fn is_absolute(name: &str) -> bool {
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())

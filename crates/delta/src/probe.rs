@@ -43,10 +43,10 @@ pub(crate) struct ProbedFile {
 
 /// Files that are open at the same time at most.
 const FILES_AT_ONCE: usize = 256;
-/// Row groups, or page indexes, that are fetched at once from a remote store: latency is what it costs there.
+/// Row groups, or page indexes, that are fetched concurrently from a remote store, to hide its latency.
 const REMOTE_AT_ONCE: usize = 8;
-/// Rows of a page, about, times four: where more than a quarter of the pages would be read, requests for one here and one
-/// there cost more than what lies between them, and the page index is not asked for.
+/// Approximate rows of a page, times four: where more than a quarter of the pages would be read, scattered requests
+/// cost more than the bytes between them, and the page index is not requested.
 const ROWS_PER_PLACE: u64 = 4 * 20_000;
 
 impl Look<'_> {

@@ -27,7 +27,7 @@ use crate::{Snapshot, Table};
 /// The property of tables that lakerace made: they get deletion vectors with the first change that needs them.
 pub(crate) const VECTORS_ON_DEMAND: (&str, &str) = ("lakerace.deletionVectors", "onDemand");
 
-/// The features of old protocols, with the first writer version that stands for each.
+/// The features of old protocols, with the first writer version that implies each.
 const LEGACY: [(TableFeature, i32); 7] = [
     (TableFeature::AppendOnly, 2),
     (TableFeature::Invariants, 2),
@@ -92,7 +92,8 @@ pub(crate) struct Writable {
     pub is_view: bool,
 }
 
-/// A version to write behind; `upgrades`: to one with deletion vectors. An error where a feature is in use that can't be honoured.
+/// Prepares a version for a write that follows it; with `upgrades`, for one that enables deletion vectors. An error
+/// where a feature is in use that can't be honoured.
 pub(crate) fn writable(snapshot: &Snapshot, upgrades: bool) -> Result<Writable> {
     let kernel = snapshot.kernel();
     let configuration = kernel.table_configuration();
@@ -171,7 +172,8 @@ pub(crate) fn check_defaults(snapshot: &Snapshot, source: &Schema) -> Result<()>
     }
 }
 
-/// The features that the table allows, the kernel refuses or has questions about, and nothing uses that lakerace does not honour.
+/// The table's features that the kernel refuses or supports in part, if lakerace honours every use of them in this
+/// table; otherwise an error.
 fn unused(snapshot: &Snapshot) -> Result<Vec<TableFeature>> {
     let configuration = snapshot.kernel().table_configuration();
     let (_, writers) = features(configuration.protocol());
@@ -220,7 +222,7 @@ fn parsed_schema(configuration: &TableConfiguration) -> Result<Value> {
         .map_err(|e| Error::corrupt("the table's schema can't be read").because(e))
 }
 
-/// Returns true if the metadata of a field, at any depth, has a name that begins so.
+/// Returns true if the metadata of a field, at any depth, has a key that starts with `mark`.
 fn uses(schema: &Value, mark: &str) -> bool {
     match schema {
         Value::Object(parts) => parts.iter().any(|(name, part)| match part {

@@ -1,11 +1,12 @@
-//! Files that are rewritten without some of their rows: how rows go from a table without deletion vectors.
+//! Rewriting files without some of their rows: the removal of rows from a table without deletion vectors.
 //!
-//! Only files that lose a row are rewritten, each one for itself and in its own order of rows. A file without another row is
-//! removed, and nothing is written for it. Data files never change: what was written for a file holds for each later version
-//! that still has it with the same deletion vector. Where another writer has replaced a file, what was written for it is removed
-//! again, and the file that came in its place is rewritten if it has one of the rows.
+//! Only files that lose a row are rewritten, each file separately and in its own order of rows. A file that loses all
+//! rows is removed, and nothing is written for it. Data files never change: a rewritten file is valid for each later
+//! version that still contains the old one with the same deletion vector. Where another writer has replaced a file, its
+//! rewritten file is removed again, and the file that came in its place is rewritten if it contains one of the rows.
 //!
-//! The rows of a file stream from the reader to the writer. Both hold some row groups at once, and never a whole file.
+//! The rows of a file stream from the reader to the writer. Both hold a few row groups at a time, and never a whole
+//! file.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -79,9 +80,9 @@ pub(crate) struct RewriteOutcome {
 
 /// Files that are read in one go. Their footers are in memory, and on a local disk their successors are open.
 const FILES_AT_ONCE: usize = 256;
-/// A new file may have so many times the bytes of the old one before a second one begins.
+/// The size of a new file, relative to the old one, after which a second one starts.
 const GROWTH_AT_MOST: u64 = 4;
-/// Bytes up to which a new file is not divided, whatever the old one had.
+/// Bytes up to which a new file is not divided, independent of the size of the old one.
 const LEAST_FILE_BYTES: u64 = 256 << 20;
 
 impl FileRewrites {
@@ -91,8 +92,8 @@ impl FileRewrites {
         Self { options, made, published: PublishedFiles::none(), changes }
     }
 
-    /// Writes these files of a version again, but for those that were written before; what was written for others is removed.
-    /// `tells`: so are change files of the rows that go.
+    /// Rewrites these files of a version, except for those that were rewritten before; the new files of all others are
+    /// removed. Also writes change files of the removed rows if `tells` is true.
     pub fn follow(
         &mut self,
         snapshot: &Snapshot,

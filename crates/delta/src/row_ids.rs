@@ -17,12 +17,13 @@ use crate::upsert::by_files;
 use crate::write::{AppTransaction, PendingFile, PublishedFiles, counts, has_transaction, published};
 use crate::{Snapshot, Table, VersionSpec};
 
-/// The column of the file's name, as the log has it.
+/// The column of the file's name, in the form of the log.
 pub const FILE_COLUMN: &str = "_file";
 /// The column of the row's number in its file.
 pub const POSITION_COLUMN: &str = "_pos";
 
-/// The known facts about the rows to hide: all of the version that they were read from.
+/// The probe of a change whose rows are known by their ids. Rows that were added after the version that was read are a
+/// conflict.
 struct KnownRows {
     version: u64,
 }
@@ -38,7 +39,7 @@ impl RowProbe for KnownRows {
     }
 }
 
-/// The statement that changes rows by their ids, as the log tells of it.
+/// The statement that changes rows by their ids, as recorded in the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowStatement {
     /// Its kind.

@@ -29,7 +29,7 @@ pub(crate) struct Rows {
     firsts: Vec<u32>,
     /// The piece of every row whose number is a multiple of [`HINT_ROWS`]: to find a row's own piece takes few steps from it.
     hints: Vec<u32>,
-    /// The bytes of all values, about.
+    /// The approximate bytes of all values.
     bytes: usize,
     rows: usize,
     /// The most that a packed row takes.
@@ -60,7 +60,7 @@ impl Rows {
         self.rows
     }
 
-    /// The bytes of all values, about.
+    /// The approximate bytes of all values.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -93,12 +93,13 @@ impl Rows {
         Ok(())
     }
 
-    /// Appends a batch that was packed in the way of these rows, as [`Self::push_packed`], whatever its keys.
+    /// Appends a batch that was packed with the layout of these rows, like [`Self::push_packed`], and drops its keys.
     pub fn push_unkeyed(&mut self, batch: PackedBatch) -> Result<()> {
         self.append_packed(batch).map(drop)
     }
 
-    /// Appends a batch that was packed in the way of these rows, and its keys to `all`. It is an error where rows are not packed.
+    /// Appends a batch that was packed with the layout of these rows, and its keys to `all`. It is an error where rows
+    /// are not packed.
     pub fn push_packed(&mut self, batch: PackedBatch, all: &mut Keys) -> Result<()> {
         self.append_packed(batch)?.into_iter().for_each(|keys| all.append(keys));
         Ok(())
@@ -181,7 +182,8 @@ impl Rows {
         }
     }
 
-    /// These rows in ranges that have up to `most_rows` rows each, and when they are gathered about `most_bytes` bytes at most.
+    /// Divides these rows into ranges of up to `most_rows` rows, and of approximately up to `most_bytes` bytes when
+    /// they are gathered.
     pub fn cut(
         &self,
         rows: impl ExactSizeIterator<Item = u32>,

@@ -95,7 +95,7 @@ impl Snapshot {
         &self.columns.schema
     }
 
-    /// The schema as the log has it: JSON in which fields have metadata, such as comments.
+    /// The schema from the log: JSON in which fields have metadata, such as comments.
     pub fn schema_text(&self) -> &str {
         self.kernel.table_configuration().metadata().schema_string()
     }

@@ -90,7 +90,7 @@ impl DeltaSource {
         Ok(opened)
     }
 
-    /// A file that does not exist is damage of the log's last version, and what is left of a version that was vacuumed.
+    /// The error of a file that does not exist: damage where the last version needs it, else the effect of a vacuum.
     fn missing(&self, error: Error) -> Error {
         if error.kind() != ErrorKind::NotFound {
             return error;

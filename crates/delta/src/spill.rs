@@ -29,12 +29,12 @@ pub(crate) struct Run {
 /// A run that is being read.
 pub(crate) type RunReader = StreamReader<BufReader<Part>>;
 
-/// A part of a file, read or written from its beginning on.
+/// A part of a file that is read or written from its start.
 #[derive(Debug)]
 pub(crate) struct Part {
     file: Arc<File>,
     at: u64,
-    /// The end of what is read.
+    /// The end of the part to read.
     to: u64,
 }
 

@@ -1,7 +1,8 @@
 //! Reading a table as a stream: the rows that its versions add, from one position to the next.
 //!
-//! A stream begins with the files of a version, or with those that a version adds. A version that changes or removes rows is an error,
-//! unless the caller says what such a version means to it. All rows have the columns of the version that the stream was opened with.
+//! A stream starts with the files of a version, or with those that a version adds. A version that changes or removes
+//! rows is an error, unless the caller chooses how to treat such a version. All rows have the columns of the version
+//! that the stream was opened with.
 
 mod schema;
 
@@ -155,7 +156,8 @@ impl TableStream {
         Ok(snapshot.version())
     }
 
-    /// The next position: the end of what is there, or of what the options leave. It is the same one where there is nothing new.
+    /// The next position: the end of the table, or the limit of the options. It equals `from` where there is nothing
+    /// new.
     ///
     /// # Errors
     /// `Unsupported` where the next version changes rows, or its schema has what the stream's columns lack; `NotFound` where it is gone.

@@ -150,7 +150,7 @@ impl Table {
         Snapshot::new(self.clone(), built).map_err(|error| error.at(self.place()))
     }
 
-    /// The last version, where `known` is an older one: only what is new in the log is read.
+    /// The last version, where `known` is an older one: only the new part of the log is read.
     pub(crate) fn latest_behind(&self, known: &Snapshot) -> Result<Snapshot> {
         self.inner.job.check()?;
         let builder = delta_kernel::Snapshot::builder_from(Arc::clone(known.kernel()));
@@ -169,9 +169,9 @@ impl Table {
         made.map(|kernel| Snapshot::new(self.clone(), kernel)).transpose().map_err(|error| error.at(self.place()))
     }
 
-    /// The last version that was there at a moment: the kernel's answer where the table keeps times in its entries, else
-    /// by the times that [`history`](crate::history) tells. The kernel takes the last version's time as the store has
-    /// it, which may be the time of the version before.
+    /// The last version at a point in time: the kernel's answer where the table keeps times in its entries, else by the
+    /// times of [`history`](crate::history). The kernel takes the last version's time from the store, where it may be
+    /// the time of the version before.
     fn version_at(&self, millis: i64) -> Result<u64> {
         let latest = self.build(None).map_err(|error| self.explain(error, None))?;
         if latest.table_properties().enable_in_commit_timestamps != Some(true) {
@@ -209,7 +209,7 @@ impl Table {
         guarded(|| call(&self.inner.engine))
     }
 
-    /// The error of a place that is no table. `has_log` tells whether there is a folder of the log with anything in it.
+    /// The error of a location that is no table. `has_log` is true if the folder of the log exists and is not empty.
     pub(crate) fn without_log(&self, has_log: bool) -> Error {
         let why = if has_log { "its _delta_log has no entry" } else { "it has no _delta_log" };
         Error::not_found(format!("there is no Delta table: {why}")).at(self.place())

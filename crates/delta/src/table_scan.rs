@@ -38,12 +38,12 @@ pub struct TableScan {
     task: TableTask,
 }
 
-/// The facts about a version that the tasks of a scan need: they read no log.
+/// The parts of a version that the tasks of a scan need, so that they read no log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScannedVersion {
     /// Its number.
     pub version: u64,
-    /// The schema as the log has it.
+    /// The schema from the log.
     schema_text: String,
     mapping: ColumnMappingMode,
     partition_columns: Vec<String>,
@@ -108,7 +108,7 @@ impl TableScan {
         })
     }
 
-    /// The bytes that are read, about: the log does not say how long each column is.
+    /// The approximate bytes that are read: the log does not state the length of each column.
     pub fn bytes(&self) -> u64 {
         (self.file_bytes() as f64 * self.share).ceil() as u64
     }
@@ -122,13 +122,15 @@ impl TableScan {
         self.files.iter().map(ScanFile::visible_rows).sum()
     }
 
-    /// Parts of about so many [bytes that are read](Self::bytes): some files each, or a range of the bytes of a larger one.
+    /// Divides the scan into tasks of approximately so many [bytes that are read](Self::bytes): some files each, or a
+    /// range of the bytes of a larger one.
     pub fn tasks(&self, bytes: u64) -> Vec<TableTask> {
-        // Of a limit without a filter the files that are left are hardly more than enough.
+        // With a limit and no filter, hardly more files than necessary are left.
         let is_one = self.task.request.limit.is_some() && self.task.request.filter.is_none();
         let most = if is_one { u64::MAX } else { ((bytes as f64 / self.share) as u64).max(1) };
         let (mut tasks, mut filled) = (Vec::<TableTask>::new(), u64::MAX);
-        // A file that is there twice has other deleted rows the second time. A task reads a file with one deletion vector.
+        // A file may occur twice, with other deleted rows the second time. A task reads a file with one deletion
+        // vector.
         let mut begun = HashSet::new();
         for slice in self.files.iter().flat_map(|file| slices(file, most)) {
             let length = slice.bytes.end.min(slice.file.size_bytes).saturating_sub(slice.bytes.start);
@@ -148,13 +150,13 @@ impl TableScan {
     }
 }
 
-/// Ranges of a file of about the same length, none longer than `most`.
+/// Ranges of a file of nearly equal length, none longer than `most`.
 fn slices(file: &ScanFile, most: u64) -> impl Iterator<Item = FileSlice> + use<> {
     let parts = file.size_bytes.div_ceil(most).max(1);
     let (file, size) = (file.clone(), u128::from(file.size_bytes));
     let at = move |part: u64| (size * u128::from(part) / u128::from(parts)) as u64;
     (0..parts).map(move |part| {
-        // The last one has whatever the file has, if it is longer than the log says.
+        // The last range extends to the end of the file, even if the file is longer than the log states.
         let end = if part + 1 == parts { u64::MAX } else { at(part + 1) };
         FileSlice { file: file.clone(), bytes: at(part)..end }
     })
@@ -187,7 +189,7 @@ impl ScannedVersion {
         }
     }
 
-    /// The schema as the kernel has it.
+    /// The schema in the kernel's form.
     pub(crate) fn kernel_schema(&self) -> Result<StructType> {
         serde_json::from_str(&self.schema_text).map_err(|e| Error::corrupt("the table's schema").because(e))
     }

@@ -80,9 +80,10 @@ pub struct UpsertOptions {
     pub on_duplicate: OnDuplicate,
     /// How values of columns are merged with those of the table; others replace them.
     pub merge: Vec<(String, MergeOperator)>,
-    /// Rows with keys that the table has are left out, and the table's rows stay as they are.
+    /// Rows with keys that the table has are skipped, and the table's rows stay unchanged.
     pub insert_only: bool,
-    /// Bytes that rows, keys and buffers may take in memory, about. What does not fit goes to the local disk for a while.
+    /// Approximate bytes that rows, keys and buffers may take in memory. The rest goes to temporary files on the local
+    /// disk.
     pub memory_bytes: u64,
     /// A table without deletion vectors gets them where rows are to be hidden, whoever made it.
     pub enables_vectors: bool,
@@ -116,7 +117,7 @@ impl Default for UpsertOptions {
     }
 }
 
-/// Rows that are sorted and written at once.
+/// Rows that are sorted and written at a time.
 const SLICE_ROWS: usize = 65_536;
 /// The parts of the memory where keys are known ahead: one is for the rows that are sorted and written together. Later
 /// upserts go through their keys once for each such run of a file.

@@ -1,9 +1,9 @@
-//! Holding a table's log, files and keys against one another, and mending what can be proven.
+//! Checks of a table's log, files and keys against each other, and repair of provable damage.
 //!
-//! Entries are read one by one and replayed without the kernel: the state that they make must be that of each checkpoint and of the
-//! version that readers see. Files are held against the log: that they are there, their sizes and row counts, their deletion vectors,
-//! and on demand the statistics against the values. Nothing is repaired by a guess: a file is written again only where sound files
-//! say what it has to contain.
+//! Entries are read one by one and replayed without the kernel: the resulting state must be that of each checkpoint and
+//! of the version that readers see. Files are checked against the log: their existence, sizes and row counts, their
+//! deletion vectors, and on demand the statistics against the values. Nothing is repaired by a guess: a file is only
+//! rewritten where sound files determine its contents.
 
 mod checkpoint;
 mod data_files;
@@ -66,7 +66,7 @@ pub struct Verified {
     pub version: Option<u64>,
     /// Entries of the log that were read.
     pub entries: u64,
-    /// Checkpoints that were held against them.
+    /// Checkpoints that were compared with the entries.
     pub checkpoints: u64,
     /// Data files of the version.
     pub files: u64,
@@ -177,7 +177,7 @@ fn check_log(table: &Table, options: &VerifyOptions, verified: &mut Verified) ->
                         finding.repaired = Some(repair);
                         has_repaired = true;
                     }
-                    // Another damage stands in its way, and is among the findings.
+                    // Other damage, which is among the findings, prevents the repair.
                     Err(error) if is_damage(&error) => {
                         finding.problem = format!("{}; the repair failed: {error}", finding.problem);
                     }
@@ -193,7 +193,7 @@ fn check_log(table: &Table, options: &VerifyOptions, verified: &mut Verified) ->
     }
 }
 
-/// The last version, read without what is known of the log; `None`, and a finding, where it can't be read.
+/// Opens the last version without cached state of the log; `None`, and a finding, where it can't be read.
 fn opened(table: &Table, verified: &mut Verified) -> Result<Option<Snapshot>> {
     let fresh = table.fresh()?;
     let read = fresh.snapshot(None).and_then(|snapshot| {
@@ -213,7 +213,7 @@ fn opened(table: &Table, verified: &mut Verified) -> Result<Option<Snapshot>> {
     }
 }
 
-/// Returns true if an error tells of the table, and not of the run.
+/// Returns true if an error is caused by the table, and not by the run.
 fn is_damage(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound | ErrorKind::Invalid)
 }

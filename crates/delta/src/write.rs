@@ -1,8 +1,8 @@
 //! Writing: create, append, overwrite.
 //!
-//! Rows go to Parquet files, which are no part of the table until the write ends: then one entry of the log makes them the
-//! table's, by a PUT that fails where the entry exists. A write that fails or is dropped leaves nothing behind.
-//! Where the table has a key, rows are put in its order first, as many at a time as memory holds.
+//! Rows go to Parquet files, which are no part of the table until the write ends: then one entry of the log adds them,
+//! by a PUT that fails where the entry exists. A write that fails or is dropped removes its files. Where the table has
+//! a key, rows are sorted by it first, as many at a time as memory holds.
 
 mod by_key;
 pub(crate) mod evolve;
@@ -108,12 +108,12 @@ struct CommitPart {
     commit: PendingCommit<WriteMode>,
     /// Columns of a new table that are nullable though the batches' are not.
     made_nullable: Vec<String>,
-    /// The table is there, keeps its rows and its schema: without rows, nothing changes.
+    /// The table exists and keeps its rows and its schema: without rows, nothing changes.
     only_adds: bool,
 }
 
 impl DeltaSink {
-    /// Begins a write of batches of this schema. A table that does not exist is created.
+    /// Starts a write of batches of this schema. A table that does not exist is created.
     pub fn create(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Box<dyn Sink>> {
         if matches!(write.mode, WriteMode::Upsert | WriteMode::Delete) {
             return Err(Error::internal("a sink of a Delta table finds no rows by a key"));

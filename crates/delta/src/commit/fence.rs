@@ -49,7 +49,7 @@ pub struct CommitFence {
 }
 
 impl CommitFence {
-    /// The fence of a job of this name, as a version has it. `None`: there is no table yet.
+    /// Reads the fence of a job of this name from a version. `None`: there is no table yet.
     pub fn read(snapshot: Option<&Snapshot>, name: &str) -> Result<Self> {
         let before = snapshot.map(|snapshot| LoadRows::counted(snapshot, name)).transpose()?.flatten();
         Ok(Self { name: name.to_owned(), before, after: None })

@@ -29,7 +29,7 @@ pub(crate) fn change_file(file: &AddedFile) -> Result<RecordBatch> {
     RecordBatch::try_from_iter([("cdc", Arc::new(StructArray::from(batch)) as ArrayRef)]).map_err(Error::unexpected)
 }
 
-/// The columns about a file that all actions have.
+/// The columns of a file's name, partition and size that all actions have.
 fn place(file: &AddedFile) -> Result<Vec<(&'static str, ArrayRef, bool)>> {
     let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
     let mut partitions = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());

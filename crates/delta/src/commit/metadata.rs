@@ -15,7 +15,7 @@ use crate::Table;
 /// Changes to the metadata.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MetadataChanges {
-    /// The schema, as the log has it.
+    /// The schema, as JSON of the log.
     pub schema: Option<String>,
     /// Properties.
     pub properties: BTreeMap<String, String>,

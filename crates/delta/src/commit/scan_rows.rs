@@ -62,9 +62,9 @@ pub(crate) fn chosen(batch: &RecordBatch, selection: Vec<bool>) -> Result<Option
     guarded(|| FilteredEngineData::try_new(data, selection)).map(Some)
 }
 
-/// Adapts the statistics of these files to those that a file with a deletion vector must have: they say how many
-/// rows it has, and that bounds hold for more rows than it shows. All else in them stays as it is written. Statistics that can't
-/// be read are left out.
+/// Adapts the statistics of these files to those that a file with a deletion vector must have: the row count, and
+/// bounds that are marked as wide, since they also cover hidden rows. All other statistics stay unchanged. Statistics
+/// that can't be parsed are omitted.
 ///
 /// The kernel would write them again by way of 64-bit floats, in which decimals lose digits, were the second not said.
 pub(crate) fn for_vectors(batch: &RecordBatch, rows: &HashMap<String, u64>) -> Result<RecordBatch> {

@@ -18,8 +18,9 @@ const MOST_ROWS: u64 = 1 << 33;
 /// Bytes of the bits of a container.
 const CONTAINER_BYTES: usize = 8192;
 
-/// A bit for each row of a file up to the last one in the bitmap, or some more. Errors of kind `Corrupt` are: a bitmap that
-/// is damaged, and one with rows far behind `file_rows`. Rows of a file that has more than [`MOST_ROWS`] are unsupported.
+/// A bit for each row of a file up to the last one in the bitmap, or some more. Errors are of kind `Corrupt` for a
+/// bitmap that is damaged or has rows far past `file_rows`. Rows of a file that has more than [`MOST_ROWS`] are
+/// unsupported.
 pub(crate) fn bits(bitmap: &[u8], file_rows: u64) -> Result<Vec<u8>> {
     let mut input = UnreadInput { bytes: bitmap };
     let mut bits = Vec::new();

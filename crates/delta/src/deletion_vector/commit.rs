@@ -98,14 +98,14 @@ impl RemovalMethod {
     }
 }
 
-/// The condition of the rows that are written next to the hidden ones.
+/// The dependency of the rows that are written on those of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowDependency {
-    /// On nothing that is in the table.
+    /// On no row of the table.
     Nothing,
-    /// On the values of the rows that were found, which are to be hidden.
+    /// On the values of the rows that were found, which are hidden.
     Values,
-    /// On there being no others than the rows that were found, which stay.
+    /// On the absence of rows other than those that were found, which stay.
     Presence,
 }
 
@@ -126,12 +126,12 @@ impl DvCommit {
         }
     }
 
-    /// With parameters that the log tells.
+    /// Sets the operation parameters that the log records.
     pub fn with_parameters(self, parameters: Vec<(&'static str, String)>) -> Self {
         Self { parameters, ..self }
     }
 
-    /// For rows that depend on what was found.
+    /// Sets the dependency of the written rows on those of the table.
     pub fn depending(self, depends: RowDependency) -> Self {
         Self { depends, ..self }
     }
@@ -374,8 +374,8 @@ impl CommitAction for DvCommit {
     }
 }
 
-/// Commits the change together with new files and change files. After an error it leaves nothing, unless no one knows whether
-/// the entry is there; the commit can be asked why it failed.
+/// Commits the change together with new files and change files. After an error, all of these files are removed, unless
+/// it is unknown whether the entry exists. [`DvCommit::is_outdated`] then says whether the rows have to be made again.
 pub(crate) fn change(
     commit: &mut PendingCommit<DvCommit>,
     mut published: PublishedFiles,

@@ -86,7 +86,7 @@ impl Engine for TableEngine {
     }
 }
 
-/// The name in the log, as it stands there, of a file outside the table's folder.
+/// The name of a file outside the table's folder, exactly as in the log.
 fn foreign_name(url: &Url) -> Option<&str> {
     (!url.as_str().starts_with(ROOT)).then(|| url.as_str())
 }
@@ -327,7 +327,7 @@ where
 }
 
 impl<R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator>> LogReading<R> {
-    /// The error with the file that it is about.
+    /// Adds the file that an error concerns.
     fn blame(&self, error: KernelError) -> KernelError {
         let error = from_kernel(error);
         if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Unavailable) {
@@ -360,7 +360,7 @@ impl<R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator> + Send> Iter
     }
 }
 
-/// The name of a file of the log for people, with the version that it is about.
+/// The display name of a file of the log, with the version that it belongs to.
 fn place(folder: &str, file: &FileMeta) -> String {
     let path = file.location.path();
     let name = path.rsplit('/').next().unwrap_or(path);

@@ -1,4 +1,4 @@
-//! The values of key columns, column by column: the order of keys tells that of the first one only.
+//! The values of key columns, column by column: the order of keys is only that of the first column.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(crate) enum Values {
 
 /// Values of a column that are kept one by one, at most: a column by which files are divided has fewer.
 const FEW: usize = 1024;
-/// Keys that are taken apart at once.
+/// Keys that are split into columns at a time.
 const CHUNK: usize = 65_536;
 
 impl Values {

@@ -384,7 +384,7 @@ fn for_each_boolean(array: &BooleanArray, mut each: impl FnMut(usize, u128)) {
     }
 }
 
-/// Encodes a string or binary column as it is, more columns in Arrow's row format.
+/// Uses the bytes of a single string or binary column directly, and encodes several columns in Arrow's row format.
 fn bytes(arrays: &[ArrayRef]) -> Result<ByteKeys> {
     if let [array] = arrays
         && let Some(keys) = plain_bytes(array)

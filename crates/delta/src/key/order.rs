@@ -89,9 +89,9 @@ impl Keys {
 
 /// Rows below which one thread is as good as more.
 const ROWS_PER_THREAD: usize = 65_536;
-/// Rows of a part that is sorted by itself, about: with their keys they stay in a core's own cache.
+/// Approximate number of rows of a part that is sorted independently: with their keys they fit into a core's own cache.
 const PART_ROWS: usize = 4096;
-/// Parts at most: more than there are lines in a core's first cache make spreading slow.
+/// Parts at most: spreading rows over more parts than a core's first-level cache has lines is slow.
 const PARTS: usize = 2048;
 
 /// Some of the rows, spread over parts by the leading bits of their keys; in each part in their own order.
@@ -118,7 +118,7 @@ impl SpreadRows {
             rows[*next] = row;
             *next += 1;
         }
-        // Where each part began, the next one begins now.
+        // The start of each part has moved to its end by now, which is the start of the next part.
         ends.truncate(parts);
         Self { rows, ends }
     }
@@ -130,8 +130,8 @@ impl SpreadRows {
     }
 }
 
-/// Rows are spread over parts, and the parts sorted. Keys that lie so unevenly that one part gets nearly all of them cost a
-/// pass more than sorting them at once.
+/// Spreads rows over parts, and sorts the parts. Keys so uneven that one part gets nearly all of them cost one pass
+/// more than a single sort.
 fn by_key_and_row<T: NumberKey>(keys: Vec<T>, threads: usize) -> (Vec<T>, Vec<u32>) {
     let threads = (keys.len() / ROWS_PER_THREAD).clamp(1, threads.max(1));
     let share = keys.len().div_ceil(threads).max(1);

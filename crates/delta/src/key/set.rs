@@ -199,7 +199,7 @@ const JUMPED_RATIO: usize = 512;
 /// Lists of numbers in order where one is at most so many times longer than the other are walked through step by step.
 const WALKED_RATIO: usize = 8;
 
-/// Merges like [`merge`], without a branch for each step where both lists are about as long.
+/// Merges like [`merge`], without a branch for each step where both lists have similar lengths.
 fn merge_numbers<T: NumberKey + Key>(keys: &Vec<T>, batch: &Vec<T>, mut found: impl FnMut(usize, usize)) {
     let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return };
     let (begin, end) = (first_not_below(keys, 0, *first), keys.partition_point(|key| key <= last));

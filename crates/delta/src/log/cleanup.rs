@@ -21,8 +21,8 @@ use crate::Table;
 /// The retention of a table that does not say how long its history stays.
 const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Removes what has expired, where the table has it so (`delta.enableExpiredLogCleanup`; it has, unless it says otherwise).
-/// Gives the number of files removed.
+/// Removes expired files of the log, unless the table disables it (`delta.enableExpiredLogCleanup`, true by default).
+/// Returns the number of files removed.
 pub(crate) fn expire(table: &Table, snapshot: &SnapshotRef) -> Result<u64> {
     let properties = snapshot.table_properties();
     let is_protected = snapshot.table_configuration().protocol().writer_features().is_some_and(|features| {
@@ -53,7 +53,7 @@ pub(crate) fn expire(table: &Table, snapshot: &SnapshotRef) -> Result<u64> {
 fn expired(files: &[LogFile], cutoff: i64) -> Vec<&LogFile> {
     let mut entries: Vec<&LogFile> = files.iter().filter(|file| file.kind == LogFileKind::Entry).collect();
     entries.sort_unstable_by_key(|file| file.version);
-    // Times never go back from one version to the next, whatever the clocks of the writers said.
+    // Times never decrease from one version to the next, even if the clocks of the writers differ.
     let mut time = i64::MIN;
     let old = entries.iter().take_while(|file| {
         time = time.max(file.info.modified);

@@ -1,8 +1,9 @@
 //! Proof that a file of the log is complete.
 //!
-//! A file that was cut, or that a power cut has emptied, must not count as one with fewer actions. An entry has an action in any
-//! case. One that lakerace wrote begins with its `commitInfo`, which says how many actions there are; entries of other writers may
-//! lack it. One that states changed files in the metrics of its `commitInfo` has at least one of them.
+//! A file that was cut, or that a power cut has emptied, must not count as one with fewer actions. Any entry has an
+//! action. An entry of lakerace starts with its `commitInfo`, which states the number of actions; entries of other
+//! writers may lack it. An entry that states changed files in the metrics of its `commitInfo` has at least one file
+//! action.
 
 use std::collections::HashSet;
 

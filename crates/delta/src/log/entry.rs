@@ -48,7 +48,7 @@ pub(crate) struct CommitInfo {
     operation_parameters: Option<BTreeMap<String, IgnoredAny>>,
     operation_metrics: Option<BTreeMap<String, IgnoredAny>>,
     pub engine_info: Option<String>,
-    /// The parameters of the operation: texts as they are, all else as its JSON is written.
+    /// The parameters of the operation: strings without their quotes, all other values as their JSON text.
     #[serde(skip)]
     pub parameters: BTreeMap<String, String>,
     /// Its metrics, likewise.
@@ -57,7 +57,7 @@ pub(crate) struct CommitInfo {
 }
 
 impl CommitInfo {
-    /// Takes parameters and metrics from the line that it stands in.
+    /// Sets parameters and metrics from the line of this `commitInfo`.
     fn note_texts(&mut self, line: &[u8]) {
         let line = str::from_utf8(line).ok().and_then(JsonObject::parse);
         let Some(info) = line.and_then(|line| JsonObject::parse(line.get("commitInfo")?)) else { return };
@@ -71,7 +71,7 @@ impl CommitInfo {
     }
 }
 
-/// A file that a version added or removed, or by which it tells of changes.
+/// A file that a version added or removed, or a change file of the version.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 pub(crate) struct FileAction {

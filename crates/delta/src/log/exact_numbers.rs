@@ -69,7 +69,7 @@ fn numbers(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The place after the string that begins here.
+/// The position after the string that starts at `start`.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {

@@ -12,7 +12,7 @@ use crate::Table;
 use crate::kernel::error::from_kernel;
 use crate::snapshot::files::{TableFile, row_count};
 
-/// A file that a version adds, removes, or tells of changes by.
+/// A file that a version adds or removes, or a change file.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 pub(crate) struct FileChange {

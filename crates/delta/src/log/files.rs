@@ -28,7 +28,8 @@ pub(crate) enum LogFileKind {
 }
 
 impl LogFile {
-    /// Returns true if it would be a checkpoint, or a part of one, and has no bytes: it is none, as the kernel has it.
+    /// Returns true if the file has the name of a checkpoint, or of a part of one, and no bytes: the kernel ignores
+    /// such a file.
     pub fn is_empty_checkpoint(&self) -> bool {
         matches!(self.kind, LogFileKind::Checkpoint { .. }) && self.info.size_bytes == 0
     }

@@ -7,7 +7,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 /// The white space of JSON.
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// The members of a JSON object in their order, each value as it is written.
+/// The members of a JSON object in their order, each value as its JSON text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct JsonObject<'a> {
     members: Vec<ObjectMember<'a>>,
@@ -47,7 +47,7 @@ impl<'a> JsonObject<'a> {
         self.members.iter().rfind(|member| member.name == name).map(|member| member.value)
     }
 
-    /// The members in their order: names, and values as they are written.
+    /// The members in their order: names, and values as JSON text.
     pub fn members(&self) -> impl Iterator<Item = (&str, &'a str)> {
         self.members.iter().map(|member| (member.name.as_str(), member.value))
     }
@@ -78,7 +78,7 @@ impl fmt::Display for JsonObject<'_> {
     }
 }
 
-/// The value that a text begins with, and the text after it.
+/// Parses the value at the start of a text, and returns it with the text after it.
 fn leading<T: DeserializeOwned>(text: &str) -> Option<(T, &str)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
     let value = values.next()?.ok()?;

@@ -1,8 +1,8 @@
 //! Opening a version although `_last_checkpoint` or a checkpoint is damaged.
 //!
-//! Both only save reading: a version is what the entries of the log make, as long as these are there. What can't be read is
-//! left out of what the kernel sees of the log, the newest checkpoint first, and the user is told. Where entries are missing that a
-//! checkpoint stands for, the damage is an error.
+//! Both only save reads: the entries of the log make a version, as long as they exist. Files that can't be read are
+//! hidden from the kernel, the newest checkpoint first, and the user gets a warning. Where entries are missing that a
+//! checkpoint covers, the damage is an error.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::paths::LOG;
 use crate::paths::ROOT;
 
 impl Table {
-    /// A version as the kernel has it; `None`: the last one.
+    /// Builds the kernel's snapshot of a version; `None`: the last one.
     pub(crate) fn build(&self, version: Option<u64>) -> Result<SnapshotRef> {
         match self.build_once(version) {
             Err(error) if may_be_damage(&error) => self.build_around(version, error, &|_| Ok(())),
@@ -36,8 +36,8 @@ impl Table {
         Ok(built)
     }
 
-    /// An error where a version is made of entries that do not begin with the first one and of no checkpoint. The kernel would take
-    /// the first that is left for the beginning.
+    /// Returns an error for a version without a checkpoint whose entries do not start with that of version 0. The
+    /// kernel would take the first one that is left for the start.
     fn check_begin(&self, built: &SnapshotRef) -> Result<()> {
         let segment = built.log_segment();
         let first = segment.listed.ascending_commit_files.first().map_or(0, |file| file.version);
@@ -47,8 +47,8 @@ impl Table {
         Err(gone(self, first - 1))
     }
 
-    /// A version, without `_last_checkpoint` and as many checkpoints as can't be read, of which `is_sound` is true. `first` is the error that
-    /// is told where there is no such way.
+    /// Builds a version without `_last_checkpoint` and those checkpoints that can't be read, such that `is_sound`
+    /// succeeds. `first` is the error that is returned where this is impossible.
     pub(crate) fn build_around(
         &self,
         version: Option<u64>,
@@ -114,8 +114,8 @@ impl Table {
     }
 }
 
-/// The files to leave out, one after the other: `_last_checkpoint` (`None`), then checkpoints, the newest first, as long as what is left
-/// makes the version.
+/// The files to leave out, one after the other: `_last_checkpoint` (`None`), then checkpoints, the newest first, as
+/// long as the remaining files make the version.
 fn steps(files: &[LogFile], version: Option<u64>, before: &LeftOut) -> Vec<Option<u64>> {
     let entries: BTreeSet<u64> =
         files.iter().filter(|file| file.kind == LogFileKind::Entry).map(|file| file.version).collect();

@@ -152,12 +152,13 @@ impl LogStore {
         }
     }
 
-    /// A listing, in order; what it says of checkpoints is kept in mind.
+    /// Lists files in order, and remembers the tags and sizes of entries and checkpoints.
     fn listed(&self, listing: BoxStream<'static, Result<ObjectMeta>>) -> BoxStream<'static, Result<ObjectMeta>> {
         let (known, distrust) = (Arc::clone(&self.known), Arc::clone(&self.distrust));
         let all = async move {
             let mut found: Vec<ObjectMeta> = listing.try_collect().await?;
-            // The kernel makes no table where the log has any file, and another writer may be about to make it.
+            // The kernel refuses to create a table where the log has any file, such as the temporary file of a writer
+            // that is creating it.
             found.retain(|file| !is_hidden(&file.location) && !distrust.hides(&file.location));
             // The kernel relies on the order; a disk gives its files in any.
             found.sort_unstable_by(|a, b| a.location.cmp(&b.location));
@@ -218,7 +219,7 @@ fn answer((meta, bytes): (ObjectMeta, Bytes), options: &GetOptions) -> Result<Ge
     Ok(GetResult { payload, meta, range, attributes: Default::default(), extensions: Default::default() })
 }
 
-/// The part of a file that a range covers; an error where the range begins after the file's end.
+/// The part of a file that a range covers; an error where the range starts after the file's end.
 fn within(range: &GetRange, file: &Bytes) -> Result<Range<usize>> {
     let found = range.as_range(file.len() as u64);
     let found = found.map_err(|e| failed(std::io::ErrorKind::UnexpectedEof, format!("it is cut short: {e}")))?;
@@ -259,7 +260,7 @@ impl fmt::Display for LogStore {
 #[async_trait]
 impl ObjectStore for LogStore {
     async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
-        // An entry that was put where there was none is as it was put: what is done after it does not fetch it again.
+        // An entry that was created by this PUT never changes: keeping its bytes spares later reads a request.
         let is_final = is_entry(location) && opts.mode == PutMode::Create;
         let entry = is_final.then(|| Bytes::from(payload.clone()));
         let put = self.inner.put_opts(location, payload, opts).await?;

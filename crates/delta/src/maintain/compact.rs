@@ -4,11 +4,11 @@
 //! ([`bins`]); each group is rewritten, and commits of several groups take the old files out and the new ones in.
 //!
 //! Another writer may change a file while it is rewritten: it then gets a deletion vector or is removed. Before each
-//! commit the files of every group are held against the version that it goes behind. Rows that were hidden in the meantime are
-//! found again in the new files by their number, and hidden there ([`moved`]). A group of which a file is gone, or whose rows
-//! were put in another order, is given up: its new files are removed, and the other groups are committed. Groups that were
-//! given up are tried again a few times. So an update is never lost, whoever is faster: an upsert that finds our version before
-//! its own looks into our files.
+//! commit, the files of every group are compared with the version that the commit follows. Rows that were hidden in the
+//! meantime are found again in the new files by their number, and hidden there ([`moved`]). A group with a file that is
+//! gone, or with rows that were sorted, is given up: its new files are removed, and the other groups are committed.
+//! Groups that were given up are tried again a few times. So no update is lost, whichever writer is faster: an upsert
+//! that finds our version before its own looks into our files.
 
 mod bins;
 mod copy;
@@ -109,22 +109,23 @@ pub struct Compacted {
     pub rows: u64,
     /// Hidden rows that went with the old files.
     pub rows_dropped: u64,
-    /// Groups of files that other writers changed again and again in the meantime, and that were left as they are.
+    /// Groups of files that other writers changed repeatedly in the meantime, and that were left unchanged.
     pub given_up: u64,
 }
 
 /// The parts of the memory of which a batch takes one: some are decoded ahead.
 const BATCHES_IN_MEMORY: u64 = 16;
-/// Bytes of old files that one commit replaces, or a little more: what is lost at most where another writer changes the schema.
+/// Bytes of old files that one commit replaces, or a little more: at most these are lost where another writer changes
+/// the schema.
 const COMMIT_BYTES: u64 = 4 << 30;
 /// Rounds one after the other without a group that could be committed, after which the rest is given up.
 const FRUITLESS_AT_MOST: u32 = 3;
 
-/// Writes small files, and those with many hidden rows, again.
+/// Rewrites small files, and those with many hidden rows.
 ///
 /// # Errors
-/// `Corrupt` for a file of the table that is gone or has another size than the log says, although it would stay as it is; others as
-/// those of a read and of a commit.
+/// `Corrupt` for a file of the table that does not exist or has another size than the log states, even if it would not
+/// be rewritten; others as those of a read and of a commit.
 pub fn compact(table: &Table, options: &CompactOptions) -> Result<Compacted> {
     let first = table.snapshot(None)?;
     let rules = BinRules::new(&first, options).map_err(|error| error.at(table.place()))?;
@@ -137,8 +138,9 @@ pub fn compact(table: &Table, options: &CompactOptions) -> Result<Compacted> {
     compact_from(first, options)
 }
 
-/// Compacts like [`compact`], after a write through the same [`Table`]: at the version that it has made, which costs no request to open.
-/// What other writers have made in the meantime is followed as it is by every compaction.
+/// Compacts like [`compact`], after a write through the same [`Table`]: from the version that the write has made, which
+/// is opened without a request. Versions that other writers have made in the meantime are handled as in every
+/// compaction.
 pub fn compact_behind(table: &Table, options: &CompactOptions) -> Result<Compacted> {
     table.made()?.map_or_else(|| compact(table, options), |made| compact_from(made, options))
 }

@@ -11,13 +11,13 @@ use crate::log::entry::{Entry, FileAction};
 use crate::log::files as log_files;
 use crate::log::files::{LogFile, LogFileKind};
 
-/// A version, as its entry in the log tells it.
+/// A version, as described by its entry in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HistoryEntry {
     /// Its number.
     pub version: u64,
-    /// When it was made, in milliseconds since 1970: by the entry where the table keeps times in it, else by the store. It
-    /// is what a timestamp in place of a version is held against.
+    /// When it was made, in milliseconds since 1970: by the entry where the table keeps times in it, else by the store.
+    /// A timestamp in place of a version is compared with it.
     pub timestamp: i64,
     /// The operation of the version, such as `WRITE` or `MERGE`, where the writer says so.
     pub operation: Option<String>,
@@ -39,7 +39,7 @@ pub struct HistoryEntry {
     pub bytes_removed: u64,
 }
 
-/// Requests for entries under way at once.
+/// Requests for entries in flight.
 pub(super) const READERS: usize = 16;
 
 /// The versions of a table that its log has entries of, the newest first, at most `limit`.

@@ -34,7 +34,8 @@ pub struct Restored {
 
 /// Files beyond which the table is listed, where fewer are asked for one by one.
 const ASKED_FOR_AT_MOST: usize = 1000;
-/// Whether entries carry their time in them: what readers take for an entry's time depends on it, so it stays as it is.
+/// Says whether entries contain their time: the property determines how readers take an entry's time, so a restore does
+/// not change it.
 pub(crate) const TIMES_IN_ENTRIES: &str = "delta.enableInCommitTimestamps";
 /// The highest id that a column ever had: ids are not given twice.
 const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
@@ -132,11 +133,11 @@ fn check_protocol(current: &Snapshot, target: &Snapshot) -> Result<()> {
     Ok(())
 }
 
-/// An error where one of these files, or its deletion vector, is not there any more.
+/// Returns an error where one of these files, or its deletion vector, no longer exists.
 fn check_files(table: &Table, files: &[&TableFile], now: &HashMap<&str, &TableFile>) -> Result<()> {
     let mut objects: HashMap<String, Object> = HashMap::new();
     for file in files {
-        // A file that the table has now is there.
+        // The files of the current version exist.
         if !now.contains_key(file.path.as_str()) {
             objects.insert(file.object.url(), file.object.clone());
         }

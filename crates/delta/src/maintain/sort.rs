@@ -21,7 +21,7 @@ const RUNS_AT_MOST: usize = 64;
 const LEAST_RUNS_AT_ONCE: usize = 4;
 /// Rows of a batch that is merged at least, unless they are large.
 const LEAST_MERGED_ROWS: usize = 64;
-/// Batches that rows of one are taken from at most: each takes memory of its own.
+/// Input batches of one output batch at most: each of them occupies memory.
 const BATCHES_AT_MOST: usize = 1024;
 /// Bytes of a row next to its values and its key while it is sorted: its number.
 const BYTES_PER_ROW: u64 = 8;
@@ -42,7 +42,7 @@ pub(crate) struct RowSorter {
 }
 
 impl RowSorter {
-    /// For rows of this schema, of which about `limit_bytes` stay in memory.
+    /// For rows of this schema, of which approximately `limit_bytes` stay in memory.
     pub fn new(schema: &Schema, limit_bytes: u64) -> Self {
         let key = Arc::new(Field::new("key", DataType::Binary, false));
         let fields: Vec<_> = schema.fields().iter().cloned().chain([key]).collect();
@@ -75,7 +75,7 @@ impl RowSorter {
     pub fn finish(mut self) -> Result<SortedBatches> {
         let batch_rows = self.batch_rows();
         if self.is_large() && self.spill.is_some() && !self.batches.is_empty() {
-            // A large row is given as a copy: those in memory would be next to what is written of them.
+            // Large rows are copied into the output: the rows in memory would take space in addition to the copies.
             self.spill()?;
         }
         let memory = sorted(std::mem::take(&mut self.batches), batch_rows);
@@ -83,13 +83,13 @@ impl RowSorter {
         let Some(spill) = &self.spill else {
             return Ok(SortedBatches { sources: vec![RowSource::memory(memory)?], merged_rows });
         };
-        // What is in memory came last, and so is the last of those with equal keys.
+        // The rows in memory came last, so that they follow all others with equal keys.
         let runs = self.runs.iter().map(|run| RowSource::run(spill, *run));
         let sources = runs.chain([RowSource::memory(memory)]).collect::<Result<_>>()?;
         Ok(SortedBatches { sources, merged_rows })
     }
 
-    /// Puts what is in memory on the disk as a run.
+    /// Writes the rows in memory to the disk as a run.
     fn spill(&mut self) -> Result<()> {
         let mut spill = match self.spill.take() {
             Some(spill) => spill,

@@ -1,18 +1,19 @@
 //! Removing files that no retained version needs.
 //!
-//! A file stays where
+//! A file is kept if
 //!
-//! - the last version has it, or one of its deletion vectors is in it;
-//! - it was removed from the table less than the retention ago: a version that was the last one within it needs the file. This
-//!   is told by the tombstones of the last checkpoint, and by all entries of the log that are younger than the retention;
-//! - it is a change file, and the version that it tells of came less than the retention ago;
-//! - it is itself younger than the retention: its writer may be about to commit it;
-//! - its name, or that of a folder above it, begins with `_` or `.`: the log, and what other programs keep there. Folders of
-//!   partitions and that of change files are exceptions, and so is what killed writers of ours have left;
-//! - it is no plain file, or is one of those above by another name (a hard link, a mount, a name of another case). Links to folders
-//!   are not followed: what they lead to is not below the table's folder, or has another name there.
+//! - it belongs to the last version, or contains one of its deletion vectors;
+//! - it was removed from the table within the retention: a version that was the last one in that time needs the file.
+//!   The tombstones of the last checkpoint and all entries of the log within the retention list these removals;
+//! - it is a change file of a version that was committed within the retention;
+//! - it was itself created within the retention: its writer may not have committed it yet;
+//! - its name, or that of a folder above it, starts with `_` or `.`: these are the log and files of other programs.
+//!   Exceptions are folders of partitions, that of change files, and the leftovers of killed lakerace writers;
+//! - it is not a regular file, or is one of the above under another name (a hard link, a mount, a name in another
+//!   case). Links to folders are not followed: their contents are not below the table's folder, or have another name
+//!   there.
 //!
-//! All else below the table's folder goes.
+//! All other files below the table's folder are removed.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -71,7 +72,7 @@ pub fn vacuum(table: &Table, options: &VacuumOptions) -> Result<Vacuumed> {
     let mut snapshot = table.snapshot(None)?;
     let retain = retention(&snapshot, options).map_err(|error| error.at(table.place()))?;
     let cutoff = now_millis() - i64::try_from(retain.as_millis()).unwrap_or(i64::MAX / 2);
-    // Files are listed before the log is read: what is committed later is young or in the log.
+    // Files are listed before the log is read: a file that is committed later is young or in the log.
     let found = found(&snapshot)?;
     snapshot = table.snapshot(None)?;
     let mut needed = needed(&snapshot, cutoff)?;
@@ -228,11 +229,11 @@ fn long(array: &StructArray, name: &str, row: usize) -> Option<i64> {
     column.is_valid(row).then(|| column.value(row))
 }
 
-/// The files that go, and what is said of them.
+/// The files to remove, and the report of the vacuum.
 fn choose(snapshot: &Snapshot, found: &[ObjectInfo], needed: &HashSet<Path>, cutoff: i64) -> (Vec<Path>, Vacuumed) {
     let store = snapshot.table().store();
     let is_old = |info: &ObjectInfo| info.modified < cutoff && !needed.contains(&info.path);
-    // Names are no proof on a local disk: what is needed is told by the files themselves.
+    // On a local disk, a file may have several names: file ids identify the needed files.
     let ids = if found.iter().any(is_old) { store.file_ids(needed) } else { FileIds::default() };
     let mut gone = Vec::new();
     let mut vacuumed = Vacuumed { version: snapshot.version(), ..Vacuumed::default() };

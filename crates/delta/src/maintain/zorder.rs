@@ -10,7 +10,7 @@ use lakerace_format::suggestions::column_not_found;
 use lakerace_io::option::{SORT_BY, ZORDER};
 use lakerace_io::{Error, Result};
 
-/// The ranges that a column's values are divided into for a curve: of about as many rows each.
+/// The ranges that a column's values are divided into for a curve, with nearly equal numbers of rows.
 const RANGES: usize = 1024;
 /// Bits of the number of a range.
 const RANGE_BITS: usize = 10;
@@ -98,13 +98,13 @@ fn encoded(columns: &[ArrayRef], types: &[DataType]) -> Result<BinaryArray> {
 }
 
 impl CurveSample {
-    /// Makes the order of a table that has about so many rows.
+    /// Starts a sample of a table that has approximately so many rows.
     pub fn new(columns: &SortColumns, rows: u64) -> Self {
         let one_in = usize::try_from(rows / SAMPLES as u64).unwrap_or(usize::MAX).max(1);
         Self { values: vec![Vec::new(); columns.names.len()], one_in, seen: 0 }
     }
 
-    /// Looks at rows.
+    /// Samples rows of a batch.
     pub fn look(&mut self, columns: &SortColumns, batch: &RecordBatch) -> Result<()> {
         let first = self.seen.next_multiple_of(self.one_in) - self.seen;
         for (values, column) in self.values.iter_mut().zip(columns.each(batch)?) {
@@ -122,7 +122,7 @@ impl CurveSample {
             let at = |range: usize| values.get(range * values.len() / RANGES).cloned();
             let mut bounds: Vec<Vec<u8>> = (1..RANGES).filter_map(at).collect();
             bounds.dedup();
-            // The first range begins with the least value, which may fill more than one.
+            // The first range starts with the least value, which may fill more than one range.
             if bounds.first() == values.first() && !bounds.is_empty() {
                 bounds.remove(0);
             }

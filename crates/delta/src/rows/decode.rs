@@ -143,7 +143,7 @@ fn word<const BYTES: usize>(row: &[u8], at: usize) -> [u8; BYTES] {
     row[at..].first_chunk().copied().unwrap_or([0; BYTES])
 }
 
-/// The text at `from`, whose length stands at `at`; the next one follows it.
+/// The text at `from`, whose length is stored at `at`; the next one follows it.
 fn next_text<'a>(row: &'a [u8], at: usize, from: &mut usize) -> &'a [u8] {
     let begin = *from;
     *from += u32::from_ne_bytes(word(row, at)) as usize;

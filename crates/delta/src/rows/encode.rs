@@ -88,7 +88,7 @@ const PIECE_BYTES: u64 = 16 << 20;
 /// Bytes of a row that are asked for ahead, at most; longer ones come by themselves from there on.
 const FETCHED_BYTES: usize = 256;
 const CACHE_LINE_BYTES: usize = 64;
-/// Runs `$body` with `$texts` as the array of whatever layout.
+/// Runs `$body` with `$texts` as the array of the concrete layout.
 macro_rules! with_texts {
     ($array:expr, $texts:ident => $body:expr) => {
         match $array.data_type() {
@@ -130,9 +130,8 @@ impl RowPacking {
         Self { recycles: true, ..self }
     }
 
-    /// Packs a batch in pieces. The rows of a piece are put nearly in the order of their keys, where these are
-    /// given, and the keys come back in the order of the rows: what is gathered in the order of keys later lies side by side
-    /// then.
+    /// Packs a batch in pieces. With keys, the rows of a piece are stored nearly in the order of their keys, and the
+    /// keys are returned in the order of the rows: rows that are later gathered by key are then adjacent.
     ///
     /// Errors: `Invalid` for a row of 4 GiB and more.
     pub fn pack(&self, batch: &RecordBatch, keys: Option<&Keys>) -> Result<PackedBatch> {
@@ -289,7 +288,7 @@ impl Packer<'_> {
         let columns: Vec<_> = columns.collect();
         let mut ends = Vec::with_capacity(BLOCK_ROWS);
         for rows in order.chunks(BLOCK_ROWS) {
-            // The bytes of each row, then where it begins.
+            // The bytes of each row, then its start.
             ends.clear();
             ends.resize(rows.len(), packing.fixed_bytes as u32);
             for (_, array, _, nulls) in columns.iter().filter(|(column, ..)| matches!(column.kind, Kind::Text)) {
@@ -421,7 +420,7 @@ fn mark_nulls(nulls: &NullBuffer, rows: &[u32], nth: usize, starts: &[u32], pack
     }
 }
 
-/// Puts the values of these rows, which have a width, to where each row begins and `at` bytes further.
+/// Writes the values of these rows, which have a fixed width, at `at` bytes after the start of each row.
 fn put(width: usize, values: &[u8], rows: &[u32], starts: &[u32], at: usize, packed: &mut [u8]) {
     fn each<const WIDTH: usize>(values: &[u8], rows: &[u32], starts: &[u32], at: usize, packed: &mut [u8]) {
         let values = values.as_chunks::<WIDTH>().0;

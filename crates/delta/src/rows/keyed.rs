@@ -85,7 +85,7 @@ impl KeyedRows {
         self.rows.len()
     }
 
-    /// The bytes of all values, about.
+    /// The approximate bytes of all values.
     pub fn bytes(&self) -> usize {
         self.rows.bytes()
     }

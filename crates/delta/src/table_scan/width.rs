@@ -1,4 +1,4 @@
-//! Bytes that values of a type take, about, where no footer says how many.
+//! Approximate bytes of a value by its type, for use where no footer states them.
 
 use arrow::datatypes::DataType;
 

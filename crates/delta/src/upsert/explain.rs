@@ -1,4 +1,4 @@
-//! The plan of an upsert, as far as it is known without reading keys of the table.
+//! The plan of an upsert, as far as it can be made without reading keys of the table.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -91,7 +91,7 @@ pub fn explain(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptio
         files: files.iter().map(|file| PlannedFile::new(file)).collect(),
     };
     let mut touched = BTreeSet::new();
-    // Footers and page indexes are read for the plan as they are for the upsert.
+    // The plan reads footers and page indexes exactly as the upsert does.
     let reads = || table.job().meter().counts().requests.get;
     windows.each_keys(&mut |keys| {
         plan.windows += 1;

@@ -22,7 +22,8 @@ const RUNS_AT_ONCE: RangeInclusive<usize> = 4..=256;
 /// Bytes that reading a run takes next to its rows: its buffer and its messages, and the description of each column.
 const RUN_BYTES: usize = 16 << 10;
 const COLUMN_BYTES: usize = 2 << 10;
-/// Rows of several runs that are taken in as one piece, where each run has few of them: a piece takes memory of its own.
+/// Rows of several runs that are concatenated into one piece, where each run has few of them: each piece occupies
+/// memory.
 const PIECE_ROWS: usize = 1024;
 
 /// Sorted chunks of one source, put on the local disk in the order of the source.
@@ -35,9 +36,9 @@ pub(crate) struct ExternalSort {
     /// Bytes that merging them may take.
     limit_bytes: usize,
     spill: SpillFile,
-    /// In the order of the source; those of the same level are of about the same size.
+    /// In the order of the source; runs of the same level have similar sizes.
     places: Vec<RunPlace>,
-    /// As many are read side by side; fewer once rows are large.
+    /// The most runs that are read at the same time; fewer once rows are large.
     at_once: usize,
 }
 
@@ -68,7 +69,7 @@ struct Run {
 }
 
 impl ExternalSort {
-    /// No runs yet. Merging them takes about `limit_bytes`.
+    /// An external sort without runs. Merging takes approximately `limit_bytes`.
     pub fn new(
         columns: KeyColumns,
         schema: SchemaRef,
@@ -241,7 +242,7 @@ impl MergedChunks {
             for run in &mut self.runs {
                 pieces.extend(run.take_up_to(&bound, &self.columns)?);
             }
-            // All that was read ahead is half of the memory: so a part of it is, about.
+            // The read-ahead of all runs takes half of the memory, and one round takes approximately that of one run.
             rows += pieces[before..].iter().map(RecordBatch::num_rows).sum::<usize>();
             rounds += 1;
             if rows >= PIECE_ROWS || rounds * 8 >= self.at_once {
@@ -256,7 +257,7 @@ impl MergedChunks {
         builder.finish(self.on_duplicate, &self.operators).map(Some)
     }
 
-    /// Takes in pieces: as they are, or as one where they are small.
+    /// Takes in pieces: unchanged, or concatenated where they are small.
     fn take_in(&self, pieces: &mut Vec<RecordBatch>, builder: &mut ChunkBuilder) -> Result<()> {
         let rows: usize = pieces.iter().map(RecordBatch::num_rows).sum();
         if pieces.len() > 1 && rows / pieces.len() < PIECE_ROWS / 2 {

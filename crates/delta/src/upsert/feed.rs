@@ -63,7 +63,7 @@ impl ChangeFiles {
         Ok(Self { files, schema, has_updates: false })
     }
 
-    /// Takes rows as they are now and, where `is_known`, as they were before.
+    /// Takes rows in their new state and, where `is_known`, in their old state.
     pub fn upserted(&mut self, old: &RecordBatch, is_known: &BooleanArray, new: &RecordBatch) -> Result<()> {
         let is_new = not(is_known).map_err(unfit)?;
         self.write(RowChange::Before, &filter_record_batch(old, is_known).map_err(unfit)?)?;

@@ -45,11 +45,12 @@ pub(crate) struct WindowGathering<'a> {
     pub job: &'a Job,
 }
 
-/// Rows that are taken in at once at least and at most: a source may give all of its rows in one batch.
+/// The least and the most rows of a piece: a source may return all of its rows in one batch.
 const PIECE_ROWS: RangeInclusive<usize> = 4096..=131_072;
-/// Rows of a piece at least where the memory is less than it takes to have [`UNDER_WAY_BYTES`] next to the rows.
+/// The least rows of a piece where the memory does not allow [`UNDER_WAY_BYTES`] in addition to the rows.
 const LEAST_PIECE_ROWS: usize = 64;
-/// Bytes of all pieces that are under way, about: many threads have smaller ones. They are no more than a quarter of the rows'.
+/// Approximate bytes of all pieces in progress: with many threads, pieces are smaller. They are no more than a quarter
+/// of the bytes of the rows.
 const UNDER_WAY_BYTES: usize = 96 << 20;
 /// Pieces that wait while others are packed: without them, the source's threads would wait for that.
 pub(super) const PIECES_AHEAD: usize = 2;
@@ -233,7 +234,7 @@ pub(crate) enum KnownKeys {
 }
 
 impl KnownKeys {
-    /// By what is known of the first of these columns.
+    /// Derives the range of the keys from the statistics of the first of these columns.
     pub fn of(columns: &KeyColumns, statistics: &dyn ColumnStatistics) -> Self {
         let rows = statistics.row_count();
         let bounds = statistics.bounds(&columns.first()).plausible(rows);

@@ -37,7 +37,7 @@ pub(crate) struct FilesWithRows<'a> {
     pub files: Vec<(&'a TableFile, Vec<Match>)>,
 }
 
-/// Rows that are merged at once at most.
+/// Rows that are merged at a time at most.
 const SLICE_ROWS: usize = 65_536;
 /// The parts of the memory of which a batch of old rows takes one.
 const BATCHES_IN_MEMORY: u64 = 4;

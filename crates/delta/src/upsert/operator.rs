@@ -202,7 +202,7 @@ impl MergeOperators {
         let mask = BooleanArray::from(has_new.to_vec());
         let columns = old.schema_ref().fields().iter().zip(old.columns().iter().zip(new.columns()));
         let merged = columns.map(|(field, (old, new))| {
-            // A row that has no new one takes no part: its stale value must not overflow a sum.
+            // A row without a new value is excluded: its stale value must not overflow a sum.
             let merge = || {
                 let new = zip(&mask, new, &Scalar::new(new_null_array(new.data_type(), 1)))?;
                 zip(&mask, &self.of(field.name()).apply(old, &new)?, old)

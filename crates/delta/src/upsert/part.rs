@@ -45,11 +45,10 @@ pub enum PartKeys {
     Unknown,
 }
 
-/// Returns true if an upsert of rows of this schema can be done in parts: what it writes depends on no row of the table, and the
-/// table's schema stays as it is.
+/// Returns true if an upsert of rows of this schema can be divided into parts: its output depends on no row of the
+/// table, and the table's schema stays unchanged.
 ///
-/// # Errors
-/// Those of [`upsert`](super::upsert) that the schema tells of.
+/// # Errors Those of [`upsert`](super::upsert) that depend on the schema alone.
 pub fn is_divisible(snapshot: &Snapshot, rows: &SchemaRef, options: &UpsertOptions) -> Result<bool> {
     let shape = RowMapping::of_upsert(snapshot, rows, options).map_err(|e| e.at(snapshot.table().place()))?;
     Ok(of_part(snapshot, &shape, options).is_divisible())
@@ -123,10 +122,11 @@ pub fn files_per_key(snapshot: &Snapshot, key: &[String]) -> Result<Option<f64>>
     Ok((!ranges.is_empty()).then(|| begin_within as f64 / ranges.len() as f64))
 }
 
-/// Makes the parts of an upsert the table's, in one commit. They were made for `version`. Their files are removed after an error,
-/// unless no one knows whether the commit is there.
+/// Commits the parts of an upsert, which were made for `version`, in one commit. After an error their files are
+/// removed, unless it is unknown whether the commit exists.
 ///
-/// With a transaction it takes effect once: where the table has it, or a later one, the files are removed, and nothing changes.
+/// With a transaction, the commit takes effect once: where the table has this transaction or a later one, the files are
+/// removed, and nothing changes.
 ///
 /// # Errors
 /// `Invalid` where two parts have a key, if `keys` are [`PartKeys::Unknown`].
@@ -219,7 +219,7 @@ impl WrittenKeys {
         Ok(Self { snapshot: snapshot.clone(), files: files.iter().map(input).collect::<Result<_>>()?, options })
     }
 
-    /// An error where a key is there twice. Within a part it is not.
+    /// Returns an error where two parts have the same key. Within a part, keys are distinct.
     fn check_own(&self) -> Result<()> {
         let (_, windows) = self.read(&self.snapshot, OnDuplicate::Error)?;
         windows.each_keys(&mut |_| Ok(()))

@@ -67,7 +67,7 @@ impl ChunkReader {
 pub(crate) struct Chunk {
     rows: OrderedRows,
     keys: Arc<KeySet>,
-    /// The bytes of the rows' values, about.
+    /// The approximate bytes of the rows' values.
     row_bytes: usize,
 }
 
@@ -219,7 +219,7 @@ impl Chunk {
         self.keys.keys().len()
     }
 
-    /// The bytes of the rows' values, about.
+    /// The approximate bytes of the rows' values.
     pub fn row_bytes(&self) -> usize {
         self.row_bytes
     }

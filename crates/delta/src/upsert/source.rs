@@ -48,9 +48,9 @@ impl fmt::Debug for SourceRows {
 }
 
 impl SourceRows {
-    /// Rows of a source that stores columns apart, so that reading some of them first costs little: with the same rows in the same
-    /// order each time, or an error. `bytes` is what reading all of them takes, about. `read` gives these columns,
-    /// or all of `schema`.
+    /// Rows of a columnar source, of which some columns can be read first at low cost. `read` returns these columns, or
+    /// all of `schema`: with the same rows in the same order each time, or an error. `bytes` is the approximate size of
+    /// all columns when read.
     pub fn read_again(
         schema: SchemaRef,
         rows: u64,

@@ -18,7 +18,7 @@ use crate::write::BatchFit;
 pub(crate) struct StreamingWrite<'a> {
     /// From the source's columns to the table's.
     pub fit: &'a BatchFit,
-    /// Bytes of a run, about.
+    /// Approximate bytes of a run.
     pub run_bytes: usize,
     pub job: &'a Job,
 }
@@ -26,7 +26,7 @@ pub(crate) struct StreamingWrite<'a> {
 /// Who writes the rows.
 pub(crate) type Write<'a> = &'a mut (dyn FnMut(&RecordBatch) -> Result<()> + Send);
 
-/// Rows that are written at once.
+/// Rows that are written at a time.
 const SLICE_ROWS: usize = 65_536;
 /// The rows of so many runs take the memory of an upsert.
 const RUNS_IN_MEMORY: usize = super::RUNS_IN_MEMORY as usize;
@@ -36,7 +36,7 @@ const LEAST_RUN_BITS: u32 = 8;
 const LARGEST_RUN: usize = 2;
 
 impl StreamingWrite<'_> {
-    /// Writes the rows of a source. Those of a run are in order, and as many as take about [`Self::run_bytes`].
+    /// Writes the rows of a source in sorted runs, each with as many rows as take approximately [`Self::run_bytes`].
     ///
     /// Errors: those of the source and of `write`; `Conflict` where the source has other rows than when its keys were read.
     pub fn write(&self, batches: Batches, rows: u32, order: Option<Vec<u32>>, write: Write<'_>) -> Result<()> {

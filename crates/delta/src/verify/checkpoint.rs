@@ -8,7 +8,7 @@ use crate::protocol::writable;
 use crate::snapshot::files::list;
 use crate::{Snapshot, Table};
 
-/// The state that the checkpoint of a version holds. Nothing stands in for a checkpoint that can't be read.
+/// Reads the state in the checkpoint of a version. If the checkpoint can't be read, no other file is used in its place.
 pub(super) fn read(table: &Table, version: u64) -> Result<VersionState> {
     let fresh = table.distrusting(&[])?;
     let kernel = fresh.build_once(Some(version))?;

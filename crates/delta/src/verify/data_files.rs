@@ -128,7 +128,7 @@ fn with_vectors(snapshot: &Snapshot, files: Vec<TableFile>, findings: &mut Vec<F
     Ok(sound)
 }
 
-/// Returns true if an error tells of a vector: one of an unknown version may be a damaged one.
+/// Returns true if an error concerns a vector: one of an unknown version may be a damaged one.
 fn is_vector_damage(error: &Error) -> bool {
     is_damage(error) || error.kind() == lakerace_io::ErrorKind::Unsupported
 }

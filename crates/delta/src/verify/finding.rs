@@ -82,7 +82,7 @@ impl Finding {
         Self { fix: Some(fix), ..Self::new(subject, place, problem, repair_advice()) }
     }
 
-    /// The damage that an error tells of; `place` is that of an error without one.
+    /// The damage that an error reports; `place` is used for an error without a location.
     pub(super) fn of_error(subject: Subject, place: String, error: &Error) -> Self {
         let advice = error.advice_text().unwrap_or("restore the file from a backup");
         let place = error.place().map_or(place, str::to_owned);

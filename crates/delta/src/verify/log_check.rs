@@ -23,9 +23,9 @@ use crate::log::files::{self as log_files, LogFile, LogFileKind};
 use crate::maintain::vacuum::vector_path;
 use crate::paths::LOG;
 
-/// Requests for entries under way at once.
+/// Requests for entries in flight.
 const READERS: usize = 16;
-/// Entries in memory at once.
+/// Entries in memory at a time.
 const ENTRIES_AT_ONCE: usize = 64;
 /// Missing entries that are named one by one.
 const NAMED_GAPS: u64 = 100;
@@ -112,12 +112,12 @@ impl LogCheck {
                 next = version.checked_add(1);
                 match read {
                     Some(read) => replay.entry(version, read)?,
-                    // The log begins with the checkpoint, or an entry before it is missing.
+                    // The log starts with the checkpoint, or an entry before it is missing.
                     None if versions.first() == Some(&version) => {}
                     None => replay.gap(version, version + 1)?,
                 }
                 let checksum = checksums.get(&version);
-                // Where the log begins with a checkpoint, that is what the checksum is of.
+                // Where the log starts with a checkpoint, the checksum describes the checkpoint's state.
                 let is_first_state = replay.check.state.is_none();
                 if !is_first_state && let Some(file) = checksum {
                     replay.checksum(file)?;
@@ -242,7 +242,7 @@ impl Replay<'_> {
         }
     }
 
-    /// An entry that is missing or can't be read. `left` is what is there of it.
+    /// Handles an entry that is missing or can't be read. `left` holds the bytes that remain of it.
     fn damaged(&mut self, version: u64, error: &Error, left: &Bytes) -> Result<()> {
         let name = format!("{version:020}.json");
         let mut finding = Finding::of_error(Subject::Entry, self.url(&name), error);

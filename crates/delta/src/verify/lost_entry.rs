@@ -31,7 +31,8 @@ pub(crate) struct LostEntry {
 }
 
 impl LostEntry {
-    /// The entry of a version, where it is empty and nothing in the log tells of it or of a later version; or why not.
+    /// Finds the entry of a version, where it is empty and nothing in the log refers to it or to a later version; else
+    /// the reason against it.
     pub fn find(folder: &[ObjectInfo], version: u64, hint: Option<u64>) -> std::result::Result<Self, String> {
         let name = format!("{version:020}.json");
         let found = |name: &str| folder.iter().find(|info| info.path.filename() == Some(name));
@@ -50,7 +51,7 @@ impl LostEntry {
                 LogFileKind::Joined { last } => Some(last),
                 _ => None,
             });
-            // An empty file tells nothing, unless readers take it for an entry.
+            // An empty file proves nothing, unless readers take it for an entry.
             let may_tell = info.size_bytes > 0 || log_files::parse((*info).clone()).is_some();
             may_tell
                 && other != name

@@ -53,8 +53,8 @@ impl EntryCopy {
         })
     }
 
-    /// The reason for which this copy is the entry: by what is left of it, by Hadoop's checksums of it, or by the transaction that
-    /// the version's checksum file names. `None`: nothing proves it yet.
+    /// The proof that this copy is the entry: the remaining bytes of the entry, Hadoop's checksums of it, or the
+    /// transaction that the version's checksum file names. `None`: nothing proves it yet.
     pub fn proof(&self, left: &Bytes, checksums: Option<&Bytes>, transaction: Option<&str>) -> Option<String> {
         match checksums.map(|checksums| matches_checksums(&self.bytes, checksums)) {
             Some(true) => return Some("the entry's checksum file has its checksums".to_owned()),

@@ -152,7 +152,7 @@ impl VersionState {
         Self { is_proven: true, ..Self::default() }
     }
 
-    /// That of a version, as its reader has it.
+    /// The state of a version, as read from its snapshot.
     pub fn of(snapshot: &Snapshot, files: &[TableFile]) -> Self {
         let key = |file: &TableFile| (file.path.clone(), file.vector.as_ref().map(vector_key).unwrap_or_default());
         let files = files.iter().map(|file| (key(file), file.size_bytes)).collect();
@@ -164,10 +164,10 @@ impl VersionState {
         Self { files, metadata: Some(metadata), is_proven: false }
     }
 
-    /// Takes the actions of the next entry.
+    /// Applies the actions of the next entry.
     ///
-    /// An entry that adds a file which is there, or removes one which is not, may be that of another version: it is whole, and
-    /// proves nothing.
+    /// An entry that adds a file of the state, or removes one that the state lacks, may belong to another version: it
+    /// is complete, but proves nothing.
     pub fn apply(&mut self, entry: &EntryActions, is_proven: bool) {
         let mut fits = true;
         for file in &entry.removed {

@@ -13,12 +13,12 @@ use crate::rows::{KeyedRows, OrderedRows, value_bytes};
 
 /// Memory that rows may take until they are sorted and written, unless options say otherwise.
 const MEMORY_BYTES: u64 = 512 << 20;
-/// Rows that are taken in at once at most: a source may give all of its rows in one batch.
+/// The most rows of a piece: a source may return all of its rows in one batch.
 const PIECE_ROWS: usize = 131_072;
-/// The share of the memory that a piece takes, at most, where that is some rows.
+/// The share of the memory that a piece takes at most, as long as that is enough for [`LEAST_PIECE_ROWS`].
 const PIECES_IN_MEMORY: usize = 4;
 const LEAST_PIECE_ROWS: usize = 64;
-/// Rows that are written at once.
+/// Rows that are written at a time.
 const SLICE_ROWS: usize = 65_536;
 
 /// Puts rows in order on their way to the files.
@@ -54,12 +54,13 @@ impl ByKey {
         Some(Self { columns, schema: schema.clone(), threads, limit_bytes, rows, last })
     }
 
-    /// Takes in a batch; `next` gets it at once where all rows came in order so far, or rows in order when there are enough.
+    /// Takes in a batch. While all rows have come in order, they go to `next` immediately; otherwise sorted rows do
+    /// when enough are collected.
     pub fn write(&mut self, batch: &RecordBatch, next: Next<'_>) -> Result<()> {
         let piece_rows = self.piece_rows(batch);
         for first in (0..batch.num_rows()).step_by(piece_rows) {
             let piece = batch.slice(first, piece_rows.min(batch.num_rows() - first));
-            // Rows without a key are anywhere: no upsert will look for them.
+            // Rows without a key may be in any place: no upsert will look for them.
             let (keys, _) = self.columns.keys_and_nulls(&piece)?;
             if self.rows.len() == 0 && keys.follow(&self.last) {
                 self.last = keys.last();
@@ -75,7 +76,7 @@ impl ByKey {
         Ok(())
     }
 
-    /// Rows of a batch that are taken in at once.
+    /// Rows of a piece of a batch.
     fn piece_rows(&self, batch: &RecordBatch) -> usize {
         let bytes: usize = batch.columns().iter().map(value_bytes).sum();
         let row_bytes = bytes.div_ceil(batch.num_rows().max(1)).max(1);

@@ -1,8 +1,8 @@
 //! A table's schema that follows its sources: new columns, and numbers that become wider.
 //!
-//! The entry that adds the rows changes the schema, too: by an action of ours, for the kernel's transactions change no types.
-//! Files that were written before stay as they are: their readers give nulls for new columns and widen what they read.
-//! Format: <https://github.com/delta-io/delta/blob/master/PROTOCOL.md#type-widening>.
+//! The entry that adds the rows also changes the schema: by an action that lakerace adds, because the kernel's
+//! transactions change no types. Earlier files stay unchanged: their readers return nulls for new columns and widen
+//! values. Format: <https://github.com/delta-io/delta/blob/master/PROTOCOL.md#type-widening>.
 
 use std::sync::Arc;
 
@@ -69,8 +69,8 @@ pub fn may_widen(snapshot: &Snapshot, column: &Field, source: &DataType, key: &[
     !is_fixed && fields::allows_widening(snapshot) && wider(column.data_type(), source).is_some()
 }
 
-/// The schema of a table that takes batches of this schema; `None` where it does so as it is, or is not to change. Columns
-/// of the key stay as they are.
+/// The schema of a table that can take batches of the source's schema; `None` where the present one can, or must not
+/// change. Columns of the key stay unchanged.
 pub(crate) fn evolve(
     snapshot: &Snapshot,
     source: &Schema,

@@ -15,7 +15,7 @@ use lakerace_io::{Error, Object, Result, Unpublished};
 
 use super::published::{AddedFile, PublishedFiles};
 
-/// Files at once at most.
+/// Files that are published concurrently at most.
 const FILES_AT_MOST: usize = 16;
 /// Bytes that a store may not have yet, of all files together; one file may always have more.
 const BYTES_AT_MOST: u64 = 32 << 20;

@@ -30,7 +30,7 @@ use crate::constraint::RowChecks;
 use crate::kernel::error::from_kernel;
 use crate::paths::{CHANGE_FILE, CHANGE_FOLDER, DATA_FILE, file_name};
 
-/// Bytes of a file after which the next one begins, unless options say otherwise.
+/// Bytes of a file after which the next one starts, unless options say otherwise.
 const FILE_BYTES: u64 = 256 << 20;
 /// Encoded bytes of a row group that goes to a store, unless options say otherwise. One is sent while the next one is encoded: memory
 /// holds both.
@@ -40,7 +40,8 @@ const IN_FLIGHT_BYTES: usize = 32 << 20;
 /// Partitions that are written at the same time at most: each has a row group in memory. They are fewer where few files may be open.
 const OPEN_AT_MOST: usize = 64;
 
-/// Writes rows into files, one or more for each partition. Dropped before [`Self::publish`], it leaves none of them behind.
+/// Writes rows into files, one or more for each partition. If it is dropped before [`Self::publish`], all of them are
+/// removed.
 pub(crate) struct DataFiles {
     table: Table,
     state: Arc<WriteState>,
@@ -338,7 +339,7 @@ impl BatchPartitions {
     }
 }
 
-/// The kernel's error about a value that can't divide files: the rows are at fault, and not the log.
+/// The kernel's error for a value that can't be a partition value: the rows are at fault, and not the log.
 fn not_a_path(error: &Error) -> Error {
     Error::unsupported(format!("a value that Delta has no text for: {}", error.message()))
         .advice("leave the row out, or write to a table that is partitioned by another column")

@@ -24,9 +24,9 @@ pub(crate) fn check_memory(memory_bytes: u64, columns: usize) -> Result<()> {
     .advice(format!("allow {least} bytes or more ({MEMORY_LIMIT})")))
 }
 
-/// How files of so many columns are written within a limit of memory: with row groups of which two fit into a quarter of it, or,
-/// unless options ask for larger ones, into a twelfth: what is encoded sooner is written sooner, and its memory is used again.
-/// They have some bytes of each column at least: what a footer says of a row group takes memory, too.
+/// Limits the row groups of files with so many columns by memory: two of them fit into a quarter of it, or, unless
+/// options ask for larger ones, into a twelfth, because rows that are encoded sooner are written sooner, and their
+/// memory is used again. Each column gets a minimum of bytes, since its metadata in the footer takes memory, too.
 pub(crate) fn within_memory(options: &WriteOptions, memory_bytes: u64, columns: usize) -> WriteOptions {
     let (usual, most, least) = (memory_bytes / 24, memory_bytes / 8, least_bytes(columns));
     let asked = options.row_group_bytes.unwrap_or(usual.max(least));

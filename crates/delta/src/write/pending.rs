@@ -75,7 +75,8 @@ impl PendingFile {
     }
 }
 
-/// Writes files for a version of a table that exists. Dropped before [`Self::finish`], it leaves none behind.
+/// Writes files for a version of a table that exists. If it is dropped before [`Self::finish`], all of them are
+/// removed.
 pub struct FileWriter {
     files: DataFiles,
     /// The files by key, where the table has a key.
@@ -141,9 +142,9 @@ pub struct AppTransaction {
     pub number: u64,
 }
 
-/// Makes files the table's in one commit: they were written for `version`. `None` where there is nothing to commit: an append
-/// without rows and without a transaction changes nothing, and the table may have this transaction or a later one already. Then the
-/// files are removed. They are, too, after an error, unless it is unknown whether the commit is there.
+/// Commits files, which were written for `version`, in one commit. `None` where there is nothing to commit: an append
+/// without rows and without a transaction changes nothing, or the table has this transaction or a later one already.
+/// The files are then removed. They are also removed after an error, unless it is unknown whether the commit exists.
 pub fn commit_files(
     table: &Table,
     version: u64,

@@ -185,7 +185,7 @@ fn with_flags(bounds: &StructArray, columns: &[CollectedStatistics], row: usize)
     })
 }
 
-/// A struct with one of its fields changed, type included, where it has it.
+/// A struct with one of its fields changed, including its type; unchanged if it lacks the field.
 fn map_child(of: &StructArray, name: &str, change: &dyn Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<StructArray> {
     let Some(at) = of.fields().iter().position(|field| field.name() == name) else { return Ok(of.clone()) };
     let (mut fields, mut columns) = (of.fields().to_vec(), of.columns().to_vec());
@@ -194,8 +194,8 @@ fn map_child(of: &StructArray, name: &str, change: &dyn Fn(&ArrayRef) -> Result<
     StructArray::try_new(fields.into(), columns, of.nulls().cloned()).map_err(Error::unexpected)
 }
 
-/// The least and the largest value, in an array of its own. `None` where all are null, or are of a type that the log has no
-/// bounds of.
+/// The least and the largest value, as an array of two. `None` where all are null, or are of a type for which the log
+/// has no bounds.
 fn extremes(array: &ArrayRef) -> Result<Option<ArrayRef>> {
     let array = array.as_ref();
     Ok(downcast_primitive_array!(

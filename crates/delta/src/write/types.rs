@@ -30,7 +30,8 @@ fn table_field(field: &Field, known: Option<&Fields>) -> Result<FieldRef> {
 /// The metadata of columns that a new table keeps: comments, and the type `CHAR(n)` or `VARCHAR(n)` that Spark knows a text by.
 const DESCRIBING: [&str; 2] = ["comment", "__CHAR_VARCHAR_TYPE_STRING"];
 
-/// The type of a table that holds all values of this one. `known` is the type of a column that is there: it is that of nulls alone.
+/// The type of a table that holds all values of this one. `known`, the type of an existing column, is used for columns
+/// of nulls.
 pub(crate) fn table_type(data_type: &DataType, known: Option<&DataType>) -> Result<DataType> {
     use DataType as T;
     Ok(match data_type {

@@ -156,7 +156,7 @@ impl<'a> BinRules<'a> {
         holey
     }
 
-    /// Returns true if so many of its rows are hidden that it is rewritten whatever the other files hide.
+    /// Returns true if so many of its rows are hidden that it is rewritten independently of the other files.
     fn is_holey(&self, file: &TableFile) -> bool {
         let hidden = hidden(file);
         match file.rows {

@@ -9,7 +9,7 @@ use super::{FileGroup, GroupWriter};
 use crate::snapshot::files::TableFile;
 use crate::write::{PublishedFiles, write_split};
 
-/// Old files that are open at the same time, about: their footers are in memory.
+/// Approximate number of old files that are open at the same time: their footers are in memory.
 const FILES_AT_ONCE: usize = 1024;
 
 /// Groups by the reads that they are written by: one or more each, in their order.
@@ -31,7 +31,8 @@ impl GroupWriter<'_> {
         let olds: Vec<&TableFile> = groups.iter().flat_map(|group| &group.bin.files).collect();
         let (source, rows) = self.open(&olds)?;
         let mut batches = self.read(&source, &ReadRequest::default())?;
-        // A group is about a file's size: where it grows a little on the way it stays one file.
+        // A group has approximately the target size of a file: if its output is a little larger, it still stays one
+        // file.
         let mut files = self.files(self.snapshot.schema(), self.options.target_bytes.saturating_mul(2))?;
         let mut visible = rows.iter();
         let rows_of = |group: &FileGroup| visible.by_ref().take(group.bin.files.len()).sum();

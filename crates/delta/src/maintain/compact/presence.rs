@@ -1,4 +1,4 @@
-//! The files that a compaction leaves as they are: they are there, with the sizes that the log states.
+//! Checks that the files that a compaction leaves unchanged exist, with the sizes that the log states.
 
 use std::collections::HashMap;
 

@@ -69,7 +69,7 @@ pub(crate) fn at_most(max: Value, data_type: &DataType) -> Option<Value> {
     }
 }
 
-/// By how many microseconds a timestamp may differ from what is stated.
+/// The most microseconds by which a timestamp may differ from the stated one.
 pub(crate) fn timestamp_slack(stated: i256, data_type: &DataType) -> i256 {
     i256::from(CUT_MICROS + offset_slack(stated, data_type))
 }
@@ -90,7 +90,7 @@ fn magnitude(value: i256) -> i256 {
     if value.is_negative() { value.wrapping_neg() } else { value }
 }
 
-/// By how much a decimal may differ from what is stated, in units of its last digit.
+/// The most by which a decimal may differ from the stated one, in units of its last digit.
 fn decimal_slack(value: i256, precision: u8, scale: i8) -> i256 {
     let digits = i256::from_i128(10i128.pow(EXACT_DIGITS.into()));
     if precision <= EXACT_DIGITS || (magnitude(value) < digits && scale <= EXACT_SCALE) {

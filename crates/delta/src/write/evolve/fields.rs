@@ -85,7 +85,8 @@ impl<'a> Evolving<'a> {
         Ok(added)
     }
 
-    /// A type within the field whose path it is at: `element`, `key` and `value` lead there. Notes what is widened.
+    /// Changes a type within the field at `path`, which consists of `element`, `key` and `value`. Records widened
+    /// types.
     fn data_type(
         &mut self,
         json: &mut Value,
