@@ -12,7 +12,7 @@ final class Batch {
   // Offsets in `struct ArrowArray`.
   private static final int OFFSET = 16;
   private static final int CHILDREN = 48;
-  /** Behind it: the bytes of the batch. */
+  /** The offset after the struct, of the batch's size in bytes. */
   private static final int BYTES = 80;
 
   private final AtomicLong address;
@@ -42,7 +42,7 @@ final class Batch {
     }
   }
 
-  /** Frees the memory, unless that was done. */
+  /** Frees the memory, unless it was freed before. */
   void release() {
     long held = address.getAndSet(0);
     if (held != 0) {

@@ -9,15 +9,15 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.TaskCompletionListener;
 
-/** Reads a task. A kill of the task reaches the engine within {@link #POLL_MILLIS}. */
+/** Reads a task. Killing the task reaches the engine within {@link #POLL_MILLIS}. */
 final class BatchReader implements PartitionReader<ColumnarBatch> {
-  /** How long a wait for a batch does not look whether the task was killed. */
+  /** The interval at which a wait for a batch checks whether the task was killed. */
   private static final long POLL_MILLIS = 100;
 
   private final StructType schema;
   private final NativeType type;
   private final TaskContext task;
-  /** Null where Spark counts no memory outside of the heap. */
+  /** Null where Spark does not account for off-heap memory. */
   private final NativeMemory memory;
   private long reader;
   private Batch batch;
@@ -39,7 +39,8 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
       throw error;
     }
     if (task != null) {
-      // Not every operator of Spark's closes a reader that a limit or a failure ends early. Of a task that has ended it is called here.
+      // Not every operator of Spark closes a reader that a limit or a failure ends early: the end of the task closes
+      // it.
       task.addTaskCompletionListener((TaskCompletionListener) context -> close());
     }
   }
@@ -59,8 +60,8 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
   }
 
   /**
-   * Waits for a batch, and whether one came or the rows have ended. {@link #close} may come from another thread, where Python reads the rows:
-   * it waits for this call.
+   * Waits for a batch, and returns whether one came or the rows have ended. {@link #close} may be called on another
+   * thread, where Python reads the rows: it waits for this call.
    */
   private synchronized boolean poll() {
     if (reader == 0) {

@@ -15,13 +15,17 @@ import scala.collection.Iterator;
 import scala.runtime.BoxedUnit;
 
 /**
- * Frames and tables that Spark keeps in memory. Spark itself refreshes those alone that read by the options and the name that a write has, so
- * an upsert by option {@code key}, or a write by location to a table of a catalog, would leave them stale.
+ * Frames and tables that Spark keeps in memory. Spark itself only refreshes those that were read with the options and
+ * the name of a write, so that an upsert by option {@code key}, or a write by location to a table of a catalog, would
+ * leave them stale.
  */
 final class CachedFrames {
   private CachedFrames() {}
 
-  /** Has Spark read those again that read a location. The write has been committed, so nothing that goes wrong here is its error. */
+  /**
+   * Makes Spark read the frames of a location again. The write has been committed, so that a failure here is not its
+   * error.
+   */
   static void refresh(String location) {
     try {
       SparkSession session = SparkSession.active();
@@ -35,7 +39,7 @@ final class CachedFrames {
     }
   }
 
-  /** Has Spark forget those that read a location, of which nothing is left. */
+  /** Makes Spark drop the frames of a location that no longer exists. */
   static void forget(String location) {
     try {
       SparkSession session = SparkSession.active();
@@ -49,7 +53,7 @@ final class CachedFrames {
     }
   }
 
-  /** The plans of what is cached that read at a place, be it in a subquery. */
+  /** The plans of cached frames that read a location, also in a subquery. */
   private static List<LogicalPlan> readersOf(String place, Object manager) throws ReflectiveOperationException {
     List<LogicalPlan> found = new ArrayList<>();
     for (Object entry : list(field(manager, "cachedData"))) {
@@ -62,7 +66,7 @@ final class CachedFrames {
         found.add(plan);
       }
     }
-    // What is cached of another cached frame is larger, and is read again from what that has by then.
+    // A frame that was cached from another cached frame is larger, and is read again after that one.
     found.sort(Comparator.comparingInt(CachedFrames::size));
     return found;
   }
@@ -81,7 +85,9 @@ final class CachedFrames {
     return found[0];
   }
 
-  /** A collection of Scala's: its classes differ between the versions that Spark is built with, and its iterators do not. */
+  /**
+   * Copies a Scala collection. Its classes differ between the versions that Spark is built with, its iterators do not.
+   */
   private static List<Object> list(Object collection) {
     List<Object> found = new ArrayList<>();
     Iterator<?> items = ((scala.collection.Iterable<?>) collection).iterator();
@@ -91,7 +97,7 @@ final class CachedFrames {
     return found;
   }
 
-  /** The class of the session is another one in Spark 4. */
+  /** Recaches a plan by reflection: Spark 4 has another class for the session. */
   private static void recache(Object manager, SparkSession session, LogicalPlan plan) throws ReflectiveOperationException {
     for (Method method : manager.getClass().getMethods()) {
       if (method.getName().equals("recacheByPlan") && method.getParameterCount() == 2) {
@@ -102,7 +108,10 @@ final class CachedFrames {
     throw new NoSuchMethodException("recacheByPlan");
   }
 
-  /** With what depends on it. The arguments are a session, a plan, and one or two flags, as the version of Spark has it. */
+  /**
+   * Uncaches a plan and its dependents. The arguments are a session, a plan, and one or two flags, depending on the
+   * version of Spark.
+   */
   private static void uncache(Object manager, SparkSession session, LogicalPlan plan) throws ReflectiveOperationException {
     for (Method method : manager.getClass().getMethods()) {
       Class<?>[] types = method.getParameterTypes();

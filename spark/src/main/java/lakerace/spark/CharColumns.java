@@ -16,7 +16,7 @@ final class CharColumns {
 
   private CharColumns() {}
 
-  /** Whether a column is, or has, a text of {@code CHAR(n)}. */
+  /** Returns true if a column is, or contains, a text of {@code CHAR(n)}. */
   static boolean areIn(StructType schema) {
     for (StructField field : schema.fields()) {
       if (field.metadata().contains(DECLARED) && CHAR.matcher(field.metadata().getString(DECLARED)).find()) {
@@ -27,9 +27,9 @@ final class CharColumns {
   }
 
   /**
-   * Has Spark pad texts where a statement compares them, and not where it reads them. Spark pads what is read in a projection above the table, and
-   * its {@code DELETE} and {@code MERGE} then do not find the table. The session that holds the setting is active in this thread, until Spark
-   * ends the statement and sets its own again.
+   * Makes Spark pad texts where a statement compares them, and not where it reads them. Spark pads rows in a projection
+   * above the table, and its {@code DELETE} and {@code MERGE} then do not find the table. The session with the setting
+   * is active in this thread until Spark ends the statement and sets its own again.
    */
   static void padInComparisons() {
     SparkSession session = SparkSession.active();

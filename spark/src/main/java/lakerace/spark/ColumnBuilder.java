@@ -22,11 +22,11 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Rows of Spark's as a column in memory outside of the heap, from which native code copies it. */
+/** Spark rows as a column in off-heap memory, from which native code copies it. */
 final class ColumnBuilder {
   private static final int DECIMAL_BYTES = 16;
 
-  /** What values are. */
+  /** The representation of a value. */
   private enum Kind {
     BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, BOOLEAN, DECIMAL, BYTES, LIST, MAP, STRUCT
   }
@@ -38,7 +38,7 @@ final class ColumnBuilder {
   /** Bytes of texts. */
   private final Memory bytes = new Memory();
   private final ColumnBuilder[] children;
-  /** Bytes of texts that all columns of the rows have copied: one counter for all. */
+  /** Bytes of texts that all columns of the rows have copied, in one shared counter. */
   private final long[] copied;
   private int length;
   private boolean hasNull;
@@ -100,7 +100,7 @@ final class ColumnBuilder {
     return made;
   }
 
-  /** Whether values say where they end. */
+  /** Returns true if each value stores its end. */
   private boolean isSpanned() {
     return kind == Kind.BYTES || kind == Kind.LIST || kind == Kind.MAP;
   }
@@ -140,7 +140,7 @@ final class ColumnBuilder {
     }
   }
 
-  /** A value of more than a machine's word. */
+  /** A value wider than a machine word. */
   private void appendLong(SpecializedGetters row, int at) {
     switch (kind) {
       case DECIMAL:
@@ -224,7 +224,7 @@ final class ColumnBuilder {
     }
   }
 
-  /** Puts the words that native code reads, those of the columns inside behind its own. */
+  /** Appends the words that native code reads, first the column's own and then those of its children. */
   void describe(Words words) {
     words.put(length);
     words.put(hasNull ? valid.address() : 0);
@@ -239,7 +239,7 @@ final class ColumnBuilder {
     }
   }
 
-  /** Bytes that it takes. */
+  /** Bytes of the column's buffers. */
   long size() {
     long size = valid.size() + values.size() + bytes.size();
     for (ColumnBuilder child : children) {
@@ -248,7 +248,7 @@ final class ColumnBuilder {
     return size;
   }
 
-  /** Forgets the rows; the memory is used again. */
+  /** Removes the rows; the memory is used again. */
   void clear() {
     length = 0;
     end = 0;

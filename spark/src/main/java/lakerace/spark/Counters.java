@@ -1,6 +1,6 @@
 package lakerace.spark;
 
-/** What is alive in native code of this JVM: by these numbers tests tell that nothing leaks. */
+/** Live objects in native code of this JVM: tests use these numbers to find leaks. */
 public final class Counters {
   private Counters() {}
 
@@ -9,7 +9,7 @@ public final class Counters {
     return Native.live(0);
   }
 
-  /** Threads that read. */
+  /** Reading threads. */
   public static long threads() {
     return Native.live(1);
   }

@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** A version of a Delta table, whose rows have ids: the file that they are in, and their number in it. */
+/** A version of a Delta table, whose rows have ids: the name of their file, and their number in it. */
 final class DeltaTable extends LakeraceTable implements SupportsRowLevelOperations, SupportsMetadataColumns, TruncatableTable {
   static final String FILE = "_file";
   static final String POSITION = "_pos";
@@ -22,13 +22,13 @@ final class DeltaTable extends LakeraceTable implements SupportsRowLevelOperatio
     super(location, options, schema, plan);
   }
 
-  /** Those of the log, for statements that show them. */
+  /** The properties of the log, for statements that show them. */
   @Override
   public Map<String, String> properties() {
     return loggedProperties();
   }
 
-  /** Whether a column is a part of the ids. */
+  /** Returns true if a column is a part of the ids. */
   static boolean isId(String column) {
     return column.equals(FILE) || column.equals(POSITION);
   }
@@ -43,7 +43,7 @@ final class DeltaTable extends LakeraceTable implements SupportsRowLevelOperatio
     return () -> new RowChanges(this, info.command());
   }
 
-  /** Of {@code TRUNCATE TABLE}, and of {@code DELETE} without a condition. */
+  /** Handles {@code TRUNCATE TABLE}, and {@code DELETE} without a condition. */
   @Override
   public boolean truncateTable() {
     Map<String, String> all = new HashMap<>(options);

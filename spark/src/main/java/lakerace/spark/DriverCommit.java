@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** The one commit of a write, in the driver. */
 final class DriverCommit {
-  /** How the engine tells the version that a commit has made. */
+  /** The form in which the engine reports the version that a commit has made. */
   private static final Pattern VERSION = Pattern.compile("^version (\\d+)");
 
   private final String location;
@@ -17,7 +17,7 @@ final class DriverCommit {
   private final StructType schema;
   private boolean isCommitting;
 
-  /** {@code options} may get more until the commit. */
+  /** {@code options} may be extended until the commit. */
   DriverCommit(String location, Map<String, String> options, StructType schema) {
     this.location = location;
     this.options = options;
@@ -25,7 +25,7 @@ final class DriverCommit {
   }
 
   void commit(WriterCommitMessage[] messages) {
-    // Behind this point nobody but the engine knows whether files are the table's.
+    // From here on, only the engine knows whether the files belong to the table.
     isCommitting = true;
     byte[] made;
     try {

@@ -9,11 +9,14 @@ import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** The fields of structs that a query uses, where it does not use all. Structs may be the items of lists and the values of maps. */
+/** The fields of structs that a query uses, where it does not use all. Structs may be list items and map values. */
 final class FieldPaths {
   private FieldPaths() {}
 
-  /** A path for each field of the columns of which a part is wanted, as the engine takes them; empty where all columns are wanted whole. */
+  /**
+   * The paths of the wanted fields, for columns of which a query wants only a part, in the engine's syntax; empty where
+   * all columns are wanted whole.
+   */
   static String text(StructType table, StructType wanted) {
     List<String> paths = new ArrayList<>();
     for (StructField column : wanted.fields()) {
@@ -25,12 +28,15 @@ final class FieldPaths {
     return String.join(String.valueOf(Native.NAME), paths);
   }
 
-  /** Whether a type lacks fields of another one. One that has others, or lists in the place of maps, is no part of it. */
+  /**
+   * Returns true if a type lacks fields of another one. A type with additional fields, or with lists in place of maps,
+   * is no part of it.
+   */
   private static boolean isPart(DataType whole, DataType part) {
     return isWithin(whole, part) && lacksFields(whole, part);
   }
 
-  /** Whether a type is another one, without some fields of its structs. */
+  /** Returns true if a type equals another one, or lacks only some fields of its structs. */
   static boolean isWithin(DataType whole, DataType part) {
     if (whole instanceof ArrayType && part instanceof ArrayType) {
       return isWithin(((ArrayType) whole).elementType(), ((ArrayType) part).elementType());
@@ -66,7 +72,7 @@ final class FieldPaths {
     return false;
   }
 
-  /** Adds a path to each field of a part; of a struct without any, the path to itself. */
+  /** Adds a path to each field of a part; for a struct without fields, the path to itself. */
   private static void add(String path, DataType whole, DataType part, List<String> paths) {
     if (whole instanceof ArrayType) {
       add(path, ((ArrayType) whole).elementType(), ((ArrayType) part).elementType(), paths);
@@ -81,7 +87,7 @@ final class FieldPaths {
     }
   }
 
-  /** The field of a name, by its capitals; null where there is none. */
+  /** The field of a name, case-sensitively; null where there is none. */
   private static StructField field(StructType type, String name) {
     int at = Arrays.asList(type.fieldNames()).indexOf(name);
     return at < 0 ? null : type.fields()[at];

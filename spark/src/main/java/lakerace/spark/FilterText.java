@@ -24,13 +24,13 @@ import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
 
 /**
- * Spark's predicates as the engine's SQL, where both mean the same; null for others.
+ * Translates Spark's predicates to the engine's SQL, where both have the same meaning; others become null.
  *
- * <p>Predicates have Spark's own values: days and microseconds. The older filters have {@code java.sql.Timestamp}, which is another
- * instant where the zone has changed its offset, and {@code java.sql.Date}.
+ * <p>Predicates have Spark's internal values: days and microseconds. The older filters have {@code java.sql.Timestamp},
+ * which is another instant where the zone has changed its offset, and {@code java.sql.Date}.
  */
 final class FilterText {
-  /** Before this day the values of files may be of another calendar. */
+  /** Values of files before this day may be of another calendar. */
   private static final LocalDate GREGORIAN = LocalDate.of(1582, 10, 15);
 
   private static final int LAST_YEAR = 9999;
@@ -94,7 +94,7 @@ final class FilterText {
     }
   }
 
-  /** The operator that says the same with its sides changed. */
+  /** The operator with the same meaning after its sides are swapped. */
   private static String mirrored(String operator) {
     switch (operator) {
       case "=":
@@ -155,20 +155,20 @@ final class FilterText {
     return "\"" + name.replace("\"", "\"\"") + "\"";
   }
 
-  /** The name of a column of the table; null for all else. */
+  /** The name of a column of the table; null for other expressions. */
   private String name(Expression expression) {
     String[] names = expression instanceof NamedReference ? ((NamedReference) expression).fieldNames() : new String[0];
     return names.length == 1 && plan.isExact(names[0]) != null ? names[0] : null;
   }
 
-  /** A value of Spark's own; null where it is a null, or of a type that the engine may compare in another way. */
+  /** A literal; null if it is a null, or of a type that the engine may compare differently. */
   private static String literal(Expression expression) {
     Object value = expression instanceof Literal ? ((Literal<?>) expression).value() : null;
     if (value == null) {
       return null;
     }
     DataType type = ((Literal<?>) expression).dataType();
-    // Texts with a collation are of another type.
+    // Texts with a collation have another type.
     if (type.equals(DataTypes.StringType)) {
       return "'" + value.toString().replace("'", "''") + "'";
     }

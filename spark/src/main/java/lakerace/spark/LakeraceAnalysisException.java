@@ -5,7 +5,7 @@ import org.apache.spark.sql.AnalysisException;
 import scala.Option;
 import scala.collection.immutable.Map$;
 
-/** What a query is at fault for, with the condition and SQL state of {@link LakeraceException}. */
+/** An error in a query, with the condition and SQL state of {@link LakeraceException}. */
 public final class LakeraceAnalysisException extends AnalysisException {
   private static final long serialVersionUID = 1;
 

@@ -30,11 +30,11 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * Tables by their names in SQL: {@code lake.`/lake/orders`} by its location, and {@code lake.sales.orders} below the folder that the
- * catalog's setting {@code warehouse} names.
+ * Tables by their names in SQL: {@code lake.`/lake/orders`} by its location, and {@code lake.sales.orders} below the
+ * folder in the catalog's setting {@code warehouse}.
  */
 public final class LakeraceCatalog implements StagingTableCatalog {
-  /** Properties that Spark gives to each table, for itself. */
+  /** Properties that Spark adds to each table for its own use. */
   static final Set<String> OF_SPARK =
       new HashSet<>(Arrays.asList(PROP_PROVIDER, PROP_OWNER, PROP_LOCATION, PROP_EXTERNAL, PROP_IS_MANAGED_LOCATION));
 
@@ -61,7 +61,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     return Locations.plain(folder(table.namespace())) + "/" + table.name();
   }
 
-  /** Whether a table has its location as its name. */
+  /** Returns true if the name of a table is its location. */
   private static boolean isLocation(Identifier table) {
     return table.name().contains("/") || table.name().startsWith("tpch:");
   }
@@ -102,7 +102,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     return load(table, null);
   }
 
-  /** Of a statement that writes. */
+  /** Loads a table for a statement that writes. */
   @Override
   public Table loadTable(Identifier table, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
     LakeraceTable found = load(table, null);
@@ -112,7 +112,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     return found;
   }
 
-  /** Of {@code REFRESH TABLE}: frames and tables that are cached get what other processes have written. */
+  /** Handles {@code REFRESH TABLE}: cached frames and tables are refreshed with writes of other processes. */
   @Override
   public void invalidateTable(Identifier table) {
     try {
@@ -122,7 +122,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
       }
       CachedFrames.refresh(location(table));
     } catch (NoSuchTableException error) {
-      // There is nothing that a frame could read.
+      // No frame can read the table.
       return;
     }
   }
@@ -132,14 +132,14 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     return load(table, version);
   }
 
-  /** The version of a time, in microseconds since 1970. */
+  /** Loads the version at a time, in microseconds since 1970. */
   @Override
   public Table loadTable(Identifier table, long micros) throws NoSuchTableException {
     long seconds = Math.floorDiv(micros, 1_000_000L);
     return load(table, java.time.Instant.ofEpochSecond(seconds, (micros - seconds * 1_000_000L) * 1000).toString());
   }
 
-  // Spark 3.5 calls this one and those that stage, and Spark 4 does by way of others.
+  // Spark 3.5 calls this method and the staging ones; Spark 4 calls them through others.
   @SuppressWarnings("deprecation")
   @Override
   public Table createTable(Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties)
@@ -147,7 +147,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     return made(table, schema, partitions, properties);
   }
 
-  /** Of {@code CREATE TABLE ... AS SELECT}. */
+  /** Handles {@code CREATE TABLE ... AS SELECT}. */
   @SuppressWarnings("deprecation")
   @Override
   public StagedTable stageCreate(Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties)
@@ -193,7 +193,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     });
     // Spark has made all columns of a CTAS nullable.
     all.put("write.keeps_not_null", "true");
-    // A text of CHAR(n) or VARCHAR(n) has its length in its metadata.
+    // The metadata of a text of CHAR(n) or VARCHAR(n) contains its length.
     StructType columns = CharVarcharUtils.replaceCharVarcharWithStringInSchema(schema);
     try {
       String made = location.toLowerCase(Locale.ROOT).startsWith("delta:") ? location : "delta:" + location;
@@ -206,7 +206,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     }
   }
 
-  /** Says no where {@code USING} or {@code OPTIONS} ask for what a Delta table is not. */
+  /** Fails where {@code USING} or {@code OPTIONS} request anything other than a Delta table. */
   private void checkDeclared(Identifier table, Map<String, String> properties) {
     if (properties.containsKey(PROP_LOCATION)) {
       throw LakeraceException.unsupported("a table is where its name says: leave LOCATION out, and name it " + name + ".`"
@@ -232,7 +232,10 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     }
   }
 
-  /** Whether {@code saveAsTable} or {@code toTable} gives this format for itself, as both do where their user names none. */
+  /**
+   * Returns true if {@code saveAsTable} or {@code toTable} adds this format itself, as both do where their user names
+   * none.
+   */
   private static boolean isDefaultOfWriter(String provider) {
     if (!provider.equalsIgnoreCase(SparkSession.active().conf().get("spark.sql.sources.default", "parquet"))) {
       return false;

@@ -5,7 +5,7 @@ import java.util.Locale;
 import java.util.Map;
 import org.apache.spark.SparkThrowable;
 
-/** An error of lakerace as one of Spark's, with the condition {@code LAKERACE_KIND} and an SQL state. */
+/** An error of lakerace as a Spark exception, with the condition {@code LAKERACE_KIND} and an SQL state. */
 public class LakeraceException extends RuntimeException implements SparkThrowable {
   private static final long serialVersionUID = 1;
 
@@ -16,22 +16,22 @@ public class LakeraceException extends RuntimeException implements SparkThrowabl
     this.kind = kind;
   }
 
-  /** An error that the caller mends by other options. */
+  /** An error that the caller can fix by other options. */
   static RuntimeException usage(String message) {
     return new LakeraceException("usage", message, null).forAnalysis();
   }
 
-  /** What Spark asks that lakerace has not. */
+  /** A request of Spark that lakerace does not support. */
   static LakeraceException unsupported(String message) {
     return new LakeraceException("unsupported", message, null);
   }
 
-  /** What does not fit in memory. */
+  /** An error for rows that do not fit in memory. */
   static LakeraceException outOfMemory(String message) {
     return new LakeraceException("out_of_memory", message, null);
   }
 
-  /** The same for what the driver does before a job runs: what the query is at fault for fails its analysis. */
+  /** The same error for work of the driver before a job runs: an error in the query fails its analysis. */
   RuntimeException forAnalysis() {
     switch (kind) {
       case "usage":
@@ -44,7 +44,7 @@ public class LakeraceException extends RuntimeException implements SparkThrowabl
     }
   }
 
-  /** Throws what Java wants declared and Scala does not. */
+  /** Throws an exception that Java requires to be declared, and Scala does not. */
   @SuppressWarnings("unchecked")
   static <E extends Throwable> RuntimeException rethrown(Throwable error) throws E {
     throw (E) error;

@@ -15,7 +15,7 @@ import scala.Tuple2;
 
 /** {@code spark.read.format("lakerace")} and {@code df.write.format("lakerace")}. */
 public final class LakeraceSource implements TableProvider, DataSourceRegister, RelationProvider {
-  /** What {@link #inferSchema} has opened, for the {@link #getTable} of the same read. */
+  /** The table that {@link #inferSchema} has opened, for the {@link #getTable} of the same read. */
   private LakeraceTable opened;
 
   @Override
@@ -35,7 +35,7 @@ public final class LakeraceSource implements TableProvider, DataSourceRegister, 
     return true;
   }
 
-  /** Of a table of the session catalog, on Spark 3.5. */
+  /** Creates the relation of a table of the session catalog, on Spark 3.5. */
   @Override
   public BaseRelation createRelation(SQLContext context, scala.collection.immutable.Map<String, String> given) {
     Map<String, String> options = new HashMap<>();

@@ -18,23 +18,23 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Files or a Delta table, opened at a version; or what a write makes one of. */
+/** Files or a Delta table, opened at a version, or the target that a write creates. */
 class LakeraceTable implements SupportsRead, SupportsWrite {
-  /** The version as options name it, where that is pinned to a number. */
+  /** The version in the user's options, where it has been pinned to a number. */
   static final String GIVEN_AT = "given.at";
 
-  /** The last version of changes, where options name it. */
+  /** The last version of changes in the user's options. */
   static final String GIVEN_END = "given.end";
 
   final String location;
   final Map<String, String> options;
   private final StructType schema;
   private final Plan plan;
-  /** The columns that the files are divided by; null until someone asks. */
+  /** The columns that the files are divided by; null until they are first needed. */
   private String[] partitions;
-  /** How rows come to the tasks of a write by these options; null where nobody has asked. */
+  /** The distribution of rows over the tasks of a write by these options; null until it is first needed. */
   private String distribution;
-  /** The schema that a caller gives: that of the rows of a write, or what a read expects; null where none is given. */
+  /** The schema that a caller gives: that of the rows of a write, or the expected one of a read; null without one. */
   private StructType given;
   /** When it was opened, by {@link FreshVersions#now}. */
   private final long opened = FreshVersions.now();
@@ -46,12 +46,12 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     this.plan = plan;
   }
 
-  /** The same table. */
+  /** Copies a table. */
   LakeraceTable(LakeraceTable other) {
     this(other.location, other.options, other.schema, other.plan);
   }
 
-  /** What is there. */
+  /** Opens files or a table. */
   static LakeraceTable of(CaseInsensitiveStringMap given) {
     Map<String, String> options = Locations.resolved(Locations.of(given), given.asCaseSensitiveMap());
     if (options.containsKey("at")) {
@@ -63,7 +63,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   static LakeraceTable of(String location, Map<String, String> options) {
     Plan plan = Plan.of(location, options);
     if (ScanSketch.isFeed(options)) {
-      // What is read is what was analysed, whatever is committed meanwhile.
+      // A query reads the version that was analysed, even if others are committed in the meantime.
       if (options.containsKey("endingversion")) {
         options.put(GIVEN_END, options.get("endingversion"));
       }
@@ -71,7 +71,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
       return new LakeraceTable(location, options, plan.schema, plan);
     }
     if (!plan.version.isEmpty()) {
-      // What is read is what was analysed, whatever is committed meanwhile.
+      // A query reads the version that was analysed, even if others are committed in the meantime.
       options.put("at", plan.version);
       return new DeltaTable(location, options, plan.schema, plan);
     }
@@ -79,15 +79,16 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   }
 
   /**
-   * What a schema is given for: a write gives that of its rows, and a read what it expects, and nothing tells one from the other. An existing
-   * Delta table has its own schema: Spark holds rows against it, and {@link #newScanBuilder} what is expected.
+   * Opens a table with a schema from the caller: a write gives that of its rows, a read the one that it expects, and
+   * the two can't be distinguished. An existing Delta table has its own schema: Spark checks rows against it, and
+   * {@link #newScanBuilder} checks the expected one.
    */
   static LakeraceTable ofSchema(CaseInsensitiveStringMap given, StructType columns, Transform[] partitioning) {
     String location = Locations.of(given);
     Map<String, String> options = Locations.resolved(location, given.asCaseSensitiveMap());
     LakeraceTable table;
     if (options.containsKey("at") || ScanSketch.isFeed(options)) {
-      // Reads alone name a version or changes.
+      // Only reads name a version or changes.
       table = of(given);
     } else {
       table = of(location, options, Target.of(location, options), columns, partitioning);
@@ -110,7 +111,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     }
     table.partitions = target.partitions;
     if (found == null && partitioning.length > 0 && !options.containsKey("partition_by")) {
-      // df.write.partitionBy(...) makes the table.
+      // df.write.partitionBy(...) creates the table.
       table.partitions = columnsOf(partitioning);
       options.put("partition_by", String.join(",", table.partitions));
     }
@@ -118,7 +119,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     return table;
   }
 
-  /** The table's columns that the rows have: an upsert leaves the others as they are, where Spark would write nulls. */
+  /** The table's columns that the rows have: an upsert leaves the others unchanged, where Spark would write nulls. */
   private static StructType columnsOf(StructType table, StructType rows, String location) {
     StructType schema = new StructType();
     for (StructField row : rows.fields()) {
@@ -149,7 +150,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     return "lakerace." + Locations.shown(location);
   }
 
-  // Spark 3.5 has it as the way that Spark 4 prefers has not been there for long.
+  // Spark 3.5 needs this method: the alternative that Spark 4 prefers was added recently.
   @SuppressWarnings("deprecation")
   @Override
   public StructType schema() {
@@ -175,19 +176,24 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     return transforms;
   }
 
-  /** The properties that the log of a table has. */
+  /** The properties in the log of a table. */
   final Map<String, String> loggedProperties() {
     return plan == null ? Target.of(location, options).properties : plan.properties;
   }
 
-  /** The version that a query reads: what was analysed, and what this process has written since. Null for files. */
+  /**
+   * The version that a query reads: the analysed one, or the one that this process has written since. Null for files.
+   */
   private String version() {
     String known = options.get("at");
     boolean isGiven = options.containsKey(GIVEN_AT) || ScanSketch.isFeed(options);
     return isGiven ? known : FreshVersions.since(location, opened, known);
   }
 
-  /** By it Spark finds what it has cached: the same rows by the same options. Of files, as far as their number, rows and bytes tell. */
+  /**
+   * Spark finds cached frames by it: equal tables have the same rows by the same options. Files are compared by their
+   * number, rows and bytes.
+   */
   @Override
   public boolean equals(Object object) {
     if (this == object) {
@@ -213,7 +219,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     return others;
   }
 
-  /** What tells files from what they are later; null for versions of tables. */
+  /** The extent of files, by which a later state of them differs; null for versions of tables. */
   private String extent() {
     return plan == null || !plan.version.isEmpty() ? null : plan.bytes + " " + plan.rows + " " + plan.summary;
   }
@@ -223,7 +229,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     return newScanBuilder(query, version());
   }
 
-  /** A scan of a version; of files, null. */
+  /** A scan builder for a version; null for files. */
   ScanSketch newScanBuilder(CaseInsensitiveStringMap query, String version) {
     Map<String, String> all = new HashMap<>(options);
     Map<String, String> asked = Locations.asked(query.asCaseSensitiveMap(), options);
@@ -248,7 +254,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     return new ScanSketch(location, all, read, schema);
   }
 
-  /** A schema that is given for a Delta table says no more than what is there; of files it chooses columns. */
+  /** Checks the caller's schema: for a Delta table it must agree with the table's, for files it selects columns. */
   private void checkGiven(Plan read) {
     if (given == null || read.version.isEmpty() && !ScanSketch.isFeed(options)) {
       return;
@@ -259,7 +265,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     }
   }
 
-  /** A frame reads a later version by the columns that it was analysed with. */
+  /** Checks that a frame can read a later version with the columns that it was analysed with. */
   private void checkColumns(StructType later) {
     for (StructField field : schema.fields()) {
       int at = Arrays.asList(later.fieldNames()).indexOf(field.name());
@@ -280,7 +286,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     all.putAll(asked);
     boolean isSame = all.equals(options);
     all.remove("at");
-    // Where a write names its location, Spark leaves the mode of overwrites to its target.
+    // Where a write names its location, Spark leaves the mode of overwrites to the target.
     String known = isSame ? distribution : null;
     boolean isUpsert = all.containsKey("key");
     return isUpsert ? new UpsertPlan(location, all, info, plan == null, known) : new WritePlan(location, all, info, plan == null, known);

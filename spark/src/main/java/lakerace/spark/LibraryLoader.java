@@ -5,8 +5,9 @@ import java.util.concurrent.CountDownLatch;
 /**
  * Loads a native library on a thread that lives as long as the JVM.
  *
- * <p>mimalloc takes the thread that loads it for the main thread, and its memory for gone when that thread ends. A later thread may get the
- * same identity, and would allocate from what is gone. The threads that call Spark end, those of Python for example.
+ * <p>mimalloc takes the thread that loads it for the main thread, and frees that thread's memory when it ends. A later
+ * thread may get the same identity, and would allocate from freed memory. Threads that call Spark may end, such as
+ * those of Python.
  */
 final class LibraryLoader implements Runnable {
   private final String path;
@@ -58,7 +59,7 @@ final class LibraryLoader implements Runnable {
       try {
         Thread.sleep(Long.MAX_VALUE);
       } catch (InterruptedException error) {
-        // Nobody has a reason to end this thread.
+        // This thread is not meant to end.
       }
     }
   }

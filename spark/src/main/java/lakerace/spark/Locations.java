@@ -10,7 +10,7 @@ import org.apache.spark.sql.types.StructType;
 final class Locations {
   private Locations() {}
 
-  /** What is read or written, by the option {@code path}. */
+  /** The location that is read or written, from the option {@code path}. */
   static String of(Map<String, String> options) {
     String path = options.get("path");
     if (path == null && options.containsKey("paths")) {
@@ -22,27 +22,27 @@ final class Locations {
     return plain(path);
   }
 
-  /** A location as the engine names it: Hadoop says {@code file:/folder} of this machine. */
+  /** A location in the engine's form: Hadoop writes {@code file:/folder} for a folder of this machine. */
   static String plain(String path) {
     return path.startsWith("file:/") && !path.startsWith("file://") ? path.substring("file:".length()) : path;
   }
 
-  /** A location as it may be shown: what stands behind a question mark may be a secret of the store's. */
+  /** A location for display: the part after a question mark is left out, as it may be a secret of the store. */
   static String shown(String location) {
     int at = location.startsWith("tpch:") ? -1 : location.indexOf('?');
     return at < 0 ? location : location.substring(0, at);
   }
 
-  /** Options with the version by one name, and with what Hadoop's configuration says of the store. */
+  /** Options with the version under one name, and with the settings of the store from Hadoop's configuration. */
   static Map<String, String> resolved(String location, Map<String, String> given) {
     Map<String, String> options = named(given);
-    // By its clock Spark takes timestamps of ORC for instants, in executors as in the driver.
+    // By the JVM's zone, Spark interprets timestamps of ORC as instants, in executors and in the driver.
     options.put("session.jvm_zone", TimeZone.getDefault().getID());
     S3aSettings.take(location, options);
     return options;
   }
 
-  /** Options by their names in lower case, with the version by one name. A name that is not known is an error. */
+  /** Options with lower-case names, and with the version under one name. An unknown name is an error. */
   static Map<String, String> named(Map<String, String> given) {
     OptionNames.check(given.keySet());
     Map<String, String> options = new TreeMap<>();
@@ -52,7 +52,7 @@ final class Locations {
     return options;
   }
 
-  /** Options of a query or a write of a table that was opened with others. */
+  /** Options of a query or a write for a table that was opened with others. */
   static Map<String, String> asked(Map<String, String> given, Map<String, String> ofTable) {
     Map<String, String> options = named(given);
     options.forEach((name, value) -> {
@@ -78,7 +78,9 @@ final class Locations {
     }
   }
 
-  /** The column that Spark means by a name, in capitals or not as its setting says; null where there is none. */
+  /**
+   * The column that Spark means by a name, case-sensitively or not depending on its setting; null where there is none.
+   */
   static String column(StructType schema, String name) {
     boolean ignoresCase = ignoresCase();
     String found = null;
@@ -93,12 +95,12 @@ final class Locations {
     return found;
   }
 
-  /** Whether Spark takes names of columns in capitals for the same. */
+  /** Returns true if Spark ignores the case of column names. */
   static boolean ignoresCase() {
     return !Boolean.parseBoolean(SparkSession.active().conf().get("spark.sql.caseSensitive", "false"));
   }
 
-  /** A column's name as Spark's expressions take it. */
+  /** A column's name in the syntax of Spark's expressions. */
   static String quoted(String name) {
     return "`" + name.replace("`", "``") + "`";
   }

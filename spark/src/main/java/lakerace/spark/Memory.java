@@ -2,7 +2,7 @@ package lakerace.spark;
 
 import org.apache.spark.unsafe.Platform;
 
-/** Bytes outside of the heap, which grow. */
+/** A growing buffer in off-heap memory. */
 final class Memory {
   private static final long FIRST_BYTES = 1 << 12;
 
@@ -18,7 +18,7 @@ final class Memory {
     return size;
   }
 
-  /** Makes room for so many bytes more and gives their address. */
+  /** Reserves so many more bytes and returns their address. */
   private long grow(long bytes) {
     if (size + bytes > capacity) {
       long larger = Math.max(FIRST_BYTES, Math.max(size + bytes, capacity * 2));
@@ -57,7 +57,7 @@ final class Memory {
     Platform.copyMemory(base, offset, null, grow(bytes), bytes);
   }
 
-  /** Zeros. */
+  /** Appends zeros. */
   void skip(int bytes) {
     Platform.setMemory(grow(bytes), (byte) 0, bytes);
   }

@@ -29,7 +29,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
 
-/** The number of all rows, and the least and greatest values of columns: what metadata may tell. */
+/** A query for the number of all rows, or the least and greatest values of columns, which metadata may answer. */
 final class MetadataQuery {
   private final String location;
   private final Map<String, String> options;
@@ -43,12 +43,12 @@ final class MetadataQuery {
     this.functions = functions;
   }
 
-  /** Whether metadata may tell all of it. */
+  /** Returns true if metadata may answer all of the query. */
   boolean isPossible() {
     return Arrays.stream(functions).allMatch(function -> countsRows(function) || extremeOf(function) != null);
   }
 
-  /** Whether a function is the number of all rows. */
+  /** Returns true if a function counts all rows. */
   private boolean countsRows(AggregateFunc function) {
     if (function instanceof CountStar) {
       return true;
@@ -57,19 +57,22 @@ final class MetadataQuery {
     return column != null && !table.schema.apply(column).nullable();
   }
 
-  /** The column that a function takes the least or the greatest value of; null where it does something else. */
+  /** The column whose least or greatest value a function returns; null for other functions. */
   private String extremeOf(AggregateFunc function) {
     String column = function instanceof Min ? column(((Min) function).column()) : function instanceof Max ? column(((Max) function).column()) : null;
     return column != null && isNumber(table.schema.apply(column).dataType()) ? column : null;
   }
 
-  /** The column that an expression is; null for other expressions. */
+  /** The column that an expression refers to; null for other expressions. */
   private String column(Expression expression) {
     String[] names = expression instanceof NamedReference ? ((NamedReference) expression).fieldNames() : new String[0];
     return names.length == 1 && Arrays.asList(table.schema.fieldNames()).contains(names[0]) ? names[0] : null;
   }
 
-  /** What metadata tell; null where they do not. Deleted rows are left out of the number, and of a table with some no extremes are known. */
+  /**
+   * A scan of the answers from metadata; null where metadata lack one. Deleted rows are not counted, and the extremes
+   * of a table with deleted rows are unknown.
+   */
   MetadataScan scan() {
     Set<String> columns = new LinkedHashSet<>();
     for (AggregateFunc function : functions) {
@@ -78,7 +81,7 @@ final class MetadataQuery {
       }
     }
     List<String> extremes = columns.isEmpty() ? null : Plan.extremes(location, options, columns);
-    // Files may be others by now; a version is the same for ever. Its log may not know the number.
+    // Files may change; a version does not. Its log may lack the number of rows.
     boolean isKnown = !table.version.isEmpty() && table.rows.isPresent();
     OptionalLong rows = isKnown ? table.rows : Plan.rows(location, options);
     StructType schema = new StructType();
@@ -109,7 +112,7 @@ final class MetadataQuery {
         || type instanceof BooleanType || type instanceof DateType || type instanceof TimestampType || type instanceof TimestampNTZType;
   }
 
-  /** A number as Spark holds the value of a type; null for none. */
+  /** Spark's representation of a value of a type; null for an empty text. */
   private static Object value(String text, DataType type) {
     if (text.isEmpty()) {
       return null;

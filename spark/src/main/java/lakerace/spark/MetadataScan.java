@@ -9,7 +9,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
 
-/** What metadata tell of all rows: one row, and nothing is read. */
+/** A scan that returns one row of answers from metadata, and reads nothing. */
 final class MetadataScan implements Scan, Batch {
   private final String location;
   private final StructType schema;

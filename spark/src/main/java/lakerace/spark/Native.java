@@ -15,22 +15,22 @@ import java.util.Map;
  * <p>Texts cross the boundary as UTF-8 bytes, handles and batches as addresses. Errors are {@link NativeException}s.
  */
 final class Native {
-  /** Names a library to load in place of the jar's own. */
+  /** The property with the path of a library to load in place of the jar's own. */
   static final String LIBRARY_PROPERTY = "lakerace.spark.native";
 
-  /** Between parts of a text that crosses the boundary. */
+  /** Separates the parts of a text that crosses the boundary. */
   static final char UNIT = '\u001f';
 
-  /** Between records of such parts. */
+  /** Separates records of such parts. */
   static final char RECORD = '\u001e';
 
-  /** Between names of columns. */
+  /** Separates names of columns. */
   static final char NAME = '\u001d';
 
-  /** Between the names that lead to a field of a column. */
+  /** Separates the names that lead to a field of a column. */
   static final char STEP = '\u001c';
 
-  /** What {@link #next} gives where no batch has come yet, and after the last one. */
+  /** The result of {@link #next} before a batch has come, and after the last one. */
   static final long NOT_YET = 0;
 
   static final long NO_MORE = -1;
@@ -42,7 +42,7 @@ final class Native {
     attach();
   }
 
-  /** The engine asks it, from threads of its own. */
+  /** Answers a question for credentials. The engine calls it on its own threads. */
   static byte[] credentials(byte[] question) {
     return S3aCredentials.answer(question);
   }
@@ -88,17 +88,17 @@ final class Native {
 
   static native long live(int what);
 
-  /** A text as it crosses the boundary. */
+  /** A text in the form in which it crosses the boundary. */
   static byte[] bytes(String text) {
     return text.getBytes(StandardCharsets.UTF_8);
   }
 
-  /** The records of a text that came across the boundary. */
+  /** The records of a text from the engine. */
   static String[] records(byte[] text) {
     return new String(text, StandardCharsets.UTF_8).split(String.valueOf(RECORD), -1);
   }
 
-  /** Options as they cross the boundary: an object of JSON. */
+  /** Options in the form in which they cross the boundary: a JSON object. */
   static byte[] options(Map<String, String> options) {
     StringBuilder text = new StringBuilder("{");
     for (Map.Entry<String, String> option : options.entrySet()) {
@@ -110,7 +110,7 @@ final class Native {
     return bytes(text.append('}').toString());
   }
 
-  /** Appends a text as JSON has it. */
+  /** Appends a text as a JSON string. */
   static void quote(String value, StringBuilder text) {
     text.append('"');
     for (int at = 0; at < value.length(); at++) {
@@ -144,7 +144,7 @@ final class Native {
         Files.copy(library, copy, StandardCopyOption.REPLACE_EXISTING);
         LibraryLoader.load(copy.toAbsolutePath().toString());
       } finally {
-        // What is loaded stays, whatever becomes of the file's name.
+        // A loaded library stays, even after its file is deleted.
         Files.deleteIfExists(copy);
       }
     } catch (IOException error) {

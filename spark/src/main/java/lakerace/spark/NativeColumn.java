@@ -14,7 +14,7 @@ import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** A column over the addresses of an {@code ArrowArray}. Nothing is copied but what Spark asks for as bytes. */
+/** A column over the addresses of an {@code ArrowArray}. Only values that Spark requests as bytes are copied. */
 final class NativeColumn extends ColumnVector {
   // Offsets in `struct ArrowArray`.
   private static final int NULLS = 8;
@@ -23,13 +23,13 @@ final class NativeColumn extends ColumnVector {
   private static final int CHILDREN = 48;
   private static final int DICTIONARY = 56;
 
-  /** A text of so many bytes is in its view. */
+  /** A text of up to this many bytes is stored in its view. */
   private static final int INLINE_BYTES = 12;
 
   private static final int VIEW_BYTES = 16;
 
   private final NativeType column;
-  /** Who frees the memory; null for columns inside of others. */
+  /** The owner of the memory; null for columns inside of others. */
   private final Batch batch;
   /** Values before the first one. */
   private final long first;
@@ -43,11 +43,13 @@ final class NativeColumn extends ColumnVector {
   private boolean isClosed;
 
   /**
-   * A column.
+   * Creates a column.
    *
-   * @param type what Spark sees; of a struct, fields may be left out
+   * @param type the type that Spark sees; fields of a struct may be left out
+   *
    * @param array the address of its {@code ArrowArray}
-   * @param shift values of the column around it before the first one
+   *
+   * @param shift values of the surrounding column before its first one
    */
   NativeColumn(DataType type, NativeType column, long array, long shift, Batch batch) {
     super(type);
@@ -110,7 +112,7 @@ final class NativeColumn extends ColumnVector {
     return new NativeColumn(type, column.children[at], Platform.getLong(null, addresses + 8L * at), shift, null);
   }
 
-  /** The entries of a map: keys and values by their places, whatever they are called. */
+  /** The entries of a map: keys and values by their positions, independent of their names. */
   private NativeColumn(StructType entry, NativeType column, long array) {
     super(entry);
     this.column = column;
@@ -156,12 +158,12 @@ final class NativeColumn extends ColumnVector {
     return dictionary != null ? dictionary.isNullAt(index(row)) : column.layout == NativeType.Layout.NULL;
   }
 
-  /** The number of a value in the dictionary. */
+  /** The index of a value in the dictionary. */
   private int index(int row) {
     return (int) integer(row);
   }
 
-  /** A whole number of any width. */
+  /** An integer of any width. */
   private long integer(int row) {
     long at = first + row;
     boolean isUnsigned = column.layout == NativeType.Layout.UNSIGNED;
@@ -240,7 +242,7 @@ final class NativeColumn extends ColumnVector {
       return Decimal.createUnsafe(Platform.getInt(null, address), precision, scale);
     }
     if (column.width == 8 || precision <= Decimal.MAX_LONG_DIGITS()) {
-      // The low half of more bytes comes first.
+      // The less significant half comes first.
       return Decimal.createUnsafe(Platform.getLong(null, address), precision, scale);
     }
     byte[] digits = new byte[16];
@@ -289,7 +291,7 @@ final class NativeColumn extends ColumnVector {
     }
   }
 
-  /** Where the bytes of a text or binary value are. */
+  /** The address of the bytes of a text or binary value. */
   private long address(int row) {
     long at = first + row;
     switch (column.layout) {
@@ -308,7 +310,7 @@ final class NativeColumn extends ColumnVector {
     }
   }
 
-  /** Where a list begins among the values of all. */
+  /** The start of a list in the values of all lists. */
   private long begin(long at) {
     switch (column.layout) {
       case LARGE_LIST:

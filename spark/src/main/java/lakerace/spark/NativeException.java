@@ -1,12 +1,12 @@
 package lakerace.spark;
 
-/** An error of the engine, as it comes across the boundary. */
+/** An error of the engine. */
 public final class NativeException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
   private final String[] parts;
 
-  /** For the native library: kind, message, place and advice. */
+  /** Called by the native library with kind, message, place and advice. */
   public NativeException(String text) {
     super(text);
     this.parts = text.split(String.valueOf(Native.UNIT), -1);
@@ -31,7 +31,7 @@ public final class NativeException extends RuntimeException {
     return place + part(1) + advice;
   }
 
-  /** The same as Spark's. */
+  /** The error as an exception of Spark. */
   LakeraceException forSpark() {
     return new LakeraceException(kind(), getMessage(), this);
   }

@@ -6,25 +6,29 @@ import org.apache.spark.memory.MemoryMode;
 import org.apache.spark.memory.TaskMemoryManager;
 
 /**
- * The memory of a task's batches, and of its part of an upsert, in Spark's own accounting, where Spark has memory outside of the heap.
+ * The memory of a task's batches, and of its part of an upsert, in Spark's own accounting, where Spark has off-heap
+ * memory.
  *
- * <p>What it holds can't be spilled: others of the task spill for it.
+ * <p>It can't be spilled: other consumers of the task spill for it.
  */
 final class NativeMemory extends MemoryConsumer {
-  /** The batch that Spark reads, one that waits, and one that is made. */
+  /** The batch that Spark reads, one that waits, and one in progress. */
   private static final int BATCHES = 3;
 
   private NativeMemory(TaskMemoryManager manager) {
     super(manager, MemoryMode.OFF_HEAP);
   }
 
-  /** For a task; null where Spark counts no memory outside of the heap. */
+  /** The consumer of a task; null where Spark does not account for off-heap memory. */
   static NativeMemory of(TaskContext task) {
     TaskMemoryManager manager = task == null ? null : task.taskMemoryManager();
     return manager == null || manager.getTungstenMemoryMode() != MemoryMode.OFF_HEAP ? null : new NativeMemory(manager);
   }
 
-  /** Takes what batches of so many bytes need, if that is more than is held. Where Spark has no more, the error ends with the advice. */
+  /**
+   * Acquires the memory for batches of so many bytes, if that is more than is held. If Spark has no more, the error
+   * ends with the advice.
+   */
   void holdBatches(long bytes, String advice) {
     long missing = bytes * BATCHES - getUsed();
     if (missing <= 0) {
@@ -39,8 +43,8 @@ final class NativeMemory extends MemoryConsumer {
   }
 
   /**
-   * Takes half of what Spark has, at most so many bytes: the other half is for Spark's own sort of the task's rows. An error where that is less
-   * than {@code least}.
+   * Acquires half of the memory that Spark has, up to {@code most} bytes: the other half is for Spark's own sort of the
+   * task's rows. Fails where that is less than {@code least}.
    */
   long takeHalf(long most, long least) {
     long granted = acquireMemory(2 * most);
@@ -54,7 +58,7 @@ final class NativeMemory extends MemoryConsumer {
     return half;
   }
 
-  /** Gives all of it back. */
+  /** Releases all of it. */
   void release() {
     freeMemory(getUsed());
   }

@@ -3,9 +3,9 @@ package lakerace.spark;
 import java.nio.charset.StandardCharsets;
 import org.apache.spark.unsafe.Platform;
 
-/** A type of the Arrow C data interface: what {@code ArrowSchema} says of a column. */
+/** A type of the Arrow C data interface, as described by {@code ArrowSchema}. */
 final class NativeType {
-  /** How values lie in memory. */
+  /** The layout of values in memory. */
   enum Layout {
     NULL, BOOLEAN, INTEGER, UNSIGNED, FLOAT, DOUBLE, DECIMAL, TIME, TEXT, LARGE_TEXT, VIEW, FIXED_BYTES, LIST, LARGE_LIST, FIXED_LIST, STRUCT,
     MAP
@@ -24,7 +24,7 @@ final class NativeType {
   /** Units of time in a microsecond where positive, microseconds in a unit where negative. */
   final long perMicrosecond;
   final NativeType[] children;
-  /** The type of the values where they are numbers of a dictionary, else null. */
+  /** The type of the values of a dictionary, where these are its indices, else null. */
   final NativeType dictionary;
 
   /** Reads a type at an address. */
@@ -43,7 +43,7 @@ final class NativeType {
     this.perMicrosecond = perMicrosecond(format);
   }
 
-  /** The place of a child, which is mostly the expected one: the ids of rows come behind the other columns. */
+  /** The position of a child, usually the expected one: the ids of rows follow the other columns. */
   int place(String child, int expected) {
     if (expected < children.length && children[expected].name.equals(child)) {
       return expected;

@@ -6,7 +6,9 @@ import java.util.Locale;
 import java.util.Set;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** The names of options. One that is not among them is an error: a write without its key, misspelled, is no upsert. */
+/**
+ * The names of options. Any other name is an error: a write whose option {@code key} is misspelled would be no upsert.
+ */
 final class OptionNames {
   private static final List<String> KNOWN = Arrays.asList(
       "versionAsOf", "version", "timestampAsOf", "timestamp", "columns", "where", "format", "key", "sequence", "distribution", "partition_by",
@@ -16,42 +18,42 @@ final class OptionNames {
       "infer_rows", "skip_rows", "comment", "date_format", "timestamp_format", "decimal_comma", "encoding", "threads",
       "batch_rows", "max_task_bytes", "min_seek_size", "max_requests_in_flight", "durability");
 
-  /** Begins the names of a statement's OPTIONS, which Spark gives once more without it. */
+  /** The prefix of the names in a statement's OPTIONS, which Spark also passes without it. */
   static final String OPTION = "option.";
 
-  /** Begins the names of properties of tables, in which capitals count. */
+  /** The prefix of properties of tables, whose names are case-sensitive. */
   private static final String PROPERTY = "table.";
 
-  /** Begins the names of Hadoop's settings of file systems, in which capitals count. */
+  /** The prefix of Hadoop's settings of file systems, whose names are case-sensitive. */
   static final String HADOOP = "fs.";
 
   private static final List<String> PREFIXES = Arrays.asList(PROPERTY, HADOOP, "storage.", OPTION);
 
-  /** What Spark gives beside what its user does: where a table is, and what its session catalog keeps of one. */
+  /** Options that Spark adds to those of its user: the location of a table, and properties in its session catalog. */
   private static final List<String> OF_SPARK =
       Arrays.asList("path", "paths", "checkpointlocation", "queryname", "provider", "owner", "location", "external", "comment", "is_managed_location", "serialization.format");
 
-  /** Names that get an error of their own, which says more. */
+  /** Names with a special error, which says more. */
   private static final List<String> REFUSED = Arrays.asList("endingtimestamp");
 
-  /** Names that are further apart than this are not taken for one another. */
+  /** Names that differ in more characters than this are not suggested for one another. */
   private static final int MOST_CHANGES = 3;
 
   private OptionNames() {}
 
-  /** A name as the engine knows it: in lower case, unless capitals count. */
+  /** A name in the engine's form: in lower case, unless it is case-sensitive. */
   static String plain(String name) {
     return name.startsWith(PROPERTY) || name.startsWith(HADOOP) ? name : name.toLowerCase(Locale.ROOT);
   }
 
-  /** The names of options, as users write them. */
+  /** The names of options in the spelling of users. */
   static List<String> known() {
     return KNOWN;
   }
 
-  /** An error that names an option which is not known. */
+  /** Fails for an unknown option, and names it. */
   static void check(Set<String> names) {
-    // A table of the session catalog gives its properties, too, which are its user's own.
+    // A table of the session catalog passes its properties, too, whose names users choose.
     boolean hasProperties = names.stream().anyMatch("provider"::equalsIgnoreCase);
     for (String name : names) {
       if (!(isKnown(name) || hasProperties && !names.contains(OPTION + name))) {
@@ -67,7 +69,7 @@ final class OptionNames {
     return OF_SPARK.contains(lower) || REFUSED.contains(lower) || PREFIXES.stream().anyMatch(lower::startsWith) || KNOWN.stream().anyMatch(name::equalsIgnoreCase);
   }
 
-  /** The known name that the fewest changes make of this one; null where each takes too many, or half of the name. */
+  /** The known name with the smallest edit distance; null where all distances are too large, or half of the name. */
   private static String nearest(String lower) {
     String nearest = null;
     int least = Math.min(MOST_CHANGES, lower.length() / 2) + 1;

@@ -11,12 +11,12 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** What the engine says of a read: its schema, its size and its tasks. */
+/** The engine's plan of a read: its schema, its size and its tasks. */
 final class Plan {
   private static final int HEAD = 9;
 
   final StructType schema;
-  /** Columns whose comparisons mean the same to the engine and to Spark. */
+  /** Columns whose comparisons have the same meaning in the engine and in Spark. */
   private final Map<String, Boolean> isExact = new HashMap<>();
   /** The version of a Delta table; empty for files. */
   final String version;
@@ -27,7 +27,7 @@ final class Plan {
   final String[] partitions;
   /** The properties of a table. */
   final Map<String, String> properties;
-  /** What the tasks of a table share; empty for files. */
+  /** The part of the plan that the tasks of a table share; empty for files. */
   final String shared;
   final List<String> tasks;
 
@@ -48,7 +48,7 @@ final class Plan {
     this.tasks = Arrays.asList(records).subList(HEAD, records.length);
   }
 
-  /** Properties by their names, from names and values one after the other. */
+  /** Properties by name, from alternating names and values. */
   static Map<String, String> properties(String record) {
     Map<String, String> properties = new TreeMap<>();
     String[] named = record.isEmpty() ? new String[0] : record.split(String.valueOf(Native.UNIT), -1);
@@ -66,21 +66,24 @@ final class Plan {
     }
   }
 
-  /** The number of all rows, for which footers are read where no log knows it. */
+  /** The number of all rows; where no log contains it, footers are read. */
   static OptionalLong rows(String location, Map<String, String> options) {
     Map<String, String> query = new HashMap<>(options);
     query.put("query.rows", "true");
     return of(location, query).rows;
   }
 
-  /** The least and the greatest values of columns, as whole numbers by {@link Native#UNIT}; an empty text where metadata do not tell. */
+  /**
+   * The least and the greatest values of columns, as integers separated by {@link Native#UNIT}; an empty text where
+   * metadata lack them.
+   */
   static List<String> extremes(String location, Map<String, String> options, Collection<String> columns) {
     Map<String, String> query = new HashMap<>(options);
     query.put("query.extremes", String.join(String.valueOf(Native.NAME), columns));
     return of(location, query).tasks;
   }
 
-  /** Whether comparisons with a column can be left to the engine; null where there is no such column. */
+  /** Returns true if comparisons with a column can be left to the engine; null where there is no such column. */
   Boolean isExact(String column) {
     return isExact.get(column);
   }

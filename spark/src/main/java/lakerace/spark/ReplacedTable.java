@@ -11,13 +11,14 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A table whose rows {@code REPLACE TABLE} or {@code saveAsTable} in the mode overwrite replaces, in one commit. Its columns and partitions are those that it has.
+ * A table whose rows {@code REPLACE TABLE}, or {@code saveAsTable} in overwrite mode, replaces in one commit. It keeps
+ * its columns and partitions.
  */
 final class ReplacedTable extends LakeraceTable implements StagedTable {
   private final DeltaTable table;
   private boolean isWritten;
 
-  /** An error where the new table is another one than the rows of the old one can make place for. */
+  /** Fails where the new table differs from the old one in more than its rows. */
   ReplacedTable(DeltaTable table, StructType schema, Transform[] partitioning, Map<String, String> properties) {
     super(table);
     this.table = table;
@@ -41,7 +42,7 @@ final class ReplacedTable extends LakeraceTable implements StagedTable {
     boolean isSame = known.length == wanted.length;
     for (int at = 0; isSame && at < known.length; at++) {
       DataType before = known[at].dataType();
-      // What is never null stays so, and a new promise is none that the table keeps.
+      // A column that is never null stays so, and the table can't enforce a new NOT NULL.
       isSame = known[at].name().equals(wanted[at].name()) && before.catalogString().equals(wanted[at].dataType().catalogString())
           && (wanted[at].nullable() || !known[at].nullable())
           && (!wanted[at].getComment().isDefined() || wanted[at].getComment().equals(known[at].getComment()));
@@ -62,7 +63,7 @@ final class ReplacedTable extends LakeraceTable implements StagedTable {
     return ((WritePlan) super.newWriteBuilder(info)).truncate();
   }
 
-  /** The rows of {@code AS SELECT} have been committed by their write. Without them the table is empty. */
+  /** The rows of {@code AS SELECT} have been committed by their write. Without a write, this empties the table. */
   @Override
   public void commitStagedChanges() {
     if (!isWritten) {
@@ -70,7 +71,7 @@ final class ReplacedTable extends LakeraceTable implements StagedTable {
     }
   }
 
-  /** The table is as it was until the commit. */
+  /** The table has not changed before the commit. */
   @Override
   public void abortStagedChanges() {}
 }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.write.DeltaWriterFactory;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.types.StructType;
 
-/** Makes the writers of a change's tasks in the executors. */
+/** Creates the writers of a change's tasks in the executors. */
 final class RowChangeWriters implements DeltaWriterFactory {
   private static final long serialVersionUID = 1;
 
@@ -27,7 +27,7 @@ final class RowChangeWriters implements DeltaWriterFactory {
     return new Writer(location, options, schema);
   }
 
-  /** Notes the rows to hide, and writes new ones. */
+  /** Collects the rows to hide, and writes new ones. */
   private static final class Writer implements DeltaWriter<InternalRow> {
     private final String location;
     private final Map<String, String> options;

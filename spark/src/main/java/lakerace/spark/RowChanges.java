@@ -19,7 +19,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 final class RowChanges implements SupportsDelta {
   private final DeltaTable table;
   private final Command command;
-  /** The scan of the rows to change, by which the log gets its conditions. */
+  /** The scan of the rows to change, whose conditions go to the log. */
   private ScanSketch scan;
 
   RowChanges(DeltaTable table, Command command) {
@@ -49,7 +49,7 @@ final class RowChanges implements SupportsDelta {
     return new NamedReference[] {Expressions.column(DeltaTable.FILE), Expressions.column(DeltaTable.POSITION)};
   }
 
-  /** A row that changes is hidden where it was, and a new one anywhere. */
+  /** An updated row is hidden in its file, and a new one is written to any file. */
   @Override
   public boolean representUpdateAsDeleteAndInsert() {
     return true;

@@ -10,14 +10,14 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** Writes the rows of a task by the engine. */
+/** Writes the rows of a task with the engine. */
 final class RowWriter implements DataWriter<InternalRow> {
   private static final int BATCH_ROWS = 1 << 14;
   private static final long BATCH_BYTES = 16 << 20;
-  /** Rows after which the bytes of a batch are looked at. */
+  /** Rows after which the size of a batch is checked. */
   private static final int LOOK_ROWS = 1 << 8;
 
-  /** What a task of an upsert keeps in memory of its rows, before it uses the disk. */
+  /** Bytes that a task of an upsert keeps in memory of its rows, before it uses the disk. */
   private static final long UPSERT_BYTES = 256 << 20;
   private static final long LEAST_UPSERT_BYTES = 16 << 20;
 
@@ -25,9 +25,9 @@ final class RowWriter implements DataWriter<InternalRow> {
   private final Map<String, String> options;
   private final ColumnBuilder[] columns;
   private final Words words = new Words();
-  /** Bytes of the batch's texts. They are looked at with each row: one may be as large as a batch. */
+  /** Bytes of the batch's texts. They are checked after each row: one may be as large as a batch. */
   private final long[] copied = new long[1];
-  /** Null where Spark counts no memory outside of the heap. */
+  /** Null where Spark does not account for off-heap memory. */
   private final NativeMemory memory;
   private final boolean isUpsert;
   private long writer;
@@ -98,7 +98,10 @@ final class RowWriter implements DataWriter<InternalRow> {
     copied[0] = 0;
   }
 
-  /** Ends the write, and says what the engine's commit is to know. A task that was killed leaves no file: nobody hears what it says. */
+  /**
+   * Ends the write, and returns the message for the engine's commit. A killed task leaves no file, as its message is
+   * lost.
+   */
   String finish() {
     flush();
     long ended = writer;

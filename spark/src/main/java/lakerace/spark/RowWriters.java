@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
 import org.apache.spark.sql.types.StructType;
 
-/** Makes the writers of a write's tasks in the executors. */
+/** Creates the writers of a write's tasks in the executors. */
 final class RowWriters implements DataWriterFactory, StreamingDataWriterFactory {
   private static final long serialVersionUID = 1;
 
@@ -32,7 +32,7 @@ final class RowWriters implements DataWriterFactory, StreamingDataWriterFactory 
     return createWriter(partition, task);
   }
 
-  /** Options with the file that a task stages its rows in: each attempt has one of its own. */
+  /** Options with the file that a task stages its rows in, which differs for each attempt. */
   static Map<String, String> optionsOf(Map<String, String> options, int partition, long task) {
     Map<String, String> own = new HashMap<>(options);
     String folder = options.get("write.folder");

@@ -6,14 +6,14 @@ import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 
-/** The keys of one side of a join, which Spark knows when the query runs, as a filter of the other side. */
+/** The join keys of one side, which Spark knows when the query runs, as a filter of the other side. */
 final class RuntimeFilter {
-  /** A filter of more values costs more than it leaves out. */
+  /** A filter of more values costs more than it saves. */
   private static final int MOST_VALUES = 10_000;
 
   private RuntimeFilter() {}
 
-  /** What a predicate says in the engine's SQL; null where that is not known: the join looks at all rows that come. */
+  /** A predicate in the engine's SQL; null where it can't be translated: the join checks all rows in any case. */
   static String text(Predicate predicate, FilterText filters) {
     Expression[] parts = predicate.children();
     if (!predicate.name().equals("IN") || parts.length < 2 || parts.length > MOST_VALUES) {

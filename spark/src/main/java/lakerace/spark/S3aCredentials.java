@@ -8,19 +8,19 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 
-/** The providers that Hadoop's S3A asks for the credentials of a bucket. Its classes differ between versions, and may be absent. */
+/** The credential providers of Hadoop's S3A for a bucket. Their classes differ between versions, and may be absent. */
 final class S3aCredentials {
-  /** Configurations whose providers are kept: a job has one for each bucket. */
+  /** Configurations whose providers are cached: a job has one for each bucket. */
   private static final int KEPT = 64;
 
   private static final Map<String, S3aCredentials> OPEN = new LinkedHashMap<>();
 
-  /** Where the providers' classes are: a thread of the engine has no class loader of its own. */
+  /** The loader of the providers' classes: the engine's threads have no class loader. */
   private static volatile ClassLoader loader;
 
   private final String bucket;
   private final Object providers;
-  /** Of the AWS SDK's first version, as Hadoop has it before 3.4. */
+  /** True for providers of the AWS SDK's first version, which Hadoop uses before 3.4. */
   private final boolean isOld;
 
   private S3aCredentials(Configuration hadoop, String bucket) {
@@ -50,14 +50,14 @@ final class S3aCredentials {
     }
   }
 
-  /** Notes the class loader of a thread of Spark's. */
+  /** Stores the class loader of a Spark thread. */
   static void keepLoader() {
     loader = Thread.currentThread().getContextClassLoader();
   }
 
   /**
-   * What the engine asks before each request: the records of a bucket and of Hadoop's settings, names and values. The answer is {@code keys}, an
-   * id, a secret and a token, or {@code error} and a message. Throws nothing.
+   * Answers the engine's question before each request: the records of a bucket and of Hadoop's settings, names and
+   * values. The answer is {@code keys}, an id, a secret and a token, or {@code error} and a message. Throws nothing.
    */
   static byte[] answer(byte[] question) {
     String answer;
@@ -91,7 +91,7 @@ final class S3aCredentials {
     }
   }
 
-  /** A key's id, its secret, and a token, which is empty where there is none. */
+  /** A key's id, its secret, and a token, which may be empty. */
   private String[] resolve() {
     try {
       Object found = call(providers, isOld ? "getCredentials" : "resolveCredentials");
@@ -116,7 +116,7 @@ final class S3aCredentials {
     try {
       ((AutoCloseable) providers).close();
     } catch (Exception error) {
-      // What they gave stays good, and nobody asks them again.
+      // Credentials stay valid after their providers are closed, and the providers are not asked again.
     }
   }
 

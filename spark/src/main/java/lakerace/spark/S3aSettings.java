@@ -7,34 +7,40 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * What Hadoop's configuration says of S3, as the engine's options: those of a bucket before those of all. What Spark or Hadoop says by itself is
- * left to the environment.
+ * The S3 settings of Hadoop's configuration as the engine's options: those of a bucket before the general ones.
+ * Defaults of Spark and Hadoop are ignored in favour of the environment.
  */
 final class S3aSettings {
-  /** The setting that names who hands out credentials. */
+  /** The setting that names the credential providers. */
   static final String PROVIDER = "fs.s3a.aws.credentials.provider";
 
   private static final String PREFIX = "fs.s3a.";
-  /** Before the settings that Hadoop finds credentials by, in options: the engine asks by them. */
+  /**
+   * The prefix of the settings, in options, with which Hadoop finds credentials: the engine includes them in its
+   * questions.
+   */
   private static final String KEPT = "hadoop.";
   private static final String BUCKET = "hadoop.bucket";
   private static final String KEY = "storage.aws_access_key_id";
   private static final String SECRET = "storage.aws_secret_access_key";
   private static final String TOKEN = "storage.aws_session_token";
-  /** Settings of Hadoop's S3A and what they are called in the engine. */
+  /** Settings of Hadoop's S3A and their names in the engine. */
   private static final String[][] NAMES = {
     {"access.key", KEY}, {"secret.key", SECRET}, {"session.token", TOKEN}, {"endpoint.region", "storage.aws_region"}, {"endpoint", "storage.aws_endpoint"},
   };
 
-  /** The source of the settings that Spark makes where nothing says otherwise. */
+  /** The source of the settings that Spark sets by default. */
   private static final String SPARK_DEFAULTS = "Set by Spark to default values";
 
-  /** Ends the source of the token that Spark copies from its environment, as it does the keys of that environment. */
+  /** The suffix of the source of a token that Spark copies from its environment, like the keys of that environment. */
   private static final String TOKEN_VARIABLE = " from AWS_SESSION_TOKEN";
 
   private S3aSettings() {}
 
-  /** Adds what Hadoop's configuration says of the store of a location; what options say in the engine's own names stays. */
+  /**
+   * Adds the settings of a location's store from Hadoop's configuration; options with the engine's own names take
+   * precedence.
+   */
   static void take(String location, Map<String, String> options) {
     Configuration hadoop = configuration(options);
     String bucket = bucket(location);
@@ -92,7 +98,7 @@ final class S3aSettings {
     return name.isEmpty() ? null : name;
   }
 
-  /** A setting of a bucket or else of all, which may stand in a store of Hadoop's for secrets. */
+  /** A setting of a bucket or else the general one, which may come from a Hadoop credential store. */
   private static String secret(Configuration hadoop, String bucket, String name) {
     try {
       char[] own = bucket == null ? null : hadoop.getPassword(PREFIX + "bucket." + bucket + "." + name);
@@ -103,7 +109,7 @@ final class S3aSettings {
     }
   }
 
-  /** Whether somebody has named providers, and not Hadoop itself. */
+  /** Returns true if a user has named providers, and they are not Hadoop's default. */
   private static boolean hasProvider(Configuration hadoop, String bucket) {
     return isGiven(hadoop, PREFIX + "bucket." + bucket + PROVIDER.substring(PREFIX.length() - 1)) || isGiven(hadoop, PROVIDER);
   }
@@ -112,13 +118,13 @@ final class S3aSettings {
     return hadoop.get(name) != null && !isDefault(hadoop, name);
   }
 
-  /** Whether a setting has the value that Hadoop or Spark gives it by itself. */
+  /** Returns true if a setting has the default value of Hadoop or Spark. */
   private static boolean isDefault(Configuration hadoop, String name) {
     String source = source(hadoop, name);
     return source.endsWith("core-default.xml") || source.equals(SPARK_DEFAULTS);
   }
 
-  /** Whether the token is of the environment, and the key is not: the two are of different users. */
+  /** Returns true if the token is from the environment, and the key is not: the two belong to different users. */
   private static boolean isTokenOfOthers(Configuration hadoop, String bucket) {
     String key = PREFIX + "access.key";
     boolean isKeyOfBucket = bucket != null && isGiven(hadoop, PREFIX + "bucket." + bucket + ".access.key");
@@ -127,7 +133,7 @@ final class S3aSettings {
     return isTokenCopied && (isKeyOfBucket || !source(hadoop, key).endsWith(" from AWS_ACCESS_KEY_ID"));
   }
 
-  /** What has set a setting last; empty where nothing has. */
+  /** The last source of a setting; empty where it has none. */
   private static String source(Configuration hadoop, String name) {
     String[] sources = hadoop.getPropertySources(name);
     return sources == null || sources.length == 0 ? "" : sources[sources.length - 1];

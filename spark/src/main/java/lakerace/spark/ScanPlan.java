@@ -28,12 +28,12 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
   private final String filter;
   private final Integer limit;
   private final Plan table;
-  /** What the query asks for, as the engine's options. */
+  /** The query as options of the engine. */
   private final Map<String, String> query;
-  /** Null until Spark asks: a stream has plans of its own. */
+  /** Null until Spark asks for it: a stream has its own plans. */
   private Plan plan;
   private boolean isStream;
-  /** What the other sides of joins are known to have. */
+  /** The known keys of the other sides of joins. */
   private String runtimeFilter;
 
   ScanPlan(String location, Map<String, String> options, StructType schema, String filter, Integer limit, Plan table) {
@@ -94,12 +94,12 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
         + plan().summary;
   }
 
-  /** Columns whose comparisons mean the same to the engine and to Spark. */
+  /** Columns whose comparisons have the same meaning in the engine and in Spark. */
   @Override
   public NamedReference[] filterAttributes() {
     List<NamedReference> found = new ArrayList<>();
     for (String name : schema.fieldNames()) {
-      // Of an early limit any rows may come.
+      // With an early limit, any rows may be returned.
       if (limit == null && !ScanSketch.isFeed(options) && Boolean.TRUE.equals(table.isExact(name))) {
         found.add(Expressions.column(Locations.quoted(name)));
       }
@@ -107,7 +107,7 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
     return found.toArray(new NamedReference[0]);
   }
 
-  /** Plans anew, without the files, row groups and rows that a join would not look at. */
+  /** Plans again, without the files, row groups and rows that a join does not need. */
   @Override
   public void filter(Predicate[] predicates) {
     FilterText text = new FilterText(table);

@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** Makes the readers of a scan's tasks in the executors. */
+/** Creates the readers of a scan's tasks in the executors. */
 final class ScanReaders implements PartitionReaderFactory {
   private static final long serialVersionUID = 1;
 

@@ -16,18 +16,18 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** Takes what Spark pushes down. */
+/** Takes the filters, columns, limits and aggregates that Spark pushes down. */
 final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, SupportsPushDownV2Filters, SupportsPushDownLimit, SupportsPushDownAggregates {
   private final String location;
   private final Map<String, String> options;
   private final Plan table;
   private StructType schema;
   private Predicate[] pushed = new Predicate[0];
-  /** The conditions that Spark has told; null where it has told none. */
+  /** The conditions that Spark has pushed down; null without any. */
   private Predicate[] told;
   private String where;
   private Integer limit;
-  /** What metadata tell, where a query wants no more. */
+  /** The answer from metadata, where it is all that a query needs. */
   private MetadataScan metadata;
 
   /** {@code schema} has the columns that Spark knows: a version may have more. */
@@ -38,7 +38,7 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
     this.schema = schema;
   }
 
-  /** Whether the changes of a table are read, and not its rows: Spark filters those. */
+  /** Returns true if the changes of a table are read, and not its rows: Spark filters those. */
   static boolean isFeed(Map<String, String> options) {
     return "true".equalsIgnoreCase(options.get("readchangefeed"));
   }
@@ -67,7 +67,7 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
     return left.toArray(new Predicate[0]);
   }
 
-  /** The conditions of the rows, in SQL, as a list of JSON's; null where Spark has told none. */
+  /** The conditions of the rows, in SQL, as a JSON list; null where Spark has pushed none down. */
   String conditions() {
     if (told == null) {
       return null;
@@ -82,7 +82,7 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
     return list.append(']').toString();
   }
 
-  /** Whether Spark has made a condition of another one: what compares a column is true of no null. */
+  /** Returns true if Spark has derived a condition from another one: a comparison with a column is true of no null. */
   private boolean isImplied(Predicate predicate) {
     return predicate.name().equals("IS_NOT_NULL") && Arrays.stream(told).anyMatch(other -> !other.name().equals("IS_NOT_NULL")
         && Arrays.toString(other.references()).contains(Arrays.toString(predicate.references()).replaceAll("^\\[|\\]$", "")));
@@ -99,7 +99,7 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
     return true;
   }
 
-  /** Each task gives so many rows at most, and Spark takes of all. */
+  /** Each task returns at most so many rows, and Spark limits their total. */
   @Override
   public boolean isPartiallyPushed() {
     return true;
@@ -115,7 +115,7 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
     return new MetadataQuery(location, options, table, aggregation.aggregateExpressions());
   }
 
-  /** What is not exact is not given. */
+  /** Aggregates that are not exact are not answered. */
   @Override
   public boolean pushAggregation(Aggregation aggregation) {
     metadata = supportCompletePushDown(aggregation) ? query(aggregation).scan() : null;
@@ -132,13 +132,13 @@ final class ScanSketch implements ScanBuilder, SupportsPushDownRequiredColumns, 
     schema = required;
   }
 
-  /** A column has the type that the files have: a schema that a caller gives is no cast. */
+  /** Checks that a column has the type of the files: a caller's schema is no cast. */
   private void checkType(StructField field) {
     if (!Arrays.asList(table.schema.fieldNames()).contains(field.name())) {
       throw LakeraceException.usage(Locations.shown(location) + ": there is no column \"" + field.name() + "\": leave schema(...) out");
     }
     DataType found = table.schema.apply(field.name()).dataType();
-    // Of structs Spark may want a part.
+    // Spark may want a part of a struct.
     if (!FieldPaths.isWithin(found, field.dataType())) {
       throw LakeraceException.usage(Locations.shown(location) + ": the column \"" + field.name() + "\" is " + found.catalogString() + ", not "
           + field.dataType().catalogString() + ": leave schema(...) out, and cast it");

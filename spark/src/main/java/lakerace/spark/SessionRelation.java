@@ -18,8 +18,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * A table of the session catalog of Spark 3.5, {@code CREATE TABLE ... USING lakerace LOCATION ...}, which opens sources of Spark's first kind
- * alone. Spark 4 opens the source itself.
+ * A table of the session catalog of Spark 3.5, {@code CREATE TABLE ... USING lakerace LOCATION ...}, which only
+ * supports version 1 data sources. Spark 4 opens the source itself.
  */
 final class SessionRelation extends BaseRelation implements PrunedFilteredScan, InsertableRelation {
   private final SQLContext context;
@@ -42,7 +42,7 @@ final class SessionRelation extends BaseRelation implements PrunedFilteredScan, 
     return table.schema();
   }
 
-  /** The rows that meet the filters that the engine can tell; Spark applies all of them. */
+  /** The rows that meet the filters that the engine supports; Spark applies all filters again. */
   @Override
   public RDD<Row> buildScan(String[] columns, Filter[] filters) {
     Dataset<Row> rows = context.sparkSession().read().format("lakerace").options(options).load();

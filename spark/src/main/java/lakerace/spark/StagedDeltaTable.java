@@ -4,7 +4,7 @@ import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 
-/** A table that {@code CREATE TABLE ... AS SELECT} has made, and writes to. Where that fails, it goes again. */
+/** A table that {@code CREATE TABLE ... AS SELECT} has created, and writes to. If the write fails, it is removed. */
 final class StagedDeltaTable extends LakeraceTable implements StagedTable {
   StagedDeltaTable(LakeraceTable made) {
     super(made);
@@ -14,7 +14,7 @@ final class StagedDeltaTable extends LakeraceTable implements StagedTable {
   @Override
   public void commitStagedChanges() {}
 
-  /** Removes the table while it has no rows, and nobody has written to it. */
+  /** Removes the table if it has no rows, and no one else has written to it. */
   @Override
   public void abortStagedChanges() {
     Map<String, String> all = new HashMap<>(options);

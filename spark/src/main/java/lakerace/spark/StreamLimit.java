@@ -5,15 +5,15 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 
 /** The most that a micro-batch reads, by the options {@code maxFilesPerTrigger} and {@code maxBytesPerTrigger}. */
 final class StreamLimit implements ReadLimit {
-  /** Files of a micro-batch where no option says how much one reads, as delta-spark has it. */
+  /** Files of a micro-batch where no option limits it, as in delta-spark. */
   private static final String FILES = "1000";
 
   private static final String MAX_FILES = "maxfilespertrigger";
   private static final String MAX_BYTES = "maxbytespertrigger";
 
-  /** Null where bytes alone are limited. */
+  /** Null if only bytes are limited. */
   final String files;
-  /** Null where files alone are limited. */
+  /** Null if only files are limited. */
   final String bytes;
 
   StreamLimit(Map<String, String> options) {
@@ -25,7 +25,7 @@ final class StreamLimit implements ReadLimit {
     this.files = number;
   }
 
-  /** A number of bytes, with a unit or without, as Spark reads it. */
+  /** A number of bytes, with or without a unit, in Spark's syntax. */
   private static String bytes(String text) {
     try {
       long bytes = org.apache.spark.network.util.JavaUtils.byteStringAs(text, org.apache.spark.network.util.ByteUnit.BYTE);

@@ -2,7 +2,7 @@ package lakerace.spark;
 
 import org.apache.spark.sql.connector.read.streaming.Offset;
 
-/** A place between two files of a stream, as checkpoints keep it. */
+/** A position between two files of a stream, as stored in checkpoints. */
 final class StreamPosition extends Offset {
   private final String json;
 
@@ -10,7 +10,7 @@ final class StreamPosition extends Offset {
     this.json = json;
   }
 
-  /** The text of the engine, which is the same for the same place. */
+  /** The engine's text, which is the same for the same position. */
   @Override
   public String json() {
     return json;

@@ -19,7 +19,7 @@ final class StreamWrite implements StreamingWrite {
   private final StructType schema;
   private DriverCommit commit;
 
-  /** {@code options} get more when the plan makes its writers. */
+  /** {@code options} are extended when the plan creates its writers. */
   StreamWrite(WritePlan plan, String location, Map<String, String> options, StructType schema) {
     this.plan = plan;
     this.location = location;
@@ -43,7 +43,7 @@ final class StreamWrite implements StreamingWrite {
 
   @Override
   public void abort(long batch, WriterCommitMessage[] messages) {
-    // One that has begun knows itself which files are the table's.
+    // A commit that has started knows itself which files belong to the table.
     (commit != null ? commit : new DriverCommit(location, options, schema)).abort(messages);
   }
 }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.types.StructType;
 
-/** What {@code ALTER TABLE} and {@code COMMENT ON} change, as the engine takes it. */
+/** The changes of {@code ALTER TABLE} and {@code COMMENT ON}, in the engine's form. */
 final class TableChanges {
   private final String location;
   private final Map<String, String> changes = new TreeMap<>();

@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** The rows that versions of a Delta table add, or their changes, micro-batch by micro-batch. */
 final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow {
-  /** Options that streams alone have, in lower case. */
+  /** Options that only streams have, in lower case. */
   private static final List<String> OF_STREAMS =
       Arrays.asList("maxfilespertrigger", "maxbytespertrigger", "ignorechanges", "ignoredeletes", "skipchangecommits");
 
@@ -26,9 +26,9 @@ final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow
   private final Map<String, String> options;
   private final StructType schema;
   private final StreamLimit limit;
-  /** The version that gives the stream its columns, as tasks need it. */
+  /** The version that defines the stream's columns, in the form for tasks. */
   private final String version;
-  /** The last version that is read; null where the stream goes on for ever. */
+  /** The last version that is read; null where the stream does not end. */
   private String last;
 
   TableStream(String location, Map<String, String> scan, StructType schema) {
@@ -51,7 +51,7 @@ final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow
     options.put("query.tasks", String.valueOf(Math.max(1, SparkSession.active().sparkContext().defaultParallelism())));
   }
 
-  /** An error where a query that is no stream has options of streams. */
+  /** Fails where a query that is no stream has options of streams. */
   static void checkNoStream(String location, Map<String, String> options) {
     for (String name : OptionNames.known()) {
       String lower = OptionNames.plain(name);
@@ -110,7 +110,7 @@ final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow
     return limit;
   }
 
-  /** Of {@code Trigger.AvailableNow}: what is committed later is left to the next run. */
+  /** Handles {@code Trigger.AvailableNow}: later commits are left to the next run. */
   @Override
   public void prepareForTriggerAvailableNow() {
     last = ask("last", options)[0];
@@ -157,7 +157,7 @@ final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow
     return new ScanReaders(location, shared, schema);
   }
 
-  /** The checkpoint has what has been read. */
+  /** The checkpoint stores the position. */
   @Override
   public void commit(Offset end) {}
 

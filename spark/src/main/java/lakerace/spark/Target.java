@@ -5,7 +5,7 @@ import java.util.Map;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 
-/** What is at the location of a write. */
+/** The existing table or files at the location of a write. */
 final class Target {
   /** The version of a Delta table, else null. */
   final String version;
@@ -15,7 +15,7 @@ final class Target {
   final String[] partitions;
   /** Its properties. */
   final Map<String, String> properties;
-  /** How rows come to tasks: {@code none}, {@code hash} or {@code ranges}. */
+  /** The distribution of rows over tasks: {@code none}, {@code hash} or {@code ranges}. */
   final String distribution;
 
   private Target(String[] records) {

@@ -2,7 +2,7 @@ package lakerace.spark;
 
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 
-/** What a task has written. */
+/** The message of a task for the commit of its files. */
 final class TaskMessage implements WriterCommitMessage {
   private static final long serialVersionUID = 1;
 

@@ -2,7 +2,7 @@ package lakerace.spark;
 
 import java.util.Arrays;
 
-/** Numbers for native code. */
+/** A growing array of numbers for native code. */
 final class Words {
   private long[] words = new long[64];
   private int length;

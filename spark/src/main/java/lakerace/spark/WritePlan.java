@@ -29,7 +29,7 @@ import org.apache.spark.sql.types.StructType;
 /** A write: its tasks write files, and the driver makes one commit of them. */
 class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOverwrite, RequiresDistributionAndOrdering, BatchWrite {
   private static final String OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode";
-  /** Names the rows that an overwrite replaces, as a filter. */
+  /** The option with the filter of the rows that an overwrite replaces. */
   private static final String REPLACE_WHERE = "replacewhere";
 
   private final String location;
@@ -37,9 +37,9 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
   private final StructType schema;
   private final String[] key;
   private final DriverCommit commit;
-  /** Whether options and Spark's settings say what an overwrite replaces. */
+  /** Whether options and Spark's settings choose what an overwrite replaces. */
   private final boolean choosesMode;
-  /** How the rows of an upsert come to its tasks; null until Spark asks. */
+  /** The distribution of an upsert's rows over its tasks; null until Spark asks for it. */
   private String distribution;
   /** Whether it is the write of a micro-batch. */
   private boolean isStream;
@@ -54,7 +54,7 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
     this.commit = new DriverCommit(location, this.options, schema);
     for (String option : new String[] {"key", "sequence", "partition_by"}) {
       if (this.options.containsKey(option)) {
-        // The engine tells capitals apart.
+        // The engine's column names are case-sensitive.
         this.options.put(option, String.join(",", columns(option)));
       }
     }
@@ -68,12 +68,12 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
     }
   }
 
-  /** Whether rows stay in the tasks that have them, as the options say. */
+  /** Returns true if the options leave rows in their tasks. */
   private boolean isAsTheyAre() {
     return "none".equals(options.get("distribution"));
   }
 
-  /** The columns that an option names, as the rows have them. */
+  /** The columns in an option, in the spelling of the rows. */
   private String[] columns(String option) {
     String text = options.getOrDefault(option, "").trim();
     String[] names = text.isEmpty() ? new String[0] : text.split("\\s*,\\s*");
@@ -99,7 +99,7 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
     return overwrite(choosesMode && isDynamic() ? "partitions" : "table");
   }
 
-  /** Of {@code INSERT OVERWRITE ... PARTITION (p = 1)} and {@code writeTo(...).overwrite(condition)}. */
+  /** Handles {@code INSERT OVERWRITE ... PARTITION (p = 1)} and {@code writeTo(...).overwrite(condition)}. */
   @Override
   public WriteBuilder overwrite(Predicate[] predicates) {
     if (options.containsKey(REPLACE_WHERE)) {
@@ -136,7 +136,10 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
     return this;
   }
 
-  /** Whether an overwrite replaces those partitions alone that it has rows of: by the option, or else by Spark's own setting. */
+  /**
+   * Returns true if an overwrite only replaces those partitions that it has rows of: by the option, or else by Spark's
+   * own setting.
+   */
   private boolean isDynamic() {
     String mode = options.getOrDefault("partitionoverwritemode", SparkSession.active().conf().get(OVERWRITE_MODE, "static"));
     if (!mode.equalsIgnoreCase("static") && !mode.equalsIgnoreCase("dynamic")) {
@@ -176,7 +179,9 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
     return "lakerace " + Locations.shown(location) + (key.length == 0 ? "" : ", upsert by " + String.join(", ", key));
   }
 
-  /** The rows of a key go to one task, unless they stay where they are: of the table nothing is moved. */
+  /**
+   * The rows of a key go to one task, unless the options leave them where they are; rows of the table are not moved.
+   */
   @Override
   public Distribution requiredDistribution() {
     if (key.length == 0) {
@@ -186,10 +191,10 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
       distribution = isAsTheyAre() ? "none" : Target.of(location, options).distribution;
     }
     if (isStream && distribution.equals("ranges")) {
-      // Ranges take a sample, for which a query with state would run twice.
+      // Ranges take a sample, for which a stateful query would run twice.
       distribution = "hash";
     }
-    // The commit is to know what has become of the rows, whatever the table is by then.
+    // The commit needs the distribution that was used, even if the table has changed by then.
     options.put("write.distribution", distribution);
     switch (distribution) {
       case "none":
@@ -209,7 +214,10 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
     return columns;
   }
 
-  /** By the sequence of rows with the same key: the last one counts. Without one the engine sorts, which takes less time than Spark's sort. */
+  /**
+   * Orders rows of the same key by the sequence: the last one counts. Without a sequence the engine sorts, which takes
+   * less time than Spark's sort.
+   */
   @Override
   public SortOrder[] requiredOrdering() {
     String[] sequence = columns("sequence");
@@ -234,7 +242,7 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
     return writers();
   }
 
-  /** Prepares the target, and makes the writers of its tasks. */
+  /** Prepares the target, and creates the writers of its tasks. */
   final RowWriters writers() {
     try {
       byte[] prepared = Native.prepare(Native.bytes(location), Native.options(options), Native.bytes(schema.json()));
