@@ -1,7 +1,7 @@
 """The side-by-side bench: every job next to the tools a user would otherwise take, all of their work checked.
 
-`lakerace bench list`, `lakerace bench run NAME…` and `lakerace bench report` come here. `docs/bench.md` says what is
-measured and what the numbers cannot tell.
+`lakerace bench list`, `lakerace bench run NAME…` and `lakerace bench report` are implemented here. `docs/bench.md`
+describes the measurements and their limits.
 """
 
 from __future__ import annotations

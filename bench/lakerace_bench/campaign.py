@@ -153,7 +153,7 @@ def _check_same(path: Path, begun: Run, now: Run) -> None:
 
 @dataclass
 class CampaignRun:
-    """A run of a campaign, which goes on where an earlier one in the same folder has ended."""
+    """A run of a campaign, which continues where an earlier one in the same folder has ended."""
 
     campaign: Campaign
     contestants: list[Contestant]

@@ -1,4 +1,4 @@
-"""The page of a campaign: the write-up's tables in their own shape, our numbers beside the printed ones."""
+"""The page of a campaign: the write-up's tables in their own layout, with our numbers next to the printed ones."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _sentences(campaign: Campaign, found: CampaignSamples) -> list[str]:
 def _comparison(
     grid: CampaignGrid, ours: tuple[str, str], other: tuple[str, str], found: CampaignSamples
 ) -> str | None:
-    """The first column of a grid beside another one."""
+    """The first column of a grid next to another one."""
     heading, pick = MEASURES[grid.measure]
     pairs = [
         (mine.median, its.median)

@@ -18,7 +18,7 @@ INK, SOFT, RULE = "#1b2733", "#5d6b79", "#dfe5ea"
 SUBJECT = "#e8590c"
 #: The same tool in its other settings.
 KIN = "#f4b183"
-#: Greys and blues for what is no tool: ways to read, settings of one tool.
+#: Greys and blues for entries that are not tools: ways to read, settings of one tool.
 PEERS = ("#5c7fa3", "#9db4c9", "#7b8794", "#b9c2cb", "#3f5f80", "#cfd8e0")
 #: The colour of each tool, the same in every figure, from palettes that people who see colours differently tell apart
 #: (Okabe and Ito, https://jfly.uni-koeln.de/color/; Paul Tol's muted one, https://personal.sron.nl/~pault/). Orange is lakerace's.
@@ -128,7 +128,7 @@ def colours(report: Document) -> Callable[[str], str]:
 
 
 def tool_colour(title: str) -> str:
-    """The colour of the tool whose title begins like this, whatever its version."""
+    """The colour of the tool whose title starts with this text, for all of its versions."""
     begins = [name for name in TOOLS if title.lower().startswith(name)]
     return TOOLS[max(begins, key=len)] if begins else _OTHER_TOOL
 

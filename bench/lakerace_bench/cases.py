@@ -22,12 +22,12 @@ _ONE_PERCENT = ScanFilter("key", at_least=data.KEY_RANGE // 2, below=data.KEY_RA
 CODEC = "snappy"
 
 _KIB, _MIB = 1 << 10, 1 << 20
-#: `seek`: what is wanted on both sides of the gap, and the gaps.
+#: `seek`: the bytes that are wanted on both sides of the gap, and the gaps.
 SEEK_WANTED = _MIB
 SEEK_GAPS = tuple(16 * _KIB << doubling for doubling in range(11))
-#: `orc-seek`: a contestant that has measured so long in one case sits out its other rounds.
+#: `orc-seek`: a contestant that has measured for this long in one case skips its other rounds.
 _PATIENCE_SECONDS = 12.0
-#: `upsert`: a contestant whose upserts have taken so long in one case is asked for no more of them.
+#: `upsert`: a contestant whose upserts have taken this long in one case gets no more of them.
 UPSERT_PATIENCE_SECONDS = 1_800.0
 
 
@@ -78,22 +78,23 @@ SPARK_STORES = ("s3-direct", "s3")
 
 #: `load`: the sizes to choose from.
 LOADS = {"full": Loads(1_000_000), "small": Loads(100_000), "quick": Loads(20_000)}
-#: `load`: a contestant that has measured so long in one case sits out its other rounds; Spark takes that for one batch size.
+#: `load`: a contestant that has measured for this long in one case skips its other rounds; Spark takes that for one
+#: batch size.
 LOAD_PATIENCE_SECONDS = {"delta": 150.0, "mongodb": 45.0, "elasticsearch": 45.0, "sqlite": 45.0, "parquet": 45.0}
-#: `load`: so many rows take long enough that what is cold at first is a small part of it.
+#: `load`: with so many rows, the cold start is a small part of the time.
 LOAD_LONG_ROWS = 1_000_000
 #: `load`: rows that change before a sync, and how it finds them.
 CHANGED = following.REPLACED + following.NEW + following.GONE
 SYNCS = (("feed", "the change feed"), ("comparison", "comparing versions"))
-#: `files`: a contestant that has measured so long in one case sits out its other rounds.
+#: `files`: a contestant that has measured for this long in one case skips its other rounds.
 _FILES_PATIENCE_SECONDS = 60.0
-#: `files`: so many of them take long.
+#: `files`: from this many files on, a case takes long.
 _FILES_LONG = 1_000_000
 _FILES_LONG_PATIENCE_SECONDS = 900.0
 
 
 def full(size: str = "small") -> Inputs:
-    """What results are about; `size` is one of `UPSERTS`."""
+    """The inputs in words, for reports; `size` is one of `UPSERTS`."""
     noise = Noise(256 * _MIB)
     return Inputs(
         data.FULL,
@@ -110,7 +111,7 @@ def full(size: str = "small") -> Inputs:
 
 
 def quick() -> Inputs:
-    """For a look whether everything works."""
+    """Small inputs for a check that everything works."""
     noise = Noise(96 * _MIB)
     return Inputs(
         data.QUICK,
@@ -149,7 +150,7 @@ class Case:
     codec: str | None = None
     #: `ranges`: bytes between the two that are wanted.
     gap: int | None = None
-    #: Rounds of this case for each round of the run: for those that take no time.
+    #: Rounds of this case for each round of the run: more than one for cases that take little time.
     turns: int = 1
     patience_seconds: float = float("inf")
     #: Whether a round comes before those that count.
@@ -346,7 +347,7 @@ def _files(threads: list[int], inputs: Inputs) -> list[Case]:
     for store, variant, work in works:
         count = max(threads) if work.parts > 1 else 1
         case = Case("files", store, variant, count, work.title, inputs.small_files, "files")
-        # Who puts a million or more files does that in each round, and learns nothing from a warm-up.
+        # A contestant that puts a million or more files does so in each round, and gains nothing from a warm-up.
         takes_long = work.files >= _FILES_LONG
         patience = _FILES_LONG_PATIENCE_SECONDS if takes_long else _FILES_PATIENCE_SECONDS
         found.append(replace(case, patience_seconds=patience, warm_up=not takes_long))

@@ -40,7 +40,7 @@ class References:
     def after_upserts(self, files: dict[str, Path], python: Path) -> list[dict[str, Any]]:
         """What a table must hold before the first and after each of `files`, by the duckdb of `python`.
 
-        This takes a while, and is kept beside the files.
+        This takes a while, and is cached next to the files.
         """
         by = ask(python, {})
         sources = list(files.values())
@@ -61,13 +61,13 @@ class References:
 
 
 def read_back(file: Path) -> dict[str, Any]:
-    """What lakerace reads from `file`, in a process of its own."""
+    """The rows that lakerace reads from `file`, in a separate process."""
     found: dict[str, Any] = answer([sys.executable, "-m", "lakerace_bench.readback", str(file)], "")
     return found
 
 
 def ask(python: Path, question: dict[str, Any]) -> Any:
-    """Asks `kit/verify.py`, in a process of its own."""
+    """Asks `kit/verify.py`, in a separate process."""
     return answer([str(python), str(KIT / "verify.py")], json.dumps(question))
 
 

@@ -15,13 +15,13 @@ from typing import Any
 from lakerace_bench import environment
 
 HERE = Path(__file__).parent
-#: What the processes of contestants find on their PYTHONPATH.
+#: The folder that is added to the PYTHONPATH of contestants' processes.
 KIT = HERE / "kit"
 #: More folders of contestants, as in PATH.
 FOLDERS_VARIABLE = "LAKERACE_BENCH_CONTESTANTS"
 _KEYS = {"title", "about", "languages", "jobs", "stores", "command"}
 _OPTIONAL_KEYS = {"requirements", "install", "settings", "stays", "subject", "table", "checks"}
-#: When a reader looks at a table that others have made: after each change, or after the last one.
+#: When a reader checks a table that others have made: after each change, or after the last one.
 _CHECKS = ("each", "last")
 
 
@@ -38,25 +38,25 @@ class Contestant:
     title: str
     about: str
     languages: tuple[str, ...]
-    #: The benches that it enters: `scan`, `write`, …; `compact` is no bench, but something to be done in `upsert`.
+    #: The benches that it enters: `scan`, `write`, …; `compact` is not a bench, but a step of `upsert`.
     jobs: tuple[str, ...]
-    #: Where it can do them: `local`, `s3`.
+    #: The stores that it supports: `local`, `s3`.
     stores: tuple[str, ...]
-    #: What to run, in its folder; `{python}` stands for the interpreter of its environment.
+    #: The command to run in its folder; `{python}` is the interpreter of its environment.
     command: tuple[str, ...]
-    #: Python requirements that it needs in an environment of its own; empty: the bench's environment.
+    #: Python requirements that it needs in a separate environment; empty: the bench's environment.
     requirements: tuple[str, ...] = ()
-    #: What to run in its folder, once, when that environment has been made; `{python}` as in `command`.
+    #: A command that is run once in its folder, when that environment has been made; `{python}` as in `command`.
     install: tuple[str, ...] = ()
-    #: By bench, the settings that it enters with, each as an entrant of its own: `name`, `title`, `options`.
+    #: By bench, the settings that it enters with, each as a separate entrant: `name`, `title`, `options`.
     settings: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     #: Benches in which one process serves all samples, instead of one each.
     stays: tuple[str, ...] = ()
-    #: The tool that the bench is about: ratios are taken of it.
+    #: True for the tool under test: ratios are relative to it.
     subject: bool = False
-    #: The format of the tables that it reads, and makes where it enters `upsert`: `delta`, or one of its own.
+    #: The format of the tables that it reads, and makes if it enters `upsert`: `delta`, or a format of the tool.
     table: str = ""
-    #: When it reads a table back to see whether it is right: after each change, or only after the last one.
+    #: When it reads a table back to check it: after each change, or only after the last one.
     checks: str = "each"
 
     def python(self) -> Path:

@@ -35,7 +35,7 @@ from lakerace_bench import kept
 
 U64 = npt.NDArray[np.uint64]
 
-#: Bump when the rows change, so that cached files of older rows are made anew.
+#: Bump when the rows change, so that cached files of older rows are made again.
 RECIPE = 1
 KEY_RANGE = 2**40
 _CHUNK_ROWS = 500_000

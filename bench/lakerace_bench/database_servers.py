@@ -21,7 +21,7 @@ ELASTICSEARCH_VARIABLE = "LAKERACE_BENCH_ELASTICSEARCH"
 
 
 class NoServerError(RuntimeError):
-    """A server cannot run here; the message says what is missing and how to get it."""
+    """A server cannot run here; the message says which program is missing and how to get it."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Server:
 
     #: Where it listens: what a place of a job has besides a name.
     address: str
-    #: None: somebody else started it, and what it takes is not known.
+    #: None: the server was started by someone else, and its memory and CPU are unknown.
     pid: int | None
     _cpu_seconds: float = 0.0
 

@@ -16,7 +16,7 @@ _OPTIONAL_KEYS = {"subject", "only", "stores", "tool", "floor"}
 class Entrant:
     """A contestant with the options of one setting."""
 
-    #: The contestant's, with the setting's behind it: `lakerace/orc-auto`.
+    #: The contestant's name, with the setting's after it: `lakerace/orc-auto`.
     name: str
     title: str
     contestant: Contestant
@@ -30,7 +30,7 @@ class Entrant:
     stores: tuple[str, ...] | None = None
     #: What it is an entrant of, where that is not the contestant: another tool in the same process.
     tool: str = ""
-    #: No tool to choose, but the least that the work can take: nobody is ranked beside it.
+    #: Not a tool to choose, but the lower bound of the work: it takes part in no ranking.
     floor: bool = False
 
     def enters(self, case: Case) -> bool:

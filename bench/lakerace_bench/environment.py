@@ -1,4 +1,4 @@
-"""Virtual environments for what must not share the bench's own: made once, and kept beside the bench's data."""
+"""Virtual environments for packages that must not share the bench's own: made once, and cached with its data."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class NoEnvironmentError(RuntimeError):
 def python_with(requirements: tuple[str, ...], folder: Path | None = None, install: tuple[str, ...] = ()) -> Path:
     """The interpreter of an environment with `requirements`, in which `install` was then run in `folder`.
 
-    `{python}` in `install` stands for that interpreter. The environment is another one where the program that `install`
-    names or a lock file in `folder` has changed.
+    `{python}` in `install` is replaced by that interpreter. A change of the program in `install`, or of a lock file in
+    `folder`, makes a new environment.
     """
     digest = hashlib.sha256("\n".join((sys.version, *requirements)).encode())
     if folder is not None and install:

@@ -36,7 +36,7 @@ class Demand:
 
     @property
     def is_size(self) -> bool:
-        """Whether it is about bytes."""
+        """Whether it compares bytes."""
         return self.measure in {_STORE, _CONTENT}
 
 

@@ -1,4 +1,4 @@
-"""One sample of `files`: a store in a folder of its own, and a look at what was read from it, or put into it."""
+"""One sample of `files`: a store in a separate folder, and a check of the contents that were read or put."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lakerace_bench.small_files import SmallFiles, Work
 
 
 def work(case: Case) -> Work:
-    """What a case asks for."""
+    """The work of a case."""
     works = {"memory": small_files.IN_MEMORY, "s3": small_files.ON_S3}.get(case.store, small_files.ON_DISK)
     return works[case.variant]
 
@@ -36,11 +36,11 @@ class Filing:
     stack: ExitStack
     folder: Path
     _home: Path | None = None
-    #: What is to be read, by the job's fields that tell it.
+    #: The expected contents, by the job's fields that determine them.
     _expected: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def sample(self, case: Case, entrant: Entrant, known: dict[str, Any], server: s3.S3 | None) -> Sample:
-        """One sample; `known` are the fields that tell which. `server` is there for cases on S3."""
+        """One sample; `known` are the fields that identify it. `server` is given for cases on S3."""
         assert isinstance(case.input, SmallFiles)
         files = case.input.job(work(case), f"{case.name} round {known['round']}")
         try:
@@ -64,7 +64,7 @@ class Filing:
     def _run(
         self, case: Case, entrant: Entrant, job: dict[str, Any], server: s3.S3 | None
     ) -> tuple[process.Measured, dict[str, Any]]:
-        """What was measured, and what a proxy has counted meanwhile."""
+        """The measurements, and the counts of the proxy during them."""
         cpus, counts = process.cpus_for(case.threads)[0], dict[str, Any]()
         if server is None:
             return self.processes.run(entrant.contestant, job, cpus), counts
@@ -105,7 +105,7 @@ class Filing:
         }
 
     def _reference(self, files: dict[str, Any]) -> dict[str, Any]:
-        """What must be read, as a process of its own works it out from the seed."""
+        """The expected contents, computed from the seed in a separate process."""
         key = json.dumps(files, sort_keys=True)
         if key not in self._expected:
             self._expected = {key: check.answer([sys.executable, str(KIT / "contents.py")], key)}

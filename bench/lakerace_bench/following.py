@@ -84,7 +84,7 @@ class Following:
         self._run(self.job(followed, counted=False))
 
     def begin(self, followed: Followed) -> None:
-        """Counts anew."""
+        """Resets the counts."""
         for one in filter(None, (followed.relay, followed.source)):
             one.reset()
 
@@ -138,7 +138,7 @@ class Following:
         return files
 
     def _run(self, job: dict[str, Any]) -> None:
-        """Has lakerace do something that nobody measures."""
+        """Has lakerace do something that is not measured."""
         filler = next(one for one in contestant.discover() if one.subject)
         shared = {"threads": 1, "options": {}, "looked_at": False}
         self.processes.run(filler, shared | job, process.cpus_for(1)[0])

@@ -14,7 +14,7 @@ AUTO, ONE, TWO, TURNS = "lakerace/auto", "lakerace/one", "lakerace/two", "lakera
 
 
 def gap_of(result: Result) -> int:
-    """The gap of a case of `seek`, in bytes: its name has it."""
+    """The gap of a case of `seek`, in bytes, from its name."""
     text = result.case.split("/")[2]
     return int(text[:-3]) << {"KiB": 10, "MiB": 20}[text[-3:]]
 
@@ -59,7 +59,7 @@ def read_through(results: list[Result]) -> str:
 
 
 def crossovers(results: list[Result]) -> Section:
-    """The measured crossovers of each path, beside latency x bandwidth and beside what `auto` did."""
+    """The measured crossovers of each path, next to latency x bandwidth and the choice of `auto`."""
     rows = []
     for name, found in by_path(results).items():
         path = paths.PATHS[name]
@@ -123,7 +123,7 @@ def table(results: list[Result]) -> Table:
 
 
 def settings(results: list[Result], names: dict[str, str]) -> Section:
-    """The subject, which is `auto`, beside the tool's own fixed settings."""
+    """The subject, which is `auto`, next to the tool's own fixed settings."""
     rows = []
     all_columns = {result.case: result.entry(result.subject) for result in results}
     for result in results:

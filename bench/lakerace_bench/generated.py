@@ -1,4 +1,4 @@
-"""`tpch`: tables made by generators, each in a format; what must be in them is known from tpchgen and read back by others."""
+"""`tpch`: tables from generators in several formats. tpchgen defines the rows, and other tools read them back."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from lakerace_bench.samples import RIGHT
 from lakerace_bench.statistics import Entry, Result
 from lakerace_bench.table import Row, Section, Table
 
-#: Bump when the files change, so that cached ones are made anew.
+#: Bump when the files change, so that cached ones are made again.
 RECIPE = 1
 TABLES = ("lineitem", "orders", "partsupp", "part", "customer", "supplier", "nation", "region")
-#: A case that is about all of them.
+#: A case of all tables.
 ALL = "all"
 
 
 @dataclass(frozen=True)
 class Form:
-    """What tables become."""
+    """The format of generated tables."""
 
     title: str
     format: str
     codec: str
-    #: Each alone, or all at once.
+    #: Each table alone, or all together.
     tables: tuple[str, ...] = (ALL, *TABLES)
 
 
-#: By what the names of cases end in.
+#: By the endings of cases' names.
 FORMS = {
     "parquet": Form("parquet", "parquet", "snappy"),
     "parquet-none": Form("uncompressed parquet", "parquet", "none", (ALL, "lineitem")),
@@ -44,7 +44,7 @@ FORMS = {
     "csv": Form("csv", "csv", "none"),
     "tbl": Form("tbl", "tbl", "none"),
 }
-#: Rows in a row group of Parquet, and what tpchgen-cli must be told so that `lineitem` has them (about).
+#: Rows in a row group of Parquet, and the option of tpchgen-cli with which `lineitem` has approximately as many.
 ROW_GROUP_ROWS = 1_000_000
 ROW_GROUP_BYTES = "90MB"
 #: The generator, from PyPI.
@@ -94,18 +94,18 @@ def generate(table: str, scale: float, path: Path) -> str:
 
 
 def tables_of(variant: str) -> list[str]:
-    """The tables that a case is about: `all-csv`, `orders-parquet`."""
+    """The tables of a case: `all-csv`, `orders-parquet`."""
     name = variant.partition("-")[0]
     return list(TABLES) if name == ALL else [name]
 
 
 def form_of(variant: str) -> Form:
-    """What the tables of a case become."""
+    """The format of a case's tables."""
     return FORMS[variant.partition("-")[2]]
 
 
 def job(variant: str, scale: float, files: dict[str, Path], output: Path) -> dict[str, Any]:
-    """What a contestant is asked to do, besides what all jobs say."""
+    """The fields of a contestant's job, in addition to those that all jobs have."""
     return {
         "tables": tables_of(variant),
         "scale": scale,
@@ -118,7 +118,7 @@ def job(variant: str, scale: float, files: dict[str, Path], output: Path) -> dic
 
 
 class Umpire:
-    """Reads tables back, the same bytes once, and says whether they hold what they must."""
+    """Reads tables back, the same bytes only once, and checks their contents."""
 
     def __init__(self, python: Path) -> None:
         self._python = python
@@ -170,7 +170,7 @@ def _wrong(table: str, wanted: dict[str, Any], held: dict[str, Any], codec: str)
 
 
 def entered(results: list[Result], names: dict[str, str]) -> list[str]:
-    """Who has a time in any of the cases: the subject first, then by title."""
+    """The entrants that have a time in any of the cases: the subject first, then by title."""
     found = dict.fromkeys(entry.contestant for result in results for entry in result.entries if entry.seconds)
     subject = next((result.subject for result in results if result.subject), None)
     return sorted(found, key=lambda name: (name != subject, names[name]))

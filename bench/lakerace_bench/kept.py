@@ -1,4 +1,4 @@
-"""Files that benches make once and keep: beside each lies what it is and its SHA-256, and it is never used unchecked."""
+"""Files that benches make once and cache: a sidecar has their shape and SHA-256, which are checked before use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def ensure(path: Path, shape: dict[str, Any], write: Callable[[Path], str]) -> Path:
-    """Returns `path`, made anew by `write` if it is missing or not as written; `write` says what it wrote it with."""
+    """Returns `path`, which `write` makes if it is missing or has changed; `write` returns the tool that it used."""
     problem = check(path, shape)
     if problem is None:
         return path
@@ -24,7 +24,7 @@ def ensure(path: Path, shape: dict[str, Any], write: Callable[[Path], str]) -> P
 
 
 def check(path: Path, shape: dict[str, Any]) -> str | None:
-    """Returns what is wrong with the file at `path`, or None: its shape and SHA-256 must be the ones written down."""
+    """Returns the problem of the file at `path`, or None: its shape and SHA-256 must be the recorded ones."""
     sidecar = _sidecar(path)
     if not path.exists() or not sidecar.exists():
         return f"{path} or its {sidecar.name} is missing"

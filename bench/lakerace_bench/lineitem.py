@@ -12,7 +12,7 @@ from pyarrow import orc
 
 from lakerace_bench import generated, kept
 
-#: Bump when the files change, so that cached ones are made anew.
+#: Bump when the files change, so that cached ones are made again.
 RECIPE = 1
 #: Codecs that both ORC writers have, by the names of lakerace.
 CODECS = ("none", "snappy", "zstd", "zlib", "lz4")

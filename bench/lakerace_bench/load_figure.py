@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from lakerace_bench.tables import Document, Panel
 
-#: Inches of a bar, of what is above and below a chart's bars, and of the heading.
+#: Inches of a bar, of the space above and below a chart's bars, and of the heading.
 _BAR, _CHART, _TOP = 0.21, 0.52, 0.72
 #: The share of the width that the names of entrants take, left of the charts.
 _NAMES = 0.24
-#: Where each measure stands.
+#: The position of each measure.
 _COLUMNS = {
     "write only, s": 0,
     "read only, s": 0,
@@ -52,7 +52,7 @@ class Line:
 
 
 def load_figure(panel: Panel, report: Document, headings: bool) -> Figure:
-    """Three charts in a line, each with a scale of its own."""
+    """Three charts in a line, each with a separate scale."""
     lines = [line for line in (*_writes(panel), *_reads(panel)) if line.entrants]
     heights = [_CHART + _BAR * len(line.entrants) for line in lines]
     top = _TOP if headings else 0.12

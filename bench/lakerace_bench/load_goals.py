@@ -1,4 +1,4 @@
-"""What loads are to reach, beside what they reach: each ratio is made from the samples, and is right or falls short by its limit."""
+"""Goals of loads, next to the results: each ratio is computed from the samples, and passes or fails by its limit."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lakerace_bench.table import Row, Section, Table
 _BATCHES = ("10000", "100000", "all")
 _LARGEST_BYTES = 300e6
 _GROWTH = 1.2
-#: A sync may send so many times the bytes of the changed rows alone: it notes its version, too.
+#: The most bytes that a sync may send, relative to the bytes of the changed rows: it also stores its version.
 _SYNC = 1.2
-#: It may get so many times the bytes from the table: before and after, where a row was replaced.
+#: The most bytes that it may read from the table, relative to the same: a replaced row is read before and after.
 _SYNC_SOURCE = 2.0
 Measure = Callable[[Sample], float | None]
 
@@ -39,14 +39,14 @@ def _peak(sample: Sample) -> float | None:
 
 
 def _sent(sample: Sample) -> float | None:
-    """Bytes to a server; of a file, those that were written."""
+    """Bytes that were sent to a server; for a file, bytes that were written."""
     target = (sample.counts or {}).get("target")
     return float(target["bytes_from_client"]) if target else sample.written_bytes
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A number of lakerace's over a peer's in the same case, and what it may be at most."""
+    """A ratio of lakerace to a peer in the same case, and its limit."""
 
     job: str
     what: str
@@ -85,7 +85,7 @@ _SYNC_PEERS = {"mongodb": "pymongo/changes", "elasticsearch": "elasticsearch_py/
 
 
 def section(results: list[Result], names: dict[str, str], who: str) -> Section | None:
-    """The table of all of them; None where nothing was loaded."""
+    """The table of all goals; None where nothing was loaded."""
     cases: dict[tuple[str, str], Result] = {}
     for result in results:
         if result.bench == "load":
@@ -123,14 +123,14 @@ def _of_store(store: str, cases: dict[tuple[str, str], Result], names: dict[str,
 
 
 def _small_batches(system: str, cases: dict[tuple[str, str], Result]) -> Iterator[Row]:
-    """Batches of 10,000 beside all rows at once, by the time of the whole process."""
+    """Batches of 10,000 against one batch of all rows, by the time of the whole process."""
     small, whole = (_middle(cases.get(("delta", f"{batch}-csv")), _total) for batch in ("10000", "all"))
     if small and whole:
         yield _row((system, "write from CSV", "total time, 10,000 a batch / all at once"), 3, small / whole, times)
 
 
 def _memory(system: str, store: str, cases: dict[tuple[str, str], Result]) -> Iterator[Row]:
-    """The largest memory of a job, and how it grows from a tenth of the rows; a table of Arrow in memory is no part of it."""
+    """The largest memory of a job, and its growth from a tenth of the rows; without Arrow tables in memory."""
     for (at, variant), result in cases.items():
         what, _, verb = variant.partition("-")
         if at != store or (verb != "csv" and (what, verb) not in (("rows", "read"), ("named", "read"))):
@@ -146,7 +146,7 @@ def _memory(system: str, store: str, cases: dict[tuple[str, str], Result]) -> It
 
 
 def _got(result: Result) -> float | None:
-    """Bytes that came from the table, beside what as many rows took when all of them were loaded."""
+    """Bytes that were read from the table, relative to as many rows of a full load."""
     entry = _entry(result, result.subject)
     rows = max((one.rows for one in result.entries), default=0)
     if entry is None or not rows:
@@ -188,7 +188,7 @@ def _row(about: tuple[str, str, str], limit: float, found: float | None, show: C
 
 
 def syncs(results: list[Result], names: dict[str, str], who: str) -> Section:
-    """What went to the target and came from the table when a thousand rows had changed."""
+    """Bytes that were sent to the target and read from the table after a thousand rows had changed."""
     headings = ["changes", "contestant", "s", "CPU s", "server CPU s", "peak MB", "requests", "MB sent", "MB back"]
     headings += ["MB written", "GETs of the table", "MB of the table", "MB of the whole load", f"{who} / it, bytes"]
     rows = []

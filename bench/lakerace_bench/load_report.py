@@ -100,13 +100,13 @@ def _lost(entries: list[Entry | None]) -> str:
 
 
 def _ratio(result: Result | None, name: str) -> str:
-    """The subject's CPU beside this one's, in pairs."""
+    """The subject's CPU relative to this one's, in pairs."""
     ratio = result.ratio_to(name) if result else None
     return times(ratio.cpu.median) if ratio and ratio.cpu else ""
 
 
 def _total_ratio(result: Result | None, name: str) -> str:
-    """The CPU of the subject's whole process beside that of this one's: the medians."""
+    """The CPU of the subject's whole process relative to that of this one's: the medians."""
     ours, theirs = (_entry(result, each) for each in (result.subject if result and result.subject else "", name))
     if ours is None or theirs is None or ours is theirs or not (ours.seconds and theirs.seconds):
         return ""

@@ -181,7 +181,7 @@ class Loading:
         return self.servers.get(target) if target in _SERVED else None
 
     def _verdict(self, case: Case, entrant: Entrant, job: dict[str, Any], held: dict[str, Any]) -> dict[str, Any]:
-        """Whether all rows have arrived; their checksum is looked at once for each entrant of a case."""
+        """Whether all rows have arrived; their checksum is computed once for each entrant of a case."""
         assert isinstance(case.input, Loads)
         is_read = job["kind"] == "unload"
         if not job["looked_at"]:
@@ -240,7 +240,7 @@ class Loading:
         return {"path": str(home / "rows.db"), "table": _TABLE}
 
     def _filled(self, target: str, files: dict[str, Path], store: s3.S3 | None) -> dict[str, Any]:
-        """A place that holds all rows. lakerace fills it, with the types kept beside the rows, and others look at it."""
+        """A location with all rows. lakerace fills it, with the types stored in addition, and others read it."""
         if target == "parquet":
             return {"path": str(files["parquet"])}
         key = (target, files["parquet"])

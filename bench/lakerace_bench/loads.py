@@ -30,7 +30,7 @@ from pyarrow import csv
 from lakerace_bench import kept
 from lakerace_bench.data import DAYS, FIRST_DAY, U64, below, comment_pool, comments, names
 
-#: Bump when the rows change, so that cached files of older rows are made anew.
+#: Bump when the rows change, so that cached files of older rows are made again.
 RECIPE = 1
 _CHUNK_ROWS = 50_000
 _MILLISECONDS_PER_DAY = 86_400_000
@@ -53,7 +53,7 @@ SCHEMA = pa.schema([(name, kind) for group, kind in _COLUMNS for name in group])
 
 @dataclass(frozen=True)
 class Loads:
-    """How many rows there are, and by how many they are written; all at once besides."""
+    """The number of rows, and of rows in each write; in addition, all rows in one write."""
 
     rows: int
     batches: tuple[int, ...] = (10_000, 100_000)

@@ -1,8 +1,9 @@
 """Free memory of the machine, touched before a table is changed.
 
-A virtual machine pays its host for each page that it has not used for a while: several times what a page costs that it has just given
-back. What one contestant has touched, the next one gets for less, and a pause between two samples makes it dear again. So the pages
-that a change will take are touched before each of them, by a process that ends at once.
+A virtual machine pays its host for each page that it has not used recently: several times the cost of a page that was
+freed immediately before. Pages that one contestant has touched are cheaper for the next one, and a pause between two
+samples makes them expensive again. So the pages that a change will take are touched before each of them, by a process
+that ends immediately.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-#: The part of the free memory that may be touched: what else runs on the machine may need some meanwhile.
+#: The part of the free memory that may be touched: other processes on the machine may need some in the meantime.
 _PART = 4
 
 
@@ -25,7 +26,7 @@ def touch(at_most: int) -> int:
     size = min(free_bytes() // _PART, at_most) // mmap.PAGESIZE * mmap.PAGESIZE
     if size == 0:
         return 0
-    # A process of its own, since only its end gives the pages back for certain; the file alone, since that starts faster.
+    # In a separate process, since only its end is sure to free the pages; by the file alone, since that starts faster.
     done = subprocess.run([sys.executable, "-I", "-S", __file__, str(size)], check=False, stderr=subprocess.DEVNULL)
     return size if done.returncode == 0 else 0
 

@@ -81,7 +81,7 @@ def fastest(document: Document, result: Result) -> list[tuple[str, Entry]]:
 
 
 def draw(cases: list[tuple[Job, Document, Result]]) -> Figure:
-    """A small chart a job, each with an axis of its own."""
+    """A small chart for each job, with a separate axis."""
     lines = math.ceil(len(cases) / _COLUMNS)
     height = _TOP_INCHES + lines * _CASE_INCHES
     figure = canvas.new(height)

@@ -31,7 +31,7 @@ class Path:
 
     @property
     def latency_times_bandwidth(self) -> float | None:
-        """In bytes; None where nobody set them."""
+        """In bytes; None if it is not set."""
         if self.latency_ms is None or self.bytes_per_second is None:
             return None
         return self.latency_ms / 1000 * self.bytes_per_second

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-#: Contestants beside each other in a chart's key.
+#: Contestants in a row of a chart's key.
 _KEY_COLUMNS = 4
 
 
@@ -68,7 +68,7 @@ def _bars(panel: Panel, report: Document, headings: bool) -> Figure:
         squeeze=False,
         gridspec_kw={"height_ratios": [number + 0.3 for number in counts], "hspace": 0.44, "wspace": 0.30},
     )
-    # By the letters of a name, of which about 105 fill a line. One column alone has room for all of them.
+    # By the letters of a name, of which approximately 105 fill a line. One column alone has room for all of them.
     longest_name = max((len(report.names[e.contestant]) for r in panel.results for e in r.entries), default=0)
     left = 0.115 if len(columns) > 1 else max(0.115, longest_name / 105 + 0.02)
     figure.subplots_adjust(left=left, right=0.975, top=1 - top / height, bottom=0.08 / height)
@@ -136,7 +136,7 @@ def _ratios(report: Document, headings: bool) -> Figure:
     height = top + 0.36 + 0.3 * len(results)
     figure = new(height)
     axis = figure.subplots()
-    # By the letters of a label, of which about 125 fill a line.
+    # By the letters of a label, of which approximately 125 fill a line.
     left = max(0.335, max(map(len, labels), default=0) / 125 + 0.02)
     figure.subplots_adjust(left=left, right=0.9, top=1 - top / height, bottom=0.36 / height)
     who = report.who

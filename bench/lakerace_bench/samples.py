@@ -1,4 +1,4 @@
-"""Raw samples: JSON lines, the run first, then one line per process that ran. Reports are made from nothing else."""
+"""Raw samples: JSON lines, the run first, then one line per process that ran. All reports are computed from them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-#: What came of a sample. RIGHT: measured and its work checked. WRONG: it did other work than the reference.
-#: UNABLE: the contestant says that it cannot. FAILED: it ended, hung or broke the protocol.
+#: The verdict of a sample. RIGHT: measured, and its work was checked. WRONG: its work differs from the reference.
+#: UNABLE: the contestant reports that it does not support the case. FAILED: it ended, hung or broke the protocol.
 RIGHT, WRONG, UNABLE, FAILED = "right", "wrong", "unable", "failed"
 FORMAT = 1
 
@@ -21,9 +21,9 @@ class Run:
 
     date: str
     machine: dict[str, Any]
-    #: Rounds, data, store and codec: all that was asked for.
+    #: Rounds, data, store and codec: all options of the run.
     options: dict[str, Any]
-    #: Title and description of every contestant, by name; `subject` marks the one that the bench is about.
+    #: Title and description of every contestant, by name; `subject` marks the tool under test.
     contestants: dict[str, dict[str, Any]]
     format: int = FORMAT
 
@@ -53,16 +53,16 @@ class Sample:
     peak_anonymous_bytes: int | None = None
     requests: int | None = None
     request_bytes: int | None = None
-    #: The proxy's counts as it gave them.
+    #: The proxy's counts, unchanged.
     counts: dict[str, Any] | None = None
-    #: Size of what a write wrote.
+    #: Bytes of the output of a write.
     output_bytes: int | None = None
     row_groups: int | None = None
-    #: `upsert`: what local file systems were given to store, temporary files included.
+    #: `upsert`: bytes that local file systems were given to store, temporary files included.
     written_bytes: int | None = None
-    #: `upsert`: what the table takes afterwards, files that no version needs any more included.
+    #: `upsert`: bytes of the table afterwards, including files that no version needs any more.
     table_bytes: int | None = None
-    #: `upsert`: which contestants have read the table back.
+    #: `upsert`: the contestants that have read the table back.
     read_by: list[str] | None = None
     #: `load`: from the start of the process, its imports included.
     total_seconds: float | None = None
@@ -76,17 +76,17 @@ class Sample:
     operations: int | None = None
     #: `files`: frames of SQLite's log that the puts have written; counted in the warm-up of puts with a commit each.
     wal_frames: int | None = None
-    #: `files`: what the store takes, and what the contents in it do, as they are stored.
+    #: `files`: bytes of the store, and of the stored contents in it.
     store_bytes: int | None = None
     content_bytes: int | None = None
-    #: `files`: seconds that each tenth of the puts took, where they are many.
+    #: `files`: seconds that each tenth of the puts took, where there are many.
     tenths: list[float] | None = None
     rows: int | None = None
     checksum: str | None = None
     checked_by: str | None = None
-    #: `ranges`: the requests that the planner chose, and the path as it knew it.
+    #: `ranges`: the requests that the planner chose, and the path that it assumed.
     planned: dict[str, Any] | None = None
-    #: Effective options, and the plan where the contestant tells one; kept for the warm-up only.
+    #: Effective options, and the plan if the contestant reports one; kept for the warm-up only.
     options: dict[str, Any] = field(default_factory=dict)
     plan: str | None = None
 
@@ -158,6 +158,6 @@ def read(path: Path) -> tuple[Run, list[Sample]]:
 
 
 def finished(path: Path) -> dict[str, float]:
-    """The cases of a file that have ended, and the seconds that each took. A file of a single run tells none."""
+    """The cases of a file that have ended, and the seconds that each took. A file of a single run has none."""
     records = [json.loads(line) for line in path.read_text().splitlines()]
     return {record["case"]: record["seconds"] for record in records if record["record"] == "finished"}

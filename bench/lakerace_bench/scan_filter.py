@@ -17,7 +17,7 @@ class ScanFilter:
     below: int | None = None
     equals: Value | None = None
     one_of: tuple[Value, ...] = ()
-    #: In SQL's `LIKE`: `%` stands for any text.
+    #: In SQL's `LIKE`: `%` matches any text.
     like: str | None = None
     further: ScanFilter | None = None
 

@@ -79,7 +79,7 @@ ON_S3 = {
     "1m-put": Work("64 B: a million, durable once", "put-group", 1_000_000, 64),
     "1m-get": Work("64 B: get of a million, one by one", "get", 1_000_000, 64, 200),
 }
-#: The fewest files of a work that tells what each tenth of them takes.
+#: The fewest files of a work whose tenths are timed.
 _TENTHS = 10
 
 
@@ -103,7 +103,7 @@ class SmallFiles:
         return max(2, round(count * self.share)) if count else 0
 
     def job(self, work: Work, seed: str) -> dict[str, Any]:
-        """The part of a job that tells which files there are."""
+        """The part of a job that determines the files."""
         # Each thread has some.
         files = max(self.scaled(work.files), work.parts if work.puts else 0, _TENTHS if work.does == "fill" else 0)
         return {

@@ -66,7 +66,7 @@ def _fixed(bits: U64, width: int, seeds: U64) -> U64:
 
 
 def texts_hash(data: U8, begins: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], seeds: U64) -> U64:
-    """XXH64 of each text of `data`, which has 8 bytes behind the last one."""
+    """XXH64 of each text of `data`, which has 8 more bytes after the last one."""
     at, ends = begins.copy(), begins + lengths
     hashes: U64 = seeds + _P5
     long = np.flatnonzero(lengths >= _STRIPE_BYTES)

@@ -1,4 +1,4 @@
-"""What `spark-scan` and `spark-write` ask for, and what must come of it."""
+"""The queries of `spark-scan` and `spark-write`, and their expected results."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 
 from lakerace_bench import check, data, kept, process, s3
 
-#: One row about all values of all columns, by functions that take little time themselves: Spark's `length` of texts, say, would take more
-#: than the scan. The same text for everybody.
+#: One row over all values of all columns, by functions that take little time themselves: for example, Spark's `length`
+#: of texts would take longer than the scan. All contestants get the same text.
 SQL = (
     "SELECT count(*), sum(id), sum(key), min(price), max(price), sum(quantity), min(day), max(day), min(rows.at), max(rows.at), "
     "sum(octet_length(name)), sum(octet_length(comment)) FROM rows"
 )
-#: The same for DuckDB, whose function of this name takes no texts.
+#: The same for DuckDB, where the function of this name does not accept texts.
 DUCKDB_SQL = SQL.replace("octet_length", "strlen")
-#: Of all rows, in any order; asked for once, after what is measured.
+#: A hash of all rows, in any order; computed once, after the measurement.
 HASH_SQL = "SELECT bit_xor(xxhash64(id, key, price, quantity, day, at, name, comment)) FROM rows"
 CHECKED_BY = "duckdb: sums of all columns; XXH64 of all rows by numpy, in the first round"
-#: What a session that writes is warmed up with.
+#: The rows that warm up a session that writes.
 WARM_UP = data.QUICK
 
 
 def reference(table: Path) -> dict[str, Any]:
-    """What a query must give; it takes a while, and is kept beside the table."""
+    """The expected result of a query; it takes a while, and is cached next to the table."""
 
     def write(path: Path) -> str:
         path.write_text(json.dumps(_look(table)))
@@ -55,7 +55,7 @@ def _text(row: tuple[Any, ...]) -> str:
 
 
 def disagreement(wanted: dict[str, Any], held: dict[str, Any]) -> str | None:
-    """How a query's answer differs from what it must be; the hash of rows counts where it was asked for."""
+    """The difference between a query's answer and the expected one; the hash of rows counts where it was requested."""
     if "hash" not in held:
         wanted = {name: value for name, value in wanted.items() if name != "hash"}
     elif held["hash"] != wanted["hash"]:
@@ -64,18 +64,18 @@ def disagreement(wanted: dict[str, Any], held: dict[str, Any]) -> str | None:
 
 
 def seen(held: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a sample about what was looked at."""
+    """The fields of a sample with the checked results."""
     return {name: held.get(name) for name in ("rows", "checksum", "checked_by")}
 
 
 def job(hashed: bool) -> dict[str, Any]:
-    """The part of a query's job that is about the query."""
+    """The part of a query's job with the query."""
     return {"sql": SQL, "duckdb_sql": DUCKDB_SQL, "hash_sql": HASH_SQL if hashed else None, "checked_by": CHECKED_BY}
 
 
 @contextmanager
 def brought(server: s3.S3, key: str, folder: Path) -> Iterator[str]:
-    """The Parquet files of a folder of the bucket as local ones, past the proxies: a pattern that names them. The bucket's go then."""
+    """Copies the Parquet files of a folder of the bucket, past the proxies, and yields a pattern of the copies."""
     from pyarrow import fs
 
     store = server.make_bucket()

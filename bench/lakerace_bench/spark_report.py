@@ -1,4 +1,4 @@
-"""What reports say of Spark: lakerace's connector beside what else reads and writes in the same version of Spark."""
+"""The Spark part of reports: lakerace's connector and other readers and writers in the same version of Spark."""
 
 from __future__ import annotations
 

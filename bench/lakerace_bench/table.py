@@ -26,7 +26,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A table of its own, with a heading."""
+    """A separate table with a heading."""
 
     title: str
     about: str

@@ -1,4 +1,4 @@
-"""What reports show, as data: headings, cells and notes. Markdown and HTML print the same tables."""
+"""The contents of reports, as data: headings, cells and notes. Markdown and HTML print the same tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BENCHES = {
     "spark-write": "Write in Spark",
     "spark-upsert": "Upserts by key in Spark",
 }
-#: Benches on one path: it goes without saying.
+#: Benches on a single path, which is not named.
 _ONE_PATH = {"write", "orc-codec", "tpch"}
 
 
@@ -50,9 +50,9 @@ class Document:
 
     title: str
     run: Run
-    #: The tool that the bench is about, by its title.
+    #: The title of the tool under test.
     who: str
-    #: Its entrants of which ratios are taken.
+    #: Its entrants, which ratios are relative to.
     subjects: frozenset[str]
     #: Titles of the entrants.
     names: dict[str, str]
@@ -61,13 +61,13 @@ class Document:
     verdicts: Table
     machine: tuple[tuple[str, str], ...]
     contestants: Table
-    #: What was to be reached, and what was.
+    #: The goals, and the results.
     goals: Section | None = None
     #: `case contestant: why` of all work that was wrong.
     wrong: tuple[str, ...] = field(default=())
 
     def is_peer(self, contestant: str) -> bool:
-        """Whether it is another tool than the one that the bench is about, and no floor of what a server takes."""
+        """Whether it is a tool other than the one under test, and not the lower bound of a server."""
         return _is_peer(self.run, contestant, self.who)
 
 
@@ -76,7 +76,7 @@ def _is_peer(run: Run, contestant: str, who: str) -> bool:
 
 
 def tool(run: Run, contestant: str) -> str:
-    """The tool that an entrant is, whatever its setting."""
+    """The tool of an entrant, with any setting."""
     about = run.contestants[contestant]
     return str(about.get("tool", about["title"]))
 
@@ -108,12 +108,12 @@ def document(run: Run, samples: list[Sample]) -> Document:
 
 
 def _within_versions(result: Result) -> Result:
-    """The result without ratios where these are taken within a version of Spark."""
+    """The result without ratios, for benches whose ratios are taken within a version of Spark."""
     return replace(result, ratios=(), subject=None) if result.bench in spark_report.BENCHES else result
 
 
 def _group(result: Result) -> str:
-    """What the cases of a panel share: the path; the format, of what is generated."""
+    """The common property of a panel's cases: the path; for generated tables, the format."""
     if result.bench == "tpch":
         return result.title.partition(" as ")[2]
     return "" if result.bench == "seek" else result.store
@@ -243,7 +243,7 @@ def _machine(run: Run, samples: list[Sample]) -> tuple[tuple[str, str], ...]:
 
 
 def _contestants(run: Run, samples: list[Sample]) -> Table:
-    # A tool may run in several contestants' processes, each with a version of its own.
+    # A tool may run in several contestants' processes, each with a different version.
     versions: dict[tuple[str, str], str] = {}
     for sample in samples:
         if sample.version:
@@ -262,5 +262,5 @@ def _contestants(run: Run, samples: list[Sample]) -> Table:
 
 
 def _what(run: Run, contestant: str) -> tuple[str, str]:
-    """An entrant's tool, and what its contestant does."""
+    """An entrant's tool, and the description of its contestant."""
     return tool(run, contestant), str(run.contestants[contestant]["about"])

@@ -1,4 +1,4 @@
-"""SIGTERM as an exception, which ends what has been started; it waits while something is started that nobody knows of yet."""
+"""SIGTERM as an exception, which ends all started processes; delayed while a process is not yet registered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 
 
 class _Termination:
-    """How many blocks hold the exception back, and the signal that came meanwhile."""
+    """The number of blocks that delay the exception, and the signal that came during them."""
 
     def __init__(self) -> None:
         self.holders = 0

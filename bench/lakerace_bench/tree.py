@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-#: How often memory is looked at. A single process's peak is exact whatever this is (VmHWM).
+#: The interval at which memory is sampled. A single process's peak is exact for any interval (VmHWM).
 SAMPLING_SECONDS = 0.02
 
 
@@ -37,7 +37,8 @@ class Tree:
     def written_bytes(self) -> int:
         """Bytes that were handed to file systems to be stored so far, by the living and by children waited for.
 
-        Counted by the page when it becomes dirty, or as it is written past the page cache: temporary files count, too.
+        Counted by the page when it becomes dirty, or directly when it is written past the page cache: temporary files
+        count, too.
         """
         return sum(_io(pid).get("write_bytes", 0) for pid in self.members())
 
@@ -51,7 +52,7 @@ class Tree:
         return resident, anonymous
 
     def reset_peak(self) -> None:
-        """Lets the root's peak start anew from what it holds now."""
+        """Resets the root's peak to its current memory."""
         with suppress(OSError):
             Path(f"/proc/{self.pid}/clear_refs").write_text("5")
 

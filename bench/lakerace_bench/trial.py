@@ -19,8 +19,8 @@ from lakerace_bench.upserts import KEY, Upserts
 
 #: Jobs that take memory for what they write, and are done once.
 _CHANGES = ("create", "upsert", "compact")
-#: Bytes of memory that are touched before each of them, for each byte of the base: what a peer that writes the whole table takes, on S3 with
-#: its parts beside it, and the contestant's own.
+#: Bytes of memory that are touched before each of them, for each byte of the base: for a peer that writes the whole
+#: table, on S3 with its parts in addition, and for the contestant's own memory.
 _TOUCHED = 4
 #: Scans of a table that are measured, after a warm-up.
 _SCANS = 3
@@ -110,7 +110,7 @@ class Trial:
         if self.server is not None:
             self.server.make_bucket()
         with process.scratch(self.folder) as self.home:
-            self.home.chmod(0o755)  # some databases refuse to run as root, and run as somebody else
+            self.home.chmod(0o755)  # some databases refuse to run as root, and run as another user
             try:
                 self._go()
             finally:
@@ -167,7 +167,7 @@ class Trial:
 
         def around(moment: str) -> None:
             if moment == "before" and job["kind"] in _CHANGES:
-                # What was written so far goes to the disk now, or the kernel would bring it there in somebody's time.
+                # Earlier writes go to the disk now; otherwise the kernel would write them during a measurement.
                 os.sync()
                 memory.touch(_TOUCHED * base_bytes)
             if door is not None and moment == "before":

@@ -1,4 +1,4 @@
-"""What reports say of upserts: what all of them took, and what scans of the table take before and after it is compacted."""
+"""The part of reports on upserts: their cost, and that of scans of the table before and after its compaction."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from lakerace_bench.samples import RIGHT, Sample
 from lakerace_bench.statistics import Entry, Result
 from lakerace_bench.table import Row, Section, Table
 
-#: Cases whose rounds are upserts, one after the other; the others are about what is done to the same tables besides.
+#: Cases whose rounds are upserts, one after the other; the others do something else with the same tables.
 VARIANTS = ("many", "few")
 _SCAN, _COMPACTED_SCAN = "many-scan-by-", "many-compacted-scan-by-"
 
 
 def variant(result: Result) -> str:
-    """What a case of `upsert` is about: `many`, `many-create`, `many-scan-by-lakerace`, …."""
+    """The variant of a case of `upsert`: `many`, `many-create`, `many-scan-by-lakerace`, …."""
     return result.case.split("/")[2]
 
 
 def is_aside(result: Result) -> bool:
-    """Whether a case is of a bench of upserts and yet not about upserts."""
+    """Whether a case of an upsert bench measures something other than upserts."""
     return result.bench.endswith("upsert") and variant(result) not in VARIANTS
 
 
 def written(sample: Sample) -> int | None:
-    """Bytes that went to the disk, or to the S3 server; none where nothing between it and the client has counted them."""
+    """Bytes that went to the disk, or to the S3 server; None where nothing in between has counted them."""
     if sample.counts:
         return int(sample.counts["bytes_from_client"])
     return sample.written_bytes if sample.store == "local" else None
@@ -108,7 +108,7 @@ def _scans(results: list[Result], names: dict[str, str]) -> Section:
 def _besides(results: list[Result], names: dict[str, str]) -> Section:
     rows = []
     made = {variant(result): result for result in results}
-    # The same base is made for both cases: one of them tells enough.
+    # The same base is made for both cases: one of them is enough.
     wanted = ["many-create" if "many-create" in made else "few-create", "many-compact"]
     for result in (made[name] for name in wanted if name in made):
         for entry in result.entries:

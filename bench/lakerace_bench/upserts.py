@@ -13,8 +13,8 @@ Half of each upsert's keys are in the table already, wherever the rows came from
 | `name`     | string  | 12 .. 20 letters and digits                                         |
 | `comment`  | string  | 24 .. 58 bytes of words                                             |
 
-Keys are the numbers 0, 1, 2, … behind a permutation of 0 .. 2**62, so that they are random and yet no two of them are the
-same, whatever the size.
+Keys are the numbers 0, 1, 2, … after a permutation of 0 .. 2**62, so that they are random and yet distinct for any
+size.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 from lakerace_bench import kept
 from lakerace_bench.data import DAYS, FIRST_DAY, KEY_RANGE, U64, below, comment_pool, comments, names
 
-#: Bump when the rows change, so that cached files of older rows are made anew.
+#: Bump when the rows change, so that cached files of older rows are made again.
 RECIPE = 1
 KEY = "id"
 CODEC = "snappy"
@@ -76,7 +76,7 @@ class Upserts:
                 folder
                 / f"upsert-{self.base_rows}{f'-{number}x{self.rows}' if number else ''}-v{RECIPE}-{self.seed}.parquet"
             )
-            # The base is the same whatever follows it.
+            # The base does not depend on the changes after it.
             shape = {"base_rows": self.base_rows, "seed": self.seed, "number": number}
             shape |= {"rows": self.rows} if number else {}
             found[str(number)] = kept.ensure(path, shape, partial(self._write, number))

@@ -24,7 +24,7 @@ from pyarrow import orc
 from lakerace_bench import kept
 from lakerace_bench.data import ALPHABET, below, offsets_of, strings
 
-#: Bump when the rows or the files change, so that cached ones are made anew.
+#: Bump when the rows or the files change, so that cached ones are made again.
 RECIPE = 1
 CODEC = "snappy"
 _STRIPE_BYTES = 256 * 1024 * 1024

@@ -52,7 +52,7 @@ def shared(job: dict[str, Any], made: Sequence[tuple[str, bytes]]) -> list[list[
 
 
 def digest(read: Iterable[tuple[str, bytes]], is_ordered: bool = False) -> dict[str, Any]:
-    """How many there are, and the sum of the hashes of each name and content, whatever their order unless it counts."""
+    """The number of files, and the sum of the hashes of names and contents, in their order if `is_ordered`."""
     rows = total = 0
     for name, content in read:
         each = hashlib.blake2b(name.encode() + b"\0", digest_size=8)

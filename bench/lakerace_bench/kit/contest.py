@@ -48,7 +48,7 @@ class Prepared:
 def main(jobs: dict[str, Callable[[dict[str, Any]], Prepared]]) -> None:
     """Runs the jobs that stdin names; `jobs` maps a job's kind to the function that prepares it."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints must not mix with the protocol
+    os.dup2(2, 1)  # output of libraries must not mix with the protocol
 
     def say(event: str, **what: Any) -> None:
         answers.write(json.dumps({"event": event, **what}) + "\n")
@@ -92,7 +92,7 @@ def _serve(
 
 
 def _count(result: Any) -> dict[str, int]:
-    """How many rows a read has given, where its result tells."""
+    """The rows that a read has returned, if its result has their number."""
     rows = result if isinstance(result, int) else getattr(result, "num_rows", None)
     return {} if rows is None else {"counted": rows}
 

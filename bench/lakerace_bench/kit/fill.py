@@ -1,6 +1,7 @@
 """A store that grows to millions of files: the seconds that each tenth of them takes.
 
-Files are made as they are put: all of them at once would not fit into memory. What makes them is in no time.
+Files are generated while they are put, since they would not fit into memory together. The times exclude their
+generation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What a system holds after a `load`, read by its own client or by plain requests, never by a contestant's code.
 
-`python loaded.py` answers the question that it reads as JSON on stdin, about a `target` (`delta`, `mongodb`, `elasticsearch`, `sqlite`) and
-a `place` in it: `{"do": "look", …}` gives rows, schema and checksum, `{"do": "count", …}` the rows alone, and `{"do": "drop", …}` removes them.
+`python loaded.py` answers the question that it reads as JSON on stdin. It names a `target` (`delta`, `mongodb`,
+`elasticsearch`, `sqlite`) and a `place` in it: `{"do": "look", …}` returns rows, schema and checksum,
+`{"do": "count", …}` the rows alone, and `{"do": "drop", …}` removes them.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def elasticsearch(question: dict[str, Any], types: pa.Schema) -> Any:
 
 
 def _drop(place: dict[str, str]) -> None:
-    """Removes the index, whatever name is an alias of it."""
+    """Removes the index, also by the name of an alias."""
     try:
         for name in _ask("GET", f"{place['endpoint']}/{place['index']}"):
             _ask("DELETE", f"{place['endpoint']}/{name}")
@@ -97,7 +98,7 @@ def _ask(method: str, url: str, body: Any = None) -> Any:
 def sqlite(question: dict[str, Any], types: pa.Schema) -> Any:
     """All rows, by the module of Python's library."""
     place = question["place"]
-    # duckdb takes rows in a thread of its own.
+    # duckdb consumes rows on its own thread.
     connection = sqlite3.connect(place["path"], check_same_thread=False)
     if question["do"] == "count":
         return connection.execute(f'SELECT count(*) FROM "{place["table"]}"').fetchone()[0]

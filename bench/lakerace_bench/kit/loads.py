@@ -119,7 +119,7 @@ def table(rows: Iterable[dict[str, Any]], types: pa.Schema) -> pa.RecordBatchRea
 
 
 def exhausted(rows: Iterable[Any]) -> int:
-    """How many there are; each is thrown away when the next one is there."""
+    """The number of rows; each is dropped when the next one arrives."""
     count = 0
     for _ in rows:
         count += 1

@@ -1,4 +1,4 @@
-"""The folder of a job on S3 through obstore, for contestants whose environment has it."""
+"""The folder of a job on S3 through obstore, for contestants that have it in their environment."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The measured sections of the bench `files`, for contestants written in Python.
 
-A contestant gives a class with the methods of `Store`. Loops are its own, as its users write them: nobody pays for a call
-of this kit in each operation.
+A contestant provides a class with the methods of `Store`, with its own loops, as its users write them: no operation
+includes a call of this kit.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import contest
 import fill
 
 Pairs = Sequence[tuple[str, bytes]]
-#: Names of one call of `get_many`.
+#: Names in one call of `get_many`.
 TOGETHER = 500
-#: Puts of a transaction, where they are many.
+#: Puts in a transaction, where there are many.
 GROUP = 1_000
 _HOLDS = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('BEGIN'); c.execute('SELECT 1 FROM sqlite_master').fetchall(); print(flush=True); sys.stdin.read()"
 #: Bytes before the frames of a write-ahead log, and before each page in it.
@@ -32,18 +32,18 @@ _WAL_HEADER, _FRAME_HEADER = 32, 24
 
 
 class Store:
-    """An open store. What it cannot do otherwise it does one by one."""
+    """An open store. Bulk methods that it lacks fall back to single operations."""
 
     version = ""
-    #: The SQLite file whose log tells how many pages its commits have written.
+    #: The SQLite file whose log has the number of pages that its commits have written.
     sqlite_file: Path | None = None
 
     def get_each(self, names: Sequence[str]) -> list[bytes]:
-        """The contents, one by one."""
+        """The contents, read one by one."""
         raise contest.UnableError("has no gets")
 
     def get_in_snapshot(self, names: Sequence[str]) -> list[bytes]:
-        """The contents, one by one, of one state."""
+        """The contents, read one by one in one snapshot."""
         return self.get_each(names)
 
     def get_together(self, names: Sequence[str], size: int) -> list[Any]:
@@ -51,11 +51,11 @@ class Store:
         return [zip(names, self.get_each(names), strict=True)]
 
     def get_all(self, names: Sequence[str]) -> list[Any]:
-        """Mappings or lists of pairs of all files, whose names these are, in their order: as fast as the store can."""
+        """Mappings or lists of pairs of all files, given their names in order: as fast as the store can."""
         return self.get_together(names, TOGETHER)
 
     def connect(self, names: Sequence[str]) -> None:
-        """What is done once before `get_all`: opens connections."""
+        """Prepares `get_all` once: opens connections."""
         self.get_together(names[:TOGETHER], TOGETHER)
 
     def put_each(self, files: Pairs) -> None:
@@ -71,11 +71,11 @@ class Store:
         self.put_together(files, len(files))
 
     def read_back(self, names: Sequence[str]) -> Iterable[tuple[str, bytes]]:
-        """The contents of all files, to look at them."""
+        """The contents of all files, for a check."""
         return zip(names, self.get_each(names), strict=True)
 
     def count(self) -> int:
-        """How many files there are."""
+        """The number of files."""
         return len(self.names())
 
     def names(self) -> list[str]:
@@ -83,14 +83,14 @@ class Store:
         raise contest.UnableError("has no list of names")
 
     def content_bytes(self) -> int | None:
-        """What the contents take as they are stored, without names and pages; None where it cannot tell."""
+        """Bytes of the stored contents, without names and pages; None where the store can't report them."""
         return None
 
     def close(self) -> None:
-        """Ends the use of the store."""
+        """Closes the store."""
 
 
-#: Opens the store of a job; the second argument says whether it is only read.
+#: Opens the store of a job; the second argument is true if it is only read.
 Open = Callable[[dict[str, Any], bool], Store]
 
 
@@ -100,14 +100,14 @@ def main(opens: Open) -> None:
 
 
 def prepare(job: dict[str, Any], opens: Open) -> contest.Prepared:
-    """Makes the files, and a store of them where they are read."""
+    """Generates the files, and stores them for jobs that read."""
     if job["work"] == "fill":
         return fill.prepare(job, opens)
     made = contents.pairs(job)
     if job["work"] in contents.PUTS:
         return _putting(job, opens, made)
     names = [name for name, _ in made]
-    # Nobody waits for the disk before the measured section.
+    # The disk is not waited for before the measured section.
     store = opens(job | {"durability": "off"}, False)
     store.put_together(made, GROUP)
     version = store.version
@@ -151,7 +151,7 @@ def _putting(job: dict[str, Any], opens: Open, made: Pairs) -> contest.Prepared:
         "import": lambda: store.put_sorted(made),
         "put-threads": lambda: _threads(store.put_each, parts),
     }[job["work"]]
-    # A reader that stays keeps the log from beginning anew: all its frames can be counted afterwards.
+    # An open read transaction keeps the log from being restarted, so that all its frames can be counted afterwards.
     holder = _holder(store.sqlite_file) if job["counts_frames"] and store.sqlite_file else None
 
     def look(_: Any) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def _threads(put: Callable[[Pairs], None], parts: list[Any]) -> None:
 
 
 def _processes(job: dict[str, Any], opens: Open, names: list[str], version: str) -> contest.Prepared:
-    """Processes that open the store, wait for each other, read, and say what they have read when they are asked."""
+    """Starts processes that open the store, wait for each other, read, and report what they have read when asked."""
     spawn = multiprocessing.get_context("spawn")
     gate = spawn.Barrier(job["parts"] + 1)
     pipes = [spawn.Pipe() for _ in range(job["parts"])]
@@ -241,7 +241,7 @@ def _sizes(job: dict[str, Any], store: Store) -> dict[str, Any]:
 
 
 def _holder(file: Path) -> subprocess.Popen[bytes]:
-    """A process of its own: a second SQLite in this one would give up the first one's locks."""
+    """Starts a separate process: a second SQLite in this one would release the first one's locks."""
     held = subprocess.Popen([sys.executable, "-c", _HOLDS, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert held.stdout is not None
     held.stdout.readline()
@@ -249,7 +249,7 @@ def _holder(file: Path) -> subprocess.Popen[bytes]:
 
 
 def _frames(file: Path) -> int | None:
-    """The frames in a write-ahead log that belong to its present turn; None where there is no log."""
+    """The frames in a write-ahead log since its last restart; None where there is no log."""
     log = Path(f"{file}-wal")
     if not log.exists():
         return None

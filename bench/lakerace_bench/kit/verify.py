@@ -1,4 +1,4 @@
-"""Row count, schema and checksum of a table, by duckdb, the same whatever the order of the rows.
+"""Row count, schema and checksum of a table, by duckdb, independent of the order of the rows.
 
 The checksum is the sum over all rows of duckdb's 64-bit hash of the row's values, as a 128-bit integer: independent of
 row order, batches, file format and Arrow string layout, and of any code of lakerace. duckdb may change its hash

@@ -47,7 +47,7 @@ def compact(job: dict[str, Any]) -> contest.Prepared:
 
 
 def scan(job: dict[str, Any]) -> contest.Prepared:
-    """All rows as Arrow batches, each thrown away when the next one is there."""
+    """All rows as Arrow batches, each dropped when the next one arrives."""
     place, storage = _place(job)
 
     def rows() -> Any:
@@ -89,7 +89,7 @@ def _query(table: deltalake.DeltaTable, query: str) -> Any:
 
 
 def _rows(file: str) -> pa.RecordBatchReader:
-    """The batches of a Parquet file as they are asked for."""
+    """The batches of a Parquet file, read on demand."""
     source = pq.ParquetFile(file)
     return pa.RecordBatchReader.from_batches(source.schema_arrow, source.iter_batches())
 

@@ -77,9 +77,9 @@ def scan(job: dict[str, Any]) -> contest.Prepared:
 
 
 def load(job: dict[str, Any]) -> contest.Prepared:
-    """Appends the rows of the CSV file, read once and kept, by ranges of `id`, a commit each; all at once without keeping them.
+    """Appends the CSV file's rows by ranges of `id`, cached, with a commit each; a single range is not cached.
 
-    The session starts in the measured section, as whoever runs a job waits for it.
+    The session starts in the measured section, since users of a job wait for it.
     """
     if job["origin"] == "memory":
         raise contest.UnableError("has no rows in memory before it starts")
@@ -132,7 +132,7 @@ def convert(job: dict[str, Any]) -> contest.Prepared:
 
 
 def _parquet(files: str) -> dict[str, Any]:
-    """What duckdb sees in some files, in a process of its own."""
+    """The result of duckdb for some files, in a separate process."""
     question = json.dumps({"parquet": files})
     done = subprocess.run([sys.executable, verify.__file__], input=question, capture_output=True, text=True, check=True)
     answer: dict[str, Any] = json.loads(done.stdout)

@@ -24,7 +24,7 @@ def upsert(job: dict[str, Any]) -> contest.Prepared:
 
 
 def scan(job: dict[str, Any]) -> contest.Prepared:
-    """All rows as Arrow batches, each thrown away when the next one is there."""
+    """All rows as Arrow batches, each dropped when the next one arrives."""
     connection = duckdb.connect(job["table"], read_only=True, config={"threads": job["threads"]})
     return contest.Prepared(
         duckdb.__version__,

@@ -9,12 +9,12 @@ from typing import Any
 import contest
 import duckdb
 
-# What reads a database of its own and what speaks S3 is the other contestant's.
+# The other contestant reads duckdb's own database and S3.
 sys.path.append(str(Path(__file__).parent.parent / "duckdb"))
 
 
 def scan(job: dict[str, Any]) -> contest.Prepared:
-    """All rows as Arrow batches, each thrown away when the next one is there."""
+    """All rows as Arrow batches, each dropped when the next one arrives."""
     import extensions
     import tables
 

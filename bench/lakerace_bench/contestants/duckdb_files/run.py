@@ -1,4 +1,4 @@
-"""duckdb as a store of files: a table with a key in a database file of its own, or in memory."""
+"""duckdb as a store of files: a table with a key in a separate database file, or in memory."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import loads
 from install import VERSION
 
 _PROGRAM = f"{sys.prefix}/node/node_modules/.bin/elasticdump"
-#: Elasticsearch gives no more at once.
+#: The most that Elasticsearch returns per request.
 _MOST_ROWS = 10_000
 #: The server of the bench, which is made of jars, does not answer `GET /`: it must not be asked for its version.
 _UNASKED = "--openSearchServerless"

@@ -96,7 +96,7 @@ def follow(job: dict[str, Any]) -> contest.Prepared:
 
 
 def _storage(job: dict[str, Any], *, is_on_s3: bool = False) -> dict[str, str]:
-    """The settings of S3, where a place of the job is there: lakerace refuses them elsewhere."""
+    """The settings of S3, if a location of the job is on S3: lakerace refuses them elsewhere."""
     return contest.object_store(job["csv"]) if job["csv"] and (is_on_s3 or job["target"] == "delta") else {}
 
 

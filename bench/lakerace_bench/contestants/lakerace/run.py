@@ -51,7 +51,7 @@ def write(job: dict[str, Any]) -> contest.Prepared:
 
 
 def query(job: dict[str, Any]) -> contest.Prepared:
-    """All rows as Arrow batches, each thrown away when the next one is there; nothing is summed up but for the check."""
+    """All rows as Arrow batches, each dropped when the next one arrives; nothing is summed up except for the check."""
     import pyarrow as pa
 
     import lakerace as lr
@@ -89,7 +89,7 @@ def convert(job: dict[str, Any]) -> contest.Prepared:
 
 
 def ranges(job: dict[str, Any]) -> contest.Prepared:
-    """Reads ranges of bytes by the planner and the fetcher of a scan: all at once, or each when the one before is there."""
+    """Reads ranges of bytes by the planner and the fetcher of a scan: all together, or each after the one before."""
     import lakerace as lr
     from lakerace import _lakerace
 

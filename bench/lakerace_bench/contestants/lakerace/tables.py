@@ -18,7 +18,7 @@ def create(job: dict[str, Any]) -> contest.Prepared:
 
 
 def upsert(job: dict[str, Any]) -> contest.Prepared:
-    """`lakerace upsert`, with the compaction behind it in the same time, or with files written as the setting says."""
+    """`lakerace upsert`, timed with the compaction after it, or with files written according to the setting."""
     options = ["--auto-compact"] if job["options"].get("auto_compact") else []
     if "io" in job["options"]:
         if job["s3"]:
@@ -34,7 +34,7 @@ def compact(job: dict[str, Any]) -> contest.Prepared:
 
 
 def scan(job: dict[str, Any]) -> contest.Prepared:
-    """All rows as Arrow batches, each thrown away when the next one is there."""
+    """All rows as Arrow batches, each dropped when the next one arrives."""
     import pyarrow as pa
 
     import lakerace as lr

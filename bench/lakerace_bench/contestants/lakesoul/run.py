@@ -41,7 +41,7 @@ def upsert(job: dict[str, Any]) -> contest.Prepared:
 
 
 def scan(job: dict[str, Any]) -> contest.Prepared:
-    """All rows as Arrow batches, each thrown away when the next one is there."""
+    """All rows as Arrow batches, each dropped when the next one arrives."""
     catalog = _catalog(job)
 
     def rows() -> Any:
@@ -60,7 +60,7 @@ def convert(job: dict[str, Any]) -> contest.Prepared:
 
     def work() -> None:
         table = catalog.create_table(_NAME, path=_path(job), schema=schema)
-        # By default it writes Vortex: this is about Parquet.
+        # It writes Vortex by default; this case measures Parquet.
         table.write_arrow(_rows(job["path"], schema), thread_num=job["threads"], format="parquet")
 
     return _prepared(job, work)
@@ -102,7 +102,7 @@ def _schema(job: dict[str, Any]) -> pa.Schema:
 
 
 def _rows(file: str, schema: pa.Schema) -> pa.RecordBatchReader:
-    """The batches of a Parquet file as they are asked for."""
+    """The batches of a Parquet file, read on demand."""
     batches = (
         pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in pq.ParquetFile(file).iter_batches()
     )

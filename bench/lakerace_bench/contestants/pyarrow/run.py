@@ -33,7 +33,7 @@ def scan(job: dict[str, Any]) -> contest.Prepared:
 
 
 def write(job: dict[str, Any]) -> contest.Prepared:
-    """Writes a `pyarrow.Table`; the writers encode on one thread whatever the count."""
+    """Writes a `pyarrow.Table`; the writers encode on one thread for any number of threads."""
     pa.set_cpu_count(job["threads"])
     table = pq.read_table(job["input"])
     options: dict[str, Any]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pymongo
 from bson.raw_bson import RawBSONDocument
 
-#: Documents of a raw command: about a megabyte, as drivers of several connections send.
+#: Documents of a raw command: approximately a megabyte, as drivers of several connections send.
 _RAW_DOCUMENTS = 1_000
 #: mongo-java-server cuts no answer by itself, as mongod does.
 _BATCH_ROWS = 10_000

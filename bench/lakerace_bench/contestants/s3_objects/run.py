@@ -10,7 +10,7 @@ import objects
 import obstore
 import stores
 
-#: Requests under way at once.
+#: Requests in flight.
 _TASKS = 64
 
 

@@ -18,7 +18,7 @@ def load(job: dict[str, Any]) -> contest.Prepared:
     s3, place = job["csv"], job["place"]
     source = {"type": "s3", "bucket": s3["bucket"], "endpoint": f"http://{s3['endpoint']}", "region": s3["region"]}
     source |= {"access_key_id": s3["access_key"], "secret_access_key": s3["secret_key"]}
-    # It takes connections from the environment, and keeps logs in a home of its own.
+    # It takes connections from the environment, and keeps logs in a separate home folder.
     variables = os.environ | {
         "SOURCE": json.dumps(source),
         "TARGET": f"sqlite://{place['path']}",

@@ -19,7 +19,7 @@ _WARM_UPS = 3
 _SESSIONS: dict[int, Any] = {}
 #: What has warmed the session up.
 _WARM: set[str] = set()
-#: What was read by a job, by all that it depends on: it is looked at once.
+#: The rows that a job has read, by everything that they depend on: they are checked once.
 _LOOKED: dict[str, dict[str, Any]] = {}
 
 

@@ -33,7 +33,7 @@ class NoJavaError(RuntimeError):
 
 
 def start(threads: int, more: dict[str, str] | None = None, jars: tuple[str, ...] = ()) -> SparkSession:
-    """Starts Spark in this process's own JVM, with `threads` tasks at once, the settings `more`, and `jars` beside the installed ones."""
+    """Starts Spark in this JVM with `threads` tasks, the settings `more`, and `jars` in addition to the installed."""
     os.environ["JAVA_HOME"] = java_home()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     scratch = _scratch()
@@ -76,8 +76,8 @@ def s3a(s3: dict[str, str]) -> dict[str, str]:
         "fs.s3a.secret.key": s3["secret_key"],
         "fs.s3a.path.style.access": "true",
         "fs.s3a.connection.ssl.enabled": "false",
-        # The default of Hadoop from 3.4 on. Before, S3A deletes the names of all parent folders behind each file, which are no objects on
-        # the bench's server, and waits and tries again where it is told so.
+        # The default of Hadoop from 3.4 on. Before, S3A deletes the names of all parent folders after each file. These
+        # are not objects on the bench's server, so that S3A waits and tries again if so configured.
         "fs.s3a.directory.marker.retention": "keep",
     }
 

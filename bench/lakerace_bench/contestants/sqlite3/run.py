@@ -1,4 +1,4 @@
-"""The sqlite3 module: `executemany`, and a cursor. It lies beside a library of its own name, which must come first."""
+"""The sqlite3 module: `executemany`, and a cursor. Its folder has a library of the same name, which must come first."""
 
 from __future__ import annotations
 

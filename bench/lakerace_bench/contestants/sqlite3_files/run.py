@@ -86,7 +86,7 @@ class Table(stores.Store):
         self._connection.close()
 
 
-#: One connection behind a lock, for threads that write.
+#: One connection under a lock, for threads that write.
 _LOCK = threading.Lock()
 
 

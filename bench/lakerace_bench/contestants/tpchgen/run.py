@@ -12,7 +12,7 @@ import contest
 
 
 def generate(job: dict[str, Any]) -> contest.Prepared:
-    """Runs it for all tables at once."""
+    """Runs it once for all tables."""
     form = job["format"]
     command = [str(Path(sys.executable).with_name("tpchgen-cli")), form, "--quiet"]
     command += [f"--scale-factor={job['scale']}", f"--tables={','.join(job['tables'])}"]

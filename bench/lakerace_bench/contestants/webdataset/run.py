@@ -18,7 +18,7 @@ _SHARD_BYTES = 16_000_000
 
 
 class Shards(stores.Store):
-    """Shards below a folder of a bucket. All files are put at once."""
+    """Shards below a folder of a bucket. All files are put together."""
 
     version = str(webdataset.__version__)
 
@@ -76,7 +76,7 @@ def _written(files: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
 
 
 def _ahead(do: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-    """What `do` gives for each item; a thread does the next one meanwhile."""
+    """The result of `do` for each item; a thread computes the next one in the meantime."""
     with ThreadPoolExecutor(1) as pool:
         coming: Future[Any] | None = None
         for item in items:
