@@ -89,9 +89,11 @@ pub(crate) enum Command {
     Scan(Box<ScanArgs>),
     /// Compare the rows of two locations by key, and exit with 1 where they differ.
     Diff(Box<DiffArgs>),
-    /// Ask a query of SQL over locations: aggregates, joins, windows (where the Python package lakerace[sql] is installed).
+    /// Run a SQL query over locations: aggregates, joins, windows (where the Python package lakerace[sql] is
+    /// installed).
     Sql(Box<SqlArgs>),
-    /// Insert rows into a Delta table, or replace those that have their key, without rewriting files; make the table where asked to.
+    /// Insert rows into a Delta table, or replace those with the same key, without rewriting files; create the table on
+    /// request.
     Upsert(Box<UpsertArgs>),
     /// Delete rows of a Delta table, without rewriting files.
     Delete(Box<DeleteArgs>),
@@ -101,9 +103,9 @@ pub(crate) enum Command {
     Compact(Box<CompactArgs>),
     /// Remove files that no retained version of a Delta table needs.
     Vacuum(Box<VacuumArgs>),
-    /// Hold the log, the files and the keys of a Delta table against one another, and repair what can be proven.
+    /// Check the log, the files and the keys of a Delta table against each other, and repair provable damage.
     Verify(Box<VerifyArgs>),
-    /// Print the versions of a Delta table and what each did.
+    /// Print the versions of a Delta table and the operation of each.
     History(Box<HistoryArgs>),
     /// Make a version of a Delta table with the rows of an earlier one.
     Restore(Box<RestoreArgs>),
@@ -113,7 +115,8 @@ pub(crate) enum Command {
     Sync(Box<SyncArgs>),
     /// Print columns, types, rows, files and bytes.
     Schema(Box<SchemaArgs>),
-    /// Try out a location: which credentials, region and clock, what they allow, how fast the store is, and what to set.
+    /// Try out a location: which credentials, region and clock apply, what they allow, how fast the store is, and what
+    /// to set.
     Check(Box<CheckArgs>),
     /// Generate all tables of TPC-H, as files or Delta tables.
     Tpch(Box<TpchArgs>),
@@ -139,17 +142,17 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct CopyArgs {
-    /// Where from: a path or URL of a file, a folder, a glob or a Delta table, `-` (standard input), a generated table such as
-    /// tpch:lineitem?sf=1, or what a database has: sqlite:///file.db#table, mongodb://host/db/collection,
+    /// The source: a path or URL of a file, a folder, a glob or a Delta table, `-` (standard input), a generated table
+    /// such as tpch:lineitem?sf=1, or a database: sqlite:///file.db#table, mongodb://host/db/collection,
     /// elasticsearch://host:9200/index.
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
-    /// Where to: a path or URL of a file, of a folder (ending in `/`), `delta:` and the folder of a table, `-` (standard output), or a
-    /// place in a database.
+    /// The target: a path or URL of a file, of a folder (ending in `/`), `delta:` and the folder of a table, `-`
+    /// (standard output), or a location in a database.
     #[arg(value_name = "DST")]
     pub(crate) target: String,
-    /// A target that exists: fail, replace it, or add to it (folders, tables, databases); in databases also replace the rows of the
-    /// same --key and insert the others, or delete the rows of these keys.
+    /// If the target exists: fail, replace it, or add to it (folders, tables, databases); in databases also replace the
+    /// rows of the same --key and insert the others, or delete the rows of these keys.
     #[arg(long, value_parser = value::choice::<WriteMode>(), default_value = WriteMode::default().choice_name())]
     pub(crate) mode: WriteMode,
     /// Copy the first N rows only.
@@ -167,11 +170,11 @@ pub(crate) struct CopyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ScanArgs {
-    /// What to read: a path or URL of a file, a folder, a glob or a Delta table, `-` (standard input), or a generated table such as
-    /// tpch:lineitem?sf=1.
+    /// The source: a path or URL of a file, a folder, a glob or a Delta table, `-` (standard input), or a generated
+    /// table such as tpch:lineitem?sf=1.
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
-    /// How rows are written. Default: what the ending of FILE says (.csv, .jsonl, .arrow), else an aligned table.
+    /// Format of the rows. Default: by the ending of FILE (.csv, .jsonl, .arrow), else an aligned table.
     #[arg(long, value_enum)]
     pub(crate) format: Option<RowFormat>,
     /// Write rows to this path or URL instead of stdout; it appears when it is complete.
@@ -180,7 +183,7 @@ pub(crate) struct ScanArgs {
     /// Read the first N rows only.
     #[arg(long, value_name = "N", value_parser = value::number)]
     pub(crate) limit: Option<u64>,
-    /// Print the number of rows instead of the rows; from metadata alone where that is exact.
+    /// Print the number of rows instead of the rows; from metadata alone if that is exact.
     #[arg(long, conflicts_with_all = ["explain", "format", "output"])]
     pub(crate) count: bool,
     /// Print a checksum of the rows that does not depend on their order, file format or batch size.
@@ -201,7 +204,7 @@ pub(crate) struct UpsertArgs {
     /// The folder of the table. With `delta:` in front, a table that is not there is made.
     #[arg(value_name = "TABLE")]
     pub(crate) table: String,
-    /// Where the rows are from: a path or URL of a file, a folder, a glob or a Delta table, or `-` (standard input).
+    /// The source of the rows: a path or URL of a file, a folder, a glob or a Delta table, or `-` (standard input).
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
     /// The columns by which rows are found. Default: those that the table names (lakerace.primaryKey).
@@ -211,7 +214,7 @@ pub(crate) struct UpsertArgs {
     #[arg(long, value_parser = value::choice::<OnDuplicate>(), default_value = OnDuplicate::default().choice_name(), value_name = "WHAT")]
     pub(crate) on_duplicate: OnDuplicate,
     /// How values of a column are merged with those of the table: last, last_not_null, sum, min, max or
-    /// concat:SEPARATOR. Columns that the rows do not have keep their values. Give it once for each column.
+    /// concat:SEPARATOR. Columns that the rows lack keep their values. Repeat it for each column.
     #[arg(long, value_name = "COLUMN=HOW", value_parser = value::merge)]
     pub(crate) merge: Vec<(String, MergeOperator)>,
     /// Only insert rows with new keys; rows that the table has stay unchanged.
@@ -281,16 +284,16 @@ pub(crate) struct DeleteArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// What to look at: a path or URL of a file, a folder, a glob or a Delta table, or `-` (standard input).
+    /// The location: a path or URL of a file, a folder, a glob or a Delta table, or `-` (standard input).
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
     /// This version of a Delta table. Default: the last one.
     #[arg(long, value_name = "VERSION|TIMESTAMP")]
     pub(crate) at: Option<String>,
-    /// The source's format, where its name does not say it. Default of pipes: what their first bytes say, else CSV.
+    /// The source's format, if its name does not say it. Default of pipes: by their first bytes, else CSV.
     #[arg(long, value_parser = value::file_format(), value_name = "FORMAT")]
     pub(crate) input_format: Option<&'static FileFormat>,
-    /// Takes Parquet or ORC files that share few columns or none as one table.
+    /// Read Parquet or ORC files that share few columns or none as one table.
     #[arg(long)]
     pub(crate) union_columns: bool,
     #[command(flatten)]
@@ -301,7 +304,8 @@ pub(crate) struct SchemaArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// What to try: a path or URL of a file, a folder or a Delta table. In a folder, a hidden file of 4 MiB is written, read and removed.
+    /// The location: a path or URL of a file, a folder or a Delta table. In a folder, a hidden file of 4 MiB is
+    /// written, read and removed.
     #[arg(value_name = "URL")]
     pub(crate) location: String,
     #[command(flatten)]
@@ -313,7 +317,7 @@ pub(crate) struct DemoArgs {
     /// Rows of the generated CSV.
     #[arg(long, value_name = "N", value_parser = value::number, default_value_t = 2_000_000)]
     pub(crate) rows: u64,
-    /// Seed of the generated rows: the same seed gives the same rows.
+    /// Seed of the generated rows: the same seed generates the same rows.
     #[arg(long, value_name = "N", value_parser = value::number, default_value_t = 42)]
     pub(crate) seed: u64,
     /// A folder on S3 to copy to as well, such as s3://bucket/demo/. Default: LAKERACE_DEMO_S3, where it is set.
@@ -326,7 +330,7 @@ pub(crate) struct DemoArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// What is read, and how.
+/// The source and its options.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
     #[command(flatten)]
@@ -337,7 +341,7 @@ pub(crate) struct InputArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// What to read.
+/// The options of reads.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct ReadArgs {
@@ -354,7 +358,7 @@ pub(crate) struct ReadArgs {
     /// one for all rows.
     #[arg(long, value_name = "N|all", value_parser = value::batch_rows)]
     pub(crate) batch_rows: Option<value::BatchRows>,
-    /// The source's format, where its name does not say it. Default of pipes: what their first bytes say, else CSV.
+    /// The source's format, if its name does not say it. Default of pipes: by their first bytes, else CSV.
     #[arg(long, value_parser = value::file_format(), value_name = "FORMAT")]
     pub(crate) input_format: Option<&'static FileFormat>,
     /// ORC, and Parquet's timestamps of 96 bits: the unit; `auto` is ns, or us for columns of ORC with times before 1677 or after
@@ -366,7 +370,7 @@ pub(crate) struct ReadArgs {
     pub(crate) union_columns: bool,
 }
 
-/// How files are written.
+/// The options of written files.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Writing")]
 pub(crate) struct WriteArgs {
@@ -394,7 +398,7 @@ pub(crate) struct WriteArgs {
     /// Delta and folders of files: columns by which files are divided, in folders such as `year=2024/`.
     #[arg(long, value_name = "A,B")]
     pub(crate) partition_by: Option<CommaList>,
-    /// Delta: let the schema of a table follow the rows: new columns, and numbers that become wider; both as `add,widen`.
+    /// Delta: let the table's schema follow the rows: new columns, and numbers that become wider; both as `add,widen`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "add|widen")]
     pub(crate) evolve: Vec<SchemaChange>,
     /// Delta: columns that are NOT NULL in the source are so in a new table, too (writer feature `invariants`), except
@@ -417,7 +421,7 @@ pub(crate) struct WriteArgs {
     pub(crate) output_no_header: bool,
 }
 
-/// How bytes are asked for.
+/// The options of stores and requests.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Stores and requests")]
 pub(crate) struct StoreArgs {
@@ -427,7 +431,7 @@ pub(crate) struct StoreArgs {
     /// Ranges closer than this become one request; `auto` prices it from the observed latency and bandwidth.
     #[arg(long, value_name = "SIZE|auto")]
     pub(crate) min_seek_size: Option<MinSeekSize>,
-    /// Split larger spans into parallel requests of at most this size. Default: what suits the store.
+    /// Split larger spans into parallel requests of at most this size. Default: depends on the store.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) max_request_size: Option<u64>,
     /// Requests in flight at most. Default: depends on the store.
@@ -439,13 +443,13 @@ pub(crate) struct StoreArgs {
     /// Bytes that may be read ahead of decoding. Default: 480 MiB, and 128 MiB in a copy.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) prefetch_size: Option<u64>,
-    /// How files of this machine are written: sync (into the page cache), auto (the same, but large Parquet files go past it while
-    /// that is faster), uring (io_uring, several writes under way) or uring-direct (the same past the page cache). Where the kernel
-    /// refuses, or the file system has no writes that don't block (uring on ext4), a warning says so.
+    /// How local files are written: sync (into the page cache), auto (the same, but large Parquet files bypass it while
+    /// that is faster), uring (io_uring, several writes in flight) or uring-direct (the same past the page cache). If
+    /// the kernel refuses, or the file system has no non-blocking writes (uring on ext4), a warning says so.
     #[arg(long, value_name = "WAY", default_value_t = FileIo::default())]
     pub(crate) io: FileIo,
-    /// Read files that a Delta table's log names in other stores than the table's: of this machine for a table on S3, of other
-    /// buckets, or of S3 for a table of this machine. They are read with your rights and keys.
+    /// Read files that a Delta table's log names in other stores than the table's: local files for a table on S3, files
+    /// in other buckets, or on S3 for a local table. They are read with your rights and keys.
     #[arg(long)]
     pub(crate) allow_foreign_paths: bool,
     /// Repeat failed requests to an object store for this time, such as 5m. Default: 60s.
@@ -456,7 +460,7 @@ pub(crate) struct StoreArgs {
     pub(crate) storage_option: Vec<(String, String)>,
 }
 
-/// How CSV and TBL are read; `copy` writes CSV with the same delimiter, quote, escape and first null string.
+/// The CSV and TBL dialect; `copy` writes CSV with the same delimiter, quote, escape and first null string.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "CSV and TBL")]
 pub(crate) struct CsvArgs {
@@ -481,7 +485,7 @@ pub(crate) struct CsvArgs {
     /// CSV and JSON lines: names and types, such as "id int64 not null, price decimal(15,2), tags list(utf8)". Default: inferred.
     #[arg(long, value_name = "COLUMNS")]
     pub(crate) schema: Option<String>,
-    /// Rows looked at to infer the schema.
+    /// Rows that are sampled to infer the schema.
     #[arg(long, value_name = "N", value_parser = value::positive)]
     pub(crate) infer_rows: Option<usize>,
     /// A row that does not fit the schema: fail, leave it out, or put null where it does not parse.
@@ -490,13 +494,13 @@ pub(crate) struct CsvArgs {
     /// Lines to skip at the start of each file, before the columns' names.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) skip_rows: usize,
-    /// Lines that begin with this text are no rows.
+    /// Lines that start with this text are skipped.
     #[arg(long, value_name = "TEXT")]
     pub(crate) comment: Option<String>,
-    /// How dates are written, as in %d.%m.%Y. Default: ISO 8601.
+    /// Format of dates, as in %d.%m.%Y. Default: ISO 8601.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) date_format: Option<String>,
-    /// How timestamps are written, as in "%d.%m.%Y %H:%M:%S". Default: ISO 8601.
+    /// Format of timestamps, as in "%d.%m.%Y %H:%M:%S". Default: ISO 8601.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) timestamp_format: Option<String>,
     /// Numbers are written with a comma for a point, as in 1,5.
@@ -521,7 +525,7 @@ pub(crate) enum RowFormat {
     Table,
     /// Comma-separated values with a header.
     Csv,
-    /// One JSON object a row.
+    /// One JSON object per row.
     Jsonl,
     /// Arrow IPC: a stream on stdout, a file with -o.
     Arrow,

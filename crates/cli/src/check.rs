@@ -9,7 +9,7 @@ use crate::session::{Session, storage_options};
 use crate::stdout::PipeStdout;
 use crate::{human, shown};
 
-/// Gives the exit code: that of the first error where nothing is allowed.
+/// Returns the exit code: that of the first error if nothing is allowed.
 pub(crate) fn run(args: &CheckArgs, session: &Session) -> Result<u8> {
     let check = lakerace::check(&args.location, &storage_options(&args.store), &session.job)?;
     match session.global.json {

@@ -82,7 +82,7 @@ fn made_nullable(columns: &[String], keeps: bool) -> String {
     format!("NOT NULL in the source, nullable in the new table: {names} ({why})")
 }
 
-/// How a database is loaded.
+/// The options of a load into a database.
 fn load_options(args: &CopyArgs) -> LoadOptions {
     let load = &args.load;
     LoadOptions {

@@ -184,7 +184,7 @@ fn round(value: f64, per_one: f64) -> f64 {
     (value * per_one).round() / per_one
 }
 
-/// The folder of the generated files; removed when dropped, unless it is to be kept.
+/// The folder of the generated files; removed when dropped, unless it is kept.
 struct DemoFolder {
     path: PathBuf,
     is_kept: bool,
@@ -206,7 +206,7 @@ impl DemoFolder {
 impl Drop for DemoFolder {
     fn drop(&mut self) {
         if !self.is_kept {
-            // What can't be removed is left to the system's own cleaning of its temporary folder.
+            // Files that can't be removed are left to the system's cleanup of its temporary folder.
             let _ = fs::remove_dir_all(&self.path);
         }
     }

@@ -12,10 +12,10 @@ use crate::session::{Session, read_options, storage_options};
 /// The exit code where the sides differ.
 const DIFFERENT: u8 = 1;
 
-/// Compares two locations; gives the exit code.
+/// Compares two locations; returns the exit code.
 pub(crate) fn run(args: &DiffArgs, session: &Session) -> Result<u8> {
     let target = RowTarget { format: args.format, output: args.output.as_deref() };
-    // What is wrong with it shows before anything is read.
+    // Errors of the target are reported before anything is read.
     let format = target.format()?;
     let first = read_options(&args.input)?;
     let second = ReadOptions { at: args.second_at.clone(), ..first.clone() };

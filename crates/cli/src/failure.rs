@@ -1,4 +1,4 @@
-//! Telling the user what went wrong, once, in words and in JSON.
+//! Reporting an error to the user, once, in words and in JSON.
 
 use std::sync::Mutex;
 
@@ -14,13 +14,13 @@ const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 /// The place and the message of the last panic.
 static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
-/// Prints `error: …` on stderr, and with `--json` the error as an object on stdout; gives the exit code.
+/// Prints `error: …` on stderr, and with `--json` the error as an object on stdout; returns the exit code.
 pub(crate) fn report(error: &Error, wants_json: bool) -> u8 {
     let code = error.kind().exit_code();
     stderr::line(&format!("error: {}", error.text(Door::CommandLine)));
     if wants_json {
         let object = json!({ "error": object(error) });
-        // There is no one left to tell when stdout is gone as well.
+        // A failure of stdout is ignored, as there is no other place to report it.
         let _ = stdout::line(&object.to_string());
     }
     code

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &FilesArgs, global: GlobalOptions) -> Result<u8> {
         FilesCommand::Mount(args) => &args.store,
         FilesCommand::Verify(store) | FilesCommand::Compact(store) => store,
     };
-    // What leaves a store survives a loss of power, unless that is not wanted.
+    // Files outside of the store survive a loss of power, unless an option says otherwise.
     let level = match store.durability {
         None | Some(Durability::Full) => DurabilityLevel::Full,
         Some(Durability::Normal | Durability::Off) => DurabilityLevel::Normal,
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &FilesArgs, global: GlobalOptions) -> Result<u8> {
     let opened =
         || Ok::<_, Error>(OpenedStore { session: &session, store: Arc::new(open(store, &args.command, &session)?) });
     match &args.command {
-        // What can't be put makes no store: it is looked at before.
+        // The source is checked first, so that an unreadable one creates no store.
         FilesCommand::Put(args) => put(args, PutSource::open(args)?, &opened()?),
         FilesCommand::Import(args) => import(args, ImportSource::open(args)?, &opened()?),
         FilesCommand::Get(args) => get(args, &opened()?),
@@ -169,7 +169,7 @@ fn if_exists(mode: WriteMode) -> IfExists {
 /// Names the flag that continues where a name is taken.
 fn with_advice(mode: WriteMode, error: Error) -> Error {
     match mode {
-        // Where another advice is given, a mode does not help: a folder stays.
+        // An error with other advice is not solved by a mode: a folder stays.
         WriteMode::Error if error.kind() == lakerace::ErrorKind::Conflict && error.advice_text().is_none() => {
             error.advice("pass --mode overwrite")
         }
@@ -229,7 +229,7 @@ fn get(args: &GetArgs, opened: &OpenedStore<'_>) -> Result<()> {
     opened.done(&format!("wrote {}", human::bytes(size)), 1, json!({ "files": 1, "file_bytes": size }))
 }
 
-/// Gives a content to `write`, part by part.
+/// Passes a content to `write`, part by part.
 fn copy(
     content: &mut dyn lakerace_files::Content,
     opened: &OpenedStore<'_>,

@@ -22,7 +22,7 @@ pub(crate) fn cancels(job: &Job) {
         match job {
             Some(job) => {
                 job.cancel();
-                // Where the system starts no thread, the next signal ends the process.
+                // If the system starts no thread, the next signal ends the process.
                 let _ = std::thread::Builder::new().spawn(end_for_certain);
                 stderr::line("interrupted: cleaning up (Ctrl-C again kills)");
             }
@@ -41,10 +41,10 @@ pub(crate) fn cancels(job: &Job) {
     }
 }
 
-/// How long a cancelled job may clean up: longer than its parts wait for a store that does not answer.
+/// The time in which a cancelled job may clean up: longer than its parts wait for a store that does not answer.
 const CLEANING_UP: Duration = Duration::from_secs(30);
 
-/// How long a write to standard output may take after the job was cancelled: no one may be reading.
+/// The time that a write to standard output may take after the job was cancelled: there may be no reader.
 const LAST_WRITE: Duration = Duration::from_millis(500);
 
 /// Ends the process where the cancelled job does not: it waits for a reader of standard output, or for a disk or store

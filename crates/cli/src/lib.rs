@@ -57,10 +57,10 @@ pub struct Host<'a> {
     pub sql: Option<&'a dyn SqlEngine>,
 }
 
-/// Takes the arguments after `bench` and gives the exit code.
+/// Takes the arguments after `bench` and returns the exit code.
 pub type Bench<'a> = dyn Fn(&[OsString]) -> u8 + 'a;
 
-/// Runs the command with `args` (the first is the program's name) and gives the process's exit code: data goes to
+/// Runs the command with `args` (the first is the program's name) and returns the process's exit code: data goes to
 /// stdout, everything else to stderr.
 pub fn run(args: impl IntoIterator<Item = OsString>, host: &Host<'_>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
@@ -167,7 +167,7 @@ fn usage(mut error: clap::Error, args: &[OsString], wants_json: bool) -> u8 {
     hide_secrets(&mut error);
     if wants_json {
         let text = error.render().to_string();
-        // What follows the first paragraph is tips and usage for people.
+        // The paragraphs after the first one are tips and usage for people.
         let first = text.split("\n\n").next().unwrap_or_default();
         return failure::report(&Error::usage(failure::one_line(first)).advice("see --help"), true);
     }

@@ -6,8 +6,8 @@ use lakerace_io::open_files;
 
 use crate::args::Command;
 
-/// Has as many open files as the user may have. Where address space is short, the allocator of C libraries has one arena for
-/// all threads: it takes 64 MiB for each, used or not.
+/// Raises the limit of open files to the user's maximum. If address space is short, limits the allocator of C libraries
+/// to one arena for all threads: it reserves 64 MiB for each, used or not.
 pub(crate) fn prepare() {
     open_files::raise_limit();
     #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -13,7 +13,7 @@ pub(crate) const SCHEMA: &str = "order_id int64 not null, customer_id int32 not 
     price decimal(12,2) not null, discount float64, comment utf8";
 
 const HEADER: &str = "order_id,customer_id,ordered_at,shipped_on,status,country,item,quantity,price,discount,comment\n";
-/// Rows between two looks at the cancel flag, and between two writes.
+/// Rows between two checks of the cancel flag, and between two writes.
 const ROWS_AT_ONCE: u64 = 10_000;
 /// 2024-01-01 00:00:00 UTC.
 const FIRST_SECOND: u64 = 1_704_067_200;
@@ -43,7 +43,7 @@ const COMMENTS: [&str; 6] = [
     "fragile",
 ];
 
-/// Writes the orders with these numbers to `path` and gives the file's bytes. The same seed gives the same file.
+/// Writes the orders with these numbers to `path` and returns the file's bytes. The same seed generates the same file.
 pub(crate) fn generate(path: &Path, numbers: RangeInclusive<u64>, seed: u64, job: &Job) -> Result<u64> {
     let failed = |e: std::io::Error| Error::from(e).at(path.display());
     let mut file = File::create(path).map_err(failed)?;

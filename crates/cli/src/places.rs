@@ -112,7 +112,7 @@ fn places_of_files(args: &FilesArgs) -> (&StoreArgs, DurabilityLevel, JobPlaces)
         FilesCommand::Export(args) => places.writes(&args.target.to_string_lossy()),
         _ => places,
     };
-    // Any level that is given is to have an effect: the store's default is another one than that of files.
+    // A level of durability must apply somewhere: the store's default differs from that of files.
     let durability = if store.durability.is_some() { DurabilityLevel::Normal } else { FULL };
     (&store.store, durability, places)
 }

@@ -35,7 +35,7 @@ impl Progress {
             return Self { stop: None, drawer: None };
         }
         let (stop, stopped) = channel();
-        // Where the system starts no thread, nothing is drawn.
+        // If the system starts no thread, nothing is drawn.
         let drawer = std::thread::Builder::new().spawn(move || draw(&stopped)).ok();
         Self { stop: Some(stop), drawer }
     }

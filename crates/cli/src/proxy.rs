@@ -11,7 +11,7 @@ use crate::value::{count, fraction};
 
 #[derive(Debug, Args)]
 pub(crate) struct ProxyArgs {
-    /// Where to listen; port 0 takes a free one. The address is printed as JSON.
+    /// The address to listen on; port 0 takes a free one. The address is printed as JSON.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// The S3 server.

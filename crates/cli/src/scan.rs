@@ -10,7 +10,7 @@ use crate::stdout;
 
 pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
     let target = RowTarget { format: args.format, output: args.output.as_deref() };
-    // What is wrong with it shows before anything is read.
+    // Errors of the target are reported before anything is read.
     target.format()?;
     let options = ReadOptions { limit: args.limit, ..read_options(&args.input)? };
     let scan = Scan::open(&args.source, &options, &session.job)?;
@@ -66,7 +66,7 @@ pub(crate) struct RowTarget<'a> {
 }
 
 impl RowTarget<'_> {
-    /// Writes all rows and gives their number.
+    /// Writes all rows and returns their number.
     pub(crate) fn print(&self, batches: Batches, store: &StoreArgs, session: &Session) -> Result<u64> {
         let schema = batches.schema().clone();
         let format = self.format()?;

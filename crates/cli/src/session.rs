@@ -23,12 +23,12 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Starts the clock, makes the job and gives Ctrl-C to it.
+    /// Starts the clock, creates the job and lets Ctrl-C cancel it.
     pub(crate) fn start(global: GlobalOptions, store: &StoreArgs) -> Self {
         Self::start_with(global, store, RangeOptions::default())
     }
 
-    /// Starts a job that writes what it reads.
+    /// Starts a job that writes the rows that it reads.
     pub(crate) fn start_copy(global: GlobalOptions, store: &StoreArgs) -> Self {
         Self::start_with(global, store, RangeOptions::for_copy())
     }
@@ -78,7 +78,7 @@ impl Session {
         Ok(())
     }
 
-    /// Tells what the user should know although nothing failed, once.
+    /// Reports the job's warnings, once.
     fn warn(&self) -> Vec<String> {
         let warnings = self.job.warnings();
         if !self.has_warned.replace(true) {
@@ -116,7 +116,7 @@ pub(crate) fn job_options(args: &StoreArgs, defaults: RangeOptions) -> JobOption
     JobOptions { threads, ranges, file_io: args.io, ..default }
 }
 
-/// What to read, without a limit.
+/// The options of a read, without a limit.
 pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> Result<ReadOptions> {
     Ok(ReadOptions {
         columns: read.columns.as_ref().map(|list| list.0.clone()),
@@ -141,7 +141,7 @@ pub(crate) fn column_union(any: bool) -> ColumnUnion {
     if any { ColumnUnion::Any } else { ColumnUnion::Related }
 }
 
-/// How CSV is read.
+/// The options of the CSV dialect.
 pub(crate) fn csv_options(args: &CsvArgs) -> CsvOptions {
     CsvOptions {
         header: match (args.header, args.no_header) {

@@ -26,7 +26,7 @@ pub(crate) fn man(args: &ManArgs, global: &GlobalOptions) -> Result<()> {
     let folder = &args.folder;
     fs::create_dir_all(folder).map_err(|e| Error::from(e).at(folder.display()))?;
     let mut command = command_line();
-    // Gives each subcommand its full name, such as `lakerace-files-put`.
+    // Sets the full name of each subcommand, such as `lakerace-files-put`.
     command.build();
     let mut files = Vec::new();
     write_pages(command, folder, &mut files)?;

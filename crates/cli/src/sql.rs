@@ -12,7 +12,7 @@ use crate::stdout;
 /// A query over locations.
 #[derive(Debug)]
 pub struct SqlQuery<'a> {
-    /// One statement that gives rows.
+    /// One statement that returns rows.
     pub text: &'a str,
     /// Names in it, and the locations that they stand for.
     pub relations: &'a [(String, String)],
@@ -41,14 +41,13 @@ pub trait SqlAnswer {
 
     /// Runs the query.
     ///
-    /// # Errors
-    /// Those of the scans, and of values that the query can't compute with. The batches give them, too.
+    /// # Errors Those of the scans, and of values that the query can't compute with. The batches may return them, too.
     fn batches(&self) -> Result<Batches>;
 }
 
 pub(crate) fn run(args: &SqlArgs, session: &Session, host: &Host<'_>) -> Result<()> {
     let target = RowTarget { format: args.format, output: args.output.as_deref() };
-    // What is wrong with it shows before anything is read.
+    // Errors of the target are reported before anything is read.
     target.format()?;
     let engine = host.sql.ok_or_else(|| {
         Error::unsupported("this command has no engine of SQL: it comes with the Python package")

@@ -1,4 +1,4 @@
-//! Standard error, which may be gone: what a command has done does not depend on it.
+//! Standard error, which may be closed: the outcome of a command does not depend on it.
 
 use std::io::{self, Write};
 

@@ -43,7 +43,7 @@ fn noted<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     outcome.inspect_err(note).map_err(placed)
 }
 
-/// The error with its place, which writers between here and the command keep. A reader that went away is no error to tell.
+/// The error with its place, which writers between here and the command keep. A closed reader is no error to report.
 fn placed(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted => error,

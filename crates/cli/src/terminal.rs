@@ -12,7 +12,7 @@ pub(crate) fn is_stdout() -> bool {
 /// Passes text on with control characters escaped (`\u001b`), but for ends of lines and tabs.
 pub(crate) struct EscapedWriter<W> {
     inner: W,
-    /// The first byte of a character of two, when that came last.
+    /// The first byte of a two-byte character, if it came last.
     pending: bool,
 }
 

@@ -76,7 +76,7 @@ impl FromStr for CommaList {
     }
 }
 
-/// The name at the start of `rest`, and what follows it.
+/// The name at the start of `rest`, and the rest after it.
 fn next_name<'a>(rest: &'a str, text: &str) -> Result<(String, &'a str)> {
     let Some(quoted) = rest.strip_prefix('"') else {
         let (name, _) = rest.split_once(',').unwrap_or((rest, ""));

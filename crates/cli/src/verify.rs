@@ -7,7 +7,7 @@ use crate::args::VerifyArgs;
 use crate::session::{Session, storage_options};
 use crate::{failure, human, stdout};
 
-/// Verifies a table; gives the exit code: that of damage where some is left.
+/// Verifies a table; returns the exit code: that of damage if some remains.
 pub(crate) fn run(args: &VerifyArgs, session: &Session) -> Result<u8> {
     let default = VerifyOptions::default();
     let options = VerifyOptions {

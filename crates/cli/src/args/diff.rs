@@ -14,7 +14,7 @@ pub(crate) struct DiffArgs {
     /// The second side, which is read as the first one is.
     #[arg(value_name = "B")]
     pub(crate) second: String,
-    /// The columns that tell rows apart. Default: those that A names, if it is a Delta table (lakerace.primaryKey).
+    /// The columns that identify a row. Default: the key of A, if it is a Delta table (lakerace.primaryKey).
     #[arg(long, value_name = "A,B")]
     pub(crate) key: Option<CommaList>,
     /// Read this version of B, where --at says that of A.
@@ -26,7 +26,7 @@ pub(crate) struct DiffArgs {
     /// Print N rows that differ at most. All are counted.
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// How rows are written. Default: what the ending of FILE says (.csv, .jsonl, .arrow), else an aligned table.
+    /// Format of the rows. Default: by the ending of FILE (.csv, .jsonl, .arrow), else an aligned table.
     #[arg(long, value_enum)]
     pub(crate) format: Option<RowFormat>,
     /// Write rows to this path or URL instead of stdout; it appears when it is complete.

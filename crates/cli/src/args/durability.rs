@@ -3,7 +3,7 @@
 use clap::Args;
 use lakerace::DurabilityLevel;
 
-/// Of commands that write.
+/// The durability of commands that write.
 #[derive(Debug, Args)]
 pub(crate) struct DurabilityArgs {
     /// Durability of files of this machine when the command has ended: they survive a loss of power (full: files and folders are synced),
@@ -12,7 +12,7 @@ pub(crate) struct DurabilityArgs {
     pub(crate) durability: DurabilityLevel,
 }
 
-/// Of commands that write rows where `--output` is given.
+/// The durability of commands that write rows to `--output`.
 #[derive(Debug, Args)]
 pub(crate) struct OutputDurabilityArgs {
     /// Durability of FILE when the command has ended: it survives a loss of power (full: it is synced) or the end of the process (normal).

@@ -37,11 +37,11 @@ pub(crate) enum FilesCommand {
     Verify(FilesStore),
     /// Reclaim the space of removed files, and encode small files with the store's dictionary.
     Compact(FilesStore),
-    /// Show the files in an empty directory, for reading, until that is unmounted or Ctrl-C comes (Linux, by FUSE).
+    /// Show the files in an empty directory, for reading, until it is unmounted or Ctrl-C is pressed (Linux, by FUSE).
     Mount(MountArgs),
 }
 
-/// The store and how it is opened. It comes last in each command: its heading is that of all options that follow.
+/// The store and its options. It comes last in each command: its heading is that of all options that follow.
 #[derive(Debug, Args)]
 pub(crate) struct FilesStore {
     /// The store: a path of a SQLite file, of a directory (ending in `/`, or `dir:` in front), or a URL of an object store's folder.
@@ -53,15 +53,15 @@ pub(crate) struct FilesStore {
     /// A transform of compressed contents: base64; may be repeated, in the order of application.
     #[arg(long, value_name = "NAME", action = ArgAction::Append)]
     pub(crate) transform: Vec<String>,
-    /// Durability of a write: it survives a loss of power (full) or the end of the process (normal), or less (off). Default: normal for the store, and full for
-    /// files that `get -o` and `export` write.
+    /// Durability of a write: it survives a loss of power (full), the end of the process (normal), or less (off).
+    /// Default: normal for the store, and full for files that `get -o` and `export` write.
     #[arg(long, value_name = "WHAT")]
     pub(crate) durability: Option<lakerace_files::Durability>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
-/// How contents are put.
+/// The encoding of contents that are put.
 #[derive(Debug, Args)]
 pub(crate) struct PutEncoding {
     /// none, zstd, zstd-dict, lz4, snappy, gzip, bz2, xz or brotli, some with a level (zstd:9). A new store keeps it. Default: the
@@ -81,7 +81,7 @@ pub(crate) struct PutArgs {
     /// The file's name in the store.
     #[arg(value_name = "NAME", index = 2)]
     pub(crate) name: String,
-    /// What to put: a local file, or `-` (standard input).
+    /// The source: a local file, or `-` (standard input).
     #[arg(value_name = "FILE", default_value = "-", index = 3)]
     pub(crate) source: PathBuf,
     /// A name that is taken: fail, or replace the content.
@@ -158,7 +158,7 @@ pub(crate) struct ImportArgs {
     /// A directory, or an archive.
     #[arg(value_name = "SRC", index = 2)]
     pub(crate) source: PathBuf,
-    /// The folder of the store that it goes to.
+    /// The target folder in the store.
     #[arg(value_name = "FOLDER", default_value = "", index = 3)]
     pub(crate) folder: String,
     /// A name that is taken: fail, or replace the content.

@@ -8,7 +8,8 @@ pub(crate) struct FilterArgs {
     /// Only rows for which this SQL expression is true.
     #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
-    /// The value of the next ? in --where; may be repeated. Beside a column of numbers, dates or times it is the value that it writes.
+    /// The value of the next ? in --where; may be repeated. For a column of numbers, dates or times, its text is parsed
+    /// as such.
     #[arg(long = "param", value_name = "VALUE", requires = "filter", allow_hyphen_values = true, action = ArgAction::Append)]
     pub(crate) parameters: Vec<String>,
 }

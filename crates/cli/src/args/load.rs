@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::value::{self, CommaList};
 
-/// How rows go to databases, and to Delta tables in batches.
+/// Options of loads into databases, and into Delta tables in batches.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Loading databases")]
 pub(crate) struct LoadArgs {
@@ -22,17 +22,19 @@ pub(crate) struct LoadArgs {
     /// Write at most N rows a second.
     #[arg(long, value_name = "N", value_parser = value::count)]
     pub(crate) max_rate: Option<u64>,
-    /// Databases: let values lose what the target's type can't hold, such as microseconds.
+    /// Databases: allow values to lose precision that the target's type lacks, such as microseconds.
     #[arg(long)]
     pub(crate) allow_narrowing: bool,
-    /// Read from the highest value of this column on that the target has seen, and keep the new one with the target. Needs --mode upsert.
+    /// Read from the highest value of this column that the target has seen, and store the new one with the target.
+    /// Needs --mode upsert.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) since: Option<String>,
-    /// How far below the highest value rows may still come: a number, or a time such as 10m for dates and timestamps.
+    /// The distance below the highest value in which rows may still arrive: a number, or a time such as 10m for dates
+    /// and timestamps.
     #[arg(long, value_name = "N|TIME", requires = "since")]
     pub(crate) overlap: Option<String>,
-    /// Read the target back, and fail unless it has the checksum of what was sent. In Parquet, ORC and Delta, filters must find
-    /// extremes, zeros and nulls of the columns, too.
+    /// Read the target back, and fail unless it has the checksum of the rows that were sent. In Parquet, ORC and Delta,
+    /// filters must also find extremes, zeros and nulls of the columns.
     #[arg(long)]
     pub(crate) verify: bool,
 }

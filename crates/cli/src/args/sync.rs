@@ -15,7 +15,7 @@ pub(crate) struct SyncArgs {
     /// The folder of the Delta table.
     #[arg(value_name = "TABLE")]
     pub(crate) table: String,
-    /// What follows it: mongodb://host/db/collection, elasticsearch://host:9200/index or sqlite:///file.db#table.
+    /// The follower: mongodb://host/db/collection, elasticsearch://host:9200/index or sqlite:///file.db#table.
     #[arg(value_name = "TARGET")]
     pub(crate) target: String,
     /// The columns of the key, in order. Default: the table's property lakerace.primaryKey.
@@ -27,7 +27,7 @@ pub(crate) struct SyncArgs {
     /// Go on until Ctrl-C or SIGTERM: look for new versions again and again.
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Time between two looks at the table, such as 10s or 5m.
+    /// Time between two checks of the table, such as 10s or 5m.
     #[arg(long, value_name = "TIME", value_parser = lakerace::parse_duration, default_value = "1s", requires = "follow")]
     pub(crate) interval: Duration,
     /// Rows of a checkpoint.
@@ -36,7 +36,7 @@ pub(crate) struct SyncArgs {
     /// Write at most N rows a second.
     #[arg(long, value_name = "N", value_parser = value::count)]
     pub(crate) max_rate: Option<u64>,
-    /// Let values lose what the target's type can't hold, such as microseconds.
+    /// Allow values to lose precision that the target's type lacks, such as microseconds.
     #[arg(long)]
     pub(crate) allow_narrowing: bool,
     /// Count and sum the rows of the table and of the target in the end.

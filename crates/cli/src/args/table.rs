@@ -1,4 +1,4 @@
-//! The arguments of what a Delta table needs from time to time.
+//! The arguments of commands that maintain Delta tables.
 
 use clap::{ArgAction, Args};
 use lakerace::Compression;
@@ -16,31 +16,32 @@ pub(crate) struct AlterArgs {
     /// Add this column, such as "price decimal(10,2)"; may be repeated. Rows that are there have null in it.
     #[arg(long, value_name = "NAME TYPE", action = ArgAction::Append)]
     pub(crate) add_column: Vec<String>,
-    /// Give a column another name; may be repeated. No file is written again: the first rename or drop maps the table's columns, and
-    /// readers and writers have to know column mapping from then on.
+    /// Rename a column; may be repeated. No file is rewritten: the first rename or drop maps the table's columns, and
+    /// readers and writers have to support column mapping from then on.
     #[arg(long, value_name = "OLD=NEW", value_parser = value::property, action = ArgAction::Append)]
     pub(crate) rename: Vec<(String, String)>,
     /// Drop these columns. Files keep their values until they are written again.
     #[arg(long, value_name = "A,B", action = ArgAction::Append)]
     pub(crate) drop: Vec<CommaList>,
-    /// Give a column a wider type, such as price=bigint; may be repeated. Readers and writers have to know type widening from then on.
+    /// Widen the type of a column, such as price=bigint; may be repeated. Readers and writers have to support type
+    /// widening from then on.
     #[arg(long = "type", value_name = "COLUMN=TYPE", value_parser = value::property, action = ArgAction::Append)]
     pub(crate) types: Vec<(String, String)>,
-    /// Give a column a comment; an empty one removes it. May be repeated.
+    /// Set the comment of a column; an empty one removes it. May be repeated.
     #[arg(long = "comment", value_name = "COLUMN=TEXT", value_parser = value::property, action = ArgAction::Append)]
     pub(crate) comments: Vec<(String, String)>,
-    /// Add a condition that is true of every row, such as positive="price > 0"; may be repeated. The rows that are there are checked
-    /// first. Remove it by --unset delta.constraints.NAME.
+    /// Add a condition that is true of every row, such as positive="price > 0"; may be repeated. Existing rows are
+    /// checked first. Remove it by --unset delta.constraints.NAME.
     #[arg(long = "constraint", value_name = "NAME=EXPR", value_parser = value::property, action = ArgAction::Append)]
     pub(crate) constraints: Vec<(String, String)>,
-    /// Set this property; may be repeated. The table's protocol gets what the property demands, such as deletion vectors for
-    /// delta.enableDeletionVectors=true. `delta.feature.NAME=supported` adds a feature alone.
+    /// Set this property; may be repeated. The table's protocol gets the features that the property demands, such as
+    /// deletion vectors for delta.enableDeletionVectors=true. `delta.feature.NAME=supported` only adds a feature.
     #[arg(long, value_name = "K=V", value_parser = value::property, action = ArgAction::Append)]
     pub(crate) set: Vec<(String, String)>,
     /// Remove this property; may be repeated. Features stay in the protocol.
     #[arg(long, value_name = "K", action = ArgAction::Append)]
     pub(crate) unset: Vec<String>,
-    /// Print what readers and writers would have to know, and change nothing.
+    /// Print the features that readers and writers would have to support, and change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -87,13 +88,13 @@ pub(crate) struct VacuumArgs {
     /// The folder of the table.
     #[arg(value_name = "TABLE")]
     pub(crate) table: String,
-    /// How long removed files stay, such as 7d or 12h. Default: delta.deletedFileRetentionDuration, else 7 days.
+    /// Retention of removed files, such as 7d or 12h. Default: delta.deletedFileRetentionDuration, else 7 days.
     #[arg(long, value_name = "TIME", value_parser = lakerace::parse_duration)]
     pub(crate) retain: Option<std::time::Duration>,
-    /// Print what would be removed, and remove nothing.
+    /// Print the files that would be removed, and remove nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Take a retention below the table's own: readers of earlier versions and writers under way may lose files by it.
+    /// Allow a retention below the table's own: readers of earlier versions and running writers may lose files by it.
     #[arg(long)]
     pub(crate) allow_short_retention: bool,
     #[command(flatten)]
@@ -114,14 +115,14 @@ pub(crate) struct VerifyArgs {
     /// `_last_checkpoint` that points nowhere. Nothing is guessed.
     #[arg(long)]
     pub(crate) repair: bool,
-    /// With --repair: give up the commit of the last entry where that is empty, as after a loss of power. Its version then has the rows of
-    /// the one before. Only for an entry of which no backup is left, and while no one writes to the table.
+    /// With --repair: give up the commit of the last entry if it is empty, as after a loss of power. Its version then
+    /// has the rows of the one before. Only for an entry without a backup, and while no one writes to the table.
     #[arg(long, requires = "repair")]
     pub(crate) drop_empty_entry: bool,
-    /// The columns that are to tell rows apart. Default: those that the table names (lakerace.primaryKey).
+    /// The columns that should identify a row. Default: the table's key (lakerace.primaryKey).
     #[arg(long, value_name = "A,B")]
     pub(crate) key: Option<CommaList>,
-    /// Memory for the search for keys that stand in several rows; with less, key columns are read more often. Default: 512 MiB.
+    /// Memory for the search for duplicate keys; with less, key columns are read more often. Default: 512 MiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
     #[command(flatten)]
@@ -151,7 +152,7 @@ pub(crate) struct ChangesArgs {
     /// The last version. Default: the table's.
     #[arg(long, value_name = "VERSION", value_parser = value::number)]
     pub(crate) to: Option<u64>,
-    /// How rows are written. Default: what the ending of FILE says (.csv, .jsonl, .arrow), else an aligned table.
+    /// Format of the rows. Default: by the ending of FILE (.csv, .jsonl, .arrow), else an aligned table.
     #[arg(long, value_enum)]
     pub(crate) format: Option<RowFormat>,
     /// Write rows to this path or URL instead of stdout; it appears when it is complete.
@@ -168,7 +169,7 @@ pub(crate) struct RestoreArgs {
     /// The folder of the table.
     #[arg(value_name = "TABLE")]
     pub(crate) table: String,
-    /// The version whose rows, schema and properties come back.
+    /// The version whose rows, schema and properties are restored.
     #[arg(long, value_name = "VERSION|TIMESTAMP")]
     pub(crate) at: String,
     #[command(flatten)]

@@ -15,23 +15,23 @@ pub(crate) struct TpchArgs {
     /// A folder, as a path or URL; `-`: the bytes of one table go to standard output.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: String,
-    /// What tables become. Default: parquet.
+    /// Format of the tables. Default: parquet.
     #[arg(long, value_parser = value::tpch_format(), value_name = "FORMAT")]
     pub(crate) format: Option<TpchFormat>,
     /// Tables. Default: all eight.
     #[arg(long, value_name = "A,B")]
     pub(crate) tables: Option<CommaList>,
-    /// Instead of the tables, N refresh streams for them (1 to 999; TPC-H's RF1 and RF2, dbgen's -U), each with a thousandth of
-    /// the orders: new orders and their lines (orders.u1.parquet, lineitem.u1.parquet), and the keys of those to be deleted
-    /// (delete.1.parquet).
+    /// Instead of the tables, N refresh streams for them (1 to 999; TPC-H's RF1 and RF2, dbgen's -U), each with a
+    /// thousandth of the orders: new orders and their lines (orders.u1.parquet, lineitem.u1.parquet), and the keys of
+    /// orders to delete (delete.1.parquet).
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) refresh: Option<u32>,
-    /// Apply the streams to the Delta tables orders and lineitem in OUT, as upserts and deletes by key. Streams that were
-    /// applied before are left out.
+    /// Apply the streams to the Delta tables orders and lineitem in OUT, as upserts and deletes by key. Streams that
+    /// were applied before are skipped.
     #[arg(long, requires = "refresh", conflicts_with_all = ["tables", "overwrite", "parts", "file_bytes"])]
     pub(crate) apply: bool,
-    /// How columns are made: baseline, zero-copy or true-zero-copy. Default: the fastest for the format, which is true-zero-copy
-    /// for parquet, and zero-copy for all others.
+    /// How columns are generated: baseline, zero-copy or true-zero-copy. Default: the fastest for the format, which is
+    /// true-zero-copy for parquet, and zero-copy for all others.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<TpchMode>,
     /// Replace files and tables that exist.

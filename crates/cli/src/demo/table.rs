@@ -9,8 +9,8 @@ use lakerace::{
 use super::{DemoFolder, DemoRun};
 
 impl DemoRun<'_> {
-    /// Loads orders into a table, upserts a tenth as many by their number, half of them new, reads the version of before,
-    /// and compacts. `loaded` is the checksum of the orders that are loaded.
+    /// Loads orders into a table, upserts a tenth as many by their number, half of them new, reads the previous
+    /// version, and compacts. `loaded` is the checksum of the loaded orders.
     pub(super) fn table(&mut self, folder: &DemoFolder, parquet: &str, loaded: &Checksum) -> Result<()> {
         let (table, changes) = (folder.file("orders"), folder.file("changes.csv"));
         let first_version = self.load(parquet, &table)?;

@@ -37,7 +37,7 @@ impl PutSource {
         Ok(source)
     }
 
-    /// Reads what follows the first bytes.
+    /// Reads the part after the first bytes.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         self.rest.read(buffer).map_err(|e| Error::from(e).at(&self.place))
     }

@@ -42,7 +42,7 @@ pub(super) fn ls(args: &LsArgs, opened: &OpenedStore<'_>) -> Result<()> {
     print.end(opened)
 }
 
-/// Prints names as they come; for JSON, keeps them.
+/// Prints names as they arrive; for JSON, collects them.
 struct NamePrinter {
     out: PipeStdout,
     is_long: bool,
@@ -93,7 +93,7 @@ fn json_of(stat: &Stat) -> Result<Value> {
         Some(text) => serde_json::from_str(text)
             .map_err(|e| Error::corrupt("the metadata is no JSON").because(e).at(&stat.name))?,
     };
-    // A number of 64 bits is beyond what many readers of JSON keep.
+    // Many JSON readers can't represent a 64-bit number exactly.
     value["checksum"] = stat.checksum.map_or(Value::Null, |sum| json!(format!("{sum:016x}")));
     Ok(value)
 }
@@ -131,7 +131,7 @@ pub(super) fn stat(args: &FileStatArgs, opened: &OpenedStore<'_>) -> Result<()> 
     opened.done("", 0, Value::Null)
 }
 
-/// Gives the exit code.
+/// Verifies the store and returns the exit code.
 pub(super) fn verify(opened: &OpenedStore<'_>) -> Result<u8> {
     let verified = opened.store.verify_with(&mut opened.progress())?;
     for damage in &verified.damage {
