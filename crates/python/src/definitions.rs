@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::convert;
 
-/// Every option with its names; gives a list of dicts.
+/// Every option with its names, as a list of dicts.
 #[pyfunction]
 pub(crate) fn option_definitions(py: Python<'_>) -> PyResult<Py<PyAny>> {
     convert::to_python(py, &option::ALL.iter().map(|definition| object(definition)).collect::<Vec<_>>())

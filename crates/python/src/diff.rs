@@ -8,7 +8,7 @@ use crate::options::Keywords;
 use crate::stream::Stream;
 use crate::{convert, interrupt};
 
-/// Compares two locations by key; gives the counts as a dict, and the rows that differ.
+/// Compares two locations by key; returns the counts as a dict, and the rows that differ.
 #[pyfunction]
 #[pyo3(name = "diff")]
 pub(crate) fn compare(

@@ -44,7 +44,7 @@ impl FileStore {
     }
 }
 
-/// Drops what may wait for other threads or for a store, with the interpreter released.
+/// Drops a value that may wait for other threads or for a store, with the interpreter released.
 fn drop_detached<T: Send>(held: T) {
     let mut held = Some(held);
     // If the interpreter has ended, the value is dropped at the end of this function.
@@ -402,8 +402,8 @@ impl FileStore {
         long(py, None, move |_| store.train())
     }
 
-    /// Makes durable what would be lost, and closes the connections as soon as nothing uses them. Where that fails, the store stays
-    /// open with what it has.
+    /// Makes recent writes durable, and closes the connections as soon as nothing uses them. If that fails, the store
+    /// stays open with all of its state.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let store = read_lock(&self.store).clone();
         let Some(store) = store else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Batches of other libraries, by the Arrow C stream interface: checked as they come in.
+//! Batches of other libraries, by the Arrow C stream interface: each is checked when it arrives.
 
 use std::ffi::CStr;
 
@@ -107,7 +107,7 @@ impl Iterator for ForeignStream {
     }
 }
 
-/// How deep a schema is nested, up to where it is too deep.
+/// The nesting depth of a schema, counted up to the limit.
 fn depth(schema: &FFI_ArrowSchema) -> usize {
     let (mut deepest, mut pending) = (0, vec![(schema, 0)]);
     while let Some((schema, depth)) = pending.pop() {
@@ -123,9 +123,9 @@ fn depth(schema: &FFI_ArrowSchema) -> usize {
 /// Lengths that no array in memory has.
 const NO_LENGTH: usize = 1 << 48;
 
-/// Checks what the arrow crate takes for granted: lengths that are not negative, and the children and buffers of the type.
+/// Checks the assumptions of the arrow crate: lengths that are not negative, and the children and buffers of the type.
 fn check_shape(array: &FFI_ArrowArray, data_type: &DataType) -> Result<()> {
-    // Negative numbers come as the greatest ones.
+    // Negative numbers appear as the greatest ones.
     if array.len() >= NO_LENGTH
         || array.offset() >= NO_LENGTH
         || array.null_count_opt().is_some_and(|n| n > array.len())

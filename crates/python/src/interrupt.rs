@@ -19,7 +19,7 @@ pub(crate) fn run<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let run = [move |sender: &ValueSender<T, Error>| Ok(sender.send(Ok(work()?), 1)?)];
-    // The work ends by its job alone: its outcome is waited for after a cancellation, too.
+    // Only the job ends the work: its outcome is also waited for after a cancellation.
     let outcome = ProducerThreads::start("lakerace-job", 1, &CancelToken::default(), run)
         .map_err(|e| errors::raised(py, &lakerace_io::threads::not_started(&e)))?;
     let mut interrupted: Option<PyErr> = None;
@@ -46,7 +46,7 @@ pub(crate) struct SignalWatch {
     raised: Option<PyErr>,
 }
 
-/// Calls between two looks at the clock.
+/// Calls between two reads of the clock.
 const CALLS: u32 = 64;
 
 impl SignalWatch {
@@ -70,7 +70,7 @@ impl SignalWatch {
         }
     }
 
-    /// The outcome of the loop: what a handler has raised comes before it.
+    /// The outcome of the loop: an exception of a handler takes precedence.
     pub(crate) fn end<T>(self, py: Python<'_>, outcome: Result<T>) -> PyResult<T> {
         match self.raised {
             Some(raised) => Err(raised),

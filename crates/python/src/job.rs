@@ -1,4 +1,4 @@
-//! A job that several calls share, held by Python.
+//! A job that several calls share, owned by Python.
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::convert;
 
-/// One bill, one cancellation and one progress for all calls that are given it as `job`.
+/// One bill, one cancellation and one progress for all calls with the same `job`.
 #[pyclass(frozen, name = "Job", module = "lakerace._lakerace")]
 pub(crate) struct SharedJob {
     job: Job,
@@ -33,7 +33,7 @@ impl SharedJob {
     /// Cancels the job of a scan together with this one, and includes its progress.
     pub(crate) fn link(&self, job: &Job) {
         lock(&self.linked).push(job.clone());
-        // A cancellation that came first.
+        // The job was cancelled before.
         if self.job.is_cancelled() {
             job.cancel();
         }
@@ -81,13 +81,13 @@ impl SharedJob {
         (meter.progress(), meter.rows_done(), counts.bytes_read, counts.bytes_written)
     }
 
-    /// Gives what the user should know to Python's warnings.
+    /// Issues the job's warnings as Python warnings.
     fn warn(&self, py: Python<'_>) -> PyResult<()> {
         warn(py, &self.job)
     }
 }
 
-/// Gives what the user should know to Python's warnings.
+/// Issues the job's warnings as Python warnings.
 pub(crate) fn warn(py: Python<'_>, job: &Job) -> PyResult<()> {
     for warning in job.warnings() {
         let text = std::ffi::CString::new(Door::Python.show(&warning).into_owned())

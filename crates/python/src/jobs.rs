@@ -29,7 +29,7 @@ struct Copied {
     io: Option<FileIo>,
 }
 
-/// Copies a location, a [`Scan`] or an object with `__arrow_c_stream__` to `target`; gives a dict.
+/// Copies a location, a [`Scan`] or an object with `__arrow_c_stream__` to `target`; returns a dict.
 #[pyfunction]
 pub(crate) fn copy(
     py: Python<'_>,
@@ -79,7 +79,7 @@ struct Synced {
     synced: lakerace::Synced,
 }
 
-/// Brings a target to the last version of a Delta table, and continues where `follow` is true; gives a dict.
+/// Brings a target to the last version of a Delta table, and continues where `follow` is true; returns a dict.
 #[pyfunction]
 pub(crate) fn sync(py: Python<'_>, table: String, target: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let clock = Clock::start();
@@ -134,7 +134,7 @@ impl Changed {
     }
 }
 
-/// Upserts a location, a [`Scan`] or an object with `__arrow_c_stream__` into a Delta table; gives a dict.
+/// Upserts a location, a [`Scan`] or an object with `__arrow_c_stream__` into a Delta table; returns a dict.
 #[pyfunction]
 pub(crate) fn upsert(
     py: Python<'_>,
@@ -145,7 +145,8 @@ pub(crate) fn upsert(
     changed(py, table, source, options, |changed| changed.written.rows, lakerace::upsert_rows)
 }
 
-/// Deletes the rows of a Delta table that have the key of a row of a source, which is as for [`upsert`]; gives a dict.
+/// Deletes the rows of a Delta table that have the key of a row of a source, which is as for [`upsert`]; returns a
+/// dict.
 #[pyfunction]
 pub(crate) fn delete_keys(
     py: Python<'_>,
@@ -241,7 +242,7 @@ fn rows_of_stream(py: Python<'_>, source: &Bound<'_, PyAny>, keywords: &Keywords
     }
 }
 
-/// Deletes the rows of a Delta table for which a condition is true; gives a dict.
+/// Deletes the rows of a Delta table for which a condition is true; returns a dict.
 #[pyfunction]
 pub(crate) fn delete(
     py: Python<'_>,
@@ -262,7 +263,7 @@ pub(crate) fn delete(
     convert::to_python(py, &Changed::new(&changed, report, &job))
 }
 
-/// Columns, format, rows, files and bytes of a location; gives a dict.
+/// Columns, format, rows, files and bytes of a location, as a dict.
 #[pyfunction]
 pub(crate) fn schema(py: Python<'_>, location: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);
@@ -274,7 +275,7 @@ pub(crate) fn schema(py: Python<'_>, location: String, options: Bound<'_, PyDict
     convert::to_python(py, &schema)
 }
 
-/// Checks a location; gives a dict.
+/// Checks a location; returns a dict.
 #[pyfunction]
 pub(crate) fn check(py: Python<'_>, location: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);

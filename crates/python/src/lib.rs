@@ -32,7 +32,7 @@ use self::sql::PackageEngine;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Runs the `lakerace` command with `arguments` (the first is the program's name) and gives the exit code. `bench` is
+/// Runs the `lakerace` command with `arguments` (the first is the program's name) and returns the exit code. `bench` is
 /// called with the arguments after `lakerace bench`, `sql` with the query of `lakerace sql`.
 #[pyfunction]
 #[pyo3(signature = (arguments, bench, sql=None))]

@@ -14,7 +14,7 @@ use crate::options::Keywords;
 use crate::stream::Stream;
 use crate::{convert, interrupt};
 
-/// A result and what it cost.
+/// A result and its cost.
 #[derive(Serialize)]
 struct Billed<T> {
     #[serde(flatten)]
@@ -23,8 +23,8 @@ struct Billed<T> {
     report: Report,
 }
 
-/// Runs a job on a table; gives what `tell` makes of its result, and the job's cost, as a dict. `tell` also says how many
-/// rows were written.
+/// Runs a job on a table; returns the fields that `tell` makes of its result, and the job's cost, as a dict. `tell`
+/// also returns the number of written rows.
 fn run<T: Send + 'static, S: Serialize>(
     py: Python<'_>,
     keywords: &Keywords<'_>,
@@ -54,7 +54,7 @@ struct Compacted {
     given_up: u64,
 }
 
-/// Compacts a table; gives a dict.
+/// Compacts a table; returns a dict.
 #[pyfunction]
 pub(crate) fn compact(py: Python<'_>, table: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);
@@ -84,7 +84,7 @@ struct Vacuumed {
     kept: u64,
 }
 
-/// Vacuums a table; gives a dict.
+/// Vacuums a table; returns a dict.
 #[pyfunction]
 pub(crate) fn vacuum(py: Python<'_>, table: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);
@@ -115,7 +115,7 @@ struct Verified {
     notes: Vec<String>,
 }
 
-/// Verifies a table; gives a dict.
+/// Verifies a table; returns a dict.
 #[pyfunction]
 pub(crate) fn verify(py: Python<'_>, table: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);
@@ -142,7 +142,7 @@ pub(crate) fn verify(py: Python<'_>, table: String, options: Bound<'_, PyDict>) 
     })
 }
 
-/// The versions of a table; gives a list of dicts.
+/// The versions of a table, as a list of dicts.
 #[pyfunction]
 pub(crate) fn history(
     py: Python<'_>,
@@ -203,7 +203,7 @@ impl TableChanges {
     }
 }
 
-/// Changes the columns, properties and constraints of a table; gives a dict.
+/// Changes the columns, properties and constraints of a table; returns a dict.
 #[pyfunction]
 pub(crate) fn alter(
     py: Python<'_>,
@@ -228,7 +228,7 @@ struct Restored {
     files_removed: u64,
 }
 
-/// Restores a version of a table; gives a dict.
+/// Restores a version of a table; returns a dict.
 #[pyfunction]
 pub(crate) fn restore(py: Python<'_>, table: String, at: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let keywords = Keywords::new(options);
@@ -245,7 +245,7 @@ pub(crate) fn restore(py: Python<'_>, table: String, at: String, options: Bound<
     })
 }
 
-/// The changes of a table's rows; gives a stream.
+/// The changes of a table's rows, as a stream.
 #[pyfunction]
 pub(crate) fn changes(
     py: Python<'_>,

@@ -20,7 +20,7 @@ use crate::job::SharedJob;
 /// The value of `batch_rows="all"`.
 const ALL_ROWS: usize = i64::MAX as usize;
 
-/// Bytes as Python gives them: a whole number, or a text with a unit, such as `64MB`.
+/// Bytes in Python's form: an integer, or a text with a unit, such as `64MB`.
 pub(crate) struct ByteCount<N>(pub N);
 
 impl<'py, N> FromPyObject<'_, 'py> for ByteCount<N>
@@ -264,11 +264,11 @@ impl<'py> Keywords<'py> {
         })
     }
 
-    /// How rows go to databases.
+    /// The options of loads into databases.
     fn load(&self) -> PyResult<LoadOptions> {
         Ok(LoadOptions {
             batch_rows: match self.read()?.batch_rows {
-                // `"all"` comes as more rows than there can be.
+                // `"all"` is passed as more rows than any source has.
                 Some(rows) if rows < ALL_ROWS => NonZeroU64::new(rows as u64).map_or(BatchRows::All, BatchRows::Rows),
                 _ => BatchRows::All,
             },
@@ -285,7 +285,7 @@ impl<'py> Keywords<'py> {
         })
     }
 
-    /// How a target follows a table, and the seconds between two looks where it continues.
+    /// The options of a sync, and the seconds between two checks where it continues.
     pub(crate) fn sync(&self) -> PyResult<(SyncOptions, Option<Duration>)> {
         let load = self.load()?;
         let overwrite = self.parsed("mode", parse_choice::<WriteMode>)?.unwrap_or_default() == WriteMode::Overwrite;

@@ -36,7 +36,7 @@ impl Ranges {
         Ok(Self { object: opened.map_err(|e| errors::raised(py, &e))?, job })
     }
 
-    /// The requests for these ranges (begin and end, in bytes) and what they are expected to cost, as a dict.
+    /// The requests for these ranges (begin and end, in bytes) and their expected cost, as a dict.
     fn plan(&self, py: Python<'_>, ranges: Vec<(u64, u64)>) -> PyResult<Py<PyAny>> {
         let wanted = wanted(py, &ranges)?;
         let path = self.object.store.profile();

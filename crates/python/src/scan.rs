@@ -1,4 +1,4 @@
-//! A scan, held by Python.
+//! A scan, owned by Python.
 
 use std::sync::{Arc, Mutex};
 
@@ -104,14 +104,14 @@ impl Scan {
         let options = keywords.read()?;
         let job = keywords.job(RangeOptions::default())?;
         let limits = job.options().clone();
-        // The way of writing files is for those who write the rows of the scan.
+        // Only consumers that write the scan's rows use the I/O mode of files.
         let of_reads = JobOptions { file_io: FileIo::default(), ..limits.clone() };
         keywords.check_places(&JobPlaces::default().reads(&location), &of_reads)?;
         let open = Open::new(py, &location, &options, part.as_deref(), job)?;
         Ok(Self::of(location, options, part, open))
     }
 
-    /// A scan that is only asked for its columns, and for scans of the same source: of a Delta table no data file is opened.
+    /// A scan that only provides its columns, and scans of the same source: for a Delta table no data file is opened.
     #[staticmethod]
     fn described(py: Python<'_>, location: String, options: Bound<'_, PyDict>) -> PyResult<Self> {
         let keywords = Keywords::new(options);

@@ -72,7 +72,7 @@ impl SqlAnswer for PackageAnswer {
     }
 }
 
-/// The batches of the next table that an iterator of Python gives.
+/// The batches of the next table of a Python iterator.
 fn next_table(tables: &Py<PyAny>) -> Result<Option<Batches>> {
     Python::attach(|py| {
         let next = tables.bind(py).try_iter().and_then(|mut tables| match tables.next() {

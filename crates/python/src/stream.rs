@@ -49,7 +49,7 @@ impl Stream {
 
 #[pymethods]
 impl Stream {
-    /// The stream, once. Its first batch is read here, so that most errors are raised as what they are.
+    /// The stream, once. Its first batch is read here, so that most errors are raised as exceptions of their own class.
     ///
     /// `requested_schema`: the types that the consumer wants; columns are cast to them.
     /// `raises_later`: the caller raises [`Self::exception`] itself.
@@ -199,7 +199,7 @@ impl RecordBatchReader for Reader {
     }
 }
 
-/// Our error as one that the C stream gives the right errno for.
+/// Converts an error to one for which the C stream returns the right errno.
 fn foreign(error: Error) -> ArrowError {
     let text = format!("{}: {}", error.kind().name(), error.text(Door::Python));
     match error.kind() {

@@ -22,7 +22,7 @@ struct Generated {
     io: Option<FileIo>,
 }
 
-/// Generates tables, or refresh streams, into a folder; gives a dict.
+/// Generates tables, or refresh streams, into a folder; returns a dict.
 #[pyfunction]
 pub(crate) fn tpch(py: Python<'_>, target: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let clock = Clock::start();

@@ -50,7 +50,7 @@ struct Fixed {
     len: usize,
 }
 
-// SAFETY: the object is this thread's alone until it is complete.
+// SAFETY: only this thread has the object until it is complete.
 unsafe impl Send for Fixed {}
 
 impl Sink for Fixed {

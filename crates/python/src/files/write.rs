@@ -128,7 +128,7 @@ impl FileWriter {
         Ok(data.len())
     }
 
-    /// At most `length` bytes at `offset` of what was written; fewer only at its end.
+    /// At most `length` of the written bytes at `offset`; fewer only at their end.
     fn read_back<'py>(&self, py: Python<'py>, offset: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
         let read = py.detach(|| match &mut *lock(&self.writer) {
             Some(writer) => {

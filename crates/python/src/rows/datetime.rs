@@ -1,7 +1,8 @@
 //! Dates and times of Python's module `datetime`.
 //!
-//! The module has a table of C functions that make its objects, several times as fast as its classes are called. The table is no part
-//! of the stable ABI: it is used where its first entries are what they are known to be, and the classes are called elsewhere.
+//! The module has a table of C functions that make its objects, several times as fast as calls of its classes. The
+//! table is not part of the stable ABI: it is used if its first entries are the expected ones, and otherwise the
+//! classes are called.
 
 use std::ffi::c_int;
 
@@ -39,7 +40,7 @@ struct Table {
     delta: unsafe extern "C" fn(c_int, c_int, c_int, c_int, *mut PyObject) -> *mut PyObject,
 }
 
-// SAFETY: nothing writes to the table once the interpreter has made it, and it never goes away.
+// SAFETY: nothing writes to the table once the interpreter has made it, and it is never freed.
 unsafe impl Sync for Table {}
 
 /// Makes dates and times.
