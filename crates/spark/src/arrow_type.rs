@@ -1,4 +1,4 @@
-//! Types of Spark, in the JSON that its own `DataType.json` gives, as Arrow's.
+//! Spark's types, in the JSON of its `DataType.json`, as Arrow's.
 
 use std::collections::HashMap;
 

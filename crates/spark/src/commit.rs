@@ -19,8 +19,9 @@ use crate::fit::fitted_schema;
 use crate::settings::SparkSettings;
 use crate::spark_type::spark_schema_of_table;
 
-/// Says what a location is: records of `table` or `none`, and of how rows come to the tasks of a write; of a table then the version, the
-/// schema as Spark's JSON, the key, the partition columns, and the properties, as names and values.
+/// Describes the target at a location: the record `table` or `none`, and the distribution of rows over the tasks of a
+/// write; for a table then the version, the schema as Spark's JSON, the key, the partition columns, and the properties,
+/// as names and values.
 pub(crate) fn target(location: &str, options: &str) -> Result<String> {
     let settings = SparkSettings::parse(options)?;
     let join = |names: Vec<String>| names.join(&UNIT.to_string());
@@ -64,8 +65,8 @@ fn distribution<'a>(table: Option<&SharedTable>, settings: &'a SparkSettings) ->
     }
 }
 
-/// Prepares a write of rows of this schema. The records are options for its tasks, as names and values: the version of the table that they write
-/// files for, which is made where there is none, or the folder that they stage files in.
+/// Prepares a write of rows of this schema. The records are options for its tasks, as names and values: the version of
+/// the table that they write files for, which is created if necessary, or the folder that they stage files in.
 pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<String> {
     let settings = SparkSettings::parse(options)?;
     let described: SchemaRef = Arc::new(arrow_schema_of_table(schema)?);
@@ -116,7 +117,7 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
     Ok(format!("write.version{UNIT}{}", table.version))
 }
 
-/// An error where files can't be written as often as is asked: only the log of a table knows what it has.
+/// An error where files can't be written exactly once as requested: only the log of a table records its transactions.
 fn check_once(location: &str, settings: &SparkSettings, has_transaction: bool) -> Result<()> {
     if settings.get("write.stream").is_some() {
         return Err(Error::unsupported("a stream writes to Delta tables, whose logs know what they have of it")
@@ -133,7 +134,7 @@ fn check_once(location: &str, settings: &SparkSettings, has_transaction: bool) -
     Ok(())
 }
 
-/// How rows are upserted.
+/// The options of an upsert.
 pub(crate) fn row_options(settings: &SparkSettings) -> Result<RowOptions> {
     Ok(RowOptions {
         key: settings.names("key"),
@@ -147,13 +148,13 @@ pub(crate) fn row_options(settings: &SparkSettings) -> Result<RowOptions> {
     })
 }
 
-/// Returns true if the driver writes what tasks have staged: it upserts, or the target is files.
+/// Returns true if the driver writes the rows that tasks have staged: it upserts, or the target is files.
 fn is_staged(location: &str, settings: &SparkSettings, is_table: bool) -> bool {
     let names_table = location.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("delta:"));
     settings.get("key").is_some() || !(names_table || is_table)
 }
 
-/// An error where no one says what kind of files to write, or where files can't be what the options say.
+/// An error where no option names a format of files, or where the format does not support the options.
 fn check_files(location: &str, settings: &SparkSettings) -> Result<()> {
     if settings.get("key").is_some() {
         return Ok(());
@@ -177,7 +178,7 @@ fn check_files(location: &str, settings: &SparkSettings) -> Result<()> {
     check_target(location, &options, &settings.job_of_driver()?)
 }
 
-/// How files are written that no table has.
+/// The options of files that belong to no table.
 fn copy_options(settings: &SparkSettings) -> Result<CopyOptions> {
     Ok(CopyOptions {
         read: ReadOptions { storage: settings.storage(), ..ReadOptions::default() },
@@ -225,14 +226,15 @@ impl TaskReports {
     }
 }
 
-/// Commits what tasks have written. Says the version that it made, in words for the log.
+/// Commits the files of tasks. Returns the version that it made, in words for the log.
 pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str) -> Result<String> {
     let settings = SparkSettings::parse(options)?;
     let told = TaskReports::parse(messages)?;
     if let Some(folder) = settings.get("write.folder") {
         let done = commit_staged(location, &settings, Arc::new(arrow_schema(schema)?), told.staged);
         let cleaned = settings.job().and_then(|job| remove_staged(folder, &settings.storage(), &job));
-        // The rows are there: what stays of the folder is no part of them, and a second run would add them again.
+        // The rows are committed: leftovers of the staging folder are no part of them, and a second run would add the
+        // rows again.
         return done.map(|done| match cleaned {
             Ok(()) => done,
             Err(error) => format!("{done}; {folder} stays: {error}"),
@@ -257,14 +259,14 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
         return Ok(made(changed.written.version));
     }
     let (files, replaced) = (told.files, replaced(&settings)?);
-    // A batch of a stream without rows is so again, however often it comes.
+    // A micro-batch without rows is empty each time it is repeated.
     let is_empty = settings.get("write.stream").is_some() && files.iter().all(|file| file.rows() == 0);
     let transaction = transaction(&settings)?.filter(|_| !is_empty || replaced != Replaced::Nothing);
     let written = commit_files(location, version, files, replaced, transaction.as_ref(), &storage, &job)?;
     Ok(made(written.and_then(|written| written.version)))
 }
 
-/// The statement that changes rows, as the options `write.rows`, its kind, and `write.conditions`, a list as JSON, tell.
+/// The statement that changes rows, from the options `write.rows`, its kind, and `write.conditions`, a JSON list.
 fn row_statement(settings: &SparkSettings) -> Result<RowStatement> {
     let kind = match settings.get("write.rows") {
         Some("DELETE") => RowStatementKind::Delete,
@@ -276,7 +278,8 @@ fn row_statement(settings: &SparkSettings) -> Result<RowStatement> {
     Ok(RowStatement { kind, conditions })
 }
 
-/// Whether Spark has brought rows of a key to one task. What the table is by the time of the commit does not tell: Spark planned before.
+/// Says whether Spark has brought the rows of a key to one task. The table at the time of the commit does not determine
+/// it: Spark planned earlier.
 fn part_keys(settings: &SparkSettings) -> PartKeys {
     match settings.get("write.distribution") {
         Some("hash" | "ranges") => PartKeys::Own,
@@ -372,7 +375,7 @@ fn transaction(settings: &SparkSettings) -> Result<Option<AppTransaction>> {
     }
 }
 
-/// How files are written.
+/// The options of written files.
 pub(crate) fn write_options(settings: &SparkSettings) -> Result<WriteOptions> {
     Ok(WriteOptions {
         compression: settings.parsed("compression", str::parse)?,

@@ -1,4 +1,4 @@
-//! Counts of live objects in this process, by which tests tell that nothing leaks.
+//! Counts of live objects in this process, with which tests find leaks.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -39,7 +39,8 @@ impl Drop for LiveCount {
     }
 }
 
-/// mimalloc: decoders allocate large buffers on several threads, and the system's allocator is slow at that. Debug builds count.
+/// mimalloc, because decoders allocate large buffers on several threads, for which the system's allocator is slow.
+/// Debug builds count.
 pub(crate) struct NativeAllocator;
 
 fn count(allocations: i64, bytes: i64) {
@@ -49,7 +50,7 @@ fn count(allocations: i64, bytes: i64) {
     }
 }
 
-// SAFETY: all calls go to mimalloc as they come.
+// SAFETY: all calls are forwarded to mimalloc unchanged.
 unsafe impl GlobalAlloc for NativeAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(1, layout.size() as i64);

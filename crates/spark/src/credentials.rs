@@ -9,7 +9,8 @@ use lakerace::{Credential, CredentialSource, Credentials, Error, Result};
 
 use crate::call::{UNIT, foreign, read_text};
 
-/// The class `lakerace.spark.Native`. Threads of this library can't find it by its name: the JVM's own class loader does not have it.
+/// The class `lakerace.spark.Native`. Threads of this library can't find it by name: the JVM's system class loader
+/// lacks it.
 static NATIVE: OnceLock<Global<JClass<'static>>> = OnceLock::new();
 
 /// Keeps the class that is asked.
@@ -36,7 +37,7 @@ impl CredentialSource for HadoopCredentials {
 
     fn credential(&self) -> Result<Credential> {
         let class = NATIVE.get().ok_or_else(|| Error::internal("the JVM's class is not known"))?;
-        // Attached for this call alone: the JVM does not end before a thread that is attached for good.
+        // Attached for this call only: the JVM does not end before a permanently attached thread.
         let answer = JavaVM::singleton().map_err(foreign)?.attach_current_thread_for_scope(|env| {
             let settings = env.byte_array_from_slice(self.settings.as_bytes())?;
             let arguments = [JValue::Object(&settings)];

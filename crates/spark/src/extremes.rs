@@ -1,4 +1,4 @@
-//! The least and the greatest values of columns, where metadata tell them, as Spark's own values.
+//! The least and the greatest values of columns, if metadata contain them, in Spark's representation.
 
 use arrow::datatypes::{DataType, Schema, TimeUnit, i256};
 use lakerace::{Extremes, Result, Value};
@@ -9,8 +9,8 @@ use crate::call::{UNIT, UNIT_OF_NAMES};
 const GREGORIAN_DAYS: i64 = -141_427;
 const DAY_MICROS: i64 = 86_400_000_000;
 
-/// A record for each column of a list of names: the least and the greatest value as whole numbers, two empty parts where no row has a value,
-/// and an empty record where metadata do not tell.
+/// A record for each column of a list of names: the least and the greatest value as integers, two empty parts where no
+/// row has a value, and an empty record where metadata lack them.
 pub(crate) fn records(
     schema: &Schema,
     names: &str,
@@ -33,7 +33,8 @@ pub(crate) fn records(
     Ok(records)
 }
 
-/// A value as the number that Spark holds: days, microseconds, unscaled decimals. `None` for days that calendars do not agree on.
+/// A value in Spark's integer representation: days, microseconds, unscaled decimals. `None` for days on which calendars
+/// differ.
 fn spark_number(value: &Value, data_type: &DataType) -> Option<i256> {
     let number = match value {
         Value::Boolean(is_true) => i256::from_i128(i128::from(*is_true)),

@@ -1,4 +1,5 @@
-//! Reading the change data feed of a Delta table: the options `readChangeFeed`, `startingVersion` and `endingVersion`, as Delta names them.
+//! Reading the change data feed of a Delta table, with Delta's options `readChangeFeed`, `startingVersion` and
+//! `endingVersion`.
 
 use std::sync::Arc;
 

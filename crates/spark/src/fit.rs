@@ -63,7 +63,7 @@ pub(crate) fn fit(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch
         cast_with_options(column, field.data_type(), &options).map_err(named)
     });
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    // Whether a column may have nulls is the source's promise, which Spark has by the plan already.
+    // Nullability is the source's promise, which Spark already has from the plan.
     let nullable = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     let schema = Arc::new(Schema::new(nullable.collect::<Vec<_>>()));
     let columns = columns.collect::<Result<Vec<_>>>()?;

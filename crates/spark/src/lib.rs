@@ -55,7 +55,7 @@ pub extern "system" fn Java_lakerace_spark_Native_plan<'local>(
     })
 }
 
-/// Begins to read a task. Gives a handle, which `close` takes back. Sends no request.
+/// Starts to read a task. Returns a handle, which `close` takes back. Sends no request.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_lakerace_spark_Native_open<'local>(
     mut env: EnvUnowned<'local>,
@@ -81,7 +81,8 @@ pub extern "system" fn Java_lakerace_spark_Native_schema<'local>(
     call(&mut env, |_| Ok(unsafe { TaskReader::of(reader) }.schema()))
 }
 
-/// The address of the next batch's `ArrowArray`, to be released; 0 where none has come after so many milliseconds, and -1 at the end.
+/// The address of the next batch's `ArrowArray`, to be released; 0 if none arrives within so many milliseconds, and -1
+/// at the end.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_lakerace_spark_Native_next<'local>(
     mut env: EnvUnowned<'local>,
@@ -133,8 +134,8 @@ pub extern "system" fn Java_lakerace_spark_Native_close<'local>(
     });
 }
 
-/// A number of this process: 0 readers, 1 threads that read, 2 batches, 3 allocations, 4 their bytes, 5 writers. Allocations are counted by
-/// debug builds alone, and 0 in others.
+/// A count of live objects: 0 readers, 1 reading threads, 2 batches, 3 allocations, 4 their bytes, 5 writers. Only
+/// debug builds count allocations; others return 0.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_lakerace_spark_Native_live<'local>(
     mut env: EnvUnowned<'local>,
@@ -144,7 +145,7 @@ pub extern "system" fn Java_lakerace_spark_Native_live<'local>(
     call(&mut env, |_| Ok(counters::live(what)))
 }
 
-/// Says what a location is, as the records of the module `commit`.
+/// Describes the target at a location, by the records of the module `commit`.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_lakerace_spark_Native_target<'local>(
     mut env: EnvUnowned<'local>,
@@ -158,7 +159,7 @@ pub extern "system" fn Java_lakerace_spark_Native_target<'local>(
     })
 }
 
-/// Prepares a write of rows of a schema of Spark's; gives options for its tasks.
+/// Prepares a write of rows of a Spark schema; returns options for its tasks.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_lakerace_spark_Native_prepare<'local>(
     mut env: EnvUnowned<'local>,
@@ -174,7 +175,7 @@ pub extern "system" fn Java_lakerace_spark_Native_prepare<'local>(
     })
 }
 
-/// Begins to write the rows of a task. Gives a handle, which `finish` or `abort` takes back.
+/// Starts to write the rows of a task. Returns a handle, which `finish` or `abort` takes back.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_lakerace_spark_Native_begin<'local>(
     mut env: EnvUnowned<'local>,
@@ -189,7 +190,7 @@ pub extern "system" fn Java_lakerace_spark_Native_begin<'local>(
     })
 }
 
-/// Takes rows: columns as the words of the module `rows`.
+/// Writes rows: columns in the form of the module `rows`.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_lakerace_spark_Native_write<'local>(
     mut env: EnvUnowned<'local>,
@@ -208,7 +209,7 @@ pub extern "system" fn Java_lakerace_spark_Native_write<'local>(
     });
 }
 
-/// Ends a write; gives the task's message for the commit.
+/// Ends a write; returns the task's message for the commit.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_lakerace_spark_Native_finish<'local>(
     mut env: EnvUnowned<'local>,
@@ -216,7 +217,7 @@ pub extern "system" fn Java_lakerace_spark_Native_finish<'local>(
     writer: jlong,
 ) -> JByteArray<'local> {
     call(&mut env, |env| {
-        // SAFETY: `begin` gave the handle, and Java forgets it by this call.
+        // SAFETY: `begin` returned the handle, and Java drops it with this call.
         let message = unsafe { TaskWriter::take(writer) }.finish()?;
         text(env, &message)
     })
@@ -236,7 +237,7 @@ pub extern "system" fn Java_lakerace_spark_Native_abort<'local>(
     });
 }
 
-/// Commits what tasks have written; says what was made.
+/// Commits the files of tasks; returns a description of the commit.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_lakerace_spark_Native_commit<'local>(
     mut env: EnvUnowned<'local>,
@@ -253,7 +254,7 @@ pub extern "system" fn Java_lakerace_spark_Native_commit<'local>(
     })
 }
 
-/// Removes what tasks have written, where there is no commit.
+/// Removes the files of tasks when there is no commit.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_lakerace_spark_Native_discard<'local>(
     mut env: EnvUnowned<'local>,
@@ -268,7 +269,7 @@ pub extern "system" fn Java_lakerace_spark_Native_discard<'local>(
     });
 }
 
-/// Changes the columns, comments and properties of a table; gives the version that it has made.
+/// Changes the columns, comments and properties of a table; returns the version that it has made.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_lakerace_spark_Native_alter<'local>(
     mut env: EnvUnowned<'local>,

@@ -29,7 +29,7 @@ impl KeptVersion {
     }
 }
 
-/// The version that a query reads, if it is open. Opening a table is no query: another one may be there by now.
+/// The version that a query reads, if it is open. Opening a table is not a query: a newer version may exist by then.
 pub(crate) fn known(location: &str, settings: &SparkSettings) -> Option<OpenVersion> {
     if !settings.asks() {
         return None;

@@ -9,12 +9,12 @@ use crate::settings::SparkSettings;
 
 /// Bytes that a task has at least: opening a file costs approximately as much as reading them.
 const LEAST_TASK_BYTES: u64 = 4 << 20;
-/// Bytes that a task has at most, unless `max_task_bytes` says otherwise: each task opens files again and waits for their first bytes,
-/// so that large reads have larger tasks, as long as there are [`TASKS_PER_CORE`].
+/// Bytes that a task has at most, unless `max_task_bytes` says otherwise: each task opens files again and waits for
+/// their first bytes, so that large reads have larger tasks, as long as there are [`TASKS_PER_CORE`].
 const MOST_TASK_BYTES: RangeInclusive<u64> = 128 << 20..=512 << 20;
 /// Tasks per core: with several, the cores even out tasks that take longer.
 const TASKS_PER_CORE: u64 = 3;
-/// The most bytes of a task of a core that is alone: there is no other one to wait for it.
+/// The most bytes of a task on a single core: no other core waits for it.
 const MOST_TASK_BYTES_ALONE: u64 = 1 << 30;
 pub(crate) const MOST_TASKS: u64 = 100_000;
 
@@ -31,7 +31,7 @@ fn field_paths(text: &str) -> FieldPaths {
         let mut names = path.split(STEP).map(str::to_owned);
         let Some(column) = names.next() else { continue };
         let paths = fields.entry(column).or_default();
-        // A column alone: none of its fields is used.
+        // A path without fields: the column is listed, but no field of it is used.
         paths.extend(Some(names.collect::<Vec<_>>()).filter(|path| !path.is_empty()));
     }
     fields
@@ -49,7 +49,7 @@ pub(crate) fn task_bytes(bytes: u64, settings: &SparkSettings) -> Result<u64> {
     Ok(bytes.div_ceil(cores).max(LEAST_TASK_BYTES.min(most)).min(most).max(1))
 }
 
-/// The most that a task has of so many bytes.
+/// The most bytes of a task in a read of so many bytes.
 fn most_task_bytes(bytes: u64, cores: u64) -> u64 {
     let (least, most) = MOST_TASK_BYTES.into_inner();
     if cores == 1 {

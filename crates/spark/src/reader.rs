@@ -158,7 +158,7 @@ struct HeldBatch {
     _alive: LiveCount,
 }
 
-/// Gives a batch to Java. The array is the first field, so its address is the batch's.
+/// Passes a batch to Java. The array is the first field, so its address is the batch's.
 fn hand_over(batch: RecordBatch) -> i64 {
     let rows = batch.num_rows();
     let bytes = i64::try_from(batch.get_array_memory_size()).unwrap_or(i64::MAX);

@@ -1,7 +1,8 @@
-//! Rows that Java has put into columns, as batches.
+//! Converts rows that Java has put into columns to batches.
 //!
-//! A column is some words, those of the columns inside of it after its own: the number of values, the address of a byte for each that says
-//! whether it is not null (0: all are), and then what its type needs, as [`UnreadWords::column`] reads it. The memory is Java's, and is copied.
+//! A column is a list of words, followed by those of its children: the number of values, the address of a byte for each
+//! that says whether it is not null (0: all are), and then the words of its type, as [`UnreadWords::column`] reads
+//! them. Java owns the memory, and it is copied.
 
 use std::sync::Arc;
 
@@ -19,8 +20,8 @@ use lakerace::{Error, ErrorKind, Result};
 
 /// A batch of so many rows.
 ///
-/// # Safety
-/// The words are those of columns of this schema, and their addresses are of memory that no one changes until the call returns.
+/// # Safety The words describe columns of this schema, and no one changes the memory at their addresses until the call
+/// returns.
 pub(crate) unsafe fn batch(schema: &SchemaRef, rows: usize, words: &[i64]) -> Result<RecordBatch> {
     let mut words = UnreadWords { words, at: 0 };
     let column = |field: &FieldRef| {
@@ -109,7 +110,7 @@ impl UnreadWords<'_> {
         Ok(Arc::new(array.with_data_type(data_type.clone())))
     }
 
-    /// Nulls, and where values begin and end.
+    /// Nulls, and the starts and ends of values.
     ///
     /// # Safety
     /// See [`batch`].

@@ -40,7 +40,7 @@ impl SparkSettings {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Returns true if a query asks for rows or for what metadata tell of them.
+    /// Returns true if a query requests rows, or only their metadata.
     pub(crate) fn asks(&self) -> bool {
         self.0.keys().any(|name| name.starts_with(QUERY))
     }
@@ -97,7 +97,7 @@ impl SparkSettings {
         storage
     }
 
-    /// The settings of stores, which decide what a location is, as a text.
+    /// The settings that determine what a location opens, as a text.
     pub(crate) fn opening(&self) -> String {
         let is_of_store = |name: &String| name.starts_with(STORAGE) || name.starts_with(HADOOP);
         let settings = self.0.iter().filter(|(name, _)| is_of_store(name));
@@ -127,12 +127,12 @@ impl SparkSettings {
         self.below(PROPERTY).collect()
     }
 
-    /// Options whose names begin so, without it.
+    /// Options whose names start with this prefix, without it.
     fn below(&self, prefix: &str) -> impl Iterator<Item = (String, String)> {
         self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?.to_owned(), value.clone())))
     }
 
-    /// How a location is read, without what a query asks for.
+    /// The options of a read, without those of a query.
     pub(crate) fn read(&self) -> Result<ReadOptions> {
         Ok(ReadOptions {
             at: self.get("at").map(str::to_owned),

@@ -1,4 +1,4 @@
-//! Types of Arrow as Spark's, in the JSON that Spark's own `DataType.json` gives.
+//! Arrow's types as Spark's, in the JSON of Spark's `DataType.json`.
 
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use lakerace::{Error, Result};
@@ -6,12 +6,13 @@ use serde_json::{Map, Value, json};
 
 use crate::call::UNIT;
 
-/// How far a filter on a column can be left to the engine.
+/// The filters on a column that can be left to the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FilterPushdown {
     /// All comparisons mean the same as in Spark.
     Exact,
-    /// Only `IS NULL` and `IS NOT NULL` do: Spark has NaN equal to itself and greater than all, and it cuts nanoseconds.
+    /// Only `IS NULL` and `IS NOT NULL`: Spark takes NaN as equal to itself and greater than all, and truncates
+    /// nanoseconds.
     Nulls,
 }
 
@@ -64,7 +65,7 @@ pub(crate) fn spark_schema_of_table(schema: &Schema, text: &str) -> Result<Value
     Ok(schema)
 }
 
-/// Adds to the fields of a schema what the fields of a Delta table's schema, which is of the same form, have as metadata.
+/// Adds the metadata of a Delta table's schema, which has the same form, to the fields of a schema.
 fn add_metadata(schema: &mut Value, table: &Value) {
     if let (Some(fields), Some(known)) =
         (schema.get_mut("fields").and_then(Value::as_array_mut), table["fields"].as_array())
@@ -140,7 +141,7 @@ fn foreign(data_type: &DataType) -> Error {
         .advice("leave the column out: option(\"columns\", \"a,b\") names those to read")
 }
 
-/// How each column can be filtered.
+/// The filters that each column supports.
 pub(crate) fn filtering(schema: &Schema) -> String {
     let codes = schema.fields().iter().map(|field| FilterPushdown::of(field.data_type()).code());
     codes.collect::<Vec<_>>().join(&UNIT.to_string())

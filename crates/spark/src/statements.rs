@@ -8,8 +8,9 @@ use lakerace::{AlterOptions, Error, Result};
 use crate::arrow_type::arrow_schema_of_table;
 use crate::settings::SparkSettings;
 
-/// Changes a table, and says which version that has made; empty where the table was so already. `changes` is an object of JSON whose names
-/// are `set.PROPERTY`, `unset.PROPERTY`, `comment.COLUMN`, `rename.COLUMN`, `drop.COLUMN`, and `add_columns` and `types`, schemas of Spark's.
+/// Changes a table, and returns the version that it has made; empty if nothing changed. `changes` is a JSON object with
+/// the names `set.PROPERTY`, `unset.PROPERTY`, `comment.COLUMN`, `rename.COLUMN`, `drop.COLUMN`, and `add_columns` and
+/// `types`, whose values are Spark schemas.
 pub(crate) fn alter(location: &str, options: &str, changes: &str) -> Result<String> {
     let settings = SparkSettings::parse(options)?;
     let changes = alter_options(changes)?;
@@ -18,7 +19,8 @@ pub(crate) fn alter(location: &str, options: &str, changes: &str) -> Result<Stri
     Ok(altered.version.map(|version| version.to_string()).unwrap_or_default())
 }
 
-/// Refuses changes by which a table would demand a feature of its readers that no statement has asked for, as delta-spark does.
+/// Refuses changes that would demand a feature of the table's readers that no statement has requested, as delta-spark
+/// does.
 fn check_features(location: &str, changes: &AlterOptions, settings: &SparkSettings) -> Result<()> {
     if changes.rename_columns.is_empty() && changes.drop_columns.is_empty() && changes.column_types.is_empty() {
         return Ok(());
@@ -42,7 +44,7 @@ fn check_features(location: &str, changes: &AlterOptions, settings: &SparkSettin
 fn alter_options(changes: &str) -> Result<AlterOptions> {
     let named: BTreeMap<String, String> =
         serde_json::from_str(changes).map_err(|e| Error::internal("changes that are no JSON").because(e))?;
-    // Spark's catalogs take a property away that is not there: it has looked itself where that is an error.
+    // Spark's catalogs remove properties that do not exist: Spark itself has checked where that is an error.
     let mut options = AlterOptions { ignores_missing: true, ..AlterOptions::default() };
     for (name, value) in named {
         match name.split_once('.') {

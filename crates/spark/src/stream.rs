@@ -46,7 +46,8 @@ pub(crate) fn answer(location: &str, options: &str) -> Result<String> {
     }
 }
 
-/// The records of a version that gives a stream its columns: the version as tasks need it, and the id of the table.
+/// The records of a version that defines a stream's columns: the version in the form for tasks, and the id of the
+/// table.
 fn open(location: &str, settings: &SparkSettings, job: &Job) -> Result<String> {
     let at = settings.get("stream.at").map(str::to_owned);
     let read = ReadOptions { at, storage: settings.storage(), ..ReadOptions::default() };

@@ -82,19 +82,17 @@ impl TaskWriter {
         unsafe { &mut *(handle as *mut Self) }
     }
 
-    /// Takes the writer back.
+    /// Takes the writer back from its handle.
     ///
-    /// # Safety
-    /// The handle is open, and no one uses it any more.
+    /// # Safety The handle is open, and no one uses it any more.
     pub(crate) unsafe fn take(handle: i64) -> Box<Self> {
         // SAFETY: as above; the box is taken back once.
         unsafe { Box::from_raw(handle as *mut Self) }
     }
 
-    /// Takes rows.
+    /// Writes rows.
     ///
-    /// # Safety
-    /// See [`rows::batch`].
+    /// # Safety See [`rows::batch`].
     pub(crate) unsafe fn write(&mut self, rows: usize, words: &[i64]) -> Result<()> {
         // SAFETY: the caller's promise.
         let batch = unsafe { rows::batch(&self.schema, rows, words) }?;
@@ -106,7 +104,7 @@ impl TaskWriter {
         }
     }
 
-    /// Ends it; what it says is for the driver's commit.
+    /// Ends the write; returns the message for the driver's commit.
     pub(crate) fn finish(self) -> Result<String> {
         let message: Value = match self.target {
             WriterTarget::Table(files) => json!({"files": files.finish()?}),
