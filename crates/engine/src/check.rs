@@ -1,15 +1,15 @@
-//! Checks of what can be done at a location.
+//! Checks of the operations that a location allows.
 
 use lakerace_io::{Error, Job, LocationCheck, Result, StorageOptions, check_location};
 
 use crate::delta;
 use crate::resolve::LocationKind;
 
-/// Tries out what can be done at a location: who asks, where the store is, what it allows, and how fast it answers. Of a Delta table,
+/// Tries out a location: the credentials, the store, the operations that it allows, and its speed. For a Delta table,
 /// its folder is tried.
 ///
-/// # Errors
-/// Where the location is not one of a store, and where it can't be opened. What the store refuses is part of what was found.
+/// # Errors Those of a location that is not one of a store, or that can't be opened. Operations that the store refuses
+/// are part of the result.
 pub fn check(location: &str, storage: &StorageOptions, job: &Job) -> Result<LocationCheck> {
     match LocationKind::of(location) {
         LocationKind::Table { folder } => check_location(&format!("{}/", folder.trim_end_matches('/')), storage, job),

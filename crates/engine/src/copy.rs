@@ -16,7 +16,7 @@ pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Res
     if let Some(since) = &options.load.since {
         return since::copy(source, target, since, options, job);
     }
-    // What is wrong with the target shows before anything is read.
+    // Errors of the target are reported before anything is read.
     into_target(source, CopyTarget::resolve(target, options, job)?, options, job)
 }
 
@@ -49,11 +49,12 @@ fn with_dialect(options: &CopyOptions) -> CopyOptions {
     options
 }
 
-/// Whether rows can be written to a target at all, for callers whose rows cost much to make.
+/// Checks that rows can be written to a target, for callers whose rows are expensive to make.
 ///
 /// # Errors
 ///
-/// What [`write()`] says before it asks for a row: options that make no sense for the target, and targets that the mode is not for.
+/// Those that [`write()`] returns before it asks for a row: options that do not fit the target, and targets that the
+/// mode does not support.
 pub fn check_target(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
     CopyTarget::resolve(target, options, job).map(drop)
 }

@@ -1,4 +1,4 @@
-//! Text that goes into a Delta table: its columns have the types of the table's, where no one says otherwise.
+//! Text that is written to a Delta table: its columns are read in the table's types, unless an option names others.
 
 use arrow::datatypes::{DataType, Field, Schema};
 use lakerace_delta::{Evolve, Table, may_widen};
@@ -9,10 +9,12 @@ use lakerace_io::{ErrorKind, Job, Result};
 use crate::option_scope::PlaceKind;
 use crate::{ReadOptions, Scan};
 
-/// Opens a source whose rows go into a table. Of CSV, TBL and JSON lines, columns that the table has, and whose type is not given, are
-/// read in the table's type: what the front of a file looks like says little of what its column is.
+/// Opens a source whose rows are written to a table. In CSV, TBL and JSON lines, columns of the table without a given
+/// type are read in the table's type, because a type that is inferred from the first rows is often not that of the
+/// column.
 ///
-/// Numbers stay as they look where they may widen the table's: in columns that are neither of `key` nor of the partitions.
+/// Numbers keep their inferred type where they may widen the table's: in columns that belong neither to `key` nor to
+/// the partitions.
 pub(crate) fn open(
     source: &str,
     read: &ReadOptions,
@@ -25,7 +27,7 @@ pub(crate) fn open(
     let scan = Scan::open(source, read, job);
     let looks = match &scan {
         Ok(scan) if is_text(scan) => scan.source_schema(),
-        // The filter may be of the table's types, and not of what the front of a file looks like.
+        // The filter may fit the table's types, and not the inferred ones.
         Err(_) if read.filter.is_some() => {
             let all = ReadOptions { filter: None, ..read.clone() };
             match Scan::open(source, &all, job) {

@@ -1,4 +1,4 @@
-//! Databases by the names that users give them.
+//! Databases by the names that users write.
 
 use std::sync::Arc;
 
@@ -66,12 +66,12 @@ pub(crate) fn shown(location: &str) -> String {
     DatabaseSystem::of(location).map_or_else(|| location.to_owned(), |system| database_shown(system, location))
 }
 
-/// Returns true if a location gives the same rows in the same order again.
+/// Returns true if a location returns the same rows in the same order each time.
 pub(crate) fn has_stable_order(location: &str) -> bool {
     DatabaseSystem::of(location).is_none_or(|system| system.has_stable_order)
 }
 
-/// A database that a copy goes to.
+/// A database as the target of a copy.
 pub(crate) struct DatabaseTarget {
     system: &'static DatabaseSystem,
     location: String,
@@ -116,12 +116,12 @@ impl DatabaseTarget {
         Self { job_state: Some(state.to_owned()), guard: Some(guard), ..self }
     }
 
-    /// The target follows what the job reads: it gets new columns, too.
+    /// Makes the target follow the source's schema: it gets new columns, too.
     pub(crate) fn adding_columns(self) -> Self {
         Self { adds_columns: true, ..self }
     }
 
-    /// Begins to write.
+    /// Starts to write.
     pub(crate) fn create(self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
         let load = &options.load;
         for name in &load.key {

@@ -51,8 +51,8 @@ pub(crate) fn open_whole(location: &str, options: &ReadOptions, job: &Job) -> Re
     open(location, &ReadOptions { columns: None, ..options.clone() }, None, job)
 }
 
-/// Opens a location for a read of the columns in `options` with `filter`: files that the filter excludes by their partition are not
-/// opened, and the source may know no other columns.
+/// Opens a location for a read of the columns in `options` with `filter`: files that the filter excludes by their
+/// partition are not opened, and the source may lack other columns.
 pub(crate) fn open(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<OpenedLocation> {
     match LocationKind::of(location) {
         LocationKind::Table { folder } => OpenedLocation::table(&Location::parse(folder)?, options, job),
@@ -111,7 +111,7 @@ fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &
         }
     }
     if kept.is_empty() && !pruned.is_empty() {
-        // One file is opened in any case, because it knows the schema.
+        // At least one file is opened, for its schema.
         kept.push(pruned.remove(0).0);
     }
     let columns = read_columns(options, filter);

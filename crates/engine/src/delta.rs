@@ -1,4 +1,4 @@
-//! Delta tables by the names that users give them.
+//! Delta tables by the names that users write.
 
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{DELTA, DeltaSink, DeltaSource, Snapshot, Table, TableWrite, VersionSpec};
@@ -66,7 +66,7 @@ pub(crate) fn is_table(store: &JobStore, path: &Path) -> Result<bool> {
     Ok(store.list_unless(&path.clone().join(LOG), |_| true)?.is_none())
 }
 
-/// A Delta table that a copy goes to.
+/// A Delta table as the target of a copy.
 pub(crate) struct TableTarget {
     table: Table,
     load_name: Option<String>,
@@ -96,7 +96,7 @@ impl TableTarget {
         &self.table
     }
 
-    /// Begins to write.
+    /// Starts to write.
     pub(crate) fn create(&self, schema: &SchemaRef, options: &CopyOptions) -> Result<Box<dyn Sink>> {
         let write = TableWrite {
             mode: options.mode,

@@ -1,8 +1,9 @@
 //! Differences between the rows of two locations, by key.
 //!
-//! Both sides are read once for the hashes of their rows, which lie in partitions on the local disk by the hash of the key. Partition by
-//! partition, the hashes tell which keys differ. Only where some do, both sides are read again for their rows. Memory holds a partition of
-//! hashes, the keys that differ up to a limit, and a partition of rows that differ.
+//! Both sides are read once for the hashes of their rows, which are stored in partitions on the local disk by the hash
+//! of the key. Partition by partition, the hashes determine which keys differ. If some do, both sides are read again
+//! for their rows. Memory holds a partition of hashes, the keys that differ up to a limit, and a partition of rows that
+//! differ.
 
 mod hash_partitions;
 mod row_partitions;
@@ -32,13 +33,13 @@ pub const DIFF_COLUMNS: &str = "_changed_columns";
 /// Which rows and columns are compared.
 #[derive(Debug, Clone, Default)]
 pub struct DiffOptions {
-    /// The columns that tell rows apart; empty: those that the first table names (`lakerace.primaryKey`).
+    /// The columns that identify a row; empty: the key of the first table (`lakerace.primaryKey`).
     pub key: Vec<String>,
-    /// How the first side is read.
+    /// The read options of the first side.
     pub first: ReadOptions,
-    /// How the second side is read.
+    /// The read options of the second side.
     pub second: ReadOptions,
-    /// At most so many differences are handed out; `None`: all. All are counted.
+    /// The most differences that are returned; `None`: all. All of them are counted.
     pub limit: Option<u64>,
     /// Differences are counted and not handed out.
     pub is_summary: bool,
@@ -51,9 +52,9 @@ pub struct Diff {
     pub first_rows: u64,
     /// Rows of the second side.
     pub second_rows: u64,
-    /// Rows whose key the second side alone has.
+    /// Rows whose key only the second side has.
     pub inserted: u64,
-    /// Rows whose key the first side alone has.
+    /// Rows whose key only the first side has.
     pub deleted: u64,
     /// Rows of which both sides have the key, with different values.
     pub changed: u64,
@@ -61,9 +62,9 @@ pub struct Diff {
     pub unchanged: u64,
     /// The columns that differ, with the number of changed rows in which they do.
     pub changed_columns: BTreeMap<String, u64>,
-    /// Columns that the first side alone has. They are not compared.
+    /// Columns that only the first side has. They are not compared.
     pub first_columns: Vec<String>,
-    /// Columns that the second side alone has. They are not compared.
+    /// Columns that only the second side has. They are not compared.
     pub second_columns: Vec<String>,
 }
 
@@ -137,9 +138,9 @@ impl DiffSide {
     }
 }
 
-/// Compares the rows of two locations by key. Rows that differ are handed out in batches of one schema: the compared columns between
-/// [`DIFF_CHANGE`], which is `insert`, `delete`, or `update_preimage` and `update_postimage` one after the other, and [`DIFF_COLUMNS`].
-/// Columns of different types are compared by their values, and handed out as text.
+/// Compares the rows of two locations by key. Rows that differ are returned in batches of one schema: the compared
+/// columns between [`DIFF_CHANGE`], which is `insert`, `delete`, or `update_preimage` and `update_postimage` one after
+/// the other, and [`DIFF_COLUMNS`]. Columns of different types are compared by their values, and returned as text.
 ///
 /// # Errors
 /// `Invalid` where a key is null or several rows of a side have it; `NotFound` for a column that a side lacks; `Usage`
@@ -217,7 +218,7 @@ fn different_keys(first: &DiffSide, second: &DiffSide, found: &mut Diff, job: &J
     hash_partitions::compare([first, second], hashes, found, job)
 }
 
-/// What is handed out.
+/// The batches of differences.
 struct DiffOutput {
     schema: SchemaRef,
     limit: u64,

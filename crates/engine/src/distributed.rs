@@ -1,5 +1,5 @@
-//! Writing from several processes: a driver prepares a target, executors write files and look for rows, and the driver makes one
-//! commit of them.
+//! Writing from several processes: a driver prepares a target, executors write files and look up rows, and the driver
+//! makes one commit of all of them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,9 +17,9 @@ use crate::delta::{LOG, is_table, named, open_table, table_at};
 /// The infix of names of folders that hold files for a while.
 const STAGED: &str = ".lakerace-";
 
-/// The number of files of a table below which each part of an upsert may look into all of them.
+/// The number of files of a table below which each part of an upsert may read all of them.
 const LEAST_FILES: usize = 32;
-/// Ranges of keys are worth it where a key may be in one of so many files at most.
+/// Ranges of keys pay off if a key may be in at most one of this many files.
 const RANGES_PART: f64 = 8.0;
 
 /// The properties of a table that a write makes, in addition to its columns.
@@ -77,7 +77,7 @@ impl SharedTable {
         self.snapshot.properties()
     }
 
-    /// Checks that a filter of an overwrite names partition columns alone.
+    /// Checks that a filter of an overwrite names only partition columns.
     ///
     /// # Errors
     /// Those of [`lakerace_delta::check_replaced`].
@@ -90,8 +90,8 @@ impl SharedTable {
         lakerace_delta::is_divisible(&self.snapshot, rows, options)
     }
 
-    /// Returns true if a range of keys is in a small part of the table's files: parts of an upsert that have ranges look into few files
-    /// each.
+    /// Returns true if a range of keys is in a small part of the table's files, so that parts of an upsert with ranges
+    /// read few files each.
     pub fn has_key_ranges(&self, key: &[String]) -> Result<bool> {
         let files = self.snapshot.file_count()?;
         if files < LEAST_FILES {
@@ -162,17 +162,18 @@ pub fn remove_empty_table(name: &str, storage: &StorageOptions, job: &Job) -> Re
     let left = store.list(&path)?.into_iter().map(|file| file.path);
     store.delete_all(left.filter(|file| file.filename().is_some_and(is_data_file)).collect())?;
     if store.has_local_files() {
-        // What is not empty stays.
+        // A folder that is not empty stays.
         let _ = std::fs::remove_dir(format!("/{log}")).and_then(|()| std::fs::remove_dir(format!("/{path}")));
     }
     Ok(true)
 }
 
-/// Removes a table with all files of its folder: first those of its log. Says whether there was one. On this machine the folder gets
-/// a hidden name before, so that no reader finds a part of the table.
+/// Removes a table with all files of its folder, starting with those of its log. Returns whether a table existed. On
+/// this machine the folder is first renamed to a hidden name, so that no reader finds a part of the table.
 ///
 /// # Errors
-/// `Unsupported` where another table is in the folder, which would go, too; `Conflict` where another writer commits in the meantime.
+/// `Unsupported` where the folder contains another table, which would be removed, too; `Conflict` where another writer
+/// commits in the meantime.
 pub fn drop_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<bool> {
     let location = Location::parse(named(name).unwrap_or(name))?;
     let (store, path) = location.open(storage, job)?;
@@ -212,7 +213,7 @@ fn written_meanwhile(name: &str) -> Error {
     Error::conflict("another writer has committed to the table while it was dropped").at(name).advice("drop it again")
 }
 
-/// Returns true if a file has a name that this library gives to those of tables: `part-NUMBER-HEX.parquet`.
+/// Returns true if a file is named like a data file of this library: `part-NUMBER-HEX.parquet`.
 fn is_data_file(name: &str) -> bool {
     let parts = name.strip_prefix("part-").and_then(|name| name.strip_suffix(".parquet")?.split_once('-'));
     parts.is_some_and(|(number, random)| {
@@ -222,7 +223,7 @@ fn is_data_file(name: &str) -> bool {
     })
 }
 
-/// Begins to write files for a version of a table.
+/// Starts to write files for a version of a table.
 pub fn table_writer(
     name: &str,
     version: u64,
@@ -246,7 +247,7 @@ pub fn upsert_part(
     lakerace_delta::upsert_part(&open_table(name, storage, job)?, version, rows, options)
 }
 
-/// Makes the parts of an upsert the table's, in one commit. Nothing changes where the table has the transaction already.
+/// Commits the parts of an upsert, in one commit. Nothing changes where the table has the transaction already.
 #[expect(clippy::too_many_arguments, reason = "a job, its store and its table beside what is committed")]
 pub fn commit_upsert(
     name: &str,
@@ -261,7 +262,8 @@ pub fn commit_upsert(
     lakerace_delta::commit_upsert(&open_table(name, storage, job)?, version, parts, keys, options, transaction)
 }
 
-/// Makes files the table's in one commit, in place of those rows that are `replaced`. `None` where it has the transaction already.
+/// Commits files, in one commit, in place of the rows that are `replaced`. `None` where the table has the transaction
+/// already.
 pub fn commit_files(
     name: &str,
     version: u64,
@@ -292,7 +294,8 @@ pub fn discard_files(name: &str, files: Vec<PendingFile>, storage: &StorageOptio
     lakerace_delta::discard_files(&open_table(name, storage, job)?, files)
 }
 
-/// A folder next to a target for files that stay until its write ends: no one else writes there, and no reader of the target sees it.
+/// A folder next to a target for files that stay until its write ends. No other process writes there, and readers of
+/// the target do not see it.
 pub fn staging_folder(target: &str, id: &str) -> String {
     let folder = named(target).unwrap_or(target).trim_end_matches('/');
     format!("{folder}{STAGED}{id}.tmp")

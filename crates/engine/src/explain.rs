@@ -46,7 +46,7 @@ pub struct Alternative {
     pub usd: f64,
 }
 
-/// ORC's advice for S3, and what some readers have built in.
+/// ORC's advice for S3, and the built-in setting of some readers.
 const WIDE_SEEK_BYTES: u64 = 4 << 20;
 
 /// Lines of a printed plan: more are counted, not shown.

@@ -73,8 +73,8 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
 }
 
 impl Files {
-    /// The files of a folder, in the subfolders too. Names that begin with `.` or `_` are skipped. `named` is a format that files without a
-    /// known ending are taken for.
+    /// The files of a folder, including its subfolders. Names that start with `.` or `_` are skipped. Files without a
+    /// known extension are read as `named`.
     pub(crate) fn of_folder(
         location: &Location,
         options: &ReadOptions,

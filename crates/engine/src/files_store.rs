@@ -31,9 +31,10 @@ const LOOKS: usize = 3;
 /// Approximate memory of a change of the index.
 const MEMORY_BYTES: u64 = 256 << 20;
 
-/// Opens a store of files: at a URL of an object store, or `packs:` and any location, one of packs; else what [`Store::open`] does.
+/// Opens a store of files: of packs at a URL of an object store, or at `packs:` and any location; otherwise like
+/// [`Store::open`].
 ///
-/// `job` pays for its requests.
+/// Its requests are accounted to `job`.
 pub fn open_files(location: &str, options: Options, job: &Job) -> Result<Store> {
     let Some(base) = packs_folder(location) else { return Store::open(location, options) };
     let base = base.trim_end_matches('/');
@@ -299,7 +300,7 @@ fn damaged(column: &str) -> Error {
     Error::corrupt(format!("the index has no acceptable {column}"))
 }
 
-/// Gives the entries of a batch of the index; none for files that were removed.
+/// Calls `each` with the entries of a batch of the index; with `None` for files that were removed.
 fn entries(batch: &RecordBatch, each: EachName<'_>) -> Result<()> {
     let column = |name: &str, kind: &DataType| {
         let found = batch.column_by_name(name).ok_or_else(|| damaged(name))?;

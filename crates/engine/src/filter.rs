@@ -1,10 +1,11 @@
 //! Filters as SQL text.
 //!
 //! The language is SQL's boolean expressions over the columns of one source: comparisons (`=` or `==`, `<>` or `!=`,
-//! `<`, `<=`, `>`, `>=`), `AND`, `OR`, `NOT`, `IN`, `BETWEEN`, `IS [NOT] NULL|TRUE|FALSE|UNKNOWN`, `[NOT] LIKE|ILIKE …
-//! [ESCAPE …]`, `CASE`, `CAST(a AS type)`, `INTERVAL '…'`, functions such as `lower(a)`, arithmetic, parentheses, and the constants `'text'`, `12`, `1.5`, `1e3`, `TRUE`, `NULL`, `X'00FF'`,
-//! `DATE '…'`, `TIMESTAMP '…'`, `TIME '…'`. Names such as `user` and `current_date` are columns, not functions. `"any name"` or `` `any name` `` is a column, as is `a.b` for a struct's field.
-//! What the operators mean is said in [`lakerace_format::predicate`].
+//! `<`, `<=`, `>`, `>=`), `AND`, `OR`, `NOT`, `IN`, `BETWEEN`, `IS [NOT] NULL|TRUE|FALSE|UNKNOWN`,
+//! `[NOT] LIKE|ILIKE … [ESCAPE …]`, `CASE`, `CAST(a AS type)`, `INTERVAL '…'`, functions such as `lower(a)`, arithmetic,
+//! parentheses, and the constants `'text'`, `12`, `1.5`, `1e3`, `TRUE`, `NULL`, `X'00FF'`, `DATE '…'`, `TIMESTAMP '…'`,
+//! `TIME '…'`. Names such as `user` and `current_date` are columns, not functions. `"any name"` or `` `any name` `` is a
+//! column, as is `a.b` for a struct's field. [`lakerace_format::predicate`] describes the meaning of the operators.
 
 mod functions;
 mod parameters;

@@ -12,15 +12,15 @@ use percent_encoding::percent_decode_str;
 
 use crate::files::Files;
 
-/// The folder name that Hive gives to null.
+/// Hive's folder name for null.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// A folder's columns and values.
 type Pairs = Vec<(String, Option<String>)>;
 
-/// For each file the columns that its folders name, below the folder or pattern that was asked for. A column's type is
-/// `int64` where all values of all files are integers without leading zeros or a plus, `date32` where all are dates, else text. A file whose folders lack
-/// a column that others have is null there.
+/// For each file, the columns in the names of its folders, below the given folder or pattern. A column's type is
+/// `int64` where all values of all files are integers without leading zeros or a plus, `date32` where all are dates,
+/// else text. A file whose folders lack a column of others is null there.
 pub(crate) fn partitions(files: &Files) -> Result<Vec<Option<Arc<Constants>>>> {
     let mut of_folder: HashMap<&str, Pairs> = HashMap::new();
     let mut columns: Vec<String> = Vec::new();
@@ -79,7 +79,8 @@ fn pairs(folder: &str) -> Result<Pairs> {
 fn infer<'a>(name: &str, folders: impl Iterator<Item = &'a Pairs> + Clone) -> DataType {
     let mut values = folders.flat_map(|p| p.iter().filter(|(n, _)| n == name)).filter_map(|(_, v)| v.as_deref());
     let Some(first) = values.clone().next() else { return DataType::Utf8View };
-    // What a number would not give back is a code: `01234`, `+49`, `-0`. The same holds in CSV files.
+    // A value that does not survive a round trip through a number is a code: `01234`, `+49`, `-0`. The same holds in
+    // CSV files.
     let is_integer = |value: &str| value.parse::<i64>().is_ok_and(|number| number.to_string() == value);
     if is_integer(first) && values.clone().all(is_integer) {
         return DataType::Int64;

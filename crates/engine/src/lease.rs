@@ -1,12 +1,13 @@
 //! The right to write to a target that follows a source, which one run at a time holds.
 //!
-//! The target's state names its owner. Each write of the state replaces the very text that the run has read or written last, so
-//! that a run which another one has taken over can't write it any more. An owner gives signs of life. Where it gives none for
-//! [`SILENCE`], or its process is gone, another run takes the target over. Clocks of two machines are never compared.
+//! The target's state names its owner. Each write of the state is conditional on the text that the run has read or
+//! written last, so that a run which another one has taken over can't write it any more. An owner gives signs of life.
+//! If it gives none for [`SILENCE`], or its process has ended, another run takes the target over. Clocks of two
+//! machines are never compared.
 //!
-//! An owner that was only stopped may go on later, and requests that are under way then reach the target. It notices before its
-//! next request, ends, and confesses in the state that rows of it may be late. Until then the state names it as overtaken.
-//! The next run puts the target right ([`TargetLease::doubts`]).
+//! An owner that was only suspended may continue later, and requests in flight then reach the target. It notices before
+//! its next request, ends, and records in the state that its rows may be late. Until then the state names it as
+//! overtaken. The next run repairs the target ([`TargetLease::doubts`]).
 
 mod fenced;
 mod owner;
@@ -32,9 +33,9 @@ const SILENCE: Duration = Duration::from_secs(10);
 const BEAT: Duration = Duration::from_secs(2);
 /// An owner that has not had a sign of life confirmed for this long asks first whether it still is the owner.
 const DOUBT: Duration = Duration::from_secs(5);
-/// Time between two looks at the state of another owner.
+/// Time between two reads of another owner's state.
 const POLL: Duration = Duration::from_millis(200);
-/// How long a run that ends by an error waits for its last word to arrive.
+/// The time that a run which ends by an error waits for its last state to arrive.
 const GRACE: Duration = Duration::from_secs(5);
 /// Owners that were overtaken and not heard of since, at most.
 const OVERTAKEN: usize = 8;
@@ -46,7 +47,7 @@ const OWN: [&str; 4] = ["owner", "overtaken", "late", "runs"];
 pub(crate) enum LeaseClaim {
     /// The run holds the lease.
     Held(TargetLease),
-    /// The state has changed since it was read: it is to be read again.
+    /// The state has changed since it was read, and must be read again.
     Changed,
 }
 
@@ -56,7 +57,7 @@ pub(crate) struct TargetLease {
     doubts: Vec<Doubt>,
 }
 
-/// An earlier run whose rows may have come late.
+/// An earlier run whose rows may have arrived late.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Doubt {
     token: String,
@@ -82,7 +83,7 @@ struct LeaseCore {
     has_sent: AtomicBool,
 }
 
-/// The state of the target, as far as the run knows.
+/// The state of the target, in the run's knowledge.
 struct Held {
     text: String,
     value: Map<String, Value>,
@@ -114,7 +115,7 @@ fn of_job(value: &Map<String, Value>) -> Value {
         .collect()
 }
 
-/// True for a state of runs alone, of which none has noted a state of its job.
+/// True for a state that only has runs, of which none has stored a state of its job.
 pub(crate) fn has_no_job_state(text: &str) -> bool {
     let value = object(Some(text));
     value.contains_key("runs") && value.keys().all(|key| OWN.contains(&key.as_str()))
@@ -134,18 +135,18 @@ fn doubts(value: &Map<String, Value>, new: Option<&str>) -> Vec<Doubt> {
     late.chain(overtaken.map(|entry| doubt(entry, false))).collect()
 }
 
-/// The earlier runs that a run should look into.
+/// The earlier runs that a run should check.
 pub(crate) fn doubts_of(text: Option<&str>) -> Vec<Doubt> {
     doubts(&object(text), None)
 }
 
-/// True where a state has doubts that a run should look into.
+/// True where a state has doubts that a run should check.
 pub(crate) fn has_doubts(text: Option<&str>) -> bool {
     !doubts_of(text).is_empty()
 }
 
 impl TargetLease {
-    /// Takes the lease of a target whose state was read as `before`. Waits for another owner until `patience` ends.
+    /// Claims the lease of a target whose state was read as `before`. Waits for another owner until `patience` ends.
     ///
     /// # Errors
     /// `Conflict` where another run holds it and gives signs of life.
@@ -196,7 +197,7 @@ impl TargetLease {
         Ok(LeaseClaim::Held(Self { shared, doubts }))
     }
 
-    /// Runs whose rows may have come late, or may have been replaced by older ones.
+    /// Runs whose rows may have arrived late, or may have been replaced by older ones.
     pub fn doubts(&self) -> &[Doubt] {
         &self.doubts
     }
@@ -211,13 +212,13 @@ impl TargetLease {
         LeaseGuard::new(&self.shared)
     }
 
-    /// Keeps what the job has to say.
+    /// Stores the job's state.
     pub fn write(&self, state: &impl Serialize) -> Result<()> {
         let state = fields(state)?;
         self.shared.update(|value| value.extend(state.clone()))
     }
 
-    /// Keeps the job's last word, and gives the lease back. The doubts that the job has put right are forgotten.
+    /// Stores the job's last state, and releases the lease. The doubts that the job has resolved are removed.
     pub fn end(self, state: &impl Serialize, is_right: impl Fn(&Doubt) -> bool) -> Result<()> {
         let state = fields(state)?;
         let right = self.doubts.iter().filter(|doubt| is_right(doubt));
@@ -251,8 +252,8 @@ fn fields(state: &impl Serialize) -> Result<Map<String, Value>> {
 }
 
 impl Drop for TargetLease {
-    /// A run that has failed gives the lease back, or confesses where it was taken over. Its job may be cancelled, and its target
-    /// out of reach: it waits a little.
+    /// A run that has failed releases the lease, or records that it was taken over. Its job may be cancelled, and its
+    /// target unreachable: it waits for a short time.
     fn drop(&mut self) {
         if !self.shared.finish() {
             return;
@@ -315,7 +316,7 @@ impl LeaseCore {
             .advice("let the other run end, then run this again")
     }
 
-    /// Changes the state, of which others change no more than what they confess.
+    /// Changes the state, in which other runs only change what they record as late.
     fn update(&self, change: impl Fn(&mut Map<String, Value>)) -> Result<()> {
         let mut held = self.held();
         if self.is_lost.load(Ordering::Acquire) {

@@ -91,12 +91,12 @@ pub(crate) fn digest(text: &str) -> String {
     format!("{:016x}", xxh3_128(text.as_bytes()) >> 64)
 }
 
-/// Batches that wait for the sink may have this many bytes: enough to keep both sides busy. A batch of texts counts with all that its
-/// buffers hold.
+/// The most bytes of batches that wait for the sink: enough to keep both sides busy. A batch of texts counts with all
+/// of its buffers.
 const QUEUE_BYTES: u64 = 8 << 20;
 
-/// Puts all rows into a target. `load_name` is the one of [`load_name`], where the source gives its rows in the same order
-/// again.
+/// Writes all rows to a target. `load_name` is the result of [`load_name`], if the source returns its rows in the same
+/// order each time.
 pub(crate) fn run(
     batches: Batches,
     mut target: CopyTarget,
@@ -152,7 +152,7 @@ pub(crate) fn run(
     Ok(written)
 }
 
-/// Writes all batches, cut at checkpoints, and gives the number of rows.
+/// Writes all batches, cut at checkpoints, and returns the number of rows.
 fn pour(batches: Batches, sink: &mut dyn Sink, load: &LoadOptions, job: &Job) -> Result<u64> {
     let checkpoint_rows = match load.batch_rows {
         BatchRows::All => u64::MAX,
@@ -184,7 +184,7 @@ fn pour(batches: Batches, sink: &mut dyn Sink, load: &LoadOptions, job: &Job) ->
     Ok(sent)
 }
 
-/// The batches without the first `rows` rows. Fewer rows than that are an error: the source is another one by now.
+/// The batches without the first `rows` rows. Fewer rows than that are an error: the source has changed.
 fn skip_rows(batches: Batches, rows: u64) -> Batches {
     if rows == 0 {
         return batches;

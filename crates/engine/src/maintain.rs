@@ -1,4 +1,4 @@
-//! Maintenance of Delta tables: properties, history, vacuum, compaction, restoring; and what has changed in them.
+//! Maintenance of Delta tables: properties, history, vacuum, compaction, restoring; and their changes.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use lakerace_io::{Error, Job, Result, StorageOptions};
 use crate::delta::open_table;
 use crate::parse_filter;
 
-/// How to compact.
+/// The options of a compaction.
 #[derive(Debug, Clone, Default)]
 pub struct CompactOptions {
     /// Sizes, limits and the order of rows. Its condition is that of `filter`.
     pub rules: lakerace_delta::CompactOptions,
-    /// The partitions that are looked at: a SQL expression over partition columns.
+    /// The partitions to compact: a SQL expression over partition columns.
     pub filter: Option<String>,
 }
 
@@ -32,14 +32,15 @@ const AUTO_TARGET_BYTES: u64 = 128 << 20;
 /// share, a reader of this file decodes at most twice the rows that it returns, and each row that is rewritten removes
 /// a hidden one.
 const AUTO_MAX_HIDDEN_SHARE: f64 = 0.5;
-/// Hidden rows for each visible one that it leaves in the files of an eighth of its target and more: readers of all of them go through
-/// three tenths more rows than they get at most. Each tenth less costs more rows rewritten than the one before.
+/// Hidden rows for each visible one that it leaves in the files of an eighth of its target and more: readers of all
+/// these files decode at most three tenths more rows than they return. Each tenth less costs more rewritten rows than
+/// the one before.
 const AUTO_MAX_HIDDEN_PER_VISIBLE: f64 = 0.3;
 
 impl CompactOptions {
-    /// For a compaction after a write: small files are left alone until there are 50 of them; those of 16 MiB and more, though, are
-    /// rewritten when more than half of their rows are hidden, and those that hide most when all of them together hide more than
-    /// three rows for ten visible ones.
+    /// The options for a compaction after a write: small files are left alone until there are 50 of them. Files of 16
+    /// MiB and more, however, are rewritten when more than half of their rows are hidden, and those that hide most when
+    /// all of them together hide more than three rows for ten visible ones.
     pub fn auto() -> Self {
         let rules = lakerace_delta::CompactOptions {
             min_files: AUTO_MIN_FILES,
@@ -62,7 +63,7 @@ pub fn vacuum(table: &str, options: &VacuumOptions, storage: &StorageOptions, jo
     lakerace_delta::vacuum(&open_table(table, storage, job)?, options)
 }
 
-/// Holds the log, the files and the keys of a Delta table against one another, and repairs what can be proven.
+/// Checks the log, the files and the keys of a Delta table against each other, and repairs provable damage.
 pub fn verify(table: &str, options: &VerifyOptions, storage: &StorageOptions, job: &Job) -> Result<Verified> {
     lakerace_delta::verify(&open_table(table, storage, job)?, options)
 }
@@ -80,8 +81,8 @@ pub fn changes(table: &str, from: u64, to: Option<u64>, storage: &StorageOptions
     lakerace_delta::changes(&open_table(table, storage, job)?, from, to)
 }
 
-/// The versions of a change data feed in ranges that can be read apart, and the columns of all: [`changes`] of each range gives
-/// these. Without `to` the last range ends with the last version.
+/// The versions of a change data feed in ranges that can be read independently, and their common columns: [`changes`]
+/// of each range returns these. Without `to` the last range ends with the last version.
 pub fn change_ranges(
     table: &str,
     from: u64,
@@ -110,7 +111,8 @@ pub fn parse_new_columns(text: &str) -> Result<Vec<Field>> {
     Ok(schema.fields().iter().map(|field| Field::clone(field)).collect())
 }
 
-/// Removes all rows of a Delta table of which `version` is known, and says which version that has made; `None` where there were none.
+/// Removes all rows of a Delta table of which `version` is known. Returns the version that it has made; `None` where
+/// there were no rows.
 pub fn truncate(table: &str, version: u64, storage: &StorageOptions, job: &Job) -> Result<Option<u64>> {
     lakerace_delta::truncate(&open_table(table, storage, job)?, version)
 }

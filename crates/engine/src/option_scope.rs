@@ -14,7 +14,7 @@ use lakerace_io::{Error, Result};
 
 use crate::ReadOptions;
 
-/// A kind of place, as far as options go.
+/// A kind of place, for the scope of options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlaceKind {
     /// A file, or a stream, of a format.
@@ -36,7 +36,7 @@ const TABLES: [&TableFormat; 1] = [&DELTA];
 const DATABASE_OPTIONS: [&OptionDefinition; 1] = [&SCHEMA];
 
 impl PlaceKind {
-    /// The kind of a source, by the name that it gives its format.
+    /// The kind of a source, by the name of its format.
     pub(crate) fn of_source(format: &str) -> Self {
         if let Some(table) = TABLES.into_iter().find(|table| table.name == format) {
             return Self::Table(table);

@@ -1,4 +1,4 @@
-//! How a job reads and writes.
+//! Options of reads, copies and loads.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -24,11 +24,11 @@ pub struct ReadOptions {
     pub at: Option<String>,
     /// The format, where the name does not say it.
     pub format: Option<&'static FileFormat>,
-    /// How CSV is read.
+    /// The CSV dialect.
     pub csv: CsvOptions,
-    /// How Parquet is read.
+    /// Options of Parquet.
     pub parquet: ParquetOptions,
-    /// How ORC is read.
+    /// Options of ORC.
     pub orc: OrcOptions,
     /// The files whose columns are put together.
     pub column_union: ColumnUnion,
@@ -36,12 +36,12 @@ pub struct ReadOptions {
     pub storage: StorageOptions,
 }
 
-/// How to copy.
+/// The options of a copy.
 #[derive(Debug, Clone, Default)]
 pub struct CopyOptions {
     /// The options of the read.
     pub read: ReadOptions,
-    /// How to write.
+    /// The options of written files.
     pub write: WriteOptions,
     /// The target's format, where its name does not say it.
     pub format: Option<&'static FileFormat>,
@@ -51,7 +51,7 @@ pub struct CopyOptions {
     pub partition_by: Vec<String>,
     /// Delta tables: properties of a new table.
     pub table_properties: BTreeMap<String, String>,
-    /// Delta tables: what may change of the schema of one that exists.
+    /// Delta tables: the permitted changes of an existing schema.
     pub evolve: Evolve,
     /// Delta tables: columns that are NOT NULL in the source are so in a new table, too, where Delta can say it.
     pub keep_not_null: bool,
@@ -61,7 +61,7 @@ pub struct CopyOptions {
     pub load: LoadOptions,
 }
 
-/// How rows are loaded: what databases and Delta tables take next to the options of files.
+/// The options of loads: those that databases and Delta tables take in addition to those of files.
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
     /// Rows of an acknowledged checkpoint: a commit in Delta and SQLite, an acknowledged range elsewhere.
@@ -74,12 +74,12 @@ pub struct LoadOptions {
     pub dead_letter: Option<PathBuf>,
     /// At most this many rows a second.
     pub max_rows_per_second: Option<NonZeroU64>,
-    /// Databases: whether values may lose what the target's types can't hold.
+    /// Databases: whether values may lose precision that the target's types lack.
     pub allow_narrowing: bool,
     /// Read from the highest value on that the target has seen of a column.
     pub since: Option<Since>,
-    /// Read the target back after the load, and compare its checksum with that of what was sent. Where its format has statistics,
-    /// filters must find extremes, zeros and nulls, too.
+    /// Read the target back after the load, and compare its checksum with that of the sent rows. If its format has
+    /// statistics, filters must also find extremes, zeros and nulls.
     pub verify: bool,
 }
 
@@ -88,6 +88,7 @@ pub struct LoadOptions {
 pub struct Since {
     /// The column: rows whose value is at least the highest one seen are read, and those where it is null.
     pub column: String,
-    /// How far below it rows may still come: a number, or a time such as `10m` for dates and timestamps.
+    /// The distance below it in which rows may still arrive: a number, or a time such as `10m` for dates and
+    /// timestamps.
     pub overlap: Option<String>,
 }

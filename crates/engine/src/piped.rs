@@ -10,11 +10,11 @@ use lakerace_io::{Error, Job, Output, Pipe, PipeWriter, Result};
 use crate::ReadOptions;
 use crate::files::Files;
 
-/// Bytes at the front that tell a format.
+/// Bytes at the start that identify a format.
 const FRONT_BYTES: usize = 512;
 
-/// The pipe that a location names, as a file; `None` where it names something else. Text and Arrow IPC are read as they
-/// come. Files whose index is at the end go to a temporary file first.
+/// The pipe at a location, as a file; `None` where the location is something else. Text and Arrow IPC are read as they
+/// arrive. Files whose index is at the end are first copied to a temporary file.
 pub(crate) fn find(location: &str, options: &ReadOptions, job: &Job) -> Result<Option<Files>> {
     let Some(pipe) = Pipe::open(location, job)? else { return Ok(None) };
     let format = match options.format.or_else(|| FileFormat::of_file_name(location)) {

@@ -1,4 +1,5 @@
-//! The places of a job, and the options of stores and files that apply to them. An option that no place takes is an error.
+//! The places of a job, and the scope of options of stores and files in them. An option that applies to no place is an
+//! error.
 
 use std::fmt;
 
@@ -53,7 +54,7 @@ struct JobPlace {
     /// As errors show it.
     location: String,
     medium: Medium,
-    /// It is a Delta table, or only its store can tell.
+    /// It is a Delta table, or may be one depending on its store.
     may_be_table: bool,
     is_read: bool,
     is_written: bool,
@@ -174,8 +175,8 @@ impl JobPlaces {
     /// Refuses settings of stores, and options of requests and written files, that apply to no place of the job.
     ///
     /// # Errors
-    /// `Usage`, with the option, the places of the job and those that the option applies to. Names that no store knows are errors,
-    /// too.
+    /// `Usage`, with the option, the places of the job and those that the option applies to; also for a name that no
+    /// store has.
     pub fn check(&self, storage: &StorageOptions, options: &JobOptions) -> Result<()> {
         storage.check_names()?;
         let reads_foreign = storage.allows_foreign_paths()? && self.places.iter().any(JobPlace::may_be_table);

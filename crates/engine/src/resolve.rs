@@ -21,7 +21,7 @@ pub(crate) enum LocationKind<'a> {
 }
 
 impl<'a> LocationKind<'a> {
-    /// Looks at the name alone: nothing is opened.
+    /// Classifies a location by its name: nothing is opened.
     pub(crate) fn of(location: &'a str) -> Self {
         if let Some(folder) = scheme(location, DELTA.scheme) {
             Self::Table { folder }
@@ -35,7 +35,7 @@ impl<'a> LocationKind<'a> {
     }
 }
 
-/// A location in one spelling, without credentials: equal for locations that give the same rows.
+/// A location in canonical spelling, without credentials: equal for locations that have the same rows.
 pub(crate) fn canonical(location: &str) -> String {
     let place = match LocationKind::of(location) {
         LocationKind::Database(system) => lakerace_database::canonical(system, location),

@@ -40,14 +40,14 @@ impl Scan {
         Self::open_for_fields(location, options, FieldPaths::new(), job)
     }
 
-    /// Opens like [`Self::open`], for a caller that reads no rows: of a Delta table no data file is opened, and the plan has none to read.
+    /// Opens like [`Self::open`], for a caller that reads no rows: for a Delta table, no data file is opened, and the
+    /// plan has none to read.
     ///
-    /// # Errors
-    /// As those of [`Self::open`], but for those of a table's data files.
+    /// # Errors Those of [`Self::open`], except for those of a table's data files.
     pub fn describe(location: &str, options: &ReadOptions, job: &Job) -> Result<Self> {
         let filter = options.filter.as_deref().map(parse_filter).transpose()?;
         let opened = dataset::open(location, options, filter.as_ref(), job)?;
-        // A table's log has its schema. Of files the schema is what their footers say.
+        // A table's log has its schema; the schema of files is that of their footers.
         let limit = if opened.version.is_some() { Some(0) } else { options.limit };
         let options = ReadOptions { limit, ..options.clone() };
         Self::plan_opened(location, opened, &options, (filter, FieldPaths::new()), None, job)
@@ -69,12 +69,13 @@ impl Scan {
         self.version.clone().map(OpenVersion::new)
     }
 
-    /// All rows that there are, whether they are read or not, where metadata that are open tell.
+    /// The number of all rows, whether they are read or not, if open metadata contain it.
     pub fn total_rows(&self) -> Option<u64> {
         self.source.info().rows
     }
 
-    /// Opens like [`Self::open`], for rows that go to a target of this kind: options of the CSV dialect apply to it, too.
+    /// Opens like [`Self::open`], for rows that are written to a target of this kind: options of the CSV dialect apply
+    /// to it, too.
     pub(crate) fn open_for_target(
         location: &str,
         options: &ReadOptions,
@@ -84,8 +85,8 @@ impl Scan {
         Self::open_with(location, options, FieldPaths::new(), target, job)
     }
 
-    /// Opens like [`Self::open`], for a caller that uses of some columns no more than these fields: of Parquet, ORC and Delta the others
-    /// are not read. Batches of other formats have them all.
+    /// Opens like [`Self::open`], for a caller that only uses these fields of some columns: in Parquet, ORC and Delta
+    /// the others are not read. Batches of other formats have all fields.
     ///
     /// # Errors
     /// As those of [`Self::open`]. A column with a path that does not exist is read as a whole.
@@ -189,7 +190,8 @@ impl Scan {
         Explain { row_filters: row_filters.unwrap_or_default(), ..explain }
     }
 
-    /// The least and the greatest value of a column, where metadata tell them exactly and there is neither a filter nor a limit.
+    /// The least and the greatest value of a column, if metadata have them exactly and there is neither a filter nor a
+    /// limit.
     pub fn extremes(&self, column: &str) -> Result<Option<Extremes>> {
         if self.plan.request.filter.is_some() || self.plan.request.limit.is_some() {
             return Ok(None);
@@ -207,7 +209,7 @@ impl Scan {
         self.source.schema()
     }
 
-    /// Rows that the scan will give, where that is known before.
+    /// The number of rows that the scan will return, if it is known in advance.
     pub(crate) fn known_rows(&self) -> Option<u64> {
         let limit = self.plan.request.limit.unwrap_or(u64::MAX);
         self.plan.rows_at_most().filter(|_| self.plan.request.filter.is_none()).map(|rows| rows.min(limit))
@@ -228,8 +230,8 @@ impl Scan {
         Ok(rebatch(batches, rows))
     }
 
-    /// Reads like [`Self::batches`], for a consumer that takes row by row: batches without a set size are small, so that few
-    /// decoded rows wait.
+    /// Reads like [`Self::batches`], for a consumer that processes row by row: batches without a set size are small, so
+    /// that few decoded rows wait.
     pub fn small_batches(&self) -> Result<Batches> {
         if self.plan.request.batch_rows.is_some() || !self.is_columnar() {
             return self.batches();
@@ -276,7 +278,7 @@ impl Scan {
         }
     }
 
-    /// The number of rows; from metadata alone where that is exact.
+    /// The number of rows; from metadata alone if that is exact.
     pub fn count(&self) -> Result<u64> {
         if let Some(rows) = self.known_rows() {
             return Ok(rows);
@@ -284,7 +286,7 @@ impl Scan {
         self.note_plan();
         let plan = match self.source.leaves_out_rows() {
             true => self.plan.clone(),
-            // The filter's columns alone, and no other.
+            // Only the columns of the filter.
             false => self.plan_of(Some(Vec::new()), Schema::empty()),
         };
         let mut rows = 0;
@@ -325,7 +327,7 @@ fn has_columns(schema: &SchemaRef, plan: &ReadPlan) -> bool {
     let Some(filter) = &plan.request.filter else { return true };
     let root = |name: &String| name.split('.').next().is_some_and(|root| schema.index_of(root).is_ok());
     let has = |name: &String| schema.index_of(name).is_ok() || root(name);
-    // Of structs, a plan has the fields that are read, or all.
+    // A plan has the fields of structs that are read, or all.
     let asked = requested_schema(schema, &plan.request);
     let is_of = |schema: &Schema, planned: &FieldRef| {
         schema.field_with_name(planned.name()).is_ok_and(|own| own.data_type() == planned.data_type())

@@ -49,7 +49,7 @@ pub struct ColumnReport {
     pub nullable: bool,
 }
 
-/// Reads what the schema of `location` needs and reports it.
+/// Reads the metadata of `location` that its schema needs, and reports it.
 pub fn schema(location: &str, options: &ReadOptions, job: &Job) -> Result<SchemaReport> {
     let OpenedLocation { source, version } = dataset::open_whole(location, options, job)?;
     check_read_scope(options, PlaceKind::of_source(&source.info().format), None, &shown(location))?;

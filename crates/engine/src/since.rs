@@ -1,4 +1,4 @@
-//! Incremental unloads: a copy that reads from the highest value of a column on that the last one has seen.
+//! Incremental unloads: a copy that reads from the highest value of a column that the last copy has seen.
 //!
 //! The value is kept with the target, after the rows: a copy that is stopped is done again from the value before. One
 //! run at a time writes to a database ([`crate::lease`]). Rows of a run that was taken over may come late, so that the
@@ -75,7 +75,7 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
             UnloadAttempt::Done(written) => return Ok(written),
             UnloadAttempt::Again if Pipe::is_named(source) => return Err(overtaken(target)),
             UnloadAttempt::Again => {}
-            // All rows are looked at again.
+            // All rows are examined again.
             UnloadAttempt::OtherTypes(_) if knows_types => knows_types = false,
             UnloadAttempt::OtherTypes(error) => return Err(error),
         }
@@ -97,7 +97,7 @@ impl IncrementalUnload<'_> {
         knows_types: bool,
         patience: Instant,
     ) -> Result<UnloadAttempt> {
-        // The last word of a run that is cancelled goes there, too.
+        // The last state of a cancelled run is also written there.
         let state = open_state(system, self.target, &self.job.uncancelled())?;
         let key = format!("since/{}", self.name);
         let text = state.read(&key)?;
@@ -109,11 +109,11 @@ impl IncrementalUnload<'_> {
         let exists = state.identity()?.is_some();
         let is_same = exists && kept.target.as_deref().map_or(Ok(true), |target| state.is_same(target))?;
         if !is_same {
-            // What is kept is of a table that is gone: another one has none of the rows.
+            // The stored state belongs to a table that was removed: another one has none of the rows.
             kept = Kept::default();
         }
         let has_doubts = lease::has_doubts(text.as_deref());
-        // They are of runs that another one has taken over before: the lease names the same ones again.
+        // They belong to runs that another one has taken over before: the lease names the same ones again.
         let rewound = if has_doubts { self.rewound(&kept, &lease::doubts_of(text.as_deref()))? } else { kept.clone() };
         let target = exists.then_some(CopyTarget::Database(DatabaseTarget::new(system, self.target)));
         let incoming = match self.incoming(&rewound, knows_types, target.as_ref()) {
@@ -160,7 +160,7 @@ impl IncrementalUnload<'_> {
         Kept::parse(text).map_err(|error| error.at(shown(self.target)))
     }
 
-    /// The kept value, or the lowest one that a run in doubt has begun with.
+    /// The stored value, or the lowest one that a run in doubt has started with.
     fn rewound(&self, kept: &Kept, doubts: &[Doubt]) -> Result<Kept> {
         let mut lowest = kept.mark.clone();
         for doubt in doubts {
@@ -183,7 +183,7 @@ impl IncrementalUnload<'_> {
         Ok(Some(filter.as_ref().map_or_else(|| from.clone(), |filter| format!("({filter}) AND {from}"))))
     }
 
-    /// How the source is read from a value on.
+    /// The options of a read from a value.
     fn read(&self, mark: Option<&WatermarkValue>) -> Result<ReadOptions> {
         Ok(ReadOptions { filter: self.filter(mark)?, batch_rows: None, ..self.options.read.clone() })
     }

@@ -1,7 +1,7 @@
-//! A target in a database that is kept in step with a Delta table.
+//! A target in a database that is synchronised with a Delta table.
 //!
-//! The target's own state names the version that it has. A run brings the rows that have changed since: those that are
-//! there now are put there by their key, and those that are gone are removed. Then it notes the new version.
+//! The target's own state names its version. A run brings the rows that have changed since: existing rows are put by
+//! their key, and deleted ones are removed. Then it stores the new version.
 //!
 //! One run at a time has the right to write ([`TargetLease`]). Before its first row, it notes to which version it goes
 //! and how it finds changes ([`InFlightSync`]). A run that is stopped leaves any part of these changes in the target.
@@ -35,14 +35,14 @@ use crate::delta::open_table;
 use crate::lease::{self, LeaseClaim, TargetLease};
 use crate::options::LoadOptions;
 
-/// How a target is kept in step.
+/// The options of a sync.
 #[derive(Debug, Clone, Default)]
 pub struct SyncOptions {
     /// The columns of the key, in order; empty: those of the table's property `lakerace.primaryKey`.
     pub key: Vec<String>,
     /// Load the table again, over a target that exists.
     pub overwrite: bool,
-    /// Rows of a checkpoint, rows a second, and whether values may lose what the target can't hold.
+    /// Rows of a checkpoint, rows per second, and whether values may lose precision that the target lacks.
     pub load: LoadOptions,
     /// Count and sum the rows of the table and of the target in the end.
     pub verify: bool,
@@ -75,7 +75,7 @@ const STATE: &str = "sync";
 /// The state that the target keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct State {
-    /// The id that the table's log gives it.
+    /// The id of the table from its log.
     table_id: String,
     key: Vec<String>,
     version: u64,
@@ -128,7 +128,7 @@ pub fn follow(
     loop {
         let run = match follower.run(std::mem::take(&mut overwrite)) {
             Ok(run) => run,
-            // The next run does again what this one has begun.
+            // The next run repeats the unfinished work of this one.
             Err(error) if error.kind() == ErrorKind::Cancelled => return all.ok_or(error),
             Err(error) => return Err(error),
         };
@@ -168,7 +168,7 @@ impl<'a> TableFollower<'a> {
                 .advice(format!("name {examples}; upsert keeps Delta tables"))
         })?;
         let table = open_table(table, &options.storage, job)?;
-        // The last word of a run that is cancelled goes there, too.
+        // The last state of a cancelled run is also written there.
         let state = open_state(system, target, &job.uncancelled())?;
         Ok(Self { table, target, system, state, options, job })
     }
@@ -212,7 +212,7 @@ impl<'a> TableFollower<'a> {
         self.verified(&snapshot, done).map(Some)
     }
 
-    /// The step for a target that follows no table, or whose rows are to be replaced.
+    /// The step for a target that follows no table, or whose rows should be replaced.
     fn first_step(&self, overwrite: bool) -> Result<RunStep> {
         if !overwrite && self.state.identity()?.is_some() {
             return Err(self.conflict("it exists, and follows no table"));
@@ -296,7 +296,7 @@ impl<'a> TableFollower<'a> {
             .advice(format!("choose another target, or load the table anew over it by {}", MODE.to("overwrite")))
     }
 
-    /// The state of the job; `None` where a run has begun, and was killed before it noted one.
+    /// The state of the job; `None` where a run was killed before it stored one.
     fn parse(&self, text: &str) -> Result<Option<State>> {
         if lease::has_no_job_state(text) {
             return Ok(None);

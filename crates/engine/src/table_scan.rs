@@ -1,4 +1,4 @@
-//! Scans of Delta tables in parts: a driver plans by the log alone, and its workers read without the log.
+//! Scans of Delta tables in parts: a driver plans from the log, and its workers read without the log.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl OpenVersion {
         self.snapshot.properties()
     }
 
-    /// How many files it has.
+    /// The number of files.
     pub fn file_count(&self) -> Result<usize> {
         self.snapshot.file_count()
     }
@@ -68,11 +68,12 @@ impl OpenVersion {
         self.snapshot.row_count()
     }
 
-    /// Plans a scan by columns, filter, limit and batch size of the options. No data file is opened. `with_ids` asks for the
-    /// columns `_file` and `_pos` after the others; of `fields` see [`ReadRequest`].
+    /// Plans a scan by columns, filter, limit and batch size of the options. No data file is opened. `with_ids` adds
+    /// the columns `_file` and `_pos` after the others; for `fields` see [`ReadRequest`].
     ///
     /// # Errors
-    /// `NotFound` for a column that does not exist; `Usage` and `Invalid` for a filter that is none, or does not fit the columns.
+    /// `NotFound` for a column that does not exist; `Usage` and `Invalid` for a filter that can't be parsed, or does
+    /// not fit the columns.
     pub fn plan(&self, options: &ReadOptions, fields: FieldPaths, with_ids: bool) -> Result<TableScan> {
         let request = ReadRequest {
             columns: options.columns.clone(),
@@ -85,7 +86,7 @@ impl OpenVersion {
         TableScan::new(&self.snapshot, &request, with_ids)
     }
 
-    /// The least and the greatest value of a column, where metadata tell them exactly. The footers of files are read.
+    /// The least and the greatest value of a column, if metadata have them exactly. The footers of files are read.
     pub fn extremes(&self, column: &str) -> Result<Option<Extremes>> {
         DeltaSource::open(self.snapshot.clone())?.extremes(column)
     }

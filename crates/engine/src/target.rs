@@ -101,7 +101,7 @@ impl CopyTarget {
         FileTarget::resolve(target, kind != FolderKind::Absent, options, job).map(Self::Files)
     }
 
-    /// Returns true if rows may be there that no checkpoint has told of.
+    /// Returns true if rows may be visible that no checkpoint has acknowledged.
     pub(crate) fn shows_rows_at_once(&self) -> bool {
         matches!(self, Self::Database(database) if database.shows_rows_at_once())
     }
@@ -125,7 +125,7 @@ impl CopyTarget {
         }
     }
 
-    /// Its location, without what may be a password.
+    /// Its location for display, without a password.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Stream(stream) => stream.name().to_owned(),
@@ -133,7 +133,7 @@ impl CopyTarget {
         }
     }
 
-    /// Its kind, as far as options go; `None` where its format is that of the source, which is not known yet.
+    /// Its kind, for the scope of options; `None` if its format is that of the source, which is not known yet.
     pub(crate) fn scope(&self) -> Option<PlaceKind> {
         match self {
             Self::Files(files) if files.is_folder => files.format.map(PlaceKind::Folder),
@@ -149,7 +149,7 @@ impl CopyTarget {
         self.scope().map_or(Ok(()), |kind| check_write_scope(options, kind, &self.shown()))
     }
 
-    /// How rows of a schema are read back from it.
+    /// The options with which rows of a schema are read back from it.
     pub(crate) fn read_back(&self, schema: &SchemaRef, options: &CopyOptions) -> ReadOptions {
         let mut read = ReadOptions { storage: options.read.storage.clone(), ..ReadOptions::default() };
         match self {
@@ -167,7 +167,7 @@ impl CopyTarget {
         read
     }
 
-    /// Names the load, and who hears of rejected rows.
+    /// Names the load, and sets the receiver of rejected rows.
     pub(crate) fn name_load(&mut self, load_name: Option<String>, on_rejected: OnRejected) {
         match self {
             Self::Database(database) => database.name_load(load_name, on_rejected),
@@ -185,7 +185,7 @@ impl CopyTarget {
         }
     }
 
-    /// Fails where the copy would replace what it reads. A table keeps the rows of its versions.
+    /// Fails where the copy would replace its own source. A table keeps the rows of its versions.
     pub(crate) fn refuse_sources(&self, plan: &ReadPlan) -> Result<()> {
         match self {
             Self::Files(files) => files.refuse_sources(plan),
@@ -193,7 +193,7 @@ impl CopyTarget {
         }
     }
 
-    /// Begins to write; the handle, where there is one, keeps the file from becoming visible.
+    /// Starts to write; the handle, if there is one, keeps the file from becoming visible.
     pub(crate) fn create_deferred(
         self,
         schema: SchemaRef,
@@ -210,10 +210,10 @@ impl CopyTarget {
         }
     }
 
-    /// Begins to write.
+    /// Starts to write.
     pub(crate) fn create(self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
         if let (Self::Files(files), true) = (&self, options.load.verify) {
-            // A file that could not be read back is not begun.
+            // A file that could not be read back is not started.
             check_read_back(files.known_format()?, &schema, &options.write.csv)
                 .map_err(|error| error.at(&files.place))?;
         }
@@ -271,7 +271,7 @@ impl FolderKind {
         match store.list_unless(path, move |found| *found != own) {
             Ok(Some(_)) => return Ok(Self::Absent),
             Ok(None) => {}
-            // Who may write objects and not list them names one object.
+            // A user may be allowed to write objects but not to list them: the name is then an object.
             Err(error) if error.kind() == ErrorKind::Invalid => {
                 store.job.warn(&format!("whether there is a folder or a table of this name is not known: {error}"));
                 return Ok(Self::Absent);
@@ -415,7 +415,7 @@ impl FileTarget {
     }
 }
 
-/// The kind of a target, as far as its options go.
+/// The kind of a target, for the scope of its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Files,

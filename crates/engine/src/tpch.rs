@@ -1,4 +1,4 @@
-//! Generated tables by the names that users give them.
+//! Generated tables by the names that users write.
 
 mod apply;
 mod generate;
@@ -31,8 +31,8 @@ pub(crate) fn refused_target(target: &str) -> Error {
     Error::usage("generated tables can't be written to").at(target).advice("name a file, a folder or a Delta table")
 }
 
-/// The name of a source whose rows go to files of a format: TBL files of `lineitem` have whole quantities, as dbgen writes
-/// them, unless the name says otherwise.
+/// The name of a source whose rows are written to files of a format: TBL files of `lineitem` have whole quantities, as
+/// written by dbgen, unless the name says otherwise.
 pub(crate) fn for_files<'a>(source: &'a str, format: Option<&FileFormat>) -> Cow<'a, str> {
     match source.parse::<Spec>() {
         Ok(spec) if format.is_some_and(|format| format.is_dbgen) && !source.contains("quantity=") => {

@@ -13,7 +13,7 @@ use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
 use crate::delta::{named, open_table};
 use crate::{CompactOptions, ReadOptions, csv_types, parse_filter};
 
-/// How to upsert, or to delete by keys.
+/// The options of an upsert, or of a delete by keys.
 #[derive(Debug, Clone, Default)]
 pub struct UpsertOptions {
     /// The options of reading the source, where that is a location, and the settings of the stores.
@@ -174,7 +174,8 @@ pub fn delete_keys_rows(table: &str, rows: SourceRows, options: &UpsertOptions, 
     lakerace_delta::delete_keys(&open_table(table, &options.read.storage, job)?, rows, &options.rows)
 }
 
-/// The rows of a location for an upsert or a delete by keys. Columns of CSV whose type is not given have that of the table.
+/// The rows of a location for an upsert or a delete by keys. Columns of CSV without a given type have that of the
+/// table.
 pub fn read_for_table(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<SourceRows> {
     rows_for(&open_table(table, &options.read.storage, job)?, source, options, job)
 }

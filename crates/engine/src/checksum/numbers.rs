@@ -3,7 +3,7 @@
 use arrow::datatypes::i256;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Seeds tell kinds of values apart.
+/// Seeds distinguish kinds of values.
 const INTEGER: u64 = 1;
 const FRACTION: u64 = 2;
 

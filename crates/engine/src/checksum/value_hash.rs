@@ -14,7 +14,8 @@ use super::numbers::{decimal, double, float, integer, unsigned, wide_decimal};
 /// The word of null, in any type.
 const NULL: u64 = 0x006c_6c75_6e00_0000;
 
-/// Seeds tell kinds of values apart. Numbers have 1 and 2; text and bytes have none, because XXH3 is faster so.
+/// Seeds distinguish kinds of values. Numbers have 1 and 2; text and bytes have none, because XXH3 is faster without
+/// one.
 const BOOLEAN: u64 = 3;
 const DATE: u64 = 4;
 const INSTANT: u64 = 5;

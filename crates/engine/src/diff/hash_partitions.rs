@@ -31,8 +31,8 @@ pub(super) struct HashPartitions {
     rows: Mutex<u64>,
 }
 
-/// Keys that differ, by half of their hash, sorted; `None`: too many to be known. Both sides read the rows of all of them, so that a key
-/// that shares its half with another one is found to be the same.
+/// Keys that differ, by half of their hash, sorted; `None`: too many to list. Both sides read the rows of all of them,
+/// so that an equal key that shares its half with another one is recognised as equal.
 pub(super) type KeySet = Option<Vec<u64>>;
 
 /// Returns true if a key is one of a set, or may be.

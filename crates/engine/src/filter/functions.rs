@@ -89,7 +89,7 @@ fn function(function: Function, depth: usize, at: Location) -> Result<Expr> {
     }
     match (name.as_str(), arguments.as_slice()) {
         ("now", []) => now(),
-        // Null is no text to it, where `||` gives null.
+        // It ignores nulls, where `||` returns null.
         ("concat", [_, ..]) => {
             let empty = || Expr::Literal(Literal::Text(String::new()));
             let parts = arguments.into_iter().map(|part| call(ScalarFunction::Coalesce, vec![part, empty()]));

@@ -40,7 +40,7 @@ impl FilterParameter {
                 if lakerace_format::Literal::number(text).is_none() {
                     return Err(Error::usage(format!("the parameter {text} is no number that a filter has")));
                 }
-                // A minus after a minus would begin a comment.
+                // A minus after a minus would start a comment.
                 if text.starts_with(['-', '+']) { format!("({text})") } else { text.clone() }
             }
             Self::Text(text) => quoted(text),

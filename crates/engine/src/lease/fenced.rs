@@ -11,7 +11,7 @@ use lakerace_io::Result;
 
 use super::LeaseCore;
 
-/// Keeps a run that another one has taken over from sending rows.
+/// Prevents a run that another one has taken over from sending rows.
 #[derive(Clone)]
 pub(crate) struct LeaseGuard {
     shared: Arc<LeaseCore>,

@@ -17,13 +17,13 @@ pub(super) struct LeaseOwner {
     /// The name of its machine, for messages.
     host: String,
     pid: u32,
-    /// The machine since its start, and its numbers of processes; empty where the system does not tell.
+    /// The machine since its start, and its process namespace; empty where the system does not provide them.
     #[serde(default)]
     machine: String,
-    /// When the process began, in ticks since the machine's start: another process may get its number.
+    /// When the process started, in ticks since the machine's start: another process may get its number.
     #[serde(default)]
     began: u64,
-    /// When the run began, for messages.
+    /// When the run started, for messages.
     since: String,
     /// Counts its signs of life.
     beat: u64,
@@ -66,7 +66,7 @@ impl LeaseOwner {
         Some(process(self.pid).filter(|process| process.began == self.began && !matches!(process.state, 'Z' | 'X')))
     }
 
-    /// True where its process has ended, as far as can be seen from here.
+    /// True if its process has ended, as far as this machine can see.
     pub fn is_gone(&self) -> bool {
         self.process() == Some(None)
     }

@@ -1,4 +1,4 @@
-//! Proof that a target has what was sent: it is read back.
+//! Verification that a target has the rows that were sent, by reading it back.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -106,7 +106,7 @@ impl LoadProof {
         };
         let mut read = target.read_back(&schema, options);
         if mode == WriteMode::Delete {
-            // What is gone is looked for by its key alone.
+            // Only the keys of deleted rows are looked up.
             read.columns = Some(options.load.key.clone());
         }
         let noted = Arc::new(Mutex::new(NotedRows { sent, narrowing: None }));
@@ -132,12 +132,12 @@ impl LoadProof {
         }
     }
 
-    /// Returns true if the rows that earlier runs have brought count, too: they are all that is in a target that the load makes.
+    /// Returns true if rows of earlier runs count, too: a target that the load creates has no others.
     pub fn is_of_whole_source(&self) -> bool {
         matches!(self.mode, WriteMode::Error | WriteMode::Overwrite)
     }
 
-    /// The target changes values: they are compared with what it makes of them.
+    /// The target narrows values: they are compared in their narrowed form.
     pub fn narrow(&self, narrowing: Option<Narrowing>) {
         lock(&self.noted).narrowing = narrowing;
     }
@@ -155,7 +155,7 @@ impl LoadProof {
         Batches::new(schema, batches)
     }
 
-    /// Who hears of rejected rows.
+    /// The receiver of rejected rows.
     pub fn listener(&self) -> OnRejected {
         let noted = Arc::clone(&self.noted);
         OnRejected::new(move |one| {
@@ -272,7 +272,7 @@ impl LoadProof {
         }
     }
 
-    /// Reads what was found again, by filters: statistics have to lead to it.
+    /// Reads samples of the target again, by filters: statistics must not exclude them.
     fn check_filters(&self, samples: &ColumnSamples, scan: &Scan) -> Result<()> {
         if !scan.is_columnar() {
             return Ok(());

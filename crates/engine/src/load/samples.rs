@@ -1,4 +1,4 @@
-//! Values of a target that filtered reads are tried with: data may be right where statistics, by which rows are left out, are not.
+//! Sampled values of a target for filtered reads: data may be right where the statistics for pruning are not.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -16,9 +16,10 @@ use lakerace_io::{Error, Result};
 
 use crate::Scan;
 
-/// Filtered reads of a target at most: first for the greatest value of each column, then for the least one, zero and nulls.
+/// Filtered reads of a target at most: first for the greatest value of each column, then for the least one, zero and
+/// nulls.
 const READS_AT_MOST: usize = 100;
-/// Longer texts are not looked for.
+/// Longer texts are not sampled.
 const TEXT_BYTES_AT_MOST: usize = 64 << 10;
 
 /// The least and the greatest value of each column, and how many rows have them, a null or a zero.
@@ -66,7 +67,7 @@ impl ColumnSamples {
         Batches::new(schema, noted)
     }
 
-    /// Takes in rows.
+    /// Samples rows.
     pub fn add(&self, batch: &RecordBatch) -> Result<()> {
         for (column, array) in lock(&self.columns).iter_mut().zip(batch.columns()) {
             if let Some(values) = comparable(array) {
@@ -77,7 +78,7 @@ impl ColumnSamples {
         Ok(())
     }
 
-    /// Looks for the values by filtered reads of what they are from. An error names the filter that finds other rows.
+    /// Searches the values by filtered reads of the same scan. An error names the filter that finds other rows.
     pub fn check(&self, scan: &Scan) -> Result<()> {
         for expected in self.expected()? {
             let found = scan.count_where(&expected.column, &expected.condition)?;
@@ -142,8 +143,8 @@ impl ColumnSample {
     }
 }
 
-/// The values of a column as filters compare them: zeros of one sign, and no floats that no literal is equal to. `None` where
-/// filters know no order of them.
+/// The values of a column as filters compare them: zeros of one sign, and no floats that equal no literal. `None` where
+/// filters define no order of them.
 fn comparable(array: &ArrayRef) -> Option<ArrayRef> {
     Some(match array.data_type() {
         DataType::Float32 => {

@@ -26,7 +26,7 @@ use crate::{ReadOptions, Scan};
 
 /// Rows that a run may remember, so that the next one does not send them again.
 const REMEMBERED_ROWS: usize = 100;
-/// Keys that are held in memory while rows are left out.
+/// Keys that are held in memory while known rows are left out.
 const MOST_KEYS: usize = 1 << 16;
 
 /// Rows on their way.
@@ -79,7 +79,7 @@ impl SeenRows {
 }
 
 impl IncrementalUnload<'_> {
-    /// Begins to read from the kept value on.
+    /// Starts to read from the stored value.
     pub(super) fn incoming(&self, kept: &Kept, knows_types: bool, target: Option<&CopyTarget>) -> Result<IncomingRows> {
         let read = self.read(kept.mark.as_ref())?;
         let declares_none = DatabaseSystem::of(self.source).is_some_and(|system| system.infers_types);
@@ -205,7 +205,7 @@ impl IncrementalUnload<'_> {
     }
 }
 
-/// A schema with the fields of another one that it lacks.
+/// A schema with the additional fields of another one.
 fn with_fields(schema: &SchemaRef, other: &SchemaRef) -> SchemaRef {
     let lacks = |field: &&Arc<Field>| schema.column_with_name(field.name()).is_none();
     let fields: Vec<_> = schema.fields().iter().chain(other.fields().iter().filter(lacks)).cloned().collect();

@@ -27,7 +27,7 @@ impl Kept {
     pub fn parse(text: &str) -> Result<Self> {
         let kept: Map<String, Value> = serde_json::from_str(text).map_err(|_| WatermarkValue::damaged())?;
         let mark = match kept.get("type") {
-            // A run has begun, and none has ended.
+            // A run has started, and none has ended.
             None if lease::has_no_job_state(text) => None,
             Some(Value::Null) => None,
             _ => Some(WatermarkValue::parse(&kept)?),

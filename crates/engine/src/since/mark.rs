@@ -39,7 +39,7 @@ fn kept_type(data_type: &DataType) -> Option<DataType> {
     })
 }
 
-/// The rows of a column by what they have.
+/// The rows of a column, grouped by their values.
 pub(super) struct MarkedPlaces {
     /// The value of a mark.
     pub at: BooleanArray,
@@ -47,7 +47,8 @@ pub(super) struct MarkedPlaces {
     pub without: BooleanArray,
 }
 
-/// A column in the type in which its values are kept, without floats that are not finite; `None` where its values have no order.
+/// A column in the type in which its values are stored, without floats that are not finite; `None` where its values
+/// have no order.
 fn values(column: &ArrayRef) -> Result<Option<ArrayRef>> {
     let Some(kept) = kept_type(column.data_type()) else { return Ok(None) };
     let column = cast(column, &kept).map_err(Error::unexpected)?;
@@ -57,7 +58,7 @@ fn values(column: &ArrayRef) -> Result<Option<ArrayRef>> {
 }
 
 impl WatermarkValue {
-    /// Whether columns of this type have marks, and take this overlap.
+    /// Checks that columns of this type have watermarks, and support this overlap.
     pub fn check(data_type: &DataType, since: &Since) -> Result<()> {
         let Some(kept) = kept_type(data_type) else {
             let message = format!("column {:?} is of type {data_type}", since.column);
@@ -152,7 +153,8 @@ impl WatermarkValue {
         Ok(cast(&value, &DataType::Utf8).map_err(Error::unexpected)?.as_string::<i32>().value(0).to_owned())
     }
 
-    /// The filter of rows from this value minus the overlap on, and of those without one: null, or NaN where the source has such.
+    /// The filter of rows from this value minus the overlap, and of those without a value: null, or NaN where the
+    /// source has such.
     pub fn condition(&self, column: &str, overlap: Option<&str>, has_nan: bool) -> Result<String> {
         let lower = match overlap {
             Some(overlap) => Self(MarkOverlap::parse(overlap, self.0.data_type())?.below(&self.0)?),
@@ -181,7 +183,7 @@ impl WatermarkValue {
     }
 }
 
-/// How far below the highest value rows may still come.
+/// The distance below the highest value in which rows may still arrive.
 enum MarkOverlap {
     Integer(i64),
     Float(f64),
@@ -234,7 +236,7 @@ impl MarkOverlap {
         }
     }
 
-    /// The value that lies so far below another one.
+    /// The value at this distance below another one.
     fn below(&self, value: &ArrayRef) -> Result<ArrayRef> {
         let kept = value.data_type();
         Ok(match self {

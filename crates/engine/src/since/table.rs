@@ -104,7 +104,7 @@ fn upsert_options(unload: &IncrementalUnload<'_>, before: &EarlierUnload) -> Res
     })
 }
 
-/// Returns true if another run of the unload has changed the table after what was known before.
+/// Returns true if another run of the unload has changed the table since `before` was read.
 fn is_overtaken(table: &Table, unload: &IncrementalUnload<'_>, before: &EarlierUnload) -> Result<bool> {
     if !table.exists()? {
         return Ok(false);
@@ -138,8 +138,8 @@ fn property(name: &str) -> String {
     format!("{PROPERTY}{name}")
 }
 
-/// Keeps what a run has seen, unless a later run has committed rows in the meantime: that one keeps what it has seen itself. Gives the
-/// version that is made by it.
+/// Stores the state of a run, unless a later run has committed rows in the meantime, which stores its own. Returns the
+/// version that this makes.
 fn keep(table: &Table, name: &str, fence: &CommitFence, kept: &Kept) -> Result<Option<u64>> {
     let set = BTreeMap::from([(property(name), kept.text()?)]);
     for _ in 0..KEEPS {

@@ -1,4 +1,4 @@
-//! The rows that a run has begun to bring.
+//! The rows that a run has started to bring.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::State;
 use super::leased::LeasedTarget;
 use crate::{WriteMode, load};
 
-/// How changes are found.
+/// The method of finding changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ChangeDetection {
@@ -27,7 +27,7 @@ pub(super) enum ChangeDetection {
 pub(super) struct InFlightSync {
     /// The version to which they lead.
     pub version: u64,
-    /// How they are found.
+    /// The method of finding them.
     pub way: ChangeDetection,
 }
 

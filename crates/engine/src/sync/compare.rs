@@ -1,7 +1,7 @@
 //! Changes by comparing two versions: for tables without a change feed.
 //!
-//! Rows that both versions have in the same place of a file have not changed, and are not read. The other rows of both versions
-//! are compared by their hashes: a row that was only rewritten, as a compaction does, is not sent.
+//! Rows at the same position of the same file in both versions have not changed, and are not read. The other rows of
+//! both versions are compared by their hashes: a row that was only rewritten, for example by a compaction, is not sent.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) fn bring(run: &SyncRun<'_>, done: &mut Synced) -> Result<()> {
         if bring_part(run, &before, KeyPart { number: part, of: parts }, done)? {
             part += 1;
         } else {
-            // Keys of a part of the rows are fewer; what was sent is sent again.
+            // A part of the rows has fewer keys; rows that were already sent are sent again.
             (part, parts) = (0, parts * 4);
         }
     }
@@ -81,7 +81,7 @@ impl EarlierRows {
         if !old.add(run, hidden, part, false)? {
             return Ok(None);
         }
-        // Hashes of rows tell values by the positions of their columns.
+        // Hashes of rows identify values by the positions of their columns.
         let is_comparable = has_same_names(before.schema(), run.to.schema());
         let removed = read(&open()?.in_other_files(), &ReadRequest::default())?;
         Ok(old.add(run, removed, part, is_comparable)?.then_some(old))
@@ -122,7 +122,7 @@ fn bring_part(run: &SyncRun<'_>, before: &Snapshot, part: KeyPart, done: &mut Sy
     };
     let to = run.to;
     let new_key = Key::new(to.schema(), run.key())?;
-    // Keys of old rows alone are held: new rows may be any number.
+    // Only keys of old rows are held: there may be any number of new rows.
     let left = shared(gone.hashes());
     let known = Arc::clone(&left);
     let source = DeltaSource::open_changed(to.clone(), before)?;

@@ -23,7 +23,7 @@ use crate::keys::Key;
 pub(super) enum Outcome {
     /// The target has the changes.
     Brought,
-    /// The feed does not tell of all of these versions.
+    /// The feed does not cover all of these versions.
     NoFeed,
 }
 
@@ -76,7 +76,7 @@ struct VersionPart<'a> {
 /// Facts that are learnt while rows are sent.
 #[derive(Default)]
 struct SeenFacts {
-    /// The last version that each key came with.
+    /// The last version in which each key was inserted.
     came: HashMap<u128, i64>,
     /// The last version that each key went with.
     went: HashMap<u128, i64>,
@@ -114,14 +114,14 @@ impl VersionPart<'_> {
         }
         done.upserted += rows;
         let Some(schema) = gone.schema() else { return Ok(SentChanges::All) };
-        // A row that went and came in one version was replaced.
+        // A row that was deleted and inserted in one version was replaced.
         let is_back =
             move |key: u128| came.get(&key).is_some_and(|came| went.get(&key).is_none_or(|went| came >= went));
         done.deleted += self.run.send(gone.batches(schema, is_back), WriteMode::Delete)?;
         Ok(SentChanges::All)
     }
 
-    /// Goes through the rows that went, of which keys alone are read.
+    /// Reads the deleted rows, of which only keys are needed.
     fn learn(&self, feed: &ChangeFeed, seen: &Shared<SeenFacts>) -> Result<std::result::Result<(), NoFeed>> {
         let (batches, reader) = self.read(feed, FeedPass::Learns)?;
         for batch in batches {
@@ -137,7 +137,7 @@ impl VersionPart<'_> {
         Ok(Ok(()))
     }
 
-    /// Goes through the feed once and sends rows of it; gives their number.
+    /// Reads the feed once and sends rows of it; returns their number.
     fn send(
         &self,
         feed: &ChangeFeed,
@@ -178,7 +178,7 @@ impl VersionPart<'_> {
     }
 }
 
-/// The feed does not tell of all of these versions.
+/// The feed does not cover all of these versions.
 #[derive(Debug)]
 struct NoFeed;
 
@@ -192,9 +192,9 @@ fn tells_of_no_feed(kind: ErrorKind) -> bool {
 enum FeedPass {
     /// Keys of rows that have gone are learnt, but for those in change files.
     Learns,
-    /// Rows that have come are put there, and the other keys are learnt.
+    /// Inserted rows are put there, and the other keys are collected.
     PutsAndLearns,
-    /// Rows that have come are put there.
+    /// Inserted rows are put there.
     Puts,
     /// Rows that have gone are removed.
     Removes,
@@ -211,7 +211,7 @@ impl FeedPass {
     }
 }
 
-/// Takes batches of the feed apart.
+/// Divides batches of the feed by the kind of change.
 struct ChangeReader {
     /// The table's columns.
     columns: Vec<usize>,
@@ -265,7 +265,7 @@ impl ChangeReader {
             if !gone_hashes.is_empty() {
                 seen.gone.add(gone, gone_hashes);
             }
-            // A row that goes again and again is among the gone ones each time.
+            // A row that is deleted repeatedly is counted each time.
             if seen.came.len() + seen.gone.len > MOST_KEYS {
                 seen.has_too_many = true;
                 return Ok(None);

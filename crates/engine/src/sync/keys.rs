@@ -20,7 +20,7 @@ pub(super) fn kept(batch: &RecordBatch, is_kept: impl FnMut(usize) -> bool) -> R
     filter_record_batch(batch, &mask).map_err(Error::unexpected)
 }
 
-/// Keys of rows that have gone, unless rows with them have come.
+/// Keys of deleted rows, unless rows with them were inserted.
 #[derive(Debug, Default)]
 pub(super) struct DeletedKeys {
     batches: Vec<(RecordBatch, Vec<u128>)>,

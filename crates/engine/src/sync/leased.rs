@@ -27,7 +27,7 @@ impl LeasedTarget<'_> {
         CopyTarget::Database(target.of_job(STATE, self.lease.guard()).adding_columns())
     }
 
-    /// How rows go there.
+    /// The options of the copy to the target.
     pub fn copy_options(&self, mode: WriteMode, key: &[String]) -> CopyOptions {
         let given = &self.follower.options.load;
         let load = LoadOptions {

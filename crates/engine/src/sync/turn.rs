@@ -25,7 +25,7 @@ pub(super) struct WriteTurn<'a> {
 enum Outcome {
     /// The target has the version.
     Brought(State),
-    /// The target has a part of the feed, which does not tell of the rest: only a load makes it right.
+    /// The target has a part of the feed, whose rest is missing: only a load makes it right.
     Lost,
 }
 
@@ -54,12 +54,13 @@ impl<'a> WriteTurn<'a> {
         }
         state.target = self.follower.state.identity()?;
         state.columns = Some(columns_by_stored_name(snapshot)?);
-        // A load that was verified, or has replaced all rows, leaves no doubt of what was sent before.
+        // A load that was verified, or has replaced all rows, resolves all doubts of earlier rows.
         self.target.lease.end(&state, |_| true)?;
         Ok(done)
     }
 
-    /// Tells if the target has the rows of a version, though rows of a run that was taken over may have come late.
+    /// Returns true if the target has the rows of a version, even if rows of a run that was taken over have arrived
+    /// late.
     fn is_right(&self, snapshot: &Snapshot) -> Result<bool> {
         // Values that were narrowed can't be compared.
         Ok(!self.follower.options.load.allow_narrowing && verify::verify(self.follower, snapshot)?.is_ok()
@@ -119,7 +120,7 @@ impl<'a> WriteTurn<'a> {
     fn bring(&self, state: State, to: &Snapshot, done: &mut Synced) -> Result<Outcome> {
         let mut state = state;
         if let Some(InFlightSync { version, way: ChangeDetection::Comparison }) = state.begun {
-            // What was sent is right in that version, and no other comparison finds all of it.
+            // The sent rows are right in that version, and no other comparison finds all of them.
             let between = self.follower.table.snapshot(Some(VersionSpec::Version(version)));
             state = self.compare(state, &between.map_err(compare::lost)?, done)?;
         }
@@ -136,7 +137,7 @@ impl<'a> WriteTurn<'a> {
         self.compare(state, to, done).map(Outcome::Brought)
     }
 
-    /// Brings what differs between the version that the target has and a later one, and notes that.
+    /// Brings the differences between the version of the target and a later one, and stores the new version.
     fn compare(&self, state: State, to: &Snapshot, done: &mut Synced) -> Result<State> {
         compare::bring(&SyncRun::new(&self.target, &state, to, ChangeDetection::Comparison), done)?;
         let state = State { version: to.version(), begun: None, ..state };

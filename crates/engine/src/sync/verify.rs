@@ -26,7 +26,7 @@ pub(super) fn verify(
     let names = snapshot.schema().fields().iter().map(|field| field.name().clone());
     let (columns, missing): (Vec<String>, Vec<String>) = names.partition(|name| there.column_with_name(name).is_some());
     for name in missing {
-        // A column that the table has got since has come with no row yet.
+        // A column that was added since has no rows with values yet.
         let filter = format!("\"{}\" IS NOT NULL", name.replace('"', "\"\""));
         if of_table(follower, snapshot, Some(filter), Vec::new())?.count()? > 0 {
             return Ok(Err(format!("it lacks the column {name:?}")));

@@ -25,13 +25,13 @@ use crate::{ReadOptions, Scan};
 pub struct ApplyOptions {
     /// The tables' scale factor.
     pub scale: Scale,
-    /// How many streams: 1 to this one.
+    /// The number of streams: from 1 to this one.
     pub streams: u32,
-    /// How columns are made.
+    /// The way in which columns are generated.
     pub mode: Mode,
     /// Approximate bytes of memory for rows and keys; `None`: 1 GiB.
     pub memory_bytes: Option<u64>,
-    /// How new files are written.
+    /// The options of new files.
     pub write: WriteOptions,
     /// Settings of the store.
     pub storage: StorageOptions,
@@ -102,8 +102,8 @@ struct StreamRows {
 /// `tell` for each. Changes that were applied before are skipped.
 ///
 /// # Errors
-/// `NotFound` where a table is not there; `Invalid` where the tables have another scale factor, or rows of a stream that
-/// are neither all there nor all gone: before anything is changed. `Conflict` where another writer is faster.
+/// `NotFound` where a table does not exist; `Invalid` where the tables have another scale factor, or where a stream's
+/// rows are incomplete: before anything is changed. `Conflict` where another writer is faster.
 pub fn apply(
     folder: &str,
     options: &ApplyOptions,
@@ -158,7 +158,7 @@ impl StreamApplication<'_> {
         TpchSource::new(spec, self.job)
     }
 
-    /// How many they are.
+    /// The number of rows.
     fn rows(&self, table: Table, stream: u32, change: StreamChange) -> Result<u64> {
         let source = self.source(table, stream, change);
         source.rows().ok_or_else(|| Error::internal("rows of a stream were not counted").at(source.spec()))
@@ -219,7 +219,7 @@ impl StreamApplication<'_> {
             .advice("give the scale factor that the tables were made with by -s (sf)"))
     }
 
-    /// How many rows of each stream the table has.
+    /// The number of rows of each stream in the table.
     fn look(&self, table: Table) -> Result<Vec<StreamRows>> {
         let (scale, streams) = (self.options.scale, self.options.streams);
         let each = stream_orders(scale, 1).end.max(1);

@@ -77,7 +77,7 @@ pub enum TpchTarget {
 /// The options of a generation.
 #[derive(Debug, Clone)]
 pub struct TpchOptions {
-    /// How large.
+    /// The scale factor.
     pub scale: Scale,
     /// Which tables; none: all of them.
     pub tables: Vec<Table>,
@@ -91,8 +91,8 @@ pub struct TpchOptions {
     pub parts: u32,
     /// Approximate bytes of memory for files in progress; `None`: 1 GiB. It bounds how many are written together.
     pub memory_bytes: Option<u64>,
-    /// How files are written, what to do where they exist, and settings of the store. With `file_bytes` a table is a
-    /// folder of files of this size.
+    /// The options of written files, the mode where they exist, and settings of the store. With `file_bytes` a table is
+    /// a folder of files of this size.
     pub copy: CopyOptions,
 }
 
@@ -135,7 +135,7 @@ impl TpchOptions {
         Ok(())
     }
 
-    /// How the files of a table are written.
+    /// The options of the files of a table.
     fn copy_of(&self, table: Table) -> CopyOptions {
         let mut copy = self.copy.clone();
         if self.format == TpchFormat::Delta {
@@ -147,7 +147,7 @@ impl TpchOptions {
     }
 }
 
-/// Tables that are to be generated: everything that could be wrong with them was looked at.
+/// Tables that will be generated, after all checks.
 pub struct Generation {
     options: TpchOptions,
     tables: Arc<[TableProgress]>,
@@ -197,10 +197,10 @@ impl TableProgress {
 }
 
 impl Generation {
-    /// Looks at everything that could be wrong before a row is made: names, options, targets that exist.
+    /// Checks everything before a row is made: names, options, existing targets.
     ///
     /// # Errors
-    /// `Conflict` for a target that exists, unless it is to be replaced; `Usage` for options that don't fit together.
+    /// `Conflict` for a target that exists, unless it should be replaced; `Usage` for options that don't fit together.
     pub fn new(target: TpchTarget, options: TpchOptions, job: &Job) -> Result<Self> {
         Self::prepare(target, options, job).map_err(with_own_option)
     }
@@ -257,12 +257,12 @@ impl Generation {
         Ok(generation)
     }
 
-    /// How columns are made.
+    /// The way in which columns are generated.
     pub fn mode(&self) -> Mode {
         self.options.mode.unwrap_or(fastest(self.options.format))
     }
 
-    /// The tables, to be looked at while [`Self::run`] continues.
+    /// The tables, for progress reports during [`Self::run`].
     pub fn tables(&self) -> Arc<[TableProgress]> {
         Arc::clone(&self.tables)
     }
@@ -425,7 +425,7 @@ impl Generation {
             }
             table.files.extend(file.written.files);
         }
-        // Before what they replace goes.
+        // Before the replaced files are removed.
         self.job.sync_folders()?;
         for (store, path) in &self.folders {
             let below = left_over.iter().filter(|left| left.prefix_matches(path));
@@ -452,11 +452,11 @@ impl GeneratedTable {
     }
 }
 
-/// The way to make columns that is measured to be the fastest (see `docs/design/0013-generation.md`), at any scale factor.
+/// The fastest measured way to generate columns (see `docs/design/0013-generation.md`), at any scale factor.
 ///
-/// Parquet's encoder takes words by their numbers and fetches many comments together. The others go through their columns row
-/// by row, and each comment would miss the cache twice: where it is made a view, and where it is written. A Delta table's
-/// columns have no dictionaries, and their statistics look at texts once more.
+/// Parquet's encoder takes words by their numbers and fetches many comments together. The other writers process their
+/// columns row by row, and each comment would miss the cache twice: when it is made a view, and when it is written. A
+/// Delta table's columns have no dictionaries, and their statistics read texts once more.
 fn fastest(format: TpchFormat) -> Mode {
     match format {
         TpchFormat::Files(format) if format.keeps_dictionaries => Mode::TrueZeroCopy,
@@ -483,7 +483,7 @@ struct GenerationRun<'g> {
 }
 
 impl GenerationRun<'_> {
-    /// Makes one file after the other, with so many threads each, until none is left or one has failed.
+    /// Generates one file after the other, with so many threads each, until none is left or one has failed.
     fn drive(&self, files: &Mutex<Vec<GeneratedFile>>, threads: usize) {
         let job = self.job.with_threads(threads);
         while !self.failed.load(Ordering::Acquire) {

@@ -49,8 +49,8 @@ impl StreamFile {
         ReadRequest { columns: (self == Self::Deleted).then(keys), ..ReadRequest::default() }
     }
 
-    /// Its name, with the ending of its format, none for a table: `orders.u1.parquet`, `delete.1.parquet`, but dbgen's own
-    /// for dbgen's own format: `orders.tbl.u1`, `delete.1`.
+    /// The name of the file, with the extension of its format, none for a table: `orders.u1.parquet`,
+    /// `delete.1.parquet`; dbgen's own format has dbgen's names: `orders.tbl.u1`, `delete.1`.
     pub fn name(self, stream: u32, format: Option<&FileFormat>, options: &WriteOptions) -> String {
         let (title, letter) = (self.title(), if self == Self::Deleted { "" } else { "u" });
         let Some(format) = format else { return format!("{title}.{letter}{stream}") };
