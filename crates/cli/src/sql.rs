@@ -41,7 +41,8 @@ pub trait SqlAnswer {
 
     /// Runs the query.
     ///
-    /// # Errors Those of the scans, and of values that the query can't compute with. The batches may return them, too.
+    /// # Errors
+    /// Those of the scans, and of values that the query can't compute with. The batches may return them, too.
     fn batches(&self) -> Result<Batches>;
 }
 

@@ -8,8 +8,9 @@ use crate::resolve::LocationKind;
 /// Tries out a location: the credentials, the store, the operations that it allows, and its speed. For a Delta table,
 /// its folder is tried.
 ///
-/// # Errors Those of a location that is not one of a store, or that can't be opened. Operations that the store refuses
-/// are part of the result.
+/// # Errors
+/// Those of a location that is not one of a store, or that can't be opened. Operations that the store refuses are part
+/// of the result.
 pub fn check(location: &str, storage: &StorageOptions, job: &Job) -> Result<LocationCheck> {
     match LocationKind::of(location) {
         LocationKind::Table { folder } => check_location(&format!("{}/", folder.trim_end_matches('/')), storage, job),

@@ -43,7 +43,8 @@ impl Scan {
     /// Opens like [`Self::open`], for a caller that reads no rows: for a Delta table, no data file is opened, and the
     /// plan has none to read.
     ///
-    /// # Errors Those of [`Self::open`], except for those of a table's data files.
+    /// # Errors
+    /// Those of [`Self::open`], except for those of a table's data files.
     pub fn describe(location: &str, options: &ReadOptions, job: &Job) -> Result<Self> {
         let filter = options.filter.as_deref().map(parse_filter).transpose()?;
         let opened = dataset::open(location, options, filter.as_ref(), job)?;

@@ -20,8 +20,8 @@ use lakerace::{Error, ErrorKind, Result};
 
 /// A batch of so many rows.
 ///
-/// # Safety The words describe columns of this schema, and no one changes the memory at their addresses until the call
-/// returns.
+/// # Safety
+/// The words describe columns of this schema, and no one changes the memory at their addresses until the call returns.
 pub(crate) unsafe fn batch(schema: &SchemaRef, rows: usize, words: &[i64]) -> Result<RecordBatch> {
     let mut words = UnreadWords { words, at: 0 };
     let column = |field: &FieldRef| {

@@ -84,7 +84,8 @@ impl TaskWriter {
 
     /// Takes the writer back from its handle.
     ///
-    /// # Safety The handle is open, and no one uses it any more.
+    /// # Safety
+    /// The handle is open, and no one uses it any more.
     pub(crate) unsafe fn take(handle: i64) -> Box<Self> {
         // SAFETY: as above; the box is taken back once.
         unsafe { Box::from_raw(handle as *mut Self) }
@@ -92,7 +93,8 @@ impl TaskWriter {
 
     /// Writes rows.
     ///
-    /// # Safety See [`rows::batch`].
+    /// # Safety
+    /// See [`rows::batch`].
     pub(crate) unsafe fn write(&mut self, rows: usize, words: &[i64]) -> Result<()> {
         // SAFETY: the caller's promise.
         let batch = unsafe { rows::batch(&self.schema, rows, words) }?;

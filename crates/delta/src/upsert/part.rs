@@ -48,7 +48,8 @@ pub enum PartKeys {
 /// Returns true if an upsert of rows of this schema can be divided into parts: its output depends on no row of the
 /// table, and the table's schema stays unchanged.
 ///
-/// # Errors Those of [`upsert`](super::upsert) that depend on the schema alone.
+/// # Errors
+/// Those of [`upsert`](super::upsert) that depend on the schema alone.
 pub fn is_divisible(snapshot: &Snapshot, rows: &SchemaRef, options: &UpsertOptions) -> Result<bool> {
     let shape = RowMapping::of_upsert(snapshot, rows, options).map_err(|e| e.at(snapshot.table().place()))?;
     Ok(of_part(snapshot, &shape, options).is_divisible())
