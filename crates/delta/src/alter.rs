@@ -1,7 +1,7 @@
 //! Changing the columns, properties and constraints of a table that exists.
 //!
-//! One entry of the log has the new properties and columns and, where they demand more of readers or writers than the table does, the protocol
-//! with the features that they need. No file of the table changes.
+//! One entry of the log has the new properties and columns and, where they demand more of readers or writers than the
+//! table does, the protocol with the features that they need. No file of the table changes.
 
 mod columns;
 mod fields;
@@ -36,9 +36,9 @@ pub struct AlterOptions {
     pub set: BTreeMap<String, String>,
     /// Properties that go.
     pub unset: Vec<String>,
-    /// A property that goes and is not there is no error.
+    /// Removing a property that does not exist is no error.
     pub ignores_missing: bool,
-    /// Columns that come after the others, null in the rows that are there. Their metadata, such as a comment, is kept.
+    /// Columns that are added after the others, null in existing rows. Their metadata, such as a comment, is kept.
     pub add_columns: Vec<Field>,
     /// Comments of columns, by column name; an empty comment removes the old one. The names are those after all other
     /// changes.
@@ -51,7 +51,7 @@ pub struct AlterOptions {
     pub column_types: BTreeMap<String, DataType>,
     /// Constraints by name: conditions that are true of all rows, those that the table has included.
     pub constraints: BTreeMap<String, String>,
-    /// Nothing is written: [`Altered`] says what the table would get.
+    /// Nothing is written: [`Altered`] describes the changes.
     pub dry_run: bool,
 }
 
@@ -86,11 +86,12 @@ const OF_NEW_TABLES: [&str; 6] = [
 /// Sets and unsets properties of a table, and upgrades its protocol where they demand it; adds, renames, drops and widens columns;
 /// adds comments and constraints. All of it is one version.
 ///
-/// The first rename or drop maps the columns (`delta.columnMapping.mode=name`): readers have to know that.
+/// The first rename or drop maps the columns (`delta.columnMapping.mode=name`): readers have to support that.
 ///
-/// Errors: `Invalid` where a row of the table violates a constraint; `Usage` for a property that does not exist and for a malformed value; `NotFound` for a column that the table lacks and for
-/// a property to be unset that it does not have; `Unsupported` for a property that only new tables get, or that lakerace does not
-/// follow; `Conflict` where another writer changes schema, properties or protocol in the meantime.
+/// Errors: `Invalid` where a row of the table violates a constraint; `Usage` for a property that does not exist and for
+/// a malformed value; `NotFound` for a column that the table lacks and for a property to be unset that it does not
+/// have; `Unsupported` for a property that only new tables get, or that lakerace does not honour; `Conflict` where
+/// another writer changes schema, properties or protocol in the meantime.
 ///
 /// ```no_run
 /// # fn main() -> lakerace_io::Result<()> {
@@ -259,7 +260,7 @@ impl CommitAction for AlterCommit {
         let added = adds(configuration.protocol(), &features);
         check_together(snapshot, configuration, &changes, &added)?;
         let protocol = with_features(configuration.protocol(), &added)?;
-        // What the kernel could not read afterwards is an error now.
+        // A configuration that the kernel could not read afterwards is an error now.
         configured(configuration, &protocol, &changes)?;
         self.features_added = added.iter().map(ToString::to_string).collect();
         self.more.clear();
@@ -319,7 +320,7 @@ fn listed(name: &str) -> Result<TableFeature> {
     }
 }
 
-/// Errors where a property does not go with what the table is.
+/// Returns an error where a property is incompatible with the table.
 fn check_together(
     snapshot: &Snapshot,
     configuration: &TableConfiguration,

@@ -1,11 +1,12 @@
 //! Changes of a table's rows from version to version: its change data feed.
 //!
-//! A version with change files (`_change_data`) says by them which rows were inserted, deleted, and how they were before and
-//! after an update. Of other versions it follows from the files and deletion vectors that came and went: a row that was replaced
-//! is one deleted and one inserted. Format: <https://github.com/delta-io/delta/blob/master/PROTOCOL.md#change-data-files>.
+//! The change files (`_change_data`) of a version list the rows that were inserted and deleted, and the state of
+//! updated rows before and after. For other versions the changes follow from the files and deletion vectors that were
+//! added and removed: a row that was replaced is one deleted and one inserted. Format:
+//! <https://github.com/delta-io/delta/blob/master/PROTOCOL.md#change-data-files>.
 //!
-//! The kernel says whether the versions have a feed. Their entries are read here: of a file whose deletion vector changed only
-//! the rows are read by which the two vectors differ.
+//! The kernel determines whether the versions have a feed. Their entries are read here: of a file of which only the
+//! deletion vector changed, only those rows are read in which the two vectors differ.
 
 mod entries;
 mod pieces;
@@ -34,7 +35,7 @@ use crate::snapshot::columns::TableColumns;
 use crate::snapshot::partitions::Partitions;
 use crate::{Snapshot, Table};
 
-/// The column of a feed and of change files that says what became of a row.
+/// The column of a feed and of change files with the kind of the change.
 pub const CHANGE_TYPE: &str = "_change_type";
 /// The column of a feed that says in which version.
 pub const COMMIT_VERSION: &str = "_commit_version";
@@ -56,21 +57,22 @@ pub enum ChangeOrigin {
     ChangeFile,
 }
 
-/// The changes of the versions from `from` to `to` (the last one where it is not said), both included: the table's columns, and
-/// `_change_type` (`insert`, `delete`, `update_preimage`, `update_postimage`), `_commit_version` and `_commit_timestamp`.
+/// The changes of the versions from `from` to `to` (by default the last one), both included: the table's columns, and
+/// `_change_type` (`insert`, `delete`, `update_preimage`, `update_postimage`), `_commit_version` and
+/// `_commit_timestamp`.
 ///
-/// Where the schema changes within the range, all rows have the columns of its last version: those that were added later are
-/// null, and those that were widened have the wider type.
+/// Where the schema changes within the range, all rows have the columns of its last version: columns that were added
+/// later are null, and widened ones have the wider type.
 ///
-/// The table must have had `delta.enableChangeDataFeed` in all of these versions: else it is an error of kind `Unsupported`. So are
-/// types that can't become those of the last version.
+/// It is an error of kind `Unsupported` if `delta.enableChangeDataFeed` was not set in all of these versions, or if
+/// types can't become those of the last version.
 pub fn changes(table: &Table, from: u64, to: Option<u64>) -> Result<Batches> {
     let all = [ChangeOrigin::Added, ChangeOrigin::Removed, ChangeOrigin::ChangeFile];
     ChangeFeed::open(table, from, to)?.read(&all, None)
 }
 
-/// Splits versions into ranges that can be read apart, and gives the columns of all: each range has these, too. They are the versions one
-/// by one, several together where there are more than 200, and all in one range where the schema changes within them.
+/// Splits versions into ranges that can be read independently, and returns the columns that all ranges have. A range is
+/// one version, or several where there are more than 200; it is the whole range where the schema changes within it.
 pub fn change_ranges(table: &Table, from: u64, to: Option<u64>) -> Result<(Vec<(u64, u64)>, SchemaRef)> {
     let feed = ChangeFeed::open(table, from, to)?;
     let ranges = match feed.pieces.len() {
@@ -108,16 +110,16 @@ pub struct ChangeFeed {
 }
 
 impl ChangeFeed {
-    /// The feed that [`changes`] reads.
+    /// Opens the feed that [`changes`] reads.
     ///
     /// # Errors
-    /// Those of [`changes`], as far as the first and the last version tell of them.
+    /// Those of [`changes`] that follow from the first and the last version.
     pub fn open(table: &Table, from: u64, to: Option<u64>) -> Result<Self> {
         let named = |error: Error| error.at(table.place());
         if to.is_some_and(|to| to < from) {
             return Err(named(Error::usage(format!("version {from} is behind version {}", to.unwrap_or(0)))));
         }
-        // Whether there is a table, and such a version, is said here.
+        // This reports a missing table or version.
         let latest = table.snapshot(None)?;
         if let Some(version) = [Some(from), to].into_iter().flatten().find(|version| *version > latest.version()) {
             let message = format!("there is no version {version}: the last one is {}", latest.version());
@@ -162,8 +164,8 @@ impl ChangeFeed {
         &self.schema
     }
 
-    /// The changes that these origins tell of, in the order of versions, with these columns; `None`: all. Bytes of other columns
-    /// are not read, nor are rows that have not changed, but for those that share pages with others.
+    /// The changes of these origins, in the order of versions, with these columns; `None`: all. Neither bytes of other
+    /// columns are read, nor rows that have not changed, except for those that share pages with others.
     pub fn read(&self, origins: &[ChangeOrigin], columns: Option<&[String]>) -> Result<Batches> {
         let schema = match columns {
             None => Arc::clone(&self.schema),
@@ -195,7 +197,7 @@ fn check_feed(engine: &TableEngine, versions: &RangeInclusive<u64>, latest: u64)
     guarded(|| feed.into_scan_builder().build()).map(drop)
 }
 
-/// The columns that a feed has next to the table's: what became of a row, the version, and when that was made.
+/// The columns that a feed has in addition to the table's: the kind of the change, the version, and its time.
 fn feed_fields() -> [Field; 3] {
     let time = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     [
@@ -212,7 +214,7 @@ fn feed_schema(table: &Schema, has_earlier_schemas: bool) -> SchemaRef {
     Arc::new(if has_earlier_schemas { pieces::nullable(&all) } else { all })
 }
 
-/// A schema without what the log alone needs to know of it.
+/// A schema without the metadata that only the log needs.
 fn arrow_schema(schema: &StructType) -> Result<Schema> {
     let schema: Schema = schema.try_into_arrow().map_err(|e| Error::from_source(ErrorKind::Unsupported, e))?;
     Ok(Schema::new(schema.fields().iter().map(TableColumns::plain).collect::<Vec<_>>()))

@@ -51,7 +51,7 @@ pub(crate) use crate::write::fit::Targets;
 use crate::write::published::AddedFile;
 use crate::{Snapshot, Table, VersionSpec};
 
-/// Who writes, as history shows it.
+/// The name of the writer in the history.
 pub(crate) const ENGINE: &str = concat!("lakerace/", env!("CARGO_PKG_VERSION"));
 /// Entries of other writers after which a commit is tried again before it gives up.
 const ATTEMPTS: u32 = 100;
@@ -73,18 +73,18 @@ pub(crate) trait CommitAction: Send {
     /// The operation that history shows, and its parameters.
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>);
 
-    /// Returns true if it changes the table's rows; false for what only stores the same rows in another way.
+    /// Returns true if it changes the table's rows; false if it only stores the same rows differently.
     fn changes_data(&self) -> bool {
         true
     }
 
-    /// Returns true if every row that it writes and that the table had before, changed or not, keeps its id (row tracking), after
-    /// [`Self::stage`]. So it is where no such row is written.
+    /// Returns true if every row that it writes and that the table had before, changed or not, keeps its id (row
+    /// tracking), after [`Self::stage`]. This also holds where no such row is written.
     fn keeps_row_ids(&self) -> bool {
         true
     }
 
-    /// Returns true if a file that was written for it is not to be added after all, by what [`Self::stage`] found.
+    /// Returns true if a file that was written for it must not be added, because of the findings of [`Self::stage`].
     fn leaves_out(&self, file: &AddedFile) -> bool {
         let _ = file;
         false
@@ -95,7 +95,8 @@ pub(crate) trait CommitAction: Send {
         &[]
     }
 
-    /// Actions next to those of the transaction, after [`Self::stage`]: batches with one column, which has the action's name.
+    /// Actions in addition to those of the transaction, after [`Self::stage`]: batches with one column, which has the
+    /// action's name.
     fn more_actions(&mut self) -> Result<Vec<RecordBatch>> {
         Ok(Vec::new())
     }
@@ -128,8 +129,8 @@ pub(crate) trait CommitAction: Send {
         Ok(())
     }
 
-    /// Adds what it does to the entry after this version; false where that is nothing. Called again for a later version
-    /// where another writer was faster.
+    /// Adds its changes to the entry after this version; false if there are none. Called again for a later version if
+    /// another writer was faster.
     fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool>;
 }
 
@@ -138,18 +139,18 @@ pub(crate) struct PendingCommit<S> {
     table: Table,
     base: WriteBase,
     stage: S,
-    /// The creation of a table, whose columns got their stored names when it was begun.
+    /// The creation of a table, whose columns got their stored names when it was started.
     creation: Option<Transaction<CreateTable>>,
     /// By this the commit knows its own entry.
     mark: String,
     more: MoreActions,
-    /// The schema that the entry gives to the table.
+    /// The schema that the entry sets.
     evolved: Option<EvolvedSchema>,
     /// The load that the entry's rows are of.
     load: Option<LoadRows>,
 }
 
-/// The last version, after one that other writers have outrun. One that changed what rows were made for is an error.
+/// The last version, after a conflict with other writers. A version that changed the base of the rows is an error.
 pub(crate) fn latest(known: &Snapshot) -> Result<Snapshot> {
     let latest = known.table().latest_behind(known)?;
     let (before, after) = (known.kernel().table_configuration(), latest.kernel().table_configuration());
@@ -195,7 +196,7 @@ impl<S: CommitAction> PendingCommit<S> {
         Self { load: fence.map(CommitFence::passed), ..self }
     }
 
-    /// The kernel's state of writes to this table. A table that demands what can't be done is an error here.
+    /// The kernel's state of writes to this table. An unsupported demand of the table is an error here.
     pub fn write_state(&self) -> Result<Arc<WriteState>> {
         match (&self.creation, &self.base) {
             (Some(creation), _) => guarded(|| creation.write_state()),
@@ -236,8 +237,8 @@ impl<S: CommitAction> PendingCommit<S> {
         &mut self.stage
     }
 
-    /// Writes the entry; gives its version, none where there was nothing to write. After an error it says whether the
-    /// entry may be there all the same.
+    /// Writes the entry; returns its version, none where there was nothing to write. An error comes with whether the
+    /// entry may exist in spite of it.
     pub fn run(&mut self, files: &[AddedFile]) -> Result<Option<u64>, (Error, EntryOutcome)> {
         self.table.set_made(None);
         let mut unanswered = 0;
@@ -280,7 +281,7 @@ impl<S: CommitAction> PendingCommit<S> {
             if let Some(load) = &self.load {
                 creation = creation.with_transaction_id(load.name.clone(), load.version());
             }
-            // The log has a lower protocol than the kernel gives it.
+            // The log has a lower protocol than that of the kernel.
             return attempted(&table, true, |engine| creation.commit(engine));
         }
         let WriteBase::Existing(snapshot) = &self.base else {
@@ -377,7 +378,7 @@ impl<S: CommitAction> PendingCommit<S> {
         }
     }
 
-    /// Steps after the entries of other writers. One that changed what the files were made for is an error.
+    /// Moves the commit after the entries of other writers. A version that changed the base of the files is an error.
     fn rebase(&mut self) -> Result<()> {
         let WriteBase::Existing(known) = &self.base else {
             return Err(Error::conflict("another writer has created the table meanwhile")
@@ -416,8 +417,8 @@ impl<S: CommitAction> PendingCommit<S> {
         let (operation, parameters) = self.stage.operation();
         let parameters = parameters.into_iter().map(|(name, value)| (name, Some(value)));
         let (info, info_schema) = self.info()?;
-        // The kernel refuses to add and remove files of a table with a change data feed, unless no data changes by it: it
-        // does not know of our change files. What it says of data is put right on the way to the log.
+        // The kernel refuses to add and remove files of a table with a change data feed, unless no data changes: it
+        // does not support our change files. Its `dataChange` is corrected on the way to the log.
         let changes_data = self.stage.changes_data() && !snapshot.has_change_feed();
         let writable = writable(snapshot, self.stage.may_upgrade(snapshot))?;
         let builder = writable.kernel.update_table(operation, ENGINE, changes_data);
@@ -451,7 +452,7 @@ impl<S: CommitAction> PendingCommit<S> {
                 self.table.kernel(|engine| writable.kernel.checkpoint(engine, None).map(drop))
             });
             if written.is_ok() {
-                // What can't be removed now will be after the next checkpoint.
+                // Files that can't be removed now will be removed after the next checkpoint.
                 let _ = cleanup::expire(&self.table, snapshot);
             }
         }

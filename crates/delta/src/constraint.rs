@@ -1,7 +1,7 @@
 //! CHECK constraints of a table: conditions that are true of every row that is written.
 //!
-//! The log has them as SQL, which the table's opener parses ([`crate::Table::with_condition_parser`]). A constraint that can't be
-//! parsed or bound is an error of every write. Format:
+//! The log has them as SQL, which a parser of the table's opener parses ([`crate::Table::with_condition_parser`]). A
+//! constraint that can't be parsed or bound is an error of every write. Format:
 //! <https://github.com/delta-io/delta/blob/master/PROTOCOL.md#check-constraints>.
 
 use arrow::array::{Array, RecordBatch};
@@ -164,7 +164,7 @@ fn shown<'a>(batch: &RecordBatch, row: usize, columns: impl Iterator<Item = &'a 
     Ok(parts.join(", "))
 }
 
-/// Columns of these names, for rules that look at names alone.
+/// Columns of these names, for rules that only depend on names.
 pub(crate) fn named_fields(names: impl Iterator<Item = String>) -> Fields {
     names.map(|name| arrow::datatypes::Field::new(name, DataType::Null, true)).collect()
 }

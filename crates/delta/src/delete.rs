@@ -20,7 +20,7 @@ pub fn delete(table: &Table, condition: &Expr) -> Result<Changed> {
     delete_with(table, condition, &DeleteOptions::default())
 }
 
-/// How rows are deleted.
+/// The options of a delete.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DeleteOptions {
     /// A table without deletion vectors gets them, whoever made it.

@@ -62,8 +62,8 @@ pub(crate) fn treemaps(table: &Table, files: &[&TableFile]) -> Result<Vec<Option
     })
 }
 
-/// Applies a function to each stored bitmap of hidden rows. Vectors are fetched in as few requests as one read of their files
-/// would take.
+/// Applies a function to each stored bitmap of hidden rows. Vectors are fetched in as few requests as one read of all
+/// their files.
 fn each<T: Clone>(
     table: &Table,
     files: &[&TableFile],
@@ -229,7 +229,8 @@ pub(crate) fn pack(vectors: &[RoaringTreemap]) -> Result<Packed> {
     Ok(Packed { name: format!("deletion_vector_{}.bin", uuid(&id)), bytes: bytes.into(), descriptors })
 }
 
-/// Writes vectors into one file, which is no part of the table until its log names it; gives it, and where each vector is.
+/// Writes vectors into one file, which is no part of the table until its log names it; returns the file, and the place
+/// of each vector.
 pub(crate) fn store(table: &Table, vectors: &[RoaringTreemap]) -> Result<(Object, Vec<DeletionVectorDescriptor>)> {
     let Packed { name, bytes, descriptors } = pack(vectors)?;
     let object = table.object(&name)?;

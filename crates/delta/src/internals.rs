@@ -1,4 +1,4 @@
-//! Parts that the benches of this crate measure, each next to its plain alternative. No interface: it changes without notice.
+//! Parts that the benches of this crate measure, each with its plain alternative. Not a stable interface.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use lakerace_io::Result;
 use crate::key::{KeySet, Keys};
 use crate::rows::{KeyedRows, gather};
 
-/// Sorts keys on so many threads, and gives the rows in their order.
+/// Sorts keys on so many threads, and returns the rows in their order.
 pub fn sort(keys: Vec<u64>, threads: usize) -> Option<Vec<u32>> {
     Keys::Narrow(keys).sorted(threads).1
 }
@@ -22,7 +22,7 @@ impl Lookup {
         Self(KeySet::new(Keys::Narrow(keys)))
     }
 
-    /// How many rows of a batch have one of the keys.
+    /// The number of rows of a batch that have one of the keys.
     pub fn count(&self, batch: &Batch) -> usize {
         let mut count = 0;
         self.0.find(&batch.0, |_, _| count += 1);
@@ -40,7 +40,7 @@ impl Batch {
     }
 }
 
-/// Sorts the rows of batches by their keys, and gives them in batches of so many rows.
+/// Sorts the rows of batches by their keys, and returns them in batches of so many rows.
 pub fn sort_rows(batches: &[(RecordBatch, Vec<u64>)], batch_rows: usize) -> Result<usize> {
     let Some((first, _)) = batches.first() else { return Ok(0) };
     let schema = first.schema();

@@ -17,8 +17,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The keys of some rows, in the rows' order.
 ///
-/// Fixed-width key columns are packed side by side, most significant first, each mapped to an unsigned number of the same
-/// order. What has no fixed width, or is wider than 128 bits, becomes bytes that compare as the columns do.
+/// Fixed-width key columns are packed together, most significant first, each mapped to an unsigned number of the same
+/// order. Keys without a fixed width, or wider than 128 bits, become bytes that compare as the columns do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Keys {
     /// Key columns of at most 64 bits together.
@@ -43,7 +43,7 @@ use with_keys;
 
 /// A key.
 trait Key: Ord + Copy {
-    /// A number that is another one for most other keys, and another one for another seed.
+    /// A hash that differs for most other keys, and for other seeds.
     fn hash(self, seed: u64) -> u64;
 }
 
@@ -69,7 +69,7 @@ impl Key for &[u8] {
 
 /// A key that is a number.
 trait NumberKey: Copy + Ord + Default + Send + Sync {
-    /// How far it is above another one, without the lowest `shift` bits; that it is not below it is up to the caller.
+    /// The distance above another number, without the lowest `shift` bits; the caller ensures that it is not below it.
     fn above(self, least: Self, shift: u32) -> usize;
 
     /// Bits of the difference to a larger one.
@@ -125,7 +125,7 @@ impl<T: Key> KeyList for Vec<T> {
 }
 
 impl Keys {
-    /// How many there are.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         with_keys!(self, keys => KeyList::len(keys))
     }
@@ -153,8 +153,8 @@ impl Keys {
         }
     }
 
-    /// Takes address space for so many more numbers, which costs nothing until they come. Where it can't be had, they
-    /// are moved when they do.
+    /// Reserves address space for so many more numbers, which costs nothing until they are added. If it is not
+    /// available, they are moved later.
     pub fn reserve(&mut self, more: usize) {
         match self {
             Self::Narrow(keys) => drop(keys.try_reserve_exact(more)),

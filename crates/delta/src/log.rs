@@ -1,4 +1,4 @@
-//! The log of a table: the folder as the kernel sees it, its files, and what keeps it short.
+//! The log of a table: the folder as the kernel sees it, its files, and their cleanup.
 
 pub(crate) mod cleanup;
 pub(crate) mod completeness;

@@ -1,8 +1,8 @@
 //! Paths of the files that a log names.
 //!
-//! A log is written by others. A name in it is a file of the table's folder, or an absolute path or URL. An absolute one may
-//! be in the store that the table is in: the same bucket, or a folder of this machine for a table of this machine (shallow
-//! clones are made so). One in another store would be read with the reader's own rights and keys: it is refused, unless the reader
+//! A log may be written by others. A name in it is a file of the table's folder, or an absolute path or URL. An
+//! absolute one may be in the store of the table: the same bucket, or a local folder for a local table (as in shallow
+//! clones). One in another store would be read with the reader's own rights and keys: it is refused, unless the reader
 //! allows it.
 
 use lakerace_io::object_store::path::Path;
@@ -10,7 +10,7 @@ use lakerace_io::option::ALLOW_FOREIGN_PATHS;
 use lakerace_io::{Error, JobStore, Location, Object, Result, StorageOptions};
 use percent_encoding::percent_decode_str;
 
-/// A table's folder and store, and what its log may name.
+/// A table's folder and store, and the names that are allowed in its log.
 pub(crate) struct Paths {
     pub store: JobStore,
     pub root: Path,
@@ -39,7 +39,8 @@ impl Paths {
         }
     }
 
-    /// The paths in the table's store that a name may mean, however its writer has encoded it. None for one of another store.
+    /// The paths in the table's store that a name may mean, in any encoding of its writer. None for a path of another
+    /// store.
     pub fn own_paths(&self, name: &str) -> Result<Vec<Path>> {
         let mut paths = match self.parse(name)? {
             LoggedName::Below(path) => vec![self.below(&path)],
@@ -139,9 +140,9 @@ pub(crate) const ROOT: &str = "table:///";
 /// The folder of change files, in the table's.
 pub(crate) const CHANGE_FOLDER: &str = "_change_data";
 
-/// The beginning of the names of data files.
+/// The prefix of the names of data files.
 pub(crate) const DATA_FILE: &str = "part";
-/// The beginning of the names of change files.
+/// The prefix of the names of change files.
 pub(crate) const CHANGE_FILE: &str = "cdc";
 /// Hexadecimal digits in the name of a file.
 const NAME_DIGITS: usize = 32;
@@ -151,7 +152,8 @@ pub(crate) fn file_name(kind: &str, number: usize, random: u128) -> String {
     format!("{kind}-{number:05}-{random:0NAME_DIGITS$x}.parquet")
 }
 
-/// Returns true if a path ends in a name that [`file_name`] gives to data files. Files of other writers have other names.
+/// Returns true if a path ends in a name that [`file_name`] makes for data files. Files of other writers have other
+/// names.
 pub(crate) fn is_own_data_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let name = name.strip_prefix(DATA_FILE).and_then(|name| name.strip_prefix('-')?.strip_suffix(".parquet"));

@@ -10,19 +10,20 @@ use roaring::RoaringTreemap;
 use crate::Snapshot;
 use crate::snapshot::files::TableFile;
 
-/// Says which rows are looked for.
+/// Defines the wanted rows.
 pub(crate) trait RowProbe: Send + Sync {
-    /// The rows of each of these files that are looked for, deleted ones included; `None` for a file that can't have any
-    /// and was not looked into.
+    /// The wanted rows of each of these files, deleted ones included; `None` for a file that can't have any and was not
+    /// searched.
     fn find(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<Option<RoaringTreemap>>>;
 }
 
-/// The wanted keys, as far as statistics can tell.
+/// The wanted keys, for decisions by statistics.
 pub(crate) trait StatsPredicate: Sync {
-    /// Returns true if rows of which this is known have to be looked into.
+    /// Returns true if rows with these statistics have to be searched.
     fn may_be_in(&self, statistics: &dyn ColumnStatistics) -> bool;
 
-    /// In how many places of these rows it is at most, were they in order; `u64::MAX` where no statistics can tell.
+    /// The most places of these rows that have the keys, if the rows are in order; `u64::MAX` where no statistics bound
+    /// it.
     fn places_in(&self, statistics: &dyn ColumnStatistics) -> u64;
 }
 
@@ -34,7 +35,7 @@ pub(crate) struct Look<'a> {
     pub sought: &'a dyn StatsPredicate,
 }
 
-/// Opened files with the row groups of them, or pages, that have to be looked into.
+/// Opened files with their row groups, or pages, that have to be searched.
 pub(crate) struct ProbedFile {
     source: ParquetSource,
     columns: Vec<String>,
@@ -50,8 +51,8 @@ const REMOTE_AT_ONCE: usize = 8;
 const ROWS_PER_PLACE: u64 = 4 * 20_000;
 
 impl Look<'_> {
-    /// Looks into these files, several row groups together. `each` gets the batches of a row group one after the other, with
-    /// the number of the first row of each; what it made of them comes back with the number of the file, in order.
+    /// Searches these files, several row groups together. `each` gets the batches of a row group one after the other,
+    /// with the number of the first row of each; its result is returned with the number of the file, in order.
     pub fn through<T: Default + Send>(
         &self,
         files: &[&TableFile],
@@ -90,7 +91,7 @@ impl Look<'_> {
         Ok(ProbedFile { source, columns: self.columns.clone(), groups: narrowed.into_iter().flatten().collect() })
     }
 
-    /// The pages of a file's row groups that have to be looked into.
+    /// The pages of a file's row groups that have to be searched.
     fn narrow(&self, source: &ParquetSource, groups: &[RowGroup]) -> Result<Vec<RowGroup>> {
         let mut narrowed = Vec::with_capacity(groups.len());
         for group in groups {
@@ -133,7 +134,7 @@ impl ProbedFile {
     }
 }
 
-/// Puts what was found in row groups together, by files.
+/// Combines the rows that were found in row groups, by files.
 pub(crate) fn by_file(files: usize, found: Vec<(usize, RoaringTreemap)>) -> Vec<Option<RoaringTreemap>> {
     let mut all: Vec<Option<RoaringTreemap>> = vec![Some(RoaringTreemap::new()); files];
     for (file, rows) in found {

@@ -93,10 +93,10 @@ const PROPERTIES: &[(&str, PropertyKind)] = &[
     ("delta.universalFormat.enabledFormats", PropertyKind::NotSet),
 ];
 
-/// Checks properties that a table with these columns is to have, and says of each error which property it is.
+/// Checks properties for a table with these columns; each error names its property.
 ///
-/// Errors: `Usage` for one that does not exist and for a malformed value, `Unsupported` for one that lakerace does not set and for
-/// a key of a type that no upsert takes, `NotFound` for a column that the table lacks.
+/// Errors: `Usage` for one that does not exist and for a malformed value, `Unsupported` for one that lakerace does not
+/// set and for a key of a type that no upsert supports, `NotFound` for a column that the table lacks.
 pub(crate) fn check_properties(properties: &BTreeMap<String, String>, schema: &Schema) -> Result<()> {
     for (name, value) in properties {
         let named = |error: Error| error.at(TABLE_PROPERTY.to(format!("{name}={value}")));
@@ -143,7 +143,7 @@ pub(crate) fn check_property(name: &str, value: &str) -> Result<()> {
     }
 }
 
-/// An error where a property names columns that are not there, or that can't be what it makes of them.
+/// Returns an error where a property names columns that do not exist, or that it does not support.
 pub(crate) fn check_columns(name: &str, value: &str, schema: &Schema) -> Result<()> {
     match PROPERTIES.iter().find(|(known, _)| *known == name).map(|(_, kind)| kind) {
         Some(PropertyKind::Key) => KeyColumns::new(schema, &key_names(value)).map(drop),

@@ -1,8 +1,9 @@
 //! The demands of a table on its writers, and their growth.
 //!
-//! A protocol lists features that the table allows, and old writer versions stand for several together. A writer has to honour
-//! those that are in use: a constraint that is defined, a column that is generated. The kernel refuses by the list alone, so it
-//! is handed a view of the version whose protocol has the features in use. The log keeps the true one.
+//! A protocol lists features that the table allows, and old writer versions imply several of them. A writer has to
+//! honour those that are in use: a constraint that is defined, a column that is generated. The kernel refuses by the
+//! list alone, so that it gets a view of the version whose protocol only has the features in use. The log keeps the
+//! true one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -37,7 +38,7 @@ const LEGACY: [(TableFeature, i32); 7] = [
     (TableFeature::ColumnMapping, 5),
     (TableFeature::IdentityColumns, 6),
 ];
-/// Those of the features that lakerace adds that readers have to know, too.
+/// The features added by lakerace that readers have to support, too.
 const OF_READERS: [TableFeature; 6] = [
     TableFeature::ColumnMapping,
     TableFeature::DeletionVectors,
@@ -52,19 +53,20 @@ const LISTING_WRITER: i32 = 7;
 /// The metadata of a column that has the value of rows without it.
 const DEFAULT: &str = "CURRENT_DEFAULT";
 
-/// How rows may go from a table.
+/// The way in which rows may be removed from a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Vectors {
     /// By deletion vectors, which the table has.
     Enabled,
-    /// By deletion vectors, which the table gets with the first entry that has one: its protocol grows, and the property that
+    /// By deletion vectors, which the first entry with one enables: the table's protocol grows, and the property that
     /// enables them is set.
     Upgrade,
-    /// By writing their files again: the table is another tool's, or says that it is to have no vectors.
+    /// By rewriting their files: the table belongs to another tool, or its properties exclude vectors.
     Rewrite,
 }
 
-/// How rows may go from this version. `asked`: whoever changes it allows that the table gets deletion vectors.
+/// The way in which rows may be removed from this version. `asked`: the caller allows that the table gets deletion
+/// vectors.
 pub(crate) fn vectors(snapshot: &Snapshot, asked: bool) -> Result<Vectors> {
     let configuration = snapshot.kernel().table_configuration();
     if configuration.is_feature_enabled(&TableFeature::DeletionVectors) {

@@ -53,7 +53,7 @@ pub(crate) struct FileRewrites {
     /// The file that was written for a file, by that file's path.
     made: HashMap<String, RewrittenFile>,
     published: PublishedFiles,
-    /// The change files, and what they tell of: paths and vectors.
+    /// The change files, and the files whose changes they contain: paths and vectors.
     changes: (PublishedFiles, Vec<Identity>),
 }
 
@@ -132,8 +132,8 @@ impl FileRewrites {
         })
     }
 
-    /// Writes the rows that go to change files. Readers take a version with change files by these alone: they tell of all
-    /// files that lose rows, those without a row left included.
+    /// Writes the removed rows to change files. Readers read a version with change files from these alone: they cover
+    /// all files that lose rows, including those that lose all of them.
     fn tell(&mut self, writer: &RewriteWriter<'_>, touched: &[TouchedFile<'_>]) -> Result<()> {
         let of: Vec<Identity> =
             touched.iter().map(|touched| (touched.file.path.clone(), touched.file.vector.clone())).collect();
@@ -177,7 +177,8 @@ struct RewriteWriter<'a> {
 }
 
 impl RewriteWriter<'_> {
-    /// The successors of these files, visible and not yet the table's, and how many of them there are up to the end of each file.
+    /// The successors of these files, visible and not yet the table's, and the number of them up to the end of each
+    /// file.
     fn write(&self, some: &[&TouchedFile<'_>]) -> Result<(PublishedFiles, Vec<usize>)> {
         let hide = |touched: &TouchedFile<'_>| DeletedRows::new(touched.all.iter(), touched.all.max(), touched.rows);
         let source = self.open(some, hide)?;

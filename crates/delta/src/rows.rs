@@ -27,7 +27,7 @@ pub(crate) struct Rows {
     pieces: KeptPieces,
     /// The number of the first row of each piece.
     firsts: Vec<u32>,
-    /// The piece of every row whose number is a multiple of [`HINT_ROWS`]: to find a row's own piece takes few steps from it.
+    /// The piece of every row whose number is a multiple of [`HINT_ROWS`]: a row's own piece is a few steps from it.
     hints: Vec<u32>,
     /// The approximate bytes of all values.
     bytes: usize,
@@ -40,7 +40,7 @@ pub(crate) struct Rows {
 
 #[derive(Debug)]
 enum KeptPieces {
-    /// As they came.
+    /// Original batches.
     Whole(Vec<RecordBatch>),
     Packed(Arc<RowPacking>, PackedPieces),
 }
@@ -55,7 +55,7 @@ impl Rows {
         Self { pieces, firsts, hints, bytes: 0, rows: 0, largest_bytes: 0, packing }
     }
 
-    /// How many there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows
     }
@@ -70,7 +70,7 @@ impl Rows {
         matches!(self.pieces, KeptPieces::Packed(..))
     }
 
-    /// The batches as they came; none where rows are packed.
+    /// The original batches; none where rows are packed.
     pub fn batches(&self) -> &[RecordBatch] {
         match &self.pieces {
             KeptPieces::Whole(batches) => batches,
@@ -83,8 +83,8 @@ impl Rows {
         self.append(batch, None).map(|_| ())
     }
 
-    /// Appends a batch whose rows have these keys. Appends the keys to `all` in the order that the rows are kept in: rows that are
-    /// packed may be put nearly in the order of keys. Rows of the same key stay in their own order.
+    /// Appends a batch whose rows have these keys. Appends the keys to `all` in the order in which the rows are stored:
+    /// rows that are packed may be stored nearly in the order of keys. Rows of the same key stay in their own order.
     pub fn push_by_keys(&mut self, batch: RecordBatch, keys: Keys, all: &mut Keys) -> Result<()> {
         match self.append(batch, Some(&keys))? {
             Some(packed) => packed.into_iter().for_each(|keys| all.append(keys)),
@@ -136,7 +136,7 @@ impl Rows {
         Ok(all_keys)
     }
 
-    /// Packs the rows, and those to come: they are not in order. Their numbers stay.
+    /// Packs the rows, and later ones: they are not in order. Their numbers do not change.
     pub fn pack(&mut self) -> Result<()> {
         let (KeptPieces::Whole(batches), Some(packing)) = (&mut self.pieces, &self.packing) else { return Ok(()) };
         let (batches, packing) = (std::mem::take(batches), Arc::clone(packing));
@@ -211,7 +211,7 @@ impl Rows {
         ranges
     }
 
-    /// How many rows came before a row.
+    /// The position of a row in the original order.
     pub fn origin(&self, row: u32) -> u32 {
         let (piece, at) = self.place(row);
         match &self.pieces {

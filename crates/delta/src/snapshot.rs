@@ -82,7 +82,7 @@ impl Snapshot {
         self.kernel.metadata_configuration().get(KEY_PROPERTY).map(|names| key_names(names)).unwrap_or_default()
     }
 
-    /// Returns true if its readers are to be told of each row that changes.
+    /// Returns true if each changed row must be recorded for its readers.
     pub(crate) fn has_change_feed(&self) -> bool {
         self.kernel.table_configuration().is_feature_enabled(&TableFeature::ChangeDataFeed)
     }
@@ -104,7 +104,8 @@ impl Snapshot {
         self.repaired.get().unwrap_or(&self.kernel)
     }
 
-    /// Reads the log by the kernel. Where a checkpoint can't be read, it is read again without that one, if the rest makes the version.
+    /// Reads the log with the kernel. If a checkpoint can't be read, reads again without it, provided that the rest
+    /// makes the version.
     pub(crate) fn replay<T>(&self, read: impl Fn() -> Result<T>) -> Result<T> {
         let error = match read() {
             Err(error) if may_be_damage(&error) && self.table.distrust().take_damage() => error,
@@ -133,7 +134,7 @@ impl Snapshot {
         self.files.get().ok_or_else(|| Error::internal(format!("the files of version {version} are gone")))
     }
 
-    /// How many files it has.
+    /// The number of files.
     pub fn file_count(&self) -> Result<usize> {
         Ok(self.files()?.files.len())
     }

@@ -41,8 +41,8 @@ impl DeltaSource {
         Ok(Self { snapshot, only: None, opened: Mutex::default() })
     }
 
-    /// The rows of a version that another version does not have in the same place: those of files that it does not have, and
-    /// those that it has deleted. Rows that both versions have in the same place are the same in both.
+    /// The rows of a version that another version does not have in the same place: those of files that it lacks, and
+    /// those that it has deleted. Rows that both versions have in the same place are equal.
     pub fn open_changed(snapshot: Snapshot, other: &Snapshot) -> Result<Self> {
         let known: HashMap<&str, Option<&DeletionVectorDescriptor>> =
             other.files()?.files.iter().map(|file| (file.path.as_str(), file.vector.as_ref())).collect();
@@ -121,7 +121,7 @@ impl DeltaSource {
     }
 }
 
-/// Which files of a version a request needs, and why it does not need the others; of those alone in `only`, where it is given.
+/// The files of a version that a request needs, and the reasons against the others; only those in `only`, if given.
 pub(crate) fn prune<'a>(
     snapshot: &'a Snapshot,
     only: Option<&HashMap<String, ChangedRows>>,
@@ -144,7 +144,7 @@ pub(crate) fn prune<'a>(
             Some(reason) => pruned.push(pruned_plan(file, reason)),
             None => {
                 kept.push(file);
-                // Of a file whose vector has changed, any number of rows are read.
+                // Any number of rows is read of a file whose vector has changed.
                 if predicate.is_none() && only.is_none() {
                     left -= left.min(file.visible_rows().unwrap_or(0));
                 }
@@ -172,7 +172,7 @@ fn of_kind(
     files.into_iter().filter(|(_, rows)| is_kind(rows)).collect()
 }
 
-/// Why no row of a file can match: by its partition, or by what the log says of its values.
+/// The reason why no row of a file can match: its partition, or its statistics in the log.
 fn excluded(predicate: &Predicate, file: &TableFile, snapshot: &Snapshot) -> Option<String> {
     let by_partition = file.constants.as_ref().and_then(|constants| predicate.can_match(constants.as_ref()).err());
     by_partition.or_else(|| predicate.can_match(&FileStatistics { file, columns: snapshot.columns() }).err())

@@ -1,4 +1,4 @@
-//! Sorted runs of rows on the local disk, for what does not fit into memory.
+//! Sorted runs of rows on the local disk, for rows that do not fit into memory.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -71,7 +71,7 @@ impl SpillFile {
         Ok(Self { file: Arc::new(private_file()?), end: 0 })
     }
 
-    /// Begins a run of batches with this schema after the others.
+    /// Starts a run of batches with this schema after the others.
     pub fn begin(&mut self, schema: &Schema) -> Result<RunWriter<'_>> {
         let part = Part { file: Arc::clone(&self.file), at: self.end, to: u64::MAX };
         let writer = StreamWriter::try_new(BufWriter::new(part), schema).map_err(broken)?;
@@ -84,7 +84,7 @@ impl SpillFile {
         StreamReader::try_new(BufReader::new(part), projection).map_err(broken)
     }
 
-    /// Gives the disk space of a run back, which is not read any more.
+    /// Frees the disk space of a run that is not read any more.
     pub fn forget(&self, run: Run) {
         release(&self.file, run.from..run.to);
     }

@@ -35,20 +35,20 @@ pub struct StreamPosition {
     pub version: u64,
     /// The number of files of that version that have been read.
     pub file: u64,
-    /// True if all files of that version are read, and not those alone that it adds.
+    /// True if all files of that version are read, and not only those that it adds.
     pub is_initial: bool,
 }
 
 /// The first position of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamStart {
-    /// All rows of the last version, and then what later versions add.
+    /// All rows of the last version, and then the rows that later versions add.
     Snapshot,
-    /// What this version and later ones add.
+    /// The rows that this version and later ones add.
     Version(u64),
-    /// What versions of this time, in milliseconds since 1970, and later ones add.
+    /// The rows that versions of this time, in milliseconds since 1970, and later ones add.
     Timestamp(i64),
-    /// What versions add that do not exist yet.
+    /// The rows that future versions add.
     Latest,
 }
 
@@ -77,7 +77,8 @@ pub struct StreamOptions {
     pub non_append: NonAppend,
     /// True if versions that only remove rows are left out.
     pub ignores_deletes: bool,
-    /// True if the changes of versions are read, and not the files that they add: a position is then between two versions.
+    /// True if the changes of versions are read, and not the files that they add: a position is then between two
+    /// versions.
     pub reads_changes: bool,
 }
 
@@ -160,7 +161,8 @@ impl TableStream {
     /// new.
     ///
     /// # Errors
-    /// `Unsupported` where the next version changes rows, or its schema has what the stream's columns lack; `NotFound` where it is gone.
+    /// `Unsupported` where the next version changes rows, or its schema has a part that the stream's columns lack;
+    /// `NotFound` where it no longer exists.
     pub fn advance(&self, from: &StreamPosition) -> Result<StreamPosition> {
         self.check_id(&from.table_id)?;
         let mut budget = Budget {
@@ -174,7 +176,7 @@ impl TableStream {
                 return Ok(at);
             }
             let files = match self.files_at(&at) {
-                // What comes before is read first.
+                // Earlier versions are read first.
                 Err(_) if at != *from => return Ok(at),
                 files => files?,
             };
@@ -347,7 +349,7 @@ impl TableStream {
 }
 
 impl Budget {
-    /// How many of the files there is room for, one after the other.
+    /// The number of the files for which there is room, in order.
     fn take(&mut self, sizes: impl Iterator<Item = u64>) -> u64 {
         let mut taken = 0;
         for size in sizes {

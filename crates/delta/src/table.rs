@@ -54,8 +54,8 @@ impl Table {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The same table with a parser of its constraints, which are SQL. Without one, a table with constraints can't be written to.
-    /// Nothing has been read of it yet.
+    /// The same table with a parser of its constraints, which are SQL. Without one, a table with constraints can't be
+    /// written to. The returned table has not been read yet.
     pub fn with_condition_parser(&self, parser: ConditionParser) -> Result<Self> {
         let Paths { store, root, place, storage } = self.inner.paths.as_ref();
         let mut table = Self::named(store.clone(), root.clone(), place.clone(), storage)?;
@@ -123,8 +123,8 @@ impl Table {
         Ok(self.store().list_unless(&self.root().clone().join(LOG), is_of_version)?.is_none())
     }
 
-    /// The tag that distinguishes a version from another one of its number, as a table that was put back from a copy may have. `None` where
-    /// this object has neither listed nor made it.
+    /// The tag that distinguishes a version from another one of the same number, as a restored table may have. `None`
+    /// where this object has neither listed nor made it.
     pub fn entry_tag(&self, version: u64) -> Option<u64> {
         self.inner.engine.log_store().entry_tag(version)
     }
@@ -158,7 +158,7 @@ impl Table {
         Snapshot::new(self.clone(), built).map_err(|error| error.at(self.place()))
     }
 
-    /// Notes the version that the last write through this table has made; `None` where it is not known as it was written.
+    /// Records the version that the last write through this table has made; `None` where it is not known exactly.
     pub(crate) fn set_made(&self, version: Option<&SnapshotRef>) {
         *lock(&self.inner.made) = version.map(Arc::clone);
     }
@@ -256,7 +256,7 @@ impl Table {
     }
 }
 
-/// A time after another one, in words.
+/// A time difference in words.
 fn later(millis: i64) -> String {
     let seconds = millis.max(0) / 1000;
     match seconds {

@@ -22,14 +22,14 @@ use crate::snapshot::files::TableFile;
 use crate::source::{open_parquet, prune};
 use crate::{Snapshot, Table};
 
-/// A scan of a version: its files by the log alone. No data file is opened for it.
+/// A scan of a version: its files, from the log alone. No data file is opened for it.
 #[derive(Debug, Clone)]
 pub struct TableScan {
     /// The version, as its tasks need it.
     pub version: ScannedVersion,
     /// The schema of the batches.
     pub schema: SchemaRef,
-    /// How many files the version has.
+    /// The number of the version's files.
     pub all_files: usize,
     /// The files of which rows may be read, the oldest first.
     pub files: Vec<ScanFile>,

@@ -71,29 +71,30 @@ use crate::snapshot::files::TableFile;
 use crate::write::{DataFiles, Evolve, PublishedFiles, check_memory, within_memory};
 use crate::{Snapshot, Table, VersionSpec, deletion_vector};
 
-/// How to upsert.
+/// The options of an upsert.
 #[derive(Debug, Clone)]
 pub struct UpsertOptions {
     /// The key's columns; none: the table's own (`lakerace.primaryKey`).
     pub key: Vec<String>,
     /// Rows of the source with the same key.
     pub on_duplicate: OnDuplicate,
-    /// How values of columns are merged with those of the table; others replace them.
+    /// The merge of column values with those of the table; others replace them.
     pub merge: Vec<(String, MergeOperator)>,
     /// Rows with keys that the table has are skipped, and the table's rows stay unchanged.
     pub insert_only: bool,
     /// Approximate bytes that rows, keys and buffers may take in memory. The rest goes to temporary files on the local
     /// disk.
     pub memory_bytes: u64,
-    /// A table without deletion vectors gets them where rows are to be hidden, whoever made it.
+    /// A table without deletion vectors gets them when rows have to be hidden, even if another tool made it.
     pub enables_vectors: bool,
-    /// The version that the rows were made from. Where a later one has other rows with their keys, this is an error of kind `Conflict`.
+    /// The version that the rows were made from. If a later one has other rows with their keys, this is an error of
+    /// kind `Conflict`.
     pub from_version: Option<u64>,
     /// The commit fails by `Conflict` where another one has passed this fence.
     pub fence: Option<CommitFence>,
     /// The changes of the table's schema that are allowed.
     pub evolve: Evolve,
-    /// How new files are written.
+    /// The options of new files.
     pub write: WriteOptions,
 }
 
@@ -124,14 +125,14 @@ const SLICE_ROWS: usize = 65_536;
 const RUNS_IN_MEMORY: u64 = 8;
 /// Fewer runs, by the bytes that they are read from, are sorted together.
 const LEAST_RUNS: u64 = 2;
-/// The number of times that rows are remade because another writer has changed what they were made from.
+/// The most times that rows are made again because another writer has changed their base.
 const REMAKES: u32 = 100;
 
-/// Inserts rows, or replaces those of the table that have their key. Columns that the rows do not have keep their values.
+/// Inserts rows, or replaces those of the table with the same key. Columns that the rows lack keep their values.
 ///
 /// Errors: `Usage` without a key; `NotFound` for a key column that the table lacks; `Invalid` for rows without a key or
-/// that don't fit the table; `Unsupported` for key columns without an equality that all engines agree on; `Conflict` where another writer
-/// has changed the table's schema in the meantime.
+/// that don't fit the table; `Unsupported` for key columns without an equality that all engines agree on; `Conflict`
+/// where another writer has changed the table's schema in the meantime.
 pub fn upsert(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<Changed> {
     run(table, rows.into(), options, UpsertKind::Upsert)
 }
@@ -209,7 +210,7 @@ struct NewFiles {
     rows: DataFiles,
     /// The change files, where the table has a change data feed.
     changes: Option<ChangeFiles>,
-    /// True if all rows come together.
+    /// True if all rows are in one window.
     is_one_window: bool,
 }
 
@@ -225,8 +226,8 @@ impl NewFiles {
 type FoundRows = Vec<Option<RoaringTreemap>>;
 
 impl Upsert<'_> {
-    /// Writes and commits. `None`: the rows were made from old ones that another writer has changed. Rows that depend on
-    /// nothing are dropped from memory once they are written.
+    /// Writes and commits. `None`: the rows were made from old ones that another writer has changed. Rows that depend
+    /// on nothing are dropped from memory once they are written.
     fn attempt(&self, windows: &mut Option<KeyWindows>) -> Result<Option<Changed>> {
         let all = windows.as_ref().ok_or_else(|| Error::internal("the rows are gone"))?;
         let mut commit = self.commit(all.keys_alone())?;
@@ -341,7 +342,7 @@ impl Upsert<'_> {
         outcome
     }
 
-    /// How files are written.
+    /// The options of written files.
     fn write_options(&self) -> WriteOptions {
         within_memory(&self.options.write, self.options.memory_bytes, self.shape.written.fields().len())
     }
@@ -359,7 +360,7 @@ impl Upsert<'_> {
         }
     }
 
-    /// Returns true if change files are to tell of rows that are replaced.
+    /// Returns true if change files must contain the replaced rows.
     fn feeds(&self) -> bool {
         self.ends == UpsertKind::Upsert && !self.options.insert_only && self.snapshot.has_change_feed()
     }

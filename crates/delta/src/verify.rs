@@ -27,16 +27,16 @@ use self::log_check::LogCheck;
 use crate::snapshot::files::TableFile;
 use crate::{Snapshot, Table};
 
-/// How to verify.
+/// The options of a verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyOptions {
     /// Read all values, and hold the log's statistics against them.
     pub deep: bool,
-    /// Mend what can be proven.
+    /// Repair provable damage.
     pub repair: bool,
-    /// With `repair`, give up the commit of an empty last entry, of which nothing is left.
+    /// With `repair`, give up the commit of an empty last entry, of which nothing remains.
     pub drop_empty_entry: bool,
-    /// The columns that are to tell rows apart; none: the table's own key (`lakerace.primaryKey`).
+    /// The columns that should identify a row; none: the table's own key (`lakerace.primaryKey`).
     pub key: Vec<String>,
     /// Memory for the search for keys in several rows.
     pub memory_bytes: u64,
@@ -74,7 +74,7 @@ pub struct Verified {
     pub vectors: u64,
     /// Rows of the version, deleted ones left out.
     pub rows: u64,
-    /// The columns whose values were looked for in several rows; empty where keys were not checked.
+    /// The columns that were checked for duplicate keys; empty where keys were not checked.
     pub key: Vec<String>,
     /// Files in the table's folder that no version names.
     pub orphan_files: u64,
@@ -87,7 +87,7 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Returns true if keys were looked for in several rows.
+    /// Returns true if the table was checked for duplicate keys.
     pub fn has_checked_keys(&self) -> bool {
         !self.key.is_empty()
     }
@@ -148,7 +148,7 @@ fn check_keys(
     verified: &mut Verified,
 ) -> Result<()> {
     let key = if options.key.is_empty() { snapshot.key() } else { options.key.clone() };
-    // Of a part of the files, keys in several rows say little.
+    // Duplicate keys in a part of the files say little.
     let left_out = verified.files - sound.len() as u64;
     let reason = match (key.is_empty(), left_out) {
         (true, _) => format!("the table names no key (lakerace.primaryKey), and {} does not either", KEY.to("A,B")),

@@ -61,7 +61,7 @@ use crate::protocol::DELETION_VECTORS;
 
 pub(crate) use self::fit::{BatchFit, Target};
 
-/// How to write to a table.
+/// The options of a write to a table.
 #[derive(Debug, Clone)]
 pub struct TableWrite {
     /// A table that exists.
@@ -72,10 +72,11 @@ pub struct TableWrite {
     pub properties: BTreeMap<String, String>,
     /// The changes of an existing table's schema that are allowed.
     pub evolve: Evolve,
-    /// Columns that are NOT NULL in the batches are so in a new table, too, where Delta can say it. Else all of its columns
-    /// are nullable, for more readers and writers take those. Of a table that exists they have to be NOT NULL already.
+    /// Columns that are NOT NULL in the batches are so in a new table, too, where Delta supports it. Otherwise all of
+    /// its columns are nullable, which more readers and writers support. In a table that exists they have to be NOT
+    /// NULL already.
     pub keep_not_null: bool,
-    /// How its Parquet files are written.
+    /// The options of its Parquet files.
     pub options: WriteOptions,
     /// The name under which the log counts the rows of this load; `None`: it does not.
     pub load_name: Option<String>,
@@ -174,7 +175,7 @@ fn known_load(table: &Table, write: &TableWrite) -> Result<(Option<u64>, bool)> 
     Ok((counted, write.resumes && counted.is_some()))
 }
 
-/// The error where a load is to go on in a table that it has not begun, with what can be done instead.
+/// The error where a load should continue in a table that it has not started, with alternatives.
 fn unknown_load(mode: WriteMode) -> Error {
     let instead = match mode {
         WriteMode::Append => {
@@ -306,7 +307,7 @@ impl Sink for DeltaSink {
     fn write(&mut self, batch: RecordBatch) -> Result<()> {
         let part = match &mut self.part {
             Some(part) => part,
-            // After a commit: the rows are added to what it made.
+            // After a commit: the rows are added to the version that it made.
             none => none.insert(CommitPart::begin(&self.table, &self.schema, &self.write)?),
         };
         self.uncommitted += batch.num_rows() as u64;

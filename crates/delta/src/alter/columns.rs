@@ -27,7 +27,7 @@ const COMMENT: &str = "comment";
 /// The property that lets types become wider.
 const TYPE_WIDENING: &str = "delta.enableTypeWidening";
 
-/// Columns that have changed, with what the table has to get for them.
+/// Columns that have changed, with the features and properties that they require.
 #[derive(Default)]
 pub(super) struct AlteredColumns {
     /// The schema and the properties that go with it; no schema where it is so already.
@@ -85,7 +85,7 @@ fn parsed(text: &str) -> Result<Value> {
     serde_json::from_str(text).map_err(|e| Error::corrupt(format!("the table's schema can't be read: {e}")))
 }
 
-/// Gives fields their ids, and the names that files have them by: their own. Says which id is the highest.
+/// Assigns ids to fields, and their own names as stored names. Returns the highest id.
 fn map_columns(fields: &mut [Value]) -> Result<i64> {
     let mut highest = 0;
     for field in fields {
@@ -114,7 +114,7 @@ fn map_below(data_type: &mut Value, highest: &mut i64) -> Result<()> {
     Ok(())
 }
 
-/// Gives columns wider types.
+/// Widens the types of columns.
 fn widen(
     snapshot: &Snapshot,
     fields: &mut [Value],

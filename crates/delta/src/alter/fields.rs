@@ -24,7 +24,7 @@ pub(super) fn position(fields: &[Value], column: &str) -> Result<usize> {
     })
 }
 
-/// Gives a column of the log's schema another name.
+/// Renames a column of the log's schema.
 pub(super) fn set_name(fields: &mut [Value], at: usize, name: &str) -> Result<()> {
     let names = fields.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, field)| name_of(field));
     for other in names {

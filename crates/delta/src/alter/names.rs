@@ -1,4 +1,4 @@
-//! Columns that get other names or go, and what else of a table names them.
+//! Columns that are renamed or dropped, and the other references to them in a table.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ impl<'a> ColumnUses<'a> {
         })
     }
 
-    /// Takes columns out of a schema of the log.
+    /// Removes columns from a schema of the log.
     pub fn drop_columns(&mut self, fields: &mut Vec<Value>, columns: &[String]) -> Result<()> {
         if columns.is_empty() {
             return Ok(());
@@ -106,7 +106,7 @@ impl<'a> ColumnUses<'a> {
         }
     }
 
-    /// Gives columns of a schema of the log their new names. Two may change places.
+    /// Renames columns of a schema of the log. Two may swap their names.
     pub fn rename(&mut self, fields: &mut [Value], renames: &BTreeMap<String, String>) -> Result<()> {
         let mut places = Vec::new();
         for (old, new) in renames {
@@ -142,7 +142,7 @@ impl<'a> ColumnUses<'a> {
         Ok(())
     }
 
-    /// Adds what has changed next to the schema.
+    /// Adds the changes outside of the schema.
     pub fn finish(self, changes: &mut MetadataChanges) {
         if !self.has_changed {
             return;

@@ -1,4 +1,4 @@
-//! The files by which versions tell of changes, as their entries name them.
+//! The files with the changes of versions, as named by their entries.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) struct FeedEntries {
     files: VecDeque<ChangedFile>,
 }
 
-/// A version that is to be read.
+/// A version to read.
 struct FeedVersion {
     number: u64,
     partitions: Arc<Partitions>,
@@ -65,7 +65,7 @@ impl FeedEntries {
         })
     }
 
-    /// The next files, at most so many, of which no two are the same file; none at the end.
+    /// The next files, at most so many and all distinct; none at the end.
     pub fn next_files(&mut self, most: usize) -> Result<Vec<ChangedFile>> {
         while self.files.len() < most {
             let Some(version) = self.versions.pop_front() else { break };

@@ -1,6 +1,6 @@
 //! A range of versions in pieces of one schema each, and their rows in the schema of the last one.
 //!
-//! Columns are matched by the names that they have in files, which a renamed column keeps and a column that was dropped and added
+//! Columns are matched by their stored names, which a renamed column keeps and a column that was dropped and added
 //! again does not. A column that a piece lacks is null in its rows.
 
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ use crate::paths::ROOT;
 use crate::snapshot::partitions::stored_name;
 use crate::write::evolve::wider;
 
-/// A line of an entry, as far as schemas need it.
+/// The part of an entry's line that schemas need.
 #[derive(Deserialize)]
 struct SchemaLine {
     #[serde(rename = "metaData")]
@@ -71,7 +71,7 @@ pub(super) fn pieces(engine: &dyn Engine, range: RangeInclusive<u64>) -> Result<
     Ok(pieces)
 }
 
-/// Whether `version` has types that hold all values of the version before it.
+/// Checks that the types of `version` hold all values of the version before it.
 fn check_not_narrower(before: &StructType, after: &StructType, version: u64) -> Result<()> {
     let Some((name, from, to)) = narrower_field(before, after) else { return Ok(()) };
     let message = format!(
@@ -121,19 +121,20 @@ pub(crate) fn narrower_part<'a>(
     }
 }
 
-/// The schema that an entry gives to the table; `None` where it gives none. The kernel reads the same entries, and they are fetched once.
+/// The schema that an entry sets; `None` where it sets none. The kernel reads the same entries, and they are fetched
+/// once.
 fn new_schema(storage: &dyn StorageHandler, version: u64) -> Result<Option<StructType>> {
     let Some(metadata) = new_metadata(storage, version)? else { return Ok(None) };
     serde_json::from_str(&metadata.schema_string).map(Some).map_err(|e| unreadable(&e, version))
 }
 
-/// The metadata that an entry gives to the table; `None` where it gives none.
+/// The metadata that an entry sets; `None` where it sets none.
 pub(super) fn new_metadata(storage: &dyn StorageHandler, version: u64) -> Result<Option<LineMetadata>> {
     let url = Url::parse(ROOT).and_then(|root| root.join(&entry_name(version))).map_err(Error::unexpected)?;
     let read = guarded(|| storage.read_files(vec![(url, None)])?.collect::<Result<Vec<_>, _>>());
     let entry = match read {
         Ok(entry) => entry.concat(),
-        // What it means that there is none, the kernel says.
+        // The kernel reports missing entries itself.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
@@ -192,7 +193,7 @@ fn nullable_field(field: &FieldRef) -> FieldRef {
     Arc::new(field.as_ref().clone().with_data_type(data_type).with_nullable(true))
 }
 
-/// A type of the last piece, whose fields are named as `own` names the same ones. Those that it lacks get a name that no field has.
+/// A type of the last piece whose fields have the names of `own`. Fields that `own` lacks get a name that no field has.
 fn named_as(last: &KernelType, own: Option<&KernelType>, data_type: &DataType) -> DataType {
     let renamed =
         |field: &FieldRef, name: &str, data_type: DataType| Arc::new(Field::new(name, data_type, field.is_nullable()));

@@ -9,9 +9,9 @@ use crate::Table;
 use crate::kernel::engine::TableEngine;
 use crate::log::files::{LogFileKind, checkpoints};
 
-/// The property that gives a table a change data feed.
+/// The property that enables a table's change data feed.
 const PROPERTY: &str = "delta.enableChangeDataFeed";
-/// Entries that are looked into for the version that sets the property.
+/// Entries that are searched for the version that sets the property.
 const ENTRIES_AT_MOST: u64 = 1000;
 
 /// The version of which the kernel says that it has no change feed.

@@ -49,7 +49,7 @@ pub(crate) struct ExtraActions {
 const IDS_ARE_KEPT: &str = "delta.rowTracking.preserved";
 
 impl MoreActions {
-    /// Takes these in place of those before.
+    /// Replaces the actions.
     pub fn set(&self, more: ExtraActions) {
         *lock(&self.more) = more;
     }
@@ -62,8 +62,9 @@ impl MoreActions {
     }
 }
 
-/// Gives a new table the lowest protocol that has its features. The kernel lists features where it need not, and readers that
-/// know no lists refuse such a table. The statistics of its files come from the second part.
+/// Lowers the protocol of a new table to the lowest one that has its features. The kernel lists features where it need
+/// not, and readers that do not support lists refuse such a table. The statistics of its files come from the second
+/// part.
 pub(crate) struct Lowest(pub Table, pub MoreActions);
 
 impl Committer for Lowest {
@@ -198,7 +199,7 @@ fn ids_are_new(rows: usize) -> ArrayRef {
     Arc::new(tags.finish())
 }
 
-/// Gives the files that a batch adds their statistics and vectors.
+/// Sets the statistics and vectors of the files that a batch adds.
 fn with_files(
     batch: FilteredEngineData,
     statistics: &HashMap<String, String>,
@@ -225,7 +226,7 @@ fn texts<'a>(adds: &'a StructArray, name: &str) -> Result<&'a StringArray> {
     column.ok_or_else(|| Error::internal(format!("the kernel adds files without {name}")))
 }
 
-/// Gives files the statistics that the log is to state; those of files with a vector hold for more rows than these show.
+/// Sets the statistics of files in the log; those of files with a vector cover more rows than these show.
 fn adds_with_statistics(
     adds: &StructArray,
     statistics: &HashMap<String, String>,

@@ -17,7 +17,7 @@ pub(crate) struct LoadRows {
 }
 
 impl LoadRows {
-    /// How many rows of a load of this name the table counts.
+    /// The number of rows of a load of this name, as counted in the table.
     pub fn counted(snapshot: &Snapshot, name: &str) -> Result<Option<u64>> {
         let kernel = snapshot.kernel().clone();
         let version = snapshot.table().kernel(|engine| kernel.get_app_id_version(name, engine))?;
@@ -55,7 +55,7 @@ impl CommitFence {
         Ok(Self { name: name.to_owned(), before, after: None })
     }
 
-    /// The fence of a transaction of an application of this name: the commit that passes gives its number to the table.
+    /// The fence of a transaction of an application of this name: the commit that passes sets its number in the table.
     pub fn of_transaction(snapshot: Option<&Snapshot>, name: &str, number: u64) -> Result<Self> {
         Ok(Self { after: Some(number), ..Self::read(snapshot, name)? })
     }

@@ -25,7 +25,7 @@ pub(crate) struct MetadataChanges {
     pub partition_columns: Option<Vec<String>>,
 }
 
-/// An action that gives a table this metadata, changed so.
+/// An action that sets the metadata with these changes.
 pub(crate) fn metadata_action(table: &Table, metadata: &Metadata, changes: &MetadataChanges) -> Result<RecordBatch> {
     let mut configuration = metadata.configuration().clone();
     configuration.extend(changes.properties.clone());

@@ -1,6 +1,6 @@
-//! Whether a commit that failed is the table's.
+//! The outcome of a commit that failed.
 
-/// Whether an entry that could not be written is in the log.
+/// Says whether an entry that could not be written is in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryOutcome {
     /// It is not.

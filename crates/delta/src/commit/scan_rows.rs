@@ -21,7 +21,7 @@ pub(crate) fn scan_rows(snapshot: &Snapshot) -> Result<Vec<RecordBatch>> {
     if !batches.iter().any(lacks) {
         return Ok(batches);
     }
-    // A checkpoint may have them parsed alone. The kernel writes these as JSON where it is asked for both.
+    // A checkpoint may have only parsed statistics. The kernel writes these as JSON where both are requested.
     let whole = scan(snapshot, StatsOptions::all())?;
     let plain = |batch: RecordBatch| {
         let kept = (0..batch.num_columns()).filter(|at| batch.schema_ref().field(*at).name() != "stats_parsed");
@@ -66,7 +66,7 @@ pub(crate) fn chosen(batch: &RecordBatch, selection: Vec<bool>) -> Result<Option
 /// bounds that are marked as wide, since they also cover hidden rows. All other statistics stay unchanged. Statistics
 /// that can't be parsed are omitted.
 ///
-/// The kernel would write them again by way of 64-bit floats, in which decimals lose digits, were the second not said.
+/// The kernel would otherwise rewrite them by way of 64-bit floats, in which decimals lose digits.
 pub(crate) fn for_vectors(batch: &RecordBatch, rows: &HashMap<String, u64>) -> Result<RecordBatch> {
     let text = |name: &str| {
         let column = batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());

@@ -1,5 +1,5 @@
-//! Bitmaps of rows as deletion vectors store them, taken apart into plain bits: a scan needs nothing else of them, and to
-//! walk through millions of rows one by one would take a good part of its time.
+//! Bitmaps of rows in the format of deletion vectors, expanded into plain bits: a scan only needs these, and to iterate
+//! over millions of rows one by one would take a considerable part of its time.
 //!
 //! The format is that of <https://github.com/RoaringBitmap/RoaringFormatSpec>, with the extension for 64 bits.
 
@@ -9,7 +9,7 @@ use lakerace_io::{Error, Result};
 const NO_RUNS: u32 = 12346;
 /// The lower half of the first number of one that may have runs.
 const WITH_RUNS: u32 = 12347;
-/// From so many containers on, one with runs says where they begin.
+/// With so many containers or more, a bitmap with runs also stores the containers' offsets.
 const PLACES_FROM: usize = 4;
 /// Containers of more values than that are bits.
 const MOST_LISTED: usize = 4096;
@@ -31,7 +31,7 @@ pub(crate) fn bits(bitmap: &[u8], file_rows: u64) -> Result<Vec<u8>> {
     Ok(bits)
 }
 
-/// A bitmap of 32 bits, of rows that begin at `first`.
+/// A 32-bit bitmap, of rows that start at `first`.
 fn part(input: &mut UnreadInput<'_>, first: u64, file_rows: u64, bits: &mut Vec<u8>) -> Result<()> {
     let cookie = u32::from_le_bytes(input.array()?);
     let (count, runs) = match cookie {

@@ -1,4 +1,5 @@
-//! Hiding rows: an entry of the log that gives files new deletion vectors, or has them rewritten without these rows.
+//! Hiding rows: an entry of the log that sets new deletion vectors of files, or replaces files by ones without these
+//! rows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -39,7 +40,7 @@ pub struct Changed {
     pub bytes_replaced: u64,
     /// Bytes of the files that took their place.
     pub bytes_rewritten: u64,
-    /// Files whose rows were looked at.
+    /// Files whose rows were searched.
     pub probed: u64,
     /// Parts, one after the other in the order of keys, that the source's rows were written in; 1 where they fit into
     /// memory.
@@ -53,7 +54,8 @@ pub(crate) struct DvCommit {
     /// The parameters of the operation in the log, by name.
     parameters: Vec<(&'static str, String)>,
     removal: RemovalMethod,
-    /// The rows that were found, by file: files themselves never change. Every file that was looked into or left out is here.
+    /// The rows that were found, by file: files themselves never change. Contains every file that was searched or left
+    /// out.
     found: HashMap<String, RoaringTreemap>,
     /// The condition of the written rows; see [`RowDependency`].
     depends: RowDependency,
@@ -79,7 +81,7 @@ struct Vectors {
     dead: HashSet<String>,
 }
 
-/// How rows go from a table.
+/// The way in which rows are removed from a table.
 pub(crate) enum RemovalMethod {
     /// By deletion vectors.
     Vectors,
@@ -88,8 +90,8 @@ pub(crate) enum RemovalMethod {
 }
 
 impl RemovalMethod {
-    /// How rows go from this version (`enables_vectors`: it may get deletion vectors); files that have to be rewritten are so with these
-    /// options.
+    /// The way in which rows are removed from this version (`enables_vectors`: it may get deletion vectors). Files that
+    /// have to be rewritten are written with these options.
     pub fn of(snapshot: &Snapshot, enables_vectors: bool, options: impl FnOnce() -> WriteOptions) -> Result<Self> {
         Ok(match protocol::vectors(snapshot, enables_vectors)? {
             protocol::Vectors::Enabled | protocol::Vectors::Upgrade => Self::Vectors,
@@ -141,8 +143,8 @@ impl DvCommit {
         self.is_outdated
     }
 
-    /// Notes what was found in the files of the version that the commit starts from. Where anything depends on them,
-    /// the rows are visible ones.
+    /// Records the rows that were found in the files of the version that the commit starts from. If anything depends on
+    /// them, they are visible ones.
     pub fn note(&mut self, files: &[TableFile], found: Vec<Option<RoaringTreemap>>, windows: u64) {
         self.changed.probed += found.iter().flatten().count() as u64;
         self.changed.windows = windows;
@@ -150,7 +152,7 @@ impl DvCommit {
         self.found.extend(files.iter().map(|file| file.path.clone()).zip(rows));
     }
 
-    /// Looks into the files that were not looked into before; says whether one of them has a row that is looked for.
+    /// Searches the files that were not searched before; returns whether one of them has a wanted row.
     fn look(&mut self, snapshot: &Snapshot) -> Result<bool> {
         let files = &snapshot.files()?.files;
         let new: Vec<&TableFile> = files.iter().filter(|file| !self.found.contains_key(&file.path)).collect();
@@ -190,13 +192,13 @@ impl DvCommit {
     pub fn drop_packed(&mut self) {
         self.ahead = None;
         if let Some(object) = self.packed.take() {
-            // What can't be removed now is no part of the table and is left to its next vacuum.
+            // A file that can't be removed now is no part of the table and is left to its next vacuum.
             object.store.delete_best_effort(vec![object.path]);
         }
     }
 
-    /// Stores the vectors that an attempt from this version needs, what was found in which is noted: before the commit, while new
-    /// rows are still on their way. After an error or without an attempt, [`Self::drop_packed`] removes them.
+    /// Stores the vectors that a commit after this version needs, whose rows are recorded: before the commit, while new
+    /// rows are still being written. After an error or without a commit, [`Self::drop_packed`] removes them.
     pub fn prepare(&mut self, snapshot: &Snapshot) -> Result<()> {
         if self.depends != RowDependency::Presence && matches!(self.removal, RemovalMethod::Vectors) {
             self.ahead = Some((snapshot.version(), self.vectors(snapshot)?));
@@ -247,7 +249,7 @@ impl DvCommit {
         Ok(Vectors { vectors: names.into_iter().zip(descriptors).collect(), rows, dead })
     }
 
-    /// Gives files the vectors that were made ahead for this version, or those that it needs.
+    /// Sets the vectors of files that were prepared for this version, or those that they need.
     fn stage_vectors(
         &mut self,
         snapshot: &Snapshot,
@@ -276,7 +278,7 @@ impl DvCommit {
         let (losing, hidden) = self.losing(snapshot)?;
         let RemovalMethod::Rewrite(rewrites) = &mut self.removal else { return Ok(false) };
         let state = guarded(|| update.write_state())?;
-        // The change files of an upsert tell of the rows that it replaces.
+        // The change files of an upsert contain the rows that it replaces.
         let tells = self.operation == UpdateTableOperation::Delete && snapshot.has_change_feed();
         let done = rewrites.follow(snapshot, &state, &losing, tells)?;
         self.changed.hidden = hidden;
@@ -295,7 +297,7 @@ impl DvCommit {
     }
 }
 
-/// Takes files out of a version.
+/// Removes files from a version.
 fn remove(batches: &[RecordBatch], gone: &HashSet<String>, update: &mut Transaction<UpdateTable>) -> Result<()> {
     for batch in batches {
         if let Some(removed) = selected(batch, &|name: &str| gone.contains(name))? {
@@ -334,7 +336,7 @@ impl CommitAction for DvCommit {
     }
 
     fn keeps_row_ids(&self) -> bool {
-        // Rows that an upsert or an update replaces come back as new ones.
+        // Rows that an upsert or an update replaces are added again as new ones.
         let replaces = matches!(self.operation, UpdateTableOperation::Merge | UpdateTableOperation::Update);
         !replaces || self.changed.hidden == 0
     }

@@ -306,8 +306,8 @@ fn panicked(payload: &(dyn Any + Send)) -> KernelError {
     to_kernel(panics::shortage(payload).unwrap_or_else(|| Error::corrupt("it can't be understood")))
 }
 
-/// Reads files of the log. The handlers read several together and don't say which one is damaged: that is found out when
-/// it matters, by reading each alone.
+/// Reads files of the log. The handlers read several together and don't say which one is damaged: after an error, each
+/// file is read separately to find it.
 struct LogReading<R> {
     files: Vec<FileMeta>,
     log: LogFiles,

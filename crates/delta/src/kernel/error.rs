@@ -1,10 +1,11 @@
-//! Errors of the kernel as ours: by what the caller has to do.
+//! Errors of the kernel as ours, by the reaction that they require of the caller.
 
 use delta_kernel::parquet::errors::ParquetError;
 use delta_kernel::{KernelError, KernelResult};
 use lakerace_io::{Error, object_store, panics, store_error};
 
-/// Calls into the kernel: its errors and panics become ours. It is given logs of any writer, so that a panic means damage.
+/// Calls into the kernel: its errors and panics become ours. Its input is logs of any writer, so that a panic means
+/// damage.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> KernelResult<T>) -> Result<T, Error> {
     match panics::caught(call) {
         Ok(outcome) => outcome.map_err(from_kernel),

@@ -8,8 +8,8 @@ use delta_kernel_default_engine::executor::tokio::TokioMultiThreadExecutor;
 use futures::future::BoxFuture;
 use lakerace_io::{Result, panics, runtime};
 
-/// The kernel's own executor on a runtime. It panics where a task did, which is caught by who calls the kernel; that of the task, which
-/// ends there, is not printed.
+/// The kernel's own executor on a runtime. It panics where a task did, which the caller of the kernel catches; the
+/// panic of the task itself, which ends here, is not printed.
 pub(crate) struct QuietExecutor(TokioMultiThreadExecutor);
 
 impl QuietExecutor {

@@ -7,7 +7,7 @@ use super::Keys;
 pub(super) struct BitSet {
     first: u64,
     words: Vec<u64>,
-    /// How many bits are set before each block of words.
+    /// The number of set bits before each block of words.
     ranks: Vec<u32>,
 }
 
@@ -50,7 +50,7 @@ impl BitSet {
         }
     }
 
-    /// How many keys are before this one.
+    /// The number of keys before this one.
     fn rank(&self, at: u64) -> usize {
         let word = (at / 64) as usize;
         let block = word / BLOCK_WORDS;

@@ -82,12 +82,12 @@ impl Values {
 }
 
 impl Keys {
-    /// How many of these sorted keys are in a range, whose ends are lists of one key; `None`: it has no upper end.
+    /// The number of these sorted keys in a range, whose ends are lists of one key; `None`: it has no upper end.
     pub fn count_between(&self, low: &Self, high: Option<&Self>) -> usize {
         high.map_or(self.len(), |high| self.rows_up_to(high)).saturating_sub(self.rows_below(low))
     }
 
-    /// The least and the largest key, alone.
+    /// The least and the largest key, each as a list of one.
     fn ends(&self) -> Option<(Self, Self)> {
         let (least, largest) = with_keys!(self, keys => ends(keys))?;
         Some((self.take(&[least]), self.take(&[largest])))

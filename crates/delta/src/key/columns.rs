@@ -25,7 +25,7 @@ use super::{ByteKeys, KeyList, Keys};
 pub(crate) struct KeyColumns {
     columns: Vec<KeyColumn>,
     layout: KeyLayout,
-    /// Each column but the first, alone.
+    /// Each column except the first, separately.
     others: Vec<Self>,
 }
 
@@ -83,7 +83,7 @@ impl KeyColumns {
         Self { columns, layout, others }
     }
 
-    /// Each column but the first, alone.
+    /// Each column except the first, separately.
     pub fn others(&self) -> &[Self] {
         &self.others
     }
@@ -166,7 +166,7 @@ impl KeyColumns {
         }
     }
 
-    /// The least, or the largest, key of those that begin with a value.
+    /// The least, or the largest, key of those that start with a value.
     fn end(&self, value: Option<&Value>, is_high: bool) -> Option<Keys> {
         let first = &self.columns[0];
         let value = value?;
@@ -191,7 +191,7 @@ impl KeyColumns {
             KeyLayout::Bytes => {
                 let mut key = encoded_rows(&[array]).ok()?.row(0).data().to_vec();
                 if is_high {
-                    // More than what the next column's bytes begin with.
+                    // More than the start of the next column's bytes.
                     key.push(u8::MAX);
                 }
                 Some(Keys::Bytes([key.as_slice()].into_iter().collect()))
@@ -284,7 +284,7 @@ fn bits(data_type: &DataType) -> Option<u32> {
     }
 }
 
-/// The columns but the first of keys that are packed side by side in so many bits each.
+/// The columns except the first, of keys that are packed with so many bits per column.
 fn unpacked(keys: &Keys, range: Range<usize>, widths: &[u32]) -> Vec<Keys> {
     let part = |at: usize| {
         let shift: u32 = widths[at + 1..].iter().sum();
@@ -355,7 +355,7 @@ fn for_each(array: &ArrayRef, each: impl FnMut(usize, u128)) {
         Timestamp(TimeUnit::Microsecond, _) => values::<TimestampMicrosecondType>(array, of_i64, each),
         Timestamp(TimeUnit::Nanosecond, _) => values::<TimestampNanosecondType>(array, of_i64, each),
         Decimal128(..) => values::<Decimal128Type>(array, |v| v as u128 ^ (1 << 127), each),
-        // Others have no fixed width and never come here.
+        // Other types have no fixed width and do not occur here.
         _ => debug_assert!(false, "{} has no fixed width", array.data_type()),
     }
 }
@@ -409,7 +409,7 @@ fn plain_bytes(array: &ArrayRef) -> Option<ByteKeys> {
         keys.for_each(|key| all.push(key));
         all
     };
-    // What is under a null is a key like others: no one looks for it.
+    // The value under a null is a key like others: no one looks for it.
     Some(match array.data_type() {
         DataType::Utf8 => {
             let array = array.as_string::<i32>();

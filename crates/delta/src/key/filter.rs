@@ -1,7 +1,7 @@
 //! Which keys are surely not in a set.
 
-/// Bits of hashes, by which most keys that are not in a table are skipped with one look at memory: two bits for each
-/// key in a word that its hash names.
+/// Bits of hashes, by which most keys that are not in a table are skipped with one memory access: two bits for each key
+/// in a word that its hash selects.
 #[derive(Debug)]
 pub(super) struct KeyFilter {
     words: Vec<u64>,
@@ -11,7 +11,7 @@ pub(super) struct KeyFilter {
 const FILTER_BITS_PER_KEY: usize = 12;
 
 impl KeyFilter {
-    /// Empty, for so many keys.
+    /// An empty filter for so many keys.
     pub fn new(keys: usize) -> Self {
         Self { words: vec![0; Self::words(keys)] }
     }
@@ -25,7 +25,7 @@ impl KeyFilter {
         (keys * FILTER_BITS_PER_KEY / u64::BITS as usize).next_power_of_two()
     }
 
-    /// Takes in a key by its hash.
+    /// Adds a key by its hash.
     pub fn add(&mut self, hash: u64) {
         let (word, bits) = self.place(hash);
         self.words[word] |= bits;

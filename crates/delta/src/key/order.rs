@@ -51,7 +51,7 @@ impl Keys {
         }
     }
 
-    /// The last key, alone; nothing of nothing.
+    /// The last key, as a list of one; empty if there are none.
     pub fn last(&self) -> Self {
         let rows = self.len() as u32;
         self.take(&(rows.saturating_sub(1)..rows).collect::<Vec<_>>())
@@ -62,12 +62,12 @@ impl Keys {
         if self.rows_up_to(&other) > 0 { self } else { other }
     }
 
-    /// How many of these sorted keys are not beyond the key that `bound` has.
+    /// The number of these sorted keys that are not beyond the key in `bound`.
     pub fn rows_up_to(&self, bound: &Self) -> usize {
         self.count(bound, |ordering| ordering.is_le())
     }
 
-    /// How many of these sorted keys are before the key that `bound` has.
+    /// The number of these sorted keys that are before the key in `bound`.
     pub fn rows_below(&self, bound: &Self) -> usize {
         self.count(bound, |ordering| ordering.is_lt())
     }
@@ -203,7 +203,7 @@ fn sort_each<T: NumberKey>(
     mut sorted: &mut [T],
     mut rows: &mut [u32],
 ) {
-    // Next to their rows, keys are compared without a jump to where they came from.
+    // In pairs with their rows, keys are compared without access to their origin.
     let mut pairs: Vec<(T, u32)> = Vec::new();
     for part in parts {
         pairs.clear();

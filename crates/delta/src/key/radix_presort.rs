@@ -11,8 +11,8 @@ const STRETCHES: usize = 2048;
 const PREFIX_BYTES: usize = size_of::<u64>();
 
 impl Keys {
-    /// The rows of a range, so that each key is close to its neighbours in the order of keys, and rows of the same key stay in
-    /// their own order. Rows that are in order stay so.
+    /// Orders the rows of a range so that each key is close to its neighbours in the order of keys, and rows of the
+    /// same key stay in their own order. Rows that are in order stay so.
     pub fn nearly_sorted(&self, range: Range<usize>) -> Vec<u32> {
         match self {
             Self::Narrow(keys) => nearly_sorted(&keys[range.clone()], range.start),

@@ -16,10 +16,9 @@ const STRETCHES_AT_MOST: usize = 4;
 
 /// Distinct keys in order, to be found in the rows of other batches. Shared by threads.
 ///
-/// Batches whose keys are in order but for a few places, as lakerace writes its files, are merged with the set: both are walked
-/// through once.
-/// Rows of others are looked up: numbers that lie close together in a set of bits, those that are spread evenly in buckets,
-/// all else in a hash table. What is looked up in is made when it is first needed.
+/// Batches whose keys are mostly in order, as in files of lakerace, are merged with the set in one pass over both. Rows
+/// of other batches are looked up: dense numbers in a set of bits, evenly spread ones in buckets, all others in a hash
+/// table. Each lookup structure is built when it is first needed.
 #[derive(Debug)]
 pub(crate) struct KeySet {
     keys: Keys,
@@ -56,7 +55,7 @@ impl KeySet {
         &self.keys
     }
 
-    /// The memory that so many keys take in a set next to the keys themselves, at most, in bytes.
+    /// The memory of a set of so many keys in addition to the keys themselves, at most, in bytes.
     pub fn lookup_bytes(keys: usize) -> usize {
         // An index and a control byte each, and 8 slots for 7 keys, rounded up to a power of two.
         if keys == 0 {
@@ -73,7 +72,7 @@ impl KeySet {
         if ends.len() <= 1 {
             return self.find_in_all(batch, found);
         }
-        // The end of a run, and the begin of the next one.
+        // The end of a run, and the start of the next one.
         let mut begin = 0;
         for end in ends {
             let stretch = batch.take(&(begin as u32..end as u32).collect::<Vec<_>>());
@@ -94,7 +93,7 @@ impl KeySet {
         }
     }
 
-    /// How many keys are in a range, whose ends are lists of one key; `None`: it has no upper end.
+    /// The number of keys in a range, whose ends are lists of one key; `None`: it has no upper end.
     pub fn count_between(&self, low: &Keys, high: Option<&Keys>) -> usize {
         self.keys.count_between(low, high)
     }
@@ -149,8 +148,8 @@ fn is_long<L: KeyList>(keys: &L, batch: &L) -> bool {
     (last - first) * WALKED_ROWS_PER_KEY <= batch.len()
 }
 
-/// Returns true if a batch in order has so few rows for the keys in its range that a walk would fetch nearly all of the keys' memory, and
-/// jump over little of it.
+/// Returns true if a batch in order has so few rows for the keys in its range that a walk would fetch nearly all of the
+/// keys' memory, and skip little of it.
 fn is_between<L: KeyList>(keys: &L, batch: &L) -> bool {
     let first = first_not_below(keys, 0, batch.key(0));
     let inside = first_not_below(keys, first, batch.key(batch.len() - 1)) - first;
@@ -194,9 +193,9 @@ impl HashedKeys {
     }
 }
 
-/// From so many keys for each row on, they are jumped over.
+/// With so many keys for each row or more, keys are skipped.
 const JUMPED_RATIO: usize = 512;
-/// Lists of numbers in order where one is at most so many times longer than the other are walked through step by step.
+/// Lists of numbers in order are walked step by step if one is at most so many times longer than the other.
 const WALKED_RATIO: usize = 8;
 
 /// Merges like [`merge`], without a branch for each step where both lists have similar lengths.
@@ -207,7 +206,7 @@ fn merge_numbers<T: NumberKey + Key>(keys: &Vec<T>, batch: &Vec<T>, mut found: i
     if inside.len() > batch.len() * WALKED_RATIO || batch.len() > inside.len() * WALKED_RATIO {
         return merge(keys, batch, found);
     }
-    // Two walks side by side: a step waits for what it compared, but not for the other walk. A key that comes twice is
+    // Two interleaved walks: a step waits for what it compared, but not for the other walk. A key that occurs twice is
     // in one of them.
     let mut middle = batch.len() / 2;
     while middle > 0 && middle < batch.len() && batch[middle - 1] == batch[middle] {
@@ -256,7 +255,7 @@ impl<T: NumberKey> OrderedWalk<'_, T> {
         let (key, other) = (self.keys[self.index], self.batch[self.row]);
         pairs[*count] = (self.row, self.index);
         *count += usize::from(key == other);
-        // Of a key that comes twice in the batch, both rows are found.
+        // If a key occurs twice in the batch, both rows are found.
         self.index += usize::from(key < other);
         self.row += usize::from(other <= key);
     }

@@ -3,8 +3,8 @@
 use super::filter::KeyFilter;
 use super::{Key, NumberKey};
 
-/// The starts of the keys of each stretch of numbers, and a filter in front. A look takes one place in memory for most keys
-/// that are not there, three for the others, and those of many keys are under way together.
+/// The starts of the keys of each range of numbers, after a filter. A lookup accesses memory once for most keys that do
+/// not exist, three times for the others, and lookups of many keys overlap.
 #[derive(Debug)]
 pub(super) struct KeyBuckets<T> {
     least: T,
@@ -17,7 +17,7 @@ pub(super) struct KeyBuckets<T> {
 
 /// Rows that are looked up together.
 pub(super) const BLOCK_ROWS: usize = 1024;
-/// Keys of a bucket at most: they are looked through one by one.
+/// Keys of a bucket at most: they are searched one by one.
 const LARGEST_BUCKET: u32 = 32;
 
 impl<T: NumberKey + Key> KeyBuckets<T> {

@@ -1,9 +1,9 @@
-//! A log that does not grow for ever: after a checkpoint, entries that are older than `delta.logRetentionDuration` go.
+//! Cleanup of the log: after a checkpoint, entries that are older than `delta.logRetentionDuration` are removed.
 //!
-//! A version can be read where a checkpoint at or before it and the entries from there on are left. So of the versions that
-//! are old enough only those before a checkpoint go that itself is old enough: every version within the retention, and the one
-//! that was the last when it began, stays readable. Parts of checkpoints in files of their own go when no checkpoint that is left
-//! names them.
+//! A version can be read if a checkpoint at or before it and the entries from there on are left. So of the expired
+//! versions, only those before an expired checkpoint are removed: every version within the retention, and the one that
+//! was the last when the retention started, stays readable. Sidecars of checkpoints are removed when no remaining
+//! checkpoint names them.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -49,7 +49,7 @@ pub(crate) fn expire(table: &Table, snapshot: &SnapshotRef) -> Result<u64> {
     Ok(removed)
 }
 
-/// The files of the log that no version needs that was the last one at a moment, or came later.
+/// The files of the log that are only needed by versions that were replaced before `cutoff`.
 fn expired(files: &[LogFile], cutoff: i64) -> Vec<&LogFile> {
     let mut entries: Vec<&LogFile> = files.iter().filter(|file| file.kind == LogFileKind::Entry).collect();
     entries.sort_unstable_by_key(|file| file.version);
@@ -59,7 +59,7 @@ fn expired(files: &[LogFile], cutoff: i64) -> Vec<&LogFile> {
         time = time.max(file.info.modified);
         time < cutoff
     });
-    // The last one that is old was the table when the retention began.
+    // The last expired version was the table's state when the retention started.
     let Some(oldest_kept) = old.last().map(|file| file.version) else { return Vec::new() };
     let checkpoints = log_files::checkpoints(files);
     let Some(first) = checkpoints.range(..=oldest_kept).next_back().copied() else { return Vec::new() };

@@ -15,7 +15,7 @@ use crate::paths::is_own_data_file;
 
 /// The field of `commitInfo` with the number of actions in the entry, itself included.
 pub(crate) const ACTION_COUNT: &str = "lakeraceActions";
-/// The beginning of `engineInfo` in entries of lakerace.
+/// The prefix of `engineInfo` in entries of lakerace.
 const ENGINE_PREFIX: &str = "lakerace/";
 
 #[derive(Deserialize)]
@@ -61,7 +61,7 @@ struct CheckpointLine {
     protocol: Option<IgnoredAny>,
 }
 
-/// Says why an entry can't be complete. That each line is an action is for its reader to tell.
+/// Checks that an entry may be complete. Its reader checks that each line is an action.
 pub(crate) fn check_entry(bytes: &[u8]) -> Result<(), String> {
     let mut count = 0;
     let mut found: Option<(&[u8], ActionCounts)> = None;
@@ -138,8 +138,8 @@ fn begins_with_info(line: &[u8]) -> bool {
     line.strip_prefix(b"{").is_some_and(|line| line.trim_ascii_start().starts_with(b"\"commitInfo\""))
 }
 
-/// A data file that lakerace has written and that an entry adds. Other writers add such a file again where they remove it in the
-/// same entry, for another deletion vector.
+/// A data file of lakerace that an entry adds. Other writers add such a file again if they remove it in the same entry,
+/// for another deletion vector.
 fn new_own_file(bytes: &[u8]) -> Option<String> {
     let (mut added, mut removed) = (Vec::new(), HashSet::new());
     for line in actions(bytes).filter_map(|line| serde_json::from_slice::<FileLine>(line).ok()) {

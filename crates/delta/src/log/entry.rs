@@ -17,7 +17,7 @@ use crate::Table;
 use crate::kernel::error::guarded;
 use crate::paths::{LOG, ROOT};
 
-/// The changes of a version. `F` is the known part of files: [`FileAction`] is what maintenance needs.
+/// The changes of a version. `F` is the parsed part of files: [`FileAction`] is the one for maintenance.
 #[derive(Debug)]
 pub(crate) struct Entry<F = FileAction> {
     pub info: Option<CommitInfo>,
@@ -27,11 +27,11 @@ pub(crate) struct Entry<F = FileAction> {
     pub changes: Vec<F>,
     /// True if it changes the schema, properties or the protocol.
     pub has_settings: bool,
-    /// The schema and the id that it gives to the table.
+    /// The schema and the id that it sets.
     pub metadata: Option<EntryMetadata>,
 }
 
-/// What an entry makes of a table, as far as readers of single entries need it.
+/// The metadata of an entry, reduced to what readers of single entries need.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
 pub(crate) struct EntryMetadata {
@@ -39,7 +39,7 @@ pub(crate) struct EntryMetadata {
     pub schema_string: String,
 }
 
-/// Who made a version, and how.
+/// The writer of a version, and its operation.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
 pub(crate) struct CommitInfo {
@@ -51,7 +51,7 @@ pub(crate) struct CommitInfo {
     /// The parameters of the operation: strings without their quotes, all other values as their JSON text.
     #[serde(skip)]
     pub parameters: BTreeMap<String, String>,
-    /// Its metrics, likewise.
+    /// The metrics of the operation, in the same form.
     #[serde(skip)]
     pub metrics: BTreeMap<String, String>,
 }

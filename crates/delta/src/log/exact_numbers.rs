@@ -1,4 +1,5 @@
-//! JSON of others that is edited as a tree, with all digits of its numbers: those that 64 bits would change are texts in the meantime.
+//! JSON of other writers that is edited as a tree, with all digits of its numbers: numbers that 64 bits would change
+//! are strings in the meantime.
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use serde_json::{Number, Value};
 pub(crate) struct ExactNumbers {
     /// The value.
     pub tree: Value,
-    /// Texts that stand for numbers begin with this.
+    /// The prefix of strings that represent numbers.
     mark: String,
 }
 

@@ -36,7 +36,7 @@ struct ChangedVector {
 }
 
 impl FileChange {
-    /// Returns true if rows have come or gone, not only moved.
+    /// Returns true if rows were added or removed, not only moved.
     pub fn changes_data(&self) -> bool {
         self.data_change.unwrap_or(true)
     }

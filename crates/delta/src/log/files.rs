@@ -17,9 +17,9 @@ pub(crate) struct LogFile {
 /// The kind of a file of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogFileKind {
-    /// `00000000000000000012.json`: what one version changed.
+    /// `00000000000000000012.json`: the changes of one version.
     Entry,
-    /// A checkpoint, or one part of so many.
+    /// A checkpoint, or one of its parts.
     Checkpoint { part: u64, parts: u64 },
     /// `….crc`.
     Checksum,
@@ -40,9 +40,9 @@ const VERSION_DIGITS: usize = 20;
 /// Digits of the number of a checkpoint's part.
 const PART_DIGITS: usize = 10;
 
-/// When each version was made, in milliseconds since 1970, by its entry's time in the store. No two are the same: clocks
-/// of stores tick coarsely and run backwards, so that a version that isn't younger than the one before it counts as
-/// made a millisecond after it, as all readers of the protocol's tables without in-commit timestamps have it.
+/// The time of each version, in milliseconds since 1970, by its entry's time in the store. All times differ: clocks of
+/// stores tick coarsely and run backwards, so that a version that isn't younger than the one before it counts as made a
+/// millisecond after it. All readers of tables without in-commit timestamps do the same.
 pub(crate) fn moments(files: &[LogFile]) -> BTreeMap<u64, i64> {
     let entries = files.iter().filter(|file| file.kind == LogFileKind::Entry);
     let mut moments: BTreeMap<u64, i64> = entries.map(|file| (file.version, file.info.modified)).collect();
@@ -85,7 +85,8 @@ pub(crate) fn parse(info: ObjectInfo) -> Option<LogFile> {
     Some(LogFile { version, kind, info })
 }
 
-/// Returns true if a file of the log has a hidden name: no reader's, and that of an entry that its writer has not published yet.
+/// Returns true if a file of the log has a hidden name: readers ignore it, and its writer may not have published it
+/// yet.
 pub(crate) fn is_hidden(path: &Path) -> bool {
     path.filename().is_some_and(|name| name.starts_with('.'))
 }

@@ -52,7 +52,7 @@ impl<'a> JsonObject<'a> {
         self.members.iter().map(|member| (member.name.as_str(), member.value))
     }
 
-    /// Gives a member this value, which is JSON itself, and adds it where there is none.
+    /// Sets a member to this value, which is JSON itself, or adds the member.
     pub fn set(&mut self, name: &str, value: &'a str) {
         let at = self.members.iter().position(|member| member.name == name).unwrap_or(self.members.len());
         self.members.retain(|member| member.name != name);

@@ -61,7 +61,7 @@ impl Table {
         let sound = || self.build_once(version).and_then(|built| is_sound(&built).map(|()| built));
         let mut left_out = Vec::new();
         let mut last_error = None;
-        // What is no fault of a checkpoint stays an error without it.
+        // An error that no checkpoint has caused remains without the checkpoint.
         let mut is_suspect = distrust.take_damage() || first.place().is_none();
         for step in steps(&files, version, &before) {
             match step {
@@ -96,7 +96,8 @@ impl Table {
     fn tell(&self, left_out: &[u64], error: &Error) {
         let place = self.place();
         let text = match left_out.iter().max() {
-            // Without such a file the log was only read again, after a writer that made its first entry in the meantime.
+            // Without such a file, the log was only read again, because its writer made the first entry in the
+            // meantime.
             None if !self.has_hint() => return,
             None => format!("{place}: _last_checkpoint does not fit the log, which was listed instead: {error}"),
             Some(version) => format!(

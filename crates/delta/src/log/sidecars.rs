@@ -21,8 +21,8 @@ use crate::Table;
 use crate::paths::LOG;
 use crate::paths::ROOT;
 
-/// The sidecars among `found` that are older than `cutoff`, in milliseconds since 1970, and that none of these checkpoints names.
-/// The checkpoints are read where there is any that old, and not otherwise. One that can't be read is an error.
+/// The sidecars among `found` that are older than `cutoff`, in milliseconds since 1970, and that none of these
+/// checkpoints names. The checkpoints are only read if any sidecar is that old. One that can't be read is an error.
 pub(crate) fn expired(table: &Table, found: &[ObjectInfo], kept: &[&LogFile], cutoff: i64) -> Result<Vec<Path>> {
     let old: Vec<&ObjectInfo> = found.iter().filter(|info| info.modified < cutoff).collect();
     if old.is_empty() {

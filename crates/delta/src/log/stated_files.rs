@@ -1,7 +1,8 @@
-//! The files that other writers say an entry changes.
+//! The number of files that an entry changes, according to other writers.
 //!
-//! delta-rs and delta-spark count the files of a commit in `commitInfo.operationMetrics`. An entry that was cut at the end of a line has
-//! fewer of them. Only metrics that hold for every version of these writers count: each is a lower bound.
+//! delta-rs and delta-spark count the files of a commit in `commitInfo.operationMetrics`. An entry that was cut at the
+//! end of a line has fewer of them. Only metrics that hold for every version of these writers count: each is a lower
+//! bound.
 
 use super::json_object::JsonObject;
 

@@ -25,11 +25,12 @@ use super::completeness::{check_entry, check_json_checkpoint};
 use super::distrust::{DamagedLogFiles, is_hint};
 use super::files::is_hidden;
 
-/// The store that the kernel sees: paths begin at the table's folder, so that no character of the folder's own name needs
-/// an escape on the way; listings are sorted; and files of the log, which never change, are fetched once and whole.
+/// The store that the kernel sees: paths start at the table's folder, so that no character of the folder's own name
+/// needs an escape on the way; listings are sorted; and files of the log, which never change, are fetched once and
+/// whole.
 ///
-/// The kernel opens a version in two passes, for the schema and for the files, and reads a checkpoint of Parquet by its footer
-/// and by column chunks: of a small one, that would be ten requests and more for what one brings.
+/// The kernel opens a version in two passes, for the schema and for the files, and reads a Parquet checkpoint by its
+/// footer and by column chunks: for a small one, that would be ten requests or more in place of one.
 #[derive(Debug)]
 pub(crate) struct LogStore {
     inner: PrefixStore<Arc<dyn ObjectStore>>,
@@ -43,7 +44,7 @@ struct KnownLog {
     files: HashMap<Path, (ObjectMeta, Bytes)>,
     /// The bytes of all `files`.
     bytes: usize,
-    /// Tags that distinguish an entry from another one of its name, as a log that was put back may have.
+    /// Tags that distinguish an entry from another one of the same name, as a restored log may have.
     tags: HashMap<Path, u64>,
     /// Checkpoints that were listed and are small enough to be fetched whole.
     small: HashSet<Path>,
@@ -54,8 +55,8 @@ struct KnownLog {
 /// Bytes of the log that are kept at most.
 const KNOWN_BYTES: usize = 32 << 20;
 
-/// A checkpoint of so many bytes is fetched whole. Of a larger one, the columns that are not asked for (statistics of other
-/// columns, say) cost more than requests do.
+/// A checkpoint of up to so many bytes is fetched whole. In a larger one, the columns that are not needed (such as
+/// statistics of other columns) cost more than requests do.
 const WHOLE_BYTES: u64 = 4 << 20;
 
 /// Pauses before a request is sent again whose answer had another length than the store listed.
@@ -71,7 +72,7 @@ impl LogStore {
         lock(&self.known)
     }
 
-    /// The tag of a version's entry, as far as it was listed or put.
+    /// The tag of a version's entry, if it was listed or put.
     pub(crate) fn entry_tag(&self, version: u64) -> Option<u64> {
         self.known().tags.get(&Path::from(format!("_delta_log/{version:020}.json"))).copied()
     }
@@ -99,7 +100,7 @@ impl LogStore {
         Ok(Some((meta, bytes)))
     }
 
-    /// The bytes of a file. A store may answer with fewer than it has, or with none: the file has as many as were listed.
+    /// The bytes of a file. A store may answer with fewer than it has, or with none: the listed size is the right one.
     async fn fetch(&self, location: &Path, listed: Option<u64>) -> Result<(ObjectMeta, Bytes)> {
         let mut pauses = PAUSES.iter();
         loop {
@@ -160,7 +161,7 @@ impl LogStore {
             // The kernel refuses to create a table where the log has any file, such as the temporary file of a writer
             // that is creating it.
             found.retain(|file| !is_hidden(&file.location) && !distrust.hides(&file.location));
-            // The kernel relies on the order; a disk gives its files in any.
+            // The kernel relies on the order; a disk lists its files in any order.
             found.sort_unstable_by(|a, b| a.location.cmp(&b.location));
             let small = found.iter().filter(|file| file.size <= WHOLE_BYTES && is_checkpoint(&file.location));
             let small: Vec<Path> = small.map(|file| file.location.clone()).collect();
@@ -226,7 +227,7 @@ fn within(range: &GetRange, file: &Bytes) -> Result<Range<usize>> {
     Ok(found.start as usize..found.end as usize)
 }
 
-/// Returns true if the store has to answer: it alone knows of other versions of an object.
+/// Returns true if the store has to answer: only the store has other versions of an object.
 fn is_conditional(options: &GetOptions) -> bool {
     options.if_match.is_some()
         || options.if_none_match.is_some()

@@ -1,7 +1,7 @@
-//! Compaction: many small files become few, and rows that deletion vectors hide go.
+//! Compaction of many small files into few, without the rows that deletion vectors hide.
 //!
-//! The table's rows stay the same, and so does what its earlier versions read. Files are divided into groups of one partition
-//! ([`bins`]); each group is rewritten, and commits of several groups take the old files out and the new ones in.
+//! The table's rows stay the same, and so do its earlier versions. Files are divided into groups of one partition
+//! ([`bins`]); each group is rewritten, and commits of several groups replace the old files by the new ones.
 //!
 //! Another writer may change a file while it is rewritten: it then gets a deletion vector or is removed. Before each
 //! commit, the files of every group are compared with the version that the commit follows. Rows that were hidden in the
@@ -43,7 +43,7 @@ use crate::{Snapshot, Table, deletion_vector};
 /// The order of rows in new files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// As they come.
+    /// In their present order.
     #[default]
     AsIs,
     /// Sorted by these columns, over all files of a partition.
@@ -52,26 +52,26 @@ pub enum Layout {
     ZOrder(Vec<String>),
 }
 
-/// How to compact.
+/// The options of a compaction.
 #[derive(Debug, Clone)]
 pub struct CompactOptions {
-    /// The size of new files. Files of three quarters of it and more are left alone.
+    /// The size of new files. Files of three quarters of it and more are not rewritten for their size.
     pub target_bytes: u64,
     /// The order of rows. Anything but [`Layout::AsIs`] rewrites all files.
     pub layout: Layout,
-    /// The partitions that are looked at: a condition on partition columns.
+    /// The partitions that are compacted: a condition on partition columns.
     pub condition: Option<Expr>,
-    /// A file is rewritten for itself where more than this share of its rows is hidden; from 0 to 1.
+    /// A file is rewritten where more than this share of its rows is hidden; from 0 to 1.
     pub max_hidden_share: f64,
-    /// Files of an eighth of the target and more, those with the largest share of hidden rows first, are rewritten until all of them
-    /// together have at most so many hidden rows for each visible one.
+    /// Files of an eighth of the target and more, those with the largest share of hidden rows first, are rewritten
+    /// until all of them together have at most so many hidden rows for each visible one.
     pub max_hidden_per_visible: Option<f64>,
-    /// Leave small files alone where there are fewer than this, unless it is for the rows that one of an eighth of the target or more
-    /// hides; where files are to be in an order, leave all.
+    /// The least number of small files that are rewritten, unless it is for the hidden rows of a file of an eighth of
+    /// the target or more; with a sort order, the least number of all files.
     pub min_files: usize,
     /// Bytes of rows that are sorted in memory; more are sorted in runs on the local disk. Row groups take a quarter of it at most.
     pub memory_bytes: u64,
-    /// How files are written.
+    /// The options of written files.
     pub write: WriteOptions,
 }
 
@@ -99,11 +99,11 @@ pub struct Compacted {
     pub commits: u64,
     /// Files that went.
     pub files_removed: u64,
-    /// Files that came.
+    /// Files that were added.
     pub files_added: u64,
     /// Bytes of the files that went.
     pub bytes_removed: u64,
-    /// Bytes of the files that came.
+    /// Bytes of the files that were added.
     pub bytes_added: u64,
     /// Rows that were written.
     pub rows: u64,
@@ -118,7 +118,7 @@ const BATCHES_IN_MEMORY: u64 = 16;
 /// Bytes of old files that one commit replaces, or a little more: at most these are lost where another writer changes
 /// the schema.
 const COMMIT_BYTES: u64 = 4 << 30;
-/// Rounds one after the other without a group that could be committed, after which the rest is given up.
+/// Consecutive rounds without a group that could be committed, after which the rest is given up.
 const FRUITLESS_AT_MOST: u32 = 3;
 
 /// Rewrites small files, and those with many hidden rows.
@@ -130,7 +130,7 @@ pub fn compact(table: &Table, options: &CompactOptions) -> Result<Compacted> {
     let first = table.snapshot(None)?;
     let rules = BinRules::new(&first, options).map_err(|error| error.at(table.place()))?;
     let files = &first.files()?.files;
-    // Those that are rewritten are opened anyway.
+    // Files that are rewritten are opened anyway.
     let bins = rules.bins(files, |_| true);
     let opened: HashSet<&str> = bins.iter().flat_map(|bin| &bin.files).map(|file| file.path.as_str()).collect();
     let stays = |file: &&TableFile| rules.is_meant(file) && !opened.contains(file.path.as_str());
@@ -148,7 +148,7 @@ pub fn compact_behind(table: &Table, options: &CompactOptions) -> Result<Compact
 fn compact_from(first: Snapshot, options: &CompactOptions) -> Result<Compacted> {
     let table = first.table().clone();
     check_memory(options.memory_bytes, first.schema().fields().len()).map_err(|error| error.at(table.place()))?;
-    // Files that come in the meantime are left to the next compaction: this one has an end.
+    // Files that are added in the meantime are left to the next compaction, so that this one ends.
     let known: HashSet<String> = first.files()?.files.iter().map(|file| file.path.clone()).collect();
     let (mut done, mut fruitless, mut snapshot) = (Compacted::default(), 0, first);
     loop {
@@ -182,7 +182,7 @@ fn one_round(bins: Vec<FileBin>) -> Vec<FileBin> {
     bins.into_iter().take_while(is_in).collect()
 }
 
-/// Rewrites groups and commits them; says how many did not have to be given up.
+/// Rewrites groups and commits them; returns how many were not given up.
 fn rewrite(snapshot: Snapshot, options: &CompactOptions, bins: Vec<FileBin>, done: &mut Compacted) -> Result<usize> {
     let table = snapshot.table().clone();
     let stage = RewriteCommit::new(bins, &options.layout);
@@ -340,7 +340,7 @@ fn in_types(batch: &RecordBatch, schema: &Schema) -> Result<RecordBatch> {
     RecordBatch::try_new(Arc::new(schema.clone()), columns).map_err(Error::unexpected)
 }
 
-/// Takes the files of groups out, and the new ones in.
+/// Replaces the files of groups by the new ones.
 struct RewriteCommit {
     groups: Vec<FileGroup>,
     /// True if rows are in the order of the old files.
@@ -391,13 +391,13 @@ impl RewriteCommit {
     /// Removes the vectors of an attempt that has failed.
     fn drop_packed(&mut self) {
         if let Some(object) = self.packed.take() {
-            // What can't be removed now is no part of the table and is left to its next vacuum.
+            // A file that can't be removed now is no part of the table and is left to its next vacuum.
             object.store.delete_best_effort(vec![object.path]);
         }
     }
 
-    /// Holds the groups against a version: gives up those that can't follow it, and gives the rows of new files that are hidden
-    /// by now.
+    /// Compares the groups with a version: gives up those that can't follow it, and returns the rows of new files that
+    /// have been hidden since.
     fn follow(&mut self, snapshot: &Snapshot) -> Result<Vec<(String, RoaringTreemap)>> {
         let now: HashMap<&str, &TableFile> =
             snapshot.files()?.files.iter().map(|file| (file.path.as_str(), file)).collect();

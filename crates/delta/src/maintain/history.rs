@@ -21,7 +21,7 @@ pub struct HistoryEntry {
     pub timestamp: i64,
     /// The operation of the version, such as `WRITE` or `MERGE`, where the writer says so.
     pub operation: Option<String>,
-    /// How.
+    /// The parameters of the operation.
     pub parameters: BTreeMap<String, String>,
     /// The writer's own figures.
     pub metrics: BTreeMap<String, String>,
@@ -35,7 +35,7 @@ pub struct HistoryEntry {
     pub vectors: u64,
     /// Bytes of the files that it added.
     pub bytes_added: u64,
-    /// Bytes of the files that it removed, as far as it says so.
+    /// Bytes of the files that it removed, if the entry states them.
     pub bytes_removed: u64,
 }
 

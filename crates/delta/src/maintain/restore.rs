@@ -26,7 +26,7 @@ pub struct Restored {
     pub version: Option<u64>,
     /// The version whose rows it has.
     pub restored: u64,
-    /// Files that came back, or got back their deletion vector.
+    /// Files that were restored, or whose deletion vector was.
     pub files_added: u64,
     /// Files that went.
     pub files_removed: u64,
@@ -47,7 +47,7 @@ pub fn restore(table: &Table, at: VersionSpec) -> Result<Restored> {
     let named = |error: Error| error.at(table.place());
     let stage = RestoreCommit { restored: target.version(), target, done: Restored::default(), more: Vec::new() };
     let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(current)), stage).map_err(named)?;
-    // Whether the table can be written to shows before anything is looked for.
+    // A table that can't be written to is reported before any search.
     commit.write_state().map_err(named)?;
     let version = commit.run(&[]).map_err(|(error, _)| error)?;
     let stage = commit.stage();
@@ -104,7 +104,7 @@ fn by_path(snapshot: &Snapshot) -> Result<HashMap<&str, &TableFile>> {
     Ok(snapshot.files()?.files.iter().map(|file| (file.path.as_str(), file)).collect())
 }
 
-/// A table's protocol only grows here: what the earlier version demands must be demanded still.
+/// A table's protocol only grows here: the demands of the earlier version must still be met.
 fn check_protocol(current: &Snapshot, target: &Snapshot) -> Result<()> {
     let (now, then) = (current.kernel().table_configuration(), target.kernel().table_configuration());
     let features = |snapshot: &Snapshot| -> HashSet<String> {
@@ -157,7 +157,7 @@ fn check_files(table: &Table, files: &[&TableFile], now: &HashMap<&str, &TableFi
         true => table.store().list(table.root())?.into_iter().map(|info| info.path).collect(),
         false => HashSet::new(),
     };
-    // Those that are not listed are in other folders, or after a link to one.
+    // Files that are not listed are in other folders, or after a link to one.
     let asked_for: Vec<&Object> = objects.iter().filter(|object| !listed.contains(&object.path)).collect();
     let found = map_slice(&asked_for, READERS, |object| object.store.stat(&object.path))?;
     match asked_for.iter().zip(found).find(|(_, found)| found.is_none()) {
@@ -179,7 +179,7 @@ fn additions(target: &Snapshot, paths: &HashSet<&str>) -> Result<Vec<RecordBatch
     Ok(actions)
 }
 
-/// Rows of files, as scans give them, as actions.
+/// Converts rows of a scan of files to actions.
 fn addition(batch: &RecordBatch) -> Result<RecordBatch> {
     let constants =
         batch.column_by_name("fileConstantValues").and_then(|column| column.as_any().downcast_ref::<StructArray>());
@@ -210,7 +210,7 @@ fn action(name: &str, rows: StructArray) -> Result<RecordBatch> {
     RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(rows)]).map_err(Error::unexpected)
 }
 
-/// The action that gives the table the schema and properties of a version; `None` where it has them.
+/// The action that sets the schema and properties of a version; `None` where the table has them.
 fn metadata(current: &Snapshot, target: &Snapshot) -> Result<Option<RecordBatch>> {
     let now = current.kernel().table_configuration().metadata();
     let then = target.kernel().table_configuration().metadata();

@@ -26,7 +26,7 @@ const BATCHES_AT_MOST: usize = 1024;
 /// Bytes of a row next to its values and its key while it is sorted: its number.
 const BYTES_PER_ROW: u64 = 8;
 
-/// Takes rows with their keys and gives them back in the order of the keys; equal ones in the order that they came in.
+/// Sorts rows by their keys; rows with equal keys keep their order.
 pub(crate) struct RowSorter {
     /// The rows' columns, and their keys as the last one.
     schema: SchemaRef,
@@ -59,7 +59,7 @@ impl RowSorter {
         }
     }
 
-    /// Takes rows; a key for each.
+    /// Adds rows, with a key for each.
     pub fn push(&mut self, rows: &RecordBatch, keys: BinaryArray) -> Result<()> {
         if rows.num_rows() == 0 {
             return Ok(());
@@ -136,7 +136,8 @@ impl RowSorter {
         is_large_row(self.row_bytes, self.schema.fields().len())
     }
 
-    /// Runs that are read side by side, a batch of each: fewer where a large row of each would take more than half of the memory.
+    /// Runs that are read together, a batch of each: fewer where a large row of each would take more than half of the
+    /// memory.
     fn runs_at_most(&self) -> usize {
         if !self.is_large() {
             return RUNS_AT_MOST;
@@ -145,7 +146,7 @@ impl RowSorter {
         usize::try_from(fitting).unwrap_or(RUNS_AT_MOST).clamp(LEAST_RUNS_AT_ONCE, RUNS_AT_MOST)
     }
 
-    /// Rows of a batch that is merged of several runs, whose batches have so many.
+    /// Rows of a batch that is merged from several runs, whose batches have so many.
     fn merged_rows(&self, batch_rows: usize) -> usize {
         if self.is_large() { batch_rows } else { batch_rows.max(LEAST_MERGED_ROWS) }
     }
@@ -185,7 +186,7 @@ pub(crate) struct SortedBatches {
     merged_rows: usize,
 }
 
-/// A run, or what stayed in memory.
+/// A run, or the rows that stayed in memory.
 struct RowSource {
     batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>,
     ahead: Option<BatchAhead>,

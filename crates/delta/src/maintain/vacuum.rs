@@ -36,16 +36,16 @@ use crate::paths::CHANGE_FOLDER;
 use crate::protocol::writable;
 use crate::{Snapshot, Table, deletion_vector};
 
-/// How to vacuum.
+/// The options of a vacuum.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VacuumOptions {
-    /// How long removed files stay; `None`: as long as the table says (`delta.deletedFileRetentionDuration`, 7 days
-    /// where it does not).
+    /// The retention of removed files; `None`: that of the table (`delta.deletedFileRetentionDuration`, 7 days by
+    /// default).
     pub retain: Option<Duration>,
-    /// Take a retention below the table's own, too. Readers of earlier versions, and writers that have not committed yet,
-    /// lose their files by it.
+    /// Allow a retention below the table's own. Readers of earlier versions, and writers that have not committed yet,
+    /// may lose their files by it.
     pub allow_short_retention: bool,
-    /// Only say what would go.
+    /// Only report what would be removed.
     pub dry_run: bool,
 }
 
@@ -64,7 +64,7 @@ pub struct Vacuumed {
 
 /// The retention of a table that does not say how long removed files stay.
 const RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Folders and files whose names begin with these are not the table's data.
+/// Folders and files whose names start with these are not the table's data.
 const HIDDEN: [char; 2] = ['_', '.'];
 
 /// Removes the files that no retained version needs.
@@ -92,7 +92,7 @@ pub fn vacuum(table: &Table, options: &VacuumOptions) -> Result<Vacuumed> {
     }
 }
 
-/// How long removed files stay. A table that demands what can't be done is an error here.
+/// The retention of removed files. An unsupported demand of the table is an error here.
 fn retention(snapshot: &Snapshot, options: &VacuumOptions) -> Result<Duration> {
     // A feature that is not known here may know of files that are not known here.
     let writable = writable(snapshot, false)?;
@@ -126,7 +126,7 @@ pub(crate) fn found(snapshot: &Snapshot) -> Result<Vec<ObjectInfo>> {
     Ok(listed.into_iter().filter(is_data).chain(orphaned_files).collect())
 }
 
-/// How the folders of partitions begin, where that looks hidden.
+/// The prefixes of partition folders that look hidden.
 fn partition_prefixes(snapshot: &Snapshot) -> Vec<String> {
     let names = snapshot.partition_columns().into_iter();
     let prefixes = names.flat_map(|name| {
@@ -179,14 +179,14 @@ fn places(table: &Table, file: &FileAction) -> Result<Vec<Path>> {
 pub(crate) fn vector_path(table: &Table, kind: &str, name: &str) -> Result<Option<Path>> {
     let kind: DeletionVectorStorageType =
         kind.parse().map_err(|_| Error::corrupt(format!("a deletion vector that is stored in the way {kind:?}")))?;
-    // Where it is does not depend on the rest.
+    // The placeholders for offset, size and cardinality do not affect the location.
     let offset = (kind != DeletionVectorStorageType::Inline).then_some(1);
     let vector =
         DeletionVectorDescriptor::try_new(kind, name, offset, 1, 1).map_err(crate::kernel::error::from_kernel)?;
     Ok(deletion_vector::object(table, &vector)?.map(|object| object.path))
 }
 
-/// The files that were removed from a moment on, as the last checkpoint and the entries after it tell.
+/// The files that were removed since `cutoff`, according to the last checkpoint and the entries after it.
 pub(crate) fn tombstones(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Path>> {
     let table = snapshot.table();
     let read = || {

@@ -14,7 +14,7 @@ use lakerace_io::{Error, Result};
 const RANGES: usize = 1024;
 /// Bits of the number of a range.
 const RANGE_BITS: usize = 10;
-/// Values that are looked at to find the ranges.
+/// Values that are sampled to find the ranges.
 const SAMPLES: usize = 64 * RANGES;
 
 /// The columns that rows are sorted by.
@@ -32,7 +32,7 @@ pub(crate) struct Curve {
 pub(crate) struct CurveSample {
     /// The values of each column, as bytes.
     values: Vec<Vec<Vec<u8>>>,
-    /// The stride of the sample: one value in so many is taken.
+    /// The stride of the sample: one of so many values is taken.
     one_in: usize,
     seen: usize,
 }
@@ -63,7 +63,7 @@ impl SortColumns {
         &self.names
     }
 
-    /// The keys of rows that are sorted by the first column, then the second, and so on; nulls come first.
+    /// The keys of rows that are sorted by the first column, then the second, and so on; nulls first.
     pub fn keys(&self, batch: &RecordBatch) -> Result<BinaryArray> {
         encoded(&self.columns(batch)?, &self.types)
     }
@@ -115,7 +115,7 @@ impl CurveSample {
         Ok(())
     }
 
-    /// The curve through what was seen.
+    /// The curve through the sampled values.
     pub fn curve(self) -> Curve {
         let bounds = |mut values: Vec<Vec<u8>>| {
             values.sort_unstable();

@@ -41,8 +41,8 @@ pub(crate) fn read_with_ids(
         .map_err(|error| snapshot.broken(error))
 }
 
-/// The visible rows of files for which the filter of a request is true: its columns, followed by the ids. Of each file those row groups
-/// alone whose midpoint is in its range; no ranges: all. The limit is the caller's.
+/// The visible rows of files for which the filter of a request is true: its columns, followed by the ids. Only those
+/// row groups of a file are read whose midpoint is in its range; no ranges: all. The limit is the caller's.
 pub(crate) fn read_files(
     table: &Table,
     columns: &Arc<TableSchema>,
@@ -155,7 +155,7 @@ impl RowCondition {
         request
     }
 
-    /// Whether it is true of each row.
+    /// Evaluates the filter for each row.
     fn matches(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         self.predicate.evaluate(&batch.project(&self.places).map_err(Error::unexpected)?)
     }

@@ -43,7 +43,7 @@ enum UnpackedValues {
 const VIEWED_BYTES: usize = 1 << 30;
 
 impl UnpackedColumn {
-    /// Without a value; room for so many rows.
+    /// An empty column; with room for so many rows.
     pub fn new(data_type: &DataType, kind: Kind, has_nulls: bool, rows: usize) -> Self {
         let values = match kind {
             Kind::Fixed { width: 1 } => UnpackedValues::Bytes(Vec::with_capacity(rows)),

@@ -1,7 +1,7 @@
-//! Rows packed one after the other, so that each of them is in one place of memory.
+//! Rows in a packed form, so that each of them is in one place of memory.
 //!
-//! Sorted rows are gathered from everywhere. In columns a row costs a miss of the cache for each column, and another one for
-//! each text; packed it costs one or two, which are asked for some rows ahead.
+//! Sorted rows are gathered from everywhere. In columns a row costs a cache miss for each column, and another one for
+//! each text; packed it costs one or two, which are prefetched some rows ahead.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::kind::Kind;
 use super::kind::LENGTH_BYTES;
 use crate::key::Keys;
 
-/// How rows of a schema are packed.
+/// The packed form of rows of a schema.
 ///
 /// A row is a bit for each column (set: null), then the values of fixed width and the lengths of texts, then the texts.
 /// Columns of other types stay columns.
@@ -54,7 +54,7 @@ pub(crate) struct PackedRows {
     bytes: Block,
     /// The start of each row, and the end of the last.
     starts: Vec<u32>,
-    /// The place of each row among them as they came.
+    /// The position of each row in the original order.
     origins: Vec<u16>,
     /// True if a column has a null, by the numbers of packed columns.
     has_nulls: Vec<bool>,
@@ -69,7 +69,8 @@ pub(crate) struct PackedRows {
 /// A batch in pieces, each with its keys, where it has some.
 pub(crate) type PackedBatch = Vec<(PackedRows, Option<Keys>)>;
 
-/// Pieces one after the other. Their memory goes back on several threads: to the kernel, half a gigabyte is work.
+/// Pieces one after the other. Their memory is freed on several threads: returning half a gigabyte to the kernel takes
+/// time.
 #[derive(Debug)]
 pub(super) struct PackedPieces {
     pieces: Vec<PackedRows>,
@@ -85,7 +86,7 @@ const PIECE_ROWS: usize = 4096;
 const PIECES_PER_THREAD: usize = 64;
 /// Bytes of a piece at most, unless it is one row.
 const PIECE_BYTES: u64 = 16 << 20;
-/// Bytes of a row that are asked for ahead, at most; longer ones come by themselves from there on.
+/// Bytes of a row that are prefetched at most; the hardware prefetches longer ones from there on.
 const FETCHED_BYTES: usize = 256;
 const CACHE_LINE_BYTES: usize = 64;
 /// Runs `$body` with `$texts` as the array of the concrete layout.
@@ -107,7 +108,7 @@ macro_rules! with_texts {
 }
 
 impl RowPacking {
-    /// For rows of this schema, on up to so many threads; `None` where no column can be packed.
+    /// The packing of rows of this schema, on up to so many threads; `None` where no column can be packed.
     pub fn new(schema: &SchemaRef, threads: usize) -> Option<Self> {
         let kinds: Vec<Option<Kind>> = schema.fields().iter().map(|field| Kind::of(field.data_type())).collect();
         let others = (0..kinds.len()).filter(|number| kinds[*number].is_none()).collect();
@@ -125,7 +126,7 @@ impl RowPacking {
         (!packed.is_empty()).then_some(Self { schema, packed, others, null_bytes, fixed_bytes: at, pools, recycles })
     }
 
-    /// For rows that come when others are gone: they get the memory of those, which is kept until then.
+    /// Recycles memory: new rows get the memory of rows that were dropped, which is kept until then.
     pub fn recycling(self) -> Self {
         Self { recycles: true, ..self }
     }
@@ -148,7 +149,7 @@ impl RowPacking {
         Ok(packed.into_iter().flatten().collect())
     }
 
-    /// As [`Self::pack`], by the calling thread alone, whose number this is.
+    /// Like [`Self::pack`], on the calling thread only, which has this number.
     pub fn pack_alone(&self, batch: &RecordBatch, keys: Option<&Keys>, thread: usize) -> Result<PackedBatch> {
         let pool = &self.pools[thread % self.pools.len()];
         let packer = Packer { packing: self, batch, keys, pool };
@@ -170,7 +171,8 @@ impl RowPacking {
         take_record_batch(&others, &UInt32Array::from(order.to_vec())).map_err(broken)
     }
 
-    /// Unpacks `count` rows: the number of their piece, and of the row in it. `others` are the columns that stay of these rows.
+    /// Unpacks `count` rows: the number of their piece, and of the row in it. `others` are the unpacked columns of
+    /// these rows.
     pub fn unpack(
         &self,
         pieces: &[PackedRows],
@@ -184,7 +186,7 @@ impl RowPacking {
                 UnpackedColumn::new(self.schema.field(column.number).data_type(), column.kind, has_nulls, count)
             })
             .collect();
-        // Where rows begin has to be known before they can be fetched.
+        // The starts of rows have to be known before they can be fetched.
         let mut next_block = || {
             let block: Vec<(u32, u32)> = at.by_ref().take(BLOCK_ROWS).collect();
             block.iter().for_each(|(piece, row)| prefetch(&pieces[*piece as usize].starts[*row as usize]));
@@ -251,7 +253,7 @@ impl Packer<'_> {
             with_texts!(array, texts => for row in range.clone() {
                 let text = text(texts.value(row), None, row as u32);
                 total += text.len() as u64;
-                // They come one after the other here, and in no order when they are packed.
+                // Texts are sequential here, and in no order when they are packed.
                 text.first().into_iter().for_each(prefetch);
             });
         }
@@ -344,7 +346,7 @@ impl Packer<'_> {
 }
 
 impl PackedRows {
-    /// How many there are.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.starts.len() - 1
     }
@@ -369,7 +371,7 @@ impl PackedRows {
         &self.others
     }
 
-    /// The place that a row had among them when they came.
+    /// The position of a row in the original order.
     pub fn origin(&self, row: usize) -> u32 {
         u32::from(self.origins[row])
     }
@@ -395,13 +397,13 @@ impl Drop for PackedPieces {
         if self.recycles {
             return;
         }
-        // No one will take what comes back: rows of a later window get new memory of the same pools.
+        // No one will use the returned memory: rows of a later window get new memory of the same pools.
         self.pools.iter().for_each(|pool| pool.close());
         let share = self.pieces.len().div_ceil(self.pools.len()).max(PIECES_PER_THREAD);
         std::thread::scope(|scope| {
             while self.pieces.len() > share {
                 let part = self.pieces.split_off(self.pieces.len() - share);
-                // Where no thread can be made, what it was to free goes with the error.
+                // Where no thread can be started, the memory to free is dropped with the error.
                 let _ = std::thread::Builder::new().spawn_scoped(scope, move || drop(part));
             }
             self.pieces.clear();

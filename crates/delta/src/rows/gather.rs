@@ -40,11 +40,11 @@ fn downcast<'a, T: 'static>(arrays: &[&'a dyn Array]) -> Option<Vec<&'a T>> {
     arrays.iter().map(|array| array.as_any().downcast_ref()).collect()
 }
 
-/// Bits of a view after its length and prefix: its buffer's number comes there.
+/// Bits of a view after its length and prefix, where its buffer's number is stored.
 const BUFFER_SHIFT: u32 = 64;
 
-/// Views of the buffers of all arrays. Arrow's own kernel looks at each view before it fetches the next one, and so waits
-/// for memory once for each row; here they are fetched first and led to their buffers then.
+/// Views of the buffers of all arrays. Arrow's own kernel reads each view before it fetches the next one, and so waits
+/// for memory once for each row; here they are all fetched first and then mapped to their buffers.
 fn views<T: ByteViewType>(arrays: &[&GenericByteViewArray<T>], at: &[(usize, usize)]) -> GenericByteViewArray<T> {
     let slices: Vec<&[u128]> = arrays.iter().map(|array| &array.views()[..]).collect();
     let (mut buffers, mut firsts) = (Vec::new(), Vec::with_capacity(arrays.len()));

@@ -33,7 +33,7 @@ pub(crate) struct SortedRows {
 pub(crate) const SORTING_BYTES_PER_ROW: usize = 4 + 16;
 
 impl KeyedRows {
-    /// No rows yet, of this schema, nor keys. They are packed and sorted on so many threads.
+    /// No rows yet, of this schema, and no keys. Rows are packed and sorted on so many threads.
     pub fn new(schema: SchemaRef, no_keys: Keys, threads: usize) -> Self {
         let packing = RowPacking::new(&schema, threads).map(Arc::new);
         Self::packed_by(schema, no_keys, threads, packing)
@@ -44,7 +44,7 @@ impl KeyedRows {
         Self { schema, rows: Rows::new(packing), keys: no_keys, threads }
     }
 
-    /// Takes in a batch, and a key for each of its rows.
+    /// Appends a batch, and a key for each of its rows.
     pub fn push(&mut self, batch: RecordBatch, keys: Keys) -> Result<()> {
         if !keys.follow(&self.keys) {
             self.rows.pack()?;
@@ -52,19 +52,19 @@ impl KeyedRows {
         self.rows.push_by_keys(batch, keys, &mut self.keys)
     }
 
-    /// Takes in a batch that was packed in the way of these rows, with its keys.
+    /// Appends a batch that was packed with the layout of these rows, with its keys.
     pub fn push_packed(&mut self, batch: PackedBatch) -> Result<()> {
         self.rows.pack()?;
         self.rows.push_packed(batch, &mut self.keys)
     }
 
-    /// Returns true if rows did not come in the order of their keys.
+    /// Returns true if rows are packed, because they are not in the order of their keys.
     pub fn is_packed(&self) -> bool {
         self.rows.is_packed()
     }
 
-    /// Makes room for the keys of as many rows like these as fit into `limit_bytes`. A list that grows as they come would be moved
-    /// again and again, and touch three times the memory.
+    /// Reserves room for the keys of as many rows like these as fit into `limit_bytes`. A list that grows would be
+    /// moved repeatedly, and touch three times the memory.
     pub fn make_room(&mut self, limit_bytes: usize) {
         let rows = self.len();
         if rows == 0 || !self.keys.is_at_capacity() {
@@ -80,7 +80,7 @@ impl KeyedRows {
         &self.schema
     }
 
-    /// How many there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -90,7 +90,7 @@ impl KeyedRows {
         self.rows.bytes()
     }
 
-    /// The memory that the rows take once they are sorted and looked for, in bytes.
+    /// The memory of the rows once they are sorted and looked up, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let rows = self.rows.len();
         self.rows.bytes() + self.keys.memory_bytes() + rows * SORTING_BYTES_PER_ROW + KeySet::lookup_bytes(rows)

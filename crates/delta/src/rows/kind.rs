@@ -1,8 +1,8 @@
-//! How the rows of a type are stored.
+//! The storage of the rows of a type.
 
 use arrow::datatypes::DataType;
 
-/// How a value is packed.
+/// The packed form of a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Fixed { width: usize },

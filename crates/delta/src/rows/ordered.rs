@@ -1,4 +1,4 @@
-//! Rows in an order that they did not come in.
+//! Rows in another order than the original one.
 
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ use lakerace_io::Result;
 
 use super::Rows;
 
-/// Rows, and the order to give them in.
+/// Rows, and the order in which they are returned.
 #[derive(Debug)]
 pub(crate) struct OrderedRows {
     schema: SchemaRef,
     rows: Rows,
-    /// Numbers of rows. `None`: all rows of all batches as they come.
+    /// Numbers of rows. `None`: all rows of all batches in the original order.
     order: Option<Vec<u32>>,
 }
 
@@ -23,11 +23,11 @@ pub(crate) struct OrderedRows {
 const SLICE_BYTES: usize = 32 << 20;
 /// Batches that each thread puts together ahead of their visits.
 const SLICES_OF_EACH: usize = 2;
-/// Large rows are put together in so many batches at least: several are under way at a time.
+/// The least number of batches that large rows are gathered into: several are in progress at a time.
 const LARGE_SLICES: usize = 16;
 
 impl OrderedRows {
-    /// These rows of `rows`, which have this schema; all of them as they came where there is no order.
+    /// These rows of `rows`, which have this schema; without an order, all of them in the original one.
     pub fn new(schema: SchemaRef, rows: Rows, order: Option<Vec<u32>>) -> Self {
         Self { schema, rows, order }
     }
@@ -82,7 +82,7 @@ impl OrderedRows {
         as_they_are.into_iter().map(Ok).chain(slices.into_iter().map(|slice| self.slice(slice)))
     }
 
-    /// Visits what [`Self::batches`] gives. Batches are put together on so many threads, ahead of the visits.
+    /// Visits the batches of [`Self::batches`]. They are gathered on so many threads, ahead of the visits.
     pub fn each_batch(
         &self,
         batch_rows: usize,
@@ -98,7 +98,7 @@ impl OrderedRows {
         consume_ordered(options, &CancelToken::default(), source, |slice| self.slice(slice), visit)
     }
 
-    /// All rows in order: batches that are as they came, or slices to be put together.
+    /// All rows in order: original batches, or slices to be gathered.
     fn slices(&self, batch_rows: usize) -> (Vec<RecordBatch>, Vec<Range<usize>>) {
         let batch_rows = batch_rows.max(1);
         if self.order.is_none() && !self.rows.is_packed() {
@@ -109,7 +109,7 @@ impl OrderedRows {
     }
 }
 
-/// A batch in pieces of at most so many rows.
+/// Splits a batch into pieces of at most so many rows.
 fn pieces(batch: &RecordBatch, rows: usize) -> Vec<RecordBatch> {
     let starts = (0..batch.num_rows()).step_by(rows);
     starts.map(|start| batch.slice(start, rows.min(batch.num_rows() - start))).collect()

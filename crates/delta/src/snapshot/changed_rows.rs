@@ -22,7 +22,7 @@ pub(crate) enum ChangedRows {
     Between(Option<DeletionVectorDescriptor>, Option<DeletionVectorDescriptor>),
 }
 
-/// The files with their changed rows alone; `None` where a file has none. Each vector is read once.
+/// The files, restricted to their changed rows; `None` where a file has none. Each vector is read once.
 pub(crate) fn inputs(
     table: &Table,
     columns: &Arc<TableSchema>,
@@ -32,7 +32,7 @@ pub(crate) fn inputs(
     files.iter().enumerate().map(|(number, (file, rows))| vectors.input(number, file, rows)).collect()
 }
 
-/// The vectors that tell which rows of files have changed.
+/// The vectors that determine which rows of files have changed.
 struct ChangedVectors {
     /// The rows that the vectors of files hide, of which all else is read.
     hidden: Vec<Option<Arc<DeletedRows>>>,

@@ -44,7 +44,7 @@ impl TableColumns {
         Ok(Self { schema, logical, stored, find_by })
     }
 
-    /// A field without what the log alone needs to know of it; the names of extension types stay.
+    /// A field without the metadata that only the log needs; the names of extension types stay.
     pub fn plain(field: &FieldRef) -> FieldRef {
         keeping(field, &|key| key.starts_with("ARROW:extension"))
     }
@@ -94,7 +94,7 @@ pub(crate) fn with_field_ids(field: &FieldRef) -> FieldRef {
     keeping(field, &|key| key == FIELD_ID)
 }
 
-/// A field with this metadata alone, at every level.
+/// A field with only this metadata, at every level.
 fn keeping(field: &FieldRef, keep: &dyn Fn(&str) -> bool) -> FieldRef {
     let below = |field: &FieldRef| keeping(field, keep);
     let data_type = match field.data_type() {

@@ -75,7 +75,7 @@ pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
         table.job().check()?;
         FileRows::of(&batch)?.append(snapshot, &partitions, &mut files)?;
     }
-    // The log gives them in no order that would outlive its next checkpoint.
+    // The log returns them in an order that would not survive its next checkpoint.
     files.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
     Ok(TableFiles { files })
 }

@@ -1,4 +1,4 @@
-//! The partition columns of versions of one schema, as columns of the last version, and the values that files have of them.
+//! The partition columns of versions of one schema, as columns of the last version, and their values in files.
 
 use std::collections::HashMap;
 
@@ -27,13 +27,14 @@ struct PartitionColumn {
 }
 
 impl Partitions {
-    /// Makes the partitions of a version; `last` and `columns` are what the last one has, for the kernel and for readers.
+    /// The partitions of a version; `last` and `columns` are the schema of the last one, for the kernel and for
+    /// readers.
     pub fn new(version: &SnapshotRef, last: &StructType, columns: &Schema) -> Result<Self> {
         let names = version.table_configuration().logical_partition_columns();
         Self::of_columns(&version.schema(), names, last, columns)
     }
 
-    /// Those of these names in a schema; the rest is as in [`Self::new`].
+    /// The partition columns of these names in a schema; the rest is as in [`Self::new`].
     pub fn of_columns(own: &StructType, names: &[String], last: &StructType, columns: &Schema) -> Result<Self> {
         let column = |name: &String| {
             let missing = || Error::corrupt(format!("the partition column {name:?} is not in the schema"));

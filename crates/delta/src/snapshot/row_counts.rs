@@ -1,4 +1,4 @@
-//! How many rows files have, where the log does not say: their footers do.
+//! The number of rows of files, from their footers where the log does not state it.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::Snapshot;
 /// Files that are open at the same time at most.
 const FILES_AT_ONCE: usize = 256;
 
-/// The rows of these files of a version, deleted ones included. Files of which the log says it are not opened; the footers of the
-/// others are a request each.
+/// The rows of these files of a version, deleted ones included. Files whose number is in the log are not opened; the
+/// footers of the others take a request each.
 pub(crate) fn count(snapshot: &Snapshot, files: &[&TableFile]) -> Result<Vec<u64>> {
     count_of(files, snapshot.table_schema(), snapshot.table().job()).map_err(|error| snapshot.broken(error))
 }

@@ -5,7 +5,8 @@ use delta_kernel::schema::{DataType, StructField, StructType};
 use crate::changes::narrower_part;
 use crate::snapshot::partitions::stored_name;
 
-/// What a version has that a stream's columns lack: a column, a field, or a type that holds other values. `None` where there is no such thing.
+/// The part of a version's schema that a stream's columns lack: a column, a field, or a type that holds other values.
+/// `None` where there is none.
 pub(super) fn unread_field(version: &StructType, stream: &StructType) -> Option<String> {
     unread_within(version, stream, "")
 }

@@ -14,7 +14,7 @@ use crate::kernel::error::from_kernel;
 use crate::snapshot::columns::TableColumns;
 use crate::snapshot::files::TableFile;
 
-/// A file of a version with what the log says of it, but for its statistics.
+/// A file of a version with its data in the log, except for its statistics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScanFile {
     /// Its name in the log.

@@ -83,7 +83,7 @@ impl ExternalSort {
         Ok(Self { columns, schema, on_duplicate, operators, limit_bytes, spill, places, at_once })
     }
 
-    /// How many there are.
+    /// The number of runs.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.places.len()
@@ -107,7 +107,7 @@ impl ExternalSort {
     /// After the last chunk: leaves as many runs as are read side by side.
     pub fn settle(&mut self) -> Result<()> {
         while self.places.len() > self.at_once {
-            // One more than there are too many: they become one.
+            // If there is one too many, several become one.
             let joined = (self.places.len() - self.at_once + 1).min(self.at_once);
             self.join(self.places.len() - joined)?;
         }
@@ -168,7 +168,7 @@ impl ExternalSort {
         self.merged(&self.places, Arc::clone(&self.schema), None, self.on_duplicate, self.operators.clone())
     }
 
-    /// The runs' keys, in rows of the key columns alone.
+    /// The runs' keys, as rows that only have the key columns.
     pub fn merge_keys(&self) -> Result<MergedChunks> {
         let at = |name: &str| self.schema.index_of(name).map_err(Error::unexpected);
         let columns = self.columns.names().map(at).collect::<Result<Vec<_>>>()?;
@@ -214,7 +214,7 @@ impl Run {
         Ok(())
     }
 
-    /// Gives the rows read ahead whose keys are not beyond `bound`.
+    /// Takes the rows read ahead whose keys are not beyond `bound`.
     fn take_up_to(&mut self, bound: &Keys, columns: &KeyColumns) -> Result<Option<RecordBatch>> {
         let Some((batch, keys)) = self.ahead.take() else { return Ok(None) };
         let rows = keys.rows_up_to(bound);
@@ -232,10 +232,10 @@ impl MergedChunks {
     fn next_chunk(&mut self) -> Result<Option<Chunk>> {
         let mut builder = ChunkBuilder::new(self.columns.clone(), Arc::clone(&self.schema), None, 1);
         let (mut pieces, mut rows, mut rounds) = (Vec::new(), 0, 0);
-        // One look ahead at least, however little memory there is.
+        // At least one round, even with little memory.
         while builder.rows() == 0 || !builder.is_full(self.limit_bytes) {
-            // All that has arrived of every run up to the nearest end of what was read ahead. Keys are distinct within
-            // a run, so the rows of one key are all among them.
+            // All read-ahead rows of every run up to the nearest end of a run's read-ahead. Keys are distinct within a
+            // run, so that all rows of a key are among them.
             let ends = self.runs.iter().filter_map(|run| run.ahead.as_ref()).map(|(_, keys)| keys.last());
             let Some(bound) = ends.reduce(Keys::smaller) else { break };
             let before = pieces.len();

@@ -16,7 +16,8 @@ use crate::changes::CHANGE_TYPE;
 use crate::commit::Targets;
 use crate::write::{DataFiles, PublishedFiles, Target};
 
-/// Writes what becomes of rows: of a version with change files readers take these alone, so they tell of every row.
+/// Writes the changes of rows. Readers read a version with change files from these alone, so that they contain every
+/// changed row.
 pub(crate) struct ChangeFiles {
     files: DataFiles,
     schema: SchemaRef,
@@ -71,7 +72,7 @@ impl ChangeFiles {
         self.write(RowChange::Insert, &filter_record_batch(new, &is_new).map_err(unfit)?)
     }
 
-    /// Takes rows that go, and that nothing replaces.
+    /// Takes deleted rows that nothing replaces.
     pub fn deleted(&mut self, rows: &RecordBatch) -> Result<()> {
         self.write(RowChange::Delete, rows)
     }
@@ -87,7 +88,7 @@ impl ChangeFiles {
         self.files.write(&RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(unfit)?)
     }
 
-    /// Makes them visible, where there is anything that only they tell.
+    /// Publishes the files, if they contain anything that the data files do not.
     pub fn publish(self) -> Result<PublishedFiles> {
         if self.has_updates { self.files.publish() } else { Ok(PublishedFiles::none()) }
     }

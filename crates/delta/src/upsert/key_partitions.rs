@@ -1,4 +1,4 @@
-//! The rows of a source in the windows by which an upsert goes through a table: all together where they fit into
+//! The rows of a source in the windows by which an upsert walks through a table: all together where they fit into
 //! memory, or else sorted on the local disk and read again in the order of keys.
 
 use std::ops::RangeInclusive;
@@ -33,7 +33,7 @@ pub(crate) enum KeyWindows {
     Disk(ExternalSort),
 }
 
-/// How rows become windows.
+/// The gathering of rows into windows.
 pub(crate) struct WindowGathering<'a> {
     pub columns: &'a KeyColumns,
     /// From the source's columns to the table's.
@@ -64,7 +64,7 @@ impl WindowGathering<'_> {
         let reader = ChunkReader::new(self.columns.clone(), schema, threads);
         let builder = |first_row| ChunkBuilder::packed_by(&reader, Arc::clone(schema), first_row, threads);
         let (mut first_row, mut open, mut runs) = (FIRST_ROW, builder(FIRST_ROW), None);
-        // Where the rows so far came in no order, those to come are not expected to.
+        // Once rows have come out of order, later ones are not expected to be in order.
         let packs = AtomicBool::new(false);
         let read = |thread, (first_row, piece): (u64, RecordBatch)| {
             self.job.check()?;
@@ -110,7 +110,7 @@ impl WindowGathering<'_> {
     }
 }
 
-/// Pieces of batches for so many threads next to so many bytes of rows, and the number of their first row.
+/// Pieces of batches for so many threads, in addition to so many bytes of rows, and the number of their first row.
 pub(super) fn numbered_pieces(
     mut batches: impl Iterator<Item = Result<RecordBatch>>,
     threads: usize,
@@ -139,7 +139,7 @@ pub(super) fn numbered_pieces(
 
 /// Rows of each piece of a batch.
 fn piece_rows(batch: &RecordBatch, threads: usize, memory_bytes: usize) -> usize {
-    // Those that are packed, those that wait for an earlier one, and those ahead.
+    // The pieces that are packed, those that wait for an earlier one, and those ahead.
     let pieces = 2 * threads.max(1) + PIECES_AHEAD;
     let bytes: usize = batch.columns().iter().map(value_bytes).sum();
     let row_bytes = bytes.div_ceil(batch.num_rows().max(1)).max(1);
@@ -203,7 +203,7 @@ impl RowProbe for SourceKeys {
     }
 }
 
-/// Joins what was found for one window with what was found for others.
+/// Merges the rows that were found for one window into those of others.
 pub(crate) fn join(all: &mut [Option<RoaringTreemap>], found: Vec<Option<RoaringTreemap>>) {
     for (all, found) in all.iter_mut().zip(found) {
         match (all.as_mut(), found) {
@@ -267,7 +267,7 @@ impl StatsPredicate for KeyProbe<'_> {
 }
 
 impl KeyProbe<'_> {
-    /// Which of these files have to be looked into, by their numbers.
+    /// The files that have to be searched, by their numbers.
     pub fn wanted(&self, snapshot: &Snapshot, files: &[&TableFile]) -> Vec<usize> {
         let keeps = |file: &TableFile| self.may_be_in(&FileStatistics { file, columns: snapshot.columns() });
         (0..files.len()).filter(|number| keeps(files[*number])).collect()
@@ -307,7 +307,7 @@ impl KeyProbe<'_> {
         Ok(all)
     }
 
-    /// How files are looked through.
+    /// The way in which files are searched.
     pub fn look<'a>(&'a self, snapshot: &'a Snapshot) -> Look<'a> {
         Look { snapshot, columns: self.columns.names().map(str::to_owned).collect(), sought: self }
     }

@@ -1,8 +1,8 @@
 //! Keys that are read ahead of their rows.
 //!
-//! Where the keys of a source are known before its rows, these need not be in memory together: they are sorted and written run
-//! by run while they are read ([`StreamingWrite`](super::streaming_write::StreamingWrite)), and in the meantime the rows of the table that
-//! have one of the keys are looked for.
+//! If the keys of a source are known before its rows, these need not be in memory together: they are sorted and written
+//! run by run while they are read ([`StreamingWrite`](super::streaming_write::StreamingWrite)), and in the meantime the
+//! table is searched for rows with one of the keys.
 
 use std::sync::Arc;
 
@@ -19,15 +19,16 @@ use crate::rows::SORTING_BYTES_PER_ROW;
 pub(crate) struct KeyPrescan {
     /// The different ones, in order, without rows.
     pub keys: Chunk,
-    /// How many rows the source has, those included that a later one replaces.
+    /// The number of the source's rows, including those that a later one replaces.
     pub rows: u32,
-    /// The rows that no later one replaces, in the order of their keys, counted from 0. `None`: all of them as they come.
+    /// The rows that no later one replaces, in the order of their keys, counted from 0. `None`: all of them in the
+    /// original order.
     pub order: Option<Vec<u32>>,
 }
 
 impl KeyPrescan {
-    /// Reads the keys of a source. `None` where the rows have to be looked at in another way: keys that do not fit into
-    /// `limit_bytes`, or one that comes twice and is an error, which only rows can tell.
+    /// Reads the keys of a source. `None` where the rows are needed instead: the keys do not fit into `limit_bytes`, or
+    /// one occurs twice and is an error, which needs the rows.
     ///
     /// Errors: those of the source, and `Invalid` for rows without a key.
     pub fn read(

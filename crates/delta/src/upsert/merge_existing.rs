@@ -20,7 +20,7 @@ use crate::Snapshot;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::row_counts;
 
-/// How rows of a window become rows of the table.
+/// The conversion of a window's rows to rows of the table.
 pub(crate) struct Merge<'a> {
     pub snapshot: &'a Snapshot,
     /// The table's columns, as they will be.
@@ -125,7 +125,7 @@ impl Merge<'_> {
                 let batch = without_pages(batch?)?;
                 for row in 0..batch.num_rows() {
                     let key = keys.get(number).ok_or_else(other_rows)?;
-                    // Where a key is in the table more than once, its last row counts.
+                    // If the table has a key more than once, its last row counts.
                     let place = (batches.len() as u32 + 1, row as u32);
                     let before = std::mem::replace(&mut places[*key as usize - range.start], place);
                     repeated.extend((before != NOWHERE).then_some(before));
@@ -220,7 +220,8 @@ impl ExistingRows {
     }
 }
 
-/// A batch whose texts hold no more of their pages than they need: a few rows of each page would keep all of them in memory.
+/// A copy of a batch whose texts do not share memory with pages: a few rows of each page would keep all pages in
+/// memory.
 fn without_pages(batch: RecordBatch) -> Result<RecordBatch> {
     let own = |column: &ArrayRef| -> ArrayRef {
         if let Some(texts) = column.as_string_view_opt()

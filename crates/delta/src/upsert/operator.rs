@@ -16,7 +16,7 @@ use arrow::error::ArrowError;
 use lakerace_format::suggestions;
 use lakerace_io::{Error, Result};
 
-/// How an old value and a new one of a column become one.
+/// The merge of a column's old value and a new one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum MergeOperator {
     /// The new one, even if it is null.

@@ -1,7 +1,7 @@
-//! An upsert by several processes: each does the part of some keys, and one commit puts all parts together.
+//! An upsert by several processes: each does the part of some keys, and one commit combines all parts.
 //!
-//! A part writes its rows to files and finds the rows of a version that have its keys. Where another writer is faster than the
-//! commit, the files that came are looked through, too, by the keys that the parts' own files have.
+//! A part writes its rows to files and finds the rows of a version that have its keys. If another writer is faster than
+//! the commit, the files that it added are searched, too, by the keys in the parts' own files.
 
 use std::collections::HashMap;
 
@@ -65,8 +65,8 @@ impl Upsert<'_> {
     }
 }
 
-/// Does the part of these rows, of which no other part may have a key. [`commit_upsert`] makes it the table's, for the same version and
-/// with the same options; [`discard_files`](crate::discard_files) removes its files.
+/// Does the part of these rows, whose keys no other part may have. [`commit_upsert`] commits it, for the same version
+/// and with the same options; [`discard_files`](crate::discard_files) removes its files.
 ///
 /// # Errors
 /// Those of [`upsert`](super::upsert), and `Unsupported` for an upsert that can't be done in parts ([`is_divisible`]).
@@ -103,8 +103,8 @@ pub fn upsert_part(
     Ok(UpsertPart { files: hand_over(published)?, found })
 }
 
-/// In how many files of a version a key may be, on average, as far as the log's statistics of the key's first column tell. `None`
-/// where they don't tell of each file.
+/// The average number of a version's files that may have a key, by the log's statistics of the key's first column.
+/// `None` where they do not cover every file.
 pub fn files_per_key(snapshot: &Snapshot, key: &[String]) -> Result<Option<f64>> {
     let columns = KeyColumns::new(snapshot.schema(), key)?;
     let (mut lows, mut ranges) = (columns.no_keys(), Vec::new());

@@ -24,9 +24,9 @@ pub(crate) struct RowMapping {
     pub columns: KeyColumns,
     /// From the source's columns to the same columns of the table.
     fit: BatchFit,
-    /// How rows of the source with the same key are merged.
+    /// The merge of rows of the source with the same key.
     own: MergeOperators,
-    /// How they are merged with rows of the table; columns that the source lacks keep what the table has.
+    /// The merge with rows of the table; columns that the source lacks keep the table's values.
     pub operators: MergeOperators,
     /// The columns that are written.
     pub written: SchemaRef,
@@ -101,7 +101,7 @@ impl RowMapping {
         gather.gather(batches)
     }
 
-    /// How rows whose keys are known ahead are written.
+    /// The options of writing rows whose keys are known in advance.
     pub fn in_runs<'a>(&'a self, run_bytes: usize, job: &'a Job) -> StreamingWrite<'a> {
         StreamingWrite { fit: &self.fit, run_bytes, job }
     }

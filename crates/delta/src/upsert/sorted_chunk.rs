@@ -34,7 +34,7 @@ pub(crate) struct ChunkBuilder {
     first_row: Option<u64>,
 }
 
-/// Makes of batches what a [`ChunkBuilder`] takes in: on several threads, while the builder is elsewhere.
+/// Prepares batches for a [`ChunkBuilder`], on several threads, while the builder is elsewhere.
 pub(crate) struct ChunkReader {
     columns: KeyColumns,
     packing: Option<Arc<RowPacking>>,
@@ -47,12 +47,12 @@ pub(crate) enum ReadRows {
 }
 
 impl ChunkReader {
-    /// For rows of this schema, read on so many threads.
+    /// A reader of rows of this schema, on so many threads.
     pub fn new(columns: KeyColumns, schema: &SchemaRef, threads: usize) -> Self {
         Self { columns, packing: RowPacking::new(schema, threads).map(Arc::new) }
     }
 
-    /// Reads a batch on a thread of this number, packing its rows if they are to be. Errors are those of [`KeyColumns::keys`].
+    /// Reads a batch on a thread of this number, packing its rows if `packs`. Errors are those of [`KeyColumns::keys`].
     pub fn read(&self, batch: RecordBatch, first_row: u64, packs: bool, thread: usize) -> Result<ReadRows> {
         let keys = self.columns.keys(&batch, first_row)?;
         match self.packing.as_ref().filter(|_| packs) {
@@ -72,8 +72,8 @@ pub(crate) struct Chunk {
 }
 
 impl ChunkBuilder {
-    /// No rows yet, of a source with this schema, to be packed and sorted on so many threads. Errors will count its rows from
-    /// `first_row`, or not name any.
+    /// No rows yet, of a source with this schema, to be packed and sorted on so many threads. Errors count its rows
+    /// from `first_row`, or name none.
     pub fn new(columns: KeyColumns, schema: SchemaRef, first_row: Option<u64>, threads: usize) -> Self {
         let rows = KeyedRows::new(schema, columns.no_keys(), threads);
         Self { columns, rows, first_row }
@@ -86,7 +86,7 @@ impl ChunkBuilder {
         Self { columns, rows, first_row: Some(first_row) }
     }
 
-    /// Takes in a batch of the source's schema. Errors are those of [`KeyColumns::keys`].
+    /// Appends a batch of the source's schema. Errors are those of [`KeyColumns::keys`].
     pub fn push(&mut self, batch: RecordBatch) -> Result<()> {
         if batch.num_rows() == 0 {
             return Ok(());
@@ -96,7 +96,7 @@ impl ChunkBuilder {
         self.rows.push(batch, keys)
     }
 
-    /// Takes in rows that were read by the reader of this builder.
+    /// Appends rows that were read by the reader of this builder.
     pub fn push_read(&mut self, rows: ReadRows) -> Result<()> {
         match rows {
             ReadRows::Whole(batch, keys) => self.rows.push(batch, keys),
@@ -104,12 +104,12 @@ impl ChunkBuilder {
         }
     }
 
-    /// Returns true if rows did not come in the order of their keys.
+    /// Returns true if rows are packed, because they are not in the order of their keys.
     pub fn is_packed(&self) -> bool {
         self.rows.is_packed()
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows.len()
     }
@@ -130,9 +130,9 @@ impl ChunkBuilder {
         self.rows.memory_bytes()
     }
 
-    /// Sorts the rows and makes one of those with the same key.
+    /// Sorts the rows and merges those with the same key into one.
     ///
-    /// Errors: `Invalid` for a key that comes twice where that is to be one, and those of the operators.
+    /// Errors: `Invalid` for a key that occurs twice where that is an error, and those of the operators.
     pub fn finish(self, on_duplicate: OnDuplicate, operators: &MergeOperators) -> Result<Chunk> {
         let Self { columns, rows, first_row } = self;
         let (count, row_bytes, schema) = (rows.len(), rows.bytes(), Arc::clone(rows.schema()));
@@ -214,7 +214,7 @@ impl Chunk {
         self.rows.schema()
     }
 
-    /// How many rows, and keys, there are.
+    /// The number of rows, which is that of keys.
     pub fn rows(&self) -> usize {
         self.keys.keys().len()
     }

@@ -23,7 +23,7 @@ enum SourceKind {
 
 /// Rows that can be read again, or some of their columns, in the same order.
 pub(crate) struct Again {
-    /// How many there are.
+    /// The number of rows.
     pub rows: u64,
     /// The approximate bytes of reading all columns.
     pub bytes: u64,
@@ -76,7 +76,7 @@ impl SourceRows {
         &self.schema
     }
 
-    /// How to read them more than once, where that is possible.
+    /// The means to read them more than once, if that is possible.
     pub(crate) fn again(&self) -> Option<&Again> {
         match &self.kind {
             SourceKind::Once(_) => None,
@@ -108,13 +108,13 @@ impl SourceRows {
 }
 
 impl Again {
-    /// The rows with these columns alone.
+    /// The rows with only these columns.
     pub fn columns(&self, names: &[String]) -> Result<Batches> {
         (self.read)(Some(names))
     }
 }
 
-/// The error of a source that is another one than when its keys were read.
+/// The error of a source that has changed since its keys were read.
 pub(crate) fn changed() -> Error {
     Error::conflict("the source has other rows than when its keys were read").advice("run it again when it is complete")
 }

@@ -14,7 +14,7 @@ use super::source::changed;
 use crate::rows::{OrderedRows, PackedBatch, RowPacking, Rows, value_bytes};
 use crate::write::BatchFit;
 
-/// How rows are written in runs.
+/// The options of writing rows in runs.
 pub(crate) struct StreamingWrite<'a> {
     /// From the source's columns to the table's.
     pub fit: &'a BatchFit,
@@ -23,22 +23,23 @@ pub(crate) struct StreamingWrite<'a> {
     pub job: &'a Job,
 }
 
-/// Who writes the rows.
+/// The writer of the rows.
 pub(crate) type Write<'a> = &'a mut (dyn FnMut(&RecordBatch) -> Result<()> + Send);
 
 /// Rows that are written at a time.
 const SLICE_ROWS: usize = 65_536;
-/// The rows of so many runs take the memory of an upsert.
+/// So many runs of rows take the memory of an upsert.
 const RUNS_IN_MEMORY: usize = super::RUNS_IN_MEMORY as usize;
 /// Rows of a run at least, as the exponent of two: fewer are no order.
 const LEAST_RUN_BITS: u32 = 8;
-/// A run of rows that are so many times larger than the first ones ends early.
+/// A run ends early if its rows are so many times larger than the first ones.
 const LARGEST_RUN: usize = 2;
 
 impl StreamingWrite<'_> {
     /// Writes the rows of a source in sorted runs, each with as many rows as take approximately [`Self::run_bytes`].
     ///
-    /// Errors: those of the source and of `write`; `Conflict` where the source has other rows than when its keys were read.
+    /// Errors: those of the source and of `write`; `Conflict` where the source has other rows than when its keys were
+    /// read.
     pub fn write(&self, batches: Batches, rows: u32, order: Option<Vec<u32>>, write: Write<'_>) -> Result<()> {
         let mut batches = batches.filter(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0)).peekable();
         let (threads, memory_bytes) = (self.job.options().threads, self.run_bytes.saturating_mul(RUNS_IN_MEMORY));
@@ -128,7 +129,7 @@ enum RunPart {
 struct FillingRun {
     schema: SchemaRef,
     packing: Option<Arc<RowPacking>>,
-    /// The rows that are to be written of this run and of each one after it, in the order of keys.
+    /// The rows to write of this run and of each one after it, in the order of keys.
     orders: VecDeque<Vec<u32>>,
     run_bits: u32,
     most_bytes: usize,
@@ -149,7 +150,7 @@ impl FillingRun {
         self.first_row + self.rows.len() as u32
     }
 
-    /// Takes in the next rows, and writes the run with its last ones.
+    /// Adds the next rows, and writes the run with its last ones.
     fn push(&mut self, part: RunPart, write: Write<'_>) -> Result<()> {
         match part {
             RunPart::Whole(rows) => self.rows.push(rows)?,

@@ -1,4 +1,4 @@
-//! Reading a checkpoint alone, and writing one again.
+//! Reading a single checkpoint, and writing one again.
 
 use lakerace_io::{Error, Result};
 
@@ -20,14 +20,14 @@ pub(super) fn read(table: &Table, version: u64) -> Result<VersionState> {
     Ok(VersionState::of(&snapshot, &listed.files))
 }
 
-/// Writes the checkpoint of a version again from the entries and older checkpoints. Its files go first: without them, readers read
-/// the same version from these.
+/// Writes the checkpoint of a version again from the entries and older checkpoints. Its files are removed first:
+/// without them, readers read the same version from these.
 pub(super) fn write_again(table: &Table, version: u64) -> Result<()> {
     let files = table.list_log()?;
     let is_of_version =
         |file: &&LogFile| file.version == version && matches!(file.kind, LogFileKind::Checkpoint { .. });
     let old: Vec<_> = files.iter().filter(is_of_version).map(|file| file.info.path.clone()).collect();
-    // What is to replace it can be read without it.
+    // The version can be read without the checkpoint.
     table.distrusting(&[version])?.build_once(Some(version))?;
     if !old.is_empty() {
         table.store().delete_all(old)?;

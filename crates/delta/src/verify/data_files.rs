@@ -99,7 +99,7 @@ fn counted(snapshot: &Snapshot, files: Vec<TableFile>, findings: &mut Vec<Findin
     Ok(sound)
 }
 
-/// The files whose deletion vectors can be read, have the checksum and the number of rows that are stated, and hide no row beyond
+/// The files whose deletion vectors can be read, have the stated checksum and number of rows, and hide no row beyond
 /// the file's.
 fn with_vectors(snapshot: &Snapshot, files: Vec<TableFile>, findings: &mut Vec<Finding>) -> Result<Vec<TableFile>> {
     let table = snapshot.table();

@@ -67,7 +67,7 @@ pub struct Finding {
     pub(crate) fix: Option<TableRepair>,
 }
 
-/// The advice where a repair mends the damage.
+/// The advice where a repair fixes the damage.
 fn repair_advice() -> String {
     format!("{} mends it", VERIFY_TABLE.with([REPAIR.given()]))
 }

@@ -1,4 +1,4 @@
-//! Repairs, each of what sound files prove, or what the user has asked for by its name.
+//! Repairs, each proven by sound files, or requested by the user by name.
 
 use bytes::Bytes;
 use lakerace_io::object_store::path::Path;
@@ -31,7 +31,7 @@ pub(crate) enum TableRepair {
 }
 
 impl TableRepair {
-    /// Repairs; gives the words for it.
+    /// Repairs the damage; returns a description.
     pub fn apply(self, table: &Table) -> Result<String> {
         match self {
             Self::Remove(path) => {

@@ -1,4 +1,4 @@
-//! Keys that stand in several rows.
+//! Duplicate keys.
 //!
 //! Keys are hashed to 128 bits. Where the hashes of all rows do not fit into memory, the key columns are read several times, each
 //! time for a part of the hashes.
@@ -26,7 +26,7 @@ const HASH_BYTES: u64 = 16;
 /// Keys that are named.
 const EXAMPLES: usize = 10;
 
-/// Looks for keys in several rows of these files; gives the columns of the key.
+/// Searches for duplicate keys in these files; returns the columns of the key.
 pub(super) fn check(
     snapshot: &Snapshot,
     files: &[TableFile],

@@ -58,7 +58,7 @@ struct Replay<'a> {
     copies: HashMap<String, Vec<ObjectInfo>>,
     check: LogCheck,
     hypotheses: Vec<EntryHypothesis>,
-    /// True if the commit of an empty last entry is to be given up.
+    /// True if the commit of an empty last entry should be given up.
     drops_empty_entry: bool,
     /// True if `_last_checkpoint` is evidence against that, and stays.
     keeps_hint: bool,
@@ -286,7 +286,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// An empty last entry, of which nothing is left: its commit can be given up.
+    /// Handles an empty last entry, of which nothing remains: its commit can be given up.
     fn note_lost_entry(&mut self, version: u64, number: usize) -> Result<()> {
         let is_empty =
             |info: &&ObjectInfo| info.size_bytes == 0 && info.path == self.path(&format!("{version:020}.json"));

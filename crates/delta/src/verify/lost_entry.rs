@@ -1,8 +1,8 @@
-//! The way out of an empty last entry: its commit is given up, where the user asks for that.
+//! Recovery from an empty last entry: its commit is given up, if the user requests that.
 //!
-//! The entry is filled, and not moved away. While its name is free, another writer could commit under it, and a second repair would
-//! then move that commit. A filled entry changes nothing: the version has the rows of the one before. Its bytes follow from the
-//! log alone, so that two repairs together write the same.
+//! The entry is filled, and not moved away. While its name is free, another writer could commit under it, and a second
+//! repair would then move that commit. A filled entry changes nothing: the version has the rows of the one before. Its
+//! bytes follow from the log alone, so that two concurrent repairs write the same.
 
 use bytes::Bytes;
 use lakerace_io::object_store::path::Path;
@@ -69,7 +69,7 @@ impl LostEntry {
         Ok(Self { version, entry: entry.path.clone(), modified: entry.modified, checksums })
     }
 
-    /// Fills the entry; gives the words for it.
+    /// Fills the entry; returns a description.
     pub fn give_up(&self, table: &Table) -> Result<String> {
         let before = self.version - 1;
         let bytes = self.filled(table, before)?;

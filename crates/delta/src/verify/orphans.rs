@@ -8,8 +8,8 @@ use lakerace_io::object_store::path::Path;
 use crate::Snapshot;
 use crate::maintain::vacuum::{found, of_version, tombstones};
 
-/// How many files there are that neither the entries, nor the checkpoint, nor the version name, and their bytes. Killed writers leave
-/// such files, and writers at work have some.
+/// The number and bytes of files that neither the entries, nor the checkpoint, nor the version name. Killed writers
+/// leave such files, and running writers have some.
 pub(super) fn count(snapshot: &Snapshot, named: &HashSet<Path>) -> Result<(u64, u64)> {
     let mut known = of_version(snapshot)?;
     known.extend(tombstones(snapshot, i64::MIN)?);

@@ -9,7 +9,7 @@ use super::state::EntryActions;
 use crate::Table;
 use crate::log::completeness::{check_entry, is_counted};
 
-/// The beginning of Hadoop's checksum files.
+/// The magic bytes of Hadoop's checksum files.
 const MAGIC: &[u8] = b"crc\0";
 /// Bytes of the copy that an unfinished entry must share with it at least: those in which writers name themselves.
 const SHARED_BYTES: usize = 64;
@@ -24,7 +24,7 @@ pub(super) struct EntryCopy {
     pub actions: EntryActions,
 }
 
-/// Copies of entries by the entries' names: files whose names begin with these, such as `NAME.json.bak`.
+/// Copies of entries by the entries' names: files whose names start with these, such as `NAME.json.bak`.
 pub(super) fn copies_by_entry(folder: &[ObjectInfo]) -> HashMap<String, Vec<ObjectInfo>> {
     /// Digits of a version, and the ending.
     const NAME_BYTES: usize = 20 + ".json".len();
@@ -71,8 +71,8 @@ impl EntryCopy {
     }
 }
 
-/// Returns true if bytes have the checksums of Hadoop's file for them. Format: `crc\0`, the bytes of a block as a big-endian 32-bit number,
-/// and a CRC-32 of each block.
+/// Returns true if bytes have the checksums in Hadoop's file for them. Format: `crc\0`, the bytes of a block as a
+/// big-endian 32-bit number, and a CRC-32 of each block.
 pub(super) fn matches_checksums(bytes: &[u8], checksums: &[u8]) -> bool {
     let number = |bytes: &[u8]| bytes.try_into().map(u32::from_be_bytes).ok();
     let Some(rest) = checksums.strip_prefix(MAGIC) else { return false };

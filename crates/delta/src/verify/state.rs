@@ -36,7 +36,7 @@ pub(super) struct LoggedFile {
     rows: Option<u64>,
 }
 
-/// The statistics of a file, as far as they count its rows.
+/// The row count in the statistics of a file.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 struct RowCount {
@@ -102,8 +102,8 @@ impl EntryActions {
         Ok(actions)
     }
 
-    /// The files and rows that its `commitInfo` states and that it lacks, in words; `None`: it has all that is stated. An entry that was
-    /// cut at the end of a line lacks some, as may one whose lines are those of another version.
+    /// The files and rows that its `commitInfo` states and that it lacks, in words; `None`: it is complete. An entry
+    /// that was cut at the end of a line lacks some, as may one whose lines are those of another version.
     pub fn lacks_stated(&self) -> Option<String> {
         let stated = self.stated;
         let lacks = |verb: &str, found: usize, stated: u64| {
@@ -142,7 +142,8 @@ pub(super) struct VersionState {
     /// Sizes of files.
     files: BTreeMap<FileKey, u64>,
     metadata: Option<StateMetadata>,
-    /// True for a state that comes from the first entry on, where each entry since is known to be complete and fits those before it.
+    /// True for a state that starts at the first entry, if each entry since is known to be complete and fits those
+    /// before it.
     pub is_proven: bool,
 }
 
@@ -182,7 +183,8 @@ impl VersionState {
         self.is_proven &= is_proven && fits;
     }
 
-    /// The actions of the next entry that do not fit this state, in words. `canonical` gives the same for all names of a file.
+    /// The actions of the next entry that do not fit this state, in words. `canonical` maps all names of a file to the
+    /// same value.
     ///
     /// A file may be added again without a change of data: with other statistics or tags.
     pub fn misfits<N: PartialEq>(&self, entry: &EntryActions, canonical: impl Fn(&str) -> N) -> Vec<String> {
@@ -234,7 +236,7 @@ impl VersionState {
         self.files.keys().filter(|key| !other.files.contains_key(*key)).map(|(path, _)| path.as_str())
     }
 
-    /// How many files it has, and their bytes.
+    /// The number of files, and their bytes.
     pub fn totals(&self) -> (u64, u64) {
         (self.files.len() as u64, self.files.values().sum())
     }

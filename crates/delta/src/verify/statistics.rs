@@ -155,7 +155,7 @@ impl LeafStatistics {
     }
 }
 
-/// A bound of a timestamp, moved by what writers may have cut, earlier (-1) or later (1).
+/// A bound of a timestamp, moved by the most that writers may have cut, earlier (-1) or later (1).
 fn moved(bound: ArrayRef, direction: i64) -> Option<ArrayRef> {
     if !matches!(bound.data_type(), DataType::Timestamp(..)) {
         return Some(bound);

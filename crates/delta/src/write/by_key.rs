@@ -1,7 +1,7 @@
 //! Rows in the order of a table's key, as many of them at a time as memory holds.
 //!
-//! An upsert walks once through files that are in order, where it would look each row up otherwise, and leaves row groups
-//! out whose keys are elsewhere.
+//! An upsert walks once through files that are in order, instead of looking up each row, and skips row groups with
+//! other keys.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -40,12 +40,12 @@ pub(super) enum InOrder {
     RunEnds,
 }
 
-/// Who gets what comes out of it.
+/// The receiver of sorted rows.
 type Next<'a> = &'a mut dyn FnMut(InOrder) -> Result<()>;
 
 impl ByKey {
-    /// For rows of this schema, of which so many bytes are in memory together. `None` where the key is no columns of the rows, or has
-    /// no order: an upsert by it will be an error, writing is not.
+    /// For rows of this schema, of which so many bytes are in memory together. `None` where the key's columns are
+    /// missing, or have no order: an upsert by such a key will be an error, writing is not.
     pub fn new(schema: &SchemaRef, key: &[String], threads: usize, memory_bytes: Option<u64>) -> Option<Self> {
         let columns = KeyColumns::new(schema, key).ok()?;
         let limit_bytes =
@@ -83,7 +83,7 @@ impl ByKey {
         (self.limit_bytes / PIECES_IN_MEMORY / row_bytes).clamp(LEAST_PIECE_ROWS, PIECE_ROWS)
     }
 
-    /// Writes what waits.
+    /// Writes the remaining rows.
     pub fn finish(mut self, next: Next<'_>) -> Result<()> {
         self.flush(next)
     }

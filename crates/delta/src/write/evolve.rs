@@ -50,7 +50,7 @@ pub(crate) struct EvolvedSchema {
 const STATISTICS_AT_MOST: usize = 32;
 
 impl EvolvedSchema {
-    /// The new columns that get statistics next to so many others.
+    /// The new columns that get statistics, in addition to so many others.
     pub fn statistics(&self, known: usize) -> Vec<ColumnName> {
         let names = self.new_columns.iter().take(STATISTICS_AT_MOST.saturating_sub(known));
         names.map(|name| ColumnName::new([name.as_str()])).collect()
@@ -60,8 +60,8 @@ impl EvolvedSchema {
 /// The highest id that a column has.
 pub(crate) const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 
-/// True where rows of a type may widen a column of a table. Columns of the partitions and of the key, by default the table's own, may
-/// not.
+/// Returns true if rows of a type may widen a column of a table. Columns of the partitions and of the key, by default
+/// the table's own, may not be widened.
 pub fn may_widen(snapshot: &Snapshot, column: &Field, source: &DataType, key: &[String]) -> bool {
     let name = column.name();
     let is_key = if key.is_empty() { snapshot.key().contains(name) } else { key.contains(name) };

@@ -8,7 +8,8 @@ use lakerace_io::{Error, Result};
 use crate::Snapshot;
 use crate::properties::check_property;
 
-/// An error where an existing table is divided by other columns than `partition_by`, unless these are none, or has other values of `properties`.
+/// Returns an error where an existing table is partitioned by other columns than `partition_by`, unless that is empty,
+/// or has other values of `properties`.
 pub fn check_existing(
     snapshot: &Snapshot,
     partition_by: &[String],

@@ -1,4 +1,4 @@
-//! How long the path of a data file may be: values of partitions are a part of it.
+//! The maximum length of the path of a data file, which includes values of partitions.
 
 use lakerace_io::option::PARTITION_BY;
 use lakerace_io::{Error, Object, Result};
@@ -8,7 +8,8 @@ const NAME_BYTES: usize = 255;
 /// Bytes of an object's key on S3.
 const KEY_BYTES: usize = 1024;
 
-/// An error where the path of a file is longer than its store takes; it names the column `name=…` of the longest folder.
+/// Returns an error where the path of a file is longer than its store allows; it names the column `name=…` of the
+/// longest folder.
 pub(super) fn check_path(object: &Object) -> Result<()> {
     let path = object.path.as_ref();
     let is_fine = match object.store.has_local_files() {

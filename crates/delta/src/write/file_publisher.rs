@@ -1,8 +1,8 @@
-//! Files on their way into sight.
+//! Publishing of files.
 //!
-//! A store takes its time to make an object of its parts, and whole objects are a request each: this is done for several
-//! files together, while the next ones are written, so that neither time nor memory grows with the number of files. Files of
-//! this machine are synced in the meantime; they only need a new name, and get it in the end.
+//! A store takes time to make an object of its parts, and whole objects are a request each: this is done for several
+//! files together, while the next ones are written, so that neither time nor memory grows with the number of files.
+//! Local files are synced in the meantime; they only need a new name, and get it at the end.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -33,7 +33,8 @@ pub(super) struct FilePublisher {
     waiting: Vec<DoneFile>,
     /// The uploads to a store, the oldest first.
     under_way: VecDeque<UnderWay>,
-    /// Bytes of all files under way that the store does not have yet. What it has, it may take its time to make an object of.
+    /// Bytes of all files in progress that the store does not have yet. Objects that the store is completing do not
+    /// count.
     unsent: Arc<WeightedSemaphore>,
     visible: PublishedFiles,
     files: usize,
@@ -66,7 +67,7 @@ impl FilePublisher {
         self.files
     }
 
-    /// Takes a file. An error may be that of one before.
+    /// Adds a file. An error may be that of an earlier one.
     pub fn push(&mut self, done: DoneFile) -> Result<()> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -93,7 +94,7 @@ impl FilePublisher {
         Ok(())
     }
 
-    /// Waits for all of them. The folders of those of this machine are synced before the log names them: [`Job::sync_folders`].
+    /// Waits for all of them. The folders of local files are synced before the log names them: [`Job::sync_folders`].
     ///
     /// [`Job::sync_folders`]: lakerace_io::Job::sync_folders
     pub fn finish(mut self) -> Result<PublishedFiles> {
@@ -135,7 +136,7 @@ impl FilePublisher {
 
 impl Drop for FilePublisher {
     fn drop(&mut self) {
-        // What appears is removed with the others.
+        // A file that still appears is removed with the others.
         while !self.under_way.is_empty() {
             let _ = self.join_oldest();
         }

@@ -32,12 +32,13 @@ use crate::paths::{CHANGE_FILE, CHANGE_FOLDER, DATA_FILE, file_name};
 
 /// Bytes of a file after which the next one starts, unless options say otherwise.
 const FILE_BYTES: u64 = 256 << 20;
-/// Encoded bytes of a row group that goes to a store, unless options say otherwise. One is sent while the next one is encoded: memory
-/// holds both.
+/// Encoded bytes of a row group that is sent to a store, unless options say otherwise. One is sent while the next one
+/// is encoded: memory holds both.
 const SENT_ROW_GROUP_BYTES: u64 = 48 << 20;
 /// Bytes of all files together that are on their way to a store at most.
 const IN_FLIGHT_BYTES: usize = 32 << 20;
-/// Partitions that are written at the same time at most: each has a row group in memory. They are fewer where few files may be open.
+/// Partitions that are written at the same time at most: each has a row group in memory. There are fewer if few files
+/// may be open.
 const OPEN_AT_MOST: usize = 64;
 
 /// Writes rows into files, one or more for each partition. If it is dropped before [`Self::publish`], all of them are
@@ -135,7 +136,7 @@ impl DataFiles {
         self
     }
 
-    /// Takes a batch. Errors of its rows name the table.
+    /// Writes a batch. Errors of its rows name the table.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.write_rows(batch).map_err(|error| match error.kind() {
             ErrorKind::Invalid | ErrorKind::Unsupported => error.at(self.table.place()),
@@ -246,7 +247,7 @@ impl DataFiles {
         Ok(())
     }
 
-    /// Begins a file; the one that has waited longest ends where there are too many.
+    /// Starts a file; if there are too many, the one that has waited longest ends.
     fn begin(&mut self, partition: usize) -> Result<usize> {
         if self.open.len() >= OPEN_AT_MOST.min(FileShares::of_process().written)
             && let Some(oldest) = (0..self.open.len()).min_by_key(|at| self.open[*at].used)
@@ -303,7 +304,7 @@ impl DataFiles {
         std::mem::take(&mut self.open).into_iter().try_for_each(|file| self.end(file))
     }
 
-    /// How many files have ended, which are the first ones of those that [`Self::publish`] gives.
+    /// The number of files that have ended, which are the first ones in the result of [`Self::publish`].
     pub fn ended(&self) -> usize {
         self.finishing.files()
     }

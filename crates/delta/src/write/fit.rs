@@ -32,7 +32,7 @@ pub(crate) struct Targets {
     pub partitions: Vec<Target>,
     /// New columns, by their stored names, whose statistics are taken though the kernel does not know of them yet.
     pub new_statistics: Vec<ColumnName>,
-    /// True if who reads the table has to know deletion vectors.
+    /// True if readers of the table have to support deletion vectors.
     pub has_vectors: bool,
 }
 
@@ -63,8 +63,8 @@ impl BatchFit {
         Self::of(targets.iter().map(column).collect::<Result<Vec<_>>>()?)
     }
 
-    /// Fits like [`Self::new`], with the very types of the table: text has its own layout nowhere. The rows may take the place
-    /// of others, so a struct that lacks a field of the table's is an error.
+    /// Fits like [`Self::new`], with exactly the types of the table, including the layout of text. The rows may take
+    /// the place of others, so that a struct that lacks a field of the table's is an error.
     pub fn exact(source: &Schema, targets: &[Target]) -> Result<Self> {
         refuse_duplicates(source.fields())?;
         let exact = |target: &Target| {

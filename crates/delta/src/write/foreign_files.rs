@@ -1,7 +1,7 @@
-//! Folders that hold other files than a new table's.
+//! Folders with files that do not belong to a new table.
 //!
-//! All files of a table's folder are the table's: vacuum removes those that the log does not name, as it does in Delta's own
-//! implementation. So a table is not made in a folder with files of another program.
+//! All files of a table's folder are the table's: vacuum removes those that the log does not name, as in Delta's own
+//! implementation. So a table is not created in a folder with files of another program.
 
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Error, ObjectInfo, Result};
@@ -9,11 +9,11 @@ use lakerace_io::{Error, ObjectInfo, Result};
 use crate::Table;
 use crate::paths::is_own_data_file;
 
-/// Names that vacuum leaves alone begin with these.
+/// Names that vacuum ignores start with these.
 const HIDDEN: [char; 2] = ['_', '.'];
 
-/// An error where the folder of a new table has files that its vacuum would remove, or where its name is that of an object. Files
-/// that an earlier, killed write has left are no obstacle. One LIST, and one HEAD on an object store.
+/// Returns an error where the folder of a new table has files that its vacuum would remove, or where its name is that
+/// of an object. Files of an earlier, killed write are ignored. Costs one LIST, and one HEAD on an object store.
 pub(super) fn check_folder(table: &Table) -> Result<()> {
     let (store, root) = (table.store(), table.root());
     if !store.has_local_files() && !root.is_root() {

@@ -11,7 +11,7 @@ const LEAST_COLUMN_BYTES: u64 = 16 << 10;
 const LEAST_CHUNK_BYTES: u64 = 64 << 10;
 const LEAST_ROW_GROUP_BYTES: u64 = 16 << 20;
 
-/// An error where a memory limit is less than some rows, and a buffer for each of so many columns, take.
+/// Returns an error where a memory limit is too small for some rows and a buffer for each of so many columns.
 pub(crate) fn check_memory(memory_bytes: u64, columns: usize) -> Result<()> {
     let least = LEAST_COLUMN_BYTES * (columns as u64 + 2);
     if memory_bytes >= least {
@@ -34,7 +34,7 @@ pub(crate) fn within_memory(options: &WriteOptions, memory_bytes: u64, columns: 
     WriteOptions { row_group_bytes: Some(row_group_bytes), ..options.clone() }
 }
 
-/// Limits row groups to a quarter of the memory: for rows that are written as they come, one after the other.
+/// Limits row groups to a quarter of the memory: for rows that are written immediately, one after the other.
 pub(crate) fn streamed_within_memory(options: &WriteOptions, memory_bytes: u64, columns: usize) -> WriteOptions {
     let most = (memory_bytes / 4).max(least_bytes(columns));
     WriteOptions { row_group_bytes: Some(options.row_group_bytes.unwrap_or(most).min(most)), ..options.clone() }

@@ -1,7 +1,8 @@
-//! Columns that are NOT NULL in a source, and what a new table makes of them.
+//! Columns that are NOT NULL in a source, and in a new table.
 //!
-//! Delta knows NOT NULL of columns, and of fields of structs whose parents are NOT NULL, too. Within lists and maps, and
-//! within structs that may be null, Spark refuses it. A table with such a column has the writer feature `invariants`.
+//! Delta supports NOT NULL for columns, and for fields of structs whose parents are NOT NULL, too. Within lists and
+//! maps, and within structs that may be null, Spark refuses it. A table with such a column has the writer feature
+//! `invariants`.
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
 use lakerace_io::option::KEEP_NOT_NULL;
@@ -65,8 +66,8 @@ fn collect(path: &str, source: &Field, table: &Field, found: &mut Vec<String>) {
     }
 }
 
-/// An error where a column that is to be NOT NULL is nullable in a table that exists. `adds`: columns that the table
-/// lacks become its own, which are nullable.
+/// Returns an error where a column that should be NOT NULL is nullable in a table that exists. `adds`: columns that the
+/// table lacks are added, which are nullable.
 pub(super) fn check_existing(wanted: &Schema, table: &Schema, adds: bool) -> Result<()> {
     match first_nullable("", wanted.fields(), table.fields(), adds) {
         None => Ok(()),

@@ -84,7 +84,7 @@ pub struct FileWriter {
 }
 
 impl FileWriter {
-    /// Begins to write batches of this schema.
+    /// Starts to write batches of this schema.
     pub fn begin(table: &Table, version: u64, schema: &SchemaRef, options: &WriteOptions) -> Result<Self> {
         let named = |error: Error| error.at(table.place());
         let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
@@ -106,7 +106,7 @@ impl FileWriter {
         Ok(Self { files, by_key })
     }
 
-    /// Takes a batch.
+    /// Writes a batch.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let Self { files, by_key } = self;
         match by_key {
@@ -125,7 +125,7 @@ impl FileWriter {
     }
 }
 
-/// Gives files to the process that makes them the table's. Its entry of the log can't sync what another process has written.
+/// Hands files over to the process that commits them, whose entry of the log can't sync files of another process.
 pub(crate) fn hand_over(mut published: PublishedFiles) -> Result<Vec<PendingFile>> {
     published.sync_names()?;
     let pending = published.files().iter().map(PendingFile::of).collect::<Result<Vec<_>>>()?;

@@ -46,7 +46,7 @@ impl PublishedFiles {
         published
     }
 
-    /// Takes in a file that is visible, and the folders that were made for it.
+    /// Adds a file that is visible, and the folders that were made for it.
     pub(super) fn push(&mut self, file: AddedFile, object: Object, folders: Vec<PathBuf>) {
         self.written.rows += file.rows;
         self.written.bytes += file.size_bytes;
@@ -56,7 +56,7 @@ impl PublishedFiles {
         self.files.push(file);
     }
 
-    /// Takes in an object that is no file of the write, but may be there.
+    /// Adds an object that is no file of the write, but may exist.
     pub(super) fn push_failed(&mut self, object: Object) {
         self.objects.push(object);
     }
@@ -75,7 +75,7 @@ impl PublishedFiles {
         self.objects.first().map_or(Ok(()), |object| object.store.job.sync_folders())
     }
 
-    /// Takes in others.
+    /// Adds the files of others.
     pub fn extend(&mut self, mut other: Self) {
         other.keep = true;
         self.keep = false;

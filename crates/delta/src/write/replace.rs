@@ -117,7 +117,7 @@ impl ReplacedPartitions {
     }
 }
 
-/// The values of a row, those alone that are there.
+/// The values of a row that are not null.
 fn texts(values: &MapArray, row: usize) -> Result<HashMap<String, String>> {
     if values.is_null(row) {
         return Ok(HashMap::new());

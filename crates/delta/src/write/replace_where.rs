@@ -74,7 +74,8 @@ impl CommitAction for ReplacedWhere {
     }
 }
 
-/// Checks that partition columns alone decide a filter, before files are written that replace what it is true of.
+/// Checks that a filter only depends on partition columns, before files are written that replace the rows that it
+/// selects.
 ///
 /// # Errors
 /// `Unsupported` for a filter of other columns, `Invalid` for one that does not fit them.
@@ -82,7 +83,7 @@ pub fn check_replaced(snapshot: &Snapshot, filter: &Expr) -> Result<()> {
     PartitionCondition::new(snapshot, filter).map(drop)
 }
 
-/// A filter that partition columns alone decide.
+/// A filter that only depends on partition columns.
 struct PartitionCondition {
     predicate: Predicate,
     /// The names of its columns, in its order.

@@ -6,8 +6,8 @@ use lakerace_io::{Error, Job, Result};
 
 use super::DataFiles;
 
-/// Writes the first of `rows` rows to files of their own, then the next of them, and so on to the last. Gives how many files
-/// there are after each. It is an error where there are other rows: none must be lost for that.
+/// Writes the first of `rows` rows to separate files, then the next of them, and so on to the last. Returns the number
+/// of files after each. A different number of rows is an error: none must be lost.
 pub(crate) fn write_split(
     batches: &mut Batches,
     rows: impl IntoIterator<Item = u64>,

@@ -18,13 +18,13 @@ mod log_text;
 
 pub(crate) use self::log_text::log_text;
 
-/// Batches of which each column keeps two values: then it keeps two of these. So a file takes the same memory in many batches
-/// as in few.
+/// The most batches of which a column keeps two values; then they are reduced to two. So a file takes the same memory
+/// in many batches as in few.
 const KEPT_AT_MOST: usize = 64;
 
-/// Collects the statistics of one file. The kernel knows which columns have any and how they are written down, but keeps some
-/// kilobytes of each batch that it is shown. So it is shown one, of two rows that have the least and the largest value of each
-/// column; nulls and rows are counted here.
+/// Collects the statistics of one file. The kernel determines which columns have any and how they are stored, but keeps
+/// some kilobytes of each batch that it gets. So it gets a single batch, of two rows with the least and the largest
+/// value of each column; nulls and rows are counted here.
 pub(super) struct StatisticsCollector {
     kernel: FileStatsAccumulator,
     /// That of the batches, and its columns, once there is one.
@@ -50,7 +50,7 @@ impl StatisticsCollector {
         Self { kernel, known: None, rows: 0 }
     }
 
-    /// Takes rows in.
+    /// Adds rows.
     pub fn merge(&mut self, rows: &RecordBatch) -> Result<()> {
         let (_, columns) = self.known.get_or_insert_with(|| (rows.schema(), columns(rows.schema_ref().fields())));
         self.rows += rows.num_rows() as i64;
@@ -94,7 +94,7 @@ fn columns(fields: &Fields) -> Vec<CollectedStatistics> {
 }
 
 impl CollectedStatistics {
-    /// Takes values in. Those of a struct that is null, `above`, are null.
+    /// Adds values. Those of a struct that is null, `above`, are null.
     fn merge(&mut self, array: &ArrayRef, above: Option<&NullBuffer>) -> Result<()> {
         let nulls = NullBuffer::union(array.nulls(), above);
         self.nulls += match array.data_type() {
@@ -171,8 +171,8 @@ fn null_counts(counts: &StructArray, columns: &[CollectedStatistics]) -> Result<
     })
 }
 
-/// Bounds with those of booleans, the ones in this row of the two that a column keeps. The kernel leaves them null, and delta-rs,
-/// for pyarrow, leaves out each file of which it does not know a column's bounds.
+/// Bounds with those of booleans, from this row of the two that a column keeps. The kernel leaves them null, and
+/// delta-rs, for pyarrow, skips each file for which a column's bounds are missing.
 fn with_flags(bounds: &StructArray, columns: &[CollectedStatistics], row: usize) -> Result<StructArray> {
     columns.iter().try_fold(bounds.clone(), |bounds, column| {
         map_child(&bounds, &column.name, &|bound| match (&column.values, bound.as_struct_opt()) {
@@ -235,8 +235,8 @@ fn two_rows<'a>(array: &dyn Array, texts: impl Iterator<Item = Option<&'a str>>)
     cut.map(|cut| cast(&cut, two.data_type()).map_err(Error::unexpected)).transpose()
 }
 
-/// Bytes of a text that are kept at most. The log has the first 32 characters of a bound, and the kernel looks at twice as many for
-/// one that is above all.
+/// Bytes of a text that are kept at most. The log has the first 32 characters of a bound, and the kernel examines twice
+/// as many for one that is above all.
 const KEPT_TEXT_BYTES: usize = 4096;
 
 fn two_texts(texts: &StringViewArray) -> Option<ArrayRef> {

@@ -1,7 +1,7 @@
-//! Whether the rows of a source fit a table at every level, with nothing left out.
+//! Checks that the rows of a source fit a table at every level, and that nothing is left out.
 //!
-//! A reader conforms files to a table leniently: a field that it does not know is none of the table's. A writer must not:
-//! what it leaves out is lost.
+//! A reader conforms files to a table leniently: an unknown field is not a field of the table. A writer must not:
+//! fields that it leaves out are lost.
 
 use std::collections::HashMap;
 
@@ -19,8 +19,8 @@ pub(crate) enum MissingFields {
     Refuse,
 }
 
-/// An error where rows of the type `source` have a field that the `table` lacks, or count time in another way than it, in
-/// structs, lists and maps alike; both types are Delta's.
+/// Returns an error where rows of the type `source` have a field that the `table` lacks, or count time in another way,
+/// in structs, lists and maps alike; both types are Delta's.
 pub(crate) fn check_fields(source: &DataType, table: &DataType, missing: MissingFields) -> Result<()> {
     match (source, table) {
         (DataType::Struct(source), DataType::Struct(table)) => check_struct(source, table, missing),
@@ -78,7 +78,8 @@ pub(crate) fn refuse_duplicates(fields: &Fields) -> Result<()> {
     Ok(())
 }
 
-/// An error where the columns of a new table would differ in their case alone, at any level: Delta's names have none.
+/// Returns an error where the columns of a new table would only differ in case, at any level: Delta's names are
+/// case-insensitive.
 pub(crate) fn refuse_same_names(schema: &Schema) -> Result<()> {
     refuse_same_fields(schema.fields())
 }

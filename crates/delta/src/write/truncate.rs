@@ -7,8 +7,8 @@ use crate::commit::scan_rows::{chosen, scan_rows};
 use crate::commit::{CommitAction, PendingCommit, WriteBase};
 use crate::{Snapshot, Table, VersionSpec};
 
-/// Removes all rows of a table, those that other writers have added after `version` included: its files leave the log, and none is
-/// read. Gives the version that was made; `None` where there were no files.
+/// Removes all rows of a table, including those that other writers have added after `version`: its files are removed
+/// from the log, and none is read. Returns the version that was made; `None` where there were no files.
 pub fn truncate(table: &Table, version: u64) -> Result<Option<u64>> {
     let base = table.snapshot(Some(VersionSpec::Version(version)))?;
     let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(base)), TruncateCommit)?;

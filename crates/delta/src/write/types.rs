@@ -9,9 +9,9 @@ use lakerace_io::{Error, Result};
 
 use super::strict::{pair, refuse_same_names};
 
-/// The schema of a table for batches of this one: each type becomes the one of Delta's that holds all of its values, and everything is
-/// nullable. A type without such a one is an error that names the column. Columns of nulls alone have the types of `known`, the columns of
-/// a table that exists.
+/// The schema of a table for batches of this one: each type becomes the Delta type that holds all of its values, and
+/// everything is nullable. A type without such a one is an error that names the column. Columns of nulls alone have the
+/// types of `known`, the columns of a table that exists.
 pub(crate) fn table_types(schema: &Schema, known: Option<&Fields>) -> Result<Schema> {
     refuse_same_names(schema)?;
     let fields = schema.fields().iter().map(|field| table_field(field, known)).collect::<Result<Vec<FieldRef>>>()?;
@@ -27,7 +27,8 @@ fn table_field(field: &Field, known: Option<&Fields>) -> Result<FieldRef> {
     Ok(Arc::new(Field::new(field.name(), data_type, true).with_metadata(metadata)))
 }
 
-/// The metadata of columns that a new table keeps: comments, and the type `CHAR(n)` or `VARCHAR(n)` that Spark knows a text by.
+/// The metadata of columns that a new table keeps: comments, and the type `CHAR(n)` or `VARCHAR(n)` by which Spark
+/// identifies a text.
 const DESCRIBING: [&str; 2] = ["comment", "__CHAR_VARCHAR_TYPE_STRING"];
 
 /// The type of a table that holds all values of this one. `known`, the type of an existing column, is used for columns

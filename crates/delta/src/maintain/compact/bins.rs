@@ -97,11 +97,11 @@ impl<'a> BinRules<'a> {
         }
     }
 
-    /// Returns true if a file is in the partitions that are looked at.
+    /// Returns true if a file is in the partitions that are compacted.
     pub fn is_meant(&self, file: &TableFile) -> bool {
         let Some(condition) = &self.condition else { return true };
         let Some(constants) = &file.constants else { return true };
-        // What can't be evaluated leaves nothing out.
+        // A condition that can't be evaluated excludes nothing.
         self.row(constants)
             .and_then(|row| condition.evaluate(&row))
             .map_or(true, |is_true| is_true.is_valid(0) && is_true.value(0))
@@ -116,7 +116,7 @@ impl<'a> BinRules<'a> {
         RecordBatch::try_new(SchemaRef::new(Schema::new(fields)), columns).map_err(Error::unexpected)
     }
 
-    /// Returns true if a file is to be looked at, where there are many small ones or not.
+    /// Returns true if a file is considered; `has_many`: there are many small files.
     fn is_candidate(&self, file: &TableFile, has_many: bool, holey: &Holey) -> bool {
         match self.options.layout {
             Layout::AsIs if has_many => self.is_small(file) || holey.contains(file.path.as_str()),
@@ -130,12 +130,12 @@ impl<'a> BinRules<'a> {
         file.size_bytes < self.options.target_bytes / 4 * 3
     }
 
-    /// Returns true if it is so small that what it hides costs its readers next to nothing.
+    /// Returns true if it is so small that its hidden rows cost readers almost nothing.
     fn is_tiny(&self, file: &TableFile) -> bool {
         file.size_bytes < self.options.target_bytes / 8
     }
 
-    /// The files that are rewritten for their hidden rows alone.
+    /// The files that are rewritten only for their hidden rows.
     fn holey<'f>(&self, files: &[&'f TableFile]) -> Holey<'f> {
         let mut holey: Holey<'f> =
             files.iter().filter(|file| self.is_holey(file)).map(|file| file.path.as_str()).collect();
@@ -143,7 +143,7 @@ impl<'a> BinRules<'a> {
         let counted = files.iter().filter(|file| !self.is_tiny(file) && file.rows.is_some());
         let visible: u64 = counted.clone().filter_map(|file| file.visible_rows()).sum();
         let mut others: Vec<&&TableFile> = counted.filter(|file| !holey.contains(file.path.as_str())).collect();
-        // First those of which the least has to be written for each hidden row that goes.
+        // Files with the fewest rows to rewrite for each hidden row come first.
         others.sort_by(|a, b| hidden_share(b).total_cmp(&hidden_share(a)));
         let mut left: u64 = others.iter().map(|file| hidden(file)).sum();
         for file in others {
@@ -199,7 +199,7 @@ fn hidden(file: &TableFile) -> u64 {
     file.vector.as_ref().map_or(0, |vector| vector.cardinality.max(0) as u64)
 }
 
-/// About what a file's visible rows will take.
+/// The approximate bytes of a file's visible rows.
 fn bytes_left(file: &TableFile) -> u64 {
     match (file.rows, file.visible_rows()) {
         (Some(rows), Some(visible)) if rows > 0 => (file.size_bytes as f64 * visible as f64 / rows as f64) as u64,

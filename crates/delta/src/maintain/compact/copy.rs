@@ -1,6 +1,7 @@
 //! Groups of files whose rows stay in their order, rewritten one after the other.
 //!
-//! All of them are one read: a store is asked for the next group's bytes while one is written, and completes files in the meantime.
+//! All of them are one read: the next group's bytes are requested while one is written, and the store completes files
+//! in the meantime.
 
 use lakerace_format::ReadRequest;
 use lakerace_io::Result;

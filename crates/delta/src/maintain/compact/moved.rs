@@ -9,10 +9,10 @@ use super::bins::FileBin;
 use crate::snapshot::files::TableFile;
 use crate::{Table, deletion_vector};
 
-/// The rows of a group's new files that are hidden by now in its old ones, and were not when they were read. `now` has the
-/// table's files. `None` where the new files can't follow: an old one is gone, or shows rows again.
+/// The rows of a group's new files that have been hidden in its old ones since they were read. `now` has the table's
+/// files. `None` where the new files can't follow: an old one is gone, or shows rows again.
 ///
-/// New files have the visible rows of the old ones, one after the other: a row's place is the number of visible rows
+/// New files have the visible rows of the old ones, one after the other: a row's position is the number of visible rows
 /// before it.
 pub(super) fn hidden(
     table: &Table,

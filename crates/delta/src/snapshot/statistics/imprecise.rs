@@ -11,7 +11,7 @@ use lakerace_format::predicate::Value;
 
 /// A double has 53 bits; five of them are left to the steps in which a writer computes one.
 const DOUBLE_BITS: u8 = 48;
-/// Decimals of so many digits are the same after a way through a double.
+/// Decimals of so many digits survive a conversion to double.
 const EXACT_DIGITS: u8 = 15;
 /// Powers of ten up to this one are doubles.
 const EXACT_SCALE: i8 = 22;
@@ -105,7 +105,8 @@ fn integer_slack(value: i256) -> i256 {
     if beyond { (magnitude(value) >> DOUBLE_BITS).wrapping_add(i256::ONE) } else { i256::ZERO }
 }
 
-/// Returns true if it is what conversions to 64 bits make of any greater number: of the unscaled one, or of the decimal itself.
+/// Returns true if it is the result of converting any greater number to 64 bits: the unscaled one, or the decimal
+/// itself.
 fn is_saturated(value: i256, scale: i8) -> bool {
     let limit = i256::from_i128(1 << 63);
     let power = u32::try_from(scale).ok().and_then(|scale| i256::from_i128(10).checked_pow(scale));
@@ -116,7 +117,7 @@ fn is_saturated(value: i256, scale: i8) -> bool {
     })
 }
 
-/// A text above all that begin with `max`, where it may have been cut.
+/// A text above all that start with `max`, where it may have been cut.
 fn text_at_most(max: Vec<u8>) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(&max) else { return max };
     if text.chars().nth(CUT_CHARS - 1).is_none() || text.ends_with(char::MAX) {

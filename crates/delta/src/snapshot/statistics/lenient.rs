@@ -14,8 +14,8 @@ use crate::log::json_object::JsonObject;
 /// The parts of a file's statistics that are kept where they can't be read as a whole; the first of these that can be.
 const KEPT: [&[&str]; 3] = [&["numRecords", "nullCount", "tightBounds"], &["numRecords"], &[]];
 
-/// Parses a column of JSON texts, each a file's statistics. A file whose bounds or null counts are of another type than the
-/// column's goes without these: statistics are hints, and the rows are in the file. Other damage is an error.
+/// Parses a column of JSON texts, each a file's statistics. Bounds or null counts of another type than the column's are
+/// omitted: statistics are hints, and the rows are in the file. Other damage is an error.
 pub(crate) fn parse(
     handler: &dyn JsonHandler,
     texts: Box<dyn EngineData>,
@@ -39,7 +39,7 @@ fn engine_data(texts: RecordBatch) -> Box<dyn EngineData> {
     Box::new(ArrowEngineData::new(texts))
 }
 
-/// The texts without what can't be read; `None` where one of them is no JSON object.
+/// The texts without their unreadable parts; `None` where one of them is no JSON object.
 fn mended(handler: &dyn JsonHandler, texts: &RecordBatch, schema: &SchemaRef) -> Option<RecordBatch> {
     let all = cast(texts.columns().first()?, &DataType::Utf8).ok()?;
     let mend = |text: Option<&str>| text.map_or(Some(None), |text| readable(handler, text, schema).map(Some));

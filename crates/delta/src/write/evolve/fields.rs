@@ -45,8 +45,8 @@ impl<'a> Evolving<'a> {
         Ok(Self { snapshot, allowed, allows_widening, highest, has_changed: false })
     }
 
-    /// A field that the table has: its type becomes one that holds the source's, too. That of a fixed one, of the key or of
-    /// the partitions, stays.
+    /// Evolves a field of the table: its type becomes one that also holds the source's. The type of a fixed field, of
+    /// the key or of the partitions, stays.
     pub fn field(&mut self, field: &mut Value, known: &Field, source: &DataType, is_fixed: bool) -> Result<()> {
         let source = table_type(source, Some(known.data_type()))?;
         let mut changes = Vec::new();
@@ -177,7 +177,7 @@ pub(crate) fn allows_widening(snapshot: &Snapshot) -> bool {
     features.iter().any(|feature| configuration.is_feature_enabled(feature))
 }
 
-/// The type that holds the values of both, where that is another one than the table's and the table may come to it.
+/// The type that holds the values of both, if it differs from the table's and the table may change to it.
 pub(crate) fn wider(table: &DataType, source: &DataType) -> Option<DataType> {
     use DataType as T;
     let rank = |data_type: &T| match data_type {
@@ -236,7 +236,7 @@ pub(crate) fn json_field(name: &str, data_type: &DataType) -> Result<Value> {
     serde_json::to_value(kernel).map_err(Error::unexpected)
 }
 
-/// Gives a field, and those below it, ids and names for files.
+/// Assigns ids and stored names to a field, and to those below it.
 pub(super) fn assign(field: &mut Value, highest: &mut i64) -> Result<()> {
     *highest += 1;
     let metadata = json!({ COLUMN_ID: *highest, PHYSICAL_NAME: format!("col-{:032x}", rand::random::<u128>()) });
