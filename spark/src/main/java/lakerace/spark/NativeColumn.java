@@ -46,9 +46,7 @@ final class NativeColumn extends ColumnVector {
    * Creates a column.
    *
    * @param type the type that Spark sees; fields of a struct may be left out
-   *
    * @param array the address of its {@code ArrowArray}
-   *
    * @param shift values of the surrounding column before its first one
    */
   NativeColumn(DataType type, NativeType column, long array, long shift, Batch batch) {
