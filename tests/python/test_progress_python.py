@@ -23,14 +23,16 @@ from lakerace import _progress
 
 #: Rows of the source, in this many row groups.
 ROWS, ROW_GROUPS = 300_000, 3
+#: A notebook's bar of a job that has read rows.
+BAR = re.compile(r'<progress value="0\.\d+"></progress> <small>.* rows')
 
 
 class Terminal(io.StringIO):
     """A text that says it is a terminal, and that knows when rows that have been read were shown."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_shown_rows: Event) -> None:
         super().__init__()
-        self.has_shown_rows = Event()
+        self.has_shown_rows = has_shown_rows
 
     def isatty(self) -> bool:
         return True
@@ -51,15 +53,21 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+def has_shown_rows() -> Event:
+    """Set when rows that have been read were shown."""
+    return Event()
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch, has_shown_rows: Event) -> Terminal:
     """Standard error as a terminal. pytest has one of its own."""
-    made = Terminal()
+    made = Terminal(has_shown_rows)
     monkeypatch.setattr(_progress, "sys", SimpleNamespace(stderr=made, modules=sys.modules))
     return made
 
 
 @pytest.fixture
-def held(source: Path, terminal: Terminal) -> Iterator[tuple[str, int]]:
+def held(source: Path, has_shown_rows: Event) -> Iterator[tuple[str, int]]:
     """The address of the source, which keeps its last row group back until rows are shown, and bytes of requests."""
     data = source.read_bytes()
     column = pq.ParquetFile(source).metadata.row_group(ROW_GROUPS - 1).column(0)
@@ -71,7 +79,7 @@ def held(source: Path, terminal: Terminal) -> Iterator[tuple[str, int]]:
         def do_GET(self) -> None:
             first, end = self.asked_range(len(data)) or (0, len(data))
             if first <= kept_back < end - 1:
-                assert terminal.has_shown_rows.wait(TIMEOUT_SECONDS)
+                assert has_shown_rows.wait(TIMEOUT_SECONDS)
             self.send(206, data[first:end], {"Content-Range": f"bytes {first}-{end - 1}/{len(data)}", "ETag": '"tag"'})
 
         do_HEAD = do_GET
@@ -142,11 +150,20 @@ def test_nothing_is_drawn_unless_asked_for(source: Path, tmp_path: Path, termina
     assert terminal.getvalue() == ""
 
 
-def test_a_notebook(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook(
+    held: tuple[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_shown_rows: Event
+) -> None:
     """A bar is made, updated and removed by the calls of IPython's display."""
     shown: list[str] = []
+    url, request_size = held
+
+    def update(html: str) -> None:
+        shown.append(html)
+        if BAR.search(html):
+            has_shown_rows.set()
+
     ipython, display = ModuleType("IPython"), ModuleType("IPython.display")
-    handle = SimpleNamespace(update=shown.append)
+    handle = SimpleNamespace(update=update)
     modules: dict[ModuleType, dict[str, Any]] = {
         ipython: {"get_ipython": lambda: SimpleNamespace(config={"IPKernelApp": {}}), "display": display},
         display: {"HTML": str, "display": lambda html, display_id: (shown.append(html), handle)[1]},
@@ -155,9 +172,9 @@ def test_a_notebook(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         for name, value in names.items():
             setattr(module, name, value)
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    lr.copy(source, tmp_path / "x.parquet", compression="zstd:19", threads=1, progress=True)
+    lr.copy(url, tmp_path / "x.parquet", threads=1, max_request_size=request_size, progress=True)
     assert shown[0].startswith("<progress>")
-    assert any(re.search(r'<progress value="0\.\d+"></progress> <small>.* rows', html) for html in shown)
+    assert any(BAR.search(html) for html in shown)
     assert shown[-1] == ""
 
 
