@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from lakerace import _lakerace
 from lakerace._api import _options
+from lakerace._job import with_job
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -111,5 +112,5 @@ def diff(
     """
     key = [key] if isinstance(key, str) else key
     options = _options(locals(), "first", "second")
-    counts, rows = _lakerace.diff(os.fspath(first), os.fspath(second), options)
+    counts, rows = _lakerace.diff(os.fspath(first), os.fspath(second), with_job(options))
     return Diff(**counts, rows=rows)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from lakerace import _lakerace
 from lakerace._errors import NotFoundError, UnsupportedError, UsageError, told
+from lakerace._job import current_job
 from lakerace._packages import needed
 from lakerace._readable import ReadableRows, ShownRows
 
@@ -69,7 +70,7 @@ def sql(
         NotFoundError: A location does not exist.
         ModuleNotFoundError: duckdb or pyarrow is not installed.
     """
-    job = _lakerace.Job()
+    job = current_job() or _lakerace.Job()
     rows = SqlRows._asked(query, relations, params, _limits(memory_limit, threads, storage_options), job)
     job.warn()
     return rows
@@ -176,7 +177,7 @@ class SqlRows(ShownRows):
 
         if self._job.is_cancelled:
             # An interrupted run has ended the job of all scans.
-            self._job = _lakerace.Job()
+            self._job = current_job() or _lakerace.Job()
             self._opened = {
                 name: type(opened)(opened.location, opened.options, self._job) for name, opened in self._opened.items()
             }

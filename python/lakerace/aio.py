@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from lakerace import _api, _lakerace, _sync
+from lakerace import _api, _diff, _lakerace, _sync
+from lakerace import _sql as _queries
 from lakerace import _table as _tables
 from lakerace import _tpch as _generating
 from lakerace._job import job_scope
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from lakerace._api import Location
 
-__all__ = ["Scan", "Table", "check", "checksum", "copy", "scan", "schema", "sync", "tpch"]
+__all__ = ["Scan", "SqlRows", "Table", "check", "checksum", "copy", "diff", "scan", "schema", "sql", "sync", "tpch"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -95,6 +96,7 @@ def _twin(call: Callable[_P, _T]) -> Callable[_P, Awaitable[_T]]:
 copy = _twin(_api.copy)
 check = _twin(_api.check)
 checksum = _twin(_api.checksum)
+diff = _twin(_diff.diff)
 schema = _twin(_api.schema)
 sync = _twin(_sync.sync)
 tpch = _twin(_generating.tpch)
@@ -219,6 +221,96 @@ def _opening(call: Callable[_P, _Scan]) -> Callable[_P, Awaitable[Scan]]:
 
 
 scan = _opening(_api.scan)
+
+
+class SqlRows:
+    """The rows of a query, which are awaited: made by :func:`sql`. See :class:`lakerace.SqlRows`."""
+
+    __slots__ = ("_job", "_rows")
+
+    def __init__(self, rows: _queries.SqlRows, job: _lakerace.Job) -> None:
+        self._rows = rows
+        self._job = job
+
+    def __repr__(self) -> str:
+        return repr(self._rows).replace("lakerace.SqlRows", "lakerace.aio.SqlRows", 1)
+
+    @property
+    def query(self) -> str:
+        """The query, as it was given."""
+        return self._rows.query
+
+    @property
+    def schema(self) -> pyarrow.Schema:
+        """The columns and types of the rows, as a `pyarrow.Schema`."""
+        return self._rows.schema
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order."""
+        return self._rows.columns
+
+    def report(self) -> dict[str, Any]:
+        """The cost of the runs: see :meth:`lakerace.SqlRows.report`."""
+        return self._rows.report()
+
+    async def explain(self) -> _queries.SqlExplain:
+        """The plan of duckdb and the price of each scan: see :meth:`lakerace.SqlRows.explain`."""
+        return await self._call(_queries.SqlRows.explain)
+
+    async def count(self) -> int:
+        """The number of rows: the query runs for it."""
+        return await self._call(_queries.SqlRows.count)
+
+    async def to_arrow(self) -> pyarrow.Table:
+        """All rows as a `pyarrow.Table`."""
+        return await self._call(_queries.SqlRows.to_arrow)
+
+    async def to_polars(self) -> polars.DataFrame:
+        """All rows as a `polars.DataFrame` (needs polars)."""
+        return await self._call(_queries.SqlRows.to_polars)
+
+    async def to_pandas(self) -> pandas.DataFrame:
+        """All rows as a `pandas.DataFrame` (needs pandas)."""
+        return await self._call(_queries.SqlRows.to_pandas)
+
+    def batches(self) -> AsyncIterator[pyarrow.RecordBatch]:
+        """The rows batch by batch, as `pyarrow.RecordBatch`."""
+        return self._iterated(_queries.SqlRows.batches)
+
+    async def rows(self, *, named: bool = False) -> AsyncGenerator[Any, None]:
+        """The rows one by one: tuples, or with `named` dicts."""
+        lists = self._iterated(lambda rows: _chunks(rows.rows(named=True) if named else rows.rows()))
+        async with aclosing(lists):
+            async for chunk in lists:
+                for row in chunk:
+                    yield row
+
+    def __aiter__(self) -> AsyncGenerator[tuple[Any, ...], None]:
+        """The rows one by one, as tuples of Python values."""
+        return self.rows()
+
+    async def _call(self, call: Callable[[_queries.SqlRows], _T]) -> _T:
+        if self._job.is_cancelled:
+            # A cancelled task has ended the job; the rows take this one when they run again.
+            self._job = _lakerace.Job()
+        return await _run(self._job, lambda: call(self._rows))
+
+    async def _iterated(self, iterate: Callable[[_queries.SqlRows], Iterator[_T]]) -> AsyncGenerator[_T, None]:
+        taken = await self._call(iterate)
+        try:
+            while (item := await _run(self._job, lambda: next(taken, None))) is not None:
+                yield item
+        finally:
+            # A loop that is left ends the query's thread.
+            await asyncio.to_thread(taken.close)  # type: ignore[attr-defined]
+
+
+@functools.wraps(_queries.sql)
+async def sql(*args: Any, **kwargs: Any) -> SqlRows:
+    """The rows of a query, planned on a thread."""
+    job = _lakerace.Job()
+    return SqlRows(await _run(job, lambda: _queries.sql(*args, **kwargs)), job)
 
 
 class _Method(Generic[_P, _T]):

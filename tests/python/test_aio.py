@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import threading
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import people
+from conftest import TIMEOUT_SECONDS, people
+from http_server import QuietHandler, serving
 
 import lakerace as lr
+
+#: Functions that have no twin: they reach no store, or start a session of another kind.
+LEFT_OUT: set[str] = set()
 
 
 def test_results_are_the_same(parquet: Path, tmp_path: Path) -> None:
@@ -59,12 +65,79 @@ def test_tables(parquet: Path, tmp_path: Path) -> None:
     asyncio.run(work())
 
 
-def test_calls_run_beside_each_other(parquet: Path, tmp_path: Path) -> None:
-    async def work() -> list[int]:
-        copies = [lr.aio.copy(parquet, tmp_path / f"{number}.parquet") for number in range(8)]
-        return [copied.rows for copied in await asyncio.gather(*copies)]
+def test_calls_run_next_to_each_other(parquet: Path, tmp_path: Path) -> None:
+    """The server answers no copy before all of them have asked."""
+    copies = 4
+    data = parquet.read_bytes()
+    all_have_asked = threading.Barrier(copies)
 
-    assert asyncio.run(work()) == [1000] * 8
+    class Handler(QuietHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            if self.path not in seen:
+                seen.add(self.path)
+                all_have_asked.wait(TIMEOUT_SECONDS)
+            first, end = self.asked_range(len(data)) or (0, len(data))
+            self.send(206, data[first:end], {"Content-Range": f"bytes {first}-{end - 1}/{len(data)}", "ETag": '"tag"'})
+
+        do_HEAD = do_GET
+
+    seen: set[str] = set()
+
+    async def work(address: str) -> list[int]:
+        copied = [
+            lr.aio.copy(f"{address}/{number}.parquet", tmp_path / f"{number}.parquet") for number in range(copies)
+        ]
+        return [one.rows for one in await asyncio.gather(*copied)]
+
+    with serving(Handler) as address:
+        assert asyncio.run(work(address)) == [1000] * copies
+
+
+def test_differences_and_queries(parquet: Path, tmp_path: Path) -> None:
+    async def work() -> None:
+        await lr.aio.copy(parquet, tmp_path / "less.parquet", where="id >= 10")
+        found = await lr.aio.diff(parquet, tmp_path / "less.parquet", key="id")
+        assert (found.deleted, found.inserted, found.changed) == (10, 0, 0)
+        rows = await lr.aio.sql(f"SELECT id, name FROM '{parquet}' WHERE id < ? ORDER BY id", params=[100])
+        expected = people().select(["id", "name"]).slice(0, 100)
+        assert rows.columns == rows.schema.names == ["id", "name"]
+        assert await rows.count() == 100
+        assert (await rows.to_arrow()).to_pylist() == expected.to_pylist()
+        assert (await rows.to_polars()).to_dicts() == expected.to_pylist()
+        assert list((await rows.to_pandas())["id"]) == list(range(100))
+        assert [row async for row in rows] == [tuple(row.values()) for row in expected.to_pylist()]
+        assert [row async for row in rows.rows(named=True)] == expected.to_pylist()
+        assert sum([batch.num_rows async for batch in rows.batches()]) == 100
+        assert "people.parquet" in str(await rows.explain())
+        assert rows.report()["requests"]["get"] > 0
+        assert repr(rows).startswith("<lakerace.aio.SqlRows ")
+        with pytest.raises(lr.NotFoundError):
+            await lr.aio.sql(f"SELECT * FROM '{tmp_path / 'nosuch.parquet'}'")
+
+    asyncio.run(work())
+
+
+def test_a_cancelled_query_and_one_that_is_left() -> None:
+    """Both end; the rows can be taken again."""
+
+    async def work() -> None:
+        rows = await lr.aio.sql("SELECT l_orderkey FROM lines", lines="tpch:lineitem?sf=100")
+        task = asyncio.ensure_future(rows.count())
+        while rows.report()["rows"] == 0:
+            assert not task.done(), task.exception()
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with aclosing(rows.rows()) as taken:
+            async for row in taken:
+                assert row == (1,)
+                break
+        assert not [thread for thread in threading.enumerate() if thread.name == "lakerace-sql"]
+
+    asyncio.run(work())
 
 
 def test_errors_are_the_same(parquet: Path, tmp_path: Path) -> None:
@@ -148,8 +221,29 @@ def test_a_timeout_is_one() -> None:
 
 
 def test_twins_have_the_signatures() -> None:
-    for name in set(lr.aio.__all__) - {"Scan", "Table"}:
+    twins = set(lr.aio.__all__) - {"Scan", "SqlRows", "Table"}
+    # Functions of this package that read or write; what is left out takes no time of a store.
+    calls = {name for name in lr.__all__ if inspect.isfunction(getattr(lr, name))}
+    assert calls - twins == LEFT_OUT
+    for name in twins:
         twin, call = getattr(lr.aio, name), getattr(lr, name)
         assert inspect.signature(twin) == inspect.signature(call), name
         assert twin.__doc__ == call.__doc__
         assert inspect.iscoroutinefunction(twin)
+
+
+@pytest.mark.parametrize("name", ["Scan", "SqlRows", "Table"])
+def test_methods_have_the_arguments(name: str, parquet: Path, tmp_path: Path) -> None:
+    """What a class of `lakerace.aio` has, the class of the same name has, with the same parameters."""
+    twin, original = getattr(lr.aio, name), getattr(lr, name)
+    names = [method for method in vars(twin) if not method.startswith("_") and callable(getattr(original, method))]
+    assert names
+    lr.copy(parquet, f"delta:{tmp_path / 't'}")
+    of_table = {"twin": lr.aio.Table(tmp_path / "t"), "original": lr.Table(tmp_path / "t")}
+    for method in set(names) - {"scan"}:
+        here, there = (
+            (getattr(of_table["twin"], method), getattr(of_table["original"], method))
+            if name == "Table"
+            else (getattr(twin, method), getattr(original, method))
+        )
+        assert list(inspect.signature(here).parameters) == list(inspect.signature(there).parameters), method
