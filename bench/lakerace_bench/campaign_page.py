@@ -41,6 +41,13 @@ class CampaignSamples:
         bad = next((sample for sample in found if sample.verdict != RIGHT), None)
         return f"{bad.verdict}: {bad.why}" if bad else None
 
+    def pair_reason(self, one: PrintedSpeedup) -> str | None:
+        """Why a speed-up has no number: the entrant at fault, and its reason."""
+        for contestant in (one.slow, one.fast):
+            if reason := self.reason(one.case, contestant):
+                return reason if reason == NOT_RUN else f"{contestant}: {reason}"
+        return None
+
     def spread(self, case: str, contestant: str, pick: Callable[[Sample], float | None]) -> Spread | None:
         """The values of the rounds that count."""
         if self.reason(case, contestant):
@@ -48,21 +55,27 @@ class CampaignSamples:
         counted = [sample for sample in self._by_cell[case, contestant] if sample.round > 0]
         return Spread.of([value for sample in counted if (value := pick(sample)) is not None])
 
-    def speedup(self, case: str, slow: str, fast: str) -> Spread | None:
-        """How many times the seconds of `fast` are those of `slow`, round by round."""
-        if self.reason(case, slow) or self.reason(case, fast):
+    def speedup(self, one: PrintedSpeedup) -> Spread | None:
+        """The seconds of the slow entrant over those of the fast one, round by round."""
+        if self.pair_reason(one):
             return None
-        of_fast = {sample.round: sample.seconds for sample in self._by_cell[case, fast] if sample.round > 0}
-        pairs = [(s.seconds, of_fast.get(s.round)) for s in self._by_cell[case, slow] if s.round > 0]
-        return Spread.of([one / other for one, other in pairs if one and other])
+        of_fast = {sample.round: sample.seconds for sample in self._by_cell[one.case, one.fast] if sample.round > 0}
+        pairs = [(s.seconds, of_fast.get(s.round)) for s in self._by_cell[one.case, one.slow] if s.round > 0]
+        return Spread.of([mine / its for mine, its in pairs if mine and its])
 
 
 def write(campaign: Campaign, files: list[Path], path: Path) -> Path:
-    """Writes the page of the samples in `files`."""
+    """Writes the page of the samples in `files`. Two files with the same entrant in a case are a `ValueError`."""
     runs: list[Run] = []
     taken: list[Sample] = []
+    file_of: dict[tuple[str, str], Path] = {}
     for file in files:
         run, more = samples.read(file)
+        for cell in sorted({(sample.case, sample.contestant) for sample in more}):
+            if cell in file_of:
+                where = f"{file_of[cell]} and {file}"
+                raise ValueError(f"{where} both have samples of {cell[0]} by {cell[1]}: move one of them away")
+            file_of[cell] = file
         runs.append(run)
         taken += more
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -111,9 +124,9 @@ def _times(times: tuple[PrintedTime, ...], found: CampaignSamples) -> Table:
 def _speedups(speedups: tuple[PrintedSpeedup, ...], found: CampaignSamples) -> Table:
     rows = []
     for one in speedups:
-        ours = found.speedup(one.case, one.slow, one.fast)
+        ours = found.speedup(one)
         cells = (
-            (NOT_RUN, "", "")
+            (str(found.pair_reason(one)), "", "")
             if ours is None
             else (f"{ours.median:.2f}x", numbers.spread(ours, numbers.times), _verdict(one, ours))
         )
@@ -154,7 +167,7 @@ def _sentences(campaign: Campaign, found: CampaignSamples) -> list[str]:
     """What the samples say of each printed speed-up, and of each pair of columns of a grid."""
     said = []
     for one in campaign.speedups:
-        ours = found.speedup(one.case, one.slow, one.fast)
+        ours = found.speedup(one)
         if ours is not None:
             pair = f"{ours.median:.2f} times here, {one.printed:g} times in print"
             said.append(f"{one.title}: {pair}: {_verdict(one, ours)}.")

@@ -31,6 +31,7 @@ SMALL = {
     "speedups": [
         {"title": "whole", "printed": 0.001, "case": "scan/local/all/t1", "slow": "honest", "fast": "other-order"},
         {"title": "half", "printed": 1e6, "case": "scan/local/two/t1", "slow": "honest", "fast": "other-order"},
+        {"title": "lied", "printed": 2.0, "case": "scan/local/all/t1", "slow": "honest", "fast": "wrong-value"},
     ],
     "grids": [
         {
@@ -88,7 +89,13 @@ def test_a_campaign_goes_on_after_the_last_case_that_ended(
     assert "| honest | 10 | " in times["honest"]
     assert "not run" not in times["honest"]
     assert "| 1 | not run |" in times["nobody"]
-    for text in ("| whole | 0.001x |", "| met |", "| half | 1e+06x |", "| short of it |"):
+    for text in (
+        "| whole | 0.001x |",
+        "| met |",
+        "| half | 1e+06x |",
+        "| short of it |",
+        "| lied | 2x | wrong-value: wrong: ",
+    ):
         assert text in page
     assert "- all, liar: wrong: checksum: " in page
     assert "- Nothing else." in page
@@ -104,6 +111,9 @@ def test_samples_of_another_state_are_not_continued(small: Path, capsys: pytest.
     assert "was begun otherwise (commit: another, now " in capsys.readouterr().err
     # A page is made from whatever samples there are.
     assert go(small, "--page-only") == 0
+    (small / "campaign-s-quick-2.jsonl").write_text(path.read_text())
+    assert go(small, "--page-only") == 2
+    assert "both have samples of scan/local/all/t1 by honest: move one of them away" in capsys.readouterr().err
     assert main(["campaign", "Z"]) == 2
     assert "there are S" in capsys.readouterr().err
 
@@ -112,9 +122,14 @@ def test_samples_of_another_state_are_not_continued(small: Path, capsys: pytest.
 def test_campaigns_name_cases_and_entrants_that_exist(letter: str) -> None:
     asked = campaign.load(letter)
     planned: dict[str, Case] = {}
-    for step in asked.steps:
-        for inputs in (cases.full(step.size), cases.quick()):
-            planned |= {case.name: case for case in cases.select(list(step.names), list(step.threads), inputs)}
+    for is_quick in (False, True):
+        of_steps = [
+            cases.select(list(step.names), list(step.threads), cases.quick() if is_quick else cases.full(step.size))
+            for step in asked.steps
+        ]
+        names = [case.name for chosen in of_steps for case in chosen]
+        assert len(names) == len(set(names)), "a case is in one step"
+        planned |= {case.name: case for chosen in of_steps for case in chosen}
     named = {(one.case, one.contestant) for one in asked.times}
     named |= {(one.case, who) for one in asked.speedups for who in (one.slow, one.fast)}
     contestants = discover()
@@ -122,10 +137,16 @@ def test_campaigns_name_cases_and_entrants_that_exist(letter: str) -> None:
         entered = [one for one in entrants(contestants, planned[case].bench) if one.enters(planned[case])]
         assert who in {one.name for one in entered}, (case, who)
     for grid in asked.grids:
+        cells = {
+            (case, one.name)
+            for _, case in grid.rows
+            for one in entrants(contestants, planned[case].bench)
+            if one.enters(planned[case])
+        }
         for _, case in grid.rows:
-            bench = planned[case].bench
-            known = {one.name for one in entrants(contestants, bench)}
-            assert any(who in known for _, who in grid.columns), case
+            assert any((case, who) in cells for _, who in grid.columns), case
+        for _, who in grid.columns:
+            assert any((case, who) in cells for _, case in grid.rows), who
 
 
 def test_a_real_campaign_runs_small(tmp_path: Path) -> None:
