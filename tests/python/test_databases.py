@@ -110,7 +110,7 @@ def test_an_index_is_read_by_filters_and_limits(index: str, tmp_path: Path) -> N
         assert lr.scan(target, where=where).checksum() == lr.scan(tmp_path / "rows.parquet", where=where).checksum()
     assert lr.scan(target, limit=7).to_arrow().num_rows == 7
     assert lr.scan(target).count() == ROWS
-    with pytest.raises(lr.NotFoundError, match="filter: there is no such index"):
+    with pytest.raises(lr.NotFoundError, match="filter: the index does not exist"):
         lr.scan(f"{index}filter")
 
 

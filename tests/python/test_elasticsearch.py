@@ -337,7 +337,7 @@ def test_rows_without_a_key_end_the_key_of_an_index(server: str) -> None:
     lr.copy(rows(20), target, key="id", mode="upsert")
     assert lr.scan(target).count() == 20
     lr.copy(rows(5), target, mode="append")
-    with pytest.raises(lr.UnsupportedError, match="the server has made _ids"):
+    with pytest.raises(lr.UnsupportedError, match="the server generated the _ids"):
         lr.copy(rows(20), target, key="id", mode="upsert")
     lr.copy(rows(5), target, mode="append")
     assert lr.scan(target).count() == 30

@@ -199,7 +199,7 @@ def test_a_target_that_is_gone_is_noticed(
     done = go_on(target, source, *options)
     assert done.code == code, done.err
     if code:
-        assert ("exists already" if mode == "error" else "without --resume") in done.err
+        assert ("already exists" if mode == "error" else "without --resume") in done.err
     else:
         assert ids(target) == list(range(ROWS))
 

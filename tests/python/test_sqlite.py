@@ -114,7 +114,7 @@ def test_one_checksum_through_other_places(tmp_path: Path) -> None:
 def test_modes(tmp_path: Path) -> None:
     database, target = tmp_path / "a.db", f"sqlite://{tmp_path}/a.db#t"
     lr.copy(numbers(5), target, key="id")
-    with pytest.raises(lr.ConflictError, match='replace it by mode="overwrite"'):
+    with pytest.raises(lr.ConflictError, match='replace it with mode="overwrite"'):
         lr.copy(numbers(5), target)
     with pytest.raises(lr.ConflictError, match="UNIQUE constraint failed"):
         lr.copy(numbers(3, 3), target, mode="append")
@@ -186,7 +186,7 @@ def test_rows_that_the_table_ignores_are_refused(tmp_path: Path, sql: str) -> No
     path, target, letters = tmp_path / "a.db", f"sqlite:{tmp_path / 'a.db'}#t", tmp_path / "letters"
     change(path, sql)
     new = pa.table({"a": range(200), "b": [f"new{n}" for n in range(200)]})
-    with pytest.raises(lr.InvalidInputError, match="row 2 of the load: the table has ignored the row"):
+    with pytest.raises(lr.InvalidInputError, match="row 2 of the load: the table ignored the row"):
         lr.copy(new, target, mode="append")
     assert rows_of(path, "SELECT * FROM t") == [(1, "old")]
     done = lr.copy(new, target, mode="append", dead_letter=letters)
@@ -311,12 +311,12 @@ def test_bad_places(tmp_path: Path) -> None:
     text.write_text("this is no database, whatever its name says\n" * 50)
     lr.copy(numbers(3), f"sqlite:{database}#numbers")
     cases: list[tuple[list[object], int, str]] = [
-        (["scan", f"sqlite:{tmp_path}/none.db#t"], 3, "no such database file"),
+        (["scan", f"sqlite:{tmp_path}/none.db#t"], 3, "the database file does not exist"),
         (["scan", f"sqlite:{database}#nmbers"], 3, "numbers"),
-        (["scan", f"sqlite:{database}"], 2, "no table is named"),
-        (["scan", f"sqlite://host/{database}#t"], 2, "a host is named"),
-        (["scan", f"sqlite:{text}#t"], 4, "no SQLite database"),
-        (["scan", f"sqlite:{tmp_path}#t"], 4, "no file"),
+        (["scan", f"sqlite:{database}"], 2, "the location names no table"),
+        (["scan", f"sqlite://host/{database}#t"], 2, "names a host"),
+        (["scan", f"sqlite:{text}#t"], 4, "not a SQLite database"),
+        (["scan", f"sqlite:{tmp_path}#t"], 4, "not a regular file"),
         (["scan", f"sqlite:{database}?query=DROP TABLE numbers"], 2, "SELECT"),
         (["scan", f"sqlite:{database}#numbers", "--at", "3"], 6, "version"),
         (["copy", f"sqlite:{database}#numbers", f"sqlite:{tmp_path}/no/b.db#t"], 3, "can't be opened"),

@@ -102,7 +102,7 @@ def test_explain_tells_how_rows_are_found(tmp_path: Path) -> None:
     few = ok("scan", place, "--where", f"seen >= {ROWS - 3}", "--explain")
     assert "found by index by_seen" in few.out
     assert "3 rows" in few.out
-    for filter_, why in [("seen >= 3", "too many rows"), ("id + 1 = 7", "can't judge"), ("text > 'x'", "no index")]:
+    for filter_, why in [("seen >= 3", "too many rows"), ("id + 1 = 7", "can't evaluate"), ("text > 'x'", "no index")]:
         assert why in ok("scan", place, "--where", filter_, "--explain").out
 
 

@@ -230,7 +230,7 @@ def test_a_row_without_a_key(tmp_path: Path) -> None:
     lr.copy(pa.table({"id": [1]}), f"sqlite:{tmp_path / 'a.db'}#other")
     done = run("sync", folder, target, "--key", "id")
     assert (done.code, "--dead-letter" in done.err) == (4, False), done.err
-    assert "mend such rows in the table" in done.err
+    assert "fix these rows in the table" in done.err
     lr.copy(pa.table({"id": [1]}), f"delta:{folder}", mode="overwrite")
     assert lr.sync(folder, target, key="id").upserted == 1
     lr.copy(nulls, f"delta:{folder}", mode="append")
@@ -245,8 +245,8 @@ def test_rows_that_share_a_key(target: str, tmp_path: Path) -> None:
     folder = tmp_path / "table"
     lr.copy(pa.concat_tables([rows(0, 5), rows(3, 8)]), f"delta:{folder}")
     wrong, message = {
-        "mongodb": (lr.ConflictError, "a document with this key exists already"),
-        "elasticsearch": (lr.ConflictError, "a document of this _id exists"),
+        "mongodb": (lr.ConflictError, "a document with this key already exists"),
+        "elasticsearch": (lr.ConflictError, "a document with this _id already exists"),
         "sqlite": (lr.ConflictError, "UNIQUE constraint failed"),
     }[target.split(":", 1)[0]]
     # The second run finds what the first one has left.

@@ -160,7 +160,7 @@ def test_an_older_run_that_is_resumed_spoils_nothing(target: str, tmp_path: Path
     new.send_signal(signal.SIGSTOP)
     old.send_signal(signal.SIGCONT)
     done = ended(old)
-    assert (done.code, "taken the target over" in done.err) == (7, True), done.err
+    assert (done.code, "taken over the target" in done.err) == (7, True), done.err
     new.send_signal(signal.SIGCONT)
     assert ended(new).code == 0
     ok("sync", folder, target, "--key", "id", "--verify")

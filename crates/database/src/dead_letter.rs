@@ -59,9 +59,9 @@ impl DeadLetters {
             open.create_new(true)
         };
         let file = open.open(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => Error::conflict("the file of rejected rows exists already")
+            std::io::ErrorKind::AlreadyExists => Error::conflict("the file for rejected rows already exists")
                 .at(path.display())
-                .advice(format!("name another {DEAD_LETTER}, or go on with its load by {RESUME}")),
+                .advice(format!("choose another {DEAD_LETTER}, or continue its load with {RESUME}")),
             _ => Error::from(error).at(path.display()),
         })?;
         let had_rows = file.metadata().map_err(|error| Error::from(error).at(path.display()))?.len() > 0;

@@ -40,7 +40,7 @@ use crate::{DatabaseClient, DatabaseSystem};
 pub static ELASTICSEARCH: DatabaseSystem = DatabaseSystem {
     name: "elasticsearch",
     schemes: &["elasticsearch", "elasticsearch+https"],
-    example: "an index (elasticsearch://…)",
+    example: "an Elasticsearch index (elasticsearch://…)",
     has_stable_order: false,
     has_transactions: false,
     infers_types: false,

@@ -56,7 +56,7 @@ impl DatabaseSystem {
 
 fn client_of(system: &DatabaseSystem) -> Result<&'static DatabaseClient> {
     let found = CLIENTS.into_iter().find(|client| client.system == system);
-    found.ok_or_else(|| Error::internal(format!("there is no client of {}", system.name)))
+    found.ok_or_else(|| Error::internal(format!("there is no client for {}", system.name)))
 }
 
 /// Opens the collection, index or table that `location` names.

@@ -33,7 +33,7 @@ use crate::{DatabaseClient, DatabaseSystem};
 pub static MONGODB: DatabaseSystem = DatabaseSystem {
     name: "mongodb",
     schemes: &["mongodb", "mongodb+srv"],
-    example: "a collection (mongodb://…)",
+    example: "a MongoDB collection (mongodb://…)",
     has_stable_order: false,
     has_transactions: false,
     infers_types: true,

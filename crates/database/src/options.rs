@@ -80,9 +80,9 @@ impl SinkOptions {
     /// Advice where the target rejects rows. A job that follows a table has no dead-letter file.
     pub(crate) fn advice_on_rejected(&self) -> String {
         if self.adds_columns {
-            return "mend such rows in the table that is followed, then run it again".to_owned();
+            return "fix these rows in the table that is followed, then run it again".to_owned();
         }
-        format!("mend such rows, or set them aside by {}", DEAD_LETTER.to("FILE"))
+        format!("fix these rows, or set them aside with {}", DEAD_LETTER.to("FILE"))
     }
 }
 
@@ -105,6 +105,6 @@ impl OnRejected {
 
 impl fmt::Debug for OnRejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "OnRejected" } else { "nobody" })
+        f.write_str(if self.0.is_some() { "OnRejected" } else { "none" })
     }
 }

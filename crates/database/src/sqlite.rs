@@ -36,7 +36,7 @@ use crate::{DatabaseClient, DatabaseSystem};
 pub static SQLITE: DatabaseSystem = DatabaseSystem {
     name: "sqlite",
     schemes: &["sqlite"],
-    example: "a table of SQLite (sqlite:…#table)",
+    example: "a SQLite table (sqlite:…#table)",
     has_stable_order: true,
     has_transactions: true,
     infers_types: true,

@@ -313,7 +313,7 @@ fn rejected_rows_go_to_the_dead_letter_file() {
     assert_eq!((written.rows, written.rejected), (1, 3));
     let text = std::fs::read_to_string(letters).unwrap();
     assert_eq!(text.lines().count(), 3);
-    for reason in ["microseconds", "the key is null", "exists already"] {
+    for reason in ["microseconds", "the key is null", "already exists"] {
         assert!(text.contains(reason), "{text}");
     }
     let narrowed = SinkOptions { allow_narrowing: true, ..mode(WriteMode::Overwrite) };

@@ -75,10 +75,10 @@ impl FoundIndices {
             if !others.is_empty() {
                 let (index, others) = (&index.name, others.join(", "));
                 return Err(Error::conflict(format!(
-                    "the index {index:?} would stay, and its other aliases would go on showing the old rows: {others}"
+                    "the index {index:?} would remain, and its other aliases would still show the old rows: {others}"
                 ))
                 .advice(format!(
-                    "overwrite {index:?} itself, which takes all of its aliases along, or remove the alias {name:?} first"
+                    "overwrite {index:?} itself, which moves all of its aliases, or remove the alias {name:?} first"
                 )));
             }
         }
@@ -125,7 +125,7 @@ impl IndexCatalog {
     }
 
     fn gone(&self, name: &str) -> Error {
-        Error::conflict(format!("the index {name:?} was removed meanwhile")).at(&self.client.location().shown)
+        Error::conflict(format!("the index {name:?} was removed during the load")).at(&self.client.location().shown)
     }
 
     /// Makes an index.
@@ -141,7 +141,7 @@ impl IndexCatalog {
         if matches!(said.kind(), "resource_already_exists_exception" | "invalid_index_name_exception")
             && said.reason().contains("already exists")
         {
-            return Err(Error::conflict("the index was made by somebody else at this moment")
+            return Err(Error::conflict("another client has just created the index")
                 .at(&self.client.location().shown)
                 .advice(format!("run it again with {} or {}", MODE.to("append"), MODE.to("overwrite"))));
         }
@@ -171,7 +171,8 @@ impl IndexCatalog {
         let answer = self.client.object(&self.job, Request::bare("POST", path))?;
         match answer["_shards"]["failed"].as_u64() {
             Some(0) => Ok(()),
-            _ => Err(Error::unavailable("a shard could not make the rows visible").at(&self.client.location().shown)),
+            _ => Err(Error::unavailable("a shard could not refresh to make the rows visible")
+                .at(&self.client.location().shown)),
         }
     }
 
@@ -226,7 +227,7 @@ impl IndexCatalog {
         let before = self.find(alias)?;
         let is_free = before.indices.iter().all(|index| !before.is_alias && index.is_placeholder());
         if must_be_new && !is_free {
-            return Err(Error::conflict("it was made by another load meanwhile")
+            return Err(Error::conflict("another load created it during this one")
                 .at(&self.client.location().shown)
                 .advice(format!("run it again with {} or {}", MODE.to("overwrite"), MODE.to("append"))));
         }
@@ -269,7 +270,7 @@ impl IndexCatalog {
 
     fn replace(&self, alias: &str, index: &str, removals: &[Value], aliases: &[Bytes]) -> Result<()> {
         let unclear =
-            |_| Error::unavailable("the aliases of the index can't be read").at(&self.client.location().shown);
+            |_| Error::unavailable("the aliases of the index could not be read").at(&self.client.location().shown);
         let texts: Vec<String> = removals.iter().map(Value::to_string).collect();
         let removal_trees: std::result::Result<Vec<JsonTree<'_>>, NoJson> =
             texts.iter().map(|text| JsonTree::parse(text.as_bytes())).collect();
@@ -282,7 +283,7 @@ impl IndexCatalog {
             Request { method: "POST", path: "/_aliases".to_owned(), body: Bytes::from(body), is_lines: false };
         let answer = self.client.call(&self.job, request)?;
         let replaced = || {
-            Error::conflict("it was replaced by another load at this moment")
+            Error::conflict("another load has just replaced it")
                 .at(&self.client.location().shown)
                 .advice("run it again")
         };

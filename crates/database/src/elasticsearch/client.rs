@@ -132,9 +132,9 @@ impl SearchClient {
         if let Some(identity) = identity {
             builder = builder.identity(identity);
         }
-        let http = builder
-            .build()
-            .map_err(|error| Error::invalid(format!("TLS can't be set up: {}", chain(&error))).at(&location.shown))?;
+        let http = builder.build().map_err(|error| {
+            Error::invalid(format!("TLS could not be set up: {}", chain(&error))).at(&location.shown)
+        })?;
         let has_gzip = location.parameters.gzip.unwrap_or(!location.is_loopback);
         let credentials = RequestCredentials::gather(location)?;
         Ok(Self { http, location: Arc::clone(location), credentials, meter: Arc::clone(job.meter()), has_gzip })
@@ -155,7 +155,7 @@ impl SearchClient {
         let url = format!("{}{}", self.location.base, request.path);
         let (body, is_packed) = self.packed(request).map_err(fatal)?;
         let method = reqwest::Method::from_bytes(request.method.as_bytes())
-            .map_err(|_| fatal(Error::internal("an unknown method")))?;
+            .map_err(|_| fatal(Error::internal("an unknown HTTP method")))?;
         let headers = self.credentials.headers(request.method, &url, &body).await.map_err(fatal)?;
         let mut builder = self.http.request(method, &url).headers(headers);
         if self.has_gzip {
@@ -255,10 +255,10 @@ impl SearchClient {
     /// The object of an answer.
     pub fn parsed<'a, T: Deserialize<'a>>(&self, answer: &'a ServerAnswer) -> Result<T> {
         serde_json::from_slice(&answer.body).map_err(|error| {
-            Error::unavailable("the answer is not what a server of Elasticsearch says")
+            Error::unavailable("the answer is not a response of an Elasticsearch server")
                 .because(error)
                 .at(&self.location.shown)
-                .advice("check the host, the port and what stands in between")
+                .advice("check the host, the port and any proxy in between")
         })
     }
 
@@ -267,18 +267,18 @@ impl SearchClient {
         let said = Said::of(&answer.body);
         let text = said.text(answer.status);
         let error = match answer.status {
-            401 => Error::invalid(format!("the server knows no such user or key: {text}")).advice(
+            401 => Error::invalid(format!("the server rejects this user or API key: {text}")).advice(
                 "set ELASTICSEARCH_API_KEY, or ELASTICSEARCH_USER and ELASTICSEARCH_PASSWORD, or write user:password@ before the host",
             ),
             403 if said.is_block() => blocked(&text),
-            403 => Error::invalid(format!("this user or key is not allowed to do this: {text}"))
+            403 => Error::invalid(format!("this user or API key is not allowed to do this: {text}"))
                 .advice("grant its role the privileges that the guide lists"),
             404 => Error::not_found(text),
             429 if said.is_block() => blocked(&text),
             408 | 429 | 502..=504 => Error::unavailable(format!("the server is busy: {text}")).advice("run it again later"),
             409 => Error::conflict(text),
-            413 => Error::invalid("the server takes no request of this size")
-                .advice("raise its http.max_content_length"),
+            413 => Error::invalid("the server does not accept a request of this size")
+                .advice("raise http.max_content_length of the server"),
             500.. => Error::unavailable(text),
             _ => Error::invalid(text),
         };
@@ -294,12 +294,13 @@ impl SearchClient {
             || text.contains("InvalidContentType")
         {
             let error = Error::invalid(format!("TLS failed: {text}")).at(shown).advice(
-                "elasticsearch+https: is for servers with TLS, elasticsearch: for those without; ELASTICSEARCH_CA names an authority's certificate",
+                "use elasticsearch+https: for servers with TLS and elasticsearch: for servers without; \
+                 ELASTICSEARCH_CA names the certificate file of a private authority",
             );
             return fatal(error);
         }
         let what = if error.is_connect() { "the server does not answer" } else { "the connection broke" };
-        let advice = "check that it runs, and host and port; then run it again";
+        let advice = "check that the server runs, and check the host and the port; then run it again";
         Lost { error: Error::unavailable(format!("{what}: {text}")).at(shown).advice(advice), is_transient: true }
     }
 }
@@ -380,7 +381,7 @@ fn unpacked(body: &Bytes, most: usize) -> Result<Bytes> {
     let mut plain = Vec::with_capacity(body.len().saturating_mul(4).min(most));
     let mut decoder = MultiGzDecoder::new(body.as_ref()).take(most as u64 + 1);
     decoder.read_to_end(&mut plain).map_err(|error| {
-        Error::unavailable("an answer could not be decompressed").because(error).advice("add ?gzip=false")
+        Error::unavailable("a response could not be decompressed").because(error).advice("add ?gzip=false")
     })?;
     if plain.len() > most { Err(too_large(most)) } else { Ok(plain.into()) }
 }
@@ -394,11 +395,11 @@ fn beginning(body: &Bytes, most: usize) -> Bytes {
 }
 
 /// The beginning of the message of an answer that is too large.
-const TOO_LARGE: &str = "an answer has more than";
+const TOO_LARGE: &str = "a response has more than";
 
 fn too_large(most: usize) -> Error {
     Error::unavailable(format!("{TOO_LARGE} {} MiB", most >> 20))
-        .advice("check what stands between this machine and the server, and that no document has as many")
+        .advice("check for a proxy between this machine and the server, and that no document is that large")
 }
 
 /// Returns true if an answer exceeded the size limit, so that a request for fewer documents may succeed.
@@ -421,5 +422,5 @@ fn chain(error: &reqwest::Error) -> String {
         text.push_str(&cause.to_string());
         next = cause.source();
     }
-    if text.is_empty() { "no answer came in time".to_owned() } else { text }
+    if text.is_empty() { "no response arrived in time".to_owned() } else { text }
 }

@@ -76,11 +76,13 @@ impl RequestCredentials {
 impl AmazonSigner {
     fn new(service: String) -> Result<Self> {
         if service != "es" && service != "aoss" {
-            return Err(Error::usage(format!("{SIGV4} is es or aoss, for OpenSearch Service or Serverless")));
+            return Err(Error::usage(format!(
+                "{SIGV4} must be es or aoss, for OpenSearch Service or OpenSearch Serverless"
+            )));
         }
         let region = variable("AWS_REGION")
             .or_else(|| variable("AWS_DEFAULT_REGION"))
-            .ok_or_else(|| Error::usage(format!("{SIGV4} is set, and no region")).advice("set AWS_REGION"))?;
+            .ok_or_else(|| Error::usage(format!("{SIGV4} is set, but the region is not")).advice("set AWS_REGION"))?;
         // Its credentials are those that any request of ours to Amazon has; no bucket is asked for anything.
         let store = AmazonS3Builder::from_env().with_bucket_name("unused").with_region(&region).build();
         let store = store.map_err(|_| no_credentials())?;
@@ -90,17 +92,17 @@ impl AmazonSigner {
     async fn sign(&self, method: &str, url: &str, body: &bytes::Bytes) -> Result<HeaderMap> {
         let credential = self.store.credentials().get_credential().await.map_err(|_| no_credentials())?;
         let mut request = HttpRequest::new(HttpRequestBody::from(body.clone()));
-        *request.method_mut() = method.parse().map_err(|_| Error::internal("an unknown method"))?;
-        *request.uri_mut() = url.parse().map_err(|_| Error::internal("an URL that can't be signed"))?;
+        *request.method_mut() = method.parse().map_err(|_| Error::internal("an unknown HTTP method"))?;
+        *request.uri_mut() = url.parse().map_err(|_| Error::internal("the URL can't be signed"))?;
         AwsAuthorizer::new(&credential, &self.service, &self.region)
             .try_authorize(&mut request, None)
-            .map_err(|_| Error::internal("a request could not be signed"))?;
+            .map_err(|_| Error::internal("the request could not be signed"))?;
         Ok(std::mem::take(request.headers_mut()))
     }
 }
 
 fn no_credentials() -> Error {
-    Error::invalid("there are no credentials of Amazon's to sign with")
+    Error::invalid("there are no AWS credentials to sign requests with")
         .advice("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 }
 
@@ -115,10 +117,13 @@ pub(super) fn certificates() -> Result<(Vec<Certificate>, Option<Identity>)> {
         (None, None) => None,
         (Some(certificate), Some(key)) => {
             let pem = [file(CLIENT_KEY, &key)?, b"\n".to_vec(), file(CLIENT_CERTIFICATE, &certificate)?].concat();
-            let wrong = |_| Error::invalid("the client's certificate and key are no PEM of one").at(&certificate);
+            let wrong = |_| {
+                Error::invalid("the client's certificate and key are not a matching pair in PEM format")
+                    .at(&certificate)
+            };
             Some(Identity::from_pem(&pem).map_err(wrong)?)
         }
-        _ => return Err(Error::usage(format!("{CLIENT_CERTIFICATE} and {CLIENT_KEY} are set together"))),
+        _ => return Err(Error::usage(format!("{CLIENT_CERTIFICATE} and {CLIENT_KEY} must be set together"))),
     };
     Ok((authorities, identity))
 }
@@ -133,7 +138,7 @@ fn basic(user: &str, password: &str) -> Result<RequestCredentials> {
 
 fn header(value: String) -> Result<RequestCredentials> {
     let mut value = HeaderValue::from_str(&value)
-        .map_err(|_| Error::usage(format!("{API_KEY} has characters that no header holds")))?;
+        .map_err(|_| Error::usage(format!("{API_KEY} has characters that an HTTP header can't hold")))?;
     value.set_sensitive(true);
     Ok(RequestCredentials::Header(value))
 }

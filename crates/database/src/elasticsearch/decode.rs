@@ -148,7 +148,7 @@ impl PageDecoder {
             match key.as_ref() {
                 "pit_id" => page.pit_id = Some(json.text().map_err(cut)?.into_owned()),
                 "timed_out" if json.boolean().map_err(cut)? => {
-                    return Err(Error::unavailable("a search was over its time, and has not all rows")
+                    return Err(Error::unavailable("a search timed out before it returned all rows")
                         .advice("raise search.default_search_timeout of the cluster, or run it again later"));
                 }
                 "timed_out" => {}
@@ -160,7 +160,7 @@ impl PageDecoder {
                 _ => drop(json.skip().map_err(cut)?),
             }
         }
-        if has_hits { Ok(()) } else { Err(cut(NoJson { at: json.position(), why: "the hits are missing" })) }
+        if has_hits { Ok(()) } else { Err(cut(NoJson { at: json.position(), why: "the response has no hits" })) }
     }
 
     fn outer_hits(&mut self, json: &mut Json<'_>, page: &mut SearchPage) -> Result<()> {
@@ -210,7 +210,7 @@ impl PageDecoder {
             let Some(slot) = slot else { continue };
             let must_be_there = self.schema.field_with_name(name).is_ok_and(|field| !field.is_nullable());
             let pushed = match text {
-                None if must_be_there => wrong("it is missing, which its column must not be"),
+                None if must_be_there => wrong("the field is missing, but its column is not nullable"),
                 text => slot.push_text(text),
             };
             pushed.map_err(|error| misfit(named(error, name), id.as_deref()))?;
@@ -221,7 +221,7 @@ impl PageDecoder {
 
     /// The rows since the last batch.
     pub fn batch(&mut self) -> Result<RecordBatch> {
-        let failed = |error: arrow::error::ArrowError| Error::internal("a page became no batch").because(error);
+        let failed = |error: arrow::error::ArrowError| Error::internal("a page did not form a batch").because(error);
         let mut arrays = self.document.finish()?.into_iter().map(Some).collect::<Vec<_>>();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for (origin, field) in self.columns.iter().zip(self.schema.fields()) {
@@ -232,7 +232,7 @@ impl PageDecoder {
                     self.routing.as_mut().map(|slot| slot.finish(field.data_type())).transpose()?
                 }
             };
-            columns.push(array.ok_or_else(|| Error::internal("a column is taken twice"))?);
+            columns.push(array.ok_or_else(|| Error::internal("a column is requested twice"))?);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options).map_err(failed)
@@ -241,16 +241,18 @@ impl PageDecoder {
 
 /// The error of an answer that is cut, or is not valid JSON.
 fn cut(error: NoJson) -> Error {
-    Error::unavailable(format!("an answer is cut or no JSON at byte {}: {}", error.at, error.why))
+    Error::unavailable(format!("a response is truncated or not valid JSON at byte {}: {}", error.at, error.why))
         .advice("run it again")
 }
 
 fn misfit(error: DocumentMisfit, id: Option<&str>) -> Error {
     match error {
         DocumentMisfit::Syntax(error) => cut(error),
-        DocumentMisfit::Value(reason) => Error::invalid(format!("document {:?}: {reason}", id.unwrap_or_default())).advice(
-            format!("give the column a type that fits by {SCHEMA}, such as float64 or utf8, name fields of arrays by ?lists=FIELD,…, or leave the column out with {COLUMNS}"),
-        ),
+        DocumentMisfit::Value(reason) => Error::invalid(format!("document {:?}: {reason}", id.unwrap_or_default()))
+            .advice(format!(
+                "give the column a type that fits with {SCHEMA}, such as float64 or utf8, name array fields with \
+                 ?lists=FIELD,…, or leave the column out with {COLUMNS}"
+            )),
     }
 }
 
@@ -259,11 +261,11 @@ fn check_shards(shards: &[u8]) -> Result<()> {
     match shards["failed"].as_u64() {
         Some(0) => Ok(()),
         Some(failed) => {
-            let reason = shards["failures"][0]["reason"]["reason"].as_str().unwrap_or("no reason is given");
+            let reason = shards["failures"][0]["reason"]["reason"].as_str().unwrap_or("the server gives no reason");
             let message = format!("{failed} of {} shards failed: {reason}", shards["total"]);
-            Err(Error::unavailable(message).advice("see to the index's health, then run it again"))
+            Err(Error::unavailable(message).advice("check the index's health, then run it again"))
         }
-        None => Err(Error::unavailable("an answer does not say whether all shards were read").advice("run it again")),
+        None => Err(Error::unavailable("a response does not say whether all shards were read").advice("run it again")),
     }
 }
 

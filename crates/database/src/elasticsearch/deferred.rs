@@ -97,10 +97,11 @@ impl DeferredSink {
                 self.rows.iter().try_for_each(|rows| seen.look(rows.column(index)))?;
                 let name = self.schema.field(index).name();
                 if seen.is_outside && seen.has_more_digits && !self.options.allow_narrowing {
-                    let message = "it has times beyond 1970 to 2262, which date_nanos does not hold, and digits beyond \
+                    let message = "it has times outside of 1970 to 2262, which date_nanos can't hold, and digits below \
                                    milliseconds, which date does not search by";
                     return Err(Error::invalid(message).at(format!("column {name:?}")).advice(format!(
-                        "?date={name} keeps all digits in the documents and searches by milliseconds, ?keyword={name} keeps texts"
+                        "use ?date={name} to keep all digits in the documents and search by milliseconds, or \
+                         ?keyword={name} to keep the times as text"
                     )));
                 }
                 if seen.is_outside {
@@ -111,7 +112,7 @@ impl DeferredSink {
             let sink = ElasticsearchSink::open(self.location.clone(), schema, &self.options, &self.job)?;
             self.sink = Some(Box::new(sink));
         }
-        let sink = self.sink.as_mut().ok_or_else(|| Error::internal("a load without a beginning"))?;
+        let sink = self.sink.as_mut().ok_or_else(|| Error::internal("a load was not started"))?;
         for rows in std::mem::take(&mut self.rows) {
             sink.write(rows)?;
         }
@@ -142,7 +143,7 @@ impl Sink for DeferredSink {
         let begun = *self;
         match begun.sink {
             Some(sink) => sink.finish(),
-            None => Err(Error::internal("a load without a beginning")),
+            None => Err(Error::internal("a load was not started")),
         }
     }
 }

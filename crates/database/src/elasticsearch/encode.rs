@@ -72,7 +72,7 @@ impl LineEncoder {
         let index_of = |name: &str| schema.index_of(name).ok();
         let id = if let Some(index) = index_of(ID) {
             if !key.is_empty() && key != [ID] {
-                return Err(Error::usage("the column _id is the document's id, and a key is named besides")
+                return Err(Error::usage("the column _id is the document's id, but another key is given as well")
                     .advice(format!("leave out {KEY}, or the column")));
             }
             IdSource::Key(vec![index])
@@ -80,8 +80,9 @@ impl LineEncoder {
             IdSource::Row(load.to_owned())
         } else {
             let named = key.iter().map(|name| {
-                index_of(name)
-                    .ok_or_else(|| Error::not_found(format!("the key names a column {name:?}, which the rows lack")))
+                index_of(name).ok_or_else(|| {
+                    Error::not_found(format!("the key names a column {name:?}, which the rows do not have"))
+                })
             });
             IdSource::Key(named.collect::<Result<_>>()?)
         };
@@ -101,7 +102,9 @@ impl LineEncoder {
             })
             .collect();
         let action = if matches!(id, IdSource::Row(_)) && action == DocumentAction::Delete {
-            return Err(Error::usage("rows are removed by their key").advice(format!("name it with {KEY}")));
+            return Err(
+                Error::usage("rows are deleted by their key, and no key is given").advice(format!("set it with {KEY}"))
+            );
         } else {
             action
         };
@@ -160,8 +163,8 @@ fn check_key(field: &Field) -> Result<()> {
     let data_type = field.data_type();
     let data_type = if let DataType::Dictionary(_, values) = data_type { values } else { data_type };
     if data_type.is_nested() || data_type.is_floating() || data_type.is_null() {
-        return Err(Error::unsupported(format!("column {:?} of type {data_type} is no key", field.name()))
-            .advice(format!("name columns of integers, texts, dates or decimals with {KEY}")));
+        return Err(Error::unsupported(format!("column {:?} of type {data_type} can't be a key", field.name()))
+            .advice(format!("set {KEY} to columns of integers, texts, dates or decimals")));
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ impl<'a> JsonTree<'a> {
         let tree = Self::read(&mut json)?;
         match json.is_at_end() {
             true => Ok(tree),
-            false => Err(NoJson { at: json.position(), why: "the end is expected" }),
+            false => Err(NoJson { at: json.position(), why: "the value must end here" }),
         }
     }
 

@@ -51,13 +51,14 @@ pub(super) struct LocationParameters {
     pub retry_seconds: Option<u64>,
 }
 
-const KNOWN: &str = "query, body, keyword, text, date, lists, json, metadata, op_type, gzip and retry_seconds are known, each at most once";
+const KNOWN: &str = "the known parameters are query, body, keyword, text, date, lists, json, metadata, op_type, gzip \
+                     and retry_seconds, each at most once";
 
 impl SearchLocation {
     /// Reads a location. Errors never show its credentials.
     pub fn parse(text: &str) -> Result<Self> {
         let (scheme, rest) = text.split_once("://").ok_or_else(|| {
-            Error::usage("this is no location of Elasticsearch")
+            Error::usage("this is not an Elasticsearch location")
                 .at(text.split(':').next().unwrap_or_default())
                 .advice("write elasticsearch://host:9200/index")
         })?;
@@ -67,10 +68,10 @@ impl SearchLocation {
             Error::usage(what).at(format!("{shown_scheme}:")).advice(format!("write {shown_scheme}://host:9200/index"))
         };
         let mut url = Url::parse(&format!("{transport}://{rest}"))
-            .map_err(|error| unusable(&format!("the URL is wrong: {error}")))?;
+            .map_err(|error| unusable(&format!("the URL is not valid: {error}")))?;
         if url.port().is_none() && !has_port(rest) {
             url.set_port(Some(if transport == "https" { 443 } else { 9200 }))
-                .map_err(|()| unusable("the URL is wrong"))?;
+                .map_err(|()| unusable("the URL is not valid"))?;
         }
         let (host, port) = (url.host_str().unwrap_or_default().to_owned(), url.port_or_known_default().unwrap_or(9200));
         let mut segments: Vec<String> = url
@@ -122,11 +123,12 @@ fn has_port(rest: &str) -> bool {
 fn check_index(index: &str) -> Result<()> {
     let forbidden = ['\\', '/', '*', '?', '"', '<', '>', '|', ' ', ',', '#', ':'];
     if let Some(found) = index.chars().find(|c| forbidden.contains(c)) {
-        return Err(Error::usage(format!("the name of an index has no {found:?}")).advice("name one index"));
+        return Err(Error::usage(format!("the name of an index can't contain {found:?}")).advice("name a single index"));
     }
     if index.chars().any(char::is_uppercase) || index.starts_with(['_', '-', '+']) || index.len() > 255 {
         return Err(Error::usage(
-            "the name of an index has small letters, at most 255 bytes, and none of _ - + in front",
+            "the name of an index must have lowercase letters only and at most 255 bytes, and must not start with _, - \
+             or +",
         ));
     }
     Ok(())
@@ -138,7 +140,7 @@ impl LocationParameters {
         let mut seen = Vec::new();
         for (name, value) in url.query_pairs() {
             if seen.contains(&name) {
-                return Err(Error::usage(format!("the parameter {name:?} is there twice")).advice(KNOWN));
+                return Err(Error::usage(format!("the parameter {name:?} is given twice")).advice(KNOWN));
             }
             let names = || value.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
             match name.as_ref() {
@@ -153,7 +155,7 @@ impl LocationParameters {
                 "op_type" => parameters.creates_only = op_type(&value)?,
                 "gzip" => parameters.gzip = Some(flag(&value)?),
                 "retry_seconds" => {
-                    let seconds = value.parse().map_err(|_| Error::usage("retry_seconds is a whole number"))?;
+                    let seconds = value.parse().map_err(|_| Error::usage("retry_seconds must be a whole number"))?;
                     parameters.retry_seconds = Some(seconds);
                 }
                 other => return Err(Error::usage(format!("unknown parameter {other:?}")).advice(KNOWN)),
@@ -178,16 +180,18 @@ fn json(name: &str, value: &str) -> Result<Map<String, Value>> {
         value
     } else {
         read = std::fs::read_to_string(value).map_err(|error| {
-            Error::from(error).at(value).advice(format!("{name} is a JSON object, or the name of a file of one"))
+            Error::from(error)
+                .at(value)
+                .advice(format!("{name} must be a JSON object, or the name of a file that holds one"))
         })?;
         &read
     };
-    serde_json::from_str(text).map_err(|error| Error::invalid(format!("{name} is no JSON object")).because(error))
+    serde_json::from_str(text).map_err(|error| Error::invalid(format!("{name} is not a JSON object")).because(error))
 }
 
 fn metadata(names: Vec<String>) -> Result<Vec<String>> {
     match names.iter().find(|name| *name != "_id" && *name != "_routing") {
-        Some(other) => Err(Error::usage(format!("unknown metadata {other:?}")).advice("_id and _routing can be read")),
+        Some(other) => Err(Error::usage(format!("unknown metadata {other:?}")).advice("choose _id or _routing")),
         None => Ok(names),
     }
 }
@@ -196,7 +200,7 @@ fn op_type(value: &str) -> Result<bool> {
     match value {
         "index" => Ok(false),
         "create" => Ok(true),
-        other => Err(Error::usage(format!("unknown op_type {other:?}")).advice("it is index or create")),
+        other => Err(Error::usage(format!("unknown op_type {other:?}")).advice("choose index or create")),
     }
 }
 

@@ -29,15 +29,18 @@ pub(super) fn is_in_document(field: &Field) -> bool {
 pub(super) fn properties(schema: &Schema, parameters: &LocationParameters) -> Result<Map<String, Value>> {
     for name in parameters.keyword.iter().chain(&parameters.text) {
         if schema.field_with_name(name).is_err() {
-            return Err(Error::not_found(format!("the location names a column {name:?}, which the rows lack")));
+            return Err(Error::not_found(format!("the location names a column {name:?}, which the rows do not have")));
         }
     }
     let mut properties = Map::new();
     for field in schema.fields().iter().filter(|field| is_in_document(field)) {
         check_name(field.name())?;
         if RESERVED.contains(&field.name().as_str()) {
-            return Err(Error::invalid(format!("no column can be named {:?}: the server keeps it", field.name()))
-                .advice("rename the column"));
+            return Err(Error::invalid(format!(
+                "no column can be named {:?}: the server reserves the name",
+                field.name()
+            ))
+            .advice("rename the column"));
         }
         let mapped = if parameters.keyword.contains(field.name()) {
             json!({ "type": "keyword" })
@@ -54,8 +57,10 @@ pub(super) fn properties(schema: &Schema, parameters: &LocationParameters) -> Re
 /// Puts a field where its dots lead.
 fn put(properties: &mut Map<String, Value>, name: &str, mapped: Value) -> Result<()> {
     let clash = || {
-        Error::invalid(format!("column {name:?} is one field with another column, as dots lead into objects"))
-            .advice("rename one of the columns")
+        Error::invalid(format!(
+            "column {name:?} is the same field as another column, because dots in names lead into objects"
+        ))
+        .advice("rename one of the columns")
     };
     let Some((first, rest)) = name.split_once('.') else {
         return match properties.insert(name.to_owned(), mapped) {
@@ -74,8 +79,10 @@ fn check_name(name: &str) -> Result<()> {
     if name.split('.').all(|part| !part.trim().is_empty()) {
         return Ok(());
     }
-    Err(Error::invalid(format!("no field can be named {name:?}: it is empty, or empty beside a dot"))
-        .advice("rename the column"))
+    Err(Error::invalid(format!(
+        "no field can be named {name:?}: the name is empty, or has an empty part next to a dot"
+    ))
+    .advice("rename the column"))
 }
 
 fn one(data_type: &DataType, place: &str, parameters: &LocationParameters) -> Result<Value> {
@@ -114,8 +121,10 @@ fn one(data_type: &DataType, place: &str, parameters: &LocationParameters) -> Re
         DataType::Map(entries, _) => one(entries.data_type(), place, parameters)?,
         DataType::Struct(fields) => object(fields, place, parameters)?,
         _ => {
-            return Err(Error::unsupported(format!("column {place:?} is of type {data_type}, which no field holds"))
-                .advice(format!("leave the column out with {COLUMNS}, or make text of it first")));
+            return Err(Error::unsupported(format!(
+                "column {place:?} is of type {data_type}, which no Elasticsearch field can hold"
+            ))
+            .advice(format!("leave the column out with {COLUMNS}, or convert it to text first")));
         }
     })
 }
@@ -207,13 +216,16 @@ fn check(data_type: &DataType, place: &str, mapped: Option<&Value>, allow_narrow
         FieldFit::Exact => Ok(()),
         FieldFit::Narrow if allow_narrowing => Ok(()),
         FieldFit::Narrow => Err(Error::unsupported(format!(
-            "column {place:?} is of type {data_type}; its field of type {kind} searches and sorts by less than that"
+            "column {place:?} is of type {data_type}; its field of type {kind} searches and sorts with less precision"
         ))
-        .advice(format!("{ALLOW_NARROWING} takes that, {} makes the field anew", MODE.to("overwrite")))),
+        .advice(format!(
+            "allow this with {ALLOW_NARROWING}, or use {}, which creates the field again",
+            MODE.to("overwrite")
+        ))),
         FieldFit::Not => Err(Error::invalid(format!(
-            "column {place:?} is of type {data_type}, which its field of type {kind} does not hold"
+            "column {place:?} is of type {data_type}, which its field of type {kind} can't hold"
         ))
-        .advice(format!("choose another index, or {}, which makes the field anew", MODE.to("overwrite")))),
+        .advice(format!("choose another index, or use {}, which creates the field again", MODE.to("overwrite")))),
     }
 }
 

@@ -124,7 +124,7 @@ pub(super) fn name(line: &[u8]) -> Result<(String, Option<String>)> {
     let value: Value = serde_json::from_slice(line).unwrap_or_default();
     let action = value.as_object().and_then(|action| action.values().next().cloned()).unwrap_or_default();
     let text = |key: &str| action[key].as_str().map(str::to_owned);
-    text("_id").map(|id| (id, text("routing"))).ok_or_else(|| lakerace_io::Error::internal("a row has no name"))
+    text("_id").map(|id| (id, text("routing"))).ok_or_else(|| lakerace_io::Error::internal("a bulk line has no _id"))
 }
 
 #[cfg(test)]

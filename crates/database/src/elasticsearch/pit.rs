@@ -45,9 +45,9 @@ impl PointInTime {
             _ => return Err(client.refusal(&answer)),
         };
         let id = id.as_str().ok_or_else(|| {
-            Error::unsupported("the server has no points in time")
+            Error::unsupported("the server has no point-in-time searches")
                 .at(&client.location().shown)
-                .advice("Elasticsearch 7.12 and OpenSearch 3.3 are the oldest that are read")
+                .advice("use at least Elasticsearch 7.12 or OpenSearch 3.3")
         })?;
         Ok(Self { client: client.clone(), dialect, id: Mutex::new(id.to_owned()) })
     }

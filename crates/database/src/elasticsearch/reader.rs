@@ -143,7 +143,7 @@ impl ViewSlice {
             if page.rows < asked {
                 return Ok(());
             }
-            let last = page.last_sort.ok_or_else(|| Error::internal("a page without an order"))?;
+            let last = page.last_sort.ok_or_else(|| Error::internal("a page has no sort values"))?;
             next = match ahead {
                 Some(ahead) if after.as_ref() == Some(&last) => ahead,
                 _ => self.ask(Some(&last), size)?,
@@ -156,7 +156,8 @@ impl ViewSlice {
     fn tell(&self, decoder: &mut PageDecoder) {
         for field in decoder.cut_fields() {
             self.scan.job.warn(&format!(
-                "field {field:?} has times with digits beyond microseconds, which are cut: a type such as timestamp[ns] or utf8 in {SCHEMA} keeps them"
+                "field {field:?} has times with digits below microseconds, which are cut off: to keep them, give it a \
+                 type such as timestamp[ns] or utf8 with {SCHEMA}"
             ));
         }
         let mut names = decoder.unmapped.take();
@@ -199,7 +200,7 @@ impl ViewSlice {
         }
         if let Some(after) = after {
             body["search_after"] =
-                serde_json::from_slice(after).map_err(|_| Error::internal("an order that is no JSON"))?;
+                serde_json::from_slice(after).map_err(|_| Error::internal("the sort values are not valid JSON"))?;
         }
         let request = Request::json("POST", "/_search?allow_partial_search_results=false", &body);
         let (client, patience) = (self.scan.client.clone(), self.scan.client.row_patience());
@@ -216,14 +217,16 @@ fn refused(client: &SearchClient, answer: &super::client::ServerAnswer) -> Error
     let said = Said::of(&answer.body);
     let shown = &client.location().shown;
     if said.kind() == "search_context_missing_exception" || said.kind() == "no_such_remote_cluster_exception" {
-        return Error::unavailable("the server has lost the view that is read, as it was restarted or waited too long")
-            .at(shown)
-            .advice("run it again");
+        return Error::unavailable(
+            "the server has lost the point in time of this read, because it restarted or the read paused too long",
+        )
+        .at(shown)
+        .advice("run it again");
     }
     if said.reason().contains("_shard_doc") {
-        return Error::unsupported("the server has no order of documents (_shard_doc)")
+        return Error::unsupported("the server does not support the sort order _shard_doc")
             .at(shown)
-            .advice("Elasticsearch 7.12 and OpenSearch 3.3 are the oldest that are read");
+            .advice("use at least Elasticsearch 7.12 or OpenSearch 3.3");
     }
     client.refusal(answer)
 }
@@ -235,10 +238,10 @@ struct PageRequest {
 
 impl PageRequest {
     fn wait(mut self, job: &Job) -> Result<Bytes> {
-        let Some(task) = self.task.take() else { return Err(Error::internal("a page is waited for twice")) };
+        let Some(task) = self.task.take() else { return Err(Error::internal("a page is awaited twice")) };
         let abort = task.abort_handle();
         let outcome = job.block_on(async move {
-            task.await.unwrap_or_else(|_| Err(Error::internal("a request ended without an answer")))
+            task.await.unwrap_or_else(|_| Err(Error::internal("a request ended without a response")))
         });
         abort.abort();
         outcome
@@ -298,7 +301,8 @@ impl IndexBatches {
             more => format!(" and {more} more"),
         };
         self.job.warn(&format!(
-            "documents have values outside of the index's mapping, which are left out: {}{more}; ?json=NAME,… reads them as JSON, {SCHEMA} by its types",
+            "documents have values outside of the index's mapping, which are left out: {}{more}; read them as JSON \
+             with ?json=NAME,…, or with types of your own with {SCHEMA}",
             shown.join(", ")
         ));
     }

@@ -25,7 +25,7 @@ pub(super) const JSON_TEXT: &str = "lakerace.json";
 pub(super) fn kept(meta: &Map<String, Value>) -> Result<Option<SchemaRef>> {
     let Some(text) = meta.get(OURS).and_then(|ours| ours[SCHEMA].as_str()) else { return Ok(None) };
     let damaged = || {
-        Error::corrupt("the schema in the mapping's _meta.lakerace.schema is damaged")
+        Error::corrupt("the schema in _meta.lakerace.schema of the mapping is damaged")
             .advice("remove it from the mapping, or give a schema")
     };
     schema_from_base64(text).map(|schema| Some(Arc::new(schema))).map_err(|_| damaged())

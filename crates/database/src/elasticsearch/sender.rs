@@ -51,7 +51,7 @@ enum DocumentRejection {
 impl DocumentRejection {
     fn reason(&self) -> &str {
         match self {
-            Self::Exists => "a document of this _id exists",
+            Self::Exists => "a document with this _id already exists",
             Self::Unfit(reason) => reason,
         }
     }
@@ -245,7 +245,7 @@ impl SenderCore {
                     if items.len() < before {
                         backoff = RetryBackoff::new(self.client.row_patience());
                     }
-                    self.unavailable("the server is busy, and rejects rows again and again")
+                    self.unavailable("the server is busy and keeps rejecting rows")
                 }
                 Ok(answer) if answer.status == 413 => {
                     return self.too_large(chunk, items, bytes, pieces);
@@ -284,7 +284,7 @@ impl SenderCore {
         answer: &ServerAnswer,
         was_lost: bool,
     ) -> Result<Vec<Item>> {
-        let outcomes = outcomes(&answer.body).map_err(|_| self.unavailable("the answer is no JSON"))?;
+        let outcomes = outcomes(&answer.body).map_err(|_| self.unavailable("the response is not valid JSON"))?;
         if outcomes.len() != items.len() {
             let message = format!("the server answered for {} of {} rows", outcomes.len(), items.len());
             return Err(self.unavailable(&message));
@@ -333,7 +333,7 @@ impl SenderCore {
             return Err(self.client.refusal(&answer));
         }
         let are_ours = are_there(items.iter().map(|item| chunk.source_of(item)), &answer.body)
-            .map_err(|_| self.unavailable("the answer is no JSON"))?;
+            .map_err(|_| self.unavailable("the response is not valid JSON"))?;
         let (ours, theirs): (Vec<_>, Vec<_>) = items.into_iter().zip(are_ours).partition(|(_, is_ours)| *is_ours);
         let items = |pairs: Vec<(Item, bool)>| pairs.into_iter().map(|(item, _)| item).collect();
         Ok((items(ours), items(theirs)))
@@ -345,7 +345,7 @@ impl SenderCore {
             return Ok(());
         }
         let reason = DocumentRejection::Unfit(format!(
-            "the document has {bytes} bytes, more than the server takes (http.max_content_length)"
+            "the document has {bytes} bytes, more than the server accepts (http.max_content_length)"
         ));
         self.reject_all(chunk, &items.into_iter().map(|item| (item, reason.clone())).collect::<Vec<_>>())
     }
@@ -396,7 +396,7 @@ impl SenderCore {
     }
 
     fn unavailable(&self, message: &str) -> Error {
-        Error::unavailable(message).at(self.shown()).advice(format!("run it again, with {RESUME} where it was named"))
+        Error::unavailable(message).at(self.shown()).advice(format!("run it again, with {RESUME} if the load had it"))
     }
 
     fn slow_down(&self) {

@@ -100,8 +100,8 @@ impl ElasticsearchSink {
             && options.key.is_empty()
             && schema.index_of(super::mapping::ID).is_err()
         {
-            let what = "rows are replaced and removed by their key, and none is named";
-            return Err(Error::usage(what).at(&location.shown).advice(format!("name its columns with {KEY}")));
+            let what = "rows are replaced and deleted by their key, and no key is given";
+            return Err(Error::usage(what).at(&location.shown).advice(format!("set its columns with {KEY}")));
         }
         let at = |error: Error| if error.place().is_some() { error } else { error.at(&location.shown) };
         super::mapping::properties(schema, &location.parameters).map_err(at)?;
@@ -120,7 +120,7 @@ impl ElasticsearchSink {
     }
 
     fn sender(&self) -> Result<&ChunkSender> {
-        self.sender.as_ref().ok_or_else(|| Error::internal("the load has ended"))
+        self.sender.as_ref().ok_or_else(|| Error::internal("the load has already ended"))
     }
 
     fn row(&mut self, rows: &super::encode::EncodedRows<'_>, batch: &RecordBatch, row: usize) -> Result<()> {
@@ -171,7 +171,7 @@ impl ElasticsearchSink {
         let counts = self.sender()?.counts();
         if counts.taken + counts.rejected != self.rows {
             let message = format!(
-                "{} rows were sent, and {} are confirmed and {} rejected",
+                "{} rows were sent, but {} are confirmed and {} rejected",
                 self.rows, counts.taken, counts.rejected
             );
             return Err(Error::internal(message).at(&self.client.location().shown));
@@ -230,10 +230,10 @@ impl ElasticsearchSink {
         let ignored =
             self.target.catalog.ignored(&self.target.index, &names)?.saturating_sub(self.target.ignored_before);
         if ignored > 0 {
-            let message = format!("{ignored} rows have values that their fields keep and do not find by (_ignored)");
+            let message = format!("{ignored} rows have values that their fields store but do not index (_ignored)");
             return Err(Error::invalid(message)
                 .at(&location.shown)
-                .advice("raise the field's ignore_above, or choose another mapping of it by ?body="));
+                .advice("raise the field's ignore_above, or choose another mapping of it with ?body="));
         }
         if self.target.is_staging && self.knows_rejected { self.check_count(location) } else { Ok(()) }
     }
@@ -243,17 +243,17 @@ impl ElasticsearchSink {
         let entry = &self.run.entry;
         let taken = entry.acknowledged_rows.saturating_sub(entry.rejected_rows);
         let there = self.target.catalog.count(&self.target.index, None)?;
-        let message = format!("the server confirmed {taken} rows, and has {there}");
+        let message = format!("the server confirmed {taken} rows, but has {there}");
         if there == taken {
             return Ok(());
         }
         // For identical rows, only the count distinguishes two rows from one that was sent twice.
         if there < taken && self.encoder.has_key() {
-            return Err(Error::conflict(format!("{message}: rows have one key"))
+            return Err(Error::conflict(format!("{message}: several rows have the same key"))
                 .at(&location.shown)
-                .advice(format!("leave one row of each key, and run it again without {RESUME}")));
+                .advice(format!("keep one row of each key, and run it again without {RESUME}")));
         }
-        Err(Error::corrupt(message).at(&location.shown).advice(format!("run it again, without {RESUME}")))
+        Err(Error::corrupt(message).at(&location.shown).advice(format!("run it again without {RESUME}")))
     }
 
     /// Removes everything that a run that continues does not need.

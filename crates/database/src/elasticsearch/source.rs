@@ -47,12 +47,12 @@ impl ElasticsearchSource {
         let catalog = IndexCatalog::new(&client, job);
         let found = catalog.find(&location.index)?;
         let [first, others @ ..] = found.indices.as_slice() else {
-            return Err(Error::not_found("there is no such index").at(&location.shown));
+            return Err(Error::not_found("the index does not exist").at(&location.shown));
         };
         if found.indices.iter().any(|index| !index.has_source) {
-            return Err(Error::unsupported("the index does not keep its documents whole (_source)")
+            return Err(Error::unsupported("the index does not store whole documents (_source is off)")
                 .at(&location.shown)
-                .advice("load an index with _source"));
+                .advice("load from an index with _source"));
         }
         let (mut properties, mut computed) = (first.properties.clone(), BTreeSet::new());
         for other in others {
@@ -105,7 +105,7 @@ impl ElasticsearchSource {
             job: self.job.clone(),
             source: self.wanted_fields(&schema, request.columns.is_some()),
             schema: Arc::new(schema),
-            projection: projection.ok_or_else(|| Error::internal("a column is not decoded"))?,
+            projection: projection.ok_or_else(|| Error::internal("a column was not decoded"))?,
             filter,
             query: (!parts.is_empty()).then(|| json!({ "bool": { "filter": parts } })),
             limit: request.limit,
@@ -146,7 +146,7 @@ impl Source for ElasticsearchSource {
             Predicate::bind(filter, &self.schema).map_err(|error| error.at(&self.client.location().shown))?;
         }
         if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch has one row at least"));
+            return Err(Error::usage("a batch needs at least one row"));
         }
         let unit = UnitPlan { rows: Some(self.documents), ..UnitPlan::default() };
         let url = self.client.location().shown.clone();
@@ -168,7 +168,7 @@ impl Source for ElasticsearchSource {
         let scan = self.scan(plan)?;
         if scan.tells_unmapped && !self.computed.is_empty() {
             let names: Vec<String> = self.computed.iter().map(|name| format!("{name:?}")).collect();
-            self.job.warn(&format!("fields that the server computes (runtime) are left out: {}", names.join(", ")));
+            self.job.warn(&format!("runtime fields, which the server computes, are left out: {}", names.join(", ")));
         }
         let reading = scan.start(&self.client.location().index)?;
         let shown = self.client.location().shown.clone();

@@ -57,7 +57,7 @@ impl IndexState {
         if !is_of_now && replaced["stays"] != name {
             return Ok((None, Some(answer)));
         }
-        let damaged = || Error::corrupt("what is kept for the job is damaged").at(&self.client.location().shown);
+        let damaged = || Error::corrupt("the stored state of the job is damaged").at(&self.client.location().shown);
         let text = answer["_source"]["text"].as_str().map(str::to_owned).ok_or_else(damaged)?;
         Ok((Some(text), Some(answer)))
     }

@@ -48,10 +48,10 @@ impl LoadRun {
         let load = options.load_name.clone().unwrap_or_default();
         if options.resume && load.is_empty() {
             return Err(Error::usage(
-                "a load goes on by its name, and this one has none: the source has no stable order",
+                "a load can only be resumed by its name, and this one has none, because the source has no stable order",
             )
             .at(&location.shown)
-            .advice(format!("name the key of the rows with {KEY} and use {}", MODE.to("upsert"))));
+            .advice(format!("set the key of the rows with {KEY} and use {}", MODE.to("upsert"))));
         }
         let earlier = if load.is_empty() { None } else { journal.read(target, &load)? };
         if let Some(entry) = earlier.clone().filter(|_| options.resume) {
@@ -89,9 +89,9 @@ impl LoadRun {
             return Ok(());
         }
         if mode == WriteMode::Append {
-            return Err(Error::conflict("the index that the load began with is gone, or another one has its name")
+            return Err(Error::conflict("the index that the load started with is gone, or another index has its name")
                 .at(&location.shown)
-                .advice(format!("load anew, without {RESUME}")));
+                .advice(format!("start the load again, without {RESUME}")));
         }
         // The mode makes an index, or finds rows by their key: all rows may come again.
         self.was_begun = false;
@@ -128,8 +128,8 @@ impl LoadTarget {
                 Self::existing(catalog, found, schema, &mapped, options, location)
             }
             WriteMode::Error if exists => {
-                Err(Error::conflict("it exists already").at(&location.shown).advice(format!(
-                    "choose another index, or {}, {} or {}",
+                Err(Error::conflict("it already exists").at(&location.shown).advice(format!(
+                    "choose another index, or use {}, {} or {}",
                     MODE.to("overwrite"),
                     MODE.to("append"),
                     MODE.to("upsert")
@@ -141,7 +141,7 @@ impl LoadTarget {
                 let body = body(schema, &mapped, old, &id_key(schema, options), location);
                 Self::staging(catalog, (schema, body, old), run, journal, location)
             }
-            WriteMode::Delete if !exists => Err(Error::not_found("there is no such index").at(&location.shown)),
+            WriteMode::Delete if !exists => Err(Error::not_found("the index does not exist").at(&location.shown)),
             WriteMode::Append | WriteMode::Upsert if found.indices.is_empty() => {
                 // The states belong to a removed index of the same name.
                 forget_states(client, job, options.job_state.as_deref())?;
@@ -213,11 +213,11 @@ impl LoadTarget {
         let found = if found.indices.is_empty() { catalog.find(&location.index)? } else { found };
         let is_stream = found.is_alias && found.indices.iter().all(|index| index.name.starts_with(".ds-"));
         if found.indices.len() > 1 && !is_stream {
-            return Err(at(Error::unsupported(format!("the alias stands for {} indices", found.indices.len()))
-                .advice("name the index that gets the rows")));
+            return Err(at(Error::unsupported(format!("the alias has {} indices", found.indices.len()))
+                .advice("name the index that is to receive the rows")));
         }
         let Some(mut index) = found.indices.into_iter().max_by(|a, b| a.name.cmp(&b.name)) else {
-            return Err(at(Error::conflict("the index was removed at this moment").advice("run it again")));
+            return Err(at(Error::conflict("the index has just been removed").advice("run it again")));
         };
         check_key(schema, &index, options).map_err(at)?;
         if options.mode != WriteMode::Delete {
@@ -293,9 +293,9 @@ impl LoadTarget {
         if is_there {
             return Ok(());
         }
-        Err(Error::conflict("the index was removed or replaced while it was loaded")
+        Err(Error::conflict("the index was removed or replaced during the load")
             .at(&location.shown)
-            .advice(format!("run it again, without {RESUME}")))
+            .advice(format!("run it again without {RESUME}")))
     }
 }
 
@@ -368,15 +368,15 @@ fn check_key(schema: &Schema, index: &Index, options: &SinkOptions) -> Result<()
         return Ok(());
     }
     let made_from = match kept.is_empty() {
-        true => "the server has made _ids of this index".to_owned(),
-        false => format!("the _ids of this index are made from ({})", kept.join(", ")),
+        true => "the server generated the _ids of this index".to_owned(),
+        false => format!("the _ids of this index are built from ({})", kept.join(", ")),
     };
     Err(Error::unsupported(format!(
-        "{made_from}, and not from ({}): documents of these keys would not be found",
+        "{made_from}, not from ({}): documents of these keys would not be found",
         key.join(", ")
     ))
     .advice(format!(
-        "load the index anew with this key ({} and {KEY}), or name the key that it was loaded with",
+        "load the index again with this key ({} and {KEY}), or use the key that it was loaded with",
         MODE.to("overwrite")
     )))
 }
@@ -391,7 +391,7 @@ fn check_schema(schema: &Schema, index: &Index, location: &SearchLocation) -> Re
             continue;
         }
         return Err(Error::invalid(format!(
-            "column {:?} is of type {}, and the index keeps it as {}",
+            "column {:?} is of type {}, but the index stores it as {}",
             field.name(),
             field.data_type(),
             before.data_type()

@@ -12,7 +12,7 @@ const DAY_SECONDS: i64 = 86_400;
 pub(super) fn write_date(out: &mut Vec<u8>, days: i64) -> Result<(), String> {
     let (year, month, day) = civil_from_days(days);
     if !(0..=9999).contains(&year) {
-        return Err("the year has not four digits".to_owned());
+        return Err("the year does not have four digits".to_owned());
     }
     digits(out, year as u64, 4);
     out.push(b'-');

@@ -83,15 +83,14 @@ pub(super) fn check_fields(fields: &Fields, path: &str) -> Result<()> {
     for (index, field) in fields.iter().enumerate() {
         let path = if path.is_empty() { field.name().clone() } else { format!("{path}.{}", field.name()) };
         if field.name().contains('\0') {
-            return Err(
-                Error::unsupported(format!("the column {path:?} has a zero in its name")).advice("name it otherwise")
-            );
+            return Err(Error::unsupported(format!("the column {path:?} has a NUL character in its name"))
+                .advice("rename the column"));
         }
         if fields[..index].iter().any(|other| other.name() == field.name()) {
             return Err(Error::unsupported(format!(
-                "two columns are called {path:?}, and a document has one field of a name"
+                "two columns are named {path:?}, but a document can have a field only once"
             ))
-            .advice("name one of them otherwise"));
+            .advice("rename one of them"));
         }
         check_type(field, &path)?;
     }
@@ -110,14 +109,14 @@ fn check_type(field: &Field, path: &str) -> Result<()> {
             DataType::Struct(fields) if fields.len() == 2 && is_text(fields[0].data_type()) => {
                 check_type(&fields[1], path)
             }
-            _ => Err(Error::unsupported(format!("the keys of the map {path:?} are no texts, and names of fields are"))
-                .advice("make it a list of structs")),
+            _ => Err(Error::unsupported(format!("the keys of the map {path:?} are not text, but field names are"))
+                .advice("convert it to a list of structs")),
         },
         DataType::Dictionary(_, value) => check_type(&Field::new("", value.as_ref().clone(), true), path),
         DataType::RunEndEncoded(_, value) => check_type(value, path),
         DataType::Interval(_) | DataType::Union(..) => {
             Err(Error::unsupported(format!("MongoDB has no type for the column {path:?} ({})", field.data_type()))
-                .advice("leave it out, or give it another type"))
+                .advice("leave the column out, or give it another type"))
         }
         _ => Ok(()),
     }
@@ -350,9 +349,9 @@ fn unsigned(out: &mut Vec<u8>, value: u64) -> u8 {
 #[inline]
 fn instant_ms(value: i64, per_ms: i64, ms_each: i64, encoding: BsonEncoding) -> Fits<i64> {
     if per_ms > 1 && value % per_ms != 0 && !encoding.allows_narrowing {
-        return Err(misfit("a time has microseconds, and a date of BSON has milliseconds"));
+        return Err(misfit("a time has microseconds, but a BSON date has milliseconds"));
     }
-    value.div_euclid(per_ms).checked_mul(ms_each).ok_or_else(|| misfit("a time is beyond the dates of BSON"))
+    value.div_euclid(per_ms).checked_mul(ms_each).ok_or_else(|| misfit("a time is out of the range of BSON dates"))
 }
 
 #[inline]
@@ -439,10 +438,10 @@ fn map(out: &mut Vec<u8>, keys: &StringArray, child: &Column, rows: std::ops::Ra
         for row in rows {
             let key = keys.value(row);
             if key.contains('\0') {
-                return Err(misfit("a key of a map has a zero in it"));
+                return Err(misfit("a map key contains a NUL character"));
             }
             if !seen.insert(key) {
-                return Err(misfit("a map has a key twice"));
+                return Err(misfit("a map has the same key twice"));
             }
             let name = [key.as_bytes(), &[0]].concat();
             if child.is_null(row) {

@@ -66,7 +66,7 @@ impl MongoConnection {
 
     /// Runs a command on a database. Only for commands that may be sent twice.
     pub(super) fn command_on(&self, database: &str, command: Document) -> Result<Document> {
-        let raw = RawDocumentBuf::try_from(command).map_err(|_| Error::internal("a command that is no BSON"))?;
+        let raw = RawDocumentBuf::try_from(command).map_err(|_| Error::internal("a command is not valid BSON"))?;
         let (this, database) = (self.clone(), database.to_owned());
         let shown = self.location.to_string();
         let answer = self.job.block_on(async move { this.send(&database, raw).await });
@@ -98,7 +98,7 @@ impl MongoConnection {
                     }
                     Some(code) => {
                         return Err(Error::unavailable(format!("the server could not confirm a write (code {code})"))
-                            .advice("check the replica set, or ask for less by w=1"));
+                            .advice("check the replica set, or require fewer confirmations with w=1"));
                     }
                 },
                 Ok(Err(error)) if failure::is_transient(&error) => failure::error(&error),

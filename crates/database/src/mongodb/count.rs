@@ -16,7 +16,7 @@ pub(super) fn count(answer: &Document, name: &str) -> Result<Option<u64>> {
     };
     let shown = || answer.get(name).map_or_else(String::new, ToString::to_string);
     let not_exact =
-        || Error::unsupported(format!("the server answers with {name}: {}, which is no exact count", shown()));
+        || Error::unsupported(format!("the server returned {name}: {}, which is not an exact count", shown()));
     count.map(Some).ok_or_else(not_exact)
 }
 

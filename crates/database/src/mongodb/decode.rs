@@ -101,7 +101,7 @@ impl DocumentBuilder {
             } else if self.unknown == Unknown::Skip || Some(name) == ignored {
                 continue;
             } else {
-                return Err(Error::invalid("the schema has no such field, so that its value would be lost")
+                return Err(Error::invalid("the schema does not have this field, so its value would be lost")
                     .at(String::from_utf8_lossy(name)));
             };
             if self.filled[index] == self.documents {
@@ -154,7 +154,7 @@ impl FieldColumn {
 
     fn append_null(&mut self) -> Result<()> {
         if !self.field.is_nullable() {
-            return Err(Error::invalid("the field is null or missing, and the schema says that it never is"));
+            return Err(Error::invalid("the field is null or missing, but its column is not nullable"));
         }
         self.append_hole()
     }
@@ -186,7 +186,7 @@ impl FieldColumn {
 }
 
 fn unsupported(data_type: &DataType) -> Error {
-    Error::unsupported(format!("values of MongoDB can't be read as {data_type}"))
+    Error::unsupported(format!("MongoDB values can't be read as {data_type}"))
 }
 
 impl FieldValues {
@@ -291,7 +291,7 @@ impl FieldValues {
             Self::Date(values) if value.kind == kind::DATE => {
                 let ms = value.i64()?;
                 if ms % DAY_MS != 0 {
-                    return Err(Error::invalid("a date has a time of day, and the schema says that it has none"));
+                    return Err(Error::invalid("a date has a time of day, but its column holds dates only"));
                 }
                 values.push(i32::try_from(ms / DAY_MS).map_err(|_| out_of_range(field))?);
             }
@@ -305,8 +305,10 @@ impl FieldValues {
             Self::Binary { offsets, bytes, subtype } if value.kind == kind::BINARY => {
                 let (found, content) = value.binary()?;
                 if found != *subtype {
-                    return Err(Error::invalid(format!("bytes have the subtype {found} and the column has {subtype}"))
-                        .advice("read the values as extended JSON: ?mixed=json"));
+                    return Err(Error::invalid(format!(
+                        "bytes have the subtype {found}, but the column has {subtype}"
+                    ))
+                    .advice("read the values as extended JSON with ?mixed=json"));
                 }
                 bytes.extend_from_slice(content);
                 push_offset(offsets, bytes.len())?;
@@ -314,7 +316,7 @@ impl FieldValues {
             Self::FixedBinary { bytes, width } if value.kind == kind::BINARY => {
                 let (_, content) = value.binary()?;
                 if content.len() != *width {
-                    return Err(Error::invalid(format!("{} bytes where the schema has {width}", content.len())));
+                    return Err(Error::invalid(format!("{} bytes, but the schema has {width}", content.len())));
                 }
                 bytes.extend_from_slice(content);
             }
@@ -414,17 +416,18 @@ fn taken_offsets(offsets: &mut Vec<i32>) -> OffsetBuffer<i32> {
 
 fn push_offset(offsets: &mut Vec<i32>, end: usize) -> Result<()> {
     if end > OFFSET_END {
-        return Err(
-            Error::unsupported("a batch has more than 2 GiB in one column").advice("ask for fewer rows in a batch")
-        );
+        return Err(Error::unsupported("a batch has more than 2 GiB in one column")
+            .advice("reduce the number of rows in a batch"));
     }
     offsets.push(end as i32);
     Ok(())
 }
 
 fn misfit(value: BsonValue<'_>, field: &Field) -> Error {
-    Error::invalid(format!("a value is of the type {} and the schema has {}", type_name(value.kind), field.data_type()))
-        .advice("give a schema that holds all values, or read such fields as extended JSON: ?schema=infer&mixed=json")
+    Error::invalid(format!("a value is of type {}, but the schema has {}", type_name(value.kind), field.data_type()))
+        .advice(
+            "give a schema that can hold all values, or read such fields as extended JSON with ?schema=infer&mixed=json",
+        )
 }
 
 fn out_of_range(field: &Field) -> Error {

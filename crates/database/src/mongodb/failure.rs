@@ -40,36 +40,37 @@ pub(super) fn error(error: &mongodb::error::Error) -> Error {
         Mongo::ServerSelection { message, .. } if is_authentication(message) => refused(),
         Mongo::Command(command) => of_code(command.code, &command.code_name),
         Mongo::InvalidArgument { message, .. } => {
-            Error::usage(format!("the driver refuses an option: {}", first_line(message)))
+            Error::usage(format!("the driver rejects an option: {}", first_line(message)))
         }
-        Mongo::InvalidTlsConfig { .. } => Error::usage("the files of certificates and keys can't be used")
+        Mongo::InvalidTlsConfig { .. } => Error::usage("the certificate or key files can't be used")
             .advice("check tlsCAFile and tlsCertificateKeyFile"),
-        Mongo::DnsResolve { .. } => Error::unavailable("the name of the server is not known")
+        Mongo::DnsResolve { .. } => Error::unavailable("the host name of the server can't be resolved")
             .advice("check the host; mongodb+srv: needs SRV and TXT records"),
         Mongo::ServerSelection { message, .. } if is_tls(message) => tls(),
         Mongo::ServerSelection { .. } => Error::unavailable("no server answers")
-            .advice("check host and port, whether the server runs, and whether it wants TLS (tls=true)"),
+            .advice("check the host and the port, whether the server runs, and whether it requires TLS (tls=true)"),
         Mongo::Io(error) if is_tls(&error.to_string()) => tls(),
         Mongo::Io(error) => Error::unavailable(format!("the connection broke: {}", error.kind())),
         Mongo::ConnectionPoolCleared { .. } => Error::unavailable("the connection broke"),
         Mongo::IncompatibleServer { .. } => {
-            Error::unsupported("the server's version is not supported").advice("use MongoDB 4.4 or newer")
+            Error::unsupported("the server's version is not supported").advice("use MongoDB 4.4 or later")
         }
-        Mongo::InvalidResponse { .. } | Mongo::Bson(_) => {
-            Error::corrupt("the server gives an answer that is no MongoDB answer")
-        }
+        Mongo::InvalidResponse { .. } | Mongo::Bson(_) => Error::corrupt("the response is not a MongoDB response"),
         _ => Error::unavailable("the server failed"),
     }
 }
 
 fn tls() -> Error {
-    Error::new(ErrorKind::Invalid, "TLS with the server failed: its certificate is not trusted, or it speaks no TLS")
-        .advice("name its authority by tlsCAFile=FILE, or leave tls=true out where the server has none")
+    Error::new(
+        ErrorKind::Invalid,
+        "TLS with the server failed: its certificate is not trusted, or it does not support TLS",
+    )
+    .advice("set its authority with tlsCAFile=FILE, or leave tls=true out if the server has no TLS")
 }
 
 fn refused() -> Error {
-    Error::invalid("the server refuses user or password")
-        .advice("check them, and the database of users (authSource, admin unless named)")
+    Error::invalid("the server rejects the user or the password")
+        .advice("check them and the authentication database (authSource, by default admin)")
 }
 
 fn first_line(message: &str) -> &str {
@@ -80,37 +81,36 @@ fn first_line(message: &str) -> &str {
 pub(super) fn of_code(code: i32, name: &str) -> Error {
     match code {
         8000 | 11 | 18 | 334 => refused(),
-        13 => Error::invalid("the user may not do this").advice("grant readWrite on the database"),
+        13 => Error::invalid("the user is not allowed to do this").advice("grant readWrite on the database"),
         26 => Error::not_found("the collection does not exist"),
         27 => Error::not_found("the index does not exist"),
-        48 => Error::conflict("the collection exists already").advice(format!(
-            "say {}, {} or {}",
+        48 => Error::conflict("the collection already exists").advice(format!(
+            "use {}, {} or {}",
             MODE.to("append"),
             MODE.to("overwrite"),
             MODE.to("upsert")
         )),
         40324 | 168 | 17287 => Error::invalid("the pipeline has a stage that the server does not know"),
-        73 => Error::invalid("the server refuses the name of the database or collection"),
-        14031 => {
-            Error::unavailable("the server's disk is full").advice(format!("free some space, then go on by {RESUME}"))
-        }
+        73 => Error::invalid("the server rejects the name of the database or collection"),
+        14031 => Error::unavailable("the server's disk is full")
+            .advice(format!("free some space, then continue with {RESUME}")),
         _ if is_transient_code(code) => {
             Error::unavailable(format!("the server can't take requests now ({name}, code {code})"))
         }
-        _ => Error::invalid(format!("the server refuses the command ({name}, code {code})")),
+        _ => Error::invalid(format!("the server rejects the command ({name}, code {code})")),
     }
 }
 
 /// The reason for which a server rejects one document, without its values.
 pub(super) fn reason(code: i32) -> String {
     match code {
-        11000 | 11001 => "a document with this key exists already".to_owned(),
+        11000 | 11001 => "a document with this key already exists".to_owned(),
         121 => "the document fails the collection's validation".to_owned(),
-        2 => "the server refuses a value of it".to_owned(),
-        17280 | 17282 => "a key of an index is too long".to_owned(),
+        2 => "the server rejects one of its values".to_owned(),
+        17280 | 17282 => "an index key is too long".to_owned(),
         10334 | 17419 | 17420 => "the document is too large".to_owned(),
         16755 => "a geographic value can't be indexed".to_owned(),
-        52 | 56 | 57 => "a name of a field has dots or dollars that the server refuses".to_owned(),
+        52 | 56 | 57 => "a field name has dots or dollar signs that the server rejects".to_owned(),
         code => format!("the server rejects the document (code {code})"),
     }
 }

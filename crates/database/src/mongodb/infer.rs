@@ -80,13 +80,15 @@ impl FieldShapes {
 
     fn add(&mut self, name: &[u8], root: &[u8], count: &mut usize) -> Result<usize> {
         if std::str::from_utf8(name).is_err() {
-            return Err(Error::corrupt("the name of a field is not UTF-8").at(shown_id(root)));
+            return Err(Error::corrupt("a field name is not valid UTF-8").at(shown_id(root)));
         }
         *count += 1;
         if *count > FIELDS {
             return Err(Error::unsupported(format!("the documents have more than {FIELDS} fields"))
                 .at(shown_id(root))
-                .advice("their names seem to be data: give a schema, or take them apart by ?pipeline="));
+                .advice(
+                    "the field names seem to be data: give a schema, or restructure the documents with ?pipeline=",
+                ));
         }
         self.names.push(name.to_vec());
         self.shapes.push(FieldShape::default());
@@ -220,7 +222,7 @@ impl FieldShape {
         } else if self.kinds & !NUMBERS == 0 {
             let seen: Vec<String> =
                 self.first.iter().map(|(kind, id)| format!("{} ({id})", type_name(*kind))).collect();
-            format!("{}, and integers that no double holds exactly", seen.join(", "))
+            format!("{}, and integers that a double can't represent exactly", seen.join(", "))
         } else {
             let seen: Vec<String> =
                 self.first.iter().map(|(kind, id)| format!("{} ({id})", type_name(*kind))).collect();
@@ -228,7 +230,7 @@ impl FieldShape {
         };
         Error::invalid(format!("the field has values of several types: {what}"))
             .at(path)
-            .advice("read it as extended JSON by ?mixed=json, give a schema, or convert it by ?pipeline=")
+            .advice("read it as extended JSON with ?mixed=json, give a schema, or convert it with ?pipeline=")
     }
 }
 

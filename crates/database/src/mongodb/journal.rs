@@ -42,7 +42,7 @@ impl MongoJournal {
         let id = doc! { "collection": collection, "load": load };
         let answer = connection.command(doc! { "find": LOADS, "filter": { "_id": id.clone() }, "limit": 1 })?;
         let Some(found) = first_batch(&answer).into_iter().next() else { return Ok(None) };
-        let damaged = || Error::corrupt("the document of the load is damaged").at(LOADS);
+        let damaged = || Error::corrupt("the document that records the load is damaged").at(LOADS);
         let rows = found.get_i64("acknowledged_rows").map_err(|_| damaged())?;
         Ok(Some(Self {
             id,
@@ -126,8 +126,8 @@ impl MongoJournal {
         if self.schema == schema {
             return Ok(());
         }
-        Err(Error::conflict("the rows have another schema than those that the load began with")
-            .advice(format!("begin it anew, without {RESUME}")))
+        Err(Error::conflict("the rows have another schema than the load started with")
+            .advice(format!("start the load again, without {RESUME}")))
     }
 
     /// Writes down that the first `rows` are acknowledged, or that all are there.
@@ -152,14 +152,14 @@ impl MongoJournal {
         if !self.replaced_options.is_empty() {
             // Names of operators stand in a validator, which no document may have.
             let bytes = RawDocumentBuf::try_from(self.replaced_options.clone());
-            let bytes = bytes.map_err(|_| Error::internal("options that are no BSON"))?;
+            let bytes = bytes.map_err(|_| Error::internal("the options are not valid BSON"))?;
             set.insert("replaced_options", binary(bytes.as_bytes()));
         }
         let answer = connection.command(command(doc! { "q": query, "u": { "$set": set } }))?;
         expect_written(&answer)?;
         if count(&answer, "n")? != Some(1) {
-            return Err(Error::conflict("another run of the same load writes to the collection")
-                .advice(format!("let one of them end, then go on by {RESUME}")));
+            return Err(Error::conflict("another run of the same load is writing to the collection")
+                .advice(format!("let one of them end, then continue with {RESUME}")));
         }
         self.acknowledged_rows = rows;
         self.is_finished = is_finished;

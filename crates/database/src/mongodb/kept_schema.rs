@@ -85,7 +85,7 @@ fn look(connection: &MongoConnection, name: &str, filter: Document) -> Result<Op
 
 fn parse(found: &Document) -> Result<KeptSchema> {
     let damaged =
-        || Error::corrupt("the kept schema is damaged").advice("remove its document, or read with ?schema=infer");
+        || Error::corrupt("the stored schema is damaged").advice("remove its document, or read with ?schema=infer");
     let bytes = found.get_binary_generic("arrow").map_err(|_| damaged())?;
     let schema: Schema = decode_schema(bytes).map_err(|_| damaged())?;
     let key =
@@ -133,7 +133,7 @@ pub(super) fn expect_written(answer: &Document) -> Result<()> {
         None => Ok(()),
         Some(error) => {
             let code = error.get_i32("code").unwrap_or(0);
-            Err(Error::invalid(format!("the server rejects a document about the load (code {code})")))
+            Err(Error::invalid(format!("the server rejects a document that records the load (code {code})")))
         }
     }
 }
@@ -163,13 +163,13 @@ pub(super) fn merged(kept: &Schema, new: &Schema) -> Result<Schema> {
             }
             Ok(other) => {
                 return Err(Error::invalid(format!(
-                    "the collection has the type {} for it and the rows have {}",
+                    "the collection stores it as {}, but the rows have {}",
                     field.data_type(),
                     other.data_type()
                 ))
                 .at(field.name())
                 .advice(format!(
-                    "give the rows the same type, or replace the collection by {}",
+                    "give the rows the same type, or replace the collection with {}",
                     MODE.to("overwrite")
                 )));
             }

@@ -46,9 +46,9 @@ impl MongoLocation {
     /// Takes a location apart. No message shows credentials.
     pub(super) fn parse(location: &str) -> Result<Self> {
         let malformed = |what: &str| {
-            Error::usage(what).advice("write mongodb://HOST:27017/DATABASE/COLLECTION, special characters as %XX")
+            Error::usage(what).advice("write mongodb://HOST:27017/DATABASE/COLLECTION, with special characters as %XX")
         };
-        let (scheme, rest) = location.split_once("://").ok_or_else(|| malformed("a location of MongoDB has no //"))?;
+        let (scheme, rest) = location.split_once("://").ok_or_else(|| malformed("a MongoDB location needs //"))?;
         let scheme = scheme.to_ascii_lowercase();
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -57,20 +57,20 @@ impl MongoLocation {
             None => (None, authority),
         };
         if hosts.is_empty() {
-            return Err(malformed("a location of MongoDB names no server"));
+            return Err(malformed("the MongoDB location names no server"));
         }
         let place = format!("{scheme}://{hosts}");
         let (database, collection) = path.split_once('/').unwrap_or((path, ""));
         let decode = |text: &str| percent_decode_str(text).decode_utf8().map(|text| text.into_owned());
         let (Ok(database), Ok(collection)) = (decode(database), decode(collection)) else {
-            return Err(malformed("a name is not UTF-8").at(place));
+            return Err(malformed("a name is not valid UTF-8").at(place));
         };
         if database.is_empty() || collection.is_empty() {
             return Err(malformed("the database or the collection is missing").at(place));
         }
         if database.contains(['/', '\\', '.', ' ', '"', '$', '\0']) || collection.contains(['$', '\0']) {
             return Err(
-                malformed("the name of the database or collection has a character that MongoDB refuses").at(place)
+                malformed("the name of the database or collection has a character that MongoDB rejects").at(place)
             );
         }
         let shown = format!("{place}/{database}/{collection}");
@@ -129,14 +129,15 @@ impl MongoLocation {
                 "nulls" if value == "null" => self.skips_nulls = false,
                 "nulls" => return Err(wrong("write nulls=missing or nulls=null")),
                 "w" if value == "0" => {
-                    return Err(Error::usage("w=0 asks for no answer, so a load can't know what was written")
+                    return Err(Error::usage("w=0 requests no confirmation, so a load can't know what was written")
                         .at(&self.shown)
                         .advice("leave w out, or write w=1"));
                 }
                 "w" => self.write_concern.w = Some(value.into_owned()),
                 "journal" | "j" => self.write_concern.journal = Some(value == "true"),
                 "wtimeoutms" => {
-                    self.write_concern.timeout_ms = Some(value.parse().map_err(|_| wrong("write milliseconds"))?);
+                    self.write_concern.timeout_ms =
+                        Some(value.parse().map_err(|_| wrong("write a number of milliseconds"))?);
                 }
                 // Users are looked up in `admin` unless `authSource` says otherwise, as the shell does.
                 _ => {

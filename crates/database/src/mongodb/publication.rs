@@ -66,7 +66,8 @@ fn documents(connection: &MongoConnection) -> Result<u64> {
     })?;
     // Without documents there is no group.
     let Some(found) = first_batch(&answer).into_iter().next() else { return Ok(0) };
-    count(&found, "documents")?.ok_or_else(|| Error::internal("the server groups documents without their number"))
+    count(&found, "documents")?
+        .ok_or_else(|| Error::internal("the server returned groups of documents without a count"))
 }
 
 /// Completes the publication of an earlier run, and notes that its load is finished.

@@ -236,7 +236,7 @@ impl ReadJob {
         }
         let columns = self.schema.fields().iter().map(|field| {
             let column = batch.column_by_name(field.name());
-            column.cloned().ok_or_else(|| Error::internal("a column that was not read"))
+            column.cloned().ok_or_else(|| Error::internal("a column was not read"))
         });
         let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns.collect::<Result<_>>()?, &rows)

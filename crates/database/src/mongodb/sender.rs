@@ -93,7 +93,7 @@ impl Sender {
     /// Waits for one of the commands.
     fn wait(&mut self) -> Result<DeliveredCommand> {
         let received = receive(&self.results, &self.job)?;
-        let (lane, outcome) = received.ok_or_else(|| Error::internal("a command ended without an answer"))?;
+        let (lane, outcome) = received.ok_or_else(|| Error::internal("a command ended without a response"))?;
         self.busy[lane] = false;
         outcome
     }
@@ -210,6 +210,6 @@ fn encoded(document: &Document) -> Option<Vec<u8>> {
 }
 
 fn unaccounted() -> Error {
-    Error::unavailable("the server's answer does not tell what became of each row")
-        .advice(format!("go on by {RESUME}, which doubles no row"))
+    Error::unavailable("the server's response does not report the outcome of each row")
+        .advice(format!("continue with {RESUME}, which duplicates no row"))
 }

@@ -165,7 +165,7 @@ impl MongoSink {
             self.target.connection.job.meter().wrote_rows(confirmed);
             for rejected in &delivered.rejected {
                 let (batch, row) =
-                    delivered.command.row(rejected.index).ok_or_else(|| Error::internal("a row without its batch"))?;
+                    delivered.command.row(rejected.index).ok_or_else(|| Error::internal("a row has no batch"))?;
                 let (batch, reason) = (batch.clone(), failure::reason(rejected.code));
                 self.reject(&batch, row, &reason, rejected.code == 11000)?;
             }
@@ -239,9 +239,9 @@ impl MongoSink {
 impl Sink for MongoSink {
     fn write(&mut self, batch: RecordBatch) -> Result<()> {
         if self.is_done && batch.num_rows() > 0 {
-            return Err(Error::conflict("the load is finished, and its source has more rows now")
+            return Err(Error::conflict("the load is finished, but its source has more rows now")
                 .at(&self.target.connection.location)
-                .advice(format!("begin a new one, without {RESUME}")));
+                .advice(format!("start a new load, without {RESUME}")));
         }
         let outcome = self.add(&batch);
         self.place(outcome)

@@ -74,17 +74,19 @@ fn not_found(connection: &MongoConnection) -> Result<Error> {
 /// A pipeline that reads.
 fn parse_pipeline(text: &str) -> Result<Vec<Document>> {
     let wrong = |what: String| {
-        Error::usage(what).advice("write an array of stages as extended JSON, special characters as %XX")
+        Error::usage(what).advice("write an array of stages as extended JSON, with special characters as %XX")
     };
-    let value = super::json::parse(text).ok_or_else(|| wrong("the pipeline is no extended JSON".to_owned()))?;
-    let Bson::Array(stages) = value else { return Err(wrong("the pipeline is no array".to_owned())) };
+    let value = super::json::parse(text).ok_or_else(|| wrong("the pipeline is not valid extended JSON".to_owned()))?;
+    let Bson::Array(stages) = value else { return Err(wrong("the pipeline is not an array".to_owned())) };
     let stages = stages.into_iter().map(|stage| match stage {
         Bson::Document(stage) if stage.len() == 1 => Ok(stage),
-        _ => Err(wrong("a stage of the pipeline is no object with one name".to_owned())),
+        _ => Err(wrong("a stage of the pipeline is not an object with one name".to_owned())),
     });
     let stages = stages.collect::<Result<Vec<_>>>()?;
     if stages.iter().any(|stage| stage.contains_key("$out") || stage.contains_key("$merge")) {
-        return Err(Error::usage("a pipeline that writes ($out, $merge) is not read").advice("leave that stage out"));
+        return Err(
+            Error::usage("a pipeline that writes ($out, $merge) can't be read from").advice("leave this stage out")
+        );
     }
     Ok(stages)
 }
@@ -185,7 +187,7 @@ impl MongoSource {
 
     fn documents(&self) -> Result<u64> {
         let answer = self.connection.command(doc! { "count": &self.connection.location.collection })?;
-        count(&answer, "n")?.ok_or_else(|| Error::internal("the server counts documents without their number"))
+        count(&answer, "n")?.ok_or_else(|| Error::internal("the server returned no count of the documents"))
     }
 
     /// Values of `_id` that cut the collection into even parts. A range finds values of one type only, so there are none
@@ -240,7 +242,7 @@ impl Source for MongoSource {
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
         let selected = self.selected(request)?;
         if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch has one row at least"));
+            return Err(Error::usage("a batch needs at least one row"));
         }
         self.read_fields(request, &selected)?;
         let schema = self.schema.project(&selected).map_err(Error::unexpected)?;

@@ -36,7 +36,7 @@ impl TargetState for CollectionState {
         let find = doc! { "find": STATES, "filter": { "_id": self.id(name) }, "limit": 1, "readConcern": { "level": "majority" } };
         let answer = self.0.command(find)?;
         let Some(found) = first_batch(&answer).into_iter().next() else { return Ok(None) };
-        let damaged = |_| Error::corrupt("the document of the job is damaged").at(STATES);
+        let damaged = |_| Error::corrupt("the stored state of the job is damaged").at(STATES);
         found.get_str("text").map(|text| Some(text.to_owned())).map_err(damaged)
     }
 

@@ -215,7 +215,9 @@ impl CommandBuffer {
         let extra = if self.statement == Statement::Insert { 0 } else { 4 << 10 };
         if length > DOCUMENT_BYTES + extra {
             self.bytes.truncate(start);
-            return AddedRow::Rejected(format!("its document has {length} bytes, and a server takes {DOCUMENT_BYTES}"));
+            return AddedRow::Rejected(format!(
+                "its document has {length} bytes, but a server accepts at most {DOCUMENT_BYTES}"
+            ));
         }
         if self.bytes.len() + 2 > COMMAND_BYTES && !self.rows.is_empty() {
             self.bytes.truncate(start);

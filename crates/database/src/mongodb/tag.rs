@@ -44,9 +44,9 @@ impl TextTag {
     /// The required form of the text.
     pub(super) fn expectation(self) -> &'static str {
         match self {
-            Self::ObjectId => "a text is no ObjectId of 24 hexadecimal digits",
-            Self::Decimal => "a text is no decimal of 34 digits",
-            Self::Json => "a text is no extended JSON",
+            Self::ObjectId => "a text is not an ObjectId of 24 hexadecimal digits",
+            Self::Decimal => "a text is not a decimal of at most 34 digits",
+            Self::Json => "a text is not valid extended JSON",
         }
     }
 

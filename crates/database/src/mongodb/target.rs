@@ -38,7 +38,7 @@ pub(super) fn open(location: &str, schema: SchemaRef, options: &SinkOptions, job
     let shown = location.to_string();
     let open = || -> Result<Box<dyn Sink>> {
         if location.pipeline.is_some() {
-            return Err(Error::usage("a pipeline can only be read").advice("leave pipeline out"));
+            return Err(Error::usage("a pipeline can only be read").advice("leave the pipeline out"));
         }
         columns::check_fields(schema.fields(), "")?;
         let encoding = BsonEncoding { allows_narrowing: options.allow_narrowing, skips_nulls: location.skips_nulls };
@@ -77,8 +77,8 @@ fn earlier_load(connection: &MongoConnection, options: &SinkOptions) -> Result<O
     match (&options.load_name, options.resume) {
         (Some(load), true) => MongoJournal::find(connection, &connection.location.collection, load),
         (None, true) if options.key.is_empty() => {
-            Err(Error::usage("rows without a key and without a stable order can't go on")
-                .advice(format!("name the key by {KEY}")))
+            Err(Error::usage("a load of rows without a key and without a stable order can't be resumed")
+                .advice(format!("set the key with {KEY}")))
         }
         _ => Ok(None),
     }
@@ -105,10 +105,10 @@ fn still_there(
             Ok((!is_gone).then_some(journal))
         }
         _ if is_there || !(journal.is_finished || journal.acknowledged_rows > 0) => Ok(Some(journal)),
-        WriteMode::Append => {
-            Err(Error::conflict("the collection that the load began with is gone, or another one has its name")
-                .advice(format!("load anew, without {RESUME}")))
-        }
+        WriteMode::Append => Err(Error::conflict(
+            "the collection that the load started with is gone, or another collection has its name",
+        )
+        .advice(format!("start the load again, without {RESUME}"))),
         // Rows that are found by their key may all come again.
         WriteMode::Upsert | WriteMode::Delete => Ok(None),
     }
@@ -116,23 +116,21 @@ fn still_there(
 
 fn check_mode(mode: WriteMode, info: Option<&CollectionInfo>, earlier: Option<&MongoJournal>) -> Result<()> {
     if info.is_some_and(|info| info.is_view) {
-        return Err(Error::unsupported("it is a view, and a view can't be written").advice("name a collection"));
+        return Err(Error::unsupported("it is a view, which can't be written to").advice("name a collection"));
     }
     match (mode, info) {
         (WriteMode::Error, Some(_)) if !earlier.is_some_and(|journal| journal.is_finished) => Err(Error::conflict(
-            "the collection exists already",
+            "the collection already exists",
         )
-        .advice(format!("say {}, {} or {}", MODE.to("append"), MODE.to("overwrite"), MODE.to("upsert")))),
+        .advice(format!("use {}, {} or {}", MODE.to("append"), MODE.to("overwrite"), MODE.to("upsert")))),
         (WriteMode::Delete, None) => Err(Error::not_found("the collection does not exist")),
         (WriteMode::Overwrite, Some(info)) if info.options.contains_key("timeseries") => {
-            Err(Error::unsupported("a collection of time series can't be renamed, so it can't be replaced")
-                .advice(format!("drop it first, or say {}", MODE.to("append"))))
+            Err(Error::unsupported("a time series collection can't be renamed, so it can't be replaced")
+                .advice(format!("drop it first, or use {}", MODE.to("append"))))
         }
         (WriteMode::Overwrite, Some(info)) if info.options.get_bool("capped").unwrap_or(false) => {
-            Err(Error::unsupported(
-                "a capped collection drops documents by itself, so its new rows can't be told from lost ones",
-            )
-            .advice(format!("drop it first, or say {}", MODE.to("append"))))
+            Err(Error::unsupported("a capped collection drops documents by itself, so lost rows could not be detected")
+                .advice(format!("drop it first, or use {}", MODE.to("append"))))
         }
         _ => Ok(()),
     }
@@ -159,7 +157,8 @@ impl OpeningLoad<'_> {
         let is_new = replaces || self.info.is_none() || is_made;
         let needs_key = matches!(self.options.mode, WriteMode::Upsert | WriteMode::Delete);
         if needs_key && key.is_empty() {
-            return Err(Error::usage("rows are found by a key").advice(format!("name its columns by {KEY}")));
+            return Err(Error::usage("rows are found by a key, and no key is given")
+                .advice(format!("set its columns with {KEY}")));
         }
         let has_ids =
             is_new || before.as_ref().is_some_and(|kept| kept.ids == DocumentIds::Key(self.options.key.clone()));
@@ -167,9 +166,8 @@ impl OpeningLoad<'_> {
             Some(index) if key.is_empty() || key == [index] => (IdPlan::Column(index), DocumentIds::Column),
             None if !key.is_empty() && has_ids => (IdPlan::Key(key), DocumentIds::Key(self.options.key.clone())),
             Some(_) if is_new => {
-                return Err(
-                    Error::usage("the rows have an _id, and another key").advice(format!("say {}", KEY.to("_id")))
-                );
+                return Err(Error::usage("the rows have a column _id, but another key is given")
+                    .advice(format!("say {}", KEY.to("_id"))));
             }
             Some(index) if !needs_key => {
                 self.require_unique_index()?;
@@ -229,7 +227,7 @@ impl OpeningLoad<'_> {
                 let index = self.schema.index_of(name);
                 let index = index.map_err(|_| lakerace_format::suggestions::column_not_found(name, names()))?;
                 if self.schema.field(index).data_type().is_nested() {
-                    return Err(Error::unsupported("lists and structs are no keys").at(name));
+                    return Err(Error::unsupported("lists and structs can't be keys").at(name));
                 }
                 Ok(index)
             })
@@ -239,12 +237,11 @@ impl OpeningLoad<'_> {
     /// Documents of another origin are found by their key's fields: a unique index makes that quick and exact.
     fn by_unique_index(&self, key: Vec<usize>) -> Result<IdPlan> {
         if let Some(field) = self.schema.fields().iter().find(|field| field.name().starts_with('$')) {
-            return Err(
-                Error::unsupported("a name that begins with a dollar is an operator in an update").at(field.name())
-            );
+            return Err(Error::unsupported("a name that starts with a dollar sign is an operator in an update")
+                .at(field.name()));
         }
         if let Some(odd) = self.options.key.iter().find(|name| !is_plain_name(name)) {
-            return Err(Error::unsupported("a key whose name has dots or dollars can't be searched").at(odd));
+            return Err(Error::unsupported("a key whose name has dots or dollar signs can't be searched").at(odd));
         }
         self.require_unique_index().map(|()| IdPlan::Server(key))
     }
@@ -265,12 +262,11 @@ impl OpeningLoad<'_> {
             return Ok(());
         }
         let columns: Vec<String> = self.options.key.iter().map(|name| format!("{name:?}: 1")).collect();
-        Err(Error::unsupported("the collection's _id is not made from this key, and no unique index has it").advice(
-            format!(
-                "make one, db.{name}.createIndex({{{}}}, {{unique: true}}), or load the collection with {KEY} first",
+        Err(Error::unsupported("the collection's _id is not built from this key, and no unique index covers it")
+            .advice(format!(
+                "create one, db.{name}.createIndex({{{}}}, {{unique: true}}), or load the collection with {KEY} first",
                 columns.join(", ")
-            ),
-        ))
+            )))
     }
 
     /// Makes the collection that is written, and the document of the load.
@@ -390,8 +386,8 @@ impl MongoTarget {
         let Some(staging) = self.staging.clone() else { return Ok(None) };
         let name = self.connection.location.collection.clone();
         if collection_info(&self.connection, &staging)?.is_none() {
-            return Err(Error::conflict(format!("the collection {staging} was removed while it was loaded"))
-                .advice(format!("load anew, without {RESUME}")));
+            return Err(Error::conflict(format!("the collection {staging} was removed during the load"))
+                .advice(format!("start the load again, without {RESUME}")));
         }
         if replaced.is_some() {
             self.copy_indexes(&name, &staging)?;
@@ -451,8 +447,8 @@ impl MongoTarget {
         if lost.is_empty() {
             return Ok(());
         }
-        let message = format!("the server forgets options of a collection that gets another name: {}", lost.join(", "));
-        Err(Error::unsupported(message).advice(format!("drop the collection first, or say {}", MODE.to("upsert"))))
+        let message = format!("the server drops options of a collection when it renames it: {}", lost.join(", "));
+        Err(Error::unsupported(message).advice(format!("drop the collection first, or use {}", MODE.to("upsert"))))
     }
 
     fn copy_indexes(&self, from: &str, to: &str) -> Result<()> {
@@ -475,7 +471,7 @@ impl MongoTarget {
         }
         self.connection.command(doc! { "createIndexes": to, "indexes": indexes }).map(|_| ()).map_err(|error| {
             error.advice(
-                "the rows do not fit an index of the collection that they replace: mend them, or drop the index",
+                "the rows do not fit an index of the collection that they replace: fix the rows, or drop the index",
             )
         })
     }

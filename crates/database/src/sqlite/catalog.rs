@@ -164,7 +164,7 @@ fn kept_schema(connection: &Connection, table: &str) -> Result<Option<Schema>> {
     let sql = format!("SELECT arrow_schema FROM {SCHEMAS} WHERE table_name = ?1");
     let text: Option<String> = connection.query_row(&sql, [table], |row| row.get(0)).optional().map_err(failed)?;
     let Some(text) = text else { return Ok(None) };
-    let damaged = || Error::corrupt(format!("the Arrow schema in {SCHEMAS} is damaged")).at(table);
+    let damaged = || Error::corrupt(format!("the Arrow schema stored in {SCHEMAS} is damaged")).at(table);
     schema_from_base64(&text).map(Some).map_err(|_| damaged())
 }
 

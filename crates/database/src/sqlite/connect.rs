@@ -20,11 +20,11 @@ const HEADER_BYTES: usize = 100;
 /// A connection that reads.
 pub(super) fn to_read(path: &Path, job: &Job) -> Result<Connection> {
     let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-        Io::NotFound => Error::not_found("there is no such database file").at(path.display()),
+        Io::NotFound => Error::not_found("the database file does not exist").at(path.display()),
         _ => Error::from(error).at(path.display()),
     })?;
     if !metadata.is_file() {
-        return Err(Error::invalid("it is no file, and so no SQLite database").at(path.display()));
+        return Err(Error::invalid("it is not a regular file, so it can't be a SQLite database").at(path.display()));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = match connect(path, flags, job) {
@@ -45,9 +45,12 @@ fn unreadable(error: rusqlite::Error) -> Error {
     if !needs_recovery(&error) {
         return failed(error);
     }
-    Error::invalid("a writer of it was killed, and what that has left half done can't be taken back without writing")
-        .advice("give write access to the file and its folder, or open it once by a tool that may write it")
-        .caused_by(error)
+    Error::invalid(
+        "a process was killed while it wrote to this database, and its unfinished changes can't be rolled back \
+         without write access",
+    )
+    .advice("give write access to the file and its folder, or open it once with a tool that has write access")
+    .caused_by(error)
 }
 
 /// Returns true if the file has a journal that must be played back first.
@@ -76,8 +79,8 @@ fn unopened(error: rusqlite::Error, path: &Path) -> Error {
     if error.sqlite_error_code() != Some(ErrorCode::CannotOpen) || !has_folder() {
         return failed(error);
     }
-    Error::invalid("the database can't be opened or made in its folder")
-        .advice("give write access to the file and its folder, or name a file in another one")
+    Error::invalid("the database can't be opened, or created in its folder")
+        .advice("give write access to the file and its folder, or choose a file in another folder")
         .caused_by(error)
 }
 

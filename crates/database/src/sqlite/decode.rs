@@ -100,14 +100,14 @@ impl ColumnDecoder {
     fn push_converted(&mut self, value: ValueRef<'_>) -> Result<usize, Misfit> {
         let (kind, is_given) = (self.kind, self.is_given);
         match &mut self.builder {
-            ArrayBuilderKind::Nulls(_) => return Err("a value in a column without values"),
+            ArrayBuilderKind::Nulls(_) => return Err("a value in a column that has only nulls"),
             ArrayBuilderKind::Integers(builder) => builder.append_value(integer(kind, value, is_given)?),
             ArrayBuilderKind::Unsigned(builder) => builder.append_value(unsigned(value)?),
             ArrayBuilderKind::Reals(builder) => match value {
                 ValueRef::Integer(value) if value.unsigned_abs() <= EXACT_IN_FLOAT => {
                     builder.append_value(value as f64)
                 }
-                ValueRef::Integer(_) => return Err("an integer that no float holds"),
+                ValueRef::Integer(_) => return Err("an integer that a float can't represent"),
                 other => return Err(found(other)),
             },
             ArrayBuilderKind::Decimals(builder) => {
@@ -162,7 +162,7 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, Misfit> {
-    std::str::from_utf8(bytes).map_err(|_| "a text that is not UTF-8")
+    std::str::from_utf8(bytes).map_err(|_| "text that is not valid UTF-8")
 }
 
 /// Describes a value for messages.
@@ -182,15 +182,15 @@ fn integer(kind: StorageClass, value: ValueRef<'_>, is_given: bool) -> Result<i6
         (StorageClass::Boolean, ValueRef::Integer(_)) => Err("an integer other than 0 and 1"),
         (StorageClass::Integer | StorageClass::Duration, ValueRef::Integer(value)) => Ok(value),
         (StorageClass::Integer, ValueRef::Real(value)) if is_whole(value) => Ok(value as i64),
-        (StorageClass::Date, ValueRef::Text(bytes)) => parse_date(utf8(bytes)?).ok_or("a text that is no date"),
+        (StorageClass::Date, ValueRef::Text(bytes)) => parse_date(utf8(bytes)?).ok_or("text that is not a date"),
         (StorageClass::Time(unit), ValueRef::Text(bytes)) => {
-            parse_time(utf8(bytes)?, unit).ok_or("a text that is no time of this unit")
+            parse_time(utf8(bytes)?, unit).ok_or("text that is not a time in this unit")
         }
         (StorageClass::Timestamp { unit, is_utc }, ValueRef::Text(bytes)) => {
             match parse_timestamp(utf8(bytes)?, unit) {
                 Some((value, has_offset)) if is_utc || !has_offset => Ok(value),
                 Some(_) => Err("a timestamp with an offset"),
-                None => Err("a text that is no timestamp of this unit"),
+                None => Err("text that is not a timestamp in this unit"),
             }
         }
         (StorageClass::Date | StorageClass::Timestamp { .. } | StorageClass::Time(_), ValueRef::Integer(value))
@@ -209,7 +209,7 @@ fn is_whole(value: f64) -> bool {
 fn unsigned(value: ValueRef<'_>) -> Result<u64, Misfit> {
     match value {
         ValueRef::Integer(value) => u64::try_from(value).map_err(|_| "a negative integer"),
-        ValueRef::Text(bytes) => utf8(bytes)?.parse().map_err(|_| "a text that is no integer of 64 bits"),
+        ValueRef::Text(bytes) => utf8(bytes)?.parse().map_err(|_| "text that is not a 64-bit integer"),
         other => Err(found(other)),
     }
 }
@@ -231,7 +231,7 @@ pub(super) fn decimal(value: ValueRef<'_>, precision: u8, scale: i8) -> Result<i
         ValueRef::Real(value) if value.is_finite() => parse_decimal(&value.to_string(), precision, scale),
         other => return Err(found(other)),
     };
-    parsed.ok_or("a number that the decimal does not hold")
+    parsed.ok_or("a number that the decimal can't represent")
 }
 
 fn parse_decimal(text: &str, precision: u8, scale: i8) -> Option<i256> {

@@ -12,7 +12,7 @@ use super::location::quoted;
 /// The SQL that makes a table like another one, under a new name. References to itself stay those of the old name.
 pub(super) fn create_like(connection: &Connection, table: &str, name: &str) -> Result<String> {
     let sql = sql_of(connection, table)?;
-    let rest = after_name(&sql).ok_or_else(|| Error::internal("the SQL of a table has another form").at(table))?;
+    let rest = after_name(&sql).ok_or_else(|| Error::internal("the table's SQL has an unexpected form").at(table))?;
     Ok(format!("CREATE TABLE {}{rest}", quoted(name)))
 }
 
@@ -119,7 +119,9 @@ pub(super) fn losses(
         "WITHOUT" => "WITHOUT ROWID".to_owned(),
         word => word.to_owned(),
     }));
-    lost.extend(children(connection, table)?.into_iter().map(|child| format!("the key that table {child} refers to")));
+    lost.extend(
+        children(connection, table)?.into_iter().map(|child| format!("the key that the table {child} refers to")),
+    );
     Ok(lost)
 }
 
@@ -159,7 +161,7 @@ impl OrphanRows {
                 (Some(_), None) => "the foreign key".to_owned(),
                 _ => continue,
             };
-            let message = format!("{what} of table {name:?} would refer to rows that are not there");
+            let message = format!("{what} of table {name:?} would refer to missing rows");
             return Err(Error::conflict(message)
                 .advice(format!("add the rows that are referred to, or use {}", MODE.to("upsert"))));
         }

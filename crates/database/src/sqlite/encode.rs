@@ -183,12 +183,12 @@ pub(super) fn refuse_unreadable(array: &ArrayRef, first_row: u64) -> Result<()> 
         return Ok(());
     };
     let message = format!(
-        "the time of row {} is {} {} from midnight, which is not within a day",
+        "the time of row {} is {} {} after midnight, which is not within a day",
         first_row + row as u64,
         values.value(row),
         unit_name(unit)
     );
-    Err(Error::invalid(message).advice(format!("leave such rows out by {WHERE}, or cast the column to a number")))
+    Err(Error::invalid(message).advice(format!("leave such rows out with {WHERE}, or cast the column to a number")))
 }
 
 fn unit_name(unit: TimeUnit) -> &'static str {
@@ -241,7 +241,7 @@ fn decimals(array: &ArrayRef, scale: i8) -> Result<StringArray> {
             | DataType::Decimal64(precision, scale)
             | DataType::Decimal128(precision, scale)) = other
             else {
-                return Err(Error::internal("a decimal of another width"));
+                return Err(Error::internal("a decimal has another width"));
             };
             cast(array, &DataType::Decimal256(*precision, *scale))?
         }

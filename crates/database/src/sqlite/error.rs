@@ -19,32 +19,34 @@ pub(super) fn failed(error: rusqlite::Error) -> Error {
 fn of_code(code: Option<ErrorCode>) -> (ErrorKind, &'static str, &'static str) {
     match code {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            (ErrorKind::Unavailable, "another connection has locked the database", "try again when it is done with it")
+            (ErrorKind::Unavailable, "another connection has locked the database", "try again when it has finished")
         }
-        Some(ErrorCode::DiskFull) => (ErrorKind::Unavailable, "the disk is full", "make room, then load again"),
-        Some(ErrorCode::OutOfMemory) => (ErrorKind::Unavailable, "SQLite has no memory", ""),
+        Some(ErrorCode::DiskFull) => (ErrorKind::Unavailable, "the disk is full", "free some space, then load again"),
+        Some(ErrorCode::OutOfMemory) => (ErrorKind::Unavailable, "SQLite is out of memory", ""),
         Some(ErrorCode::SystemIoFailure | ErrorCode::FileLockingProtocolFailed) => {
-            let advice = "look for an error of its disk, free some space, or raise the limit of file sizes (ulimit -f)";
+            let advice = "check the disk for errors, free some space, or raise the file size limit (ulimit -f)";
             (ErrorKind::Unavailable, "the database file can't be read or written", advice)
         }
-        Some(ErrorCode::DatabaseCorrupt) => {
-            (ErrorKind::Corrupt, "the database is damaged", "restore it, or save what is left by sqlite3 FILE .recover")
-        }
+        Some(ErrorCode::DatabaseCorrupt) => (
+            ErrorKind::Corrupt,
+            "the database is damaged",
+            "restore it from a backup, or recover its rows with: sqlite3 FILE .recover",
+        ),
         Some(ErrorCode::NotADatabase) => {
-            (ErrorKind::Invalid, "the file is no SQLite database, or it is encrypted", "name another file")
+            (ErrorKind::Invalid, "the file is not a SQLite database, or it is encrypted", "choose another file")
         }
         Some(ErrorCode::ReadOnly) => {
-            (ErrorKind::Invalid, "the database is read-only", "change its permissions, or name another file")
+            (ErrorKind::Invalid, "the database is read-only", "change its permissions, or choose another file")
         }
         Some(ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied) => {
-            (ErrorKind::Invalid, "access to the database is denied", "change its permissions, or name another file")
+            (ErrorKind::Invalid, "access to the database is denied", "change its permissions, or choose another file")
         }
         Some(ErrorCode::CannotOpen) => (
             ErrorKind::NotFound,
             "the database can't be opened",
-            "name a file in a folder that exists and that you may write",
+            "choose a file in an existing folder that you may write to",
         ),
-        Some(ErrorCode::TooBig) => (ErrorKind::Unsupported, "a value is larger than SQLite's limit", ""),
+        Some(ErrorCode::TooBig) => (ErrorKind::Unsupported, "a value is larger than SQLite allows", ""),
         Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch) => (ErrorKind::Invalid, "", ""),
         _ => (ErrorKind::Invalid, "", ""),
     }

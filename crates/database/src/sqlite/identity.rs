@@ -37,7 +37,7 @@ impl TableIdentity {
 
     /// The text that is kept.
     pub fn text(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|error| Error::internal("an identity without a text").because(error))
+        serde_json::to_string(self).map_err(|error| Error::internal("an identity has no text").because(error))
     }
 
     /// Tells if a table is the one of a text that was kept.

@@ -301,9 +301,9 @@ impl SeenValues {
         let parts = parts.filter_map(|(first, name)| first.map(|first| format!("{name} (first at {row} {first})")));
         let parts: Vec<String> = parts.collect();
         let text = print_type(if self.first[BLOB].is_some() { &DataType::Binary } else { &DataType::Utf8 });
-        Error::invalid(format!("its values are of several kinds: {}", parts.join(", ")))
+        Error::invalid(format!("it has values of several types: {}", parts.join(", ")))
             .at(format!("column {:?}", column.name))
-            .advice(format!("say its type by {SCHEMA}, such as \"{} {text}\"", column.name))
+            .advice(format!("set its type with {SCHEMA}, such as \"{} {text}\"", column.name))
     }
 }
 

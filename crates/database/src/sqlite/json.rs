@@ -56,24 +56,25 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
 /// JSON of each value; null of a null.
 pub(super) fn texts(array: &ArrayRef) -> Result<StringArray> {
     if !is_finite(array) {
-        return Err(Error::unsupported("a nested number is not finite, which JSON lacks"));
+        return Err(Error::unsupported("a nested number is not finite, and JSON has no such number"));
     }
     let array = &cast(array, &stored(array.data_type()))?;
     if !has_plain_years(array)? {
-        return Err(Error::unsupported("a nested date or time is not of the years 0 to 9999, and has no text")
+        return Err(Error::unsupported("a nested date or time is outside of the years 0 to 9999 and has no text form")
             .advice(format!("leave the column out with {COLUMNS}, or its row with {WHERE}")));
     }
-    let failed = |error: arrow::error::ArrowError| Error::unsupported("it can't be JSON").because(error);
+    let failed =
+        |error: arrow::error::ArrowError| Error::unsupported("the value can't be written as JSON").because(error);
     let schema = Schema::new(vec![Field::new(NAME, array.data_type().clone(), true)]);
     let batch = RecordBatch::try_new(Arc::new(schema), vec![Arc::clone(array)]).map_err(failed)?;
     let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(Vec::new());
     writer.write(&batch).map_err(failed)?;
     writer.finish().map_err(failed)?;
-    let lines = String::from_utf8(writer.into_inner()).map_err(|_| Error::internal("JSON that is no UTF-8"))?;
+    let lines = String::from_utf8(writer.into_inner()).map_err(|_| Error::internal("the JSON is not valid UTF-8"))?;
     let mut texts = StringBuilder::with_capacity(array.len(), lines.len());
     for (row, line) in lines.lines().enumerate() {
         let value = line.strip_prefix(FRONT).and_then(|line| line.strip_suffix('}'));
-        let value = value.ok_or_else(|| Error::internal("a JSON row of another form"))?;
+        let value = value.ok_or_else(|| Error::internal("a JSON row has an unexpected form"))?;
         if array.is_null(row) { texts.append_null() } else { texts.append_value(value) }
     }
     Ok(texts.finish())

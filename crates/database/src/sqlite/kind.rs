@@ -60,7 +60,7 @@ impl StorageClass {
             T::List(_) | T::LargeList(_) | T::FixedSizeList(..) | T::Struct(_) | T::Map(..) => Self::Json,
             T::Dictionary(_, values) => Self::of(values)?,
             other => {
-                return Err(Error::unsupported(format!("SQLite has no place for the type {}", print_type(other)))
+                return Err(Error::unsupported(format!("SQLite can't store the type {}", print_type(other)))
                     .advice(format!("leave the column out with {COLUMNS}")));
             }
         })

@@ -31,7 +31,11 @@ impl DatabasePlace {
         let rest = location.split_once(':').map_or(location, |(_, rest)| rest);
         let (rest, is_url) = match rest.strip_prefix("//") {
             Some(path) if path.starts_with('/') => (path, true),
-            Some(_) => return Err(Error::usage("a host is named, and SQLite has files").at(location).advice(FORMS)),
+            Some(_) => {
+                return Err(Error::usage("the location names a host, but SQLite databases are files")
+                    .at(location)
+                    .advice(FORMS));
+            }
             None => (rest, false),
         };
         let (path, relation) = match rest.split_once("?query=") {
@@ -42,11 +46,11 @@ impl DatabasePlace {
                 Some((path, table)) if !table.is_empty() => {
                     (path, TableRelation::Table(if is_url { decoded(table)? } else { table.to_owned() }))
                 }
-                _ => return Err(Error::usage("no table is named").at(location).advice(FORMS)),
+                _ => return Err(Error::usage("the location names no table").at(location).advice(FORMS)),
             },
         };
         if path.is_empty() {
-            return Err(Error::usage("no file is named").at(location).advice(FORMS));
+            return Err(Error::usage("the location names no file").at(location).advice(FORMS));
         }
         let path = if is_url { PathBuf::from(decoded(path)?) } else { PathBuf::from(path) };
         Ok(Self { path, relation })
@@ -77,7 +81,9 @@ impl DatabasePlace {
 
 fn decoded(text: &str) -> Result<String> {
     let decoded = percent_decode_str(text).decode_utf8();
-    decoded.map(|text| text.into_owned()).map_err(|_| Error::usage("a %xx of the location makes no text").at(text))
+    decoded
+        .map(|text| text.into_owned())
+        .map_err(|_| Error::usage("a %xx sequence of the location is not valid UTF-8").at(text))
 }
 
 /// A name as SQL writes it.

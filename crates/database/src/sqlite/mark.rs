@@ -31,7 +31,7 @@ impl TableFingerprint {
 
     /// The text for a journal.
     pub fn text(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|error| Error::internal("a mark without a text").because(error))
+        serde_json::to_string(self).map_err(|error| Error::internal("a mark has no text").because(error))
     }
 
     /// Returns true if a table is the one of the mark in a journal. Where the journal has none, the table's existence counts.

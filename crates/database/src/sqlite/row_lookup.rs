@@ -39,7 +39,7 @@ impl CandidateRows<'_> {
     /// Chooses the way to the rows of a table whose row numbers span `span`.
     pub fn lookup(&self, span: u64) -> Result<RowLookup> {
         let Some(names) = self.indexes()? else {
-            return Ok(RowLookup::All("no index serves the filter"));
+            return Ok(RowLookup::All("no index covers the filter"));
         };
         let most = (span / ROWS_PER_FOUND).max(FEW_ROWS);
         let rows = self.count(most.saturating_add(1))?;

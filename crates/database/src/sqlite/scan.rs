@@ -148,7 +148,7 @@ impl SqliteScan {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let output = self.output.iter().map(|at| Arc::clone(&columns[*at])).collect();
         let given = RecordBatch::try_new_with_options(Arc::clone(&self.schema), output, &options)
-            .map_err(|error| Error::invalid("a column declared NOT NULL has nulls, or").because(error))?;
+            .map_err(|error| Error::invalid("a column declared NOT NULL may have nulls").because(error))?;
         let Some(filter) = &self.filter else { return Ok(given) };
         let schema = super::infer::schema(&self.columns);
         let read = RecordBatch::try_new_with_options(schema, columns, &options).map_err(Error::unexpected)?;
@@ -216,7 +216,7 @@ fn misfit(scan: &SqliteScan, row: &rusqlite::Row<'_>, column: usize, number: u64
     let wanted = lakerace_format::schema_text::print_type(field.data_type());
     // A text that is not UTF-8 can still be read as bytes.
     let other = if field.data_type().is_string() { "binary" } else { "utf8" };
-    Error::invalid(format!("it has {found}, and the column's type is {wanted}"))
+    Error::invalid(format!("it is {found}, but the column's type is {wanted}"))
         .at(format!("column {:?}: {name}", field.name()))
-        .advice(format!("say another type by {SCHEMA}, such as \"{} {other}\"", field.name()))
+        .advice(format!("set another type with {SCHEMA}, such as \"{} {other}\"", field.name()))
 }

@@ -138,11 +138,13 @@ fn known_load(
     let Some(name) = options.load_name.as_deref().filter(|_| options.resume) else { return Ok(None) };
     let Some((load, mark)) = catalog::find_load(connection, table, name)? else {
         let Some(version) = catalog::unfinished_version(connection, table, name)? else { return Ok(None) };
-        return Err(Error::conflict(format!("the load that has begun is of another version of the source: {version}"))
-            .advice(format!(
-                "resume with the source as it was ({} for a Delta table), or load anew without {RESUME}",
-                AT.to("VERSION")
-            )));
+        return Err(Error::conflict(format!(
+            "the load that was started is of another version of the source: {version}"
+        ))
+        .advice(format!(
+            "resume with that version of the source ({} for a Delta table), or start the load again without {RESUME}",
+            AT.to("VERSION")
+        )));
     };
     let is_aside = options.mode == WriteMode::Overwrite && !load.is_finished;
     let holder = if is_aside { name_aside(table) } else { table.to_owned() };
@@ -153,8 +155,8 @@ fn known_load(
         return Ok(Some(load));
     }
     if options.mode == WriteMode::Append {
-        return Err(Error::conflict("the table that the load began with is gone, or another one has its name")
-            .advice(format!("load anew, without {RESUME}")));
+        return Err(Error::conflict("the table that the load started with is gone, or another table has its name")
+            .advice(format!("start the load again, without {RESUME}")));
     }
     // The other modes make the table, or find rows by their key: all rows may come again.
     Ok(None)
@@ -210,8 +212,8 @@ impl InsertStatements {
             Ok(changed) if !self.changes_each || changed == rows as u64 => Ok(None),
             // A row that replaces others is one change; changes by triggers are not counted.
             Ok(_) if rows == 1 => Ok(Some(RowRejection::ignored())),
-            Ok(changed) => Err(Error::invalid(format!("the table took {changed} of {rows} rows, and refused none"))
-                .advice("look at the table's triggers, or write to another table")),
+            Ok(changed) => Err(Error::invalid(format!("the table accepted {changed} of {rows} rows without an error"))
+                .advice("check the table's triggers, or write to another table")),
             Err(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig) => {
                     Ok(Some(RowRejection::of(&error)))
@@ -398,7 +400,7 @@ struct RowRejection {
 impl RowRejection {
     /// A table that leaves a row out without an error.
     fn ignored() -> Self {
-        let reason = "the table has ignored the row, by an ON CONFLICT IGNORE or a trigger".to_owned();
+        let reason = "the table ignored the row, because of ON CONFLICT IGNORE or a trigger".to_owned();
         Self { reason, is_duplicate: false }
     }
 
@@ -434,18 +436,21 @@ impl InputColumn {
             return Some(format!("the key column {name:?} is null"));
         }
         if !allow_narrowing && values.is_nan(row) {
-            return Some(format!("column {name:?} is NaN, which SQLite makes a null ({ALLOW_NARROWING} lets it)"));
+            return Some(format!(
+                "column {name:?} is NaN, which SQLite stores as null (allow this with {ALLOW_NARROWING})"
+            ));
         }
         if self.is_made_number.is_some() && !values.stays_in_numbers(row) {
             return Some(format!(
-                "column {name:?} has a value of which its declared type makes another number ({ALLOW_NARROWING} lets it)"
+                "column {name:?} has a value that its declared type changes to another number (allow this with \
+                 {ALLOW_NARROWING})"
             ));
         }
         match values {
             BoundValues::Integers(array)
                 if self.is_made_float && array.is_valid(row) && is_rounded(array.value(row)) =>
             {
-                Some(format!("column {name:?} is an integer that the float of its declared type does not hold"))
+                Some(format!("column {name:?} has an integer that the float of its declared type can't represent"))
             }
             _ => None,
         }
@@ -465,8 +470,8 @@ fn fit(array: &ArrayRef, to: &Option<DataType>, allow_narrowing: bool) -> Result
     let from = array.data_type();
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let misfit = |_| {
-        Error::invalid(format!("values of the type {from} do not fit the column's type {to}"))
-            .advice(format!("write to another table, or replace it by {}", MODE.to("overwrite")))
+        Error::invalid(format!("values of type {from} do not fit the column's type {to}"))
+            .advice(format!("write to another table, or replace it with {}", MODE.to("overwrite")))
     };
     let cast = cast_with_options(array, to, &options).map_err(misfit)?;
     if allow_narrowing {
@@ -476,8 +481,8 @@ fn fit(array: &ArrayRef, to: &Option<DataType>, allow_narrowing: bool) -> Result
     if back.to_data() == array.to_data() {
         return Ok(cast);
     }
-    Err(Error::invalid(format!("values of the type {from} lose something in the column's type {to}"))
-        .advice(format!("allow it by {ALLOW_NARROWING}, or write to another table")))
+    Err(Error::invalid(format!("values of type {from} lose precision in the column's type {to}"))
+        .advice(format!("allow this with {ALLOW_NARROWING}, or write to another table")))
 }
 
 /// The schema of a table that is made, with the key's columns not null.

@@ -103,7 +103,7 @@ impl SqliteSource {
         let span = i128::from(last) - i128::from(first) + 1;
         let lookup = match request.filter.as_ref().map(|filter| pushdown::condition(filter, &self.columns)) {
             None => None,
-            Some(None) => Some(RowLookup::All("SQLite can't judge the filter")),
+            Some(None) => Some(RowLookup::All("SQLite can't evaluate the filter")),
             Some(Some(pushed)) => {
                 let candidates = CandidateRows { connection: &connection, rowid, from: &self.from, pushed: &pushed };
                 Some(candidates.lookup(u64::try_from(span).unwrap_or(u64::MAX))?)
@@ -123,7 +123,7 @@ impl SqliteSource {
         let wanted_bytes = self.size_bytes / ranges.count;
         let (rows, wanted_bytes, row_lookup) = match lookup {
             None => (None, wanted_bytes, None),
-            Some(RowLookup::All(reason)) => (None, wanted_bytes, Some(format!("all rows are looked at: {reason}"))),
+            Some(RowLookup::All(reason)) => (None, wanted_bytes, Some(format!("all rows are read: {reason}"))),
             Some(RowLookup::Index { names, rows }) => {
                 // Row numbers without gaps are as many as rows.
                 let bytes = u128::from(self.size_bytes) * u128::from(rows) / u128::from(ranges.width.max(1));
@@ -145,7 +145,7 @@ fn relation(connection: &Connection, relation: &TableRelation) -> Result<(Table,
             let sql = sql.trim().trim_end_matches(';');
             let statement = connection.prepare(sql).map_err(failed)?;
             if !statement.readonly() || statement.column_count() == 0 {
-                return Err(Error::usage("the query gives no rows, or changes the database").advice("give a SELECT"));
+                return Err(Error::usage("the query returns no rows, or changes the database").advice("write a SELECT"));
             }
             let column = |name: &str| Column {
                 name: name.to_owned(),
@@ -160,8 +160,8 @@ fn relation(connection: &Connection, relation: &TableRelation) -> Result<(Table,
             let mut names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
             names.sort_unstable();
             if let Some(twice) = names.windows(2).find(|pair| pair[0].eq_ignore_ascii_case(pair[1])) {
-                return Err(Error::usage(format!("the query gives two columns {:?}", twice[0]))
-                    .advice("name one of them otherwise, with AS"));
+                return Err(Error::usage(format!("the query returns two columns named {:?}", twice[0]))
+                    .advice("rename one of them with AS"));
             }
             let table = Table {
                 columns,
@@ -204,7 +204,7 @@ impl Source for SqliteSource {
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
         if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch has one row at least"));
+            return Err(Error::usage("a batch needs at least one row"));
         }
         let (needed, output) = self.selected(request)?;
         let fields: Vec<_> = output.iter().map(|at| self.columns[needed[*at]].field.clone()).collect();
@@ -230,9 +230,9 @@ impl Source for SqliteSource {
         let (units, ranges) = match plan.files.as_slice() {
             [file] => {
                 let ranges = file.e_tag.as_deref().and_then(RowRanges::parse);
-                (&file.units, ranges.ok_or_else(|| Error::usage("the plan is not one of SQLite"))?)
+                (&file.units, ranges.ok_or_else(|| Error::usage("the plan is not for SQLite"))?)
             }
-            _ => return Err(Error::usage("the plan is not one of SQLite")),
+            _ => return Err(Error::usage("the plan is not for SQLite")),
         };
         let is_by_index = ranges.is_by_index;
         let units: Vec<(i64, i64)> =
@@ -240,9 +240,7 @@ impl Source for SqliteSource {
         let threads = self.job.options().threads.max(1).min(units.len().max(1));
         let connections = same_state(self.place.path(), threads, &self.job)?;
         if change_counter(self.place.path())? != ranges.change_counter {
-            return Err(named(
-                Error::conflict("the database was changed after the read was planned").advice("read again"),
-            ));
+            return Err(named(Error::conflict("the database changed after the read was planned").advice("read again")));
         }
         let (needed, output) = self.selected(&plan.request)?;
         let filter = plan.request.filter.as_ref();

@@ -40,7 +40,7 @@ pub(super) fn check_owner(connection: &Connection, table: &str, fence: &Fence) -
     if state["owner"]["token"] == fence.token.as_str() {
         return Ok(());
     }
-    Err(Error::conflict("another run has taken the target over").advice("let it end, then run this again"))
+    Err(Error::conflict("another run has taken over the target").advice("let it end, then run this one again"))
 }
 
 /// The kept state of a table.

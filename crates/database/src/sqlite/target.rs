@@ -69,7 +69,7 @@ impl SqliteTarget {
         load: Option<KnownLoad>,
     ) -> Result<Self> {
         if table.starts_with("_lakerace_") || table.to_ascii_lowercase().starts_with("sqlite_") {
-            return Err(Error::usage("the name is kept for lakerace or SQLite itself").advice("choose another table"));
+            return Err(Error::usage("the name is reserved for lakerace or SQLite").advice("choose another table"));
         }
         check_names(schema)?;
         if options.mode != WriteMode::Delete {
@@ -77,7 +77,7 @@ impl SqliteTarget {
         }
         let found = Table::find(connection, table)?;
         if found.as_ref().is_some_and(|found| found.is_view) {
-            return Err(Error::unsupported("it is a view, and rows go to tables").advice("name a table"));
+            return Err(Error::unsupported("it is a view, which rows can't be written to").advice("name a table"));
         }
         let aside = name_aside(table);
         let replaces = options.mode == WriteMode::Overwrite && !load.is_some_and(|load| load.is_finished);
@@ -100,14 +100,14 @@ impl SqliteTarget {
                 Table::find(connection, &target.write_to)?
             }
             (WriteMode::Error, Some(_)) if !goes_on => {
-                return Err(Error::conflict("the table exists already").advice(format!(
-                    "replace it by {}, add to it by {}, or choose another name",
+                return Err(Error::conflict("the table already exists").advice(format!(
+                    "replace it with {}, add to it with {}, or choose another name",
                     MODE.to("overwrite"),
                     MODE.to("append")
                 )));
             }
             (WriteMode::Delete, None) => {
-                return Err(Error::not_found("there is no such table to delete rows of"));
+                return Err(Error::not_found("there is no such table to delete rows from"));
             }
             (_, None) => {
                 target.make(connection, &options.key)?;
@@ -133,7 +133,7 @@ impl SqliteTarget {
     fn make_aside(&self, connection: &Connection, found: Option<Table>, options: &SinkOptions) -> Result<()> {
         let Some(found) = found else { return self.make(connection, &options.key) };
         if found.is_virtual {
-            return Err(Error::unsupported("it is a virtual table, which is not replaced")
+            return Err(Error::unsupported("it is a virtual table, which can't be replaced")
                 .advice(format!("drop it first, or use {}", MODE.to("append"))));
         }
         let Err(misfit) = self.fits(connection, &found, options) else {
@@ -155,8 +155,9 @@ impl SqliteTarget {
         if !lost.is_empty() {
             let message =
                 format!("{}; a new table would lack what this one declares: {}", misfit.message(), lost.join("; "));
-            return Err(Error::unsupported(message)
-                .advice(format!("give rows that fit its columns, choose some by {COLUMNS}, or drop the table first")));
+            return Err(Error::unsupported(message).advice(format!(
+                "give rows that fit its columns, select some with {COLUMNS}, or drop the table first"
+            )));
         }
         self.make(connection, &key)
     }
@@ -164,7 +165,7 @@ impl SqliteTarget {
     /// Why rows don't fit the definition of a table that they replace the rows of.
     fn fits(&self, connection: &Connection, found: &Table, options: &SinkOptions) -> Result<()> {
         if !options.key.is_empty() && !is_unique(connection, &self.table, found, &options.key)? {
-            return Err(Error::invalid(format!("({}) is no key of the table", options.key.join(", "))));
+            return Err(Error::invalid(format!("({}) is not a key of the table", options.key.join(", "))));
         }
         for (position, field) in self.schema.fields().iter().enumerate() {
             let column = find(found, field.name())?;
@@ -175,11 +176,11 @@ impl SqliteTarget {
             let kept = found.kept.as_ref().and_then(|kept| kept.field_with_name(&column.name).ok());
             if let Some(kept) = kept.filter(|kept| kept.data_type() != field.data_type()) {
                 let (before, now) = (print_type(kept.data_type()), print_type(field.data_type()));
-                return named(format!("is {before} and becomes {now}"));
+                return named(format!("is {before} and would become {now}"));
             }
             let is_filled = column.is_nullable || !field.is_nullable() || options.key.contains(field.name());
             if kept.is_some() && column.key_position == 0 && !is_filled {
-                return named("gets nulls".to_owned());
+                return named("would get nulls".to_owned());
             }
             join_column(found, column, field.data_type(), position, false, options)?;
         }
@@ -235,8 +236,8 @@ impl SqliteTarget {
         };
         if needs_index && !is_unique(connection, &self.table, found, &options.key)? {
             let key = options.key.join(", ");
-            return Err(Error::invalid(format!("no primary key and no unique index is on ({key})")).advice(format!(
-                "make one: CREATE UNIQUE INDEX {} ON {} ({key})",
+            return Err(Error::invalid(format!("no primary key and no unique index covers ({key})")).advice(format!(
+                "create one: CREATE UNIQUE INDEX {} ON {} ({key})",
                 quoted(&format!("{}_key", self.table)),
                 quoted(&self.table)
             )));
@@ -249,7 +250,11 @@ impl SqliteTarget {
             let column = find(found, field.name()).map_err(|error| {
                 let add = add_column(&self.table, field).map(|sql| format!("add it ({sql}), or "));
                 let known = error.advice_text().map(|text| format!("{text}; ")).unwrap_or_default();
-                error.advice(format!("{known}{}replace the table by {}", add.unwrap_or_default(), MODE.to("overwrite")))
+                error.advice(format!(
+                    "{known}{}replace the table with {}",
+                    add.unwrap_or_default(),
+                    MODE.to("overwrite")
+                ))
             })?;
             if column.is_generated {
                 return Err(Error::invalid("it is computed from other columns")
@@ -282,7 +287,7 @@ impl SqliteTarget {
         for (name, sql) in more {
             connection.execute_batch(&sql).map_err(|error| {
                 failed(error)
-                    .at(format!("index or trigger {name:?} of the table that is replaced"))
+                    .at(format!("index or trigger {name:?} of the table to be replaced"))
                     .advice("drop it first, or write to another table")
             })?;
         }
@@ -313,8 +318,10 @@ fn check_names(schema: &Schema) -> Result<()> {
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
         None => Ok(()),
-        Some(pair) => Err(Error::invalid(format!("two columns are named {:?}, in whatever case", pair[0]))
-            .advice(format!("SQLite has no place for both: leave one out with {COLUMNS}"))),
+        Some(pair) => {
+            Err(Error::invalid(format!("two columns are named {:?}, apart from upper and lower case", pair[0]))
+                .advice(format!("SQLite can't have both: leave one out with {COLUMNS}")))
+        }
     }
 }
 
@@ -379,8 +386,8 @@ fn check_affinity(kind: StorageClass, column: &Column, from: &DataType) -> Resul
         return Ok(());
     }
     let (declared, from) = (&column.declared, print_type(from));
-    Err(Error::invalid(format!("it is declared {declared}, which makes texts of numbers, and the rows have {from}"))
-        .advice(format!("write to another table, or allow it by {ALLOW_NARROWING}")))
+    Err(Error::invalid(format!("it is declared {declared}, which stores numbers as text, but the rows have {from}"))
+        .advice(format!("write to another table, or allow this with {ALLOW_NARROWING}")))
 }
 
 /// Indexes and triggers of a table, by name and SQL.

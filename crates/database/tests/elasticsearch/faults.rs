@@ -99,7 +99,7 @@ fn one_document_that_is_too_large_is_rejected_and_the_others_are_there() {
     lettered.dead_letter = Some(folder.path().join("rejected.jsonl"));
     assert_eq!(load(&location, &batch, &lettered).unwrap().rows, 2);
     let lines = std::fs::read_to_string(folder.path().join("rejected.jsonl")).unwrap();
-    assert!(lines.lines().count() == 1 && lines.contains("bytes, more than the server takes"));
+    assert!(lines.lines().count() == 1 && lines.contains("bytes, more than the server accepts"));
     assert_eq!(read_all(&location).unwrap().num_rows(), 2);
 }
 

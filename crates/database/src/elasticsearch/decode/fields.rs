@@ -81,7 +81,7 @@ impl Fields {
     fn take(&mut self, index: usize, json: &mut Json<'_>, unmapped: &mut UnmappedNames) -> Pushed {
         let name = self.fields[index].name();
         if std::mem::replace(&mut self.seen[index], self.objects) == self.objects {
-            return wrong(format!("{name:?} is there twice"));
+            return wrong(format!("{name:?} appears twice"));
         }
         unmapped.within(name, |unmapped| self.slots[index].push(json, unmapped)).map_err(|error| named(error, name))
     }
@@ -120,14 +120,14 @@ impl Fields {
         let mut tree = JsonTree::Object(Vec::new());
         for (key, value) in others {
             if !tree.graft(&key, value) {
-                return wrong(format!("{key:?} is there twice"));
+                return wrong(format!("{key:?} appears twice"));
             }
         }
         for index in 0..self.fields.len() {
             let name = self.fields[index].name().clone();
             let Some(value) = tree.remove(&name) else { continue };
             if std::mem::replace(&mut self.seen[index], self.objects) == self.objects {
-                return wrong(format!("{name:?} is there both as an object and with dots in its keys"));
+                return wrong(format!("{name:?} appears both as an object and as keys with dots"));
             }
             let mut text = Vec::new();
             value.write(&mut text);
@@ -147,7 +147,7 @@ impl Fields {
             }
             if !self.fields[index].is_nullable() && slot.ends_with_null() {
                 return wrong(format!(
-                    "{:?} is null or missing, which its column must not be",
+                    "{:?} is null or missing, but its column is not nullable",
                     self.fields[index].name()
                 ));
             }
@@ -203,7 +203,7 @@ impl Slot {
                 fields.push_null();
                 Ok(false)
             }
-            other => wrong(format!("{} where an object belongs", super::slot::name_of(other))),
+            other => wrong(format!("{} where an object is expected", super::slot::name_of(other))),
         }
     }
 }

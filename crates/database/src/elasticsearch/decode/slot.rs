@@ -136,7 +136,7 @@ impl Slot {
             }
             other => {
                 return Err(Error::unsupported(format!(
-                    "column {:?} is of type {other}, which no field holds",
+                    "column {:?} is of type {other}, which no Elasticsearch field can hold",
                     field.name()
                 )));
             }
@@ -162,7 +162,7 @@ impl Slot {
             return Ok(());
         }
         match self {
-            Self::Null(_) => wrong("a value where none belongs"),
+            Self::Null(_) => wrong("a value where none is expected"),
             Self::Boolean(values) => {
                 values.append_value(boolean(json, kind)?);
                 Ok(())
@@ -173,14 +173,14 @@ impl Slot {
                     None => number::integer(&digits(json, kind, "an integer")?),
                 };
                 let Some(value) = value.filter(|value| (*least..=*most).contains(value)) else {
-                    return wrong("a number that is no integer of this column's range");
+                    return wrong("a number that is not an integer in its column's range");
                 };
                 values.append_value(value);
                 Ok(())
             }
             Self::Unsigned(values) => {
                 let Some(value) = number::unsigned(&digits(json, kind, "an integer")?) else {
-                    return wrong("a number that is no integer from 0 to 2^64-1");
+                    return wrong("a number that is not an integer from 0 to 2^64-1");
                 };
                 values.append_value(value);
                 Ok(())
@@ -188,14 +188,18 @@ impl Slot {
             Self::Float32(values, is_half) => {
                 let found = number::float32(&digits(json, kind, "a number")?);
                 let Some(value) = found.filter(|value| !*is_half || number::is_half(*value)) else {
-                    return wrong("a value that its column's float does not hold; float64 has more digits");
+                    return wrong(
+                        "a value that its column's float can't represent; read it as float64, which has more digits",
+                    );
                 };
                 values.append_value(value);
                 Ok(())
             }
             Self::Float64(values) => {
                 let Some(value) = number::float64(&digits(json, kind, "a number")?) else {
-                    return wrong("a value that no float holds; utf8 and decimals have more digits");
+                    return wrong(
+                        "a value that no float can represent; read it as utf8 or a decimal, which have more digits",
+                    );
                 };
                 values.append_value(value);
                 Ok(())
@@ -219,7 +223,7 @@ impl Slot {
             }
             Self::Binary(values) => {
                 let Ok(bytes) = STANDARD.decode(plain_text(json, kind, "base64")?.as_bytes()) else {
-                    return wrong("a text that is no base64");
+                    return wrong("text that is not valid base64");
                 };
                 values.append_value(bytes);
                 Ok(())
@@ -247,7 +251,7 @@ impl Slot {
                 let per_unit = 1_000_000_000 / units_per_second(*unit);
                 let Some(value) = parse_time(&plain_text(json, kind, "a time")?).filter(|value| value % per_unit == 0)
                 else {
-                    return wrong("a text that is no time of this column's unit");
+                    return wrong("text that is not a time in this column's unit");
                 };
                 values.append_value(value);
                 Ok(())
@@ -378,7 +382,7 @@ impl Slot {
             }
             Self::Struct { fields, nulls } => {
                 let DataType::Struct(types) = data_type else {
-                    return Err(Error::internal("a struct of no struct's type"));
+                    return Err(Error::internal("a struct column without struct type"));
                 };
                 let (arrays, length) = (fields.finish()?, nulls.len());
                 let nulls = nulls.finish();
@@ -427,11 +431,11 @@ fn as_type(array: ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(&array, data_type, &options)
-        .map_err(|error| Error::invalid(format!("values of an index don't fit {data_type}")).because(error))
+        .map_err(|error| Error::invalid(format!("values of an index can't be read as {data_type}")).because(error))
 }
 
 fn failed(error: arrow::error::ArrowError) -> Error {
-    Error::internal("values became no array").because(error)
+    Error::internal("the values did not form an array").because(error)
 }
 
 pub(super) fn name_of(kind: Kind) -> &'static str {
@@ -446,7 +450,7 @@ pub(super) fn name_of(kind: Kind) -> &'static str {
 }
 
 fn misplaced<T>(kind: Kind, wanted: &str) -> Pushed<T> {
-    wrong(format!("{} where {wanted} belongs", name_of(kind)))
+    wrong(format!("{} where {wanted} is expected", name_of(kind)))
 }
 
 fn boolean(json: &mut Json<'_>, kind: Kind) -> Pushed<bool> {
@@ -455,7 +459,7 @@ fn boolean(json: &mut Json<'_>, kind: Kind) -> Pushed<bool> {
         Kind::Text => match json.text()?.as_ref() {
             "true" => Ok(true),
             "false" | "" => Ok(false),
-            _ => wrong("a text that is no boolean"),
+            _ => wrong("text that is not a boolean"),
         },
         other => misplaced(other, "a boolean"),
     }
@@ -487,7 +491,7 @@ fn text<'a>(json: &mut Json<'a>, kind: Kind) -> Pushed<Cow<'a, str>> {
 fn decimal(json: &mut Json<'_>, kind: Kind, precision: u8, scale: i8) -> Pushed<i256> {
     match number::decimal(&digits(json, kind, "a number")?, precision, scale) {
         Some(value) => Ok(value),
-        None => wrong(format!("a number that is no decimal({precision}, {scale})")),
+        None => wrong(format!("a number that does not fit decimal({precision}, {scale})")),
     }
 }
 
@@ -495,7 +499,7 @@ fn decimal(json: &mut Json<'_>, kind: Kind, precision: u8, scale: i8) -> Pushed<
 fn date(json: &mut Json<'_>, kind: Kind, formats: &DateFormats) -> Pushed<i32> {
     let nanoseconds = instant(json, kind, formats)?;
     if nanoseconds.rem_euclid(DAY_NS) != 0 {
-        return wrong("a time of day where a date belongs");
+        return wrong("a time of day where a date is expected");
     }
     match i32::try_from(nanoseconds.div_euclid(DAY_NS)) {
         Ok(days) => Ok(days),
@@ -518,6 +522,6 @@ fn instant(json: &mut Json<'_>, kind: Kind, formats: &DateFormats) -> Pushed<i12
     };
     match found {
         Some(nanoseconds) => Ok(nanoseconds),
-        None => wrong("a value that is no date of its field's format"),
+        None => wrong("a value that is not a date in its field's format"),
     }
 }

@@ -99,7 +99,7 @@ impl Cells {
                 });
                 Self::Struct(array.clone(), named.collect::<Result<_>>()?)
             }
-            other => return Err(Error::internal(format!("values of type {other} have no JSON"))),
+            other => return Err(Error::internal(format!("values of type {other} can't be written as JSON"))),
         })
     }
 
@@ -215,7 +215,7 @@ impl Cells {
             Self::Timestamp(array, unit, has_zone) => write_timestamp(out, array.value(row), *unit, *has_zone)?,
             Self::Time(array, unit) => write_clock(out, array.value(row), *unit)?,
             Self::Null | Self::Float32(_) | Self::Float64(_) | Self::List(_, _) | Self::Struct(_, _) => {
-                return Err("a value of this type is no text".to_owned());
+                return Err("a value of this type can't be written as text".to_owned());
             }
         }
         Ok(())
@@ -223,5 +223,5 @@ impl Cells {
 }
 
 fn finite(is_finite: bool) -> Written {
-    if is_finite { Ok(()) } else { Err("the number is not finite, which JSON lacks".to_owned()) }
+    if is_finite { Ok(()) } else { Err("the number is not finite, and JSON has no such number".to_owned()) }
 }

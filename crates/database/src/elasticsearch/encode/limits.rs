@@ -48,16 +48,21 @@ impl FieldLimit {
         match self.check {
             // Elasticsearch would report it only at the end, and OpenSearch never.
             LimitCheck::Units(most) => {
-                format!("the text of field {path:?} is longer than the {most} characters of its ignore_above")
+                format!("the text of field {path:?} is longer than its ignore_above, {most} characters")
             }
             LimitCheck::Float32 => {
-                format!("the number of field {path:?} has more digits than its float ({ALLOW_NARROWING} lets it)")
+                format!(
+                    "the number of field {path:?} has more digits than its float holds (allow this with \
+                     {ALLOW_NARROWING})"
+                )
             }
             LimitCheck::Milliseconds => format!(
-                "the time of field {path:?} has more digits than the milliseconds of its date ({ALLOW_NARROWING} lets it)"
+                "the time of field {path:?} has more digits than the milliseconds of its date (allow this with \
+                 {ALLOW_NARROWING})"
             ),
             LimitCheck::Nanoseconds => format!(
-                "the time of field {path:?} is not of the years 1970 to 2262 of its date_nanos (a new index takes it by ?date={path})"
+                "the time of field {path:?} is outside of the years 1970 to 2262 of its date_nanos (a new index \
+                 accepts it with ?date={path})"
             ),
         }
     }

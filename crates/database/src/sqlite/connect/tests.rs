@@ -34,5 +34,5 @@ fn who_may_not_write_is_told_why_a_read_has_to() {
     let refused =
         rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY_ROLLBACK), None);
     let told = unreadable(refused).to_string();
-    assert!(told.contains("a writer of it was killed") && told.contains("give write access"), "{told}");
+    assert!(told.contains("a process was killed") && told.contains("give write access"), "{told}");
 }
