@@ -82,7 +82,7 @@ def test_a_file_that_others_have_changed_is_not_overwritten(store: lr.files.Stor
     first.write(b"1")
     second.write(b"22")
     first.close()
-    with pytest.raises(lr.ConflictError, match="changed by another"):
+    with pytest.raises(lr.ConflictError, match="another writer changed"):
         second.close()
     assert second.closed
     assert store.get("f") == b"1bcdefghij"
@@ -106,7 +106,7 @@ def test_a_change_of_packs_that_another_process_has_overtaken_is_told(tmp_path: 
             file.write(b"1" if store is one else b"2")
     two.put("other", b"kept")
     one.flush()
-    with pytest.raises(lr.ConflictError, match="f: the file was changed"):
+    with pytest.raises(lr.ConflictError, match="f: another writer changed the file"):
         two.flush()
     two.flush()
     found = lr.files.Store(f"packs:{tmp_path}/p")

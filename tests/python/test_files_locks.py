@@ -84,7 +84,7 @@ def test_a_transaction_of_another_library_is_waited_for(tmp_path: Path) -> None:
     store.put("a", b"1")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        with pytest.raises(lr.UnavailableError, match="written by another"):
+        with pytest.raises(lr.UnavailableError, match="another process is writing"):
             store.put("b", b"2")
         connection.execute("ROLLBACK")
         store.put("b", b"2")

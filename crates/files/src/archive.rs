@@ -48,7 +48,7 @@ impl FromStr for ArchiveKind {
 
     fn from_str(text: &str) -> Result<Self> {
         Self::of(&format!(".{text}")).ok_or_else(|| {
-            Error::usage(format!("unknown kind of archive {text:?}")).advice("known are tar, tar.gz, tar.zst and zip")
+            Error::usage(format!("unknown archive format {text:?}")).advice("choose tar, tar.gz, tar.zst or zip")
         })
     }
 }
@@ -80,8 +80,10 @@ impl Store {
         match (archive, kind) {
             (Archive::File(file), ArchiveKind::Zip) => read_zip(file, &mut import)?,
             (Archive::Stream(_), ArchiveKind::Zip) => {
-                return Err(Error::unsupported("a zip archive can't be read from a stream: its names are at its end")
-                    .advice("write it to a file first"));
+                return Err(Error::unsupported(
+                    "a zip archive can't be read from a stream, because its index is at its end",
+                )
+                .advice("write it to a file first"));
             }
             (Archive::Stream(stream), kind) => tar_files::read_tar(stream, kind, &mut import)?,
             (Archive::File(file), kind) => tar_files::read_tar(&mut BufReader::new(file), kind, &mut import)?,

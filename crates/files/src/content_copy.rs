@@ -22,7 +22,7 @@ pub(crate) fn copy_from(
     while at < content.size() {
         let read = content.read_at(at, &mut part)?;
         if read == 0 {
-            return Err(Error::corrupt("the content ends before its length says"));
+            return Err(Error::corrupt("the content is shorter than its recorded size"));
         }
         each(&part[..read])?;
         at += read as u64;

@@ -45,9 +45,9 @@ impl DirectoryHome {
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self> {
         let location = path.display().to_string();
         let refuse = |what: &str| {
-            Err(Error::unsupported(format!("a directory has no {what}: its files are as they are"))
+            Err(Error::unsupported(format!("a directory store has no {what}: it holds plain files"))
                 .at(&location)
-                .advice("take a SQLite store for that"))
+                .advice("use a SQLite store for that"))
         };
         if options.compression.is_some_and(|compression| compression != crate::Compression::default()) {
             return refuse("compression");
@@ -102,7 +102,8 @@ impl Content for DirectoryFile {
 impl Reads for DirectoryHome {
     fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
         let (file, size) = self.0.read(name).map_err(|e| e.at(&self.0.location))?;
-        let size = usize::try_from(size).map_err(|_| Error::unsupported("a content beyond memory").at(shown(name)))?;
+        let size = usize::try_from(size)
+            .map_err(|_| Error::unsupported("the content does not fit into memory").at(shown(name)))?;
         fill(&file, sink.begin(size)?).map_err(|e| Error::from(e).at(shown(name)))?;
         Ok(size)
     }
@@ -194,13 +195,15 @@ impl Home for DirectoryHome {
     }
 
     fn set_metadata(&self, name: &str, _metadata: Option<&str>) -> Result<()> {
-        Err(Error::unsupported("a directory keeps no metadata").at(shown(name)).advice("take a SQLite store for that"))
+        Err(Error::unsupported("a directory store keeps no metadata")
+            .at(shown(name))
+            .advice("use a SQLite store for that"))
     }
 
     fn snapshot(&self) -> Result<Box<dyn Reads>> {
-        Err(Error::unsupported("a directory has no snapshots")
+        Err(Error::unsupported("a directory store has no snapshots")
             .at(&self.0.location)
-            .advice("take a SQLite store for that"))
+            .advice("use a SQLite store for that"))
     }
 
     fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
@@ -246,9 +249,9 @@ impl Home for DirectoryHome {
     }
 
     fn train(&self) -> Result<u32> {
-        Err(Error::unsupported("a directory has no dictionary")
+        Err(Error::unsupported("a directory store has no dictionary")
             .at(&self.0.location)
-            .advice("take a SQLite store for that"))
+            .advice("use a SQLite store for that"))
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -68,7 +68,7 @@ impl Encoding {
             return Ok(());
         }
         if self.codec == Codec::None {
-            return Err(Error::corrupt(format!("{} bytes are stored of {}", packed.len(), out.len())));
+            return Err(Error::corrupt(format!("{} bytes are stored instead of {}", packed.len(), out.len())));
         }
         codec::decompress(self.codec, self.dictionary.as_deref(), packed, zeroed(out))
     }
@@ -97,7 +97,7 @@ pub(crate) struct EncodingContext {
 impl EncodingContext {
     pub(crate) fn new(options: &Options) -> Result<Self> {
         if options.encrypt && options.key.is_none() {
-            return Err(Error::usage("encryption takes a key").advice("give 32 bytes as the key"));
+            return Err(Error::usage("encryption requires a key").advice("give a key of 32 bytes"));
         }
         let aes = options.key.as_ref().map(|key| Arc::new(transform::AesTransform::new(key)) as Arc<dyn Transform>);
         Ok(Self { transforms: options.transforms.clone(), aes, encrypt: options.encrypt })
@@ -129,8 +129,8 @@ impl EncodingContext {
         let mut words = stages.next().unwrap_or_default().split(' ');
         let name = words.next().unwrap_or_default();
         let unknown = || {
-            Error::unsupported(format!("the codec of this content is unknown: {name:?}"))
-                .advice("read it with a newer lakerace")
+            Error::unsupported(format!("the content uses an unknown codec: {name:?}"))
+                .advice("read it with a newer version of lakerace")
         };
         let codec = Codec::ALL.into_iter().find(|codec| codec.name() == name).ok_or_else(unknown)?;
         let number = words.next().map(|word| word.strip_prefix("dictionary=").and_then(|id| id.parse().ok()));
@@ -150,7 +150,7 @@ impl EncodingContext {
                 Some(aes) => {
                     let own = aes.spec();
                     let own = own.strip_prefix(transform::AES_SPEC).unwrap_or_default();
-                    Err(Error::invalid(format!("the content is encrypted with key {id}, and the key given is {own}"))
+                    Err(Error::invalid(format!("the content is encrypted with key {id}, but the given key is {own}"))
                         .advice("open the store with the key that it was written with"))
                 }
                 None => Err(Error::usage(format!("the content is encrypted with key {id}"))
@@ -163,7 +163,7 @@ impl EncodingContext {
         if spec == transform::Base64Transform.spec() {
             return Ok(Arc::new(transform::Base64Transform));
         }
-        Err(Error::usage(format!("the content went through the transform {spec}"))
+        Err(Error::usage(format!("the content is stored with the transform {spec}"))
             .advice("open the store with this transform"))
     }
 }
@@ -174,7 +174,7 @@ impl dyn Transform {
         match name {
             "base64" => Ok(Arc::new(transform::Base64Transform)),
             _ => Err(Error::usage(format!("unknown transform {name:?}"))
-                .advice("known is base64; encryption is asked for by a key")),
+                .advice("the known transform is base64; encryption is turned on by giving a key")),
         }
     }
 }

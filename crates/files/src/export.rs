@@ -21,9 +21,10 @@ pub fn local_file(path: &Path, if_exists: IfExists, job: &Job) -> Result<Box<dyn
 
 fn output(path: &Path, if_exists: IfExists, job: &Job) -> Result<Output> {
     let absolute = std::path::absolute(path).map_err(|e| Error::from(e).at(path.display()))?;
-    let place = absolute.to_str().ok_or_else(|| Error::unsupported("the path is not UTF-8").at(path.display()))?;
+    let place =
+        absolute.to_str().ok_or_else(|| Error::unsupported("the path is not valid UTF-8").at(path.display()))?;
     if place.ends_with('/') && !absolute.is_dir() {
-        return Err(Error::usage("this names a folder").at(path.display()).advice("name a file"));
+        return Err(Error::usage("the path is a folder").at(path.display()).advice("name a file"));
     }
     if let Some(pipe) = PipeWriter::open(place, job)? {
         return Ok(Output::stream(Box::new(pipe), place, job));
@@ -33,7 +34,7 @@ fn output(path: &Path, if_exists: IfExists, job: &Job) -> Result<Output> {
         IfExists::Replace => lakerace_io::IfExists::Replace,
         IfExists::Error => lakerace_io::IfExists::Error,
         IfExists::ReplaceVersion(_) => {
-            return Err(Error::usage("a local file has no version of a store").at(path));
+            return Err(Error::usage("a local file has no store version").at(path));
         }
     };
     Output::create(&store, &path, if_exists)

@@ -17,6 +17,6 @@ pub(crate) fn now_ms() -> i64 {
 pub(crate) fn check_metadata(metadata: Option<&str>) -> Result<()> {
     match metadata.map(serde_json::from_str::<serde::de::IgnoredAny>) {
         None | Some(Ok(_)) => Ok(()),
-        Some(Err(e)) => Err(Error::invalid("the metadata is no JSON").because(e)),
+        Some(Err(e)) => Err(Error::invalid("the metadata is not valid JSON").because(e)),
     }
 }

@@ -57,8 +57,8 @@ impl OpeningProcess {
     /// Begins an operation. An error in a child whose parent had one running at the fork: its locks are held for good.
     pub(crate) fn enter(&self) -> Result<Running> {
         if TAINTED.load(Ordering::Relaxed) != self.tainted {
-            return Err(Error::usage("this process was forked while other threads used the store")
-                .advice("open the store again, or start children by spawn"));
+            return Err(Error::usage("this process was forked while other threads were using the store")
+                .advice("open the store again, or start child processes by spawn"));
         }
         Ok(enter())
     }

@@ -108,7 +108,7 @@ impl Sink for Vec<u8> {
     fn begin(&mut self, size: usize) -> Result<&mut [MaybeUninit<u8>]> {
         self.clear();
         self.try_reserve_exact(size)
-            .map_err(|_| lakerace_io::Error::unavailable(format!("no memory for a content of {size} bytes")))?;
+            .map_err(|_| lakerace_io::Error::unavailable(format!("not enough memory for a content of {size} bytes")))?;
         Ok(&mut self.spare_capacity_mut()[..size])
     }
 }
@@ -141,7 +141,7 @@ pub trait Write: Send {
     /// Reads written bytes at `offset` into `out`, and returns their number: fewer than `out` holds only at the end. An
     /// error of kind `Unsupported` where the content does not go to a store.
     fn read_back(&mut self, _offset: u64, _out: &mut [u8]) -> Result<usize> {
-        Err(Error::unsupported("what was written can't be read before it is complete"))
+        Err(Error::unsupported("written data can't be read before the file is complete"))
     }
     /// Gives the content its name, in one step.
     fn finish(self: Box<Self>) -> Result<()>;

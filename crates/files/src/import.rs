@@ -42,10 +42,10 @@ impl Length {
     fn check(self, read: u64) -> Result<()> {
         match self {
             Self::Exact(bytes) if read < bytes => {
-                Err(Error::corrupt(format!("the archive is damaged: it ends behind {read} of {bytes} bytes")))
+                Err(Error::corrupt(format!("the archive is damaged: it ends after {read} of {bytes} bytes")))
             }
             Self::Exact(bytes) if read > bytes => Err(Error::corrupt(format!(
-                "the archive is damaged: there are more than the {bytes} bytes that it says"
+                "the archive is damaged: it holds more than the {bytes} bytes that it states"
             ))),
             Self::Exact(_) | Self::AtMost(_) => Ok(()),
         }

@@ -72,9 +72,9 @@ struct StoredFile {
 impl MemoryHome {
     pub(crate) fn open(options: &Options) -> Result<Self> {
         if options.pack_bytes.unwrap_or(0) > 0 {
-            return Err(Error::unsupported("contents in memory are not put into blocks")
+            return Err(Error::unsupported("a store in memory does not pack files into blocks")
                 .at("memory:")
-                .advice("leave pack_bytes out, or take a SQLite store"));
+                .advice("leave pack_bytes out, or use a SQLite store"));
         }
         Ok(Self {
             shared: Arc::new(StoreFiles {
@@ -97,7 +97,7 @@ impl StoreFiles {
 
     fn write(&self) -> Result<StoreLock<RwLockWriteGuard<'_, Files>>> {
         if self.is_read_only {
-            return Err(Error::usage("the store is open for reading only").advice("open it without read_only"));
+            return Err(Error::usage("the store is open read-only").advice("open it without read_only"));
         }
         let running = self.opener.enter()?;
         Ok(StoreLock { guard: write_lock(&self.files), _running: running })
@@ -184,7 +184,7 @@ impl StoredFile {
     }
 
     fn give(&self, sink: &mut dyn Sink) -> Result<usize> {
-        let size = usize::try_from(self.size).map_err(|_| Error::internal("a size beyond memory"))?;
+        let size = usize::try_from(self.size).map_err(|_| Error::internal("the size does not fit into memory"))?;
         let out = sink.begin(size)?;
         let whole = std::iter::once(&mut [][..]).take(usize::from(size == 0));
         for (piece, part) in (0..).zip(out.chunks_mut(PIECE_BYTES).chain(whole)) {
@@ -457,8 +457,8 @@ impl Home for MemoryHome {
                     verified.bytes += file.size;
                 }
                 other => {
-                    let problem =
-                        other.map_or_else(|e| e.to_string(), |_| "the content is not what was written".to_owned());
+                    let problem = other
+                        .map_or_else(|e| e.to_string(), |_| "the content differs from what was written".to_owned());
                     verified.damage.push(Damage { name: Some(shown(name)), between: None, problem });
                 }
             }

@@ -50,7 +50,7 @@ impl Mount {
 
     #[cfg(not(all(target_os = "linux", feature = "mount")))]
     fn start(_: FileTree, directory: &Path, _: &str, _: &MountOptions) -> Result<Self> {
-        Err(Error::unsupported("stores can be mounted on Linux only, by a build with the feature `mount`")
+        Err(Error::unsupported("stores can only be mounted on Linux, by a build with the feature `mount`")
             .at(directory.display())
             .advice("export the files to a directory instead"))
     }
@@ -82,22 +82,22 @@ fn checked(store: &Store, directory: &Path) -> Result<PathBuf> {
     let real = directory.canonicalize().map_err(|e| {
         let is_absent = e.kind() == std::io::ErrorKind::NotFound;
         let error = place(e);
-        if is_absent { error.advice("make the directory first") } else { error }
+        if is_absent { error.advice("create the directory first") } else { error }
     })?;
     if !real.is_dir() {
-        return Err(Error::invalid("not a directory").at(directory.display()).advice("name an empty directory"));
+        return Err(Error::invalid("not a directory").at(directory.display()).advice("choose an empty directory"));
     }
     let own = store.location();
     let own = Path::new(own.strip_prefix("dir:").unwrap_or(own)).canonicalize();
     if own.is_ok_and(|own| own.is_dir() && real.starts_with(own)) {
-        return Err(Error::invalid("the directory is in the store, which would show itself")
+        return Err(Error::invalid("the directory is inside of the store, so the mount would contain itself")
             .at(directory.display())
-            .advice("name an empty directory elsewhere"));
+            .advice("choose an empty directory elsewhere"));
     }
     if std::fs::read_dir(&real).map_err(place)?.next().is_some() {
-        return Err(Error::invalid("the directory is not empty, and its files could not be seen")
+        return Err(Error::invalid("the directory is not empty, and the mount would hide its files")
             .at(directory.display())
-            .advice("name an empty directory"));
+            .advice("choose an empty directory"));
     }
     Ok(real)
 }

@@ -16,26 +16,26 @@ pub(crate) const MAX_NAME_BYTES: usize = 16_384;
 /// ```
 pub fn check_name(name: &str) -> Result<()> {
     let bytes = name.as_bytes();
-    let refuse = |problem: &str| Err(Error::invalid(format!("not a file's name: {problem}")).at(shown(name)));
+    let refuse = |problem: &str| Err(Error::invalid(format!("not a valid file name: {problem}")).at(shown(name)));
     if bytes.is_empty() {
         return refuse("it is empty");
     }
     if bytes.len() > MAX_NAME_BYTES {
-        return refuse(&format!("it has {} bytes of {MAX_NAME_BYTES} at most", bytes.len()));
+        return refuse(&format!("it has {} bytes, more than the {MAX_NAME_BYTES} allowed", bytes.len()));
     }
     let (mut part, mut dots) = (0_usize, true);
     for &byte in bytes.iter().chain(std::iter::once(&b'/')) {
         match byte {
             b'/' => {
                 if part == 0 {
-                    return refuse("it has an empty part: no / at its start or end, and no two in a row");
+                    return refuse("it has an empty part: it must not start or end with /, nor contain //");
                 }
                 if dots && part <= 2 {
                     return refuse("it has a part that is . or ..");
                 }
                 (part, dots) = (0, true);
             }
-            0 => return refuse("it has a NUL"),
+            0 => return refuse("it contains a NUL character"),
             _ => {
                 part += 1;
                 dots &= byte == b'.';
@@ -55,19 +55,19 @@ pub(crate) fn shown(name: &str) -> String {
 
 /// The error for a name that no file has.
 pub(crate) fn not_found(name: &str) -> Error {
-    Error::not_found("no such file").at(shown(name))
+    Error::not_found("the file does not exist").at(shown(name))
 }
 
 /// The error for a name that is taken.
 pub(crate) fn taken(name: &str) -> Error {
-    Error::conflict("the file exists")
+    Error::conflict("the file already exists")
         .at(shown(name))
-        .advice(format!("remove it first, or replace it by {}", FILE_MODE.to("overwrite")))
+        .advice(format!("remove it first, or replace it with {}", FILE_MODE.to("overwrite")))
 }
 
 /// The error for a name whose file is another one than the one that was to be replaced.
 pub(crate) fn changed(name: &str) -> Error {
-    Error::conflict("the file was changed by another writer after it was opened")
+    Error::conflict("another writer changed the file after it was opened")
         .at(shown(name))
         .advice("open it again, and repeat the change")
 }
@@ -81,7 +81,7 @@ pub(crate) fn composed(name: &str) -> Option<String> {
 pub(crate) fn normalisation_warning(name: &str) -> Option<String> {
     composed(name).map(|_| {
         let name = shown(name);
-        format!("{name}: the name is not in Unicode's composed form (NFC): names are compared byte by byte")
+        format!("{name}: the name is not in Unicode's composed form (NFC), and names are compared byte by byte")
     })
 }
 

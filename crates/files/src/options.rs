@@ -30,7 +30,7 @@ impl FromStr for Durability {
             "full" => Ok(Self::Full),
             "normal" => Ok(Self::Normal),
             "off" => Ok(Self::Off),
-            _ => Err(Error::usage(format!("unknown durability {text:?}")).advice("known are full, normal and off")),
+            _ => Err(Error::usage(format!("unknown durability {text:?}")).advice("choose full, normal or off")),
         }
     }
 }
@@ -123,7 +123,7 @@ impl FromStr for Compression {
         let (name, dictionary) = if name == "zstd-dict" { ("zstd", true) } else { (name, false) };
         let Some(codec) = Codec::ALL.into_iter().find(|codec| codec.name() == name) else {
             return Err(Error::usage(format!("unknown compression {text:?}")).advice(
-                "known are none, zstd, zstd-dict, lz4, snappy, gzip, bz2, xz and brotli, some with a level: zstd:9",
+                "choose none, zstd, zstd-dict, lz4, snappy, gzip, bz2, xz or brotli, some of them with a level: zstd:9",
             ));
         };
         let level = match (level, codec.levels()) {

@@ -50,7 +50,9 @@ impl Own {
     pub(crate) fn refuse(&self, path: &Path) -> Result<()> {
         let is_own = std::fs::metadata(path).is_ok_and(|found| self.is_file(path.as_os_str(), &found));
         match is_own {
-            true => Err(Error::usage("this is the store's own file").at(path.display()).advice("choose another file")),
+            true => {
+                Err(Error::usage("the path is the store's own file").at(path.display()).advice("choose another file"))
+            }
             false => Ok(()),
         }
     }
@@ -65,9 +67,9 @@ impl Own {
         match self {
             Self::Elsewhere | Self::File(_) => Ok(None),
             Self::Directory(root) if is_of_store(root) => Ok(Some(root.join(prefix))),
-            Self::Packs(root) if is_of_store(root) => {
-                Err(Error::usage("the directory is a part of the store").at(tree.display()).advice("name another one"))
-            }
+            Self::Packs(root) if is_of_store(root) => Err(Error::usage("the directory is part of the store")
+                .at(tree.display())
+                .advice("choose another directory")),
             Self::Directory(root) | Self::Packs(root) => Ok(Some(root.clone())),
         }
     }

@@ -51,9 +51,9 @@ impl PackHome {
             return Err(no_dictionary().at(place.2));
         }
         if options.pack_bytes.unwrap_or(0) > 0 {
-            return Err(Error::unsupported("contents on an object store are not put into blocks")
+            return Err(Error::unsupported("a store on an object store does not pack files into blocks")
                 .at(place.2)
-                .advice(format!("leave {PACK_SIZE} out, or take a SQLite store")));
+                .advice(format!("leave {PACK_SIZE} out, or use a SQLite store")));
         }
         Ok(Self(Arc::new(PackStore::new(place, index, options)?)))
     }
@@ -64,8 +64,8 @@ impl PackHome {
 }
 
 fn no_dictionary() -> Error {
-    Error::unsupported("contents on an object store are compressed without a dictionary")
-        .advice("take zstd, or a SQLite store")
+    Error::unsupported("a store on an object store compresses without a dictionary")
+        .advice("use zstd, or a SQLite store")
 }
 
 /// A content on its way into packs, part by part.

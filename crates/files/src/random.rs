@@ -10,7 +10,7 @@ use rand::rngs::SysRng;
 
 /// Fills `out` from the operating system, which never gives two processes the same.
 pub(crate) fn fill(out: &mut [u8]) -> Result<()> {
-    SysRng.try_fill_bytes(out).map_err(|e| Error::unavailable(format!("the system gives no random bytes: {e}")))
+    SysRng.try_fill_bytes(out).map_err(|e| Error::unavailable(format!("the system provides no random bytes: {e}")))
 }
 
 /// Has the generator of the forking thread seeded again in each child, for the names that other crates draw from it.

@@ -63,7 +63,7 @@ impl Store {
     pub fn open(location: &str, options: Options) -> Result<Self> {
         random::reseed_at_fork();
         if location.is_empty() {
-            return Err(Error::usage("the location is empty").advice("name a file, a directory, or memory:"));
+            return Err(Error::usage("the location is empty").advice("give a file, a directory, or memory:"));
         }
         if location == "memory:" {
             return Ok(Self { home: Box::new(MemoryHome::open(&options)?), own: Own::Elsewhere });
@@ -76,9 +76,9 @@ impl Store {
             None => (location, false),
         };
         if path.contains("://") {
-            return Err(Error::usage("no store of files lives there")
+            return Err(Error::usage("file stores are not supported at this location")
                 .at(location)
-                .advice("name a file, a directory, or memory:"));
+                .advice("give a file, a directory, or memory:"));
         }
         if !is_file && (path.ends_with('/') || Path::new(path).is_dir()) {
             return Self::in_directory(Path::new(path), &options);
@@ -223,7 +223,7 @@ impl Store {
     pub fn rename_tree(&self, from: &str, to: &str, if_exists: IfExists) -> Result<u64> {
         let (from, to) = (folder_prefix(from), folder_prefix(to));
         if to.starts_with(&from) {
-            return Err(Error::usage("a folder can't go into itself").at(shown(&to)));
+            return Err(Error::usage("a folder can't be moved into itself").at(shown(&to)));
         }
         let mut batch = self.home.batch()?;
         let mut count = 0;
@@ -363,7 +363,7 @@ struct WholeWrite {
 impl WholeWrite {
     fn check(&self) -> Result<()> {
         match self.is_failed {
-            true => Err(Error::usage("a part of the file could not be written before")
+            true => Err(Error::usage("an earlier part of the file could not be written")
                 .at(&self.place)
                 .advice("write the file again from its start")),
             false => Ok(()),

@@ -33,7 +33,7 @@ impl Store {
                 let entry = entry.map_err(|e| Error::from(e).at(path.display()))?;
                 let kind = entry.file_type().map_err(|e| Error::from(e).at(path.display()))?;
                 let name = entry.file_name().into_string().map_err(|_| {
-                    Error::invalid("the name is not UTF-8, as a store takes them").at(entry.path().display())
+                    Error::invalid("the name is not valid UTF-8, which a store requires").at(entry.path().display())
                 })?;
                 names.push((name, kind));
             }
@@ -104,7 +104,7 @@ impl Store {
     pub(crate) fn check_folder(&self, prefix: &str) -> Result<()> {
         match prefix.is_empty() || !self.home().list(prefix, "", 1)?.is_empty() {
             true => Ok(()),
-            false => Err(Error::not_found("no such folder").at(shown(prefix))),
+            false => Err(Error::not_found("the folder does not exist").at(shown(prefix))),
         }
     }
 

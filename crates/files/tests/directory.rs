@@ -185,7 +185,7 @@ fn a_part_that_is_too_long_for_the_disk_is_told_with_the_most_it_takes() {
         let written = files.put(&name, b"", &PutOptions::default());
         for error in [failure(written), failure(batch.commit()), failure(exported)] {
             assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
-            assert!(error.to_string().contains("at most 255 bytes a part"), "{error}");
+            assert!(error.to_string().contains("at most 255 bytes in a part"), "{error}");
         }
         assert!(!files.exists(&name).unwrap());
         assert_eq!(failure(files.get(&name)).kind(), ErrorKind::NotFound);

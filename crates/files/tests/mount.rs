@@ -142,8 +142,8 @@ fn names_that_no_path_can_hold_are_left_out_and_told() {
     let expected = [("a", true), ("a.b", false), ("e", true), ("line\nend", false), (longest.as_str(), false)];
     assert_eq!(found, expected.map(|(name, is_folder)| (name.to_owned(), is_folder)));
     let messages_of = |name: &str| messages.lock().unwrap().iter().filter(|one| one.starts_with(name)).count();
-    assert_eq!(messages_of("a: the name is a file and a folder"), 1);
-    assert_eq!(messages_of("..: no path can hold the name"), 1);
+    assert_eq!(messages_of("a: both a file and a folder"), 1);
+    assert_eq!(messages_of("..: left out"), 1);
     let a = tree.lookup(FileTree::ROOT, "a").unwrap();
     assert_eq!((a.kind, a.size), (NodeKind::Folder, 0));
     assert_eq!(children(&tree, a.id, 100), [("x".to_owned(), false)]);
@@ -260,10 +260,10 @@ fn directories_that_cannot_be_mounted_on_are_refused() {
     let store = Store::open(&format!("dir:{}", path("files").display()), Options::default()).unwrap();
     let store = Arc::new(store);
     for (name, kind, problem) in [
-        ("absent", ErrorKind::NotFound, "make the directory first"),
+        ("absent", ErrorKind::NotFound, "create the directory first"),
         ("file", ErrorKind::Invalid, "not a directory"),
         ("full", ErrorKind::Invalid, "not empty"),
-        ("files/below", ErrorKind::Invalid, "is in the store"),
+        ("files/below", ErrorKind::Invalid, "inside of the store"),
     ] {
         let options = MountOptions::default();
         let error = Mount::new(Arc::clone(&store), &path(name), &options, told().1).unwrap_err();

@@ -42,9 +42,7 @@ fn end_of_zeros(stream: &mut impl BufRead) -> std::io::Result<()> {
             return Ok(());
         }
         if buffer.iter().any(|byte| *byte != 0) {
-            return Err(std::io::Error::other(Error::corrupt(
-                "the archive is damaged: other bytes are behind its end",
-            )));
+            return Err(std::io::Error::other(Error::corrupt("the archive is damaged: other bytes follow its end")));
         }
         let len = buffer.len();
         stream.consume(len);

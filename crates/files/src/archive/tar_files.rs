@@ -43,7 +43,7 @@ fn decoded<'a>(stream: &'a mut dyn Read, kind: ArchiveKind) -> Result<DecodedArc
 fn damaged(error: std::io::Error) -> Error {
     match error.get_ref().is_some_and(|inner| inner.is::<Error>()) {
         true => Error::from(error),
-        false => Error::corrupt("no tar archive, or a damaged one").because(error),
+        false => Error::corrupt("the file is not a tar archive, or is damaged").because(error),
     }
 }
 
@@ -105,7 +105,7 @@ impl SeenNames {
             return Ok(());
         }
         let Some(batches) = self.files.get(&of_hash).copied() else {
-            let message = format!("a hard link to {}, which is not in the archive before it", shown(&of));
+            let message = format!("a hard link to {}, which does not precede it in the archive", shown(&of));
             return Err(Error::invalid(message).at(shown(name)).advice("put both into one archive"));
         };
         // A file that was added twice is a link to itself.
@@ -141,7 +141,7 @@ fn below(mut name: &[u8]) -> &[u8] {
 
 fn text(name: &[u8]) -> Result<String> {
     String::from_utf8(below(name).to_vec())
-        .map_err(|_| Error::invalid("a name of the archive is not UTF-8, as a store takes them"))
+        .map_err(|_| Error::invalid("a name in the archive is not valid UTF-8, which a store requires"))
 }
 
 /// The time of an entry, from its PAX record where it has one. Sparse files of PAX have a map in front of the content.
@@ -151,9 +151,9 @@ fn mtime_ms<R: Read>(entry: &mut Entry<'_, R>) -> Result<Option<i64>> {
     let mut found = seconds.and_then(|seconds| seconds.checked_mul(1000));
     for record in entry.pax_extensions().map_err(Error::from)?.into_iter().flatten().flatten() {
         if record.key_bytes().starts_with(b"GNU.sparse.") {
-            return Err(Error::unsupported("a sparse file of the PAX format")
+            return Err(Error::unsupported("a sparse file of the PAX format, which is not supported")
                 .at(name)
-                .advice("make the archive by tar --format=gnu, or without --sparse"));
+                .advice("create the archive with tar --format=gnu, or without --sparse"));
         }
         if record.key_bytes() == b"mtime" {
             found = record.value().ok().and_then(decimal_ms).or(found);

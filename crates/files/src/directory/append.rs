@@ -79,7 +79,7 @@ impl StoreRoot {
         let mut file = File::from(file);
         let found = file.metadata().map_err(Error::from)?;
         if !found.is_file() {
-            return Err(Error::invalid("not a regular file: nothing is appended to it").at(shown(name)));
+            return Err(Error::invalid("not a regular file, so nothing can be appended to it").at(shown(name)));
         }
         let done = tail
             .give(&mut |bytes| file.write_all(bytes).map_err(Error::from))

@@ -251,9 +251,9 @@ impl FinishedSteps<'_> {
         }
         match left.as_slice() {
             [] => error,
-            [only] => error.advice(format!("what was done to {only} before could not be taken back: look at it")),
+            [only] => error.advice(format!("the earlier change to {only} could not be undone: check it")),
             [first, rest @ ..] => error.advice(format!(
-                "what was done to {first} and {} more before could not be taken back: look at them",
+                "the earlier changes to {first} and {} more could not be undone: check them",
                 rest.len()
             )),
         }

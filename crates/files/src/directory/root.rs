@@ -22,7 +22,7 @@ pub(super) const FOLDER: OFlags =
 const HIDDEN: (&str, &str) = (".lakerace-files-", ".tmp");
 
 /// Advice where a file and a folder want one name.
-const FOLDER_STAYS: &str = "rename one of the two, or take a SQLite store, where both may be";
+const FOLDER_STAYS: &str = "rename one of the two, or use a SQLite store, which can hold both";
 
 /// The number of attempts to create a folder that others keep removing because it is empty.
 const TRIES: usize = 1_000;
@@ -69,11 +69,11 @@ impl StoreRoot {
     /// The error of a call to the system.
     pub(super) fn failed(&self, error: Errno, place: &str) -> Error {
         let error = match error {
-            Errno::LOOP => Error::invalid("a part of the name is a symbolic link: a store follows none"),
+            Errno::LOOP => Error::invalid("a part of the name is a symbolic link, which a store does not follow"),
             Errno::NAMETOOLONG => {
                 let most = rustix::fs::fstatvfs(&self.handle).map_or(255, |found| found.f_namemax);
-                Error::invalid(format!("the file system takes at most {most} bytes a part of a name"))
-                    .advice("shorten the name, or take a SQLite store")
+                Error::invalid(format!("the file system allows at most {most} bytes in a part of a name"))
+                    .advice("shorten the name, or use a SQLite store")
             }
             other => Error::from(std::io::Error::from(other)),
         };
@@ -91,7 +91,7 @@ impl StoreRoot {
 
     /// The error for a name that a folder has.
     pub(super) fn is_folder(&self, name: &str) -> Error {
-        Error::conflict("a folder has this name").at(shown(name)).advice(FOLDER_STAYS)
+        Error::conflict("a folder already has this name").at(shown(name)).advice(FOLDER_STAYS)
     }
 
     /// The error of a store whose own directory was removed.
@@ -111,7 +111,7 @@ impl StoreRoot {
 
     pub(super) fn is_writable(&self) -> Result<()> {
         match self.is_read_only {
-            true => Err(Error::usage("the store is open for reading only").advice("open it without read_only")),
+            true => Err(Error::usage("the store is open read-only").advice("open it without read_only")),
             false => Ok(()),
         }
     }
@@ -120,14 +120,16 @@ impl StoreRoot {
         self.is_writable()?;
         check_name(name)?;
         if name.split('/').any(is_hidden) {
-            return Err(Error::invalid("names of this form are for files that are being written").at(shown(name)));
+            return Err(
+                Error::invalid("names of this form are reserved for files that are being written").at(shown(name))
+            );
         }
         if options.metadata.is_some()
             || options.compression.is_some_and(|wanted| wanted != crate::Compression::default())
         {
-            return Err(Error::unsupported("a directory keeps neither metadata nor compressed contents")
+            return Err(Error::unsupported("a directory store keeps neither metadata nor compressed contents")
                 .at(shown(name))
-                .advice("take a SQLite store for that"));
+                .advice("use a SQLite store for that"));
         }
         if let Some(warning) = normalisation_warning(name) {
             self.warn(warning);
@@ -220,7 +222,7 @@ impl StoreRoot {
             self.is_there()?;
             std::thread::yield_now();
         }
-        Err(Error::unavailable("others remove the folder of the file again and again").at(shown(name)))
+        Err(Error::unavailable("other processes keep removing the folder of the file").at(shown(name)))
     }
 
     /// The file of a name with its size and time; `None` where there is none.
@@ -320,7 +322,7 @@ impl StoreRoot {
 
 /// The error for a name whose folder is a file.
 pub(super) fn folder_is_file(name: &str) -> Error {
-    Error::conflict("a file has the name of a folder of this one").at(shown(name)).advice(FOLDER_STAYS)
+    Error::conflict("one of the folders in this path is a file").at(shown(name)).advice(FOLDER_STAYS)
 }
 
 /// Gives a file another name in one step.

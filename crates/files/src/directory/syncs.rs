@@ -39,7 +39,7 @@ impl FolderSyncs {
     }
 
     fn fail(&self, error: Errno) -> Error {
-        let failed = Error::unavailable(format!("the disk has not taken what was written to it: {error}"))
+        let failed = Error::unavailable(format!("the disk failed to store what was written to it: {error}"))
             .advice("check the disk and the system's log, then open the store again");
         self.failed.get_or_init(|| failed).clone()
     }

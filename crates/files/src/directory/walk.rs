@@ -67,14 +67,15 @@ impl FolderWalk<'_> {
         each_entry(&folder, &mut |part, kind| {
             let Ok(text) = std::str::from_utf8(part) else {
                 let place = place(self.root, &format!("{below}{}", String::from_utf8_lossy(part)));
-                self.root.warn(format!("{place}: a name that is not UTF-8 is passed over"));
+                self.root.warn(format!("{place}: skipped, because its name is not valid UTF-8"));
                 return Ok(());
             };
             match kind {
                 FileType::Directory if !is_hidden(text) => entries.push((format!("{text}/"), true)),
                 FileType::RegularFile if !is_hidden(text) => entries.push((text.to_owned(), false)),
                 FileType::Symlink => {
-                    self.root.warn(format!("{}: symbolic links are passed over", shown(&format!("{below}{text}"))));
+                    self.root
+                        .warn(format!("{}: skipped, because it is a symbolic link", shown(&format!("{below}{text}"))));
                 }
                 _ => {}
             }

@@ -135,7 +135,7 @@ pub(super) fn decompress(codec: Codec, dictionary: Option<&Dictionary>, packed: 
     };
     match len == out.len() {
         true => Ok(()),
-        false => Err(Error::corrupt(format!("{len} bytes come out in place of {}", out.len()))),
+        false => Err(Error::corrupt(format!("decompression returned {len} bytes instead of {}", out.len()))),
     }
 }
 
@@ -144,14 +144,14 @@ fn read(mut decoder: impl Read, out: &mut [u8]) -> Result<()> {
     decoder.read_exact(out).map_err(damaged)?;
     match decoder.read(&mut [0]).map_err(damaged)? {
         0 => Ok(()),
-        _ => Err(Error::corrupt(format!("more than {} bytes come out", out.len()))),
+        _ => Err(Error::corrupt(format!("decompression returned more than {} bytes", out.len()))),
     }
 }
 
 fn failed(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::internal("compressing failed").because(error)
+    Error::internal("compression failed").because(error)
 }
 
 fn damaged(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::corrupt("decompressing failed").because(error)
+    Error::corrupt("decompression failed").because(error)
 }

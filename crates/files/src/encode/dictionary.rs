@@ -38,8 +38,8 @@ impl fmt::Debug for Dictionary {
 
 impl Dictionary {
     pub(crate) fn new(id: u32, bytes: Vec<u8>) -> Result<Self> {
-        let decompressor =
-            DDict::try_create(&bytes).ok_or_else(|| Error::corrupt(format!("dictionary {id} is none of zstd's")))?;
+        let decompressor = DDict::try_create(&bytes)
+            .ok_or_else(|| Error::corrupt(format!("dictionary {id} is not a zstd dictionary")))?;
         Ok(Self { id, bytes, decompressor, compressors: Mutex::default() })
     }
 
@@ -87,7 +87,7 @@ impl Samples {
         if self.sizes.len() < FEWEST_SAMPLES {
             let (few, least) = (self.sizes.len(), FEWEST_SAMPLES);
             return Err(Error::invalid(format!(
-                "{few} small files are too few to train a dictionary from: {least} at least"
+                "{few} small files are too few to train a dictionary: at least {least} are needed"
             )));
         }
         zstd::dict::from_continuous(&self.bytes, &self.sizes, DICTIONARY_BYTES).map_err(|e| {

@@ -34,7 +34,7 @@ impl Transform for Base64Transform {
     }
 
     fn remove(&self, _piece: u64, data: &[u8]) -> Result<Vec<u8>> {
-        STANDARD.decode(data).map_err(|e| Error::corrupt("no base64").because(e))
+        STANDARD.decode(data).map_err(|e| Error::corrupt("not valid base64").because(e))
     }
 }
 
@@ -52,8 +52,8 @@ impl Key {
     /// Takes 32 bytes; an error of kind `Usage` for another length.
     pub fn new(bytes: &[u8]) -> Result<Self> {
         let key = bytes.try_into().map_err(|_| {
-            Error::usage(format!("a key has 32 bytes, and this one has {}", bytes.len()))
-                .advice("make one, for example by: openssl rand 32")
+            Error::usage(format!("a key must have 32 bytes, but this one has {}", bytes.len()))
+                .advice("create one, for example with: openssl rand 32")
         })?;
         Ok(Self(key))
     }
@@ -99,7 +99,7 @@ impl AesTransform {
     fn piece_key(&self, salt: &[u8]) -> Result<LessSafeKey> {
         let mut key = [0_u8; 32];
         derive(&self.key, salt, b"lakerace-files content", &mut key)?;
-        let key = UnboundKey::new(&AES_256_GCM, &key).map_err(|_| Error::internal("AES takes 32 bytes"))?;
+        let key = UnboundKey::new(&AES_256_GCM, &key).map_err(|_| Error::internal("AES requires a key of 32 bytes"))?;
         Ok(LessSafeKey::new(key))
     }
 }
@@ -107,7 +107,7 @@ impl AesTransform {
 fn derive(key: &Key, salt: &[u8], purpose: &[u8], out: &mut [u8]) -> Result<()> {
     let secret: Prk = Salt::new(HKDF_SHA256, salt).extract(&key.0);
     let derived = secret.expand(&[purpose], DerivedLength(out.len())).and_then(|okm| okm.fill(out));
-    derived.map_err(|_| Error::internal("HKDF gives no key of this length"))
+    derived.map_err(|_| Error::internal("HKDF can't derive a key of this length"))
 }
 
 /// Keys are used once, so the nonce may be constant.
@@ -129,13 +129,13 @@ impl Transform for AesTransform {
         let tag = self
             .piece_key(&salt)?
             .seal_in_place_separate_tag(nonce(), Aad::from(piece.to_le_bytes()), &mut out[SALT_BYTES..])
-            .map_err(|_| Error::internal("AES-GCM refuses to encrypt"))?;
+            .map_err(|_| Error::internal("AES-GCM could not encrypt"))?;
         out.extend_from_slice(tag.as_ref());
         Ok(out)
     }
 
     fn remove(&self, piece: u64, data: &[u8]) -> Result<Vec<u8>> {
-        let damaged = || Error::corrupt("the encrypted bytes are not those that were written");
+        let damaged = || Error::corrupt("the encrypted bytes differ from those that were written");
         let (salt, sealed) = data.split_at_checked(SALT_BYTES).ok_or_else(damaged)?;
         let mut opened = sealed.to_vec();
         let key = self.piece_key(salt)?;

@@ -74,7 +74,7 @@ impl MountSession {
 /// Takes the file system out of the tree of paths, whether files of it are open or not.
 fn detach(directory: &Path) -> Result<()> {
     let path = std::ffi::CString::new(directory.as_os_str().as_bytes());
-    let path = path.map_err(|_| Error::internal("a path with a NUL").at(directory.display()))?;
+    let path = path.map_err(|_| Error::internal("the path contains a NUL character").at(directory.display()))?;
     // SAFETY: the path is a C string that outlives the call.
     if unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) } == 0 {
         return Ok(());
@@ -84,19 +84,21 @@ fn detach(directory: &Path) -> Result<()> {
     let by = |program: &str| std::process::Command::new(program).args(["-u", "-z", "--"]).arg(directory).status();
     match ["fusermount3", "fusermount"].iter().any(|program| by(program).is_ok_and(|status| status.success())) {
         true => Ok(()),
-        false => Err(Error::from(error).at(directory.display()).advice("unmount it by umount")),
+        false => Err(Error::from(error).at(directory.display()).advice("unmount it with umount")),
     }
 }
 
 fn no_device(error: &io::Error) -> Error {
-    Error::unsupported(format!("this system lets nobody mount file systems of programs: {DEVICE}: {error}")).advice(
-        "load the kernel's module fuse; give a container --device /dev/fuse --cap-add SYS_ADMIN; or export the files to a directory",
+    Error::unsupported(format!("this system does not allow FUSE mounts: {DEVICE}: {error}")).advice(
+        "load the kernel module fuse; start a container with --device /dev/fuse --cap-add SYS_ADMIN; or export the \
+         files to a directory",
     )
 }
 
 fn not_mounted(error: &io::Error) -> Error {
     Error::unsupported(format!("the system refuses the mount: {}", error.to_string().trim())).advice(
-        "install fuse3 for its fusermount3, or be root; give a container --cap-add SYS_ADMIN; or export the files to a directory",
+        "install fuse3, which provides fusermount3, or run as root; start a container with --cap-add SYS_ADMIN; or \
+         export the files to a directory",
     )
 }
 

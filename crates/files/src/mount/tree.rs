@@ -107,7 +107,7 @@ impl<T> HandleTable<T> {
     }
 
     fn get(&self, handle: u64) -> Result<Arc<Mutex<T>>> {
-        self.open.get(&handle).cloned().ok_or_else(|| Error::internal("a handle that is not open"))
+        self.open.get(&handle).cloned().ok_or_else(|| Error::internal("the handle is not open"))
     }
 }
 
@@ -137,7 +137,7 @@ impl FileTree {
     pub fn new(reads: Arc<dyn Reads>, folder: &str, tell: Tell) -> Result<Self> {
         let root = folder_prefix(folder);
         if !root.is_empty() && reads.list(&root, "", 1)?.is_empty() {
-            return Err(Error::not_found("no such folder").at(shown(folder)));
+            return Err(Error::not_found("the folder does not exist").at(shown(folder)));
         }
         let root = root.trim_end_matches('/').to_owned();
         Ok(Self {
@@ -156,14 +156,14 @@ impl FileTree {
     pub fn lookup(&self, parent: u64, part: &str) -> Result<Node> {
         let (folder, kind) = self.known(parent)?;
         if kind != NodeKind::Folder || !is_showable(part) {
-            return Err(Error::not_found("no such file").at(shown(part)));
+            return Err(Error::not_found("the file does not exist").at(shown(part)));
         }
         let name = format!("{}{part}", folder_prefix(&folder));
         let node = match self.has_files(&name)? {
             true => self.folder(0),
             false => match self.reads.stat(&name)? {
                 Some(stat) => file(0, &stat),
-                None => return Err(Error::not_found("no such file").at(shown(&name))),
+                None => return Err(Error::not_found("the file does not exist").at(shown(&name))),
             },
         };
         let mut nodes = lock(&self.nodes);
@@ -207,7 +207,8 @@ impl FileTree {
             (_, NodeKind::Folder) => Ok(self.folder(id)),
             (name, NodeKind::File) => {
                 let stat = self.reads.stat(&name)?;
-                stat.map(|stat| file(id, &stat)).ok_or_else(|| Error::not_found("no such file").at(shown(&name)))
+                stat.map(|stat| file(id, &stat))
+                    .ok_or_else(|| Error::not_found("the file does not exist").at(shown(&name)))
             }
         }
     }
@@ -248,7 +249,7 @@ impl FileTree {
     pub fn open_folder(&self, id: u64) -> Result<u64> {
         let (name, kind) = self.known(id)?;
         if kind != NodeKind::Folder {
-            return Err(Error::usage("a file is no folder").at(shown(&name)));
+            return Err(Error::usage("a file is not a folder").at(shown(&name)));
         }
         let prefix = folder_prefix(&name);
         let folder = OpenFolder { id, prefix, page: Vec::new(), before: 0, next: Some(String::new()) };
@@ -304,7 +305,7 @@ impl FileTree {
         if told.len() < MAX_TOLD && told.insert(message.to_owned()) {
             (self.tell)(message);
             if told.len() == MAX_TOLD {
-                (self.tell)("more is not told");
+                (self.tell)("further warnings are not shown");
             }
         }
     }
@@ -320,7 +321,7 @@ impl FileTree {
             let name = child.name();
             let part = &name[prefix.len()..];
             if !is_showable(part) {
-                self.tell(&format!("{}: no path can hold the name: it is left out", shown(name)));
+                self.tell(&format!("{}: left out, because no path can hold this name", shown(name)));
                 continue;
             }
             let kind = match child {
@@ -329,7 +330,10 @@ impl FileTree {
                         // After the page's end, a folder of the name may follow.
                         || next.is_some() && last.as_deref() < Some(&folder_prefix(name)) && self.has_files(name)?;
                     if is_folder {
-                        self.tell(&format!("{}: the name is a file and a folder: the folder is shown", shown(name)));
+                        self.tell(&format!(
+                            "{}: both a file and a folder have this name; the folder is shown",
+                            shown(name)
+                        ));
                     }
                     if is_folder { NodeKind::Folder } else { NodeKind::File }
                 }
@@ -357,7 +361,7 @@ impl FileTree {
             return Ok((self.root.as_str().into(), NodeKind::Folder));
         }
         let nodes = lock(&self.nodes);
-        let known = nodes.get(&id).ok_or_else(|| Error::not_found("no such node"))?;
+        let known = nodes.get(&id).ok_or_else(|| Error::not_found("the node does not exist"))?;
         Ok((Arc::clone(&known.name), known.kind))
     }
 

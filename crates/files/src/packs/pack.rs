@@ -67,7 +67,7 @@ impl OpenPack {
 
     pub(super) fn add(&mut self, part: &StoredPart<'_>) -> Result<Segment> {
         let start = self.bytes.len() as u64;
-        let len = u32::try_from(part.stored.len()).map_err(|_| Error::internal("a part beyond 4 GiB"))?;
+        let len = u32::try_from(part.stored.len()).map_err(|_| Error::internal("a part exceeds 4 GiB"))?;
         let StoredPart { name, number, size, encoding, .. } = *part;
         let line = FooterLine { name, part: number, start, len, size, encoding };
         serde_json::to_writer(&mut self.footer, &line).map_err(Error::unexpected)?;

@@ -25,7 +25,7 @@ pub(super) fn decode(shared: &PackStore, entry: &Entry, stored: &[Bytes], out: &
     }
     match parts.next() {
         None => Ok(()),
-        Some(_) => Err(Error::corrupt("the index has fewer parts of the content than its length takes")),
+        Some(_) => Err(Error::corrupt("the index has fewer parts of the content than its length requires")),
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn decode_part(shared: &PackStore, encoding: &Encoding, part: usize, 
 }
 
 fn give(shared: &PackStore, entry: &Entry, stored: &[Bytes], sink: &mut dyn Sink) -> Result<usize> {
-    let size = usize::try_from(entry.size).map_err(|_| Error::unsupported("a content beyond memory"))?;
+    let size = usize::try_from(entry.size).map_err(|_| Error::unsupported("the content does not fit into memory"))?;
     decode(shared, entry, stored, sink.begin(size)?)?;
     Ok(size)
 }
@@ -171,7 +171,7 @@ pub(super) fn open(shared: &Arc<PackStore>, name: &str, entry: Arc<Entry>) -> Bo
 impl PartReader {
     fn load(&mut self, part: usize) -> Result<&[u8]> {
         if self.current.as_ref().is_none_or(|(loaded, _)| *loaded != part) {
-            let short = || Error::corrupt("the index has fewer parts of the content than its length takes");
+            let short = || Error::corrupt("the index has fewer parts of the content than its length requires");
             let segment = self.entry.segments.get(part).ok_or_else(short)?;
             let stored = self.shared.fetch(std::slice::from_ref(segment))?;
             let rest = self.entry.size.saturating_sub((part * SEGMENT_BYTES) as u64);

@@ -80,7 +80,7 @@ impl PackStore {
         };
         let is_there = shared.refresh()?;
         if !is_there && (options.read_only || !options.create) {
-            return Err(Error::not_found("no such store").at(&shared.location));
+            return Err(Error::not_found("the store does not exist").at(&shared.location));
         }
         Ok(shared)
     }
@@ -100,9 +100,9 @@ impl PackStore {
         if !self.is_forked() {
             return Ok(());
         }
-        Err(Error::usage("this process was forked while the store was open, and what is put into it is the parent's")
+        Err(Error::usage("this process was forked while the store was open, so writes belong to the parent process")
             .at(&self.location)
-            .advice("start children by spawn, where each opens the store itself"))
+            .advice("start child processes by spawn, and open the store in each of them"))
     }
 
     /// Loads the commits of other writers. Returns false where there is no store yet.
@@ -177,7 +177,7 @@ impl PackStore {
 
     pub(super) fn is_writable(&self) -> Result<()> {
         match self.is_read_only {
-            true => Err(Error::usage("the store is open for reading only").advice("open it without read_only")),
+            true => Err(Error::usage("the store is open read-only").advice("open it without read_only")),
             false => self.check_owner(),
         }
     }
@@ -412,7 +412,7 @@ impl PackStore {
             return Ok(Arc::clone(known));
         }
         let parsed = self.toolbox.parse(text, &mut |_| {
-            Err(Error::unsupported("packs have no dictionaries").advice("read it with a newer lakerace"))
+            Err(Error::unsupported("packs have no dictionaries").advice("read it with a newer version of lakerace"))
         })?;
         let parsed = Arc::new(parsed);
         lock(&self.encodings).insert(Arc::clone(text), Arc::clone(&parsed));
@@ -440,7 +440,7 @@ impl PackStore {
             let bytes = bytes.ok_or_else(|| Error::internal("a segment was not read"))?;
             if check_sum(&bytes) != segment.check_sum {
                 let Range { start, end } = range(segment);
-                return Err(Error::corrupt(format!("bytes {start} to {end} are not what was written"))
+                return Err(Error::corrupt(format!("bytes {start} to {end} differ from what was written"))
                     .at(self.store.url(&self.path(segment.pack))));
             }
             Ok(bytes)

@@ -87,7 +87,7 @@ fn is_whole(shared: &PackStore, entry: &Entry, stored: &[Bytes]) -> Result<bool>
         Err(e) if matches!(e.kind(), ErrorKind::Usage | ErrorKind::Invalid) => return Ok(false),
         Err(e) => return Err(e),
     };
-    let size = usize::try_from(entry.size).map_err(|_| Error::unsupported("a content beyond memory"))?;
+    let size = usize::try_from(entry.size).map_err(|_| Error::unsupported("the content does not fit into memory"))?;
     let mut content = Vec::new();
     decode(shared, entry, stored, content.begin(size)?)?;
     // SAFETY: decoding has written all of it.
@@ -99,6 +99,6 @@ fn is_whole(shared: &PackStore, entry: &Entry, stored: &[Bytes]) -> Result<bool>
     }
     match hash.digest() == entry.checksum {
         true => Ok(true),
-        false => Err(Error::corrupt("the content is not what was written")),
+        false => Err(Error::corrupt("the content differs from what was written")),
     }
 }

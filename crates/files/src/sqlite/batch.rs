@@ -86,7 +86,7 @@ impl SqliteBatch {
             inner.connections.outstanding.fetch_add(1, Ordering::AcqRel);
             self.lease = Some(writer);
         }
-        let Some(writer) = &mut self.lease else { return Err(Error::internal("no writer")) };
+        let Some(writer) = &mut self.lease else { return Err(Error::internal("the store has no writer")) };
         order(&mut self.work);
         let done = apply(&inner, writer, &self.work);
         self.work.clear();

@@ -64,7 +64,7 @@ impl StoreCatalog {
         let bytes = select.first(&[BoundValue::Int(number)], |row| {
             match check_sum(&number.to_le_bytes(), row.bytes(0)) == row.int(1) {
                 true => Ok(row.bytes(0).to_vec()),
-                false => Err(Error::corrupt(format!("dictionary {id} is not what was written"))),
+                false => Err(Error::corrupt(format!("dictionary {id} differs from what was written"))),
             }
         })?;
         let bytes = bytes.ok_or_else(|| Error::corrupt(format!("dictionary {id} is missing")))?;
@@ -110,7 +110,7 @@ pub(super) fn encoding_text(id: i64, connection: &Connection) -> Result<String> 
     let text =
         select.first(&[BoundValue::Int(id)], |row| match check_sum(&id.to_le_bytes(), row.bytes(0)) == row.int(1) {
             true => row.str(0).map(str::to_owned),
-            false => Err(Error::corrupt(format!("encoding {id} is not what was written"))),
+            false => Err(Error::corrupt(format!("encoding {id} differs from what was written"))),
         })?;
     text.ok_or_else(|| Error::corrupt(format!("encoding {id} is missing")))
 }

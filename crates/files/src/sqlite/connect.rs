@@ -53,7 +53,7 @@ fn check_regular(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if !found.is_file() => {
             let what = if found.is_dir() { "a directory" } else { "a pipe, a socket or a device" };
-            Err(Error::invalid(format!("{what}: only a regular file can be a store")).advice("name another file"))
+            Err(Error::invalid(format!("{what}: only a regular file can be a store")).advice("choose another file"))
         }
         // SQLite reports the error of a path without accessible metadata.
         _ => Ok(()),
@@ -98,10 +98,8 @@ pub(super) struct UnlockedFile {
 impl UnlockedFile {
     fn new(path: &Path) -> Result<Self> {
         if has_log(path) {
-            return Err(Error::invalid(
-                "the log of the store has to be read, which takes write access to the store's folder",
-            )
-            .advice("give write access to the folder, or have who writes the store close it"));
+            return Err(Error::invalid("reading the log of the store requires write access to the store's folder")
+                .advice("give write access to the folder, or let the process that writes to the store close it"));
         }
         let found = std::fs::metadata(path)?;
         let state = [found.dev() as i64, found.ino() as i64, found.size() as i64, found.mtime(), found.mtime_nsec()];
@@ -111,8 +109,8 @@ impl UnlockedFile {
     pub(super) fn check(&self) -> Result<()> {
         match Self::new(&self.path) {
             Ok(now) if now.state == self.state => Ok(()),
-            _ => Err(Error::unavailable("the store was written while it was read without a lock")
-                .advice("try again, or give write access to the store's folder, where locks are")),
+            _ => Err(Error::unavailable("the store was written to while it was read without a lock")
+                .advice("try again, or give write access to the store's folder, which holds the locks")),
         }
     }
 }
@@ -125,8 +123,9 @@ pub(super) fn unreadable(connection: &Connection, error: Error) -> Error {
     match read_header(connection) {
         Some(header) if header[68..72] == APPLICATION_ID.to_be_bytes() => cut_off(connection, &header)
             .unwrap_or_else(|| damaged(format!("the store is damaged: {}", error.message()))),
-        _ => Error::invalid(format!("not a store of files: {}", error.message()))
-            .advice("name another file, or a new one"),
+        _ => {
+            Error::invalid(format!("not a file store: {}", error.message())).advice("choose another file, or a new one")
+        }
     }
 }
 
@@ -146,11 +145,11 @@ fn cut_off(connection: &Connection, header: &[u8; 100]) -> Option<Error> {
     };
     let whole = page * u64::from(u32::from_be_bytes([header[28], header[29], header[30], header[31]]));
     let found = std::fs::metadata(connection.path()?).ok()?.len();
-    (found < whole).then(|| damaged(format!("the store is cut off: the file has {found} bytes of {whole}")))
+    (found < whole).then(|| damaged(format!("the store is truncated: the file has {found} of {whole} bytes")))
 }
 
 fn damaged(message: String) -> Error {
-    Error::corrupt(message).advice("take a backup of it")
+    Error::corrupt(message).advice("restore it from a backup")
 }
 
 /// The first bytes of a file; `None` where it has fewer.
@@ -176,7 +175,8 @@ pub(super) fn sync(connection: &Connection) -> Result<()> {
         on_file(connection, |file, methods| unsafe { methods.xSync.map(|sync| sync(file, ffi::SQLITE_SYNC_NORMAL)) });
     match code {
         Some(ffi::SQLITE_OK) => Ok(()),
-        _ => Err(Error::unavailable("the store can't be made durable: its disk refuses").advice("look at the disk")),
+        _ => Err(Error::unavailable("writes to the store can't be made durable: the disk reports an error")
+            .advice("check the disk")),
     }
 }
 

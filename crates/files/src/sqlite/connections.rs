@@ -107,7 +107,8 @@ impl StoreConnections {
         let now = std::fs::metadata(&self.path).map_or(0, |found| found.len());
         let needed = whole.saturating_sub(now) + LOG_BYTES;
         let advice = format!(
-            "free {} MB of its disk elsewhere; then remove files of the store and compact it, which gives their space back",
+            "free {} MB elsewhere on its disk; then remove files from the store and compact it, which releases their \
+             space",
             needed.div_ceil(1 << 20)
         );
         Error::unavailable(error.message().to_owned()).advice(advice)
@@ -134,7 +135,7 @@ impl StoreConnections {
     /// Returns an error if the store is read-only.
     pub(super) fn is_writable(&self) -> Result<()> {
         match self.options.read_only {
-            true => Err(Error::usage("the store is open for reading only").advice("open it without read_only")),
+            true => Err(Error::usage("the store is open read-only").advice("open it without read_only")),
             false => Ok(()),
         }
     }
@@ -143,5 +144,5 @@ impl StoreConnections {
 /// The error of a child whose parent's connections could not be closed.
 pub(super) fn tainted() -> Error {
     Error::usage("this process was forked while a snapshot, a batch or a long read of the store was open")
-        .advice("end them before the fork, or start children by spawn")
+        .advice("end them before the fork, or start child processes by spawn")
 }

@@ -80,7 +80,7 @@ impl Inner {
                 .iter()
                 .position(|known| *known == codec)
                 .map(|id| (id as i64, true))
-                .ok_or_else(|| Error::internal("a codec without a number"));
+                .ok_or_else(|| Error::internal("the codec has no number"));
         }
         let find = |connection: &rusqlite::Connection| {
             PreparedStatement::prepare(connection, "SELECT id FROM encodings WHERE encoding=?1")?
@@ -130,7 +130,7 @@ impl Inner {
         }
         match self.add_dictionary(&samples) {
             Err(e) if e.kind() == ErrorKind::Invalid => {
-                self.warn(format!("{}: contents are compressed without one", e.message()));
+                self.warn(format!("{}: files are compressed without one", e.message()));
                 Ok(())
             }
             other => other.map(drop),
@@ -174,7 +174,7 @@ impl Inner {
                 .map(drop)
         })?;
         self.catalog.forget_put();
-        u32::try_from(id).map_err(|_| Error::unsupported("more dictionaries than 4 billion"))
+        u32::try_from(id).map_err(|_| Error::unsupported("the store has more than 4 billion dictionaries"))
     }
 }
 

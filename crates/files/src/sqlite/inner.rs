@@ -38,7 +38,7 @@ impl Inner {
         let path = &std::path::absolute(path)?;
         fork::check(path)?;
         if !path.exists() && (options.read_only || !options.create) {
-            return Err(Error::not_found("no such store"));
+            return Err(Error::not_found("the store does not exist"));
         }
         let catalog = StoreCatalog::new(&options)?;
         let connection = match options.read_only {
@@ -51,14 +51,13 @@ impl Inner {
         let stored: Compression =
             schema::setting(&connection, "compression")?.unwrap_or_default().parse().map_err(|e: Error| {
                 Error::unsupported(format!("the store's compression: {}", e.message()))
-                    .advice("open it with a newer lakerace")
+                    .advice("open it with a newer version of lakerace")
             })?;
         let pack = schema::setting(&connection, "pack_bytes")?.and_then(|text| text.parse().ok()).unwrap_or(0);
         let pack = options.pack_bytes.unwrap_or(pack);
         if pack > 1 << 20 {
-            return Err(
-                Error::usage(format!("blocks of {pack} bytes")).advice("take at most 1048576, for example 16384")
-            );
+            return Err(Error::usage(format!("blocks of {pack} bytes are too large"))
+                .advice("choose at most 1048576, for example 16384"));
         }
         let inner = Arc::new(Self {
             location,
@@ -71,7 +70,9 @@ impl Inner {
         drop(connection);
         if is_on_network(path) {
             inner.warn(
-                "the store is on a network file system, whose locks SQLite can't rely on: one machine at a time may open it".to_owned(),
+                "the store is on a network file system, where SQLite's locks are not reliable: open it on one machine \
+                 at a time"
+                    .to_owned(),
             );
         }
         fork::register(&inner.connections);

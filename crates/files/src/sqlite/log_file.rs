@@ -37,8 +37,10 @@ impl LogFile {
         if !self.is_gone {
             return Ok(());
         }
-        Err(Error::corrupt("another program has removed the log of the store, in which the last writes are")
+        Err(Error::corrupt("another program has removed the log of the store, which holds the last writes")
             .at(self.path.display())
-            .advice("close the store in all processes, verify it, and repeat the last writes; leave its -wal and -shm files alone"))
+            .advice(
+                "close the store in all processes, verify it, and repeat the last writes; keep its -wal and -shm files",
+            ))
     }
 }

@@ -72,7 +72,7 @@ impl Snapshot {
         let done = (|| {
             let _gate = held.inner.connections.enter()?;
             let mut reader = lock(&held.reader);
-            let reader = reader.as_mut().ok_or_else(|| Error::internal("a snapshot without a connection"))?;
+            let reader = reader.as_mut().ok_or_else(|| Error::internal("a snapshot has no connection"))?;
             let done = read(reader, &held.inner.catalog);
             reader.check().and(done)
         })();

@@ -132,10 +132,10 @@ impl WriteQueue {
                         state.waiting.retain(|other| !Arc::ptr_eq(other, ticket));
                         let timed_out = || {
                             Error::unavailable(format!(
-                                "the store was not to be had for writing for {} s",
+                                "the store could not be locked for writing within {} s",
                                 patience.as_secs()
                             ))
-                            .advice("end the batch that holds it, or wait for longer (busy_timeout)")
+                            .advice("end the batch that holds the lock, or wait longer (busy_timeout)")
                         };
                         return Err(given_up.err().unwrap_or_else(timed_out));
                     }
@@ -163,7 +163,7 @@ impl WriteQueue {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
-        found.ok_or_else(|| Error::internal("no writer"))
+        found.ok_or_else(|| Error::internal("the store has no writer"))
     }
 
     /// Gives the writer back, and wakes the first that waits.
@@ -219,7 +219,7 @@ impl Drop for WriterGuard<'_> {
 
 impl WriterGuard<'_> {
     fn alone(&mut self, work: &mut Work<'_>) -> Result<()> {
-        let Some(writer) = &mut self.writer else { return Err(Error::internal("no writer")) };
+        let Some(writer) = &mut self.writer else { return Err(Error::internal("the store has no writer")) };
         transact(writer, work)
     }
 
@@ -244,7 +244,7 @@ impl Drop for CompletionGuard<'_> {
     fn drop(&mut self) {
         for ticket in self.0 {
             if !ticket.is_done.load(Ordering::Acquire) {
-                ticket.finish(Err(Error::internal("the thread that wrote for this one panicked")));
+                ticket.finish(Err(Error::internal("the thread that wrote on behalf of this one panicked")));
             }
         }
     }
@@ -289,7 +289,7 @@ fn try_together(writer: &mut StoreWriter, group: &[Arc<Ticket>]) -> bool {
 impl Ticket {
     fn call(&self, run: impl FnOnce(&mut Work<'static>) -> Result<()>) -> Result<()> {
         let pointer = lock(&self.work);
-        let Some(pointer) = pointer.as_ref() else { return Err(Error::internal("the work is gone")) };
+        let Some(pointer) = pointer.as_ref() else { return Err(Error::internal("the queued write is gone")) };
         // SAFETY: the owner of the work waits until `is_done`, which follows this call. The lock makes it the only user.
         run(unsafe { &mut *pointer.0 })
     }
@@ -303,6 +303,6 @@ impl Ticket {
 
     fn outcome(&self) -> Result<()> {
         let outcome = lock(&self.outcome).take();
-        outcome.unwrap_or_else(|| Err(Error::internal("a write without an outcome")))
+        outcome.unwrap_or_else(|| Err(Error::internal("a write has no result")))
     }
 }

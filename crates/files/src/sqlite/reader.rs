@@ -281,7 +281,7 @@ impl StoreReader {
             }
             if is_plain {
                 if blob.len() != part.len() {
-                    return Err(Error::corrupt(format!("piece {piece} has {} bytes of {}", blob.len(), part.len())));
+                    return Err(Error::corrupt(format!("piece {piece} has {} of {} bytes", blob.len(), part.len())));
                 }
                 // While the piece is in the processor's cache.
                 hash.update(blob.raw_read_at_exact(part, 0).map_err(|e| from_rusqlite(&e))?);
@@ -305,7 +305,7 @@ impl StoreReader {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let ContentPlace::Chunks(place) = located.place else {
-            return Err(Error::internal("a content without pieces"));
+            return Err(Error::internal("the content has no pieces"));
         };
         let encoding = catalog.encoding(located.encoding, &self.connection)?;
         let start = piece * PIECE_BYTES as u64;
@@ -401,11 +401,11 @@ fn held(record: &FileRecord<'_>, stored: &[u8]) -> Result<()> {
 }
 
 pub(super) fn not_as_written() -> Error {
-    Error::corrupt("the content is not what was written").advice("verifying the store says what else is damaged")
+    Error::corrupt("the content differs from what was written").advice("verify the store to see what else is damaged")
 }
 
 fn size_of(size: u64) -> Result<usize> {
-    usize::try_from(size).map_err(|_| Error::corrupt("a size beyond memory"))
+    usize::try_from(size).map_err(|_| Error::corrupt("the size does not fit into memory"))
 }
 
 /// Texts of encodings while files are listed: most have the same one.

@@ -39,7 +39,7 @@ pub(super) fn chunk_ids(place: i64) -> (i64, i64) {
 
 /// Makes the error of a name that leads to another one, or of names out of order.
 pub(super) fn out_of_order() -> Error {
-    Error::corrupt("names are out of order").advice("verifying the store says what else is damaged")
+    Error::corrupt("the names are not in order").advice("verify the store to see what else is damaged")
 }
 
 /// A row without its name, content and metadata's owner.
@@ -57,7 +57,7 @@ pub(super) struct FileRecord<'a> {
 impl<'a> FileRecord<'a> {
     /// The row, which must have its own checksum.
     pub(super) fn read(row: &'a Row<'_>) -> Result<Self> {
-        let damaged = || Error::corrupt("the file's row is not what was written");
+        let damaged = || Error::corrupt("the file's row differs from what was written");
         let place = match (row.opt_int(7), row.opt_int(8)) {
             (None, None) => ContentPlace::Inline,
             (Some(place), None) => ContentPlace::Chunks(place),
@@ -108,6 +108,6 @@ impl<'a> FileRecord<'a> {
 
     /// The name, which was written as UTF-8.
     pub(super) fn name(&self) -> Result<&'a str> {
-        str::from_utf8(self.name).map_err(|_| Error::corrupt("a name is not UTF-8"))
+        str::from_utf8(self.name).map_err(|_| Error::corrupt("a name is not valid UTF-8"))
     }
 }

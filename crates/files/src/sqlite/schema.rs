@@ -58,27 +58,30 @@ pub(super) fn prepare(connection: &Connection, options: &Options) -> Result<()> 
     let is_new = pragma(connection, "PRAGMA application_id").and_then(|id| Ok(id == 0 && is_empty(connection)?));
     if is_new.map_err(|e| unreadable(connection, e))? {
         if options.read_only || !options.create {
-            return Err(Error::invalid("the file is empty: no store"));
+            return Err(Error::invalid("the file is empty, not a file store"));
         }
         create(connection, options)?;
     }
     if pragma(connection, "PRAGMA application_id")? != i64::from(APPLICATION_ID) {
-        return Err(Error::invalid("a SQLite file, but no store of files").advice("name another file, or a new one"));
+        return Err(Error::invalid("the file is a SQLite database, but not a file store")
+            .advice("choose another file, or a new one"));
     }
     check_length(connection)?;
     let version = pragma(connection, "PRAGMA user_version")?;
     if version > i64::from(VERSION) {
         return Err(Error::unsupported(format!(
-            "the store has version {version} of the tables, and {VERSION} is known here"
+            "the store's tables have version {version}, but this lakerace supports version {VERSION}"
         ))
-        .advice("open it with a newer lakerace"));
+        .advice("open it with a newer version of lakerace"));
     }
     for (name, sql) in TABLES {
         let known =
             PreparedStatement::prepare(connection, "SELECT sql FROM sqlite_schema WHERE name=?1 AND type='table'")?
                 .first(&[BoundValue::Text(name.as_bytes())], |row| Ok(row.bytes(0) == sql.as_bytes()))?;
         if known != Some(true) {
-            return Err(Error::corrupt(format!("the definition of the table {name} is not that of version {VERSION}")));
+            return Err(Error::corrupt(format!(
+                "the definition of the table {name} differs from that of version {VERSION}"
+            )));
         }
     }
     Ok(())
@@ -91,7 +94,8 @@ fn is_empty(connection: &Connection) -> Result<bool> {
 fn create(connection: &Connection, options: &Options) -> Result<()> {
     let page = options.page_bytes;
     if !page.is_power_of_two() || !(4096..=65536).contains(&page) {
-        return Err(Error::usage(format!("a page of {page} bytes")).advice("take a power of two from 4096 to 65536"));
+        return Err(Error::usage(format!("a page size of {page} bytes is not supported"))
+            .advice("choose a power of two from 4096 to 65536"));
     }
     pragma(connection, &format!("PRAGMA page_size={page}"))?;
     pragma(connection, "PRAGMA auto_vacuum=INCREMENTAL")?;
@@ -124,9 +128,9 @@ fn write_ahead(connection: &Connection, patience: Duration) -> Result<()> {
             Ok(mode) if mode == "wal" => return Ok(()),
             Ok(mode) => {
                 return Err(Error::unsupported(format!(
-                    "the file system gives SQLite no shared memory (journal mode {mode})"
+                    "the file system offers SQLite no shared memory (journal mode {mode})"
                 ))
-                .advice("put the store on a local disk"));
+                .advice("move the store to a local disk"));
             }
             Err(e) if e.kind() == lakerace_io::ErrorKind::Unavailable && start.elapsed() < patience => {
                 std::thread::sleep(Duration::from_millis(5));
@@ -164,7 +168,7 @@ pub(super) fn setting(connection: &Connection, key: &str) -> Result<Option<Strin
     select.first(&[BoundValue::Text(key.as_bytes())], |row| {
         match check_sum(key.as_bytes(), row.bytes(0)) == row.int(1) {
             true => row.str(0).map(str::to_owned),
-            false => Err(Error::corrupt(format!("the setting {key} is not what was written"))),
+            false => Err(Error::corrupt(format!("the setting {key} differs from what was written"))),
         }
     })
 }

@@ -102,7 +102,7 @@ impl PieceUpload {
         if piece >= self.stored + self.encoded.len() as u64 {
             return Ok(Cow::Borrowed(&self.partial));
         }
-        let put_as = self.put_as.as_ref().ok_or_else(|| Error::internal("pieces without an encoding"))?;
+        let put_as = self.put_as.as_ref().ok_or_else(|| Error::internal("the pieces have no encoding"))?;
         let mut bytes = Vec::new();
         let mut decode = |stored: &[u8]| {
             put_as.encoding.decode(piece, stored, bytes.begin(PIECE_BYTES)?)?;
@@ -116,9 +116,9 @@ impl PieceUpload {
                 let find = "SELECT data FROM chunks WHERE id=?1";
                 let found =
                     PreparedStatement::prepare(&reader.connection, find)?.first(&[id], |row| decode(row.bytes(0)))?;
-                found.ok_or_else(|| Error::conflict("the upload was given up, as nothing came for an hour"))
+                found.ok_or_else(|| Error::conflict("the upload was abandoned, because nothing arrived for an hour"))
             })?,
-            (None, None) => return Err(Error::internal("pieces without a place")),
+            (None, None) => return Err(Error::internal("the pieces have no place")),
         }
         Ok(Cow::Owned(bytes))
     }

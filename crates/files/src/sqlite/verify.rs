@@ -90,7 +90,8 @@ fn check_small_tables(inner: &Inner, verified: &mut Verified) -> Result<()> {
         for id in ids {
             let read = inner.read(|reader, catalog| match is_dictionary {
                 true => {
-                    let id = u32::try_from(id).map_err(|_| Error::corrupt(format!("a dictionary of number {id}")))?;
+                    let id = u32::try_from(id)
+                        .map_err(|_| Error::corrupt(format!("a dictionary has the invalid number {id}")))?;
                     catalog.dictionary(id, &reader.connection).map(drop)
                 }
                 false => encoding_text(id, &reader.connection).map(drop),

@@ -235,7 +235,8 @@ impl StoreWriter {
             Ok(false) if mode == CheckpointMode::Passive => {}
             // Committed changes are safe in the log.
             _ => keeper.warn(format!(
-                "the log of the store has {} MB: a reader, perhaps a snapshot of another process, stays open and keeps it from being emptied",
+                "the log of the store has {} MB: an open reader, perhaps a snapshot of another process, keeps it from \
+                 being emptied",
                 log_bytes >> 20
             )),
         }
@@ -358,7 +359,7 @@ impl StoreWriter {
 
     pub(super) fn add_chunk(&mut self, place: i64, piece: u64, stored: &[u8]) -> Result<()> {
         if piece >> PIECE_BITS != 0 {
-            return Err(Error::unsupported("a content of more than 4 TiB"));
+            return Err(Error::unsupported("the content has more than 4 TiB"));
         }
         self.is_dirty = true;
         let sum = xxh3_64_with_seed(stored, piece) as i64;
@@ -503,7 +504,8 @@ impl StoreWriter {
     pub(super) fn touch_upload(&mut self, place: i64, now_ms: i64) -> Result<()> {
         self.is_dirty = true;
         match self.touch_upload.run(&[BoundValue::Int(place), BoundValue::Int(now_ms)])? {
-            0 => Err(Error::conflict("the upload was given up, as nothing came for an hour").advice("write it again")),
+            0 => Err(Error::conflict("the upload was abandoned, because nothing arrived for an hour")
+                .advice("write it again")),
             _ => Ok(()),
         }
     }

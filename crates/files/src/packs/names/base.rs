@@ -68,9 +68,9 @@ impl NamesFile {
             return told.at(self.path.display());
         }
         // Gone, not a database, or with other values than were written.
-        Error::new(ErrorKind::Corrupt, format!("the names of the store that are kept here: {}", told.message()))
+        Error::new(ErrorKind::Corrupt, format!("the local cache of the store's names: {}", told.message()))
             .at(self.path.display())
-            .advice("remove the file: it is made again")
+            .advice("remove the file; it is created again")
     }
 
     fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
