@@ -185,7 +185,7 @@ impl Row<'_> {
     /// A text; an error of kind `Corrupt` where it is not UTF-8.
     #[inline]
     pub fn str(&self, column: c_int) -> Result<&str> {
-        str::from_utf8(self.bytes(column)).map_err(|_| Error::corrupt("a text is not UTF-8"))
+        str::from_utf8(self.bytes(column)).map_err(|_| Error::corrupt("a text is not valid UTF-8"))
     }
 
     /// Reads like [`str`](Self::str); none of NULL.
