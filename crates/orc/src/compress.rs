@@ -61,7 +61,7 @@ impl Codec {
             Ok(CompressionKind::Lz4) => Ok(Self::Lz4),
             Ok(CompressionKind::Zstd) => Ok(Self::Zstd),
             Ok(CompressionKind::Brotli) => Ok(Self::Brotli),
-            Err(_) => Err(Error::unsupported(format!("the file is compressed by the unknown codec {kind}"))),
+            Err(_) => Err(Error::unsupported(format!("the file is compressed with the unknown codec {kind}"))),
         }
     }
 

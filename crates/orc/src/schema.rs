@@ -130,7 +130,7 @@ impl OrcType {
         let place = || format!("type {at} of the schema");
         let fail = |message: String| Error::corrupt(message).at(place());
         let Some(wire) = types.get(at) else {
-            return Err(fail(format!("is missing: there are {} types", types.len())));
+            return Err(fail(format!("is missing: the schema has {} types", types.len())));
         };
         if depth > MAX_DEPTH {
             return Err(Error::unsupported(format!("types nest deeper than {MAX_DEPTH}")).at(place()));
@@ -138,12 +138,12 @@ impl OrcType {
         *next += 1;
         let mut child = |nth: usize| match wire.subtypes.get(nth) {
             Some(&id) if id as usize == *next => Self::node(types, next, depth + 1),
-            Some(id) => Err(fail(format!("its child is type {id}, not the next in order, {next}"))),
+            Some(id) => Err(fail(format!("its child is type {id}, not {next}, the next in order"))),
             None => Err(fail(format!("has {} children, too few for its kind", wire.subtypes.len()))),
         };
         let kind = wire.kind.unwrap_or_default();
         let Ok(kind) = proto::TypeKind::try_from(kind) else {
-            return Err(Error::unsupported(format!("is of the unknown kind {kind}")).at(place()));
+            return Err(Error::unsupported(format!("has the unknown kind {kind}")).at(place()));
         };
         use proto::TypeKind as Wire;
         let children = match kind {
@@ -153,7 +153,7 @@ impl OrcType {
             _ => 0,
         };
         if children != wire.subtypes.len() {
-            return Err(fail(format!("has {} children where its kind has {children}", wire.subtypes.len())));
+            return Err(fail(format!("has {} children, but its kind has {children}", wire.subtypes.len())));
         }
         let kind = match kind {
             Wire::Boolean => OrcKind::Boolean,

@@ -107,7 +107,7 @@ impl Writer {
             }
         }
         if let Some(name) = blooms.first() {
-            return Err(Error::invalid(format!("there is no column {name} to make a bloom filter of")));
+            return Err(Error::invalid(format!("there is no column {name} to build a bloom filter for")));
         }
         let file = FileWriter::new(&root, &options);
         let (group_rows, stripe_rows) = (0, 0);
@@ -161,7 +161,7 @@ impl Writer {
         let types = |schema: &SchemaRef| schema.fields().iter().map(|f| f.data_type().clone()).collect::<Vec<_>>();
         if types(&self.schema) != types(batch.schema_ref()) {
             return Err(Error::invalid(format!(
-                "the batch has columns {:?}, the file {:?}",
+                "the batch has columns {:?}, but the file has {:?}",
                 types(batch.schema_ref()),
                 types(&self.schema)
             )));
@@ -241,7 +241,7 @@ fn counts(rows: u64) -> crate::proto::ColumnStatistics {
 }
 
 fn first(compressors: &mut [BlockCompressor]) -> Result<&mut BlockCompressor> {
-    compressors.first_mut().ok_or_else(|| Error::internal("a writer has a compressor"))
+    compressors.first_mut().ok_or_else(|| Error::internal("a writer has no compressor"))
 }
 
 fn spread(array: &ArrayRef) -> Result<ArrayRef> {

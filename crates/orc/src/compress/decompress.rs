@@ -43,7 +43,7 @@ impl Decompressor {
             return Ok(at + chunk.len());
         }
         match self.codec {
-            Codec::None => Err(Error::internal("a chunk of an uncompressed file")),
+            Codec::None => Err(Error::internal("a compressed chunk in an uncompressed file")),
             Codec::Zlib => self.inflate(chunk, out, at),
             Codec::Snappy => {
                 let length = snap::raw::decompress_len(chunk).map_err(|e| broken("snappy", &e))?;
@@ -74,7 +74,9 @@ impl Decompressor {
     fn check(&self, length: usize) -> Result<()> {
         if length > self.block {
             let block = self.block;
-            return Err(Error::corrupt(format!("a chunk becomes {length} bytes, more than the block size {block}")));
+            return Err(Error::corrupt(format!(
+                "a chunk decompresses to {length} bytes, more than the block size {block}"
+            )));
         }
         Ok(())
     }
@@ -97,7 +99,7 @@ impl Decompressor {
                 return Err(Error::corrupt("a zlib chunk ends within its data"));
             }
             if now > self.block {
-                return Err(Error::corrupt(format!("a chunk becomes more than the block size {}", self.block)));
+                return Err(Error::corrupt(format!("a chunk decompresses to more than the block size {}", self.block)));
             }
             grow(out, at + (2 * now).min(self.block + 1));
         }
@@ -107,7 +109,8 @@ impl Decompressor {
         let state = match &mut self.zstd {
             Some(state) => state,
             None => self.zstd.insert(
-                zstd::bulk::Decompressor::new().map_err(|e| Error::internal(format!("zstd doesn't start: {e}")))?,
+                zstd::bulk::Decompressor::new()
+                    .map_err(|e| Error::internal(format!("zstd can't be initialized: {e}")))?,
             ),
         };
         // A frame that doesn't say its size is given the whole block.
@@ -115,7 +118,7 @@ impl Decompressor {
             Ok(Some(length)) if length > self.block as u64 => {
                 let block = self.block;
                 return Err(Error::corrupt(format!(
-                    "a chunk becomes {length} bytes, more than the block size {block}"
+                    "a chunk decompresses to {length} bytes, more than the block size {block}"
                 )));
             }
             Ok(Some(length)) => length as usize,
@@ -142,7 +145,7 @@ impl Decompressor {
                 return Ok(at + made);
             }
             if room == self.block {
-                return Err(Error::corrupt(format!("a chunk becomes more than the block size {}", self.block)));
+                return Err(Error::corrupt(format!("a chunk decompresses to more than the block size {}", self.block)));
             }
             room = (2 * room).min(self.block);
         }
@@ -161,11 +164,13 @@ impl Decompressor {
             let (length, original) = chunk_header(*header);
             let Some((chunk, rest)) = rest.split_at_checked(length) else {
                 let left = rest.len();
-                return Err(Error::corrupt(format!("a compression chunk has {length} bytes where {left} are left")));
+                return Err(Error::corrupt(format!(
+                    "a compression chunk has {length} bytes, but only {left} are left"
+                )));
             };
             end = self.chunk(chunk, original, &mut out, end)?;
             if end > limit {
-                return Err(Error::corrupt(format!("becomes more than {limit} bytes")));
+                return Err(Error::corrupt(format!("decompresses to more than {limit} bytes")));
             }
             bytes = rest;
         }

@@ -71,7 +71,7 @@ pub(super) fn decompress(chunk: &[u8], out: &mut [u8]) -> Result<Option<usize>> 
                 return if source.at == chunk.len() {
                     Ok(Some(made))
                 } else {
-                    Err(Error::corrupt("bytes behind the end of an lzo chunk"))
+                    Err(Error::corrupt("bytes follow the end of an lzo chunk"))
                 };
             }
             distance = far + 16384;
@@ -88,7 +88,7 @@ pub(super) fn decompress(chunk: &[u8], out: &mut [u8]) -> Result<Option<usize>> 
             state = literals;
         }
         if distance > made {
-            return Err(Error::corrupt("an lzo chunk copies from before its beginning"));
+            return Err(Error::corrupt("an lzo chunk copies from before its start"));
         }
         let tail = source.bytes.get(source.at..).and_then(|rest| rest.get(..literals)).ok_or_else(ends)?;
         if out.len() - made < length || out.len() - made - length < literals {

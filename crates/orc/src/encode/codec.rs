@@ -39,7 +39,7 @@ impl BlockCompressor {
             None => Ok(usual),
             Some(level) if (low..=high).contains(&level) => Ok(level),
             Some(level) => {
-                Err(Error::invalid(format!("{codec:?} has no level {level}; take one from {low} to {high}")))
+                Err(Error::invalid(format!("{codec:?} has no level {level}; choose one from {low} to {high}")))
             }
         };
         let no_level = || match level {
@@ -61,7 +61,7 @@ impl BlockCompressor {
             }
             other => {
                 return Err(Error::unsupported(format!(
-                    "{other:?} is for reading only; write with zstd, zlib, snappy, lz4 or none"
+                    "{other:?} can only be read; write with zstd, zlib, snappy, lz4 or none"
                 )));
             }
         };
@@ -128,7 +128,7 @@ impl BlockCompressor {
 }
 
 fn fail(error: impl std::fmt::Display) -> Error {
-    Error::internal(format!("compressing a block failed: {error}"))
+    Error::internal(format!("a block could not be compressed: {error}"))
 }
 
 #[cfg(test)]

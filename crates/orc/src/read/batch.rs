@@ -45,7 +45,7 @@ impl StripeRead {
         let fits = bytes.iter().zip(&self.ranges).all(|(bytes, range)| bytes.len() as u64 == range.length);
         if !fits || bytes.len() != self.ranges.len() {
             return Err(Error::invalid(format!(
-                "the bytes of {} ranges aren't those that were asked for",
+                "the bytes of {} ranges differ from those that were requested",
                 bytes.len()
             )));
         }
@@ -62,7 +62,7 @@ impl BatchReader {
         options: &ReadOptions,
     ) -> Result<Self> {
         if options.batch_rows == 0 {
-            return Err(Error::invalid("a batch must have a row at least"));
+            return Err(Error::invalid("a batch needs at least one row"));
         }
         let zone = match (&stripe.file.clock, &stripe.zone) {
             _ if !has_timestamps(&stripe.root) => WriterZone::utc(),

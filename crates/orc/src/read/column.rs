@@ -124,7 +124,7 @@ impl ColumnReader {
                 if *julian {
                     for day in &mut days {
                         *day = i32::try_from(from_julian((*day).into()))
-                            .map_err(|_| data(Error::corrupt(format!("day {day} is beyond the calendar"))))?;
+                            .map_err(|_| data(Error::corrupt(format!("day {day} is out of the calendar's range"))))?;
                     }
                 }
                 Arc::new(Date32Array::new(spread(days, validity.as_ref()).into(), validity))

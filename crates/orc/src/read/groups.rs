@@ -59,7 +59,10 @@ impl Stripe {
     pub fn read_groups(&self, selected: &[bool]) -> Result<StripeRead> {
         let groups = self.row_groups();
         if selected.len() != groups {
-            return Err(Error::invalid(format!("{} row groups are selected from or not, of {groups}", selected.len())));
+            return Err(Error::invalid(format!(
+                "the selection has {} entries for {groups} row groups",
+                selected.len()
+            )));
         }
         if selected.iter().all(|selected| *selected) {
             return self.read_all();
@@ -73,7 +76,7 @@ impl Stripe {
             let known = match positions.take() {
                 Some(known) => known,
                 None => self.positions()?.ok_or_else(|| {
-                    let message = "the row index has other numbers than the format tells";
+                    let message = "the row index does not have the number of positions that the format requires";
                     Error::corrupt(message).at(format!("stripe {}", self.number))
                 })?,
             };
@@ -155,7 +158,9 @@ impl Stripe {
         let Some(index) = self.indexes.get(&column).filter(|index| index.has_rows()) else {
             return Err(Error::invalid("the row index of this column has not been set"));
         };
-        let Some(node) = self.file.root().find(column) else { return Err(Error::internal("no such column")) };
+        let Some(node) = self.file.root().find(column) else {
+            return Err(Error::internal("the column does not exist"));
+        };
         let present = self.streams.contains_key(&(column, StreamKind::Present as i32));
         let mut kinds = self.kinds(node);
         if present {
@@ -239,11 +244,11 @@ fn check(groups: &[Position], length: u64) -> Result<()> {
     let mut before = Position::default();
     for (group, position) in groups.iter().enumerate() {
         if position.chunk > length {
-            let message = format!("row group {group} begins at byte {} of {length}", position.chunk);
+            let message = format!("row group {group} starts at byte {} of {length}", position.chunk);
             return Err(Error::corrupt(message));
         }
         if (position.chunk, position.offset) < (before.chunk, before.offset) {
-            return Err(Error::corrupt(format!("row group {group} begins before the one in front of it")));
+            return Err(Error::corrupt(format!("row group {group} starts before the preceding one")));
         }
         before = *position;
     }

@@ -61,7 +61,7 @@ impl ColumnIndex {
                 };
                 self.blooms = places.into_iter().map(filter).collect::<Result<_>>()?;
             }
-            other => return Err(Error::invalid(format!("a stream {other:?} is no index"))),
+            other => return Err(Error::invalid(format!("a stream of kind {other:?} is not an index"))),
         }
         Ok(())
     }

@@ -108,7 +108,7 @@ impl StreamInput {
     /// `offset` bytes on.
     pub(crate) fn seek(&mut self, chunk: usize, offset: usize) -> Result<()> {
         if chunk > self.source.len() {
-            return Err(Error::corrupt(format!("a row group begins at byte {chunk} of {}", self.source.len())));
+            return Err(Error::corrupt(format!("a row group starts at byte {chunk} of {}", self.source.len())));
         }
         (self.at, self.start, self.end) = (chunk, 0, 0);
         self.skip(offset)
@@ -146,5 +146,5 @@ impl StreamInput {
 /// The stream ends `missing` bytes too early.
 #[cold]
 pub(crate) fn short(missing: usize) -> Error {
-    Error::corrupt(format!("ends where {missing} bytes more are needed"))
+    Error::corrupt(format!("ends, but {missing} more bytes are needed"))
 }

@@ -67,7 +67,7 @@ impl JavaClock {
     /// The zone, or its history, is not known.
     pub fn in_zone(name: &str) -> Result<Self> {
         if CORRECTED.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-            return Err(Error::unsupported(format!("what the time zone {name:?} was before 1900 isn't known")));
+            return Err(Error::unsupported(format!("the offsets of time zone {name:?} before 1900 aren't known")));
         }
         let after = ["UTC", "UT", ""].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
         let name = if after.starts_with(['+', '-']) { "GMT" } else { name };

@@ -56,7 +56,7 @@ impl ReaderClock {
         };
         match &mut self.old {
             Ok(clock) => Ok(clock.instant(old)),
-            Err(message) => Err(Error::unsupported(format!("a time is before 1900, and {message}"))),
+            Err(message) => Err(Error::unsupported(format!("a time is before 1900, but {message}"))),
         }
     }
 

@@ -78,7 +78,7 @@ impl ByteRuns {
 
 #[cold]
 fn ends() -> Error {
-    Error::corrupt("ends where more bytes are needed")
+    Error::corrupt("ends, but more bytes are needed")
 }
 
 /// Bits, the most significant of each byte first.
@@ -99,7 +99,7 @@ impl Bits {
         self.carried = 0;
         self.bytes.seek(chunk, offset, values)?;
         if bits > 8 {
-            return Err(Error::corrupt(format!("a row group begins at bit {bits} of a byte")));
+            return Err(Error::corrupt(format!("a row group starts at bit {bits} of a byte")));
         }
         self.read(bits).map(drop)
     }

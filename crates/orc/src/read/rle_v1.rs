@@ -67,7 +67,7 @@ impl IntsV1 {
     fn next_run(&mut self) -> Result<()> {
         let bytes = self.input.ensure(MAX_RUN_BYTES)?;
         let Some((&header, rest)) = bytes.split_first() else {
-            return Err(Error::corrupt("ends where more integers are needed"));
+            return Err(Error::corrupt("ends, but more integers are needed"));
         };
         if header >= 128 {
             self.run = RunState::Literals(256 - usize::from(header));

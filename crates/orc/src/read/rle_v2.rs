@@ -70,7 +70,7 @@ fn ends() -> Error {
 #[inline]
 fn run_length(bytes: &[u8]) -> Result<usize> {
     match bytes {
-        [] => Err(Error::corrupt("ends where more integers are needed")),
+        [] => Err(Error::corrupt("ends, but more integers are needed")),
         [head @ 0..64, ..] => Ok(usize::from(head & 7) + 3),
         [head, low, ..] => Ok((usize::from(head & 1) << 8 | usize::from(*low)) + 1),
         _ => Err(ends()),
@@ -136,7 +136,7 @@ fn patched(bytes: &[u8], out: &mut [i64]) -> Result<usize> {
             if patch_width == 64 { (0, entry) } else { (entry >> patch_width, entry & ((1 << patch_width) - 1)) };
         at += gap as usize;
         let Some(value) = out.get_mut(at) else {
-            return Err(Error::corrupt(format!("a patch is for value {at} of {}", out.len())));
+            return Err(Error::corrupt(format!("a patch refers to value {at} of {}", out.len())));
         };
         if patch != 0 && (width == 64 || patch << width >> width != patch) {
             return Err(Error::corrupt("a patched value has more than 64 bits"));

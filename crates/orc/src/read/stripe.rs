@@ -112,12 +112,12 @@ impl Stripe {
             let (column, length) = (stream.column(), stream.length());
             let fail = |what: &str| place(Error::corrupt(format!("{what}: {stream:?}")));
             if column as usize >= columns {
-                return Err(fail("has a stream of a column that the file hasn't"));
+                return Err(fail("has a stream of a column that the file doesn't have"));
             }
             let next = offset.checked_add(length).filter(|next| *next <= end);
             let next = next.ok_or_else(|| fail("has a stream beyond the end of the stripe"))?;
             if streams.insert((column, stream.kind.unwrap_or_default()), StreamPlace { offset, length }).is_some() {
-                return Err(fail("has a stream twice"));
+                return Err(fail("has the same stream twice"));
             }
             offset = next;
         }

@@ -80,7 +80,7 @@ impl FileTail {
 
     fn parse_inner(tail: &[u8], file_bytes: u64) -> Result<TailStep> {
         if tail.len() as u64 > file_bytes {
-            return Err(Error::invalid(format!("{} bytes were given of a file of {file_bytes}", tail.len())));
+            return Err(Error::invalid(format!("{} bytes were given, but the file has {file_bytes}", tail.len())));
         }
         if file_bytes <= MAGIC.len() as u64 {
             return Err(Error::corrupt(format!("the file has {file_bytes} bytes: it isn't an ORC file")));
@@ -90,7 +90,9 @@ impl FileTail {
         };
         let postscript_bytes = usize::from(postscript_bytes);
         if 1 + postscript_bytes as u64 > file_bytes {
-            return Err(Error::corrupt("the postscript is longer than the file: it isn't an ORC file, or was cut"));
+            return Err(Error::corrupt(
+                "the postscript is longer than the file: it isn't an ORC file, or it is truncated",
+            ));
         }
         let Some(at) = before.len().checked_sub(postscript_bytes) else {
             return Ok(TailStep::Need(file_bytes.min(256)));
@@ -115,7 +117,7 @@ impl FileTail {
             0 => DEFAULT_BLOCK_SIZE,
             size if size > MAX_BLOCK_SIZE && codec != Codec::None => {
                 let message =
-                    format!("the compression block size {size} is more than chunks can have, {MAX_BLOCK_SIZE}");
+                    format!("the compression block size {size} is more than the format allows, {MAX_BLOCK_SIZE}");
                 return Err(Error::corrupt(message).at("postscript"));
             }
             size => size.min(MAX_BLOCK_SIZE),
@@ -228,7 +230,7 @@ impl FileTail {
         let version @ (major, minor) = self.version();
         if major > 0 && version != UNSTABLE_VERSION {
             return Err(Error::unsupported(format!(
-                "the file is of version {major}.{minor} of the format; known is 0.12"
+                "the file has version {major}.{minor} of the format; the supported version is 0.12"
             )));
         }
         Ok(())
@@ -236,7 +238,7 @@ impl FileTail {
 }
 
 fn postscript(bytes: &[u8]) -> Result<proto::PostScript> {
-    let none = || Error::corrupt("there is none: it isn't an ORC file, or its end is missing");
+    let none = || Error::corrupt("can't be read: this isn't an ORC file, or its end is missing");
     let postscript = proto::PostScript::decode(bytes).map_err(|_| none())?;
     // Hive 0.11 wrote neither a version nor the magic here, and had four codecs: other bytes are a file that was cut.
     let old = postscript.magic.is_none()
@@ -272,7 +274,7 @@ fn footer(bytes: &[u8], decompressor: &mut Decompressor, file_bytes: u64) -> Res
         && let Some(variant) = encryption.variants.first()
     {
         let column = variant.root();
-        return Err(Error::unsupported(format!("column {column} is encrypted, and encrypted columns can't be read")));
+        return Err(Error::unsupported(format!("column {column} is encrypted, which is not supported")));
     }
     Ok((footer, root))
 }
@@ -297,11 +299,11 @@ fn stripes(footer: &proto::Footer, content_bytes: u64) -> Result<Vec<StripeInfo>
         }
         rows = rows
             .checked_add(stripe.rows)
-            .ok_or_else(|| Error::corrupt("the stripes have more rows than 64 bits count"))?;
+            .ok_or_else(|| Error::corrupt("the number of rows in the stripes exceeds 64 bits"))?;
         stripes.push(stripe);
     }
     match footer.number_of_rows {
-        Some(said) if said != rows => Err(Error::corrupt(format!("says {said} rows, but its stripes have {rows}"))),
+        Some(said) if said != rows => Err(Error::corrupt(format!("states {said} rows, but its stripes have {rows}"))),
         _ => Ok(stripes),
     }
 }

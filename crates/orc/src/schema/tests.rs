@@ -59,9 +59,9 @@ fn types_that_are_no_tree_are_errors() {
         make(&mut types[at]);
         cases.push((types, words));
     };
-    change(0, &|t| t.subtypes[1] = 0, "not the next in order");
+    change(0, &|t| t.subtypes[1] = 0, "the next in order");
     change(3, &|t| t.subtypes.clear(), "0 children");
-    change(9, &|t| t.subtypes.push(1), "1 children where its kind has 0");
+    change(9, &|t| t.subtypes.push(1), "1 children, but its kind has 0");
     change(0, &|t| drop(t.field_names.pop()), "3 names for 4 fields");
     change(4, &|t| t.precision = Some(39), "precision 39");
     change(

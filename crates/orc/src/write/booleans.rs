@@ -18,7 +18,7 @@ impl Values for BooleanWriter {
 
     fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {
         let ([data], digest) = out.parts()?;
-        let array = rows.array.as_boolean_opt().ok_or_else(|| Error::internal("not an array of booleans"))?;
+        let array = rows.array.as_boolean_opt().ok_or_else(|| Error::internal("the array is not of booleans"))?;
         let valid = match rows.nulls {
             Some(nulls) => filter(array, &nulls.inner().clone().into())?.as_boolean().values().clone(),
             None => array.values().clone(),

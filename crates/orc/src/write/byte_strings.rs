@@ -64,7 +64,7 @@ pub(crate) fn for_each(rows: &WrittenRows<'_>, mut each: impl FnMut(&[u8])) -> R
             let array = rows.array.as_fixed_size_binary();
             rows.for_each(|row| each(array.value(row)));
         }
-        other => return Err(Error::internal(format!("{other} holds no byte strings"))),
+        other => return Err(Error::internal(format!("{other} does not hold byte strings"))),
     }
     Ok(())
 }

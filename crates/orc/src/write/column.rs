@@ -83,7 +83,7 @@ impl Column {
         blooms.retain(|name| *name != column.path);
         if blooms.len() < asked {
             if matches!(orc.kind, OrcKind::Boolean | OrcKind::List(_) | OrcKind::Map(..) | OrcKind::Struct(_)) {
-                let message = "a bloom filter says nothing about this type: the column can have none";
+                let message = "the column can't have a bloom filter, because its type does not support one";
                 return Err(Error::invalid(message).at(column.path));
             }
             column.bloom = Some(BloomWriter::new(options.group_rows(), options.bloom_fpp));
@@ -248,7 +248,7 @@ fn values_of<'a>(kind: &'a OrcKind, options: &WriterOptions) -> Result<Parts<'a>
         OrcKind::Struct(fields) => {
             return Ok((Box::new(Structs), fields.iter().map(|(name, orc)| (name.as_str(), orc)).collect()));
         }
-        other => return Err(Error::unsupported(format!("{other:?} is not written"))),
+        other => return Err(Error::unsupported(format!("{other:?} can't be written"))),
     };
     Ok((values, Vec::new()))
 }

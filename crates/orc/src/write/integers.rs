@@ -39,8 +39,8 @@ impl Values for IntegerWriter {
                 for value in &mut numbers[before..] {
                     if *value % DAY != 0 {
                         return Err(Error::invalid(format!(
-                            "the date64 value {value} ms is not a whole day, and ORC's dates are days; cast the column to \
-                             a timestamp"
+                            "the date64 value {value} ms is not a whole day, but ORC's dates are days; cast the column \
+                             to a timestamp"
                         )));
                     }
                     *value = i32::try_from(value.div_euclid(DAY))
@@ -48,7 +48,7 @@ impl Values for IntegerWriter {
                         .into();
                 }
             }
-            other => return Err(Error::internal(format!("{other} is not a whole number"))),
+            other => return Err(Error::internal(format!("{other} is not an integer type"))),
         }
         if matches!(rows.array.data_type(), DataType::Date32 | DataType::Date64) {
             digest.add_days(&numbers[before..]);

@@ -35,7 +35,8 @@ impl Values for Micros {
                 for nanos in &mut numbers[before..] {
                     if *nanos % 1_000 != 0 {
                         let message = format!(
-                            "the timestamp {nanos} ns from 1970 has digits below microseconds, and Spark has none"
+                            "the timestamp {nanos} ns since 1970 has digits below microseconds, which Spark does not \
+                             support"
                         );
                         return Err(Error::invalid(format!("{message}; round such values first")));
                     }

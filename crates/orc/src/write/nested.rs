@@ -33,7 +33,7 @@ impl Values for Lists {
                 vec![items(rows, list.values(), lengths, between(list.value_offsets()))?]
             }
             DataType::FixedSizeList(_, size) => {
-                let size = usize::try_from(*size).map_err(|_| Error::invalid("lists of a negative size"))?;
+                let size = usize::try_from(*size).map_err(|_| Error::invalid("a list has a negative size"))?;
                 vec![items(rows, array.as_fixed_size_list().values(), lengths, |n| (n * size, (n + 1) * size))?]
             }
             DataType::Map(..) => {
@@ -89,7 +89,7 @@ impl Values for Structs {
     }
 
     fn append(&mut self, rows: &WrittenRows<'_>, _: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {
-        let array = rows.array.as_struct_opt().ok_or_else(|| Error::internal("not an array of structs"))?;
+        let array = rows.array.as_struct_opt().ok_or_else(|| Error::internal("the array is not of structs"))?;
         let Some(nulls) = rows.nulls else { return Ok(array.columns().to_vec()) };
         // A field has a value only where its struct has one.
         let valid = BooleanArray::new(nulls.inner().clone(), None);

@@ -71,16 +71,19 @@ impl WriterOptions {
     pub(super) fn compressors(&self) -> Result<Vec<BlockCompressor>> {
         let in_range = |name: &str, value: usize, low: usize, high: usize| match (low..=high).contains(&value) {
             true => Ok(()),
-            false => Err(Error::invalid(format!("{name} is {value}; take {low} to {high}"))),
+            false => Err(Error::invalid(format!("{name} is {value}; choose a value from {low} to {high}"))),
         };
         in_range("block_size", self.block_size, MIN_BLOCK, MAX_BLOCK)?;
         in_range("stripe_size", self.stripe_size, 1, 1 << 40)?;
         in_range("threads", self.threads, 1, 1024)?;
         if !(0.0..=1.0).contains(&self.dictionary_threshold) {
-            return Err(Error::invalid(format!("dictionary_threshold is {}; take 0 to 1", self.dictionary_threshold)));
+            return Err(Error::invalid(format!(
+                "dictionary_threshold is {}; choose a value from 0 to 1",
+                self.dictionary_threshold
+            )));
         }
         if !(self.bloom_fpp > 0.0 && self.bloom_fpp < 1.0) {
-            return Err(Error::invalid(format!("bloom_fpp is {}; take one above 0 and below 1", self.bloom_fpp)));
+            return Err(Error::invalid(format!("bloom_fpp is {}; choose a value above 0 and below 1", self.bloom_fpp)));
         }
         if self.row_index_stride == 0 && !self.bloom_filters.is_empty() {
             return Err(Error::invalid("bloom filters need a row index; set row_index_stride above 0"));

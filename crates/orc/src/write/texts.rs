@@ -108,8 +108,8 @@ impl TextWriter {
             }
         }
         if full {
-            let message =
-                "the dictionary of a stripe holds at most 4 GiB; set a smaller stripe_size, or dictionary_threshold 0";
+            let message = "the dictionary of a stripe can hold at most 4 GiB; set a smaller stripe_size, or \
+                           dictionary_threshold 0";
             return Err(Error::unsupported(message));
         }
         digest.statistics.add_bytes(added);

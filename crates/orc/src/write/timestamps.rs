@@ -98,14 +98,14 @@ fn check_range(second: i64) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "the timestamp {second} s from 1970 is out of ORC's range; filter or clamp such values first"
+        "the timestamp {second} s since 1970 is out of ORC's range; filter or clamp such values first"
     )))
 }
 
 fn lost(nanos: i64) -> Error {
     Error::invalid(format!(
-        "the timestamp {nanos} ns before 1970-01-01 UTC can't be told from one after it by readers of ORC, as can none \
-         from 1969-12-31 23:59:59.001 on; filter or round such values first"
+        "readers of ORC can't distinguish the timestamp {nanos} ns before 1970-01-01 UTC from one after it, nor any \
+         other from 1969-12-31 23:59:59.001 on; filter or round such values first"
     ))
 }
 

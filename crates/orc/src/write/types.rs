@@ -34,16 +34,16 @@ fn stored_type(data_type: &DataType, path: &str) -> Result<DataType> {
         DataType::UInt32 => DataType::Int64,
         DataType::Float16 => DataType::Float32,
         DataType::Date64 => DataType::Date32,
-        DataType::UInt64 => return unsupported("cast it to Int64 if it fits, or to Decimal128(20, 0)"),
+        DataType::UInt64 => return unsupported("cast it to Int64 if its values fit, or to Decimal128(20, 0)"),
         DataType::Time32(_) | DataType::Time64(_) => return unsupported("cast it to Int64, or to text"),
         DataType::Duration(_) => return unsupported("cast it to Int64"),
-        DataType::Interval(_) => return unsupported("cast it to a whole number or to text"),
-        DataType::Null => return unsupported("cast it to the type that its values would have"),
-        DataType::Union(..) => return unsupported("give each of its types a column of its own"),
+        DataType::Interval(_) => return unsupported("cast it to an integer type or to text"),
+        DataType::Null => return unsupported("cast it to the type of its values"),
+        DataType::Union(..) => return unsupported("write each of its types as a column of its own"),
         DataType::RunEndEncoded(..) => return unsupported("cast it to the type of its values"),
         DataType::ListView(_) | DataType::LargeListView(_) => return unsupported("cast it to List"),
         DataType::Decimal256(precision, scale) => {
-            let advice = format!("cast it to Decimal128 of at most {MAX_DECIMAL_PRECISION} digits");
+            let advice = format!("cast it to Decimal128 with at most {MAX_DECIMAL_PRECISION} digits");
             return match *precision <= MAX_DECIMAL_PRECISION && *scale >= 0 {
                 true => unsupported(&format!("cast it to Decimal128({precision}, {scale})")),
                 false => unsupported(&advice),

@@ -82,7 +82,7 @@ impl WrittenRows<'_> {
     fn all<T: ArrowPrimitiveType>(&self) -> Result<&[T::Native]> {
         let array = self.array.as_primitive_opt::<T>();
         let wrong =
-            || Error::internal(format!("an array of {} is not one of {}", self.array.data_type(), T::DATA_TYPE));
+            || Error::internal(format!("an array of {} is not of type {}", self.array.data_type(), T::DATA_TYPE));
         Ok(array.ok_or_else(wrong)?.values())
     }
 
@@ -107,7 +107,7 @@ impl<'a> ValueTarget<'a> {
     pub(crate) fn parts<const N: usize>(&mut self) -> Result<(&mut [Stream; N], &mut GroupDigest<'a>)> {
         let count = self.streams.len();
         let streams = self.streams.try_into();
-        Ok((streams.map_err(|_| Error::internal(format!("{count} streams where {N} are due")))?, &mut self.digest))
+        Ok((streams.map_err(|_| Error::internal(format!("{count} streams instead of {N}")))?, &mut self.digest))
     }
 }
 

@@ -170,7 +170,7 @@ impl Builder<'_> {
         let Some(start) = part.start else { return Ok((input, None)) };
         let number = |value: u64| {
             usize::try_from(value)
-                .map_err(|_| place(column, kind)(Error::corrupt("the row index has absurd positions")))
+                .map_err(|_| place(column, kind)(Error::corrupt("the row index has impossible positions")))
         };
         let start = SectionStart {
             chunk: number(start.chunk)?,

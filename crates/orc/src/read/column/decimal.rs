@@ -102,7 +102,7 @@ fn varints(input: &mut StreamInput, count: usize, out: &mut Vec<i128>) -> Result
 
 /// `value` at another scale; digits beyond it are cut off, as ORC's C++ reader does.
 fn rescale(value: i128, from: i64, to: i64) -> Result<i128> {
-    let beyond = || Error::corrupt(format!("a decimal of scale {from} can't be had at the column's scale {to}"));
+    let beyond = || Error::corrupt(format!("a decimal of scale {from} can't be converted to the column's scale, {to}"));
     let power =
         |digits: i64| u32::try_from(digits).ok().and_then(|digits| 10i128.checked_pow(digits)).ok_or_else(beyond);
     if from == to {

@@ -25,7 +25,9 @@ impl Lists {
     pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
         let offsets = offsets(self.id, &mut self.lengths, there, validity.as_ref())?;
         let items = self.item.read(children(&offsets), None)?;
-        let DataType::List(field) = &self.data_type else { return Err(Error::internal("a list of another type")) };
+        let DataType::List(field) = &self.data_type else {
+            return Err(Error::internal("a list column has another type"));
+        };
         Ok(Arc::new(ListArray::try_new(Arc::clone(field), offsets, items, validity)?))
     }
 }
@@ -48,9 +50,11 @@ impl Maps {
             return Err(Error::unsupported(message).at(format!("column {}", self.id)));
         }
         let DataType::Map(field, ordered) = &self.data_type else {
-            return Err(Error::internal("a map of another type"));
+            return Err(Error::internal("a map column has another type"));
         };
-        let DataType::Struct(fields) = field.data_type() else { return Err(Error::internal("a map of no pairs")) };
+        let DataType::Struct(fields) = field.data_type() else {
+            return Err(Error::internal("a map column has no entries"));
+        };
         let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
         Ok(Arc::new(MapArray::try_new(Arc::clone(field), offsets, entries, validity, *ordered)?))
     }
@@ -68,7 +72,7 @@ fn offsets(id: u32, lengths: &mut Ints, there: usize, validity: Option<&NullBuff
         sum = next.filter(|next| *next as usize <= MAX_BATCH_ITEMS).ok_or_else(|| {
             let most = MAX_BATCH_ITEMS;
             length(Error::unsupported(format!(
-                "lists of {sum} and {count} items in a batch, more than {most}: read fewer rows at once"
+                "lists of {sum} and {count} items in a batch, more than {most}: read fewer rows in a batch"
             )))
         })?;
         offsets.push(sum);
@@ -120,7 +124,7 @@ impl Unions {
         for &tag in &tags {
             let Some(count) = counts.get_mut(usize::from(tag)) else {
                 return Err(data(Error::corrupt(format!(
-                    "a union's value is of member {tag} of {}",
+                    "a union's value refers to member {tag} of {}",
                     self.members.len()
                 ))));
             };
@@ -134,7 +138,7 @@ impl Unions {
         // Arrow's unions have no nulls of their own: these rows point to a null of the first member.
         if let Some(validity) = validity.as_ref().filter(|validity| validity.null_count() > 0) {
             let Some(first) = members.first_mut() else {
-                return Err(Error::unsupported("a union of no members has rows").at(format!("column {}", self.id)));
+                return Err(Error::unsupported("a union without members has rows").at(format!("column {}", self.id)));
             };
             let null = first.len() as i32;
             *first = concat(&[first.as_ref(), new_null_array(first.data_type(), 1).as_ref()])?;
@@ -144,7 +148,7 @@ impl Unions {
             nulls.for_each(|row| offsets[row] = null);
         }
         let DataType::Union(fields, _) = &self.data_type else {
-            return Err(Error::internal("a union of another type"));
+            return Err(Error::internal("a union column has another type"));
         };
         let tags: Vec<i8> = tags.into_iter().map(|tag| tag as i8).collect();
         Ok(Arc::new(UnionArray::try_new(fields.clone(), tags.into(), Some(offsets.into()), members)?))

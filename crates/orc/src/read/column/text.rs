@@ -94,7 +94,7 @@ fn total(lengths: &[i64]) -> Result<usize> {
     }
     if total > MAX_BATCH_TEXT {
         let message =
-            format!("the values of a batch have {total} bytes, more than {MAX_BATCH_TEXT}: read fewer rows at once");
+            format!("the values of a batch have {total} bytes, more than {MAX_BATCH_TEXT}: read fewer rows in a batch");
         return Err(Error::unsupported(message));
     }
     Ok(total)
@@ -204,7 +204,7 @@ impl DictionaryText {
             self.indices.read(part).map_err(&data)?;
             let greatest = part.iter().fold(0, |greatest, index| greatest.max(*index as u64));
             if greatest >= table.len() as u64 {
-                let message = format!("index {greatest} is beyond the dictionary's {} values", table.len());
+                let message = format!("index {greatest} is out of range for the dictionary of {} values", table.len());
                 return Err(data(Error::corrupt(message)));
             }
             views.extend(part.iter().map(|index| table[*index as usize]));

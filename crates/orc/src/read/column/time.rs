@@ -161,7 +161,7 @@ fn shown(seconds: i64, nanos: i64) -> String {
     let (seconds, nanos) = (seconds.saturating_add(nanos.div_euclid(1_000_000_000)), nanos.rem_euclid(1_000_000_000));
     match DateTime::from_timestamp(seconds, nanos as u32) {
         Some(time) => time.format("%Y-%m-%d %H:%M:%S%.f").to_string(),
-        None => format!("{seconds} s from 1970"),
+        None => format!("{seconds} s since 1970"),
     }
 }
 
