@@ -82,7 +82,7 @@ fn reference_part(piece: &TablePiece, number: i32, count: i32) -> Result<RecordB
 const MOST_ROWS: usize = 1 << 31;
 
 fn first(mut batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>) -> Result<RecordBatch> {
-    batches.next().ok_or_else(|| Error::internal("the reference made no rows"))?.map_err(Error::unexpected)
+    batches.next().ok_or_else(|| Error::internal("the reference returned no rows"))?.map_err(Error::unexpected)
 }
 
 fn with_schema(batch: &RecordBatch, piece: &TablePiece, schema: &SchemaRef) -> Result<RecordBatch> {
@@ -98,7 +98,7 @@ fn with_schema(batch: &RecordBatch, piece: &TablePiece, schema: &SchemaRef) -> R
 fn with_gap_keys(batch: &RecordBatch, orders: u64) -> Result<RecordBatch> {
     let mut columns = batch.columns().to_vec();
     let counted = columns[0].as_primitive_opt::<Int64Type>();
-    let counted = counted.ok_or_else(|| Error::internal("the reference's order keys are no numbers"))?;
+    let counted = counted.ok_or_else(|| Error::internal("the reference's order keys are not numbers"))?;
     let gap_key = |key: &i64| match OrderKey::of(*key) {
         Some(OrderKey::Table(number)) if number > orders => OrderKey::Inserted(number - orders).key(),
         _ => *key,
@@ -110,7 +110,7 @@ fn with_gap_keys(batch: &RecordBatch, orders: u64) -> Result<RecordBatch> {
 /// Hundredths as whole numbers.
 fn whole(decimals: &ArrayRef) -> Result<ArrayRef> {
     let decimals = decimals.as_primitive_opt::<Decimal128Type>();
-    let decimals = decimals.ok_or_else(|| Error::internal("the reference's quantities are no decimals"))?;
+    let decimals = decimals.ok_or_else(|| Error::internal("the reference's quantities are not decimals"))?;
     debug_assert_eq!(decimals.null_count(), 0);
     Ok(Arc::new(Int64Array::from_iter_values(decimals.values().iter().map(|hundredths| (hundredths / 100) as i64))))
 }

@@ -56,6 +56,6 @@ impl FromStr for Mode {
             Some(near) => format!("did you mean {near}?"),
             None => format!("choose {}", names.join(", ")),
         };
-        Err(Error::usage(format!("there is no generation mode {text:?}")).advice(advice))
+        Err(Error::usage(format!("unknown generation mode {text:?}")).advice(advice))
     }
 }

@@ -69,7 +69,7 @@ impl Refresh {
         if matches!(table, Table::Orders | Table::LineItem) {
             return Ok(());
         }
-        Err(Error::usage(format!("refresh streams change orders and lineitem, and not {table}"))
+        Err(Error::usage(format!("refresh streams change orders and lineitem, not {table}"))
             .advice(format!("leave {} out", self.name())))
     }
 

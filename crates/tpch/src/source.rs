@@ -139,7 +139,7 @@ impl Source for TpchSource {
         let selected = self.selected(request)?;
         let predicate = request.filter.as_ref().map(|filter| Predicate::bind(filter, &self.schema)).transpose()?;
         if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch has one row at least"));
+            return Err(Error::usage("a batch needs at least one row"));
         }
         let units = self.units(request, predicate.as_ref());
         let file = FilePlan { url: self.spec.to_string(), size_bytes: 0, e_tag: None, units };
@@ -173,7 +173,7 @@ impl TpchSource {
     fn ranges(&self, plan: &ReadPlan, batch_rows: usize) -> Result<Ranges> {
         let name = self.spec.to_string();
         if plan.files.iter().any(|file| file.url != name) {
-            return Err(Error::usage("the plan is for another table").at(name).advice("plan again"));
+            return Err(Error::usage("the plan is for another table").at(name).advice("plan the scan again"));
         }
         let each = (batch_rows as u64 / self.spec.table.rows_per_entity()).max(1);
         let units = plan.files.iter().flat_map(|file| &file.units).filter(|unit| unit.pruned.is_none());

@@ -56,7 +56,7 @@ impl Part {
             return Ok(Self { number, count });
         }
         Err(Error::usage(format!("there is no part {number} of {count}"))
-            .advice(format!("parts are numbered from 1, such as 1/4 to 4/4, and there are {} at most", Self::MAX)))
+            .advice(format!("parts are numbered from 1, such as 1/4 to 4/4, and there can be at most {}", Self::MAX)))
     }
 
     /// The share of `total` items that belongs to this part: an equal number for each part, and the rest for the last
@@ -139,7 +139,7 @@ fn parse(text: &str) -> Result<Spec> {
     let scheme = text.get(..SCHEME.len()).filter(|scheme| scheme.eq_ignore_ascii_case(SCHEME));
     let rest = scheme.map(|scheme| &text[scheme.len()..]);
     let Some(rest) = rest else {
-        return Err(Error::usage("the name of a generated table begins with tpch:").advice("write tpch:lineitem?sf=1"));
+        return Err(Error::usage("the name of a generated table starts with tpch:").advice("write tpch:lineitem?sf=1"));
     };
     let (table, options) = rest.split_once('?').unwrap_or((rest, ""));
     let table: Table = table.trim_matches('/').parse()?;
@@ -182,7 +182,7 @@ fn refresh(spec: &mut Spec, refresh: Refresh) -> Result<()> {
 
 fn stream(value: &str) -> Result<u32> {
     let wrong =
-        || Error::usage(format!("{value:?} is no number of a refresh stream")).advice("write a number such as 1");
+        || Error::usage(format!("{value:?} is not a number of a refresh stream")).advice("write a number such as 1");
     value.parse().map_err(|_| wrong())
 }
 
@@ -190,7 +190,7 @@ fn whole_quantities(value: &str) -> Result<bool> {
     match value {
         "integer" => Ok(true),
         "decimal" => Ok(false),
-        _ => Err(Error::usage(format!("quantities can't be {value:?}")).advice("choose decimal or integer")),
+        _ => Err(Error::usage(format!("quantities can't be of type {value:?}")).advice("choose decimal or integer")),
     }
 }
 

@@ -47,8 +47,9 @@ impl BatchTexts {
     /// The column.
     pub(crate) fn finish(self) -> Result<ArrayRef> {
         if u32::try_from(self.bytes.len()).is_err() {
-            return Err(Error::unsupported("the texts of a batch are larger than 4 GiB")
-                .advice("ask for fewer rows in a batch"));
+            return Err(
+                Error::unsupported("the texts of a batch exceed 4 GiB").advice("reduce the number of rows in a batch")
+            );
         }
         let bytes = Buffer::from_vec(self.bytes);
         // SAFETY: each view was made of the bytes that are at its offset; all texts are ASCII.

@@ -50,8 +50,8 @@ fn what_is_wrong_is_named() {
         ("tpch:lineitem?sf=1&mode=zerocopy", ErrorKind::Usage, "did you mean zero-copy?"),
         ("tpch:orders?sf=1&insert=0", ErrorKind::Usage, "choose 1 to 999"),
         ("tpch:orders?sf=1&delete=1000", ErrorKind::Usage, "choose 1 to 999"),
-        ("tpch:orders?sf=1&insert=-1", ErrorKind::Usage, "\"-1\" is no number of a refresh stream"),
-        ("tpch:part?sf=1&insert=1", ErrorKind::Usage, "change orders and lineitem, and not part"),
+        ("tpch:orders?sf=1&insert=-1", ErrorKind::Usage, "\"-1\" is not a number of a refresh stream"),
+        ("tpch:part?sf=1&insert=1", ErrorKind::Usage, "change orders and lineitem, not part"),
         ("tpch:orders?sf=1&insert=1&delete=1", ErrorKind::Usage, "choose insert or delete"),
         ("tpch:lineitem?sf=1&quantity=float", ErrorKind::Usage, "decimal or integer"),
     ] {
