@@ -51,7 +51,7 @@ impl fmt::Display for Interruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Cancelled => "cancelled",
-            Self::Ended => "a worker thread has ended before its time",
+            Self::Ended => "a worker thread ended early",
             Self::Panicked(_) => "a worker thread panicked",
         })
     }
