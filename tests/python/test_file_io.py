@@ -150,7 +150,7 @@ def test_a_kernel_that_refuses(tmp_path: Path) -> None:
     except subprocess.SubprocessError:
         pytest.skip("system calls can't be filtered here")
     assert done.returncode == 0, done.stderr
-    assert "warning: io_uring is refused here (Operation not permitted" in done.stderr
+    assert "warning: io_uring is not available here (Operation not permitted" in done.stderr
     made = json.loads(done.stdout)
     assert made["io"] == "sync"
     assert len(made["warnings"]) == 1
@@ -167,4 +167,4 @@ def test_a_kernel_that_refuses(tmp_path: Path) -> None:
         preexec_fn=refuse_io_uring,
     )
     assert done.stdout == "sync\n"
-    assert "RuntimeWarning: io_uring is refused" in done.stderr
+    assert "RuntimeWarning: io_uring is not available" in done.stderr

@@ -238,6 +238,6 @@ def test_too_little_address_space_is_said_at_the_start(tmp_path: Path) -> None:
     for args in (["copy", source, tmp_path / "x.csv"], ["upsert", f"delta:{tmp_path}/table", source, "--key", "id"]):
         done = run_limited(("RLIMIT_AS", 400_000 << 10), *args, "--json")
         assert done.error["exit_code"] == 8
-        assert "ulimit -v) is 400000 kB, and the job needs " in done.err
+        assert "limited to 400000 kB (ulimit -v), but the job needs " in done.err
     assert os.listdir(tmp_path) == ["source.parquet"]
     assert resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY

@@ -432,7 +432,7 @@ def test_a_failed_sync_is_an_error(name: str, place: str, device: Device, tmp_pa
     device.fails_to_sync = lambda path: path.endswith(place) or (place in path and not place.startswith("/"))
     done = run(*arguments(job.command, device.folder, sources))
     assert done.code == 8, done
-    assert "the disk has not taken" in done.err
+    assert "the disk failed to store" in done.err
     device.fails_to_sync = lambda _: False
     # What was not to appear is gone, and what readers see is whole.
     device.sync_all()

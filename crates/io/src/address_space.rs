@@ -55,7 +55,7 @@ fn check_limit(limit: u64, used: u64, size: JobSize) -> Result<()> {
     let kilobytes = |bytes: u64| bytes.div_ceil(1 << 10);
     let (limit, needed) = (kilobytes(limit), kilobytes(needed));
     Err(Error::unavailable(format!(
-        "the limit of address space (ulimit -v) is {limit} kB, and the job needs {needed} kB"
+        "the address space is limited to {limit} kB (ulimit -v), but the job needs {needed} kB"
     ))
     .advice("raise the limit"))
 }

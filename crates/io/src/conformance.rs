@@ -66,7 +66,7 @@ async fn get(store: &dyn ObjectStore, path: &Path, range: Option<GetRange>) -> R
     let result = store.get_opts(path, options).await.map_err(say("get"))?;
     let announced = result.range.end - result.range.start;
     let bytes = result.bytes().await.map_err(say("body"))?;
-    check!(bytes.len() as u64 == announced, "{announced} bytes were announced, {} came", bytes.len());
+    check!(bytes.len() as u64 == announced, "{announced} bytes were announced, but {} arrived", bytes.len());
     Ok(bytes)
 }
 
@@ -83,13 +83,13 @@ pub async fn put_get_delete(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     for len in [1, 1000, 3_000_000] {
         let bytes = pattern(len);
         put(store, &path, bytes.clone()).await?;
-        check!(get(store, &path, None).await? == bytes, "other bytes came back of {len}");
+        check!(get(store, &path, None).await? == bytes, "a read of {len} bytes returned other bytes");
         let meta = store.head(&path).await.map_err(say("head"))?;
         check!(meta.size == len as u64, "head says {} bytes, not {len}", meta.size);
-        check!(meta.e_tag.is_some(), "there is no tag");
+        check!(meta.e_tag.is_some(), "the object has no tag");
     }
     store.delete(&path).await.map_err(say("delete"))?;
-    check!(names(store, folder).await?.is_empty(), "it is still listed");
+    check!(names(store, folder).await?.is_empty(), "the object is still listed");
     Ok(())
 }
 
@@ -109,12 +109,12 @@ pub async fn ranges(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     ];
     for (range, expected) in cases {
         let got = get(store, &path, Some(range.clone())).await.map_err(say(&format!("range {range}")))?;
-        check!(got == bytes[expected], "range {range} gave other bytes");
+        check!(got == bytes[expected], "range {range} returned other bytes");
     }
     let behind = get(store, &path, Some(GetRange::Bounded(200_000..200_001))).await;
-    check!(behind.is_err(), "a range behind the end gave bytes");
+    check!(behind.is_err(), "a range after the end returned bytes");
     let several = store.get_ranges(&path, &[5..10, 90_000..90_010]).await.map_err(say("get_ranges"))?;
-    check!(several == [bytes.slice(5..10), bytes.slice(90_000..90_010)], "get_ranges gave other bytes");
+    check!(several == [bytes.slice(5..10), bytes.slice(90_000..90_010)], "get_ranges returned other bytes");
     store.delete(&path).await.map_err(say("delete"))
 }
 
@@ -122,7 +122,7 @@ pub async fn ranges(store: &dyn ObjectStore, folder: &Path) -> Outcome {
 pub async fn empty_objects(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     let path = folder.clone().join("x");
     put(store, &path, Bytes::new()).await?;
-    check!(get(store, &path, None).await?.is_empty(), "an empty object gave bytes");
+    check!(get(store, &path, None).await?.is_empty(), "an empty object returned bytes");
     check!(names(store, folder).await?.len() == 1, "an empty object is not listed");
     store.delete(&path).await.map_err(say("delete"))
 }
@@ -131,12 +131,12 @@ pub async fn empty_objects(store: &dyn ObjectStore, folder: &Path) -> Outcome {
 pub async fn missing_objects(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     let path = folder.clone().join("missing");
     for outcome in [store.get(&path).await.map(drop), store.head(&path).await.map(drop)] {
-        check!(matches!(outcome, Err(Error::NotFound { .. })), "a missing object gave {outcome:?}");
+        check!(matches!(outcome, Err(Error::NotFound { .. })), "a missing object returned {outcome:?}");
     }
     let suffix = GetOptions { range: Some(GetRange::Suffix(8)), ..GetOptions::default() };
     let outcome = store.get_opts(&path, suffix).await.map(drop);
-    check!(matches!(outcome, Err(Error::NotFound { .. })), "a missing object's suffix gave {outcome:?}");
-    check!(names(store, &path).await?.is_empty(), "a missing folder lists something");
+    check!(matches!(outcome, Err(Error::NotFound { .. })), "a suffix of a missing object returned {outcome:?}");
+    check!(names(store, &path).await?.is_empty(), "a missing folder has entries in its listing");
     Ok(())
 }
 
@@ -148,11 +148,11 @@ pub async fn conditions(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     let demand =
         || GetOptions { range: Some(GetRange::Bounded(0..10)), if_match: first.e_tag.clone(), ..GetOptions::default() };
     let same = store.get_opts(&path, demand()).await.map_err(say("the same tag"))?;
-    check!(same.meta.e_tag == first.e_tag, "a read tells another tag than head");
+    check!(same.meta.e_tag == first.e_tag, "a read returns another tag than head");
     drop(same);
     put(store, &path, pattern(2000).slice(1..)).await?;
     let outcome = store.get_opts(&path, demand()).await.map(drop);
-    check!(matches!(outcome, Err(Error::Precondition { .. })), "a replaced object gave {outcome:?}");
+    check!(matches!(outcome, Err(Error::Precondition { .. })), "a replaced object returned {outcome:?}");
     store.delete(&path).await.map_err(say("delete"))
 }
 
@@ -162,8 +162,8 @@ pub async fn create_only(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     let create = |bytes: &'static str| store.put_opts(&path, bytes.into(), PutOptions::from(PutMode::Create));
     create("first").await.map_err(say("the first"))?;
     let second = create("second").await.map(drop);
-    check!(matches!(second, Err(Error::AlreadyExists { .. })), "the second gave {second:?}");
-    check!(get(store, &path, None).await? == "first", "the second replaced the first");
+    check!(matches!(second, Err(Error::AlreadyExists { .. })), "the second writer got {second:?}");
+    check!(get(store, &path, None).await? == "first", "the second writer replaced the object of the first");
     store.delete(&path).await.map_err(say("delete"))
 }
 
@@ -179,11 +179,11 @@ pub async fn listings(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     let mut expected: Vec<String> = below.iter().map(|name| path(name).to_string()).collect();
     expected.sort();
     let found = names(store, &folder.clone().join("a")).await?;
-    check!(found == expected, "listed were {found:?}");
+    check!(found == expected, "the listing returned {found:?}");
     let listed: Vec<_> = store.list(Some(&folder.clone().join("a"))).try_collect().await.map_err(say("list"))?;
     for meta in listed {
         let head = store.head(&meta.location).await.map_err(say("head"))?;
-        check!(head.e_tag == meta.e_tag, "a listing tells the tag {:?}, head {:?}", meta.e_tag, head.e_tag);
+        check!(head.e_tag == meta.e_tag, "the listing returns the tag {:?}, but head {:?}", meta.e_tag, head.e_tag);
     }
     let one = store.list_with_delimiter(Some(&folder.clone().join("a"))).await.map_err(say("one level"))?;
     check!(one.objects.len() == 2 && one.common_prefixes.len() == 2, "one level has {one:?}");
@@ -199,12 +199,12 @@ pub async fn odd_names(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     for name in names_ {
         let path = Path::parse(format!("{folder}/{name}")).map_err(say("path"))?;
         put(store, &path, Bytes::from(name)).await.map_err(say(name))?;
-        check!(get(store, &path, None).await? == name, "{name:?} gave other bytes");
+        check!(get(store, &path, None).await? == name, "{name:?} returned other bytes");
     }
     let mut expected: Vec<String> = names_.iter().map(|name| format!("{folder}/{name}")).collect();
     expected.sort();
     let found = names(store, folder).await?;
-    check!(found == expected, "listed were {found:?}");
+    check!(found == expected, "the listing returned {found:?}");
     for name in found {
         store.delete(&Path::parse(&name).map_err(say("path"))?).await.map_err(say("delete"))?;
     }
@@ -222,14 +222,14 @@ pub async fn uploads(store: &dyn ObjectStore, folder: &Path) -> Outcome {
         .collect();
     let parts: Vec<_> = parts.into_iter().map(|part| upload.put_part(part)).collect();
     futures::future::try_join_all(parts).await.map_err(say("part"))?;
-    check!(names(store, folder).await?.is_empty(), "an upload is seen before it is complete");
+    check!(names(store, folder).await?.is_empty(), "an upload is visible before it is complete");
     upload.complete().await.map_err(say("complete"))?;
-    check!(get(store, &path, None).await? == bytes, "the parts gave other bytes");
+    check!(get(store, &path, None).await? == bytes, "the parts returned other bytes");
     store.delete(&path).await.map_err(say("delete"))?;
     let mut upload = store.put_multipart(&path).await.map_err(say("begin"))?;
     upload.put_part(bytes.into()).await.map_err(say("part"))?;
     upload.abort().await.map_err(say("abort"))?;
-    check!(names(store, folder).await?.is_empty(), "an upload given up left something");
+    check!(names(store, folder).await?.is_empty(), "an aborted upload left something");
     Ok(())
 }
 
@@ -239,7 +239,7 @@ pub async fn copies(store: &dyn ObjectStore, folder: &Path) -> Outcome {
     put(store, &one, pattern(1000)).await?;
     store.copy(&one, &two).await.map_err(say("copy"))?;
     store.rename(&two, &three).await.map_err(say("rename"))?;
-    check!(names(store, folder).await? == [one.to_string(), three.to_string()], "other names are left");
+    check!(names(store, folder).await? == [one.to_string(), three.to_string()], "other names remain");
     check!(get(store, &three, None).await? == pattern(1000), "the copy has other bytes");
     for path in [&one, &three] {
         store.delete(path).await.map_err(say("delete"))?;

@@ -57,7 +57,7 @@ impl FromStr for DurabilityLevel {
 
     fn from_str(text: &str) -> Result<Self> {
         let found = [Self::Full, Self::Normal].into_iter().find(|level| level.name() == text);
-        found.ok_or_else(|| Error::usage(format!("unknown durability {text:?}")).advice("known are full and normal"))
+        found.ok_or_else(|| Error::usage(format!("unknown durability {text:?}")).advice("choose full or normal"))
     }
 }
 
@@ -85,7 +85,7 @@ impl JobSyncs {
             }
             _ => "check the disk and the system's log, then run it again",
         };
-        let failed = Error::unavailable(format!("the disk has not taken what was written to it: {error}"));
+        let failed = Error::unavailable(format!("the disk failed to store what was written to it: {error}"));
         self.failed.get_or_init(|| failed.advice(advice).caused_by(error)).clone()
     }
 }
@@ -165,7 +165,7 @@ impl Job {
         if !self.syncs().has_warned.swap(true, Ordering::Relaxed) {
             let folder = folder.display();
             self.warn(&format!(
-                "{folder}: the folder can't be synced ({error}): a loss of power may take new names in it"
+                "{folder}: the folder can't be synced ({error}), so new names in it may be lost when power fails"
             ));
         }
     }

@@ -279,8 +279,8 @@ impl From<std::io::Error> for Error {
         match () {
             () if full => made.advice("free some space or choose another target, then run it again"),
             () if lacks_descriptors => made.advice("raise the limit of open files (ulimit -n)"),
-            () if read_only => made.advice("have it mounted for writing, or name another place"),
-            () if denied => made.advice("have its permissions changed, or name another place"),
+            () if read_only => made.advice("mount it writable, or choose another place"),
+            () if denied => made.advice("change its permissions, or choose another place"),
             () => made,
         }
     }

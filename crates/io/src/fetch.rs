@@ -53,7 +53,7 @@ impl Fetcher {
     /// Starts with a separate bound for the bytes that are not yet released.
     pub fn start_within(objects: Vec<Object>, plan: &RequestPlan, prefetch_bytes: u64, job: &Job) -> Result<Self> {
         if let Some(request) = plan.requests.iter().find(|r| r.file as usize >= objects.len()) {
-            return Err(Error::internal(format!("the plan names file {} of {}", request.file, objects.len())));
+            return Err(Error::internal(format!("the plan refers to file {} of {}", request.file, objects.len())));
         }
         let shared = Arc::new(Shared::new(objects, plan, prefetch_bytes, job));
         shared.run_ahead()?;
@@ -78,7 +78,8 @@ impl Fetcher {
         if let Some(whole) = shared.read_past_pieces(file, &pieces, &range)? {
             return Ok(whole);
         }
-        let len = usize::try_from(range.end - range.start).map_err(|_| Error::internal("a range beyond memory"))?;
+        let len = usize::try_from(range.end - range.start)
+            .map_err(|_| Error::internal("the range does not fit into memory"))?;
         let mut joined = PooledBuffer::with_capacity(len)?;
         for piece in pieces {
             let have = shared.request(piece).range.clone();

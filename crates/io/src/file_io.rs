@@ -52,7 +52,7 @@ impl FromStr for FileIo {
 
     fn from_str(text: &str) -> Result<Self> {
         let found = Self::ALL.into_iter().find(|io| io.name() == text);
-        found.ok_or_else(|| Error::usage(format!("{text:?} is none of auto, sync, uring and uring-direct")))
+        found.ok_or_else(|| Error::usage(format!("{text:?} is not one of auto, sync, uring and uring-direct")))
     }
 }
 
@@ -78,7 +78,7 @@ impl FileIoSeen {
 /// Why files are written by blocking writes after all.
 pub(crate) fn refused(error: &std::io::Error) -> String {
     format!(
-        "io_uring is refused here ({error}): files are written without it (see the sysctl kernel.io_uring_disabled, and \
-         the system calls that a container allows)"
+        "io_uring is not available here ({error}), so files are written without it (see the sysctl \
+         kernel.io_uring_disabled, and the system calls that a container allows)"
     )
 }

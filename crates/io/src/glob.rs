@@ -25,7 +25,7 @@ impl Glob {
     /// Parses a pattern; an error of kind `Usage` if it is invalid. `has_escapes`: `\` makes the next character
     /// literal.
     pub fn parse(pattern: &str, has_escapes: bool) -> Result<Self> {
-        let refuse = |problem: String| Error::usage(format!("not a pattern: {problem}"));
+        let refuse = |problem: String| Error::usage(format!("the pattern is not valid: {problem}"));
         let mut parser =
             GlobParser { pattern, rest: pattern, regex: String::from("(?s)^"), alternates: 0, has_escapes };
         parser.run().map_err(refuse)?;
@@ -138,7 +138,7 @@ impl<'a> GlobParser<'a> {
                     last.1 = char;
                     is_range = false;
                     if last.1 < last.0 {
-                        return Err(format!("the range {}-{} goes backwards", last.0, last.1));
+                        return Err(format!("the range {}-{} is reversed", last.0, last.1));
                     }
                 }
                 (char, _) => ranges.push((char, char)),

@@ -142,7 +142,7 @@ impl Job {
                 }
                 Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
                 Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(Error::internal("an I/O task ended without an answer"));
+                    return Err(Error::internal("an I/O task ended without a result"));
                 }
             }
         }

@@ -27,18 +27,19 @@ enum LocationTarget {
     Memory { name: String, path: Path },
 }
 
-const KNOWN: &str = "known are local paths, file://, s3://, gs://, az://, abfss://, https://, http:// and memory://";
+const KNOWN: &str =
+    "choose a local path, or a URL with file://, s3://, gs://, az://, abfss://, https://, http:// or memory://";
 
 impl Location {
     /// Parses a path or URL. Unknown schemes are an error of kind `Usage` that lists the known ones.
     pub fn parse(text: &str) -> Result<Self> {
         if text.is_empty() {
-            return Err(Error::usage("the location is empty").advice("name a file, a folder or a URL"));
+            return Err(Error::usage("the location is empty").advice("give a file, a folder or a URL"));
         }
         if text == STANDARD_STREAM {
-            return Err(Error::usage("standard input and output have no place here")
+            return Err(Error::usage("standard input and output can't be used here")
                 .at(text)
-                .advice("a file of this name is ./-"));
+                .advice("for a file of this name, write ./-"));
         }
         let Some((scheme, rest)) = split_scheme(text) else {
             return Ok(Self { text: text.to_owned(), target: LocationTarget::Local(local_path(text, text)?) });
@@ -163,9 +164,9 @@ fn without_credentials(scheme: &str, rest: &str) -> String {
 fn name_and_key(rest: &str, shown: &str) -> Result<(String, Path)> {
     let (name, key) = rest.split_once('/').unwrap_or((rest, ""));
     if name.is_empty() {
-        return Err(Error::usage("the URL names no store").at(shown).advice("write memory://name/key"));
+        return Err(Error::usage("the URL names no memory store").at(shown).advice("write memory://name/key"));
     }
-    let path = Path::parse(key).map_err(|e| Error::usage("not a key").because(e).at(shown))?;
+    let path = Path::parse(key).map_err(|e| Error::usage("not a valid key").because(e).at(shown))?;
     Ok((name.to_owned(), path))
 }
 

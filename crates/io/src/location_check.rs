@@ -223,7 +223,7 @@ impl CheckTrial<'_> {
 
     fn read(&mut self, object: Option<&Path>) -> Result<()> {
         let Some(path) = object else {
-            self.skip("read", "there is no object to be read");
+            self.skip("read", "there is no object to read");
             return Ok(());
         };
         let mut fastest = f64::INFINITY;
@@ -262,7 +262,7 @@ impl CheckTrial<'_> {
             Err(error) => Err(store_error(error, &url)),
             Ok(()) => Err(Error::unsupported("the store replaces an object although the request forbids it")
                 .at(url)
-                .advice("let one job at a time write to a Delta table there")),
+                .advice("let only one job at a time write to a Delta table there")),
         };
         self.note("put_if_absent", tried);
         Ok(())
@@ -330,7 +330,7 @@ impl LocationCheck {
         let mut advice = Vec::new();
         if let Some(seconds) = self.clock_skew_seconds.filter(|seconds| seconds.abs() >= WORTH_TELLING_SECONDS) {
             let (size, side) = (seconds.abs(), if seconds > 0 { "ahead of" } else { "behind" });
-            let refused = if size >= MOST_SKEW_SECONDS { ", and requests are refused for it" } else { "" };
+            let refused = if size >= MOST_SKEW_SECONDS { ", which makes the store reject requests" } else { "" };
             advice.push(format!("set this machine's clock: it is {size} s {side} the server's{refused}"));
         }
         let is_wanted = |right: &&RightCheck| {
@@ -339,7 +339,7 @@ impl LocationCheck {
         let of_errors = self.rights.iter().filter(is_wanted).filter_map(|right| right.error.as_ref()?.advice_text());
         advice.extend(of_errors.map(str::to_owned));
         if let (Some(region), Some(RegionSource::Amazon)) = (&self.region, self.region_source) {
-            advice.push(format!("set AWS_REGION={region}: each process asks for it otherwise"));
+            advice.push(format!("set AWS_REGION={region}: otherwise, each process has to look it up"));
         }
         for text in advice {
             if !self.advice.contains(&text) {

@@ -107,7 +107,7 @@ impl Output {
         let url = store.url(path);
         store.job.check()?;
         if path.is_root() {
-            return Err(Error::usage("the target has no name").at(url).advice("name a file"));
+            return Err(Error::usage("the target has no name").at(url).advice("give the name of a file"));
         }
         store.check_writable(path)?;
         let target = if store.has_local_files() {

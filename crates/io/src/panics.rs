@@ -44,7 +44,7 @@ pub fn caught<T>(call: impl FnOnce() -> T) -> std::thread::Result<T> {
 pub fn shortage(payload: &(dyn Any + Send)) -> Option<Error> {
     let last = lock(&LAST_QUIET).take();
     let found = [text_of(payload), last].into_iter().flatten().find_map(|text| shortage_of(&text))?;
-    Some(Error::unavailable(format!("the system is short of {found}")).advice(
+    Some(Error::unavailable(format!("the system is out of {found}")).advice(
         format!("raise the limit (ulimit -u, ulimit -v, or the container's), end other programs, or use fewer threads ({THREADS})"),
     ))
 }
@@ -55,7 +55,7 @@ fn shortage_of(text: &str) -> Option<&'static str> {
     let is_memory =
         text.contains("os error 12") || text.contains("Cannot allocate memory") || text.contains("memory allocation");
     match (is_thread, is_memory) {
-        (true, _) => Some("threads: it starts no further one"),
+        (true, _) => Some("threads: it can't start another one"),
         (false, true) => Some("memory"),
         (false, false) => None,
     }

@@ -30,7 +30,7 @@ pub(crate) fn file_url(rest: &str, shown: &str) -> Result<Path> {
     }
     let decoded = percent_encoding::percent_decode_str(path)
         .decode_utf8()
-        .map_err(|_| Error::usage("the path is not UTF-8 when decoded").at(shown))?;
+        .map_err(|_| Error::usage("the decoded path is not valid UTF-8").at(shown))?;
     local_path(&decoded, shown)
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn local_path(text: &str, shown: &str) -> Result<Path> {
     let given = std::path::Path::new(text);
     if !given.is_absolute() {
         let here = std::env::current_dir()
-            .map_err(|e| Error::invalid("the current folder can't be told").because(e).at(shown))?;
+            .map_err(|e| Error::invalid("the current folder can't be determined").because(e).at(shown))?;
         absolute.push(here);
     }
     for component in given.components() {
@@ -57,9 +57,9 @@ pub(crate) fn local_path(text: &str, shown: &str) -> Result<Path> {
             Component::CurDir | Component::Prefix(_) => {}
         }
     }
-    let utf8 = absolute.to_str().ok_or_else(|| Error::unsupported("the path is not UTF-8").at(shown))?;
+    let utf8 = absolute.to_str().ok_or_else(|| Error::unsupported("the path is not valid UTF-8").at(shown))?;
     Path::parse(utf8).map_err(|e| {
-        Error::unsupported("not a path that lakerace can name")
+        Error::unsupported("lakerace can't use this path")
             .because(e)
             .at(shown)
             .advice("rename it without control characters")

@@ -62,7 +62,7 @@ impl Pipe {
         }
         let file = match kind {
             Some((_, metadata)) if metadata.file_type().is_socket() => {
-                return Err(Error::unsupported("it is a socket, which is no file").at(place));
+                return Err(Error::unsupported("it is a socket, not a file").at(place));
             }
             // Opening a pipe without a writer would block.
             Some((path, _)) => File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path),
@@ -118,9 +118,9 @@ impl Pipe {
         if !state.is_taken {
             return Ok(());
         }
-        Err(Error::usage("a pipe can be read once, and this one was read already")
+        Err(Error::usage("a pipe can only be read once, and this one has already been read")
             .at(&self.name)
-            .advice("write its bytes to a file, and name that"))
+            .advice("write its bytes to a file, and read that"))
     }
 
     fn lock(&self) -> MutexGuard<'_, PipeState> {
@@ -216,7 +216,7 @@ impl PipeWriter {
         }
         let Some((path, metadata)) = special_file(place) else { return Ok(None) };
         if metadata.file_type().is_socket() || metadata.file_type().is_block_device() {
-            return Err(Error::unsupported("it is a socket or a disk, which is no file").at(place));
+            return Err(Error::unsupported("it is a socket or a disk, not a file").at(place));
         }
         let file = loop {
             job.check()?;

@@ -34,7 +34,7 @@ pub(crate) fn start_runtime(name: &str, threads: usize) -> Result<Runtime> {
 }
 
 fn not_started(name: &str, text: &str) -> Error {
-    Error::unavailable(format!("the threads of {name} could not start: {text}"))
+    Error::unavailable(format!("the threads of {name} could not be started: {text}"))
         .advice("raise the limit (ulimit -u, ulimit -v, or the container's), or end other programs")
 }
 
@@ -68,7 +68,7 @@ fn start_blocking_thread(runtime: &Runtime) -> std::result::Result<(), String> {
 }
 
 fn no_thread() -> String {
-    "the system starts no further thread".to_owned()
+    "the system can't start another thread".to_owned()
 }
 
 /// Checks that the system starts this many threads at a time.

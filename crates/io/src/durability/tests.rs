@@ -15,7 +15,7 @@ fn a_failed_sync_fails_the_whole_job() {
     let file = File::create(folder.path().join("a")).unwrap();
     for error in [job.sync_file(&file).unwrap_err(), job.sync_folders().unwrap_err()] {
         assert_eq!(error.kind(), crate::ErrorKind::Unavailable);
-        assert!(error.to_string().contains("the disk has not taken"), "{error}");
+        assert!(error.to_string().contains("the disk failed to store"), "{error}");
     }
     // A part of the job with other limits is the same job.
     assert!(job.with_threads(1).sync_folders().is_err());

@@ -375,7 +375,7 @@ fn class_bytes(class: usize) -> usize {
 pub(crate) async fn collect_body(result: GetResult, url: &str) -> Result<Bytes> {
     let range = result.range.clone();
     let len = usize::try_from(range.end - range.start)
-        .map_err(|_| Error::unsupported("more than memory can address").at(url))?;
+        .map_err(|_| Error::unsupported("the length exceeds the address space").at(url))?;
     match result.payload {
         GetResultPayload::File(file, _) => {
             let mut buffer = PooledBuffer::with_capacity(len)?;
@@ -434,7 +434,7 @@ enum CollectedPart {
 }
 
 fn short_body(expected: usize, got: usize, url: &str) -> Error {
-    Error::unavailable(format!("the answer ended after {got} of {expected} bytes")).advice("run it again").at(url)
+    Error::unavailable(format!("the response ended after {got} of {expected} bytes")).advice("run it again").at(url)
 }
 
 #[cfg(test)]

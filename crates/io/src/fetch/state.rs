@@ -189,7 +189,7 @@ impl Shared {
                 PiecePlace::There(_) => return Err(Error::internal("a piece is shorter than its request")),
                 PiecePlace::Loading { arrived: Some(arrived), .. } if arrived.filled() >= needed => {
                     let end = arrived.filled().min(range.end);
-                    return arrived.slice(range.start..end).ok_or_else(|| Error::internal("bytes that went away"));
+                    return arrived.slice(range.start..end).ok_or_else(|| Error::internal("arrived bytes are missing"));
                 }
                 PiecePlace::Failed(error) => return Err(error.clone()),
                 PiecePlace::Loading { .. } => {
@@ -327,7 +327,7 @@ impl Shared {
     /// Fetches a piece, and makes arrived bytes of it readable immediately.
     async fn fetch(&self, piece: usize, ticket: u64, object: &Object) -> Result<Bytes> {
         let request = &self.requests[piece];
-        let too_long = |_| Error::internal("a range beyond memory");
+        let too_long = |_| Error::internal("the range does not fit into memory");
         let len = usize::try_from(request.range.end - request.range.start).map_err(too_long)?;
         let from_start = |position: u64| (position - request.range.start) as usize;
         let gaps = self.dropped(request).iter().map(|gap| from_start(gap.start)..from_start(gap.end)).collect();
@@ -348,7 +348,7 @@ impl Shared {
         };
         fill_from_body(answer, &mut filler, &object.url(), progress).await?;
         watch.done(&object.store.observed, len as u64);
-        growing.slice(0..growing.filled()).ok_or_else(|| Error::internal("a piece that is not whole"))
+        growing.slice(0..growing.filled()).ok_or_else(|| Error::internal("a piece is incomplete"))
     }
 
     /// All bytes of a file come from one version of it: the tag is compared before any of them is readable.

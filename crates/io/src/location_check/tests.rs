@@ -31,7 +31,7 @@ fn a_clock_that_is_off_is_told() {
     let place = folder.path().to_str().unwrap();
     let check = check_location(place, &StorageOptions::default(), &Job::default()).unwrap();
     for (seconds, says) in
-        [(30, None), (600, Some("600 s ahead of")), (-600, Some("600 s behind")), (1200, Some("refused"))]
+        [(30, None), (600, Some("600 s ahead of")), (-600, Some("600 s behind")), (1200, Some("reject requests"))]
     {
         let mut check = LocationCheck { clock_skew_seconds: Some(seconds), ..check.clone() };
         check.add_advice(true);

@@ -88,7 +88,7 @@ impl HiddenFile {
     /// # Errors
     /// It was closed.
     pub(crate) fn file(&self) -> std::io::Result<&File> {
-        let closed = || std::io::Error::other("a complete file was closed already");
+        let closed = || std::io::Error::other("a complete file was already closed");
         self.open.as_ref().map(|open| &open.file).ok_or_else(closed)
     }
 

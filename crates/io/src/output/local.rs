@@ -272,14 +272,14 @@ fn check_target(target: &Path, if_exists: IfExists) -> Result<()> {
     match std::fs::metadata(target) {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
         Err(e) if e.kind() == ErrorKind::NotADirectory => {
-            Err(Error::invalid("a folder of the path is a file").caused_by(e))
+            Err(Error::invalid("one of the folders in this path is a file").caused_by(e))
         }
         Err(e) => Err(e.into()),
         Ok(metadata) if metadata.is_dir() => {
-            Err(Error::invalid("is a folder").advice("name a file, or remove the folder"))
+            Err(Error::invalid("is a folder").advice("give the name of a file, or remove the folder"))
         }
         Ok(metadata) if !metadata.is_file() => {
-            Err(Error::unsupported("is not a regular file: it could not appear whole or not at all"))
+            Err(Error::unsupported("is not a regular file, so it can't be replaced atomically"))
         }
         Ok(_) if if_exists.is_error() => Err(exists()),
         Ok(_) => Ok(()),
@@ -287,6 +287,6 @@ fn check_target(target: &Path, if_exists: IfExists) -> Result<()> {
 }
 
 fn exists() -> Error {
-    Error::conflict("it exists already")
-        .advice(format!("remove it, choose another name, or replace it by {}", MODE.to("overwrite")))
+    Error::conflict("it already exists")
+        .advice(format!("remove it, choose another name, or replace it with {}", MODE.to("overwrite")))
 }

@@ -248,7 +248,7 @@ impl Upload {
             self.multipart = Some(Arc::new(tokio::sync::Mutex::new(begun?)));
         }
         let part = self.multipart.as_ref().and_then(|multipart| Some(multipart.try_lock().ok()?.put_part(payload)));
-        let part = part.ok_or_else(|| Error::internal("no upload is under way"))?;
+        let part = part.ok_or_else(|| Error::internal("no upload is in progress"))?;
         self.parts += 1;
         self.sent_bytes += bytes as u64;
         self.spawn(part, bytes, permit)
@@ -292,8 +292,8 @@ fn hidden_path(path: &Path, token: &str) -> Path {
 }
 
 fn exists() -> Error {
-    Error::conflict("it exists already")
-        .advice(format!("remove it, choose another name, or replace it by {}", MODE.to("overwrite")))
+    Error::conflict("it already exists")
+        .advice(format!("remove it, choose another name, or replace it with {}", MODE.to("overwrite")))
 }
 
 impl Drop for Upload {

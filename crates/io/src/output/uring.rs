@@ -224,8 +224,8 @@ impl Ring {
         match unsafe { self.uring.submitter().register_buffers(&memory) } {
             Ok(()) => self.is_registered = true,
             Err(e) => self.job.warn(&format!(
-                "the kernel registers no buffers with io_uring ({e}): it writes from others (see the limit of locked memory, \
-                 ulimit -l)"
+                "the kernel can't register buffers with io_uring ({e}), so writes use other buffers (see the limit of \
+                 locked memory, ulimit -l)"
             )),
         }
     }
@@ -477,12 +477,13 @@ impl KernelWrite {
 }
 
 fn not_direct(error: &io::Error) -> String {
-    format!("files can't be written past the page cache here ({error}): they are written through it")
+    format!("files can't be written past the page cache here ({error}), so they are written through it")
 }
 
 /// The message where [`never_blocks`] says no.
-const WRITES_BLOCK: &str = "the file system here writes into the page cache by blocking calls only, which io_uring would \
-    leave to threads of the kernel: files are written by blocking writes (uring-direct goes past the page cache)";
+const WRITES_BLOCK: &str = "the file system here writes into the page cache only by blocking calls, which io_uring \
+                            would leave to kernel threads, so files are written by blocking writes (uring-direct \
+                            bypasses the page cache)";
 
 /// Returns true if the file system of `file`, which has `position` bytes, supports writes into the page cache that
 /// don't block; it tries one.

@@ -21,7 +21,7 @@ impl Pipe {
             None => {
                 let (spooled, bytes) = SpooledPipe::fill(self.reader(job)?, job)?;
                 job.warn(&format!(
-                    "{}: {bytes} bytes went to a temporary file in {} first, as {why}",
+                    "{}: {bytes} bytes were first written to a temporary file in {}, because {why}",
                     self.name,
                     std::env::temp_dir().display()
                 ));

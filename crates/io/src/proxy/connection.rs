@@ -359,7 +359,7 @@ impl ProxyWire {
 
     fn check_head(&self) -> io::Result<()> {
         let too_long = self.end - self.start >= LONGEST_HEAD;
-        if too_long { Err(io::Error::new(io::ErrorKind::InvalidData, "a head that does not end")) } else { Ok(()) }
+        if too_long { Err(io::Error::new(io::ErrorKind::InvalidData, "the header does not end")) } else { Ok(()) }
     }
 
     async fn skip(&mut self, mut n: u64) -> io::Result<()> {

@@ -89,7 +89,7 @@ impl HeadFields {
         for header in headers {
             let value = std::str::from_utf8(header.value).unwrap_or_default().trim();
             if header.name.eq_ignore_ascii_case("content-length") {
-                let bytes = value.parse().map_err(|_| invalid("a Content-Length that is no number"))?;
+                let bytes = value.parse().map_err(|_| invalid("the Content-Length is not a number"))?;
                 // Transfer-Encoding overrides it (RFC 9112, section 6.3).
                 fields.length.get_or_insert(BodyLength::Bytes(bytes));
             } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
@@ -161,20 +161,18 @@ impl ChunkedBody {
         let after_size =
             |size: u64| if size == 0 { ChunkState::Trailer { empty: true } } else { ChunkState::Data(size) };
         Ok(match (self.state, byte) {
-            (ChunkState::SizeStart, _) => {
-                ChunkState::Size(digit(byte).ok_or_else(|| invalid("a chunk without a size"))?)
-            }
+            (ChunkState::SizeStart, _) => ChunkState::Size(digit(byte).ok_or_else(|| invalid("a chunk has no size"))?),
             (ChunkState::Size(size), b'\n') | (ChunkState::SizeLine(size), b'\n') => after_size(size),
             (ChunkState::Size(size), _) => match digit(byte) {
                 Some(digit) => {
                     let larger = size.checked_mul(16).and_then(|s| s.checked_add(digit));
-                    ChunkState::Size(larger.ok_or_else(|| invalid("a chunk size beyond 64 bits"))?)
+                    ChunkState::Size(larger.ok_or_else(|| invalid("a chunk size exceeds 64 bits"))?)
                 }
                 None => ChunkState::SizeLine(size),
             },
             (ChunkState::DataEnd, b'\n') => ChunkState::SizeStart,
             (ChunkState::DataEnd, b'\r') => ChunkState::DataEnd,
-            (ChunkState::DataEnd, _) => return Err(invalid("a chunk longer than its size")),
+            (ChunkState::DataEnd, _) => return Err(invalid("a chunk is longer than its size")),
             (ChunkState::Trailer { empty: true }, b'\n') => ChunkState::Done,
             (ChunkState::Trailer { .. }, b'\n') => ChunkState::Trailer { empty: true },
             (ChunkState::Trailer { empty }, b'\r') => ChunkState::Trailer { empty },

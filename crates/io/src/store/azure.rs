@@ -56,10 +56,11 @@ pub(crate) static AZURE: StoreKind = StoreKind {
     advice: StoreAdvice {
         no_credentials: "set AZURE_STORAGE_ACCOUNT_NAME with AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, set \
                          AZURE_USE_AZURE_CLI=true after `az login`, or set AZURE_SKIP_SIGNATURE=true for a public container",
-        denied: "check AZURE_STORAGE_ACCOUNT_NAME and its key, token or principal, and what they may do with this container",
+        denied: "check AZURE_STORAGE_ACCOUNT_NAME and its key, token or principal, and their permissions on this \
+                 container",
         no_container: "check the names of the account and of the container",
-        no_object: "check its name, in which upper and lower case differ, and the name of the container",
-        no_store: "check AZURE_STORAGE_ENDPOINT: what answers there is no Azure store",
+        no_object: "check its name, which is case-sensitive, and the name of the container",
+        no_store: "check AZURE_STORAGE_ENDPOINT: the server there is not an Azure store",
     },
     is_variable: |name| name.starts_with("AZURE_") || matches!(name, "IDENTITY_ENDPOINT" | "MSI_ENDPOINT"),
     setting: |name| name.parse::<AzureConfigKey>().ok().map(|key| key.as_ref().to_owned()),
@@ -104,7 +105,7 @@ fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -> Result<()
     for part in given.split(';').map(str::trim).filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').ok_or_else(|| {
             Error::usage(format!("{says} has a part without a value"))
-                .advice("copy it whole, as the portal of Azure shows it: AccountName=…;AccountKey=…;…")
+                .advice("copy it whole, as the Azure portal shows it: AccountName=…;AccountKey=…;…")
         })?;
         match name.trim().to_ascii_lowercase().as_str() {
             "accountname" => draft.set(says, "azure_storage_account_name", value)?,
@@ -151,7 +152,7 @@ fn parse(scheme: &str, rest: &str, shown: &str) -> Result<(StoreAddress, Path)> 
         ));
     };
     let Some((account, suffix)) = account_and_suffix(host) else {
-        return Err(Error::usage(format!("{host:?} is no account of a cloud of Azure's"))
+        return Err(Error::usage(format!("{host:?} is not an account in an Azure cloud"))
             .at(shown)
             .advice("write abfss://container@account.dfs.core.windows.net/key, or az://container/key and AZURE_STORAGE_ENDPOINT"));
     };
@@ -210,7 +211,7 @@ fn build(address: &StoreAddress, settings: &Settings, mut client: StoreClient) -
     let is_emulator = settings.is_true("azure_storage_use_emulator");
     let account = address.account.as_deref().or_else(|| settings.value("azure_storage_account_name"));
     if account.is_none() && !is_emulator {
-        return Err(Error::invalid("no account of Azure is named")
+        return Err(Error::invalid("no Azure account is given")
             .advice("set AZURE_STORAGE_ACCOUNT_NAME, or write abfss://container@account.dfs.core.windows.net/key"));
     }
     let key = settings.value("azure_storage_account_key").or(is_emulator.then_some(EMULATOR_KEY));
@@ -264,6 +265,6 @@ fn credentials(settings: &Settings, is_emulator: bool) -> String {
         () if given(&["azure_storage_sas_key"]) => "a shared access signature (azure_storage_sas_token)".to_owned(),
         () if settings.is_true("azure_use_azure_cli") => "the login of the Azure command line".to_owned(),
         () if is_emulator => "the emulator's own key".to_owned(),
-        () => "the managed identity of a machine of Azure's".to_owned(),
+        () => "the managed identity of an Azure machine".to_owned(),
     }
 }

@@ -16,17 +16,17 @@ pub fn store_error(error: StoreError, place: &str) -> Error {
         // The name of a file of this machine needs no more explanation.
         StoreError::NotFound { .. } if StoreKind::of_url(place).is_none() => Error::not_found("does not exist"),
         StoreError::NotFound { source, .. } => not_found(kind, &chain_text(&*source)),
-        StoreError::AlreadyExists { .. } => Error::conflict("it exists already")
-            .advice(format!("remove it, choose another name, or replace it by {}", MODE.to("overwrite"))),
+        StoreError::AlreadyExists { .. } => Error::conflict("it already exists")
+            .advice(format!("remove it, choose another name, or replace it with {}", MODE.to("overwrite"))),
         StoreError::Precondition { .. } | StoreError::NotModified { .. } => replaced(),
         StoreError::PermissionDenied { source, .. } | StoreError::Unauthenticated { source, .. } => {
             denied(kind, &chain_text(&*source))
         }
-        StoreError::NotSupported { source } => Error::unsupported(format!("the store can't do this: {source}")),
+        StoreError::NotSupported { source } => Error::unsupported(format!("the store does not support this: {source}")),
         StoreError::NotImplemented { operation, .. } => {
             Error::unsupported(format!("the store does not implement {operation}"))
         }
-        StoreError::InvalidPath { source } => Error::invalid(format!("not a name that a store can hold: {source}"))
+        StoreError::InvalidPath { source } => Error::invalid(format!("the store can't hold this name: {source}"))
             .advice("rename the file without control characters"),
         StoreError::UnknownConfigurationKey { key, .. } => unknown_option(&key),
         StoreError::JoinError { source } => Error::internal(format!("an I/O task failed: {source}")),
@@ -57,7 +57,7 @@ pub(crate) fn unknown_option(key: &str) -> Error {
         Some(near) => error.advice(format!("did you mean {near}?")),
         None => {
             let known = known().collect::<Vec<_>>().join(", ");
-            error.advice(format!("known are {known} and others as the object_store crate names them"))
+            error.advice(format!("choose one of {known}, or another option of the object_store crate"))
         }
     }
 }
@@ -169,7 +169,8 @@ fn generic(kind: &StoreKind, source: Box<dyn std::error::Error + Send + Sync>) -
         Some(code) if is_denial(code) => return denied(kind, &text),
         // Azure drops the parts of an upload where an object gets its name in the meantime.
         Some("InvalidBlockList") => {
-            return Error::conflict("another writer has put an object of this name meanwhile").advice("run it again");
+            return Error::conflict("another writer has put an object with this name at the same time")
+                .advice("run it again");
         }
         Some(code) => {
             let message = element(&text, "Message").unwrap_or_default();
@@ -184,7 +185,7 @@ fn generic(kind: &StoreKind, source: Box<dyn std::error::Error + Send + Sync>) -
         ));
     }
     let error = match status_code(&text) {
-        Some(status) => Error::new(error_kind, format!("the store answered status {status}")),
+        Some(status) => Error::new(error_kind, format!("the store answered with status {status}")),
         None => Error::new(error_kind, one_line(cause(&text))),
     };
     if error_kind == ErrorKind::Unavailable {

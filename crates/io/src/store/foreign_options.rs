@@ -43,11 +43,11 @@ pub(crate) struct TranslatedOptions {
 const CACHES: &str = "nothing is cached between jobs";
 
 fn retries() -> String {
-    format!("failed requests are repeated with growing pauses for the time of {RETRY_TIME}, 60 s by default")
+    format!("failed requests are repeated with increasing pauses for up to {RETRY_TIME}, 60 s by default")
 }
 
 fn requests() -> String {
-    format!("the requests of a read are planned; {MIN_SEEK_SIZE} and {MAX_REQUESTS_IN_FLIGHT} govern them")
+    format!("the requests of a read are planned; set {MIN_SEEK_SIZE} and {MAX_REQUESTS_IN_FLIGHT} to change them")
 }
 
 /// The meaning of an option that other tools have for every store, by its name in lower case.
@@ -125,7 +125,7 @@ fn translate_by(
             Some(ForeignOption::Connection) => translated.connection = Some(value.clone()),
             Some(ForeignOption::Unneeded(reason)) => translated.warn(name, &reason),
             Some(ForeignOption::Refused(advice)) => {
-                return Err(Error::unsupported(format!("the storage option {name} is not followed")).advice(advice));
+                return Err(Error::unsupported(format!("the storage option {name} is not supported")).advice(advice));
             }
         }
     }

@@ -44,10 +44,11 @@ pub(crate) static GOOGLE: StoreKind = StoreKind {
     advice: StoreAdvice {
         no_credentials: "set GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT to a file of credentials, run `gcloud auth \
                          application-default login`, or set GOOGLE_SKIP_SIGNATURE=true for a public bucket",
-        denied: "check the credentials (GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_SERVICE_ACCOUNT), and what they may do with this bucket",
+        denied: "check the credentials (GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_SERVICE_ACCOUNT), and their permissions \
+                 on this bucket",
         no_container: "check the name of the bucket and the address of the store (GOOGLE_BASE_URL)",
-        no_object: "check its name, in which upper and lower case differ, and the name of the bucket",
-        no_store: "check GOOGLE_BASE_URL: what answers there is no Google Cloud Storage",
+        no_object: "check its name, which is case-sensitive, and the name of the bucket",
+        no_store: "check GOOGLE_BASE_URL: the server there is not Google Cloud Storage",
     },
     is_variable: |name| name.starts_with("GOOGLE_") || name == "SERVICE_ACCOUNT",
     setting: |name| name.parse::<GoogleConfigKey>().ok().map(|key| key.as_ref().to_owned()),
@@ -151,11 +152,11 @@ fn credentials(settings: &Settings) -> String {
             "none: requests are not signed (google_skip_signature)".to_owned()
         }
         () if given("google_bearer_token") => "the token google_bearer_token".to_owned(),
-        () if given("google_service_account") => "the service account of the file google_service_account".to_owned(),
+        () if given("google_service_account") => "the service account in the file google_service_account".to_owned(),
         () if given("google_service_account_key") => "the service account google_service_account_key".to_owned(),
         () if given("google_application_credentials") => "the file google_application_credentials".to_owned(),
-        () if has_default_file() => "application default credentials, as gcloud has stored them".to_owned(),
-        () => "the metadata server of a machine of Google's".to_owned(),
+        () if has_default_file() => "application default credentials, as stored by gcloud".to_owned(),
+        () => "the metadata server of a Google Cloud machine".to_owned(),
     }
 }
 

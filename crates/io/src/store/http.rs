@@ -45,10 +45,11 @@ pub(crate) static HTTP: StoreKind = StoreKind {
     addresses: &["proxy_url"],
     advice: StoreAdvice {
         no_credentials: "pass the storage option http_bearer_token, or http_user and http_password",
-        denied: "check the URL, and pass the storage option http_bearer_token, or http_user and http_password, where the server asks who you are",
+        denied: "check the URL, and pass the storage option http_bearer_token, or http_user and http_password, if the \
+                 server requires them",
         no_container: "check the URL",
         no_object: "check the URL",
-        no_store: "check the URL: what answers there serves no files",
+        no_store: "check the URL: the server there serves no files",
     },
     is_variable: |_| false,
     setting: |name| match [BEARER_TOKEN, USER, PASSWORD].contains(&name) {
@@ -74,7 +75,7 @@ fn foreign_option(name: &str) -> Option<ForeignOption> {
     use ForeignOption::Unneeded;
     Some(match name {
         "simple_links" | "same_scheme" | "cache_type" | "cache_options" | "block_size" => {
-            Unneeded("files alone are read, by ranges that are planned".into())
+            Unneeded("only files are read, by ranges that are planned".into())
         }
         _ => return None,
     })
@@ -83,20 +84,20 @@ fn foreign_option(name: &str) -> Option<ForeignOption> {
 /// A file by its URL: names are percent-encoded, and a query is sent unchanged.
 fn parse(scheme: &str, rest: &str, shown: &str) -> Result<(StoreAddress, Path)> {
     let wrong = |text: String| Error::usage(text).at(shown).advice(format!("write {}", HTTP.example));
-    let url = Url::parse(&format!("{scheme}://{rest}")).map_err(|e| wrong(format!("not a URL: {e}")))?;
+    let url = Url::parse(&format!("{scheme}://{rest}")).map_err(|e| wrong(format!("not a valid URL: {e}")))?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(Error::usage("credentials in a URL are not taken: they would end up in logs")
+        return Err(Error::usage("credentials in a URL are not accepted, because they would end up in logs")
             .at(shown)
             .advice("pass the storage options http_user and http_password"));
     }
     if url.fragment().is_some() {
-        return Err(Error::usage("a URL has no # in it: what follows would not be sent")
+        return Err(Error::usage("a URL can't contain #, because what follows it would not be sent")
             .at(shown)
             .advice("write %23 for # in a name"));
     }
     let host =
         url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| wrong("the URL names no host".to_owned()))?;
-    let path = Path::from_url_path(url.path()).map_err(|e| wrong(format!("not a path: {e}")))?;
+    let path = Path::from_url_path(url.path()).map_err(|e| wrong(format!("not a valid path: {e}")))?;
     let address = StoreAddress {
         kind: &HTTP,
         url_prefix: format!("{}/", url.origin().ascii_serialization()),

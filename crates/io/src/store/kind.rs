@@ -185,18 +185,16 @@ impl StoreKind {
 
     /// The error of a write to a store that takes none.
     pub(crate) fn read_only(&self, url: &str) -> Error {
-        Error::unsupported(format!("{} locations are read only", self.name))
+        Error::unsupported(format!("{} locations are read-only", self.name))
             .at(url)
             .advice("write to a local path or to an object store")
     }
 
     /// The error of a listing of a store that has none.
     pub(crate) fn no_listing(&self, url: &str) -> Error {
-        Error::unsupported(
-            "an HTTP server has no listings that can be relied on, so folders, patterns and tables can't be read",
-        )
-        .at(url)
-        .advice("name one file, with an ending that says its format")
+        Error::unsupported("an HTTP server has no reliable listings, so folders, patterns and tables can't be read")
+            .at(url)
+            .advice("give the URL of one file, with an ending that names its format")
     }
 
     /// A bucket and a key of a URL such as `s3://bucket/key`. Keys are taken as they stand: `%` and `#` are characters of the key.
@@ -213,13 +211,13 @@ impl StoreKind {
 /// The two parts of a URL without its scheme.
 pub(crate) fn container_and_key(kind: &StoreKind, rest: &str, shown: &str) -> Result<(String, Path)> {
     if is_signed(rest) {
-        return Err(Error::usage("presigned URLs are not taken: they are for one request")
+        return Err(Error::usage("presigned URLs are not accepted, because each is for one request only")
             .at(shown)
             .advice(format!("write {}; {}", kind.example, kind.advice.no_credentials)));
     }
     let (container, key) = rest.split_once('/').unwrap_or((rest, ""));
     if container.contains('@') {
-        return Err(Error::usage("credentials in a URL are not taken: they would end up in logs")
+        return Err(Error::usage("credentials in a URL are not accepted, because they would end up in logs")
             .at(shown)
             .advice(format!("{}, or pass {STORAGE_OPTION}", kind.advice.no_credentials)));
     }
@@ -227,7 +225,7 @@ pub(crate) fn container_and_key(kind: &StoreKind, rest: &str, shown: &str) -> Re
         let message = format!("the URL names no {}", kind.container);
         return Err(Error::usage(message).at(shown).advice(format!("write {}", kind.example)));
     }
-    let path = Path::parse(key).map_err(|e| Error::usage("not a key").because(e).at(shown))?;
+    let path = Path::parse(key).map_err(|e| Error::usage("not a valid key").because(e).at(shown))?;
     Ok((container.to_owned(), path))
 }
 

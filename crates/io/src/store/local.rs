@@ -89,7 +89,7 @@ impl LocalBody {
         let permit = self.store.permit(&self.path)?;
         let (file, metadata) = open_file(&self.path).map_err(|e| io_error(e, &self.path))?;
         if FileVersion::of(&metadata) != self.version {
-            let (path, source) = (self.path.display().to_string(), "it was replaced meanwhile".into());
+            let (path, source) = (self.path.display().to_string(), "it was replaced while it was read".into());
             return Err(Error::Precondition { path, source });
         }
         let piece = self.read(&file);
@@ -109,7 +109,7 @@ impl LocalBody {
 }
 
 fn not_a_file() -> std::io::Error {
-    let message = "it is a pipe, a socket or a device, and not a file: a folder's files must be files";
+    let message = "it is a pipe, a socket or a device, but a folder may only contain regular files";
     std::io::Error::new(std::io::ErrorKind::InvalidInput, message)
 }
 
@@ -419,7 +419,7 @@ pub(crate) fn location_of(path: &std::path::Path) -> Result<Path> {
         store: "Local",
         source: Box::new(std::io::Error::new(
             std::io::ErrorKind::Unsupported,
-            format!("the name {} is not UTF-8", path.display()),
+            format!("the name {} is not valid UTF-8", path.display()),
         )),
     })?;
     Ok(Path::parse(name)?)

@@ -299,7 +299,7 @@ impl Object {
             let expected = result.range.clone();
             let mut bytes = collect_body(result, &object.url()).await?;
             if expected.end != size_bytes {
-                return Err(Error::corrupt("the store did not answer with the end of the object").at(object.url()));
+                return Err(Error::corrupt("the store did not return the end of the object").at(object.url()));
             }
             watch.done(&object.store.observed, bytes.len() as u64);
             if n == 0 {
@@ -383,7 +383,8 @@ impl Object {
 
     /// Reads `range`, which lies within the file, into a recycled buffer, and counts it.
     pub(crate) fn read_local(&self, file: &std::fs::File, range: Range<u64>) -> Result<Bytes> {
-        let len = usize::try_from(range.end - range.start).map_err(|_| Error::internal("a range beyond memory"))?;
+        let len = usize::try_from(range.end - range.start)
+            .map_err(|_| Error::internal("the range does not fit into memory"))?;
         let start = std::time::Instant::now();
         let mut buffer = PooledBuffer::with_capacity(len)?;
         buffer.read_at(file, range.start, len).map_err(|e| Error::from(e).at(self.url()))?;
@@ -402,7 +403,7 @@ impl Object {
     async fn tail_without_ranges(&self) -> Result<Tail> {
         let meta = self.store.store.head(&self.path).await.map_err(|e| store_error(e, &self.url()))?;
         if meta.size > 0 {
-            return Err(Error::unsupported("the server does not answer requests for ranges").at(self.url()));
+            return Err(Error::unsupported("the server does not support range requests").at(self.url()));
         }
         Ok(Tail { bytes: Bytes::new(), size_bytes: 0, e_tag: meta.e_tag })
     }
@@ -418,8 +419,8 @@ impl Object {
 
     pub(crate) fn too_short(&self, range: &Range<u64>, size: Option<u64>) -> Error {
         let size = size.map_or(String::new(), |n| format!(", which has {n} bytes"));
-        Error::corrupt(format!("bytes {}..{} lie behind the end of the object{size}", range.start, range.end))
-            .advice("the file is cut short, or its metadata is damaged")
+        Error::corrupt(format!("bytes {}..{} are after the end of the object{size}", range.start, range.end))
+            .advice("the file is truncated, or its metadata is damaged")
             .at(self.url())
     }
 }

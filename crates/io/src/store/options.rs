@@ -43,7 +43,7 @@ impl StorageOptions {
         match found.map(|(_, value)| value.to_ascii_lowercase()).as_deref() {
             None | Some("false" | "0" | "no") => Ok(false),
             Some("true" | "1" | "yes") => Ok(true),
-            Some(_) => Err(Error::usage(format!("{ALLOW_FOREIGN_PATHS} is neither true nor false"))),
+            Some(_) => Err(Error::usage(format!("{ALLOW_FOREIGN_PATHS} must be true or false"))),
         }
     }
 }

@@ -47,10 +47,10 @@ pub(crate) static S3: StoreKind = StoreKind {
     addresses: &["aws_endpoint_url_s3", "aws_endpoint", "aws_metadata_endpoint"],
     advice: StoreAdvice {
         no_credentials: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or AWS_SKIP_SIGNATURE=true for a public bucket",
-        denied: "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and what they may do with this bucket",
+        denied: "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and their permissions on this bucket",
         no_container: "check the name of the bucket, the region (AWS_REGION) and the endpoint (AWS_ENDPOINT_URL)",
-        no_object: "check its name, in which upper and lower case differ, and the name of the bucket",
-        no_store: "check AWS_ENDPOINT_URL: what answers there is no S3 store",
+        no_object: "check its name, which is case-sensitive, and the name of the bucket",
+        no_store: "check AWS_ENDPOINT_URL: the server there is not an S3 store",
     },
     is_variable: |name| name.starts_with("AWS_"),
     setting: |name| config_key(name).map(|key| key.as_ref().to_owned()),

@@ -60,7 +60,8 @@ impl Settings {
             if translated.options.keys().any(|option| setting_of(kind, option).as_ref() == Some(&setting)) {
                 continue;
             }
-            let value = value.to_str().ok_or_else(|| Error::usage(format!("the variable {name} is not UTF-8")))?;
+            let value =
+                value.to_str().ok_or_else(|| Error::usage(format!("the variable {name} is not valid UTF-8")))?;
             draft.set(name, &setting, value)?;
         }
         (kind.defaults)(&mut draft, &translated)?;
@@ -144,7 +145,9 @@ impl SettingsDraft {
         match std::env::var(name) {
             Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
             Err(std::env::VarError::NotPresent) => Ok(None),
-            Err(std::env::VarError::NotUnicode(_)) => Err(Error::usage(format!("the variable {name} is not UTF-8"))),
+            Err(std::env::VarError::NotUnicode(_)) => {
+                Err(Error::usage(format!("the variable {name} is not valid UTF-8")))
+            }
         }
     }
 
@@ -263,8 +266,8 @@ fn check(name: &str, value: &str) -> Result<()> {
             Some(byte) if byte.is_ascii() => "a control character",
             _ => "a character that is not ASCII",
         };
-        return Err(Error::usage(format!("{name} has {what}, as character {}", at + 1))
-            .advice("set it anew: a file that it was read from may end its lines differently"));
+        return Err(Error::usage(format!("{name} contains {what} at character {}", at + 1))
+            .advice("set it again; a file that it was read from may have other line ends"));
     }
     Ok(())
 }
@@ -276,18 +279,18 @@ fn address(name: &str, text: &str) -> Result<Url> {
     if text.is_empty() {
         return Err(Error::usage(format!("{name} is empty")).advice("unset it, or write it as https://host:port"));
     }
-    let url = Url::parse(text).map_err(|e| wrong(&format!("is no address: {e}")))?;
+    let url = Url::parse(text).map_err(|e| wrong(&format!("is not an address: {e}")))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong("does not begin with http:// or https://"));
+        return Err(wrong("does not start with http:// or https://"));
     }
     if url.host().is_none() {
         return Err(wrong("names no host"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("has credentials in it, which would end up in logs"));
+        return Err(wrong("contains credentials, which would end up in logs"));
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("has a query or a fragment, which no request would keep"));
+        return Err(wrong("has a query or a fragment, which requests would drop"));
     }
     Ok(url)
 }
@@ -319,7 +322,7 @@ pub(crate) fn refused_setting(
         Some((name, _)) => Error::usage(format!("the value of the {} setting {name} is not valid", kind.name)),
         None => Error::usage(format!("the {} settings contradict each other", kind.name)),
     }
-    .advice(format!("check {STORAGE_OPTION} and the variables of the environment"))
+    .advice(format!("check {STORAGE_OPTION} and the environment variables"))
     .caused_by(error)
 }
 

@@ -256,7 +256,7 @@ fn a_kernel_that_refuses_is_told_of_once_and_done_without() {
             };
             assert_eq!(job.file_io(), Some(FileIo::Sync));
             let warnings = job.warnings();
-            assert!(warnings.len() == 1 && warnings[0].contains("io_uring is refused"), "{warnings:?}");
+            assert!(warnings.len() == 1 && warnings[0].contains("io_uring is not available"), "{warnings:?}");
             let name = std::io::Error::from_raw_os_error(code).to_string();
             assert!(warnings[0].contains(&name), "{warnings:?}");
         }

@@ -17,8 +17,8 @@ pub(crate) struct AzureSigner {
 impl AzureSigner {
     pub(super) fn new(account: &str, key: &str) -> Result<Self> {
         let key = AzureAccessKey::try_new(key).map_err(|_| {
-            Error::usage("the value of azure_storage_account_key is no key: it is not base64")
-                .advice("copy the key whole, as the portal of Azure shows it")
+            Error::usage("the value of azure_storage_account_key is not a key: it is not base64")
+                .advice("copy the key whole, as the Azure portal shows it")
         })?;
         Ok(Self { account: account.to_owned(), credential: AzureCredential::AccessKey(key) })
     }

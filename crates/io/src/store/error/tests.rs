@@ -31,7 +31,7 @@ fn a_missing_bucket_is_told_from_a_missing_key() {
         store_error(StoreError::NotFound { path: "k".into(), source }, "s3://b/k").to_string()
     };
     assert!(missing("NoSuchBucket").contains("bucket does not exist"));
-    let advice = "check its name, in which upper and lower case differ, and the name of the bucket";
+    let advice = "check its name, which is case-sensitive, and the name of the bucket";
     assert_eq!(missing("NoSuchKey"), format!("s3://b/k: does not exist ({advice})"));
     let local = StoreError::NotFound { path: "k".into(), source: "No such file".into() };
     assert_eq!(store_error(local, "/x/k").to_string(), "/x/k: does not exist");
@@ -71,5 +71,5 @@ fn what_the_system_denies_has_advice() {
     // Trying again does not help here, either.
     let error = Error::from(std::io::Error::from_raw_os_error(libc::EROFS));
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.advice_text().is_some_and(|advice| advice.contains("mounted for writing")), "{error}");
+    assert!(error.advice_text().is_some_and(|advice| advice.contains("mount it writable")), "{error}");
 }

@@ -26,7 +26,7 @@ impl FileAnswer {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         if let Some(encoding) = text(CONTENT_ENCODING).filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
             return Err(Error::unsupported(format!(
-                "the server sends the file packed ({encoding}), so its ranges are none of the file's"
+                "the server sends the file compressed ({encoding}), so its ranges are not ranges of the file"
             )));
         }
         let body_bytes = text(CONTENT_LENGTH).map(number).transpose()?;
@@ -34,7 +34,7 @@ impl FileAnswer {
         let (range, size_bytes) = match status {
             206 => {
                 let range =
-                    text(CONTENT_RANGE).ok_or_else(|| wrong("a part of the file without its place (Content-Range)"))?;
+                    text(CONTENT_RANGE).ok_or_else(|| wrong("a part of the file without its range (Content-Range)"))?;
                 let (range, size) = content_range(range)?;
                 (Some(range), size)
             }
@@ -84,17 +84,17 @@ fn content_range(text: &str) -> Result<(Range<u64>, Option<u64>)> {
         };
         (first <= last && size.is_none_or(|size| last < size)).then_some((first..last.checked_add(1)?, size))
     };
-    parsed().ok_or_else(|| wrong(&format!("the place {text:?} (Content-Range)")))
+    parsed().ok_or_else(|| wrong(&format!("the invalid range {text:?} (Content-Range)")))
 }
 
 fn number(text: &str) -> Result<u64> {
-    text.trim().parse().map_err(|_| wrong(&format!("the length {text:?}")))
+    text.trim().parse().map_err(|_| wrong(&format!("the invalid length {text:?}")))
 }
 
 /// An answer that contradicts itself or the request.
 pub(super) fn wrong(what: &str) -> Error {
     Error::corrupt(format!("the server answered with {what}"))
-        .advice("it does not serve ranges as HTTP demands: download the file first")
+        .advice("it does not serve ranges as HTTP requires: download the file first")
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ impl HttpFiles {
 
     fn url(&self, location: &Path) -> Result<Url> {
         let mut url = self.root.clone();
-        let mut segments = url.path_segments_mut().map_err(|()| ours(Error::internal("a URL without a path")))?;
+        let mut segments = url.path_segments_mut().map_err(|()| ours(Error::internal("the URL has no path")))?;
         segments.clear().extend(location.parts().map(|part| part.as_ref().to_owned()));
         drop(segments);
         Ok(url)
@@ -63,12 +63,12 @@ impl HttpFiles {
             let next = next.and_then(|next| url.join(next).ok());
             let Some(next) = next.filter(|next| matches!(next.scheme(), "http" | "https") && next.has_host()) else {
                 return Err(ours(Error::invalid(format!(
-                    "the server answers with a redirect ({status}) to no address"
+                    "the server answers with a redirect ({status}) without an address"
                 ))));
             };
             if url.scheme() == "https" && next.scheme() == "http" {
                 let text = "the server answers with a redirect from https to plain http, which is not followed";
-                return Err(ours(Error::invalid(text).advice("name the plain address yourself, if that is safe")));
+                return Err(ours(Error::invalid(text).advice("use the plain http address yourself, if that is safe")));
             }
             url = next;
         }
@@ -79,7 +79,7 @@ impl HttpFiles {
     async fn send_to(&self, method: &Method, url: &Url, range: Option<&str>) -> Result<HttpResponse> {
         let mut request = HttpRequest::new(HttpRequestBody::empty());
         *request.method_mut() = method.clone();
-        *request.uri_mut() = url.as_str().parse().map_err(|_| ours(Error::usage("not a URL that can be asked for")))?;
+        *request.uri_mut() = url.as_str().parse().map_err(|_| ours(Error::usage("the URL can't be requested")))?;
         let headers = request.headers_mut();
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if let Some(range) = range {
@@ -108,9 +108,11 @@ impl HttpFiles {
         }
         let options = GetOptions { range: Some(GetRange::Bounded(0..1)), ..options.clone() };
         match self.get(location, &options).await {
-            Ok(found) if found.extensions.get::<WholeFile>().is_some_and(|whole| whole.size_bytes.is_none()) => Err(
-                ours(Error::unsupported("the server does not tell the file's size").advice("download the file first")),
-            ),
+            Ok(found) if found.extensions.get::<WholeFile>().is_some_and(|whole| whole.size_bytes.is_none()) => {
+                Err(ours(
+                    Error::unsupported("the server does not report the file's size").advice("download the file first"),
+                ))
+            }
             // A file of no bytes has no first one.
             Err(error) if crate::store::error::is_range_not_satisfiable(&error) => {
                 let answer = FileAnswer::read(200, &http::HeaderMap::new()).map_err(ours)?;
@@ -141,7 +143,7 @@ impl HttpFiles {
             (None, None) => {
                 let size_bytes = answer.size_bytes.ok_or_else(|| {
                     ours(
-                        Error::unsupported("the server does not tell the file's size")
+                        Error::unsupported("the server does not report the file's size")
                             .advice("download the file first"),
                     )
                 })?;
@@ -155,13 +157,13 @@ impl HttpFiles {
                 whole.extensions.insert(WholeFile { size_bytes });
                 Ok(whole)
             }
-            (Some(_), None) => Err(ours(wrong("a part of the file, though all of it was asked for"))),
+            (Some(_), None) => Err(ours(wrong("a part of the file, though the whole file was requested"))),
             (Some(range), Some(asked)) => {
                 let size_bytes = answer.size_bytes.ok_or_else(|| ours(wrong("a part of a file of unknown size")))?;
                 let expected = expected(asked, size_bytes);
                 if *range != expected {
                     let text = format!(
-                        "bytes {}..{}, though {}..{} were asked for",
+                        "bytes {}..{}, though {}..{} were requested",
                         range.start, range.end, expected.start, expected.end
                     );
                     return Err(ours(wrong(&text)));

@@ -92,7 +92,7 @@ impl SpooledFile {
         }
         let range = options.range.as_ref().map_or(0..self.meta.size, |range| expected(range, self.meta.size));
         if range.start >= range.end && self.meta.size > 0 {
-            let text = "the range lies behind the end, status code: 416";
+            let text = "the range is after the end, status code: 416";
             return Err(StoreError::Generic { store: "HTTP", source: text.into() });
         }
         Ok(GetResult {
@@ -130,11 +130,11 @@ impl SpooledFile {
 
 fn io(error: std::io::Error) -> StoreError {
     let place = format!("the temporary file of a download in {}", std::env::temp_dir().display());
-    ours(Error::from(error).at(place).advice("set TMPDIR to a larger disk, or download the file first"))
+    ours(Error::from(error).at(place).advice("set TMPDIR to a folder on a larger disk, or download the file first"))
 }
 
 fn stalled() -> StoreError {
-    ours(Error::unavailable(format!("no byte came for {} s", STALL.as_secs())))
+    ours(Error::unavailable(format!("no data arrived for {} s", STALL.as_secs())))
 }
 
 impl fmt::Display for SpoolingStore {

@@ -93,7 +93,7 @@ pub(super) fn credentials(settings: &Settings, has_endpoint: bool) -> Result<Str
         }
         // Without an endpoint, this may be one of Amazon's machines, whose metadata service returns credentials.
         () if !has_endpoint || OTHER_SOURCES.iter().any(|name| given(name)) => {
-            "the metadata of a machine of Amazon's".to_owned()
+            "the metadata service of an Amazon EC2 machine".to_owned()
         }
         () => return Err(no_credentials(&S3)),
     })

@@ -3,11 +3,11 @@
 use crate::store::foreign_options::{ForeignOption, is_false};
 
 const PUT_IF_ABSENT: &str = "a commit is a put-if-absent, which is safe with several writers and renames nothing";
-const NO_LOCK_TABLE: &str = "a commit is a put-if-absent and takes no lock in DynamoDB; writers that rely on the lock alone are not \
-                             kept apart from it";
-const CREDENTIALS: &str = "keys that are given are used; those of the machine are asked for where none are given";
-const ROLES: &str = "roles are not assumed here; give the keys of the role as aws_access_key_id, aws_secret_access_key and \
-                     aws_session_token, such as `aws sts assume-role` prints them";
+const NO_LOCK_TABLE: &str = "a commit is a put-if-absent and takes no lock in DynamoDB; writers that rely on the lock \
+                             alone are not isolated from it";
+const CREDENTIALS: &str = "given keys are used; those of the machine are requested only if none are given";
+const ROLES: &str = "lakerace does not assume roles; give the keys of the role as aws_access_key_id, \
+                     aws_secret_access_key and aws_session_token, as `aws sts assume-role` prints them";
 
 /// The meaning of an option by its name in lower case.
 pub(super) fn foreign_option(name: &str) -> Option<ForeignOption> {

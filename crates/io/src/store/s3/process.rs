@@ -44,21 +44,21 @@ impl ProcessSource {
         let output = output.map_err(|e| at(Error::from(e)))?;
         if !output.status.success() {
             return Err(at(Error::invalid(format!("the program failed ({})", output.status))
-                .advice("run it by hand: it has to print credentials as JSON")));
+                .advice("run it by hand: it must print credentials as JSON")));
         }
         let printed: ProgramOutput = serde_json::from_slice(&output.stdout).map_err(|_| {
-            at(Error::invalid("the program printed something else than credentials as JSON")
-                .advice("run it by hand: it has to print Version, AccessKeyId and SecretAccessKey"))
+            at(Error::invalid("the program printed something other than credentials as JSON")
+                .advice("run it by hand: it must print Version, AccessKeyId and SecretAccessKey"))
         })?;
         if printed.version != 1 {
             return Err(at(Error::unsupported(format!(
-                "the program printed version {}, and 1 is known",
+                "the program printed version {}, but only version 1 is supported",
                 printed.version
             ))));
         }
         let expires = printed.expiration.as_deref().map(time).transpose().map_err(at)?;
         if expires.is_some_and(|time| time < SystemTime::now()) {
-            return Err(at(Error::invalid("the program printed credentials that have expired").advice("log in again")));
+            return Err(at(Error::invalid("the program printed expired credentials").advice("log in again")));
         }
         let credential = Credential {
             key_id: printed.access_key_id,
@@ -73,8 +73,9 @@ impl ProcessSource {
 pub(super) fn time(text: &str) -> Result<SystemTime> {
     // The command of AWS has written `UTC` for `Z`.
     let parsed = chrono::DateTime::parse_from_rfc3339(&text.replace("UTC", "Z"));
-    let seconds =
-        parsed.map(|time| time.timestamp()).map_err(|e| Error::invalid(format!("{text:?} is no time")).because(e))?;
+    let seconds = parsed
+        .map(|time| time.timestamp())
+        .map_err(|e| Error::invalid(format!("{text:?} is not a time")).because(e))?;
     Ok(UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
 }
 

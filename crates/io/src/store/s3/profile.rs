@@ -54,7 +54,7 @@ fn missing(name: &str, files: &[PathBuf]) -> Error {
     let shown: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
     Error::usage(format!("there is no profile {name:?}"))
         .at(shown.join(", "))
-        .advice("name another one by AWS_PROFILE or the storage option aws_profile, or give keys")
+        .advice("choose another one with AWS_PROFILE or the storage option aws_profile, or give keys")
 }
 
 impl Profile {
@@ -154,7 +154,7 @@ impl Profile {
 
 /// The error of a profile that names a role to be assumed.
 fn role_refused(profile: &str) -> Error {
-    Error::unsupported(format!("the profile {profile:?} assumes a role, which is not done here"))
+    Error::unsupported(format!("the profile {profile:?} assumes a role, which lakerace does not support"))
         .advice(format!("run: eval \"$(aws configure export-credentials --profile {profile} --format env)\""))
 }
 

@@ -90,7 +90,7 @@ impl SsoSource {
         let path = token_path(&self.token.cache_key)
             .ok_or_else(|| Error::not_found("there is no home folder, so there is no stored token"))?;
         let text = std::fs::read(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::not_found("nobody has logged in: there is no stored token"),
+            std::io::ErrorKind::NotFound => Error::not_found("there is no stored token, because no one has logged in"),
             _ => Error::from(error).at(path.display()),
         })?;
         let stored: StoredToken = serde_json::from_slice(&text)
@@ -114,28 +114,32 @@ impl SsoSource {
             encoded(&self.token.account)
         );
         let mut request = HttpRequest::new(HttpRequestBody::empty());
-        *request.uri_mut() = url.parse().map_err(|e| Error::usage(format!("{ENDPOINT} is no address")).because(e))?;
+        *request.uri_mut() =
+            url.parse().map_err(|e| Error::usage(format!("{ENDPOINT} is not an address")).because(e))?;
         let mut token = http::HeaderValue::from_str(&access_token)
-            .map_err(|_| Error::invalid("the stored token has characters that no header can carry"))?;
+            .map_err(|_| Error::invalid("the stored token has characters that an HTTP header can't hold"))?;
         token.set_sensitive(true);
         request.headers_mut().insert("x-amz-sso_bearer_token", token);
         let unavailable = |e: object_store::client::HttpError| {
             Error::unavailable("the portal does not answer").because(e).advice("check the network, then run it again")
         };
         let client = NoRedirectConnector::default().connect(&ClientOptions::new().with_allow_http(allows_http));
-        let client = client.map_err(|e| Error::internal("no HTTP client could be made").because(e))?;
+        let client = client.map_err(|e| Error::internal("the HTTP client could not be created").because(e))?;
         let answer = client.execute(request).await.map_err(unavailable)?;
         let status = answer.status();
         let body = answer.into_body().bytes().await.map_err(unavailable)?;
         match status.as_u16() {
             200 => serde_json::from_slice(&body)
-                .map_err(|_| Error::unavailable("the portal answered with something else than keys")),
-            401 => Err(Error::invalid("the portal takes the stored token no more")),
+                .map_err(|_| Error::unavailable("the portal answered with something other than keys")),
+            401 => Err(Error::invalid("the portal no longer accepts the stored token")),
             403 | 404 => {
-                Err(Error::invalid(format!("the portal refuses the role {} (status {status})", self.token.role))
+                Err(Error::invalid(format!("the portal denies the role {} (status {status})", self.token.role))
                     .advice("check sso_account_id and sso_role_name of the profile"))
             }
-            _ => Err(Error::unavailable(format!("the portal answered status {status}")).advice("run it again later")),
+            _ => {
+                Err(Error::unavailable(format!("the portal answered with status {status}"))
+                    .advice("run it again later"))
+            }
         }
     }
 }

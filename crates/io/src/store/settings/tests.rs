@@ -36,13 +36,13 @@ fn addresses_that_are_none_are_named_and_not_shown() {
     let wrong = [
         ("localhost:9000", "http://"),
         ("", "empty"),
-        ("http://", "no address"),
+        ("http://", "not an address"),
         ("file:///etc/passwd", "http://"),
-        ("minio", "no address"),
+        ("minio", "not an address"),
         ("http://me:topsecret@host:9000", "credentials"),
         ("http://host:9000/?X-Amz-Signature=topsecret", "query"),
-        ("http://host:99999", "no address"),
-        ("http://ho st", "no address"),
+        ("http://host:99999", "not an address"),
+        ("http://ho st", "not an address"),
     ];
     for (value, says) in wrong {
         let error = settings("aws_endpoint_url", value).unwrap_err();

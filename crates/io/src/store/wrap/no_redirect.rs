@@ -154,7 +154,7 @@ impl fmt::Display for Refused {
                 }
                 f.write_str(", which is not followed")
             }
-            Self::NoAnswer { method, status } => write!(f, "the store answers status {status} to a {method}"),
+            Self::NoAnswer { method, status } => write!(f, "the store answers with status {status} to a {method}"),
         }
     }
 }
@@ -264,7 +264,7 @@ fn number<T: FromStr>(options: &ClientOptions, key: ClientConfigKey) -> Result<O
 }
 
 fn invalid(key: ClientConfigKey, value: &str) -> Error {
-    generic(format!("{value:?} is no value of {}", key.as_ref()))
+    generic(format!("{value:?} is not a valid value of {}", key.as_ref()))
 }
 
 fn generic(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {

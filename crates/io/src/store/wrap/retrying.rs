@@ -276,7 +276,7 @@ impl<F: Fn() -> BoxStream<'static, Result<ObjectMeta>>> Listing<F> {
     /// two.
     fn refuse_repetition(&mut self, location: &Path) -> Result<()> {
         if self.remembered.as_ref() == Some(location) {
-            let text = format!("the store lists {location} again and again: its continuation tokens lead back");
+            let text = format!("the listing of {location} does not end: its continuation tokens repeat");
             return Err(Error::Generic { store: "Retrying", source: text.into() });
         }
         self.seen += 1;
@@ -378,7 +378,7 @@ impl ResumedBody {
                 let request = self.store.get_opts(&self.location, options);
                 let result = tokio::time::timeout(self.policy.request_time(), request).await.map_err(stalled)??;
                 if result.range != self.missing {
-                    return Err(broken("the store answered with another range"));
+                    return Err(broken("the store returned another range"));
                 }
                 self.stream.insert(result.into_stream())
             }

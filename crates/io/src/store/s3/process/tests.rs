@@ -32,7 +32,7 @@ fn a_program_is_asked_again_when_its_credentials_expire() {
 fn what_a_program_prints_is_not_shown() {
     for (command, says) in [
         ("echo topsecret; exit 3", "exit status: 3"),
-        ("echo topsecret", "something else"),
+        ("echo topsecret", "something other"),
         (r#"echo '{"Version":2,"AccessKeyId":"A","SecretAccessKey":"topsecret"}'"#, "version 2"),
         (
             r#"echo '{"Version":1,"AccessKeyId":"A","SecretAccessKey":"topsecret","Expiration":"2001-01-01T00:00:00Z"}'"#,
