@@ -107,7 +107,7 @@ def test_json_lines_infer_floats_where_no_digit_is_lost(tmp_path: Path, seed: in
     assert lost
     for name in lost:
         with pytest.raises(
-            lr.InvalidInputError, match=rf'"{name}.*" has no type that holds all of its values: numbers'
+            lr.InvalidInputError, match=rf'"{name}.*" has no type that can hold all of its values: numbers'
         ):
             lr.scan(path, columns=[name]).to_arrow()
     as_text = lr.scan(path, columns=lost, schema=", ".join(f"{name} utf8" for name in lost)).to_arrow()

@@ -90,7 +90,7 @@ def test_text_that_is_not_utf8_is_refused_by_column_and_nothing_is_written(tmp_p
 def test_the_row_is_counted_over_all_batches() -> None:
     good = pa.table({"s": pa.array(["a"] * 10)})
     bad = pa.table({"s": texts([b"b", LATIN_1], pa.string())})
-    with pytest.raises(lr.InvalidInputError, match="row 12 is not UTF-8"):
+    with pytest.raises(lr.InvalidInputError, match="row 12 is not valid UTF-8"):
         lr.checksum(pa.concat_tables([good, bad]))
 
 
@@ -101,9 +101,9 @@ def test_no_upsert_commits_text_that_is_not_utf8(tmp_path: Path, text: pa.DataTy
     rows = pa.table({"id": [2, 7], "name": texts([LATIN_1, b"x"], text)})
     for key in ("id", "name"):
         for options in ({}, {"merge": {"name": "last"}} if key == "id" else {}, {"insert_only": True}):
-            with pytest.raises(lr.InvalidInputError, match="row 1 is not UTF-8"):
+            with pytest.raises(lr.InvalidInputError, match="row 1 is not valid UTF-8"):
                 lr.Table(table, key=key).upsert(rows, **options)
-        with pytest.raises(lr.InvalidInputError, match="row 1 is not UTF-8"):
+        with pytest.raises(lr.InvalidInputError, match="row 1 is not valid UTF-8"):
             lr.Table(table, key=key).delete_keys(rows)
     assert sorted(lr.scan(table).rows()) == [(1, "a"), (2, "b"), (3, "c")]
     assert len(list((tmp_path / "t/_delta_log").glob("*.json"))) == 1

@@ -229,7 +229,7 @@ def test_two_byte_order_marks_are_an_error_on_a_pipe_as_in_a_file(tmp_path: Path
         piped(b"", "scan", unnamed, "--count")[::2],
     ):
         assert code == 4
-        assert "line 1, column 1: the line is no JSON" in err
+        assert "line 1, column 1: the line is not valid JSON" in err
     assert not (tmp_path / "x.parquet").exists()
 
 
@@ -251,10 +251,10 @@ def test_content_that_is_not_what_its_name_says(tmp_path: Path) -> None:
         assert done.code == 5
         assert "its content is not" in done.err
     for text, code, word in (
-        (b"\x04\x22\x4d\x18", 6, "packed with lz4"),
-        (b"\xfd7zXZ\x00\x00", 4, "cut short"),
-        (b"BZh91AY&SY", 4, "cut short"),
-        (b"PK\x03\x04", 2, "says no format"),
+        (b"\x04\x22\x4d\x18", 6, "compressed with lz4"),
+        (b"\xfd7zXZ\x00\x00", 4, "truncated"),
+        (b"BZh91AY&SY", 4, "truncated"),
+        (b"PK\x03\x04", 2, "does not give the format"),
     ):
         found, _, err = piped(text * 20, "scan", "-")
         assert found == code, err

@@ -205,4 +205,4 @@ def test_a_python_scan_keeps_the_way_of_writing_for_those_who_write_it(places: d
 @pytest.mark.parametrize("ending", ["parquet", "orc"])
 def test_a_unit_of_timestamps_says_that_there_are_none(places: dict[str, Path], ending: str) -> None:
     done = ok("scan", places[ending], "--count", "--timestamp-unit", "ms", "--json")
-    assert [warning for warning in done.json["warnings"] if "--timestamp-unit changes nothing" in warning]
+    assert [warning for warning in done.json["warnings"] if "--timestamp-unit has no effect" in warning]

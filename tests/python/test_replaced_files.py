@@ -59,7 +59,7 @@ def test_a_compaction_of_a_table_with_a_file_of_another_size(tmp_path: Path) -> 
     file.write_bytes(file.read_bytes() + b"\0")
     done = run("compact", folder)
     assert done.code == 5
-    assert f"it has {stated + 1} bytes, and the log says {stated}" in done.err
+    assert f"it has {stated + 1} bytes, but the log states {stated}" in done.err
     assert str(file) in done.err
 
 
@@ -75,7 +75,7 @@ def replaced(tmp_path: Path) -> tuple[Path, str]:
     pq.write_table(rows("another text"), file)
     found = file.stat().st_size
     assert found != stated
-    return folder, f"{file}: it has {found} bytes, and the log says {stated}"
+    return folder, f"{file}: it has {found} bytes, but the log states {stated}"
 
 
 def test_every_read_notices_a_file_that_was_replaced(tmp_path: Path, replaced: tuple[Path, str]) -> None:
@@ -99,9 +99,9 @@ def test_every_read_notices_a_file_that_was_replaced(tmp_path: Path, replaced: t
         done = run(*command)
         assert done.code == 5, (command, done.err)
         assert said in done.out + done.err, (command, done.err)
-    with pytest.raises(lr.CorruptDataError, match="and the log says"):
+    with pytest.raises(lr.CorruptDataError, match="but the log states"):
         lr.Table(folder).scan().lazy().collect()
-    with pytest.raises(lr.CorruptDataError, match="and the log says"):
+    with pytest.raises(lr.CorruptDataError, match="but the log states"):
         lr.Table(folder, key="id").upsert(pa.table({"id": [1], "day": ["a"], "v": ["z"]}))
     assert lr.Table(folder).history()[0].version == 1
 

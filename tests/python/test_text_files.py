@@ -167,7 +167,7 @@ def test_archives_of_several_files_are_refused_by_their_names(tmp_path: Path) ->
     assert run("copy", path, tmp_path / "out.csv.zip").code == 6
     done = run("copy", io_file(tmp_path / "a.csv", b"id\n1\n"), tmp_path / "out.csv.zip")
     assert done.code == 6
-    assert "zip archives are read, and not written" in done.err
+    assert "zip archives can be read, but not written" in done.err
 
 
 def test_a_zip_without_an_inner_ending_is_told_by_the_name_of_its_file(tmp_path: Path) -> None:
@@ -249,10 +249,10 @@ def test_errors_in_json_arrays_name_the_row(tmp_path: Path) -> None:
     cases = {
         '[{"a":1},{"a":x}]': (4, "row 2"),
         '[{"a":1},7]': (4, "row 2"),
-        '[{"a":1}': (5, "cut short"),
+        '[{"a":1}': (5, "truncated"),
         '[{"a":1} {"a":2}]': (4, "comma"),
         '[{"a":1}] x': (4, "follows the end"),
-        "id\n1\n": (4, "begins with 'i'"),
+        "id\n1\n": (4, "starts with 'i'"),
     }
     for text, (code, word) in cases.items():
         done = run("scan", io_file(tmp_path / "a.json", text.encode()), "--format", "csv")
@@ -429,11 +429,11 @@ def test_text_of_another_encoding_is_an_error_with_its_place(tmp_path: Path) -> 
 @pytest.mark.parametrize("format", ["%Y-%m-%d %H:%M", "%d.%m.%y %z", "%Y-%m-%d %p", "%s"])
 def test_a_date_has_no_time_of_day(tmp_path: Path, format: str) -> None:
     (tmp_path / "a.csv").write_text("d\n2024-02-01 10:15\n")
-    with pytest.raises(lr.UsageError, match="a time of day or a zone, which a date drops"):
+    with pytest.raises(lr.UsageError, match="a time of day or a zone, which a date can't hold"):
         lr.scan(tmp_path / "a.csv", date_format=format)
 
 
 def test_names_of_zones_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t\n2024-02-01 10:15:30 CET\n")
-    with pytest.raises(lr.UsageError, match="has the name of a zone, which tells no offset"):
+    with pytest.raises(lr.UsageError, match="has the name of a time zone, which does not give an offset"):
         lr.scan(tmp_path / "a.csv", timestamp_format="%Y-%m-%d %H:%M:%S %Z")

@@ -15,7 +15,7 @@ use crate::FileFormat;
 /// Arrow IPC, a stream or a file.
 pub static ARROW_IPC: FileFormat = FileFormat {
     title: "Arrow IPC",
-    help: Some("Arrow IPC: a stream, or a file where the name ends in .arrow"),
+    help: Some("Arrow IPC: a stream, or a file if the name ends in .arrow"),
     endings: &["arrow", "arrows", "feather"],
     marks: &[FILE_MAGIC, b"\xff\xff\xff\xff"],
     is_streamed: true,

@@ -83,7 +83,7 @@ impl ReadColumns {
         if self.schema == plan.schema {
             return Ok(());
         }
-        Err(Error::usage("the plan was made for another schema of this source").advice("plan again"))
+        Err(Error::usage("the plan was made for another schema of this source").advice("plan the scan again"))
     }
 }
 

@@ -33,7 +33,7 @@ pub fn check(file: &DataType, table: &DataType, stored: &DataType, find_by: Find
             (0..2).try_for_each(|n| check(from[n].data_type(), to[n].data_type(), stored[n].data_type(), find_by))
         }
         (from, to, _) if from == to || widens(from, to) => Ok(()),
-        (from, to, _) => Err(Error::invalid(format!("it is {from} in the file and {to} in the table"))),
+        (from, to, _) => Err(Error::invalid(format!("it is {from} in the file, but {to} in the table"))),
     }
 }
 
@@ -80,7 +80,7 @@ pub fn conform(array: &ArrayRef, to: &DataType, stored: &DataType, find_by: Find
 fn entries(entries: &FieldRef) -> Result<&Fields> {
     match entries.data_type() {
         DataType::Struct(fields) if fields.len() == 2 => Ok(fields),
-        other => Err(Error::invalid(format!("a map whose entries are {other}"))),
+        other => Err(Error::invalid(format!("the entries of a map are {other}"))),
     }
 }
 

@@ -104,25 +104,28 @@ impl Content {
     /// # Errors
     /// `Invalid` for an empty file, `Unsupported` for compressions that are not supported, `Usage` for unknown formats.
     pub fn format(self, text: Option<&'static FileFormat>) -> Result<&'static FileFormat> {
-        let say_it = || format!("say the format by {INPUT_FORMAT}");
+        let say_it = || format!("set the format with {INPUT_FORMAT}");
         match self {
             Self::Known(format) => Ok(format),
             Self::Text => {
-                text.ok_or_else(|| Error::usage("neither the name nor the content says the format").advice(say_it()))
+                text.ok_or_else(|| Error::usage("neither the name nor the content reveals the format").advice(say_it()))
             }
             Self::Unclear => {
-                Err(Error::invalid("it is empty, has only blanks in front, or is cut short").advice(say_it()))
+                Err(Error::invalid("it is empty, starts with blanks only, or is truncated").advice(say_it()))
             }
             Self::Archive => {
-                Err(Error::usage("it is a zip archive, and the name of its file says no format").advice(say_it()))
+                Err(Error::usage("it is a zip archive, and its name does not give the format of its file")
+                    .advice(say_it()))
             }
-            Self::Packed(name) => Err(Error::unsupported(format!("it is packed with {name}, which is not read"))
-                .advice("unpack it first, or pack it with gzip or zstd")),
+            Self::Packed(name) => {
+                Err(Error::unsupported(format!("it is compressed with {name}, which is not supported"))
+                    .advice("decompress it first, or compress it with gzip or zstd"))
+            }
             Self::PackedFile(FileFormat { name, .. }) => {
-                Err(Error::unsupported(format!("it is a {name} file that is packed as a whole"))
-                    .advice("unpack it first"))
+                Err(Error::unsupported(format!("it is a {name} file that is compressed as a whole"))
+                    .advice("decompress it first"))
             }
-            Self::Unknown => Err(Error::usage("its content is of no known format").advice(say_it())),
+            Self::Unknown => Err(Error::usage("its content has no known format").advice(say_it())),
         }
     }
 }

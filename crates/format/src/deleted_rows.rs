@@ -28,7 +28,8 @@ impl DeletedRows {
             Some(last) if last < file_rows => last + 1,
             Some(last) => return Err(beyond(last, file_rows)),
         };
-        let length = usize::try_from(length).map_err(|_| Error::unsupported("a file of more rows than memory has"))?;
+        let length =
+            usize::try_from(length).map_err(|_| Error::unsupported("the file has more rows than memory can hold"))?;
         let mut bits = vec![0u8; ceil(length, 8)];
         for row in rows {
             let at = usize::try_from(row).ok().filter(|at| *at < length);
@@ -53,8 +54,8 @@ impl DeletedRows {
 
     /// All rows but these, of a file that has `file_rows` rows: for reading some rows alone.
     pub fn all_but(rows: impl IntoIterator<Item = u64>, file_rows: u64) -> Result<Self> {
-        let length =
-            usize::try_from(file_rows).map_err(|_| Error::unsupported("a file of more rows than memory has"))?;
+        let length = usize::try_from(file_rows)
+            .map_err(|_| Error::unsupported("the file has more rows than memory can hold"))?;
         let mut bits = vec![u8::MAX; ceil(length, 8)];
         for row in rows {
             let at = usize::try_from(row).ok().filter(|at| *at < length);
@@ -147,7 +148,7 @@ fn long_runs(bits: &BooleanBuffer) -> Vec<Range<u64>> {
 }
 
 fn beyond(row: u64, file_rows: u64) -> Error {
-    Error::corrupt(format!("the deletion vector hides row {row}, and the file has {file_rows} rows"))
+    Error::corrupt(format!("the deletion vector hides row {row}, but the file has {file_rows} rows"))
 }
 
 #[cfg(test)]

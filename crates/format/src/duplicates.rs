@@ -12,7 +12,8 @@ use crate::check_nesting;
 /// names, so the second would read as the first. So are types that are nested too deep.
 pub(crate) fn refuse_duplicates(schema: &Schema) -> Result<()> {
     check_nesting(schema)?;
-    let refused = |message| Error::unsupported(message).advice("rename one of them where the file is written");
+    let refused =
+        |message| Error::unsupported(message).advice("rename one of them in the program that writes the file");
     check(schema.fields(), "column", &refused)
 }
 
@@ -23,7 +24,7 @@ pub(crate) fn refuse_duplicates(schema: &Schema) -> Result<()> {
 /// would follow.
 pub fn refuse_to_write_duplicates(schema: &Schema) -> Result<()> {
     check_nesting(schema)?;
-    let advice = format!("rename one of them, or leave the column out by {COLUMNS}");
+    let advice = format!("rename one of them, or leave the column out with {COLUMNS}");
     check(schema.fields(), "column", &|message| Error::invalid(message).advice(&advice))
 }
 

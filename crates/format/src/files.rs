@@ -72,8 +72,8 @@ pub(crate) fn kept_units<'a, F: OpenFile>(
         if unit.index < file.unit_count() {
             return Ok((number, file, unit));
         }
-        let message = format!("the plan names part {} of {}", unit.index, file.unit_count());
-        Err(Error::usage(message).at(file.url()).advice("plan again"))
+        let message = format!("the plan refers to part {} of {}", unit.index, file.unit_count());
+        Err(Error::usage(message).at(file.url()).advice("plan the scan again"))
     })
 }
 
@@ -138,12 +138,16 @@ pub(crate) fn files_of_plan<F: OpenFile>(plan: &ReadPlan, files: &[Arc<F>]) -> R
     let known: HashMap<&str, &Arc<F>> = files.iter().map(|file| (file.url(), file)).collect();
     let find = |url: &str, e_tag: &Option<String>, size: u64| {
         let file = known.get(url).ok_or_else(|| {
-            Error::usage("the plan names a file that is not of this source").at(url).advice("plan again")
+            Error::usage("the plan names a file that does not belong to this source")
+                .at(url)
+                .advice("plan the scan again")
         })?;
         let own = &file.object().e_tag;
         let same_tag = own.is_none() || e_tag.is_none() || own == e_tag;
         if !same_tag || file.size_bytes() != size {
-            return Err(Error::conflict("the file was replaced since the plan was made").at(url).advice("plan again"));
+            return Err(Error::conflict("the file was replaced after the plan was made")
+                .at(url)
+                .advice("plan the scan again"));
         }
         Ok(Arc::clone(file))
     };

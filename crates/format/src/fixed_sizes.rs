@@ -9,7 +9,8 @@ pub fn warn_of_fixed_sizes(schema: &Schema, target: &str, job: &Job) {
     look(schema.fields(), "", &mut found);
     if !found.is_empty() {
         job.warn(&format!(
-            "{} {} values of one size, such as UUIDs, and {} of bytes of any length in {target}, which has no type for them",
+            "{} {} values of a fixed size, such as UUIDs, and {} of variable-length bytes in {target}, which has no \
+             type of fixed size",
             found.join(", "),
             if found.len() == 1 { "has" } else { "have" },
             if found.len() == 1 { "becomes a column" } else { "become columns" },

@@ -37,7 +37,7 @@ pub fn checked_batch(schema: &SchemaRef, data: ArrayData, first_row: u64) -> Res
     layout.map_err(|_| Error::invalid("its buffers are too short"))?.map_err(|error| invalid(&error))?;
     if let Some(row) = data.nulls().and_then(|nulls| (0..rows).find(|row| nulls.is_null(*row))) {
         return Err(Error::invalid(format!("row {} is null as a whole", first_row + row as u64))
-            .advice("hand over a table of columns, whose values may be null"));
+            .advice("pass a table of columns, whose values may be null"));
     }
     let mut columns = Vec::with_capacity(schema.fields().len());
     for (field, column) in schema.fields().iter().zip(data.child_data()) {
@@ -78,7 +78,7 @@ fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<R
 fn invalid(error: &ArrowError) -> Error {
     let text = error.to_string();
     Error::invalid(text.strip_prefix("Invalid argument error: ").unwrap_or(&text).to_owned())
-        .advice("mend the library that made the arrays; pyarrow's validate(full=True) tells more")
+        .advice("fix the library that made the arrays; pyarrow's validate(full=True) shows details")
 }
 
 /// Returns true if a type has a dictionary at some level.
@@ -154,8 +154,8 @@ fn check_null_count(data: &ArrayData) -> Result<()> {
         return Ok(());
     }
     let (stated, found) = (nulls.null_count(), nulls.len() - valid);
-    Err(Error::invalid(format!("an array says that {stated} of its values are null, and {found} are"))
-        .advice("mend the library that made the arrays"))
+    Err(Error::invalid(format!("an array states that {stated} of its values are null, but {found} are"))
+        .advice("fix the library that made the arrays"))
 }
 
 fn child_name(data_type: &DataType, at: usize) -> String {

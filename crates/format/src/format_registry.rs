@@ -35,25 +35,25 @@ impl FileFormat {
     pub fn register(format: &'static Self) -> Result<()> {
         let is_odd = |ending: &&&str| ending.contains(|c: char| c == '.' || c.is_uppercase());
         if let Some(ending) = format.endings.iter().find(is_odd) {
-            return Err(Error::usage(format!("{ending:?} is no ending of a file's name"))
+            return Err(Error::usage(format!("{ending:?} can't be the ending of a file name"))
                 .at(format.name)
-                .advice("give endings in small letters and without a dot"));
+                .advice("give endings in lowercase and without a dot"));
         }
         let mut added = ADDED.write().unwrap_or_else(PoisonError::into_inner);
         for known in BUILT_IN.iter().chain(added.iter()) {
             if known.name == format.name {
-                return Err(Error::usage(format!("there is a file format {:?} already", format.name))
-                    .advice("register each format once, by a name of its own"));
+                return Err(Error::usage(format!("there is already a file format {:?}", format.name))
+                    .advice("register each format once, with its own name"));
             }
             if let Some(ending) = format.endings.iter().find(|ending| known.endings.contains(ending)) {
-                return Err(Error::usage(format!("the ending .{ending} is that of the file format {}", known.name))
+                return Err(Error::usage(format!("the ending .{ending} belongs to the file format {}", known.name))
                     .at(format.name)
-                    .advice("give the format endings of its own"));
+                    .advice("give the format its own endings"));
             }
             if format.marks.iter().any(|mark| known.has_mark(mark) || known.marks.iter().any(|m| m.starts_with(mark))) {
-                return Err(Error::usage(format!("files of the file format {} begin with the same bytes", known.name))
+                return Err(Error::usage(format!("files of the file format {} start with the same bytes", known.name))
                     .at(format.name)
-                    .advice("give the format marks of its own, or none"));
+                    .advice("give the format its own marks, or none"));
             }
         }
         added.push(format);

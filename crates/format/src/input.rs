@@ -39,7 +39,10 @@ impl InputFile {
     pub(crate) fn refuse_hidden(&self, format: &str) -> Result<()> {
         match self.hidden {
             None => Ok(()),
-            Some(_) => Err(Error::unsupported(format!("{format} files with deleted rows")).at(self.object.url())),
+            Some(_) => {
+                Err(Error::unsupported(format!("{format} files with deleted rows are not supported"))
+                    .at(self.object.url()))
+            }
         }
     }
 }

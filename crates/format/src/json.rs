@@ -22,10 +22,10 @@ pub struct NoJson {
 pub(crate) const TOO_DEEP: &str = "values are nested too deeply";
 
 const VALUE: &str = "a value is expected";
-const CUT: &str = "the text is not closed";
-const ESCAPE: &str = "no escape of a text is written like this";
-const UTF8: &str = "the text is not UTF-8";
-const CONTROL: &str = "a control character in a text needs an escape";
+const CUT: &str = "the text has no closing quote";
+const ESCAPE: &str = "the escape sequence of a text is not valid";
+const UTF8: &str = "the text is not valid UTF-8";
+const CONTROL: &str = "a control character in a text must be escaped";
 
 /// The kind of the next value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl<'a> Json<'a> {
         let whole = self.at;
         let digits = self.digits()?;
         if digits > 1 && self.bytes[whole] == b'0' {
-            return Err(NoJson { at: start, why: "a number has no zero in front" });
+            return Err(NoJson { at: start, why: "a number can't start with zero" });
         }
         if self.bytes.get(self.at) == Some(&b'.') {
             self.at += 1;
@@ -117,7 +117,7 @@ impl<'a> Json<'a> {
     /// Reads a text. It is borrowed if it has no escapes.
     pub fn text(&mut self) -> Read<Cow<'a, str>> {
         if self.peek()? != b'"' {
-            return Err(NoJson { at: self.at, why: "a text in quotes is expected" });
+            return Err(NoJson { at: self.at, why: "a text in double quotes is expected" });
         }
         let start = self.at + 1;
         let run = self.run(start)?;
@@ -230,7 +230,7 @@ impl<'a> Json<'a> {
             return Ok(None);
         }
         let key = self.text().map_err(|wrong| match wrong.at == self.at {
-            true => NoJson { why: "a name in quotes is expected", ..wrong },
+            true => NoJson { why: "a name in double quotes is expected", ..wrong },
             false => wrong,
         })?;
         self.byte(b':').map_err(|wrong| NoJson { why: "a colon is expected", ..wrong })?;

@@ -35,7 +35,7 @@ use crate::{FileFormat, Sink, WriteOptions, refuse_to_write_duplicates, with_ins
 /// JSON lines: an object a line.
 pub static JSON_LINES: FileFormat = FileFormat {
     title: "JSON lines",
-    help: Some("One JSON object a line"),
+    help: Some("One JSON object per line"),
     endings: &["jsonl", "ndjson"],
     marks: &[b"{"],
     is_streamed: true,
@@ -55,7 +55,7 @@ pub static JSON_LINES: FileFormat = FileFormat {
 pub static JSON: FileFormat = FileFormat {
     name: "json",
     title: "JSON",
-    help: Some("One array of JSON objects; JSON lines are read, too"),
+    help: Some("One array of JSON objects; JSON lines are also accepted"),
     endings: &["json"],
     // Any text may start with a bracket: `Content` checks the bytes after it.
     marks: &[],
@@ -198,12 +198,12 @@ fn has_checked(data_type: &DataType) -> bool {
 fn unfit(data: &ArrayData) -> Option<&'static str> {
     let array = make_array(data.clone());
     if !array.data_type().is_nested() && array.data_type().is_temporal() {
-        return (!has_texts(&array)).then_some("a time or duration that has no text");
+        return (!has_texts(&array)).then_some("a time or duration that has no text form");
     }
     if is_finite(&array) {
         data.child_data().iter().find_map(unfit)
     } else {
-        Some("a number that is not finite, which JSON lacks")
+        Some("a number that is not finite, which JSON does not allow")
     }
 }
 

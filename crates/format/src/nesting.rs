@@ -42,7 +42,7 @@ pub fn check_nesting(schema: &Schema) -> Result<()> {
 /// The error for types that are nested too deep.
 pub fn nested_too_deep() -> Error {
     Error::unsupported(format!("types are nested deeper than {MAX_NESTING} levels"))
-        .advice("store the inner values as JSON text, or as a table of their own")
+        .advice("store the inner values as JSON text, or in a table of their own")
 }
 
 #[cfg(test)]

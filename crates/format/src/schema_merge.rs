@@ -69,11 +69,11 @@ fn check_related<F: OpenFile>(file: &F, known: &HashMap<String, usize>, first: &
     }
     let shared = if shared == 0 { "none".to_owned() } else { shared.to_string() };
     let (count, s) = (names.len(), if names.len() == 1 { "" } else { "s" });
-    let message = format!("{shared} of its {count} column{s} are among those of the files before it, such as {first}");
-    Err(Error::invalid(message).at(file.url()).advice(
-        format!("name the files of one table by a pattern such as folder/part-*.parquet, or have a table of the columns of all by \
-         {UNION_COLUMNS}"),
-    ))
+    let message = format!("{shared} of its {count} column{s} are also in the files before it, such as {first}");
+    Err(Error::invalid(message).at(file.url()).advice(format!(
+        "name the files of one table with a pattern such as folder/part-*.parquet, or combine the columns of all files \
+         with {UNION_COLUMNS}"
+    )))
 }
 
 /// The notes of the files.
@@ -106,10 +106,10 @@ impl<'a, F: OpenFile> MergedColumn<'a, F> {
         let nullable = self.field.is_nullable() || other.is_nullable();
         let Some(joined) = joined(self.field.data_type(), other.data_type()) else {
             let (name, ours, theirs) = (other.name(), self.field.data_type(), other.data_type());
-            let message = format!("column {name:?} is {theirs} here and {ours} in {}", self.from.url());
+            let message = format!("column {name:?} is {theirs} here, but {ours} in {}", self.from.url());
             return Err(Error::invalid(message)
                 .at(file.url())
-                .advice("read the files apart, or rewrite one with the other's type"));
+                .advice("read the files separately, or rewrite one with the other's type"));
         };
         if joined != *self.field.data_type() {
             self.from = file;

@@ -38,7 +38,7 @@ pub fn parse_schema(text: &str) -> Result<Schema> {
         parser.skip_blanks();
         if !parser.take(',') && !parser.rest().is_empty() {
             let near: String = parser.rest().chars().take(20).collect();
-            return Err(Error::usage(format!("the schema goes on with {near:?} where a comma should be"))
+            return Err(Error::usage(format!("the schema has {near:?} where a comma should be"))
                 .advice("write it as: id int64, name utf8 not null"));
         }
     }
@@ -49,7 +49,7 @@ fn refuse_unknown_zones(data_type: &DataType) -> Result<()> {
     match data_type {
         DataType::Timestamp(_, Some(zone)) if zone.parse::<Tz>().is_err() => {
             Err(Error::usage(format!("there is no time zone {zone:?}"))
-                .advice("name it as in Europe/Berlin, say UTC, or give an offset such as +02:00"))
+                .advice("write a name such as Europe/Berlin, UTC, or an offset such as +02:00"))
         }
         DataType::Struct(fields) => fields.iter().try_for_each(|field| refuse_unknown_zones(field.data_type())),
         DataType::List(item)
@@ -73,7 +73,7 @@ pub fn parse_type(text: &str) -> Result<DataType> {
     if parser.rest().is_empty() {
         Ok(data_type)
     } else {
-        Err(Error::usage(format!("the type {text:?} goes on after its end")))
+        Err(Error::usage(format!("the type {text:?} continues after its end")))
     }
 }
 
@@ -319,7 +319,7 @@ impl<'a> SchemaParser<'a> {
             return Err(Error::usage("the types of the schema are nested too deeply"));
         }
         let wrong = || {
-            Error::usage(format!("{name} lacks the types that it holds"))
+            Error::usage(format!("{name} lacks the types of its values"))
                 .advice("write list(int64), struct(a int64, b utf8), map(utf8, int64) or fixed_size_list(int64, 3)")
         };
         let next = |parser: &mut Self, separator: char| {
@@ -346,7 +346,7 @@ impl<'a> SchemaParser<'a> {
                 let key = self.data_type()?;
                 if !key.is_dictionary_key_type() {
                     return Err(Error::usage(format!(
-                        "the keys of a dictionary are integers, not {}",
+                        "the keys of a dictionary must be integers, not {}",
                         print_type(&key)
                     )));
                 }
@@ -444,15 +444,15 @@ fn time(name: &str, arguments: &[&str]) -> Result<DataType> {
         ("duration", _) => Ok(DataType::Duration(unit)),
         ("time" | "time32", true) => Ok(DataType::Time32(unit)),
         ("time" | "time64", false) => Ok(DataType::Time64(unit)),
-        ("time32", false) => Err(Error::usage("time32 has units s and ms").advice("take time64 for us and ns")),
-        _ => Err(Error::usage("time64 has units us and ns").advice("take time32 for s and ms")),
+        ("time32", false) => Err(Error::usage("time32 has only the units s and ms").advice("use time64 for us and ns")),
+        _ => Err(Error::usage("time64 has only the units us and ns").advice("use time32 for s and ms")),
     }
 }
 
 fn decimal(name: &str, arguments: &[&str]) -> Result<DataType> {
     let wrong = || {
         Error::usage(format!("{name}({}) is not a decimal type", arguments.join(",")))
-            .advice("write decimal(p,s) with p digits of which s stand after the point, such as decimal(15,2)")
+            .advice("write decimal(p,s) with p digits, s of them after the decimal point, such as decimal(15,2)")
     };
     let (precision, scale) = match arguments {
         [precision] => (*precision, "0"),
@@ -468,7 +468,8 @@ fn decimal(name: &str, arguments: &[&str]) -> Result<DataType> {
         _ => 76,
     };
     if precision == 0 || precision > most || scale < 0 || scale.unsigned_abs() > precision {
-        return Err(wrong().advice(format!("{name} has 1 to {most} digits, and no more after the point than in all")));
+        return Err(wrong()
+            .advice(format!("{name} can have 1 to {most} digits, and no more after the decimal point than in total")));
     }
     Ok(match name {
         "decimal32" => DataType::Decimal32(precision, scale),

@@ -29,7 +29,7 @@ impl TableSchema {
     /// Both schemas have the same tree. Root strings and bytes become views, as the sources of this crate give them.
     pub fn new(logical: Schema, stored: Schema, find_by: FindBy) -> Result<Self> {
         if logical.fields().len() != stored.fields().len() {
-            return Err(Error::internal("a table has other columns than its files are said to have"));
+            return Err(Error::internal("a table has other columns than its files are declared to have"));
         }
         let logical = crate::parquet::with_root_views(&logical).unwrap_or_else(|| Arc::new(logical));
         Ok(Self { logical, stored: Arc::new(stored), find_by, positions: OnceLock::new() })
@@ -57,7 +57,7 @@ impl TableSchema {
     pub(crate) fn of_file(&self, file: &Schema, constants: Option<&Constants>) -> Result<SchemaRef> {
         if self.find_by == FindBy::Id && !file.fields().is_empty() && !file.fields().iter().any(|field| has_id(field)) {
             return Err(Error::invalid("its columns have no field ids, by which the table would find them")
-                .advice("the table's columns are mapped by id: only writers that know this can add files to it"));
+                .advice("the table's columns are mapped by id: only writers that support this can add files to it"));
         }
         let positions = FieldPositions::new(file.fields());
         let mut names: Vec<Option<&str>> = vec![None; file.fields().len()];

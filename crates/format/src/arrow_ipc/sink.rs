@@ -81,14 +81,14 @@ fn codec(options: &WriteOptions) -> Result<Option<CompressionType>> {
     let advice = || format!("choose {COMPRESSION} lz4, zstd or none, without a level");
     let Some(compression) = options.compression else { return Ok(None) };
     if compression.level.is_some() {
-        return Err(Error::usage("Arrow IPC is packed at one level").advice(advice()));
+        return Err(Error::usage("Arrow IPC is compressed at a single level").advice(advice()));
     }
     match compression.codec {
         Codec::None => Ok(None),
         Codec::Lz4 => Ok(Some(CompressionType::LZ4_FRAME)),
         Codec::Zstd => Ok(Some(CompressionType::ZSTD)),
         Codec::Snappy | Codec::Gzip | Codec::Brotli => {
-            Err(Error::usage("Arrow IPC is packed with lz4 or zstd, or not at all").advice(advice()))
+            Err(Error::usage("Arrow IPC can only be compressed with lz4 or zstd").advice(advice()))
         }
     }
 }

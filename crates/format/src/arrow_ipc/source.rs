@@ -93,7 +93,7 @@ impl Source for ArrowSource {
             Predicate::bind(filter, &self.schema)?;
         }
         if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch has one row at least"));
+            return Err(Error::usage("a batch needs at least one row"));
         }
         let size_bytes = self.object.size_bytes.unwrap_or(0);
         let unit = UnitPlan { wanted_bytes: size_bytes, ..UnitPlan::default() };
@@ -114,7 +114,9 @@ impl Source for ArrowSource {
         let mut object = self.object.clone();
         match plan.files.as_slice() {
             [file] if file.url == object.url() => object.e_tag.clone_from(&file.e_tag),
-            _ => return Err(Error::usage("the plan reads other files than this source has").at(object.url())),
+            _ => {
+                return Err(Error::usage("the plan refers to files that do not belong to this source").at(object.url()));
+            }
         }
         let filter = plan.request.filter.as_ref().map(|filter| Predicate::bind(filter, &self.schema)).transpose()?;
         let is_read = plan.files[0].units.iter().any(|unit| unit.pruned.is_none());
@@ -209,7 +211,7 @@ impl MessageDecoder {
             if !self.fill(STEP_BYTES)? {
                 return match self.decoder.finish() {
                     Ok(()) => Ok(None),
-                    Err(_) => Err(Error::corrupt("Arrow IPC is cut short").at(&self.url)),
+                    Err(_) => Err(Error::corrupt("the Arrow IPC stream is truncated").at(&self.url)),
                 };
             }
         }
@@ -221,8 +223,8 @@ impl MessageDecoder {
             ArrowError::IpcError(message) if message == "Unexpected EOS" => {
                 Error::corrupt("bytes follow the end of the Arrow IPC stream")
             }
-            ArrowError::MemoryError(_) => Error::unavailable(format!("there is no memory for a message: {text}")),
-            _ => Error::corrupt(format!("not Arrow IPC, or damaged: {text}")),
+            ArrowError::MemoryError(_) => Error::unavailable(format!("not enough memory for a message: {text}")),
+            _ => Error::corrupt(format!("not an Arrow IPC stream, or damaged: {text}")),
         };
         made.at(&self.url)
     }
@@ -238,7 +240,7 @@ fn read_schema(object: &Object, job: &Job) -> Result<SchemaRef> {
     loop {
         let (front, is_whole) = pipe.peek(looked_at, job)?;
         if front.is_empty() {
-            return Err(Error::invalid("it is empty: Arrow IPC begins with a schema"));
+            return Err(Error::invalid("it is empty, but Arrow IPC starts with a schema"));
         }
         match schema_of(MessageDecoder::of(Box::new(std::io::Cursor::new(front)), object.url())?) {
             Err(_) if !is_whole && looked_at < MAX_SCHEMA_BYTES => looked_at = (looked_at * 2).max(64),
@@ -253,7 +255,7 @@ fn schema_of(mut messages: MessageDecoder) -> Result<SchemaRef> {
     match (messages.decoder.schema(), outcome) {
         (Some(schema), _) => Ok(schema),
         (None, Err(error)) => Err(error),
-        (None, Ok(_)) => Err(Error::corrupt("Arrow IPC begins without a schema").at(&messages.url)),
+        (None, Ok(_)) => Err(Error::corrupt("the Arrow IPC stream does not start with a schema").at(&messages.url)),
     }
 }
 

@@ -199,9 +199,9 @@ impl BlockChain {
             }
         }
         if self.layout.is_none() {
-            return Err(Error::invalid("the file is empty: it has no header")
-                .at(&block.url)
-                .advice(format!("give the columns by {SCHEMA}, and say that there is no header by {NO_HEADER}")));
+            return Err(Error::invalid("the file is empty: it has no header").at(&block.url).advice(format!(
+                "give the columns with {SCHEMA}, and declare that there is no header with {NO_HEADER}"
+            )));
         }
         Ok(())
     }
@@ -215,7 +215,7 @@ impl BlockChain {
         Some(
             Error::invalid("the quote that opens here is never closed")
                 .at(format!("{url}, line {line}"))
-                .advice(format!("close it, or choose another quote or none by {QUOTE}")),
+                .advice(format!("close it, or choose another quote character or none with {QUOTE}")),
         )
     }
 
@@ -235,7 +235,7 @@ impl BlockChain {
         let positions = self.columns.positions(&names).map_err(|message| {
             Error::invalid(message)
                 .at(at())
-                .advice("files that are read together must have the same columns; their order does not matter")
+                .advice("files that are read together must have the same columns, in any order")
         })?;
         self.layout = Some(Arc::new(WantedLayout { url: Arc::clone(url), columns: names.len(), positions }));
         Ok(true)
@@ -254,7 +254,7 @@ impl FileColumns {
             return Err(format!("the header has no column {missing:?}, which {} has", self.first_url));
         }
         if let Some(surplus) = names.iter().find(|n| !known.contains_key(n.as_str())) {
-            return Err(format!("the header has a column {surplus:?}, which {} has not", self.first_url));
+            return Err(format!("the header has a column {surplus:?}, which {} does not have", self.first_url));
         }
         Ok(self.wanted.iter().filter_map(|w| by_name.get(self.names[*w].as_str()).copied()).collect())
     }

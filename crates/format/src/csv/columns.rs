@@ -176,7 +176,7 @@ fn given_column(field: &Field, rows: usize) -> Result<Box<dyn Column>> {
         other => {
             let name = crate::schema_text::print_type(other);
             return Err(Error::unsupported(format!("column {:?} can't be {name} in a text file", field.name()))
-                .advice(format!("read it as utf8 by {SCHEMA}")));
+                .advice(format!("read it as utf8 with {SCHEMA}")));
         }
     })
 }

@@ -68,7 +68,7 @@ impl BatchFormatter {
             }
             self.text(field.name().as_bytes(), &mut out).map_err(|_| {
                 Error::invalid(format!("the name of column {:?} can't be written without quotes", field.name()))
-                    .advice(format!("rename the column, or choose another delimiter by {OUTPUT_DELIMITER}"))
+                    .advice(format!("rename the column, or choose another delimiter with {OUTPUT_DELIMITER}"))
             })?;
         }
         self.end_row(&mut out);
@@ -211,9 +211,9 @@ impl BatchFormatter {
         match unfit {
             UnfitValue::NeedsQuotes => {
                 let delimiter = char::from(self.rules.delimiter);
-                Error::invalid(format!("a text with {delimiter:?} or a line end can't be written without quotes"))
+                Error::invalid(format!("text with {delimiter:?} or a line end can't be written without quotes"))
                     .at(place)
-                    .advice(format!("write CSV, which has quotes, or choose another delimiter by {OUTPUT_DELIMITER}"))
+                    .advice(format!("write CSV, which has quotes, or choose another delimiter with {OUTPUT_DELIMITER}"))
             }
             UnfitValue::NotATime => Error::invalid("the value is not a time of day").at(place),
         }
@@ -226,7 +226,7 @@ impl BatchFormatter {
 /// `Unsupported`, naming the first column that it can't.
 pub(super) fn check_types(schema: &Schema) -> Result<()> {
     if schema.fields().is_empty() {
-        return Err(Error::unsupported("a table without columns has no text"));
+        return Err(Error::unsupported("a table without columns can't be written as text"));
     }
     for field in schema.fields() {
         if is_printable(field.data_type()) {
@@ -234,13 +234,16 @@ pub(super) fn check_types(schema: &Schema) -> Result<()> {
         }
         let name = print_type(field.data_type());
         let advice = match field.data_type() {
-            t if t.is_nested() => format!("leave it out by {COLUMNS}, take its fields apart, or write Parquet"),
-            t if t.is_binary() => {
-                format!("leave it out by {COLUMNS}, turn it into text (base64, hex) first, or write Parquet")
+            t if t.is_nested() => {
+                format!("leave it out with {COLUMNS}, write its fields as separate columns, or write Parquet")
             }
-            _ => format!("leave it out by {COLUMNS}, or write Parquet"),
+            t if t.is_binary() => {
+                format!("leave it out with {COLUMNS}, convert it to text (base64, hex) first, or write Parquet")
+            }
+            _ => format!("leave it out with {COLUMNS}, or write Parquet"),
         };
-        return Err(Error::unsupported(format!("column {:?} of type {name} has no text", field.name())).advice(advice));
+        return Err(Error::unsupported(format!("column {:?} of type {name} can't be written as text", field.name()))
+            .advice(advice));
     }
     Ok(())
 }
@@ -276,7 +279,7 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     };
     let value_type = value_type.clone();
     let values = arrow::compute::cast(array, &value_type)
-        .map_err(|e| Error::internal(format!("values of a dictionary could not be looked up: {e}")))?;
+        .map_err(|e| Error::internal(format!("the values of a dictionary could not be looked up: {e}")))?;
     plain(&values)
 }
 
@@ -373,7 +376,7 @@ fn value_printer<'a>(array: &'a dyn Array) -> Result<Print<'a>> {
         DataType::Timestamp(Microsecond, zone) => timestamp!(TimestampMicrosecondType, Microsecond, zone),
         DataType::Timestamp(Nanosecond, zone) => timestamp!(TimestampNanosecondType, Nanosecond, zone),
         other => {
-            return Err(Error::internal(format!("a column of type {} was let through to text", print_type(other))));
+            return Err(Error::internal(format!("a column of type {} was accepted for text", print_type(other))));
         }
     })
 }

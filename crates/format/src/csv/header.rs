@@ -34,11 +34,11 @@ pub(super) fn record_fields(record: &[u8], rules: &DialectRules) -> Result<Vec<O
             continue;
         }
         let field = if quoted {
-            unquote(raw, rules).ok_or_else(|| Error::invalid("a field of it goes on behind its closing quote"))?
+            unquote(raw, rules).ok_or_else(|| Error::invalid("one of its fields continues after its closing quote"))?
         } else {
             raw.into()
         };
-        let text = String::from_utf8(field.into_owned()).map_err(|_| Error::invalid("it is not UTF-8"))?;
+        let text = String::from_utf8(field.into_owned()).map_err(|_| Error::invalid("it is not valid UTF-8"))?;
         fields.push(Some(text));
     }
     Ok(fields)

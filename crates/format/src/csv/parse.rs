@@ -141,9 +141,9 @@ impl TextBlock<'_> {
                 let at = error.valid_up_to();
                 let line = line_of(piece, at);
                 let column = piece.bytes[..at].iter().rev().take_while(|b| **b != b'\n').count() + 1;
-                Err(Error::invalid(format!("byte 0x{:02x} is not UTF-8", piece.bytes[at]))
+                Err(Error::invalid(format!("byte 0x{:02x} is not valid UTF-8", piece.bytes[at]))
                     .at(format!("{}, line {line}, byte {column} of it", self.layout.url))
-                    .advice(format!("name the file's encoding, such as {}", ENCODING.to("latin1"))))
+                    .advice(format!("set the file's encoding, for example with {}", ENCODING.to("latin1"))))
             }
             _ => Ok(false),
         }
@@ -166,7 +166,7 @@ impl TextBlock<'_> {
             let first = self.found.iter().rev().find(|(row, ..)| *row == stop_at).copied();
             return Err(match first {
                 Some(found) => self.bad_field(found, text, piece),
-                None => Error::internal("a row was refused without a reason"),
+                None => Error::internal("a row was rejected without a reason"),
             });
         }
         self.skipped += self.table.skipped;
@@ -210,12 +210,13 @@ impl TextBlock<'_> {
             FieldError::Value => Error::invalid(format!("{shown} is not a value of type {type_name}"))
                 .advice(value_advice(field.name(), field.data_type())),
             FieldError::Null => Error::invalid("null in a column that is declared `not null`").advice(format!(
-                "declare it nullable in {SCHEMA}, or leave such rows out by {}",
+                "declare it nullable in {SCHEMA}, or leave such rows out with {}",
                 ON_BAD_ROW.to("skip")
             )),
-            FieldError::Quote => Error::invalid(format!("{shown} goes on behind its closing quote"))
-                .advice(format!("double a quote that is part of the text, or choose another quote or none by {QUOTE}")),
-            FieldError::Utf8 => Error::invalid(format!("{shown} is not UTF-8")),
+            FieldError::Quote => Error::invalid(format!("{shown} continues after its closing quote")).advice(format!(
+                "double a quote that is part of the text, or choose another quote character or none with {QUOTE}"
+            )),
+            FieldError::Utf8 => Error::invalid(format!("{shown} is not valid UTF-8")),
         };
         let line = line_of(piece, start.min(text.bytes.len()));
         error.at(format!("{}, line {line}, column {:?}", self.layout.url, field.name()))
@@ -227,7 +228,7 @@ impl TextBlock<'_> {
         Error::invalid(format!("the row has {found} field{}, not {wanted}", if found == 1 { "" } else { "s" }))
             .at(format!("{}, line {line}", self.layout.url))
             .advice(format!(
-                "check {DELIMITER} and {QUOTE}, or let such rows pass by {} or {}",
+                "check {DELIMITER} and {QUOTE}, or accept such rows with {} or {}",
                 ON_BAD_ROW.to("skip"),
                 ON_BAD_ROW.to("null")
             ))
@@ -293,7 +294,7 @@ fn value_advice(name: &str, data_type: &DataType) -> String {
     };
     let name = schema_name(name);
     format!(
-        "give its type with a schema such as {}, or let it pass by {} or {}",
+        "give its type with a schema such as {}, or accept it with {} or {}",
         SCHEMA.to(format!("{name} {wider}")),
         ON_BAD_ROW.to("skip"),
         ON_BAD_ROW.to("null")
@@ -309,8 +310,7 @@ fn inferred_advice(name: &str, inferred: &DataType, looks: &DataType) -> String 
     };
     let name = schema_name(name);
     format!(
-        "give its type with a schema such as {}, infer it from more rows by \
-         {INFER_ROWS}, or let it pass by {} or {}",
+        "give its type with a schema such as {}, infer it from more rows with {INFER_ROWS}, or accept it with {} or {}",
         SCHEMA.to(format!("{name} {wider}")),
         ON_BAD_ROW.to("skip"),
         ON_BAD_ROW.to("null")
@@ -323,5 +323,5 @@ fn schema_name(name: &str) -> String {
 }
 
 pub(super) fn internal(error: &arrow::error::ArrowError) -> Error {
-    Error::internal(format!("a batch of CSV rows could not be put together: {error}"))
+    Error::internal(format!("a batch of CSV rows could not be built: {error}"))
 }

@@ -95,10 +95,10 @@ impl DialectRules {
             let specials = [Some(self.delimiter), self.quote, Some(b'\n'), Some(b'\r')];
             if comment.is_empty() || specials.iter().flatten().any(|special| comment.contains(special)) {
                 return Err(Error::usage(format!(
-                    "{COMMENT}: {:?} begins no comment",
+                    "{COMMENT}: {:?} can't start a comment",
                     String::from_utf8_lossy(comment)
                 ))
-                .advice("give one character or more, none of them a delimiter, a quote or a line end"));
+                .advice("give one or more characters, none of them a delimiter, a quote or a line end"));
             }
             if comment.len() > MAX_COMMENT_BYTES {
                 return Err(Error::usage(format!("{COMMENT}: the text is longer than {MAX_COMMENT_BYTES} bytes")));
@@ -108,11 +108,11 @@ impl DialectRules {
         for (what, byte) in [("delimiter", Some(self.delimiter)), ("quote", self.quote), ("escape", self.escape)] {
             let Some(byte) = byte else { continue };
             if !byte.is_ascii() {
-                return Err(Error::usage(format!("the {what} must be one ASCII character")));
+                return Err(Error::usage(format!("the {what} must be a single ASCII character")));
             }
             if seen.contains(&byte) {
                 let shown = char::from(byte);
-                return Err(Error::usage(format!("the {what} {shown:?} already has a meaning")).advice(format!(
+                return Err(Error::usage(format!("the {what} {shown:?} already has another meaning")).advice(format!(
                     "give {DELIMITER}, {QUOTE} and {ESCAPE} three different characters, none of them a line end"
                 )));
             }

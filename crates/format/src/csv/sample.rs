@@ -75,7 +75,7 @@ impl FileSample {
         let fields = record_fields(&self.text[at..end], rules).map_err(|e| {
             Error::new(e.kind(), format!("the first row can't be read: {}", e.message()))
                 .at(&self.url)
-                .advice(format!("check {QUOTE}, and name an encoding other than UTF-8 by {ENCODING}"))
+                .advice(format!("check {QUOTE}, and set an encoding other than UTF-8 with {ENCODING}"))
         })?;
         if rules.header {
             self.names = header_names(fields);
@@ -106,11 +106,11 @@ impl FileSample {
         if rules.header {
             Error::invalid("the file is empty: it has no header")
                 .at(&self.url)
-                .advice(format!("give the columns by {SCHEMA}, and say that there is no header by {NO_HEADER}"))
+                .advice(format!("give the columns with {SCHEMA}, and declare that there is no header with {NO_HEADER}"))
         } else {
-            Error::invalid("the file is empty: there is no row to learn the columns from")
+            Error::invalid("the file is empty: there is no row to infer the columns from")
                 .at(&self.url)
-                .advice(format!("give the columns by {SCHEMA}"))
+                .advice(format!("give the columns with {SCHEMA}"))
         }
     }
 

@@ -75,8 +75,8 @@ impl CsvSource {
             files.into_iter().map(|f| (f.object, f.constants)).unzip();
         let rules = DialectRules::new(dialect, options)?;
         if options.infer_rows == Some(0) {
-            return Err(Error::usage("types can't be inferred from no rows")
-                .advice(format!("let it look at one row at least by {}", option::INFER_ROWS)));
+            return Err(Error::usage("types can't be inferred from zero rows")
+                .advice(format!("let it read at least one row with {}", option::INFER_ROWS)));
         }
         if objects.is_empty() {
             return Err(Error::usage("there is no file to read"));
@@ -125,10 +125,9 @@ impl CsvSource {
         check_columns(schema)?;
         let is_blank = |field: &&Arc<Field>| field.name().trim().is_empty();
         match schema.fields().iter().find(is_blank) {
-            Some(field) if DialectRules::new(dialect, options)?.header => Err(Error::unsupported(format!(
-                "the header has no place for a column that is named {:?}",
-                field.name()
-            ))),
+            Some(field) if DialectRules::new(dialect, options)?.header => {
+                Err(Error::unsupported(format!("the header can't have a column named {:?}", field.name())))
+            }
             _ => Ok(()),
         }
     }
@@ -153,7 +152,7 @@ impl CsvSource {
         let by_url: HashMap<String, &Object> = self.objects.iter().map(|o| (o.url(), o)).collect();
         for file in &plan.files {
             let Some(object) = by_url.get(&file.url) else {
-                return Err(Error::usage("the plan reads a file that this source does not have").at(&file.url));
+                return Err(Error::usage("the plan refers to a file that does not belong to this source").at(&file.url));
             };
             let mut object = (*object).clone();
             object.size_bytes = Some(file.size_bytes);
@@ -203,7 +202,7 @@ impl Source for CsvSource {
             Predicate::bind(filter, &self.schema)?;
         }
         if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch has one row at least"));
+            return Err(Error::usage("a batch needs at least one row"));
         }
         let mut files = Vec::with_capacity(self.objects.len());
         let mut wanted = Vec::with_capacity(self.objects.len());

@@ -25,17 +25,19 @@ struct TimeFormat(Vec<Item<'static>>);
 impl TimeFormat {
     fn new(option: &'static OptionDefinition, format: &str) -> Result<Self> {
         let items = StrftimeItems::new(format).parse_to_owned();
-        let items = items.map_err(|_| Error::usage(format!("{option}: {format:?} is no format of strftime")));
-        let items = items.map_err(|error| error.advice("write it as in %d.%m.%Y or %Y/%m/%d %H:%M:%S"))?;
+        let items = items.map_err(|_| Error::usage(format!("{option}: {format:?} is not a valid strftime format")));
+        let items = items.map_err(|error| error.advice("write it like %d.%m.%Y or %Y/%m/%d %H:%M:%S"))?;
         if items.iter().any(|item| matches!(item, Item::Fixed(Fixed::TimezoneName))) {
-            return Err(Error::usage(format!("{option}: {format:?} has the name of a zone, which tells no offset"))
-                .advice("write the values with offsets, and read these by %z"));
+            return Err(Error::usage(format!(
+                "{option}: {format:?} has the name of a time zone, which does not give an offset"
+            ))
+            .advice("write the values with offsets, and read them with %z"));
         }
         let is_field = |item: &Item<'_>| matches!(item, Item::Numeric(..) | Item::Fixed(_));
         match items.iter().any(is_field) {
             true => Ok(Self(items)),
-            false => Err(Error::usage(format!("{option}: {format:?} has no part of a time"))
-                .advice("write it as in %d.%m.%Y or %Y/%m/%d %H:%M:%S")),
+            false => Err(Error::usage(format!("{option}: {format:?} has no date or time field"))
+                .advice("write it like %d.%m.%Y or %Y/%m/%d %H:%M:%S")),
         }
     }
 
@@ -67,9 +69,9 @@ impl ValueTexts {
             && items.iter().any(is_of_time)
         {
             return Err(Error::usage(format!(
-                "{DATE_FORMAT}: {text:?} has a time of day or a zone, which a date drops"
+                "{DATE_FORMAT}: {text:?} has a time of day or a zone, which a date can't hold"
             ))
-            .advice(format!("read such values by {}", TIMESTAMP_FORMAT.to(text))));
+            .advice(format!("read such values with {}", TIMESTAMP_FORMAT.to(text))));
         }
         Ok(Self {
             decimal_comma: options.decimal_comma,

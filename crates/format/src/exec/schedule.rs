@@ -170,7 +170,7 @@ impl<U: DecodeUnits> ScheduleCore<U> {
             if inline {
                 let task = state.take_task(taken + 1);
                 drop(state);
-                self.run(task.ok_or_else(|| Error::internal("a step has nothing left to do and is not done"))?);
+                self.run(task.ok_or_else(|| Error::internal("a step has no work left, but is not done"))?);
                 state = self.lock();
             } else {
                 state = wait_briefly(&self.done, state);
@@ -179,7 +179,7 @@ impl<U: DecodeUnits> ScheduleCore<U> {
     }
 
     fn step(&self, step: usize) -> Result<Step> {
-        self.scan.steps.get(step).ok_or_else(|| Error::internal(format!("there is no step {step}")))
+        self.scan.steps.get(step).ok_or_else(|| Error::internal(format!("step {step} does not exist")))
     }
 
     /// A batch without columns.
@@ -375,7 +375,7 @@ impl<U: DecodeUnits> ScheduleCore<U> {
     /// The rows of a step that the filter keeps.
     fn select(&self, step: usize, arrays: Vec<ArrayRef>) -> Result<RowMask> {
         let predicate = self.scan.columns.predicate.as_ref();
-        let predicate = predicate.ok_or_else(|| Error::internal("filter columns without a filter"))?;
+        let predicate = predicate.ok_or_else(|| Error::internal("there are filter columns, but no filter"))?;
         let batch = RecordBatch::try_new(Arc::clone(&self.filter_schema), arrays).map_err(Error::unexpected)?;
         let mask = predicate.evaluate(&batch)?;
         match self.visible(step) {
@@ -409,7 +409,7 @@ impl<U: DecodeUnits> ScheduleCore<U> {
         let output = columns.output.iter().zip(columns.schema.fields()).map(take).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&columns.schema), output, &options)
-            .map_err(|e| Error::corrupt("the columns don't make a batch").because(e))
+            .map_err(|e| Error::corrupt("the columns do not form a batch").because(e))
     }
 }
 

@@ -28,9 +28,9 @@ impl FolderCommit {
 
     fn check_empty(&self) -> Result<()> {
         if self.mode == WriteMode::Error && !list(&self.store, &self.folder)?.is_empty() {
-            return Err(Error::conflict("the folder exists and is not empty")
+            return Err(Error::conflict("the folder already exists and is not empty")
                 .at(self.store.url(&self.folder))
-                .advice(format!("choose another folder, or {} or {}", MODE.to("append"), MODE.to("overwrite"))));
+                .advice(format!("choose another folder, or use {} or {}", MODE.to("append"), MODE.to("overwrite"))));
         }
         Ok(())
     }
@@ -129,12 +129,12 @@ impl FolderCommit {
         let patient = self.uncancelled();
         match patient.read(marker).map(|found| found.state) {
             Ok(State::Committed) => {
-                let outcome = "the copy has taken effect, but what it replaces could not be removed";
+                let outcome = "the copy has taken effect, but the files that it replaces could not be removed";
                 Error::new(error.kind(), outcome).at(self.store.url(&self.folder)).caused_by(error)
             }
             _ => Error::new(error.kind(), format!("the copy could not be committed: {error}"))
                 .at(self.store.url(&self.folder))
-                .advice(format!("run it again; until then, {marker} keeps its files from counting"))
+                .advice(format!("run it again; until then, {marker} hides its files from readers"))
                 .caused_by(error),
         }
     }

@@ -50,7 +50,7 @@ impl FolderFiles {
     /// Starts a copy into the folder at `path`. Names of files end in `extension`.
     pub fn create(store: &JobStore, path: &Path, mode: WriteMode, extension: &str) -> Result<Self> {
         if matches!(mode, WriteMode::Upsert | WriteMode::Delete) {
-            return Err(Error::internal("a folder finds no rows by a key"));
+            return Err(Error::internal("rows in a folder can't be found by a key"));
         }
         let is_staged = store.has_local_files() && !(mode == WriteMode::Append && Staged::holds_files(store, path)?);
         let target = if is_staged {
@@ -82,7 +82,7 @@ impl FolderFiles {
         self.written.rows += written.rows;
         self.written.bytes += written.bytes;
         let Some(output) = file.deferred.take() else {
-            return Err(Error::internal("a file's sink did not finish its output"));
+            return Err(Error::internal("the sink of a file did not finish its output"));
         };
         match &mut self.target {
             FolderOutput::Staged(staged) => staged.add(output)?,

@@ -56,13 +56,15 @@ fn counted(
     for marker in markers {
         let name = relative(folder, &marker.path);
         if marker.size_bytes > MARKER_BYTES {
-            return Err(Error::corrupt(format!("{} bytes are too many for a marker", marker.size_bytes)).at(name));
+            return Err(Error::corrupt(format!("a marker of {} bytes is too large", marker.size_bytes)).at(name));
         }
         // A read of the tail returns the whole object, even if its size has changed.
         match store.object(marker.path).read_tail(MARKER_BYTES) {
             Ok(tail) => read.push((name, tail.bytes.to_vec())),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(Error::conflict("a copy into the folder ended while it was listed").advice("read it again"));
+                return Err(
+                    Error::conflict("a copy into the folder ended while it was listed").advice("read the folder again")
+                );
             }
             Err(error) => return Err(error),
         }

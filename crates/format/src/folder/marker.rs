@@ -60,8 +60,9 @@ pub fn visible(files: Vec<String>, markers: &[(String, Vec<u8>)]) -> Result<Vec<
     let mut parsed = Vec::with_capacity(markers.len());
     for (name, json) in markers {
         let marker: Marker = serde_json::from_slice(json).map_err(|e| {
-            Error::corrupt("not a marker").because(e).at(name).advice(
-                "a copy into this folder may have been cut off; look which files belong to it, then remove the marker",
+            Error::corrupt("the file is not a marker").because(e).at(name).advice(
+                "a copy into this folder may have been interrupted; check which files belong to it, then remove the \
+                 marker",
             )
         })?;
         parsed.push((name.as_str(), marker));
@@ -83,7 +84,7 @@ pub fn visible(files: Vec<String>, markers: &[(String, Vec<u8>)]) -> Result<Vec<
                         "the folder changed while it was listed: {missing} is missing"
                     ))
                     .at(name)
-                    .advice("read it again; if the file was removed on purpose, remove the marker"));
+                    .advice("read the folder again; if the file was removed on purpose, remove the marker"));
                 }
             }
         }

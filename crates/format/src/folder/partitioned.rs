@@ -85,18 +85,15 @@ impl PartitionColumns {
                 other => other,
             };
             if value_type.is_nested() || value_type.is_binary() || value_type.is_null() {
-                return Err(Error::unsupported(format!(
-                    "column {name:?} of type {data_type} has no names for folders"
-                ))
-                .advice(format!("choose columns of numbers, texts, dates or times by {PARTITION_BY}")));
+                return Err(Error::unsupported(format!("column {name:?} of type {data_type} can't name folders"))
+                    .advice(format!("choose columns of numbers, text, dates or times with {PARTITION_BY}")));
             }
             positions.push(at);
         }
         let rest: Vec<usize> = (0..schema.fields().len()).filter(|at| !positions.contains(at)).collect();
         if rest.is_empty() {
-            return Err(
-                Error::usage("no column is left for the files").advice(format!("name fewer columns by {PARTITION_BY}"))
-            );
+            return Err(Error::usage("no column is left for the files")
+                .advice(format!("name fewer columns with {PARTITION_BY}")));
         }
         let fields = positions.iter().map(|at| SortField::new(schema.field(*at).data_type().clone()));
         let keys = RowConverter::new(fields.collect()).map_err(Error::unexpected)?;

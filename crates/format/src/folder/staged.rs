@@ -69,7 +69,7 @@ impl Staged {
             check_replaceable(&target).map_err(|e| e.at(&url))?;
         }
         let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
-            return Err(Error::usage("the target has no name").at(url).advice("name a folder below it"));
+            return Err(Error::usage("the target has no name").at(url).advice("name a folder inside of it"));
         };
         let made = make_folders(parent).map_err(|e| Error::from(e).at(&url))?;
         let mut hidden_name = OsString::from(".");
@@ -96,7 +96,7 @@ impl Staged {
 
     /// A new file of this name.
     pub(super) fn output(&mut self, name: &str) -> Result<Output> {
-        let hidden = self.hidden.to_str().ok_or_else(|| Error::usage("the target's name is not UTF-8"))?;
+        let hidden = self.hidden.to_str().ok_or_else(|| Error::usage("the target's name is not valid UTF-8"))?;
         let path = Path::parse(format!("{hidden}/{name}"))
             .map_err(|e| Error::from_source(lakerace_io::ErrorKind::Usage, e))?;
         self.names.push(name.to_owned());
@@ -148,7 +148,7 @@ impl Staged {
         check_replaceable(&self.target)?;
         renameat_with(CWD, &self.hidden, CWD, &self.target, RenameFlags::EXCHANGE).map_err(|e| match e {
             rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP => {
-                Error::unsupported("this file system can't replace a folder in one step")
+                Error::unsupported("this file system can't replace a folder atomically")
                     .advice("remove the folder first, or write to a new one")
             }
             e => Error::from(std::io::Error::from(e)),
@@ -196,24 +196,24 @@ fn check_replaceable(folder: &FilePath) -> Result<()> {
         let is_own = is_marker(&name) || name.contains(".lakerace-") && name.ends_with(".tmp");
         if !(kind.is_file() || kind.is_symlink()) || !(is_data || is_own) {
             return Err(Error::invalid(format!(
-                "the folder holds {name:?}, which is not a data file: replacing the folder would remove it"
+                "the folder contains {name:?}, which is not a data file, and replacing the folder would remove it"
             ))
-            .advice("write to another folder, or remove this one yourself"));
+            .advice("write to another folder, or remove this file yourself"));
         }
     }
     Ok(())
 }
 
 fn exists() -> Error {
-    Error::conflict("the folder exists and is not empty").advice(format!(
-        "choose another folder, or {} or {}",
+    Error::conflict("the folder already exists and is not empty").advice(format!(
+        "choose another folder, or use {} or {}",
         MODE.to("append"),
         MODE.to("overwrite")
     ))
 }
 
 fn not_a_folder() -> Error {
-    Error::conflict("is a file, not a folder").advice("name a folder, or remove the file")
+    Error::conflict("the target is a file, not a folder").advice("choose a folder, or remove the file")
 }
 
 fn file_path(path: &Path) -> PathBuf {

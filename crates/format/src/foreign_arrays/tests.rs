@@ -44,7 +44,7 @@ fn texts_are_utf8_each_for_itself() {
     for (bytes, offsets) in [(&b"a\xffb"[..], vec![0, 1, 2, 3]), ("öö".as_bytes(), vec![0, 2, 3, 4])] {
         let error = checked(texts(bytes, offsets, None)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert!(error.to_string().contains("row 101 is not UTF-8"), "{error}");
+        assert!(error.to_string().contains("row 101 is not valid UTF-8"), "{error}");
     }
 }
 
@@ -79,7 +79,7 @@ fn the_number_of_nulls_is_counted() {
     let list = ArrayData::builder(DataType::List(item)).len(1).add_buffer(Buffer::from_vec(vec![0, 3]));
     // SAFETY: as above.
     let whole = unsafe { list.add_child_data(wrong).build_unchecked() };
-    assert!(checked(whole).unwrap_err().to_string().contains("1 of its values are null, and 2 are"));
+    assert!(checked(whole).unwrap_err().to_string().contains("1 of its values are null, but 2 are"));
 }
 
 /// Three rows: a value, a null that is a value of the dictionary, and one of the rows.

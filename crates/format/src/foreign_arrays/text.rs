@@ -41,11 +41,11 @@ fn span<O: OffsetSizeTrait>(offsets: &[O], length: usize, first_row: u64) -> Res
     let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return Err(too_short()) };
     if !offsets.windows(2).all(|ends| ends[0] <= ends[1]) {
         let row = offsets.windows(2).position(|ends| ends[0] > ends[1]).unwrap_or(0) as u64;
-        return Err(Error::invalid(format!("the text of row {} ends before it begins", first_row + row)).advice(MEND));
+        return Err(Error::invalid(format!("the text of row {} ends before it starts", first_row + row)).advice(MEND));
     }
     match (first.to_usize(), last.to_usize()) {
         (Some(first), Some(last)) if last <= length => Ok(first..last),
-        _ => Err(Error::invalid("the offsets of its texts lead out of their bytes").advice(MEND)),
+        _ => Err(Error::invalid("the offsets of its texts point outside of their bytes").advice(MEND)),
     }
 }
 
@@ -81,8 +81,10 @@ type AtRow = fn(u64) -> Error;
 
 fn check_view(view: u128, buffers: &[Buffer], is_text: bool) -> Result<(), AtRow> {
     const WRONG: AtRow = |row| {
-        Error::invalid(format!("the view of row {row} leads out of its buffers, or differs from what it shows"))
-            .advice(MEND)
+        Error::invalid(format!(
+            "the view of row {row} points outside of its buffers, or its prefix differs from its text"
+        ))
+        .advice(MEND)
     };
     let length = view as u32;
     if length <= INLINE_BYTES {
@@ -104,13 +106,13 @@ fn check_view(view: u128, buffers: &[Buffer], is_text: bool) -> Result<(), AtRow
     if is_fit { Ok(()) } else { Err(no_text) }
 }
 
-const MEND: &str = "mend the library that made the arrays";
+const MEND: &str = "fix the library that made the arrays";
 
 fn too_short() -> Error {
-    Error::invalid("the buffers of an array are shorter than its length says").advice(MEND)
+    Error::invalid("the buffers of an array are shorter than its length requires").advice(MEND)
 }
 
 fn no_text(row: u64) -> Error {
-    Error::invalid(format!("the text of row {row} is not UTF-8"))
-        .advice("decode it from its own encoding first, or hand it over as binary")
+    Error::invalid(format!("the text of row {row} is not valid UTF-8"))
+        .advice("decode it from its own encoding first, or pass it as binary")
 }

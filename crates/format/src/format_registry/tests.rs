@@ -85,10 +85,10 @@ fn names_and_endings_of_others_are_refused() {
     static DOTTED: FileFormat =
         FileFormat { endings: &[".x"], ..FileFormat::new("other", PARQUET.open, PARQUET.create) };
     let cases = [
-        (&NAMED, "there is a file format \"csv\" already"),
-        (&ENDING, "the ending .pq is that of"),
-        (&MARK, "files of the file format parquet begin with the same bytes"),
-        (&DOTTED, "\".x\" is no ending of a file's name"),
+        (&NAMED, "there is already a file format \"csv\""),
+        (&ENDING, "the ending .pq belongs to"),
+        (&MARK, "files of the file format parquet start with the same bytes"),
+        (&DOTTED, "\".x\" can't be the ending of a file name"),
     ];
     for (format, message) in cases {
         let error = FileFormat::register(format).unwrap_err();

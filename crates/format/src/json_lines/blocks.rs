@@ -63,7 +63,7 @@ impl LineBlocks {
                 let line = self.line + memchr::memchr_iter(b'\n', &text).count() as u64;
                 return Err(Error::invalid(message)
                     .at(format!("{}, line {line}", self.urls[raw.file]))
-                    .advice("make each row a line of its own, for example with: jq -c '.[]'"));
+                    .advice("write each row on its own line, for example with: jq -c '.[]'"));
             }
             if text.is_empty() {
                 continue;

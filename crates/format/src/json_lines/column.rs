@@ -128,8 +128,9 @@ impl Place {
         };
         let message = format!("{:?}: {value} {problem} {data_type}{from}", self.path);
         let top = self.path.split(['.', '[']).next().unwrap_or_default();
-        let advice =
-            format!("give {top:?} a type that holds all of its values by {SCHEMA}, or leave it out by {COLUMNS}");
+        let advice = format!(
+            "give {top:?} a type that can hold all of its values with {SCHEMA}, or leave it out with {COLUMNS}"
+        );
         LineFault::value(at, message, advice)
     }
 }

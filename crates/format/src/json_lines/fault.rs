@@ -69,12 +69,12 @@ impl LineFault {
 /// The fault of a line whose content is not an object, at this byte.
 #[cold]
 pub(super) fn no_object(unit: RowUnit, at: usize) -> LineFault {
-    let message = format!("a {unit} holds one object, and this one does not begin with {{");
+    let message = format!("a {unit} must hold one object, but this one does not start with {{");
     let advice = match unit {
         RowUnit::Line => {
-            format!("make each row a line, or say {} where the file is one array", INPUT_FORMAT.to("json"))
+            format!("write each row on its own line, or use {} if the file is one array", INPUT_FORMAT.to("json"))
         }
-        RowUnit::Row => format!("leave such rows out by {}", ON_BAD_ROW.to("skip")),
+        RowUnit::Row => format!("leave such rows out with {}", ON_BAD_ROW.to("skip")),
     };
     LineFault::value(at, message, advice)
 }
@@ -82,21 +82,21 @@ pub(super) fn no_object(unit: RowUnit, at: usize) -> LineFault {
 /// The error of a line that is not JSON.
 pub(super) fn no_json(url: &str, unit: RowUnit, number: u64, line: &[u8], error: NoJson) -> Error {
     if error.why == TOO_DEEP {
-        return Error::unsupported(format!("the {unit} is JSON whose values are nested too deep to be read"))
+        return Error::unsupported(format!("the values of the {unit} are nested too deeply to be read"))
             .at(place(url, unit, number, line, error.at))
             .advice(format!(
-                "write the inner values as texts, or leave such {unit}s out by {}",
+                "write the inner values as text, or leave such {unit}s out with {}",
                 ON_BAD_ROW.to("skip")
             ));
     }
     let is_cut = error.at >= line.trim_ascii_end().len();
     let message = match is_cut {
         true => Cow::from(format!("the {unit} ends inside of its object")),
-        false => Cow::from(format!("the {unit} is no JSON: {}", error.why)),
+        false => Cow::from(format!("the {unit} is not valid JSON: {}", error.why)),
     };
     let advice = match is_cut {
-        true => "make each row one line, for example with: jq -c . FILE".to_owned(),
-        false => format!("mend the {unit}, or leave such {unit}s out by {}", ON_BAD_ROW.to("skip")),
+        true => "write each row on one line, for example with: jq -c . FILE".to_owned(),
+        false => format!("fix the {unit}, or leave such {unit}s out with {}", ON_BAD_ROW.to("skip")),
     };
     Error::invalid(message).at(place(url, unit, number, line, error.at)).advice(advice)
 }

@@ -129,8 +129,8 @@ fn append(object: &mut Object, unit: RowUnit, line: &[u8]) -> std::result::Resul
     }
     object.append(&mut json)?;
     if !json.is_at_end() {
-        let message = "something follows the object on its line".to_owned();
-        return Err(LineFault::value(json.position(), message, "make each row a line of its own".to_owned()));
+        let message = "other text follows the object on its line".to_owned();
+        return Err(LineFault::value(json.position(), message, "write each row on its own line".to_owned()));
     }
     Ok(true)
 }

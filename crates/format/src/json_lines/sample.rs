@@ -73,9 +73,9 @@ pub(super) fn learn_schema(
     }
     if rows == 0 && known.given.is_none() {
         return Err(fault.unwrap_or_else(|| {
-            Error::invalid("there is no row to learn the columns from")
+            Error::invalid("there is no row to infer the columns from")
                 .at(objects.first().map_or_else(String::new, Object::url))
-                .advice(format!("give the columns by {SCHEMA}"))
+                .advice(format!("give the columns with {SCHEMA}"))
         }));
     }
     let (mut columns, mut mixed) = (Vec::new(), HashMap::new());
@@ -135,7 +135,7 @@ fn look(
         (false, None) => {
             return Err(Error::invalid(format!("the first line is longer than {} bytes", text.len()))
                 .at(format!("{url}, line 1"))
-                .advice(format!("give the columns by {SCHEMA}")));
+                .advice(format!("give the columns with {SCHEMA}")));
         }
     };
     let (mut rows, mut fault) = (0, None);
@@ -174,10 +174,10 @@ fn several_kinds(objects: &[Object], unit: RowUnit, name: &str, mixed: &MixedPla
     let kinds: Vec<String> = mixed.kinds.iter().map(place).collect();
     let has_nearest = mixed.path == name && mixed.kinds.iter().all(|(kind, _)| NEAR_FLOATS.contains(kind));
     let nearest = match has_nearest {
-        true => ", decimals as far as they have the digits, or float64 for the nearest floats",
+        true => ", decimals if they have enough digits, or float64 for the nearest floats",
         false => "",
     };
     let as_text = SCHEMA.to(format!("{name} utf8"));
-    Error::invalid(format!("{:?} has no type that holds all of its values: {}", mixed.path, kinds.join(", ")))
-        .advice(format!("give a type that does, such as {as_text}: JSON as it is written{nearest}"))
+    Error::invalid(format!("{:?} has no type that can hold all of its values: {}", mixed.path, kinds.join(", ")))
+        .advice(format!("give a type that can, such as {as_text}, which keeps the JSON text{nearest}"))
 }

@@ -186,10 +186,10 @@ impl ValueShape {
 
 const BOOLEANS: &str = "booleans";
 const INTEGERS: &str = "integers";
-const WIDE: &str = "integers that no float holds exactly";
+const WIDE: &str = "integers that a float can't represent exactly";
 const FLOATS: &str = "floats";
-const PRECISE: &str = "numbers with more digits than a float keeps";
-const BEYOND: &str = "numbers beyond all types";
+const PRECISE: &str = "numbers with more digits than a float can hold";
+const BEYOND: &str = "numbers outside of all types";
 const TEXTS: &str = "texts";
 const LISTS: &str = "lists";
 const OBJECTS: &str = "objects";

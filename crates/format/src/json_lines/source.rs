@@ -63,12 +63,12 @@ impl JsonLinesSource {
         let (mut objects, constants): (Vec<Object>, Vec<_>) =
             files.into_iter().map(|file| (file.object, file.constants)).unzip();
         if options.infer_rows == Some(0) {
-            return Err(Error::usage("types can't be inferred from no rows")
-                .advice(format!("let it look at one row at least by {INFER_ROWS}")));
+            return Err(Error::usage("types can't be inferred from zero rows")
+                .advice(format!("let it read at least one row with {INFER_ROWS}")));
         }
         if options.on_bad_row == OnBadRow::Null {
-            return Err(Error::unsupported("a line that is damaged has no fields to put null in").advice(format!(
-                "say {} for {}",
+            return Err(Error::unsupported("a damaged line has no fields to set to null").advice(format!(
+                "use {} for {}",
                 ON_BAD_ROW.to("skip"),
                 layout.format().title
             )));
@@ -143,7 +143,8 @@ impl JsonLinesSource {
     fn planned_objects(&self, plan: &ReadPlan) -> Result<(Vec<Object>, Vec<bool>)> {
         let by_url: HashMap<String, &Object> = self.objects.iter().map(|object| (object.url(), object)).collect();
         let planned = plan.files.iter().map(|file| {
-            let missing = || Error::usage("the plan reads a file that this source does not have").at(&file.url);
+            let missing =
+                || Error::usage("the plan refers to a file that does not belong to this source").at(&file.url);
             let object = (*by_url.get(&file.url).ok_or_else(missing)?).clone();
             let is_read = file.units.iter().any(|unit| unit.pruned.is_none());
             Ok((Object { size_bytes: Some(file.size_bytes), e_tag: file.e_tag.clone(), ..object }, is_read))
@@ -209,7 +210,7 @@ impl Source for JsonLinesSource {
         }
         self.refuse_mixed(selected.iter().copied())?;
         if request.batch_rows == Some(0) {
-            return Err(Error::usage("a batch has one row at least"));
+            return Err(Error::usage("a batch needs at least one row"));
         }
         let file = |object: &Object| {
             let size_bytes = object.size_bytes.unwrap_or(0);

@@ -30,7 +30,7 @@ fn append(slot: &mut ColumnSlot, text: &[u8]) -> std::result::Result<(), LineFau
     if json.is_at_end() {
         return Ok(());
     }
-    let advice = "write one value into the text".to_owned();
+    let advice = "write a single value as the text".to_owned();
     Err(LineFault::value(json.position(), "the text holds more than one JSON value".to_owned(), advice))
 }
 

@@ -149,17 +149,17 @@ impl OrcColumnReader {
     /// The reader's next rows, which must be those that are due.
     fn next_array(&mut self, missing: u64) -> Result<ArrayRef> {
         let unit = self.time_unit();
-        let reader = self.reader.as_mut().ok_or_else(|| Error::internal("a column that is not there has rows"))?;
+        let reader = self.reader.as_mut().ok_or_else(|| Error::internal("a missing column has rows"))?;
         match reader.next_row() {
             Some(row) if row != self.at => {
-                return Err(Error::internal(format!("row {row} of the stripe comes next where {} is due", self.at)));
+                return Err(Error::internal(format!("row {row} of the stripe comes next instead of {}", self.at)));
             }
             _ => {}
         }
         let ended = || Error::corrupt(format!("the stripe ends {missing} rows before its row count says"));
         let batch = reader.next().ok_or_else(ended)?.map_err(|e| advise(from_orc(e), unit))?;
         let column = batch.columns().first();
-        Ok(Arc::clone(column.ok_or_else(|| Error::internal("a batch of one column has none"))?))
+        Ok(Arc::clone(column.ok_or_else(|| Error::internal("a batch of one column has no column"))?))
     }
 
     fn time_unit(&self) -> TimeUnit {

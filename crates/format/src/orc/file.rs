@@ -121,7 +121,7 @@ fn open_named(file: InputFile, url: &str, opening: &FileOpening, clock: Option<&
 fn longer_tail(object: &Object, last: &Bytes, size_bytes: u64, needed: u64) -> Result<Bytes> {
     let known = last.len() as u64;
     if needed <= known || needed > size_bytes {
-        return Err(Error::internal(format!("the tail needs {needed} bytes of {size_bytes}, {known} are known")));
+        return Err(Error::internal(format!("the tail needs {needed} bytes of {size_bytes}, but {known} are known")));
     }
     if needed > TAIL_BYTES_AT_MOST {
         let message = format!("footer and metadata have {needed} bytes, more than {TAIL_BYTES_AT_MOST}");

@@ -54,8 +54,8 @@ fn new_writer(schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Wr
 
 fn writer_options(options: &WriteOptions, threads: usize) -> Result<WriterOptions> {
     if options.row_group_rows.is_some() {
-        return Err(Error::usage("an ORC file's stripes end by bytes, not by rows")
-            .advice(format!("leave {ROW_GROUP_ROWS} out, or give the bytes of a stripe by {ROW_GROUP_BYTES}")));
+        return Err(Error::usage("the stripes of an ORC file end by bytes, not by rows")
+            .advice(format!("leave {ROW_GROUP_ROWS} out, or set the bytes of a stripe with {ROW_GROUP_BYTES}")));
     }
     if options.page_bytes.is_some() {
         return Err(Error::usage("an ORC file has no pages").advice("leave page_bytes out"));
@@ -77,7 +77,7 @@ fn writer_options(options: &WriteOptions, threads: usize) -> Result<WriterOption
             Codec::Lz4 => OrcCodec::Lz4,
             Codec::Zstd => OrcCodec::Zstd,
             Codec::Brotli => {
-                return Err(Error::usage("ORC files are not written with brotli")
+                return Err(Error::usage("ORC files can't be written with brotli")
                     .advice(format!("choose {COMPRESSION} none, snappy, gzip (which is ORC's zlib), lz4 or zstd")));
             }
         };
@@ -89,7 +89,7 @@ fn writer_options(options: &WriteOptions, threads: usize) -> Result<WriterOption
             _ => {
                 let message = format!("row_group_bytes, the bytes of a stripe, is {bytes}");
                 return Err(
-                    Error::usage(message).advice(format!("give 1 to {STRIPE_BYTES_AT_MOST} by {ROW_GROUP_BYTES}"))
+                    Error::usage(message).advice(format!("set 1 to {STRIPE_BYTES_AT_MOST} with {ROW_GROUP_BYTES}"))
                 );
             }
         };

@@ -58,7 +58,7 @@ impl OrcSource {
             || schema.flattened_fields().iter().any(|field| matches!(field.data_type(), DataType::Timestamp(..)));
         // The Spark connector sets a unit for all files, and a zone with it.
         if options.timestamp_unit != TimestampUnit::Auto && options.timestamp_zone.is_none() && !has_times() {
-            job.warn(&format!("{TIMESTAMP_UNIT} changes nothing: the files have no timestamps"));
+            job.warn(&format!("{TIMESTAMP_UNIT} has no effect: the files have no timestamps"));
         }
         Ok(Self { files, schema, options, job: job.clone() })
     }
@@ -134,7 +134,7 @@ fn pruned(unit: &Unit, columns: &ReadColumns, left: u64, file_reason: Option<&St
 
 fn other_groups(unit: &Unit) -> Error {
     let message = format!("the plan keeps other row groups of stripe {} than its filter does", unit.stripe);
-    Error::usage(message).at(&unit.file.url).advice("plan again")
+    Error::usage(message).at(&unit.file.url).advice("plan the scan again")
 }
 
 impl Source for OrcSource {
@@ -153,7 +153,8 @@ impl Source for OrcSource {
         let mut files = Vec::with_capacity(self.files.len());
         let (mut kept, mut places) = (Vec::new(), Vec::new());
         for (number, file) in self.files.iter().enumerate() {
-            let file_number = u32::try_from(number).map_err(|_| Error::unsupported("more than 4 billion files"))?;
+            let file_number =
+                u32::try_from(number).map_err(|_| Error::unsupported("there are more than 4 billion files"))?;
             let file_reason = columns.predicate.as_ref().and_then(|predicate| excludes_file(file, predicate));
             let mut units = Vec::with_capacity(file.tail.stripes().len());
             for stripe in 0..file.tail.stripes().len() {

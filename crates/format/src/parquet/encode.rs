@@ -49,6 +49,6 @@ pub(crate) fn flat_encoder(
         Type::FLOAT => Box::new(FixedEncoder::<FloatValues>::new(column, settings, bloom)?),
         Type::DOUBLE => Box::new(FixedEncoder::<DoubleValues>::new(column, settings, bloom)?),
         Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => Box::new(BytesEncoder::new(column, settings, bloom)?),
-        Type::INT96 => return Err(Error::internal("an Arrow column became an INT96 column")),
+        Type::INT96 => return Err(Error::internal("an Arrow column was mapped to an INT96 column")),
     })
 }

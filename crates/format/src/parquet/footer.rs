@@ -190,7 +190,7 @@ fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &FileOpen
         && hidden.end() > total_rows(metadata)
     {
         let (last, rows) = (hidden.end() - 1, total_rows(metadata));
-        return Err(Error::corrupt(format!("its deletion vector hides row {last}, and it has {rows} rows")));
+        return Err(Error::corrupt(format!("its deletion vector hides row {last}, but it has {rows} rows")));
     }
     let leaves = root_leaves(metadata, arrow.schema().fields().len())?;
     let file = FileMeta {
@@ -219,8 +219,8 @@ fn check_size(stated_bytes: u64, size_bytes: u64) -> Result<()> {
     if stated_bytes == size_bytes || stated_bytes == 0 {
         return Ok(());
     }
-    Err(Error::corrupt(format!("it has {size_bytes} bytes, and the log says {stated_bytes}")).advice(
-        "the file was replaced or cut short: restore it from a backup, or an earlier version of the table by \
+    Err(Error::corrupt(format!("it has {size_bytes} bytes, but the log states {stated_bytes}")).advice(
+        "the file was replaced or truncated: restore it from a backup, or restore an earlier version of the table with \
          `lakerace restore` (Table.restore)",
     ))
 }
@@ -318,7 +318,7 @@ fn footer_length(tail: &[u8], size: u64) -> Result<u64> {
     }
     let length = length.iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
     if length + TRAILER_BYTES + MAGIC.len() as u64 > size {
-        return Err(Error::corrupt(format!("the footer claims {length} bytes, the file has {size}")));
+        return Err(Error::corrupt(format!("the footer claims to have {length} bytes, but the file has {size}")));
     }
     if length > FOOTER_BYTES_AT_MOST {
         return Err(Error::unsupported(format!("the footer has {length} bytes, more than {FOOTER_BYTES_AT_MOST}")));
@@ -417,7 +417,7 @@ fn root_leaves(metadata: &ParquetMetaData, roots: usize) -> Result<Vec<Range<usi
         last = Some(root);
     }
     if leaves.len() != roots {
-        return Err(Error::corrupt(format!("the schema has {} columns with leaves and {roots} fields", leaves.len())));
+        return Err(Error::corrupt(format!("the schema has {} columns with leaves, but {roots} fields", leaves.len())));
     }
     Ok(leaves)
 }
@@ -447,7 +447,7 @@ fn check_row_groups(metadata: &ParquetMetaData, size: u64) -> Result<()> {
     let mut rows = 0u64;
     for (index, group) in metadata.row_groups().iter().enumerate() {
         let group_rows = u64::try_from(group.num_rows())
-            .map_err(|_| Error::corrupt("negative row count").at(format!("row group {index}")))?;
+            .map_err(|_| Error::corrupt("the row count is negative").at(format!("row group {index}")))?;
         rows = rows.checked_add(group_rows).filter(|rows| *rows <= i64::MAX as u64).ok_or_else(|| {
             Error::corrupt("the row counts of the row groups overflow").at(format!("row group {index}"))
         })?;
@@ -465,11 +465,16 @@ fn check_row_groups(metadata: &ParquetMetaData, size: u64) -> Result<()> {
 
 fn check_chunk(group: &RowGroupMetaData, column: &ColumnChunkMetaData, size: u64) -> Result<()> {
     if column.file_path().is_some_and(|path| !path.is_empty()) {
-        return Err(Error::unsupported("its data is in another file").advice("name the files with data instead"));
+        return Err(
+            Error::unsupported("its data is in another file").advice("read the files that hold the data instead")
+        );
     }
     let range = chunk_range(column)?;
     if range.end > size {
-        return Err(Error::corrupt(format!("its bytes {}..{} end after the file's {size}", range.start, range.end)));
+        return Err(Error::corrupt(format!(
+            "its bytes {}..{} end after the end of the file at {size}",
+            range.start, range.end
+        )));
     }
     let is_flat = column.column_descr().max_rep_level() == 0;
     if column.num_values() < 0 || (is_flat && column.num_values() != group.num_rows()) {
@@ -523,7 +528,7 @@ fn chunk_range(column: &ColumnChunkMetaData) -> Result<Range<u64>> {
         Some(dictionary) if dictionary > 0 && dictionary < data => dictionary,
         _ => data,
     };
-    let negative = || Error::corrupt("negative offset or length");
+    let negative = || Error::corrupt("an offset or length is negative");
     let start = u64::try_from(start).map_err(|_| negative())?;
     let length = u64::try_from(column.compressed_size()).map_err(|_| negative())?;
     let end = start.checked_add(length).ok_or_else(|| Error::corrupt("its length overflows"))?;

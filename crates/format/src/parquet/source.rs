@@ -61,7 +61,10 @@ impl ParquetSource {
         let files = open_all(files, |file, tail_bytes| open(file, types, tail_bytes))?;
         let takes_unit = || files.iter().any(|file| has_int96(file.metadata()));
         if options.timestamp_unit != TimestampUnit::Auto && columns.is_none() && !takes_unit() {
-            job.warn(&format!("{TIMESTAMP_UNIT} changes nothing: the files have no timestamps of 96 bits, and others have a unit of their own"));
+            job.warn(&format!(
+                "{TIMESTAMP_UNIT} has no effect: the files have no 96-bit timestamps, and other timestamps have their \
+                 own unit"
+            ));
         }
         let schema = merge(&files, union)?;
         Ok(Self { files, schema, job: job.clone() })
@@ -85,7 +88,8 @@ impl ParquetSource {
         let mut files = Vec::with_capacity(self.files.len());
         let mut kept_units = Vec::new();
         for (number, file) in self.files.iter().enumerate() {
-            let number = u32::try_from(number).map_err(|_| Error::unsupported("more than 4 billion files"))?;
+            let number =
+                u32::try_from(number).map_err(|_| Error::unsupported("there are more than 4 billion files"))?;
             let mut units = Vec::with_capacity(file.metadata().num_row_groups());
             for row_group in 0..file.metadata().num_row_groups() {
                 self.job.check()?;

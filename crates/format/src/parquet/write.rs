@@ -164,12 +164,12 @@ impl FileEncoder {
         }
         if schema.fields().len() != self.schema.fields().len() {
             let (found, wanted) = (schema.fields().len(), self.schema.fields().len());
-            return Err(Error::invalid(format!("a batch has {found} columns, the file {wanted}")));
+            return Err(Error::invalid(format!("a batch has {found} columns, but the file has {wanted}")));
         }
         for (found, wanted) in schema.fields().iter().zip(self.schema.fields()) {
             if found.data_type() != wanted.data_type() {
                 let (found_type, wanted_type) = (found.data_type(), wanted.data_type());
-                return Err(Error::invalid(format!("a batch has {found_type}, the file {wanted_type}"))
+                return Err(Error::invalid(format!("a batch has {found_type}, but the file has {wanted_type}"))
                     .at(format!("column {:?}", wanted.name())));
             }
         }
@@ -284,7 +284,7 @@ fn stored_array(column: &ColumnLayout, array: &ArrayRef) -> Result<ArrayRef> {
     }
     let named = |message: String| Error::invalid(message).at(format!("column {:?}", column.field.name()));
     if let Some(odd) = odd_date(array.as_ref()) {
-        return Err(named(format!("the date64 value {odd} ms is not a whole day, and Parquet's dates are days"))
+        return Err(named(format!("the date64 value {odd} ms is not a whole day, but Parquet's dates are days"))
             .advice("cast the column to a timestamp"));
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };

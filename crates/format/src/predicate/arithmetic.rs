@@ -99,7 +99,7 @@ fn numbers(op: ArithmeticOp, left: &RowOperand, right: &RowOperand) -> Result<Ar
         ArithmeticOp::Divide => numeric::div(left, &without_zeros(right)?),
         ArithmeticOp::Modulo => numeric::rem(left, &without_zeros(right)?),
     };
-    result.map_err(|e| Error::invalid("arithmetic in the filter failed").because(e))
+    result.map_err(|e| Error::invalid("the arithmetic of the filter failed").because(e))
 }
 
 /// Replaces zero by null: a division by it is then null as well.
@@ -187,10 +187,9 @@ fn factors(left: &DataType, right: &DataType) -> Result<(i256, i256)> {
     let (l, r) = (scale(left), scale(right));
     let most = l.max(r);
     let power = |scale: i32| {
-        u32::try_from(most - scale)
-            .ok()
-            .and_then(|n| i256::from_i128(10).checked_pow(n))
-            .ok_or_else(|| Error::unsupported(format!("comparing {left} with {right}: their scales are too far apart")))
+        u32::try_from(most - scale).ok().and_then(|n| i256::from_i128(10).checked_pow(n)).ok_or_else(|| {
+            Error::unsupported(format!("{left} can't be compared with {right}: their scales are too far apart"))
+        })
     };
     Ok((power(l)?, power(r)?))
 }
@@ -215,7 +214,7 @@ fn widened(array: &ArrayRef, factor: i256) -> Result<Vec<Option<i256>>> {
             };
             array.as_primitive::<T>().iter().map(widen).collect()
         },
-        Err(Error::internal(format!("comparing a value of type {}", array.data_type())))
+        Err(Error::internal(format!("a value of type {} can't be compared", array.data_type())))
     )
 }
 

@@ -92,7 +92,7 @@ impl Binder<'_> {
                 let column = self.column(name)?;
                 if !is_text(&column.data_type) {
                     return Err(Error::invalid(format!(
-                        "column {name:?} is {}, and LIKE needs text",
+                        "column {name:?} is {}, but LIKE needs text",
                         column.data_type
                     )));
                 }
@@ -145,7 +145,9 @@ impl Binder<'_> {
                     || (l == ComparisonClass::Text && is_fixed_binary(&right))
                 {
                     let message = format!("{} can't be compared with {}", words(&left), words(&right));
-                    return Err(Error::invalid(message).advice("a constant is taken for a UUID beside 16 bytes"));
+                    return Err(
+                        Error::invalid(message).advice("a constant can be a UUID when it is compared with 16 bytes")
+                    );
                 }
                 fold(ConditionNode::CompareScalars { op, left, right })
             }
@@ -186,12 +188,12 @@ impl Binder<'_> {
         let as_time = |literal: &Expr, scalar: RowScalar, other: ComparisonClass| match literal {
             Expr::Literal(Literal::Text(text)) if other == ComparisonClass::Instant => {
                 let (nanoseconds, _) = parse_timestamp(text)
-                    .ok_or_else(|| Error::invalid(format!("'{text}' is no date or timestamp such as 2024-02-29")))?;
+                    .ok_or_else(|| Error::invalid(format!("'{text}' is not a date or timestamp such as 2024-02-29")))?;
                 instant(nanoseconds).map(RowScalar::Constant)
             }
             Expr::Literal(Literal::Text(text)) if other == ComparisonClass::Time => {
-                let nanoseconds =
-                    parse_time(text).ok_or_else(|| Error::invalid(format!("'{text}' is no time such as 23:59:59")))?;
+                let nanoseconds = parse_time(text)
+                    .ok_or_else(|| Error::invalid(format!("'{text}' is not a time such as 23:59:59")))?;
                 Ok(RowScalar::Constant(Arc::new(Time64NanosecondArray::from(vec![nanoseconds]))))
             }
             _ => Ok(scalar),

@@ -66,7 +66,8 @@ impl Call {
             Self::DateTrunc(unit) => truncated(&in_utc(&arguments[0])?, *unit, arguments[0].array.data_type())?,
             Self::DatePart(part) => {
                 let parts = date_part(&in_utc(&arguments[0])?, *part);
-                let parts = parts.map_err(|e| Error::unsupported(format!("this part of a date or time: {e}")))?;
+                let parts = parts
+                    .map_err(|e| Error::unsupported(format!("this part of a date or time is not available: {e}")))?;
                 internal(arrow::compute::cast(&parts, &DataType::Int64))?
             }
             Self::Epoch => epoch(&arguments[0])?,
@@ -74,7 +75,9 @@ impl Call {
             Self::Regexp { pattern, flags } => {
                 let texts = converted(&arguments[0], &DataType::Utf8View)?;
                 let found = regexp_is_match_scalar(texts.array.as_string_view(), pattern, flags.as_deref());
-                Arc::new(found.map_err(|e| Error::usage(format!("the regular expression {pattern:?}: {e}")))?)
+                Arc::new(
+                    found.map_err(|e| Error::usage(format!("the regular expression {pattern:?} is not valid: {e}")))?,
+                )
             }
             Self::Cast { to, is_lenient } => cast_to(&arguments[0], to, *is_lenient)?,
         };
@@ -99,11 +102,11 @@ fn coalesce(arguments: &[RowOperand], rows: usize) -> Result<ArrayRef> {
             Some(after) => internal(zip(&internal(is_not_null(&array))?, &array, &after))?,
         });
     }
-    values.ok_or_else(|| Error::internal("coalesce of nothing"))
+    values.ok_or_else(|| Error::internal("coalesce has no arguments"))
 }
 
 fn case(arguments: &[RowOperand], rows: usize) -> Result<ArrayRef> {
-    let (otherwise, branches) = arguments.split_last().ok_or_else(|| Error::internal("CASE without a value"))?;
+    let (otherwise, branches) = arguments.split_last().ok_or_else(|| Error::internal("CASE has no value"))?;
     let mut values = expanded(otherwise, rows)?;
     for branch in branches.chunks_exact(2).rev() {
         let condition = expanded(&branch[0], rows)?;
@@ -234,7 +237,7 @@ fn epoch(operand: &RowOperand) -> Result<ArrayRef> {
     let per_second = match array.data_type() {
         DataType::Timestamp(unit, _) => crate::calendar::units_per_second(*unit) as f64,
         DataType::Date32 => 1.0 / 86_400.0,
-        other => return Err(Error::invalid(format!("the seconds since 1970 of a value of type {other}"))),
+        other => return Err(Error::invalid(format!("a value of type {other} has no seconds since 1970"))),
     };
     let storage = if array.data_type() == &DataType::Date32 { DataType::Int32 } else { DataType::Int64 };
     let numbers = internal(arrow::compute::cast(&array, &storage))?;
@@ -252,6 +255,6 @@ fn cast_to(operand: &RowOperand, to: &DataType, is_lenient: bool) -> Result<Arra
     let name = crate::schema_text::print_type(to);
     cast_with_options(array, to, &options).map_err(|e| {
         Error::invalid(format!("a value can't be cast to {name}: {e}"))
-            .advice("TRY_CAST gives null for values that don't fit")
+            .advice("use TRY_CAST, which returns null for values that don't fit")
     })
 }

@@ -46,7 +46,7 @@ impl DateUnit {
         let found = Self::ALL.iter().find(|(known, _)| *known == lower || lower.strip_suffix('s') == Some(known));
         found.map(|(_, unit)| *unit).ok_or_else(|| {
             let names = Self::ALL.map(|(name, _)| name).join(", ");
-            Error::usage(format!("{name:?} is no unit of time")).advice(format!("it is one of {names}"))
+            Error::usage(format!("{name:?} is not a unit of time")).advice(format!("choose one of {names}"))
         })
     }
 
@@ -115,7 +115,7 @@ pub(super) fn truncated(instants: &ArrayRef, unit: DateUnit, data_type: &DataTyp
                 TimeUnit::Nanosecond => cut!(TimestampNanosecondType),
             })
         }
-        other => Err(Error::invalid(format!("the start of a unit of time of a value of type {other}"))),
+        other => Err(Error::invalid(format!("a value of type {other} can't be truncated to a unit of time"))),
     }
 }
 

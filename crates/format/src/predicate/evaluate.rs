@@ -97,7 +97,7 @@ pub(super) fn column_array(column: &ColumnRef, batch: &RecordBatch) -> Result<Ar
     let same_family = (is_text(found) && is_text(bound)) || (is_binary(found) && is_binary(bound));
     if found != bound && !same_family {
         let name = column.name();
-        return Err(Error::internal(format!("column {name:?} is {found} in a batch and was bound as {bound}")));
+        return Err(Error::internal(format!("column {name:?} is {found} in a batch, but was bound as {bound}")));
     }
     Ok(array)
 }
@@ -263,7 +263,7 @@ fn is_in(array: &ArrayRef, values: &[Value]) -> Result<BooleanArray> {
                 let mut wanted = wanted.as_primitive::<T>().values().to_vec();
                 wanted.sort_unstable();
                 pack(array.as_primitive::<T>().values(), |v| wanted.binary_search(&v).is_ok())
-            }, return Err(Error::unsupported(format!("IN on a column of type {other}"))))
+            }, return Err(Error::unsupported(format!("IN is not supported on a column of type {other}"))))
         }
     };
     Ok(BooleanArray::new(bits, array.logical_nulls()))

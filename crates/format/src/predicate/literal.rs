@@ -60,12 +60,12 @@ fn place_text(text: &str, data_type: &DataType) -> Result<Option<LiteralPlace>, 
         t if is_text(t) || is_binary(t) => text.as_bytes().to_vec(),
         t if is_instant(t) => {
             let (nanoseconds, _) = parse_timestamp(text)
-                .ok_or_else(|| format!("it is {t}, and '{text}' is no date or timestamp such as 2024-02-29"))?;
+                .ok_or_else(|| format!("it is {t}, but '{text}' is not a date or timestamp such as 2024-02-29"))?;
             return Ok(place_instant(nanoseconds, t));
         }
         DataType::Time32(_) | DataType::Time64(_) => {
             let nanoseconds = parse_time(text)
-                .ok_or_else(|| format!("it is {data_type}, and '{text}' is no time such as 23:59:59"))?;
+                .ok_or_else(|| format!("it is {data_type}, but '{text}' is not a time such as 23:59:59"))?;
             return Ok(place_instant(i128::from(nanoseconds), data_type));
         }
         _ => return Ok(None),
@@ -80,10 +80,10 @@ fn fixed_bytes(text: &str, size: i32) -> Result<Vec<u8>, String> {
         (16, Some(bytes)) => Ok(bytes),
         _ if usize::try_from(size) == Ok(text.len()) => Ok(text.as_bytes().to_vec()),
         (16, None) => Err(format!(
-            "its values are UUIDs or other 16 bytes, and '{text}' is no UUID such as \
+            "its values are UUIDs or other 16 bytes, but '{text}' is not a UUID such as \
              123e4567-e89b-12d3-a456-426614174000; bytes are written X'00FF'"
         )),
-        _ => Err(format!("its values have {size} bytes, and '{text}' has {}; bytes are written X'00FF'", text.len())),
+        _ => Err(format!("its values have {size} bytes, but '{text}' has {}; bytes are written X'00FF'", text.len())),
     }
 }
 

@@ -233,7 +233,7 @@ fn wrong_types_and_names() {
             .to_string()
             .contains("Utf8 and can't be compared with the number 1.5")
     );
-    assert!(error(compare("day", CompareOp::Eq, text())).to_string().contains("'x' is no date"));
+    assert!(error(compare("day", CompareOp::Eq, text())).to_string().contains("'x' is not a date"));
     assert_eq!(error(compare("list", CompareOp::Eq, number(1, 0))).kind(), ErrorKind::Invalid);
     assert_eq!(error(Expr::Column("price".into())).kind(), ErrorKind::Invalid);
     let pair = Expr::Compare { op: CompareOp::Eq, left: column("price"), right: column("name") };

@@ -200,7 +200,7 @@ fn bytes_array(items: &[&[u8]], data_type: &DataType) -> Result<ArrayRef> {
     match data_type {
         // A text column's bounds may have been cut within a character: those can't be text.
         t if is_text(t) && items.iter().any(|i| std::str::from_utf8(i).is_err()) => {
-            Err(Error::internal("a value of a text column is not UTF-8"))
+            Err(Error::internal("a value of a text column is not valid UTF-8"))
         }
         // The size may differ from the column's: such a value equals none of the column's values, but it has an order.
         DataType::FixedSizeBinary(_) => Ok(binary),

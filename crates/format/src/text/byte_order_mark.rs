@@ -16,7 +16,7 @@ pub(crate) fn without_byte_order_mark(bytes: Bytes, url: &str) -> Result<Bytes> 
         return Ok(bytes.slice(BYTE_ORDER_MARK.len()..));
     }
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        return Err(Error::invalid("the file begins with the byte order mark of UTF-16 at byte 0, line 1")
+        return Err(Error::invalid("the file starts with the byte order mark of UTF-16 at byte 0, line 1")
             .at(url)
             .advice(format!(
                 "read CSV with {}, and convert other files to UTF-8, for example with: iconv -f UTF-16 -t UTF-8",

@@ -24,7 +24,7 @@ pub(crate) const COMPRESSION_FRONT_BYTES: usize = 16;
 /// Limit of memory for an xz stream: `xz -9` needs 65 MiB, and crafted files may need gigabytes.
 const MAX_XZ_BYTES: u64 = 512 << 20;
 
-const MAKE_AGAIN: &str = "fetch or make the file again";
+const MAKE_AGAIN: &str = "download or create the file again";
 
 /// A compression, its name, the endings of names, and the first bytes of files (for bzip2, after its level).
 type KnownCompression = (FileCompression, &'static str, &'static [&'static str], &'static [&'static [u8]]);
@@ -96,7 +96,7 @@ impl FileCompression {
                 let stream = stream.map_err(|e| self.error(&e.into()))?;
                 Box::new(liblzma::bufread::XzDecoder::new_stream(compressed, stream))
             }
-            Self::Zip => return Err(Error::internal("a zip archive is read by its directory")),
+            Self::Zip => return Err(Error::internal("a zip archive can't be read as a stream")),
         })
     }
 
@@ -123,8 +123,8 @@ impl FileCompression {
         if is_it {
             return Ok(());
         }
-        Err(Error::corrupt(format!("the name says that the file is packed with {name}, and its content is not"))
-            .advice("rename the file as what it is, or pack it"))
+        Err(Error::corrupt(format!("the name indicates a file compressed with {name}, but its content is not"))
+            .advice("rename the file to match its content, or compress it"))
     }
 
     /// The error for one of reading decompressed text.
@@ -142,7 +142,7 @@ impl FileCompression {
         if matches!(cause, Some(liblzma::stream::Error::MemLimit)) {
             let limit = MAX_XZ_BYTES >> 20;
             return Error::unsupported(format!("the xz stream needs more than {limit} MiB of memory"))
-                .advice("pack it again with a smaller dictionary, for example with: xz -6");
+                .advice("compress it again with a smaller dictionary, for example with: xz -6");
         }
         if error.kind() == std::io::ErrorKind::UnexpectedEof {
             Error::corrupt(format!("the {name} is truncated")).advice(MAKE_AGAIN)

@@ -8,7 +8,7 @@ use lakerace_io::option::INPUT_FORMAT;
 /// Bytes that are read together.
 const CHUNK_BYTES: usize = 64 << 10;
 
-const TRUNCATED: &str = "fetch or make the file again";
+const TRUNCATED: &str = "download or create the file again";
 
 /// Between two bytes of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl JsonValues {
                 (TokenState::Text, b'\\') => self.state = TokenState::Escape,
                 (TokenState::Text, b'"') => self.state = TokenState::Value,
                 (TokenState::Text, b'\n') => {
-                    return Err(Error::invalid("a text has a line break in it, which JSON writes as \\n")
+                    return Err(Error::invalid("a text contains a line break, which JSON writes as \\n")
                         .at(format!("row {}", self.values))
                         .advice("write the text with its line breaks escaped"));
                 }
@@ -168,16 +168,16 @@ impl JsonValues {
     fn unexpected(&self, state: TokenState, byte: u8) -> Error {
         let shown = char::from(byte);
         let message = match state {
-            TokenState::Start => format!("the text begins with {shown:?}, and JSON of rows with [ or {{"),
+            TokenState::Start => format!("the text starts with {shown:?}, but JSON of rows starts with [ or {{"),
             TokenState::AfterElement => format!("a comma or ] is missing after the row: {shown:?} follows"),
             TokenState::End => format!("{shown:?} follows the end of the array"),
             TokenState::Between => format!("{shown:?} follows the object"),
-            _ => format!("a row is missing in front of {shown:?}"),
+            _ => format!("a row is missing before {shown:?}"),
         };
         let error = Error::invalid(message);
         match state {
-            TokenState::Start => error.advice(format!("name the format that it has by {INPUT_FORMAT}")),
-            _ => error.at(format!("row {}", self.values)).advice("mend the JSON"),
+            TokenState::Start => error.advice(format!("set the actual format with {INPUT_FORMAT}")),
+            _ => error.at(format!("row {}", self.values)).advice("fix the JSON"),
         }
     }
 
@@ -186,7 +186,7 @@ impl JsonValues {
         let message = match self.state {
             TokenState::Start | TokenState::Between | TokenState::End => return Ok(()),
             TokenState::FirstElement | TokenState::Element | TokenState::AfterElement => {
-                "the JSON array has no end: the text is cut short"
+                "the JSON array has no end: the text is truncated"
             }
             TokenState::Value | TokenState::Text | TokenState::Escape => "the text ends within a row",
         };

@@ -184,7 +184,7 @@ impl Sink for TextSink {
 fn file_compression(url: &str, compression: Option<Compression>) -> Result<FileCompression> {
     let named = FileCompression::detect(url, &[]);
     if named == FileCompression::Zip {
-        return Err(Error::unsupported("zip archives are read, and not written")
+        return Err(Error::unsupported("zip archives can be read, but not written")
             .at(url)
             .advice("choose a name that ends in .gz, .zst, .bz2 or .xz"));
     }
@@ -194,15 +194,15 @@ fn file_compression(url: &str, compression: Option<Compression>) -> Result<FileC
         Some(Codec::Gzip) => FileCompression::Gzip,
         Some(Codec::Zstd) => FileCompression::Zstd,
         Some(Codec::Snappy | Codec::Brotli | Codec::Lz4) => {
-            return Err(Error::usage("text files are packed with gzip or zstd, or not at all")
+            return Err(Error::usage("text files can only be compressed with gzip or zstd")
                 .at(url)
-                .advice(format!("give {COMPRESSION} gzip, zstd or none")));
+                .advice(format!("set {COMPRESSION} to gzip, zstd or none")));
         }
     };
     if named != FileCompression::None && named != asked {
-        return Err(Error::usage("the file's name and the codec asked for contradict one another")
+        return Err(Error::usage("the file's name and the given codec contradict each other")
             .at(url)
-            .advice(format!("leave {COMPRESSION} out: the ending of the name says it")));
+            .advice(format!("leave {COMPRESSION} out: the ending of the name determines it")));
     }
     Ok(asked)
 }
@@ -252,7 +252,7 @@ impl TextEncoder {
                 std::io::Write::write_all(&mut packer, &text)?;
                 packer.finish()?
             }
-            FileCompression::Zip => return Err(Error::internal("a zip archive is not written")),
+            FileCompression::Zip => return Err(Error::internal("a zip archive can't be written")),
         };
         let rows = (row - piece.first_row) as usize;
         Ok(EncodedPiece { bytes, text_bytes, rows })

@@ -31,8 +31,9 @@ impl FromStr for TextEncoding {
                 let label = other.strip_prefix("cp125").map(|page| format!("windows-125{page}"));
                 let found = Encoding::for_label_no_replacement(label.as_deref().unwrap_or(other).as_bytes());
                 found.map(Self::Known).ok_or_else(|| {
-                    Error::usage(format!("{ENCODING}: there is no encoding {name:?}"))
-                        .advice("choose utf-8, latin1, utf-16, windows-1252 or another name of the WHATWG's standard")
+                    Error::usage(format!("{ENCODING}: unknown encoding {name:?}")).advice(
+                        "choose utf-8, latin1, utf-16, windows-1252 or another name of the WHATWG Encoding standard",
+                    )
                 })
             }
         }
@@ -127,8 +128,8 @@ impl Utf8Reader {
             TextEncoding::Known(encoding) => encoding.name(),
         };
         let line = self.line + memchr::memchr_iter(b'\n', &self.utf8).count() as u64;
-        Error::invalid(format!("the text is not in {name}: byte {at} of it, in line {line}, is no part of a character"))
-            .advice(format!("name its own encoding by {ENCODING}"))
+        Error::invalid(format!("the text is not in {name}: byte {at} in line {line} does not belong to a character"))
+            .advice(format!("set its own encoding with {ENCODING}"))
     }
 }
 

@@ -54,16 +54,16 @@ impl ZipMember {
         let file = archive.by_index_raw(*index).map_err(|error| damaged(&error).at(&place))?;
         if file.encrypted() {
             let error = Error::unsupported("the file in the zip archive is encrypted");
-            return Err(error.at(place).advice("unpack it first, for example with: unzip"));
+            return Err(error.at(place).advice("extract it first, for example with: unzip"));
         }
         let method = file.compression();
         if !matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated) {
-            return Err(Error::unsupported(format!("the file in the zip archive is packed with {method}"))
+            return Err(Error::unsupported(format!("the file in the zip archive is compressed with {method}"))
                 .at(place)
-                .advice("unpack it first, for example with: unzip -p"));
+                .advice("extract it first, for example with: unzip -p"));
         }
         let start =
-            file.data_start().ok_or_else(|| Error::corrupt("the zip archive has no place for its file").at(&url))?;
+            file.data_start().ok_or_else(|| Error::corrupt("the zip archive has no data for its file").at(&url))?;
         let (packed_bytes, size_bytes, crc32) = (file.compressed_size(), file.size(), file.crc32());
         Ok(Self { packed: start..start + packed_bytes, method, size_bytes, crc32 })
     }
@@ -83,7 +83,7 @@ impl ZipMember {
 
 fn not_one(files: &[(usize, String)]) -> Error {
     if files.is_empty() {
-        return Error::unsupported("the zip archive has no file").advice("pack one file in it");
+        return Error::unsupported("the zip archive has no file").advice("put one file into it");
     }
     let mut names: Vec<&str> = files.iter().take(SHOWN_NAMES).map(|(_, name)| name.as_str()).collect();
     let more = files.len().saturating_sub(SHOWN_NAMES);
@@ -92,7 +92,7 @@ fn not_one(files: &[(usize, String)]) -> Error {
         names.push(&rest);
     }
     Error::unsupported(format!("the zip archive has {} files: {}", files.len(), names.join(", ")))
-        .advice("unpack it into a folder and read that, or pack each file on its own")
+        .advice("extract it into a folder and read that, or put each file into an archive of its own")
 }
 
 fn damaged(error: &ZipError) -> Error {
@@ -103,7 +103,7 @@ fn damaged(error: &ZipError) -> Error {
     match cause.and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(inner) => inner.clone(),
         None => Error::corrupt(format!("the zip archive is truncated or damaged: {error}"))
-            .advice("fetch or make the file again"),
+            .advice("download or create the file again"),
     }
 }
 
@@ -123,7 +123,7 @@ impl<R: Read> Read for CheckedMember<R> {
         let read = self.reader.read(buffer)?;
         self.crc.update(&buffer[..read]);
         let Some(left_bytes) = self.left_bytes.checked_sub(read as u64) else {
-            return Err(std::io::Error::other("it is longer than the archive says"));
+            return Err(std::io::Error::other("it is longer than the archive states"));
         };
         self.left_bytes = left_bytes;
         match read {

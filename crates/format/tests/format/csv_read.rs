@@ -227,7 +227,7 @@ fn a_bad_value_is_named_with_file_line_and_column() {
     assert!(error.to_string().contains("line 3: the row has 1 field, not 2"), "{error}");
     let error = Case::new("a,b\n1,\"x\"y\n").schema("b utf8").error();
     assert!(
-        error.to_string().contains("line 2, column \"b\": \"\\\"x\\\"y\" goes on behind its closing quote"),
+        error.to_string().contains("line 2, column \"b\": \"\\\"x\\\"y\" continues after its closing quote"),
         "{error}"
     );
     let error = Case::new("a,b\n1,\n").schema("b utf8 not null").error();
@@ -270,7 +270,7 @@ fn bad_rows_are_left_out_or_mended() {
 fn text_must_be_utf8() {
     let error = Case::new(b"a,b\n1,x\n2,caf\xe9\n".to_vec()).error();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.to_string().contains("line 3, byte 6 of it: byte 0xe9 is not UTF-8"), "{error}");
+    assert!(error.to_string().contains("line 3, byte 6 of it: byte 0xe9 is not valid UTF-8"), "{error}");
     let case = Case::new(b"a,b\n1,x\n2,caf\xe9\n3,y\n".to_vec());
     assert_eq!(case.on_bad_row(OnBadRow::Skip).rows(), [["1", "x"], ["3", "y"]]);
     let case = Case::new(b"a,b\n1,x\n2,a longer caf\xe9\n".to_vec());

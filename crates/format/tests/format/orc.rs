@@ -294,7 +294,7 @@ fn files_are_joined_by_the_names_of_their_columns() {
     write(&c, &RecordBatch::try_from_iter([("n", text)]).unwrap(), &WriteOptions::default());
     let error = open(&[&a, &c], &job).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.to_string().contains("c.orc: column \"n\" is Utf8View here and Int32 in"), "{error}");
+    assert!(error.to_string().contains("c.orc: column \"n\" is Utf8View here, but Int32 in"), "{error}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ impl<O: OffsetSizeTrait> List<O> {
 /// The fault of more items than the offsets of a block's list can count.
 #[cold]
 fn too_many(at: usize) -> LineFault {
-    LineFault::value(at, "lists have more items than their type counts".to_owned(), "use large_list".to_owned())
+    LineFault::value(at, "the lists have more items than their type can count".to_owned(), "use large_list".to_owned())
 }
 
 impl<O: OffsetSizeTrait> Column for List<O> {
@@ -207,7 +207,7 @@ impl Object {
             };
             if self.seen[at] == self.number {
                 let message = format!("the object has two fields named {name:?}");
-                return Err(LineFault::value(before, message, "mend the line".to_owned()));
+                return Err(LineFault::value(before, message, "fix the line".to_owned()));
             }
             self.seen[at] = self.number;
             hint = at + 1;
@@ -228,8 +228,8 @@ impl Object {
     fn unknown(&self, at: usize, name: &str) -> LineFault {
         let message = format!("a field {name:?}, which {}", self.lacks);
         let advice = format!(
-            "give its type by {SCHEMA}, look at more rows by {INFER_ROWS}, or name the \
-                      columns to read by {COLUMNS}"
+            "give its type with {SCHEMA}, infer types from more rows with {INFER_ROWS}, or select the columns to read \
+             with {COLUMNS}"
         );
         LineFault::value(at, message, advice)
     }
@@ -288,12 +288,12 @@ struct MapColumn {
 impl MapColumn {
     fn new(entries: &FieldRef, place: &Place) -> Result<Self> {
         let DataType::Struct(pair) = entries.data_type() else {
-            return Err(Error::internal("a map whose entries are no structs"));
+            return Err(Error::internal("the entries of a map are not structs"));
         };
-        let [key, value] = pair.as_ref() else { return Err(Error::internal("a map whose entries are no pairs")) };
+        let [key, value] = pair.as_ref() else { return Err(Error::internal("the entries of a map are not pairs")) };
         if !key.data_type().is_string() {
             let message = format!("column {:?} is a map whose keys are {}", place.path, key.data_type());
-            return Err(Error::unsupported(message).advice("names in JSON are texts: make the keys utf8"));
+            return Err(Error::unsupported(message).advice("names in JSON are text: declare the keys as utf8"));
         }
         let values = ColumnSlot::new(value, format!("{}[]", place.path), place.origin)?;
         let nulls = NullBufferBuilder::new(0);
@@ -315,7 +315,7 @@ impl Column for MapColumn {
             let Some(name) = json.key(&mut is_first)? else { break };
             if !self.names.insert(name.clone().into_owned()) {
                 let message = format!("the object has two fields named {name:?}");
-                return Err(LineFault::value(before, message, "mend the line".to_owned()));
+                return Err(LineFault::value(before, message, "fix the line".to_owned()));
             }
             self.keys.append_value(&name);
             self.values.append(json)?;
@@ -333,7 +333,7 @@ impl Column for MapColumn {
 
     fn finish(&mut self, rows: usize) -> Result<ArrayRef> {
         let DataType::Struct(pair) = self.entries.data_type() else {
-            return Err(Error::internal("a map whose entries are no structs"));
+            return Err(Error::internal("the entries of a map are not structs"));
         };
         let mut ends = std::mem::replace(&mut self.ends, vec![0]);
         ends.truncate(rows + 1);

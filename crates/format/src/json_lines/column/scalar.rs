@@ -125,7 +125,7 @@ pub(super) fn column(place: &Place) -> Result<Box<dyn Column>> {
         DataType::Dictionary(_, values) => CastColumn::boxed(place, values.as_ref().clone())?,
         other => {
             let message = format!("column {:?} can't be {} in JSON lines", place.path, print_type(other));
-            return Err(Error::unsupported(message).advice(format!("read it as utf8 by {SCHEMA}")));
+            return Err(Error::unsupported(message).advice(format!("read it as utf8 with {SCHEMA}")));
         }
     })
 }

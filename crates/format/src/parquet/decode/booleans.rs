@@ -35,7 +35,7 @@ impl BooleanDecoder {
 
 impl ValueCollector for BooleanDecoder {
     fn dictionary(&mut self, _: PageBytes, _: usize) -> Result<()> {
-        Err(Error::corrupt("a dictionary of booleans"))
+        Err(Error::corrupt("a dictionary of booleans is not allowed"))
     }
 
     fn page(&mut self, data: PageBytes, encoding: PageEncoding, _: usize) -> Result<()> {

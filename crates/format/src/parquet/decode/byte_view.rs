@@ -119,7 +119,7 @@ impl ViewCollector {
 impl ValueCollector for ViewCollector {
     fn dictionary(&mut self, data: PageBytes, count: usize) -> Result<()> {
         if self.len > 0 || self.dictionary_buffer.is_some() {
-            return Err(Error::corrupt("a dictionary page after data pages"));
+            return Err(Error::corrupt("a dictionary page follows data pages"));
         }
         // Each value has a length of 4 bytes, so a false count allocates nothing.
         if count > data.len() / 4 {
@@ -258,7 +258,7 @@ impl ValueCollector for ViewCollector {
     }
 
     fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
-        let out = self.out.take().ok_or_else(|| Error::internal("no array was begun"))?;
+        let out = self.out.take().ok_or_else(|| Error::internal("no array was started"))?;
         let views = ScalarBuffer::new(out.into_buffer(self.len * size_of::<u128>()), 0, self.len);
         let doubt = self.bytes.finish(&mut self.buffers, self.is_text);
         if self.is_text && doubt != Utf8Check::default() {
@@ -474,7 +474,7 @@ fn check_views(views: &[u128], buffers: &[Buffer], doubt: Utf8Check) -> Result<(
                 buffers.get(number).and_then(|buffer| buffer.get(from..from + length))
             }
         };
-        let value = value.ok_or_else(|| Error::internal("a view of bytes that are not there"))?;
+        let value = value.ok_or_else(|| Error::internal("a view refers to missing bytes"))?;
         check_utf8(value)?;
     }
     Ok(())
@@ -485,7 +485,7 @@ fn check_utf8(value: &[u8]) -> Result<()> {
     if value.is_ascii() {
         return Ok(());
     }
-    simdutf8::basic::from_utf8(value).map(drop).map_err(|_| Error::corrupt("text that is not UTF-8"))
+    simdutf8::basic::from_utf8(value).map(drop).map_err(|_| Error::corrupt("a text is not valid UTF-8"))
 }
 
 /// Checks each of `count` values to be UTF-8.

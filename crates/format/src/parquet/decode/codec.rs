@@ -29,14 +29,14 @@ pub(crate) fn decompress(codec: CompressionCodec, stored: &[u8], length: usize, 
         other => return Err(unsupported(other)),
     };
     if written != length {
-        return Err(Error::corrupt(format!("a page has {written} bytes where its header says {length}")));
+        return Err(Error::corrupt(format!("a page has {written} bytes, but its header states {length}")));
     }
     Ok(block)
 }
 
 /// The error for a codec that is not supported.
 pub(crate) fn unsupported(codec: CompressionCodec) -> Error {
-    Error::unsupported(format!("the codec {codec:?}")).advice("rewrite the file with snappy or zstd")
+    Error::unsupported(format!("the codec {codec:?} is not supported")).advice("rewrite the file with snappy or zstd")
 }
 
 /// Refuses lengths that no such codec can reach, before memory is allocated for them.
@@ -51,7 +51,7 @@ fn check_ratio(codec: CompressionCodec, stored: usize, length: usize) -> Result<
         _ => 1 << 17,
     };
     if length > PAGE_BYTES_AT_MOST || length > stored.saturating_mul(ratio).saturating_add(ratio) {
-        return Err(Error::corrupt(format!("a page of {stored} bytes that claims to have {length} uncompressed")));
+        return Err(Error::corrupt(format!("a page of {stored} bytes claims to have {length} bytes uncompressed")));
     }
     Ok(())
 }

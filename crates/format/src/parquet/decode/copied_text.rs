@@ -153,7 +153,7 @@ impl Texts {
         let RowChunk { rows, bits, views } = chunk;
         let kept = bits.count_ones() as usize;
         if views.len() < kept {
-            return Err(Error::internal("more values than rows"));
+            return Err(Error::internal("there are more values than rows"));
         }
         if bits == 0 {
             return self.skip(rows).map(|()| 0);
@@ -266,9 +266,11 @@ impl Texts {
             self.open(length, left, out);
         }
         let used = out.bytes.used;
-        let Some((block, number)) = &mut out.bytes.open else { return Err(Error::internal("no memory for texts")) };
+        let Some((block, number)) = &mut out.bytes.open else {
+            return Err(Error::internal("not enough memory for texts"));
+        };
         let target =
-            block.get_mut(used..used + length).ok_or_else(|| Error::internal("too little memory for a text"))?;
+            block.get_mut(used..used + length).ok_or_else(|| Error::internal("not enough memory for a text"))?;
         self.pieces.take(target)?;
         let head = length.min(16);
         word[..head].copy_from_slice(&target[..head]);

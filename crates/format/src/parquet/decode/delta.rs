@@ -15,7 +15,7 @@ const MADE_TEXT_BYTES_AT_MOST: usize = i32::MAX as usize;
 /// DELTA_BINARY_PACKED as plain integers of `width` (4 or 8) bytes, at most `count` of them.
 pub(crate) fn integers(data: &[u8], width: usize, count: usize) -> Result<PageBytes> {
     if width != 4 && width != 8 {
-        return Err(Error::corrupt("packed differences of values that are not integers"));
+        return Err(Error::corrupt("packed differences are used for values that are not integers"));
     }
     // Differences of zero bits occupy no bytes: a page of a few bytes could claim any number of values.
     let bytes = count.checked_mul(width).filter(|bytes| *bytes <= MADE_BYTES_AT_MOST);
@@ -40,7 +40,7 @@ fn append_plain<const WIDTH: usize>(values: &[i64], plain: &mut Vec<u8>) {
 /// BYTE_STREAM_SPLIT as plain values of `width` bytes.
 pub(crate) fn joined_streams(data: &[u8], width: usize) -> Result<PageBytes> {
     if width == 0 || !data.len().is_multiple_of(width) {
-        return Err(Error::corrupt("streams of bytes of different lengths"));
+        return Err(Error::corrupt("the byte streams have different lengths"));
     }
     let count = data.len() / width;
     let mut plain = vec![0; data.len()];
@@ -74,7 +74,7 @@ pub(crate) fn lengths(data: &[u8], count: usize) -> Result<(ValueLengths, usize)
         }
     })?;
     if negative {
-        return Err(Error::corrupt("a value of negative length"));
+        return Err(Error::corrupt("a value has a negative length"));
     }
     Ok((ValueLengths { all, next: 0, sum }, end))
 }
@@ -122,22 +122,22 @@ fn prefixed(data: &[u8], count: usize, width: Option<usize>) -> Result<PageBytes
     let rest = data.get(start..).unwrap_or(&[]);
     let (lengths, mut at) = differences(rest, count)?;
     if prefixes.len() != lengths.len() {
-        return Err(Error::corrupt("prefixes and suffixes differ in number"));
+        return Err(Error::corrupt("the numbers of prefixes and suffixes differ"));
     }
     let mut plain: Vec<u8> = Vec::new();
     let mut last = 0..0;
     for (prefix, length) in prefixes.into_iter().zip(lengths) {
         let prefix = usize::try_from(prefix).ok().filter(|prefix| *prefix <= last.len());
-        let prefix = prefix.ok_or_else(|| Error::corrupt("a prefix that is longer than the value before"))?;
+        let prefix = prefix.ok_or_else(|| Error::corrupt("a prefix is longer than the preceding value"))?;
         let suffix = suffix(rest, &mut at, length)?;
         let whole = prefix + suffix.len();
         if plain.len() + whole > MADE_TEXT_BYTES_AT_MOST {
-            return Err(Error::corrupt("a page with too many bytes once its prefixes are written out"));
+            return Err(Error::corrupt("a page has too many bytes after its prefixes are expanded"));
         }
         match width {
             None => plain.extend_from_slice(&(whole as u32).to_le_bytes()),
             Some(width) if width == whole => {}
-            Some(width) => return Err(Error::corrupt(format!("a value of {whole} bytes where all have {width}"))),
+            Some(width) => return Err(Error::corrupt(format!("a value has {whole} bytes, but all must have {width}"))),
         }
         let begin = plain.len();
         plain.extend_from_within(last.start..last.start + prefix);
@@ -176,14 +176,14 @@ fn each_run(data: &[u8], count: usize, mut take: impl FnMut(&[i64])) -> Result<u
     let total = input.count()?;
     let first = input.zigzag()?;
     if total > count {
-        return Err(Error::corrupt(format!("{total} packed values in a page of {count}")));
+        return Err(Error::corrupt(format!("a page of {count} has {total} packed values")));
     }
     if total == 0 {
         return Ok(input.at);
     }
     let miniblock_values = block_values.checked_div(miniblocks).unwrap_or(0);
     if miniblock_values == 0 || !miniblock_values.is_multiple_of(8) || !block_values.is_multiple_of(miniblocks) {
-        return Err(Error::corrupt(format!("packed blocks of {block_values} values in {miniblocks} parts")));
+        return Err(Error::corrupt(format!("packed blocks of {block_values} values have {miniblocks} parts")));
     }
     take(&[first]);
     let (mut last, mut seen) = (first, 1);
@@ -199,7 +199,7 @@ fn each_run(data: &[u8], count: usize, mut take: impl FnMut(&[i64])) -> Result<u
             let bytes = miniblock_values.checked_mul(*width as usize).ok_or_else(page_ends)? / 8;
             let wanted = miniblock_values.min(total - seen);
             if *width > 64 {
-                return Err(Error::corrupt(format!("packed values of {width} bits")));
+                return Err(Error::corrupt(format!("packed values have {width} bits")));
             }
             // The last miniblock may be cut short after its last value.
             let needed = (wanted * *width as usize).div_ceil(8);

@@ -84,7 +84,7 @@ struct KeptRunner<'a, 'k, G> {
 }
 
 fn beyond(index: u32, len: usize) -> Error {
-    Error::corrupt(format!("dictionary index {index} of a dictionary of {len} values"))
+    Error::corrupt(format!("dictionary index {index} is out of range for a dictionary of {len} values"))
 }
 
 impl<G: IndexGather> ValueRuns for IndexRunner<'_, G> {

@@ -148,7 +148,7 @@ impl<C: ValueConversion> ValueCollector for Fixed<C> {
         if let Some(flaw) = self.convert.flaw() {
             return Err(unfit(flaw, &self.data_type));
         }
-        let out = self.out.take().ok_or_else(|| Error::internal("no array was begun"))?;
+        let out = self.out.take().ok_or_else(|| Error::internal("no array was started"))?;
         let buffer = out.into_buffer(self.len * size_of::<C::Out>());
         let array = ArrayDataBuilder::new(self.data_type.clone()).len(self.len).add_buffer(buffer).nulls(nulls);
         // SAFETY: one buffer of `len` values of the type's width, aligned to 64 bytes, and `len` validity bits.
@@ -160,17 +160,17 @@ impl<C: ValueConversion> ValueCollector for Fixed<C> {
 pub(crate) fn unfit(flaw: ValueFlaw, data_type: &DataType) -> Error {
     match flaw {
         ValueFlaw::Range => {
-            let error = Error::unsupported(format!("a value lies outside of the range of {data_type}"));
+            let error = Error::unsupported(format!("a value is out of range for {data_type}"));
             match data_type {
                 DataType::Timestamp(..) => {
-                    error.advice(format!("read timestamps of 96 bits by {}", TIMESTAMP_UNIT.to("us")))
+                    error.advice(format!("read 96-bit timestamps with {}", TIMESTAMP_UNIT.to("us")))
                 }
-                _ => error.advice(format!("leave the column out by {COLUMNS}")),
+                _ => error.advice(format!("leave the column out with {COLUMNS}")),
             }
         }
         ValueFlaw::Digits => {
-            Error::unsupported(format!("a value has more digits than {data_type} keeps")).advice(format!(
-                "read timestamps of 96 bits by {}, or by {}, which rounds them",
+            Error::unsupported(format!("a value has more digits than {data_type} can hold")).advice(format!(
+                "read 96-bit timestamps with {}, or with {}, which rounds them",
                 TIMESTAMP_UNIT.to("ns"),
                 TIMESTAMP_UNIT.to("us")
             ))
@@ -194,7 +194,7 @@ fn in_pieces(pieces: &mut Pieces, width: usize, mut count: usize, mut each: impl
             count -= values;
         } else {
             let mut value = [0; WIDTH_IN_PIECES];
-            let value = value.get_mut(..width).ok_or_else(|| Error::internal("values too wide for pieces"))?;
+            let value = value.get_mut(..width).ok_or_else(|| Error::internal("the values are too wide for pieces"))?;
             pieces.take(value)?;
             each(value, 1);
             count -= 1;

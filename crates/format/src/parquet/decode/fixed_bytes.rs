@@ -65,9 +65,9 @@ impl ValueCollector for FixedBytes {
 
     fn read(&mut self, count: usize) -> Result<()> {
         let width = self.width;
-        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
+        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was started"))?;
         let target = out.get_mut(self.len * width..(self.len + count) * width);
-        let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
+        let target = target.ok_or_else(|| Error::internal("there are more values than rows"))?;
         match &mut self.page {
             BytesPage::Plain(data, at) => target.copy_from_slice(stored(data, at, width, count)?),
             BytesPage::Dictionary(indexes) => {
@@ -80,9 +80,9 @@ impl ValueCollector for FixedBytes {
 
     fn read_kept(&mut self, kept: RowSelection<'_>) -> Result<()> {
         let (width, count) = (self.width, kept.count());
-        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
+        let out = self.out.as_mut().ok_or_else(|| Error::internal("no array was started"))?;
         let target = out.get_mut(self.len * width..(self.len + count) * width);
-        let target = target.ok_or_else(|| Error::internal("more values than rows"))?;
+        let target = target.ok_or_else(|| Error::internal("there are more values than rows"))?;
         match &mut self.page {
             BytesPage::Plain(data, at) => {
                 let stored = stored(data, at, width, kept.len())?;
@@ -125,7 +125,7 @@ impl ValueCollector for FixedBytes {
     }
 
     fn finish(&mut self, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
-        let out = self.out.take().ok_or_else(|| Error::internal("no array was begun"))?;
+        let out = self.out.take().ok_or_else(|| Error::internal("no array was started"))?;
         let buffer = out.into_buffer(self.len * self.width);
         let array = ArrayDataBuilder::new(self.data_type.clone()).len(self.len).add_buffer(buffer).nulls(nulls);
         // SAFETY: one buffer of `len` values of the type's width, and `len` validity bits.

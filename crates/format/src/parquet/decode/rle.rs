@@ -32,7 +32,7 @@ impl HybridDecoder {
     /// A sequence of values of `bit_width` bits, from byte `at` of the data on.
     pub fn new(bit_width: u32, at: usize) -> Result<Self> {
         if bit_width > 32 {
-            return Err(Error::corrupt(format!("a bit width of {bit_width}, which is more than 32")));
+            return Err(Error::corrupt(format!("the bit width is {bit_width}, more than 32")));
         }
         Ok(Self { at, bit_width, run: CurrentRun::Repeated { value: 0, left: 0 } })
     }

@@ -37,10 +37,10 @@ const OFFSET_MASKS: [usize; 4] = [0, 0xff, 0xffff, 0];
 pub(crate) fn decompress(input: &[u8], output: &mut [u8], length: usize) -> Result<()> {
     let (stated, start) = preamble(input)?;
     if stated != length as u64 {
-        return Err(Error::corrupt(format!("snappy data of {stated} bytes where the page header says {length}")));
+        return Err(Error::corrupt(format!("the snappy data states {stated} bytes, but the page header {length}")));
     }
     if output.len() < length + REACH {
-        return Err(Error::internal("too little memory to decompress into"));
+        return Err(Error::internal("not enough memory to decompress a page"));
     }
     let mut at = CopyPositions { input: start, output: 0 };
     loop {
@@ -72,7 +72,7 @@ pub(crate) fn preamble(input: &[u8]) -> Result<(u64, usize)> {
             return Ok((length, number + 1));
         }
     }
-    Err(Error::corrupt("snappy data without a length"))
+    Err(Error::corrupt("the snappy data has no length"))
 }
 
 fn too_far() -> Error {
@@ -117,7 +117,7 @@ fn fast(input: &[u8], output: &mut [u8], length: usize, from: CopyPositions) -> 
         }
     }
     if o > length {
-        return Err(Error::corrupt("snappy data is longer than it says"));
+        return Err(Error::corrupt("snappy data is longer than it states"));
     }
     Ok(CopyPositions { input: i, output: o })
 }
@@ -197,8 +197,9 @@ fn careful(input: &[u8], output: &mut [u8], length: usize, at: CopyPositions) ->
         let stored = input.get(i + 1..i + 1 + bytes).ok_or_else(short)?;
         Ok::<_, Error>(stored.iter().rev().fold(0usize, |value, byte| value << 8 | *byte as usize))
     };
-    let fits =
-        |len: usize| if len > length - o { Err(Error::corrupt("snappy data is longer than it says")) } else { Ok(len) };
+    let fits = |len: usize| {
+        if len > length - o { Err(Error::corrupt("snappy data is longer than it states")) } else { Ok(len) }
+    };
     if tag & 3 == 0 {
         let extra = upper.saturating_sub(59);
         let len = if extra == 0 { upper + 1 } else { number(extra)?.saturating_add(1) };

@@ -42,7 +42,7 @@ impl Levels {
                 run.extend(packed.iter().map(|byte| byte.reverse_bits()));
                 Ok((Self { data: PageBytes::Stored(run.into()), hybrid: HybridDecoder::new(1, 0)? }, end))
             }
-            other => Err(Error::unsupported(format!("definition levels of encoding {other}"))),
+            other => Err(Error::unsupported(format!("the definition levels have the unsupported encoding {other}"))),
         }
     }
 
@@ -214,7 +214,7 @@ impl ValueRuns for ValidityBuilder {
                 self.rows += count;
                 self.nulls += count;
             }
-            _ => return Err(Error::corrupt("a definition level is larger than the column's")),
+            _ => return Err(Error::corrupt("a definition level is larger than the column's maximum")),
         }
         Ok(())
     }

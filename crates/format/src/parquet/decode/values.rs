@@ -43,7 +43,7 @@ impl PageEncoding {
             7 => Self::DeltaByteArray,
             9 => Self::ByteStreamSplit,
             _ => {
-                return Err(Error::unsupported(format!("a page of encoding {number}"))
+                return Err(Error::unsupported(format!("a page has the unknown encoding {number}"))
                     .advice("rewrite the file with another writer"));
             }
         })
@@ -51,7 +51,7 @@ impl PageEncoding {
 
     /// The error for an encoding that a type can't have.
     pub fn unfit(self) -> Error {
-        Error::corrupt(format!("a page of encoding {self:?}, which its type can't have"))
+        Error::corrupt(format!("a page has the encoding {self:?}, which its type does not allow"))
     }
 }
 
@@ -73,7 +73,7 @@ pub(crate) trait ValueCollector: Send {
     /// pays off if many of them are not wanted.
     fn pieces(&mut self, pieces: Pieces, encoding: PageEncoding, count: usize) -> Result<()> {
         let _ = (pieces, encoding, count);
-        Err(Error::internal("values that are not taken in pieces"))
+        Err(Error::internal("the values can't be read in pieces"))
     }
 
     /// Starts an array of `rows` rows.
@@ -98,8 +98,8 @@ pub(crate) trait ValueCollector: Send {
 
 /// Some slots of the array under way.
 pub(crate) fn slots<T: Plain>(out: &mut Option<Block>, slots: Range<usize>) -> Result<&mut [T]> {
-    let out = out.as_mut().ok_or_else(|| Error::internal("no array was begun"))?;
-    out.typed_mut::<T>().get_mut(slots).ok_or_else(|| Error::internal("more values than rows"))
+    let out = out.as_mut().ok_or_else(|| Error::internal("no array was started"))?;
+    out.typed_mut::<T>().get_mut(slots).ok_or_else(|| Error::internal("there are more values than rows"))
 }
 
 /// The next `count` values of `width` bytes each of a plain page that was read up to `at`.

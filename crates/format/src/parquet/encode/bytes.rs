@@ -366,7 +366,7 @@ fn checked(value: &[u8]) -> Result<&[u8]> {
     if value.len() <= VALUE_BYTES {
         return Ok(value);
     }
-    Err(Error::invalid(format!("a value of {} bytes is more than Parquet can hold", value.len())))
+    Err(Error::invalid(format!("a value has {} bytes, more than Parquet can hold", value.len())))
 }
 
 impl ValueAccess for (&[i32], &[u8]) {

@@ -99,7 +99,7 @@ impl Levels {
     /// Appends rows. A null in a column that is not optional is the caller's error.
     pub(crate) fn push(&mut self, nulls: &NullBuffer) -> Result<()> {
         if !self.is_optional && nulls.null_count() > 0 {
-            return Err(Error::invalid("a null in a column that is declared not null"));
+            return Err(Error::invalid("a column that is declared not null has a null"));
         }
         let before = self.rows;
         let validity = self.validity.get_or_insert_with(|| {

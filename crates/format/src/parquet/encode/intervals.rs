@@ -75,19 +75,19 @@ fn stored(interval: IntervalMonthDayNano) -> Result<[u32; 3]> {
     let unfit = |why: &str| {
         let IntervalMonthDayNano { months, days, nanoseconds } = interval;
         let value = format!("the interval of {months} months, {days} days and {nanoseconds} ns");
-        Err(Error::unsupported(format!("{value} has no place in Parquet: {why}"))
+        Err(Error::unsupported(format!("{value} can't be stored in Parquet: {why}"))
             .advice("write another format, or cast the column to a duration or to text"))
     };
     let (Ok(months), Ok(days)) = (u32::try_from(interval.months), u32::try_from(interval.days)) else {
-        return unfit("its intervals have no sign");
+        return unfit("its intervals can't be negative");
     };
     if interval.nanoseconds % NANOSECONDS != 0 {
-        return unfit("its intervals have whole milliseconds");
+        return unfit("its intervals have whole milliseconds only");
     }
     match (interval.nanoseconds < 0, u32::try_from(interval.nanoseconds / NANOSECONDS)) {
-        (true, _) => unfit("its intervals have no sign"),
+        (true, _) => unfit("its intervals can't be negative"),
         (false, Ok(milliseconds)) => Ok([months, days, milliseconds]),
-        (false, Err(_)) => unfit("its milliseconds have 32 bits"),
+        (false, Err(_)) => unfit("its milliseconds have only 32 bits"),
     }
 }
 

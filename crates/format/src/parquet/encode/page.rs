@@ -171,9 +171,9 @@ impl PageWriter {
     }
 
     fn too_large(&self, length: usize) -> Error {
-        Error::invalid(format!("a page of {length} bytes or values is more than Parquet can hold"))
+        Error::invalid(format!("a page has {length} bytes or values, more than Parquet can hold"))
             .at(format!("column {:?}", self.column.path().string()))
-            .advice(format!("split its longest values, or write another format by {OUTPUT_FORMAT}"))
+            .advice(format!("split its longest values, or write another format with {OUTPUT_FORMAT}"))
     }
 
     /// Ends the chunk.

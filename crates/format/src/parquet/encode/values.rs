@@ -255,13 +255,13 @@ pub(crate) fn wrong_type(array: &ArrayRef, column: &ColumnDescriptor) -> Error {
 fn beyond_precision(column: &ColumnDescriptor) -> Error {
     let (precision, scale) = (column.type_precision(), column.type_scale());
     Error::invalid(format!("a decimal has more digits than decimal({precision}, {scale}) allows"))
-        .advice("cast the column to a decimal type that holds all of its values")
+        .advice("cast the column to a decimal type that can hold all of its values")
 }
 
 /// Reinterprets the bits as another type of the same width.
 fn reinterpret<T: ArrowNativeType>(array: &ArrayRef) -> Result<Numbers<T>> {
     let data = array.to_data();
-    let Some(buffer) = data.buffers().first() else { return Err(Error::internal("an array without values")) };
+    let Some(buffer) = data.buffers().first() else { return Err(Error::internal("an array has no values")) };
     Ok(Numbers { values: ScalarBuffer::new(buffer.clone(), data.offset(), data.len()), nulls: array.nulls().cloned() })
 }
 

@@ -78,8 +78,7 @@ impl RowGroups for CheckedGroup {
         if !is_checked(&self.file, leaf) {
             return Ok(Box::new(OneChunk(Some(Box::new(pages)))));
         }
-        let data_type =
-            self.data_type(leaf).ok_or_else(|| ParquetError::General("a leaf without a type".to_owned()))?;
+        let data_type = self.data_type(leaf).ok_or_else(|| ParquetError::General("a leaf has no type".to_owned()))?;
         let check = match &data_type {
             _ if !is_int96(stored, leaf) => GroupCheck::Interval,
             DataType::Timestamp(unit, _) => GroupCheck::Int96(Int96::of(*unit, self.file.rounds_int96)),
@@ -124,8 +123,9 @@ fn has_other_encoding(page: &Page) -> bool {
 }
 
 fn unread_interval() -> Error {
-    Error::unsupported("intervals with months are read as columns of their own, and not within other columns")
-        .advice(format!("leave the column out by {COLUMNS}, or rewrite the file with the interval as a column"))
+    Error::unsupported("intervals with months can only be read from top-level columns").advice(format!(
+        "leave the column out with {COLUMNS}, or rewrite the file with the interval as a top-level column"
+    ))
 }
 
 /// The pages of one column chunk.

@@ -59,7 +59,7 @@ impl ParquetColumnReader {
         let fit = match (&source.file.table, from) {
             (Some(table), Some(from)) if from.data_type().is_nested() => {
                 let part = table.part(&source.field);
-                let part = part.ok_or_else(|| Error::internal("a column of a file is not its table's"))?;
+                let part = part.ok_or_else(|| Error::internal("a file's column does not match its table's"))?;
                 ArrayFit::Conform(part, table.find_by())
             }
             (_, Some(from)) if from.data_type() != source.field.data_type() => ArrayFit::Cast,

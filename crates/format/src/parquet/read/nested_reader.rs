@@ -92,8 +92,8 @@ impl NestedReader {
         let batch = match (next, failure) {
             (Err(_), Some(failure)) => return Err(failure),
             (Err(error), None) if error.to_string().contains(OFFSET_OVERFLOW) => {
-                return Err(Error::unsupported("the texts of a batch have more than 2 GiB")
-                    .advice(format!("read fewer rows at once: {BATCH_ROWS}")));
+                return Err(Error::unsupported("the texts of a batch exceed 2 GiB")
+                    .advice(format!("read fewer rows in a batch: {BATCH_ROWS}")));
             }
             (next, _) => next?,
         };
@@ -105,7 +105,7 @@ impl NestedReader {
 }
 
 /// The crate's message where offsets of 32 bits are too few.
-const OFFSET_OVERFLOW: &str = "index overflow";
+const OFFSET_OVERFLOW: &str = "an index overflows";
 
 /// The row ranges as the crate wants them.
 fn selection(ranges: &[Range<u64>], rows: u64) -> RowSelection {

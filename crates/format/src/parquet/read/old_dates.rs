@@ -65,7 +65,7 @@ impl OldDates {
             DataType::Timestamp(TimeUnit::Millisecond, _) => self.instants_of::<TimestampMillisecondType>(array, units),
             DataType::Timestamp(TimeUnit::Microsecond, _) => self.instants_of::<TimestampMicrosecondType>(array, units),
             DataType::Timestamp(TimeUnit::Nanosecond, _) => self.instants_of::<TimestampNanosecondType>(array, units),
-            other => Err(Error::internal(format!("instants of the type {other}"))),
+            other => Err(Error::internal(format!("instants have the type {other}"))),
         }
     }
 
@@ -80,9 +80,8 @@ impl OldDates {
             let (seconds, rest) = (instant.div_euclid(units), instant.rem_euclid(units));
             let mended =
                 clock.borrow_mut().instant(seconds).and_then(|seconds| seconds.checked_mul(units)?.checked_add(rest));
-            mended.ok_or_else(|| {
-                Error::unsupported(format!("the instant {instant} is beyond 64 bits in today's calendar"))
-            })
+            mended
+                .ok_or_else(|| Error::unsupported(format!("the instant {instant} exceeds 64 bits in today's calendar")))
         };
         let mended: PrimitiveArray<T> = array.try_unary(mend)?;
         Ok(Arc::new(mended.with_data_type(array.data_type().clone())))
@@ -91,12 +90,11 @@ impl OldDates {
 
 /// The error for a time before 1900 whose clock isn't known.
 fn unknown(reason: &str) -> Error {
-    Error::unsupported(format!("a time before 1900 is stored as old versions of Java count it, and {reason}")).advice(
-        format!(
-            "leave the column out with {COLUMNS}, or write the file anew with Spark's \
-         spark.sql.parquet.datetimeRebaseModeInWrite and int96RebaseModeInWrite at CORRECTED"
-        ),
-    )
+    Error::unsupported(format!("a time before 1900 is stored in the calendar of old Java versions, but {reason}"))
+        .advice(format!(
+            "leave the column out with {COLUMNS}, or write the file again with Spark's \
+             spark.sql.parquet.datetimeRebaseModeInWrite and int96RebaseModeInWrite set to CORRECTED"
+        ))
 }
 
 fn days(array: &ArrayRef) -> Result<ArrayRef> {
@@ -106,7 +104,7 @@ fn days(array: &ArrayRef) -> Result<ArrayRef> {
     }
     let mend = |day: i32| {
         let mended = i32::try_from(day_of_same_name(i64::from(day)));
-        mended.map_err(|_| Error::unsupported(format!("the day {day} is beyond 32 bits in today's calendar")))
+        mended.map_err(|_| Error::unsupported(format!("the day {day} exceeds 32 bits in today's calendar")))
     };
     let mended: Date32Array = array.try_unary(mend)?;
     Ok(Arc::new(mended))

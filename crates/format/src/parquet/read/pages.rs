@@ -168,7 +168,7 @@ impl PageWalk {
             && let Some(place) = self.next_place.checked_sub(1).and_then(|last| places.pages.get(last))
             && place.rows.end - place.rows.start != values as u64
         {
-            return Err(Error::corrupt("the offset index counts other rows than the page"));
+            return Err(Error::corrupt("the offset index states other row counts than the page"));
         }
         Ok(())
     }

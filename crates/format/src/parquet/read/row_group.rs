@@ -132,7 +132,7 @@ impl ParquetSource {
         request: &ReadRequest,
     ) -> Result<impl Iterator<Item = Result<(u64, RecordBatch)>> + Send + use<>> {
         let known = self.files.get(group.file).filter(|file| Arc::ptr_eq(file, &group.unit.file));
-        let file = known.ok_or_else(|| Error::internal("a row group of another source"))?;
+        let file = known.ok_or_else(|| Error::internal("the row group belongs to another source"))?;
         let request = ReadRequest { filter: None, limit: None, ..request.clone() };
         let resolved = ReadColumns::resolve(&self.schema, &request)?;
         let files = [Arc::clone(file)];
@@ -164,7 +164,7 @@ impl NumberedBatches {
     }
 
     fn cut(&mut self, batch: RecordBatch) -> Result<(u64, RecordBatch)> {
-        let range = self.rows.get(self.range).ok_or_else(|| Error::internal("more rows than were asked for"))?;
+        let range = self.rows.get(self.range).ok_or_else(|| Error::internal("there are more rows than requested"))?;
         let start = range.start + self.passed;
         let count = batch.num_rows().min((range.end - start) as usize);
         self.passed += count as u64;

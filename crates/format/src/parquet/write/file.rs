@@ -155,7 +155,7 @@ const TOTAL_ORDER: [u8; ORDER_BYTES] = [0x2c, 0, 0];
 ///
 /// The orders are the footer's last field, so they precede the byte that ends it.
 fn order_by_type(tail: &mut [u8], columns: usize) -> Result<()> {
-    let unexpected = || Error::internal("the column orders are not where they should be in the footer");
+    let unexpected = || Error::internal("the column orders are not at their expected place in the footer");
     let end = tail.len().checked_sub(TRAILER_BYTES + 1).ok_or_else(unexpected)?;
     let start = end.checked_sub(columns * ORDER_BYTES).ok_or_else(unexpected)?;
     for order in tail[start..end].chunks_exact_mut(ORDER_BYTES) {

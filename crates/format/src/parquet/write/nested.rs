@@ -280,7 +280,7 @@ impl PageStore for LeafPages {
     }
 
     fn take(&mut self, _key: PageKey) -> Result<Bytes, ParquetError> {
-        Err(ParquetError::General("pages are taken by the chunk".to_owned()))
+        Err(ParquetError::General("pages are requested by the chunk".to_owned()))
     }
 }
 

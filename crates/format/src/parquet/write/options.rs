@@ -44,7 +44,7 @@ impl CheckedOptions {
     pub(crate) fn new(options: &WriteOptions) -> Result<Self> {
         let compression = options.compression.unwrap_or(Compression::new(Codec::Snappy));
         let positive = |value: Option<u64>, name: &str| match value {
-            Some(0) => Err(Error::usage(format!("{name} is 0")).advice("give at least 1, or leave it out")),
+            Some(0) => Err(Error::usage(format!("{name} is 0")).advice("set at least 1, or leave it out")),
             other => Ok(other),
         };
         let rows = positive(options.row_group_rows.map(|v| v as u64), "row_group_rows")?;
@@ -144,7 +144,7 @@ impl Layout {
                 found = true;
                 if descriptor.column(leaf).physical_type() == Type::BOOLEAN {
                     return Err(Error::usage(format!(
-                        "column {name:?} is boolean: bloom filters are not for booleans"
+                        "column {name:?} is boolean, and booleans can't have bloom filters"
                     ))
                     .advice(format!("leave it out of {BLOOM_FILTER}")));
                 }
@@ -157,7 +157,7 @@ impl Layout {
         let known = self.columns.iter().map(|c| c.field.name().clone());
         let known = known.chain((0..descriptor.num_columns()).map(path));
         let nearest = known.min_by_key(|candidate| strsim::damerau_levenshtein(candidate, name));
-        let error = Error::not_found(format!("no column {name:?} to make a bloom filter for"));
+        let error = Error::not_found(format!("there is no column {name:?} to build a bloom filter for"));
         Err(match nearest {
             Some(nearest) => error.advice(format!("did you mean {nearest:?}?")),
             None => error,
@@ -214,10 +214,10 @@ fn check(data_type: &DataType, path: &str) -> Result<()> {
         Err(Error::unsupported(format!("Parquet has no type for {what}")).at(format!("column {path:?}")).advice(advice))
     };
     match data_type {
-        DataType::Union(..) => unsupported("a union", "write its variants as columns of their own"),
+        DataType::Union(..) => unsupported("a union", "write its variants as separate columns"),
         DataType::Interval(IntervalUnit::MonthDayNano) => unsupported(
-            "intervals of months and nanoseconds within other columns",
-            "make the interval a column of its own, or cast it to a duration or to text",
+            "intervals of months and nanoseconds inside of other columns",
+            "store the interval as a top-level column, or cast it to a duration or to text",
         ),
         DataType::Struct(fields) if fields.is_empty() => unsupported("a struct without fields", "leave the column out"),
         DataType::Struct(fields) => {

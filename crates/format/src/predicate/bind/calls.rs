@@ -50,21 +50,21 @@ impl Binder<'_> {
                 let text = |at: usize| match arguments.get(at) {
                     Some(Expr::Literal(Literal::Text(text))) => Ok(Some(text.clone())),
                     None => Ok(None),
-                    Some(_) => Err(Error::unsupported("a regular expression that is no text constant")),
+                    Some(_) => Err(Error::unsupported("the regular expression must be a text constant")),
                 };
                 let (pattern, flags) = (text(1)?.unwrap_or_default(), text(2)?);
                 self.over_texts(function, Call::Regexp { pattern, flags }, vec![bound(&arguments[0])?], 1)
             }
             F::DateTrunc | F::DatePart => {
                 let Expr::Literal(Literal::Text(part)) = &arguments[0] else {
-                    return Err(Error::unsupported(format!("{} with a unit that is no text constant", name(function)))
+                    return Err(Error::unsupported(format!("the unit of {} must be a text constant", name(function)))
                         .advice(format!("write it as {}", form(function))));
                 };
                 let value = bound(&arguments[1])?;
                 let is_clock = class(&value) == ComparisonClass::Time && function == F::DatePart;
                 if !matches!(class(&value), ComparisonClass::Instant | ComparisonClass::Null) && !is_clock {
                     return Err(Error::invalid(format!(
-                        "{} takes a date or timestamp, and not {}",
+                        "{} takes a date or timestamp, not {}",
                         name(function),
                         words(&value)
                     )));
@@ -108,7 +108,7 @@ impl Binder<'_> {
         match class(&value) {
             ComparisonClass::Null => Ok(ConditionNode::Constant(None)),
             ComparisonClass::Text => fold(ConditionNode::Truth(self.made(Call::Like(pattern), vec![value])?)),
-            _ => Err(Error::invalid(format!("{} is no text, and LIKE needs text", words(&value)))),
+            _ => Err(Error::invalid(format!("{} is not text, but LIKE needs text", words(&value)))),
         }
     }
 
@@ -125,8 +125,8 @@ impl Binder<'_> {
                 if at < texts { (ComparisonClass::Text, "text") } else { (ComparisonClass::Number, "a number") };
             let found = class(argument);
             if found != wanted && found != ComparisonClass::Null {
-                let message = format!("{} takes {kind}, and not {}", name(function), words(argument));
-                return Err(Error::invalid(message).advice("CAST a value to another type: CAST(a AS text)"));
+                let message = format!("{} takes {kind}, not {}", name(function), words(argument));
+                return Err(Error::invalid(message).advice("CAST the value to another type: CAST(a AS text)"));
             }
         }
         self.made(call, arguments)
@@ -158,7 +158,7 @@ impl Binder<'_> {
         let types = values.iter().map(|value| self.type_of(value)).collect::<Result<Vec<_>>>()?;
         let Some(common) = common_type(&types) else {
             let words: Vec<String> = values.iter().map(words).collect();
-            return Err(Error::invalid(format!("{what} of values of different types: {}", words.join(", "))));
+            return Err(Error::invalid(format!("{what} has values of different types: {}", words.join(", "))));
         };
         let cast = |(value, data_type): (RowScalar, &DataType)| match *data_type == common {
             true => Ok(value),
@@ -285,8 +285,8 @@ fn date_part(part: &str) -> Result<Call> {
         "second" | "seconds" => DatePart::Second,
         "epoch" => return Ok(Call::Epoch),
         _ => {
-            return Err(Error::usage(format!("{part:?} is no part of a date or time")).advice(
-                "it is one of year, quarter, month, week, day, dow, isodow, doy, hour, minute, second, epoch",
+            return Err(Error::usage(format!("{part:?} is not a part of a date or time")).advice(
+                "choose one of year, quarter, month, week, day, dow, isodow, doy, hour, minute, second, epoch",
             ));
         }
     }))

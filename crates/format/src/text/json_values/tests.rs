@@ -52,17 +52,17 @@ fn each_value_is_a_line() {
 #[test]
 fn what_is_no_array_of_rows_is_an_error_with_its_row() {
     let cases = [
-        ("[{\"a\":1}", ErrorKind::Corrupt, "the JSON array has no end: the text is cut short", "row 1"),
-        ("[{\"a\":1},", ErrorKind::Corrupt, "the JSON array has no end: the text is cut short", "row 1"),
-        ("[", ErrorKind::Corrupt, "the JSON array has no end: the text is cut short", "row 0"),
+        ("[{\"a\":1}", ErrorKind::Corrupt, "the JSON array has no end: the text is truncated", "row 1"),
+        ("[{\"a\":1},", ErrorKind::Corrupt, "the JSON array has no end: the text is truncated", "row 1"),
+        ("[", ErrorKind::Corrupt, "the JSON array has no end: the text is truncated", "row 0"),
         ("[{\"a\":1},{\"a", ErrorKind::Corrupt, "the text ends within a row", "row 2"),
         ("{\"a\":{}", ErrorKind::Corrupt, "the text ends within a row", "row 1"),
         ("[{\"a\":1} {\"a\":2}]", ErrorKind::Invalid, "a comma or ] is missing after the row: '{' follows", "row 1"),
-        ("[{},]", ErrorKind::Invalid, "a row is missing in front of ']'", "row 1"),
-        ("[,{}]", ErrorKind::Invalid, "a row is missing in front of ','", "row 0"),
+        ("[{},]", ErrorKind::Invalid, "a row is missing before ']'", "row 1"),
+        ("[,{}]", ErrorKind::Invalid, "a row is missing before ','", "row 0"),
         ("[{}] {}", ErrorKind::Invalid, "'{' follows the end of the array", "row 1"),
         ("{}, {}", ErrorKind::Invalid, "',' follows the object", "row 1"),
-        ("[{\"a\":\"x\ny\"}]", ErrorKind::Invalid, "a text has a line break in it, which JSON writes as \\n", "row 1"),
+        ("[{\"a\":\"x\ny\"}]", ErrorKind::Invalid, "a text contains a line break, which JSON writes as \\n", "row 1"),
     ];
     for (text, kind, message, place) in cases {
         for piece_bytes in [1, 1000] {
@@ -71,7 +71,7 @@ fn what_is_no_array_of_rows_is_an_error_with_its_row() {
             assert!(error.to_string().contains(place), "{error}");
         }
     }
-    assert!(lines("id,name", 3).unwrap_err().message().contains("begins with 'i'"));
+    assert!(lines("id,name", 3).unwrap_err().message().contains("starts with 'i'"));
 }
 
 fn json() -> impl Strategy<Value = Value> {

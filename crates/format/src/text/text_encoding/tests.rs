@@ -57,7 +57,7 @@ fn bytes_that_are_no_character_are_an_error_with_their_place() {
     let error = utf8(&bytes, "utf-16").unwrap_err();
     assert!(error.message().contains("in line 100001"), "{error}");
     let error = utf8(b"a\nb\n\xff\xff", "shift_jis").unwrap_err();
-    assert!(error.message().contains("byte 4 of it, in line 3"), "{error}");
+    assert!(error.message().contains("byte 4 in line 3"), "{error}");
     // A text of an odd number of bytes is cut short.
     assert!(utf8(b"a\0b", "utf-16").is_err());
 }

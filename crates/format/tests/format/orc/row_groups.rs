@@ -164,7 +164,7 @@ fn damaged_indexes_are_errors_that_name_them() {
     let mut swapped = index.clone();
     let positions = std::mem::take(&mut swapped.entry[2].positions);
     swapped.entry[2].positions = std::mem::replace(&mut swapped.entry[9].positions, positions);
-    check(&swapped.encode_to_vec(), "begins before the one in front of it");
+    check(&swapped.encode_to_vec(), "starts before the preceding one");
     let mut broken = whole[place.clone()].to_vec();
     broken[0] = 0x0f;
     check(&broken, "unknown kind");

@@ -19,8 +19,8 @@ fn the_example_of_the_specification() {
 fn lengths_that_are_none_are_errors() {
     let error = |data: &[u8], count| lengths(data, count).err().map(|error| error.to_string());
     // Values from 1 on that fall by 2.
-    assert_eq!(error(&[128, 1, 4, 2, 2, 3, 0, 0, 0, 0], 2).as_deref(), Some("a value of negative length"));
-    assert_eq!(error(&[128, 1, 4, 2, 2, 3, 0, 0, 0, 0], 1).as_deref(), Some("2 packed values in a page of 1"));
+    assert_eq!(error(&[128, 1, 4, 2, 2, 3, 0, 0, 0, 0], 2).as_deref(), Some("a value has a negative length"));
+    assert_eq!(error(&[128, 1, 4, 2, 2, 3, 0, 0, 0, 0], 1).as_deref(), Some("a page of 1 has 2 packed values"));
     assert_eq!(error(&[], 1 << 29).as_deref(), Some("a page of 536870912 lengths is too large"));
 }
 

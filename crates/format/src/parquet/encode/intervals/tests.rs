@@ -33,7 +33,7 @@ fn what_would_be_lost_is_refused_by_value() {
     for array in wrong {
         let error = interval_bytes(&array).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert!(error.to_string().contains("has no place in Parquet"), "{error}");
+        assert!(error.to_string().contains("can't be stored in Parquet"), "{error}");
         check_intervals(array.as_ref()).unwrap_err();
     }
 }
