@@ -111,7 +111,7 @@ impl Content {
                 text.ok_or_else(|| Error::usage("neither the name nor the content reveals the format").advice(say_it()))
             }
             Self::Unclear => {
-                Err(Error::invalid("it is empty, starts with blanks only, or is truncated").advice(say_it()))
+                Err(Error::invalid("it is empty, starts with many blanks, or is truncated").advice(say_it()))
             }
             Self::Archive => {
                 Err(Error::usage("it is a zip archive, and its name does not give the format of its file")
