@@ -118,7 +118,7 @@ pub(super) fn certificates() -> Result<(Vec<Certificate>, Option<Identity>)> {
         (Some(certificate), Some(key)) => {
             let pem = [file(CLIENT_KEY, &key)?, b"\n".to_vec(), file(CLIENT_CERTIFICATE, &certificate)?].concat();
             let wrong = |_| {
-                Error::invalid("the client's certificate and key are not a matching pair in PEM format")
+                Error::invalid("the client's certificate and key are not a valid certificate and key in PEM format")
                     .at(&certificate)
             };
             Some(Identity::from_pem(&pem).map_err(wrong)?)
