@@ -60,7 +60,7 @@ def blocks(page: Path) -> list[Block]:
             if fence is None:
                 fence, kept, start = line[3:] or "text", [], number + 1
             else:
-                if fence in ("console", "python"):
+                if fence in ("console", "python", "sh"):
                     found.append(Block(start, "\n".join(kept) + "\n"))
                 fence, kept = None, []
         elif fence is not None:

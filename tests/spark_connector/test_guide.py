@@ -16,16 +16,15 @@ import lakerace as lr
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "spark.md"
 
-#: Commands for the shell, which `make test-spark` has run in its way, or which need another machine.
-SHELL = ("make ", "pyspark ", "unzip ", "jar ")
+#: Blocks of the page that run here. `make test-spark` has run those for the shell in its way, or they need another machine.
+BLOCK = re.compile(r"```(?:python|sql)\n(.*?)```", re.DOTALL)
 ASSIGNMENT = re.compile(r"\w+ = ")
 SQL = ("MERGE ", "UPDATE ", "DELETE ", "SELECT ")
 
 
 def code(page: str) -> list[str]:
-    """The indented lines, without those for the shell."""
-    lines = [line[4:] for line in page.splitlines() if line.startswith("    ") and line.strip()]
-    return [line for line in lines if not line.startswith(SHELL)]
+    """The lines of the blocks of Python and SQL."""
+    return [line for block in BLOCK.findall(page) for line in block.splitlines() if line]
 
 
 def orders(rows: int) -> pa.Table:
