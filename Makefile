@@ -11,7 +11,7 @@ STAMP := $(VENV)/.stamp
 TESTED := --release --config tests/profile.toml --locked --workspace --all-features
 RUST_SOURCES = $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: all setup build demo test lint lint-rust lint-python lint-crates test-rust test-python test-lowest test-connector spark test-spark test-servers fuzz soak soak-files bench versitygw clean
+.PHONY: all setup build demo test lint lint-rust lint-python lint-crates test-rust test-python test-lowest test-connector spark test-spark test-servers fuzz soak soak-files bench docs docs-serve versitygw clean
 .DELETE_ON_ERROR:
 
 all: build
@@ -106,6 +106,19 @@ soak: build
 # A thousand writers of a store of small files that are killed, and a content of 3 GB.
 soak-files: build
 	LAKERACE_CRASH_ROUNDS=1000 LAKERACE_LONG_MEGABYTES=3000 $(BIN)/pytest tests/python/test_files.py -k "killed or never_held"
+
+# The site of the documents, in .cache/site. A link that leads nowhere is an error. `make docs-serve` shows it in a browser.
+DOCS := .cache/docs
+$(DOCS)/.stamp: requirements-docs.lock
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/pip install --quiet --requirement requirements-docs.lock
+	touch $@
+
+docs: build $(DOCS)/.stamp
+	PATH=$(CURDIR)/$(DOCS)/bin:$$PATH NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet --strict
+
+docs-serve: docs
+	$(PYTHON) -m http.server --bind 127.0.0.1 --directory .cache/site 8000
 
 # The S3 server of the benches. Needs Go.
 versitygw: .cache/bin/versitygw

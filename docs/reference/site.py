@@ -1,0 +1,75 @@
+"""Hooks of the site: links to files outside of `docs`, the reference of the command line, and roles of Sphinx in docstrings."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mkdocs.exceptions import PluginError
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[2]
+LINK = re.compile(r"\]\(((?:\.\./)+[^)#\s]+|results/)(#[^)]*)?\)")
+ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):(?=<code>|<autoref)")
+FENCE = re.compile(r"^(```\w+) .+$", re.MULTILINE)
+COMMAND = re.compile(r"^  ([a-z][a-z-]*)  ", re.MULTILINE)
+
+
+def _help(*command: str) -> str:
+    """The long help of a command, as a terminal of 100 columns shows it."""
+    program = os.environ.get("LAKERACE", str(ROOT / ".venv" / "bin" / "lakerace"))
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
+    try:
+        done = subprocess.run(
+            [program, *command, "--help"], capture_output=True, text=True, check=True, env=environment
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise PluginError(f"the help of {program} can't be shown ({error}): run `make build` first") from error
+    return done.stdout.strip()
+
+
+def _command_line() -> str:
+    """The sections of all commands, from their help."""
+    program = _help()
+    parts = ["", "```text", program, "```", ""]
+    for name in COMMAND.findall(program.partition("Commands:")[2].partition("Options:")[0]):
+        if name == "help":
+            continue
+        text = _help(name)
+        parts += [f"## lakerace {name}", "", "```text", text, "```", ""]
+        for inner in COMMAND.findall(text.partition("Commands:")[2].partition("Options:")[0]):
+            if inner != "help" and name != "bench":
+                parts += [f"### lakerace {name} {inner}", "", "```text", _help(name, inner), "```", ""]
+    return "\n".join(parts)
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Lets links to files that are not part of the site lead to the repository; keeps reports out of the search."""
+    folder = Path(page.file.src_uri).parent
+    if page.file.src_uri.startswith("results/"):
+        page.meta["search"] = {"exclude": True}
+    if page.file.src_uri == "reference/command-line.md":
+        markdown += _command_line()
+
+    def linked(found: re.Match[str]) -> str:
+        target = os.path.normpath(Path("docs") / folder / found[1])
+        inside = target.removeprefix("docs/")
+        if inside != target and files.get_file_from_path(inside) is not None:
+            return found[0]
+        kind = "tree" if (ROOT / target).is_dir() else "blob"
+        return f"]({config.repo_url.rstrip('/')}/{kind}/main/{target}{found[2] or ''})"
+
+    # Words after the language are for the tests.
+    return FENCE.sub(r"\1", LINK.sub(linked, markdown))
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Removes the roles of Sphinx, which Markdown shows as text."""
+    return ROLE.sub("", html)
