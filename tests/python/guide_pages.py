@@ -6,7 +6,7 @@ import gzip
 import os
 import re
 import zipfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -26,7 +26,12 @@ ROOT = Path(__file__).parents[2]
 ROWS = 200
 
 #: What begins a line for the shell. A block with another first line is Python.
-SHELL = re.compile(r"(?:lakerace|curl|cat|sqlite3|make|pyspark|pip|cargo|[a-z]+ <\()\b")
+SHELL = re.compile(r"(?:lakerace|curl|cat|head|ls|psql|sed|sqlite3|make|pyspark|pip|cargo|[a-z]+ <\()\b")
+
+#: Parts of an output that differ from run to run: amounts of time, memory, bytes and requests; dollars; times of versions.
+MEASURED = re.compile(
+    r"\d[\d,.]* (?:ms|s|B|kB|MB|GB)(?:/s)?\b|\d+ requests?\b|\$[\d.]+|\d{4}-\d\d-\d\dT[\d:.]+Z(?=  +(?:MERGE|DELETE|CREATE))"
+)
 
 
 @dataclass(frozen=True)
@@ -36,11 +41,6 @@ class Block:
     #: The line of the page that it begins in, from 1.
     line: int
     text: str
-
-    @property
-    def commands(self) -> list[str]:
-        """The commands, if it is for the shell."""
-        return [line.removeprefix("$ ") for line in self.text.splitlines() if SHELL.match(line.removeprefix("$ "))]
 
     @property
     def is_shell(self) -> bool:
@@ -125,6 +125,37 @@ def table(location: str, versions: int = 1, **options: Any) -> None:
 
 
 @dataclass(frozen=True)
+class Step:
+    """A command, or a block of Python."""
+
+    #: The line of the page, from 1.
+    line: int
+    text: str
+    is_shell: bool
+    #: The lines that the page shows below the command; none if it shows no output.
+    output: list[str] = field(default_factory=list)
+
+    def smaller(self, numbers: dict[str, str]) -> Step:
+        """The step with other numbers."""
+
+        def changed(text: str) -> str:
+            for number, other in numbers.items():
+                text = text.replace(number, other)
+            return text
+
+        return replace(self, text=changed(self.text), output=[changed(line) for line in self.output])
+
+    def shows(self, printed: str) -> bool:
+        """Whether the page shows what was printed: `…` is any text in a line, and any lines where it is alone."""
+        wanted, got = (
+            [re.sub(" +", " ", MEASURED.sub("#", line)).strip() for line in lines]
+            for lines in (self.output, printed.splitlines())
+        )
+        patterns = [r"(?:.*\n)*" if line == "…" else re.escape(line).replace("…", ".*") + "\n" for line in wanted]
+        return re.fullmatch("".join(patterns), "".join(line + "\n" for line in got)) is not None
+
+
+@dataclass(frozen=True)
 class Page:
     """What a page needs."""
 
@@ -136,6 +167,8 @@ class Page:
     names: Callable[[], dict[str, Any]] = dict
     #: Commands that can't run here, by their beginnings, and why.
     elsewhere: dict[str, str] = field(default_factory=dict)
+    #: Numbers of the page, and smaller ones in their place.
+    smaller: dict[str, str] = field(default_factory=dict)
 
 
 def _prepare_csv(folder: Path) -> None:
@@ -164,6 +197,28 @@ def _prepare_table(folder: Path, versions: int = 1, **options: Any) -> None:
 def _prepare_changes(folder: Path) -> None:
     """A table of 16 versions, which the page's first command would make."""
     _prepare_table(folder, 16, table_properties={"delta.enableChangeDataFeed": "true"})
+
+
+def _prepare_dumps(folder: Path) -> None:
+    """The files that psql writes of the page's table: of all rows, of those that were changed, and of all rows a day later."""
+
+    def row(n: int, changed: str = "", status: str = "") -> str:
+        seconds, half = divmod(3 * n, 2)
+        moment = datetime(2026, 11, 1, tzinfo=timezone.utc) + timedelta(seconds=seconds)
+        at = changed or f"{moment:%Y-%m-%d %H:%M:%S}{'.5' * half}+00"
+        note = ("", '""', '"says ""now"", twice"', '"two\nlines"')[n % 4] if n <= 100_000 else ""
+        day = f"2026-11-{1 + n % 3:02}" if n <= 100_000 else "2026-11-30"
+        total = Decimal(n * 37 % 100_000) / 100
+        status = status or ("open", "paid", "void")[n % 3]
+        return f"{n},{n % 977},{status},{total:.2f},{'ft'[n % 4 == 0]},{day},{at},{note}\n"
+
+    names = "order_id,customer_id,status,total,express,placed_on,changed_at,note\n"
+    old = {n: row(n) for n in range(1, 100_001)}
+    changes = {n: row(n, "2026-11-30 08:00:00+00", "paid") for n in range(3, 301, 3)}
+    changes |= {n: row(n, f"2026-11-30 09:00:{n - 100_000:02}+00", "open") for n in range(100_001, 100_051)}
+    after = {n: text for n, text in (old | changes).items() if not 501 <= n <= 505}
+    for name, rows in (("orders", old), ("changes", changes), ("all", after)):
+        (folder / f"{name}.csv").write_text(names + "".join(rows.values()), encoding="utf-8")
 
 
 def _prepare_old(folder: Path) -> None:
@@ -249,6 +304,17 @@ PAGES: dict[str, Page] = {
     "sync.md": Page(
         _prepare_table, before={"lakerace sync s3:": "lakerace copy orders.parquet delta:s3://lake/orders"}
     ),
+    "tutorials/million-small-files.md": Page(
+        lambda _: None, smaller={"1_000_000": "10_000", "1,000,000": "10,000", "(56.7 MB)": "(…)"}
+    ),
+    "tutorials/nightly-sync.md": Page(lambda _: None),
+    "tutorials/one-machine-to-spark.md": Page(
+        lambda _: None,
+        elsewhere={"make spark": "the tests of the connector build it", "pyspark": "they run the page's Spark"},
+        smaller={"1,500,000": "15,000", "1,500 rows": "15 rows"},
+    ),
+    "tutorials/postgresql-to-delta.md": Page(_prepare_dumps, elsewhere={"psql": "a PostgreSQL server"}),
+    "tutorials/quick-start.md": Page(lambda _: None),
     "tpch.md": Page(
         lambda _: None,
         before={
@@ -264,12 +330,24 @@ PAGES: dict[str, Page] = {
 }
 
 
-def numbered(page: Path) -> list[tuple[int, str, bool]]:
-    """Each command, and each block of Python as one: its line, its text, and whether the shell runs it."""
-    found = []
+def path_of(name: str) -> Path:
+    """The file of a page of :data:`PAGES`."""
+    if name == "README.md":
+        return ROOT / name
+    return ROOT / "docs" / name if "/" in name else ROOT / "docs" / "guide" / name
+
+
+def steps(page: Path) -> list[Step]:
+    """Each command, and each block of Python as one."""
+    found: list[Step] = []
     for block in blocks(page):
-        if block.is_shell:
-            found += [(block.line, command, True) for command in block.commands]
-        else:
-            found.append((block.line, block.text, False))
+        if not block.is_shell:
+            found.append(Step(block.line, block.text, False))
+            continue
+        has_prompts = block.text.startswith("$ ")
+        for line in block.text.splitlines():
+            if line.startswith("$ ") or (not has_prompts and SHELL.match(line)):
+                found.append(Step(block.line, line.removeprefix("$ "), True))
+            elif has_prompts:
+                found[-1].output.append(line)
     return found

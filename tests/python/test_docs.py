@@ -15,7 +15,9 @@ PAGES = sorted(
         "docs/*.md",
         "docs/design/*.md",
         "docs/guide/*.md",
+        "docs/reference/*.md",
         "docs/results/*/*.md",
+        "docs/tutorials/*.md",
         "bench/*.md",
         "fuzz/*.md",
         "crates/*/README.md",
@@ -38,5 +40,11 @@ def test_links_and_paths_lead_somewhere(page: Path) -> None:
 
 def test_all_pages_of_the_guide_are_linked() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    pages = {page.name for page in (ROOT / "docs" / "guide").glob("*.md")}
-    assert {name for name in pages if f"docs/guide/{name}" not in readme} == set()
+    pages = [page for folder in ("guide", "tutorials") for page in (ROOT / "docs" / folder).glob("*.md")]
+    assert {page.name for page in pages if f"docs/{page.parent.name}/{page.name}" not in readme} == set()
+
+
+def test_all_pages_are_in_the_menu_of_the_site() -> None:
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = {page.relative_to(ROOT / "docs") for page in PAGES if page.is_relative_to(ROOT / "docs")}
+    assert {str(page) for page in pages if page.parts[0] != "results" and f" {page}\n" not in menu} == set()

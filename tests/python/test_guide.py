@@ -35,7 +35,8 @@ FOLLOW_SECONDS = 8
 def test_each_page_with_commands_is_run() -> None:
     """A page is here, or has no command."""
     with_blocks = {page.name for page in (ROOT / "docs" / "guide").glob("*.md") if guide_pages.blocks(page)}
-    assert with_blocks - ELSEWHERE - {"requests.md"} == set(PAGES) - {"README.md"}
+    tutorials = {f"tutorials/{page.name}" for page in (ROOT / "docs" / "tutorials").glob("*.md")}
+    assert (with_blocks - ELSEWHERE - {"requests.md"}) | tutorials == set(PAGES) - {"README.md"}
 
 
 @pytest.fixture
@@ -72,7 +73,8 @@ def lake(s3: s3server.S3, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return s3.options
 
 
-def _shell(command: str, place: Path) -> None:
+def _shell(command: str, place: Path) -> str:
+    """Runs a command, and returns what it has printed: standard output, then standard error."""
     following = "--follow" in command
     text = f"timeout --signal=INT {FOLLOW_SECONDS} {command}" if following else command
     done = subprocess.run(
@@ -85,6 +87,7 @@ def _shell(command: str, place: Path) -> None:
     )
     # `timeout` gives 124 where it had to interrupt the command.
     assert done.returncode == (124 if following else 0), f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
 
 
 @dataclass
@@ -97,7 +100,7 @@ class Servers:
 
     def named(self, text: str) -> str:
         """The text with servers of the tests in place of the hosts, folders of the test, and 1/100 of TPC-H."""
-        name = self.page.removesuffix(".md").lower()
+        name = Path(self.page).stem.lower()
         if "mongodb://host" in text:
             mongo: mongoserver.MongoServer = self.request.getfixturevalue("mongo")
             text = re.sub(r"mongodb://host(:27017)?/shop/", mongo.location(f"{name}-"), text)
@@ -116,17 +119,20 @@ def test_the_commands_run(name: str, place: Path, lake: dict[str, str], request:
     page.prepare(place)
     names: dict[str, Any] = {"lr": lr, "settings": lake, **page.names()}
     servers = Servers(request, place, name)
-    path = ROOT / name if name == "README.md" else ROOT / "docs" / "guide" / name
+    path = guide_pages.path_of(name)
     used = set()
-    for line, text, is_shell in guide_pages.numbered(path):
+    for written in guide_pages.steps(path):
+        step = written.smaller(page.smaller)
+        text = step.text
         starts = {start for start in (*page.elsewhere, *page.before) if text.startswith(start)}
         used |= starts
         if starts & page.elsewhere.keys():
             continue
         for start in starts:
             _shell(servers.named(page.before[start]), place)
-        if is_shell:
-            _shell(servers.named(text), place)
+        if step.is_shell:
+            printed = _shell(servers.named(text), place)
+            assert not step.output or step.shows(printed), f"{path}:{step.line}: {text}\n{printed}"
         else:
-            exec(compile("\n" * (line - 1) + servers.named(text), str(path), "exec"), names)
+            exec(compile("\n" * (step.line - 1) + servers.named(text), str(path), "exec"), names)
     assert used == {*page.elsewhere, *page.before}, f"{name} has other commands"

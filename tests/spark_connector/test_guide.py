@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import lakerace as lr
 
-PAGE = Path(__file__).parents[2] / "docs" / "guide" / "spark.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "guide" / "spark.md"
+TUTORIAL = DOCS / "tutorials" / "one-machine-to-spark.md"
 
 #: Blocks of the page that run here. `make test-spark` has run those for the shell in its way, or they need another machine.
 BLOCK = re.compile(r"```(?:python|sql)\n(.*?)```", re.DOTALL)
@@ -79,3 +82,23 @@ def test_the_page(spark: SparkSession, tmp_path: Path) -> None:
     sales = {row.id for row in session.read.format("lakerace").load(str(tmp_path / "sales" / "orders")).collect()}
     assert sales == set(range(5, 60))
     assert session.read.format("lakerace").load(f"{tmp_path}/out/orders/").count() > 0
+
+
+def test_the_tutorial(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # The page has version 0 by a copy, and version 1 by an upsert.
+    table = f"{tmp_path}/orders"
+    columns = ["o_orderkey", "o_custkey", "o_orderstatus", "o_totalprice", "o_orderdate"]
+    properties = {"lakerace.primaryKey": "o_orderkey"}
+    lr.copy("tpch:orders?sf=0.01", f"delta:{table}", columns=columns, table_properties=properties)
+    lr.Table(table).upsert(lr.scan("tpch:orders?sf=0.01&insert=1", columns=columns))
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.lake", "lakerace.spark.LakeraceCatalog")
+    names: dict[str, Any] = {"spark": session}
+    blocks = re.findall(r"```python spark\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        exec(block.replace("s3://lake", str(tmp_path)), names)
+    assert "15000" in capsys.readouterr().out
+    rows = lr.Table(table)
+    assert rows.version == 3
+    assert rows.scan(where="o_orderstatus = 'P' OR o_orderdate < DATE '1992-02-01'").count() == 0
