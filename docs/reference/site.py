@@ -96,8 +96,11 @@ def _command_line() -> str:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Lets links to files that are not part of the site lead to the repository; keeps reports out of the search."""
     folder = Path(page.file.src_uri).parent
-    if page.file.src_uri.startswith("results/"):
+    part = page.file.src_uri.partition("/")[0]
+    if part == "results":
         page.meta["search"] = {"exclude": True}
+    elif part in ("guide", "tutorials"):
+        page.meta["search"] = {"boost": 4}
     if page.file.src_uri == "reference/command-line.md":
         markdown = markdown.partition("The site of")[0] + _command_line()
 
@@ -107,7 +110,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         if inside != target and files.get_file_from_path(inside) is not None:
             return found[0]
         kind = "tree" if (ROOT / target).is_dir() else "blob"
-        return f"]({config.repo_url.rstrip('/')}/{kind}/main/{target}{found[2] or ''})"
+        return f"]({config.extra['repository']}/{kind}/main/{target}{found[2] or ''})"
 
     # Words after the language are for the tests.
     return FENCE.sub(r"\1", LINK.sub(linked, markdown))
