@@ -30,7 +30,7 @@ SHELL = re.compile(r"(?:lakerace|curl|cat|head|ls|psql|sed|sqlite3|make|pyspark|
 
 #: Parts of an output that differ from run to run: amounts of time, memory, bytes and requests; dollars; times of versions.
 MEASURED = re.compile(
-    r"\d[\d,.]* (?:ms|s|B|kB|MB|GB)(?:/s)?\b|\d+ requests?\b|\$[\d.]+|\d{4}-\d\d-\d\dT[\d:.]+Z(?=  +(?:MERGE|DELETE|CREATE))"
+    r"\d[\d,.]* (?:ms|s|B|bytes|kB|MB|GB)(?:/s)?\b|\d+ requests?\b|\$[\d.]+|\d{4}-\d\d-\d\dT[\d:.]+Z(?=  +(?:MERGE|DELETE|CREATE))"
 )
 
 
