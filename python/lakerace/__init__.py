@@ -1,4 +1,4 @@
-"""lakerace: move tables between files and lakes, with a plan before and a bill after.
+"""Moves tables between files, Delta tables and databases.
 
     import lakerace as lr
 
@@ -7,7 +7,7 @@
     print(scan.explain())      # the plan and its price; no data was read
     frame = scan.to_polars()   # or any consumer of the Arrow PyCapsule interface
 
-Errors are :class:`Error` with a subclass for each thing that the caller can do about them.
+Errors are subclasses of :class:`Error`, one for each reaction of the caller.
 """
 
 from typing import TYPE_CHECKING, Any

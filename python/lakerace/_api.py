@@ -86,7 +86,7 @@ class CopyResult(NamedTuple):
     version: int | None = None
     #: How files of this machine were written: as asked for, or `"sync"` where the kernel refused. `None`: none were.
     io: FileIo | None = None
-    #: What compacting a Delta table behind it did and cost, where that was asked for and there was something to do.
+    #: Result and cost of compacting a Delta table after the copy, if `auto_compact` is set and there was something to do.
     compacted: Compacted | None = None
     #: Columns of a new Delta table that are nullable though the source's are not, as `"column.field"`.
     made_nullable: Sequence[str] = ()
@@ -153,7 +153,7 @@ def scan(
         threads: Threads that decode; the number of cores by default.
         min_seek_size: Ranges closer than this become one request: bytes, `"4MiB"`, 0 (off) or `"auto"`.
         max_request_size: Longer spans are split into parallel requests of at most this many bytes.
-        max_requests_in_flight: Requests under way at once.
+        max_requests_in_flight: Parallel requests.
         extra_bytes_tolerance: Where the bytes read through exceed this fraction of the bytes wanted, the wanted
             bytes are copied out and the rest is freed.
         prefetch_size: Bytes that may be read ahead of decoding. Default: 480 MiB, and 128 MiB in a copy.
@@ -167,7 +167,7 @@ def scan(
         schema: CSV and JSON lines: names and types, such as `"id int64 not null, price decimal(15,2), tags list(utf8)"`.
         infer_rows: CSV and JSON lines: rows looked at to infer the schema.
         on_bad_row: CSV and JSON lines: a row that does not fit is an error, left out, or (CSV) given nulls.
-        skip_rows: CSV: lines that are passed over at the front of each file, before the columns' names.
+        skip_rows: CSV: number of lines to skip at the start of each file, before the columns' names.
         comment: CSV: lines that begin with this text are no rows.
         date_format: CSV: how dates are written, as in `"%d.%m.%Y"`; ISO 8601 by default.
         timestamp_format: CSV: how timestamps are written, as in `"%d.%m.%Y %H:%M:%S"`; ISO 8601 by default.
@@ -179,7 +179,7 @@ def scan(
         union_columns: Parquet and ORC: makes one table of files that share few columns or none, null where a file
             lacks a column. Without it, such files are an error.
         pickle_credentials: Whether a pickle of the scan and of its :meth:`Scan.tasks` holds the credentials of
-            `storage_options`. Without them, the process that opens it takes those of its own environment.
+            `storage_options`. Without them, the process that opens it takes credentials from its environment.
         progress: Shows rows and bytes on a terminal or in a notebook while all rows are taken: by :meth:`Scan.to_arrow`,
             :meth:`Scan.to_polars`, :meth:`Scan.to_pandas`, :meth:`Scan.count` and :meth:`Scan.checksum`.
 
@@ -266,20 +266,20 @@ def copy(
             databases). In databases, `"upsert"` replaces the rows of the same `key` and inserts the others, and `"delete"`
             removes the rows of these keys.
         key: Databases: the columns of the primary key, in order.
-        resume: Databases and Delta tables: go on behind the rows that an earlier run of the same copy has had
-            acknowledged. Only a location can be read again.
+        resume: Databases and Delta tables: continue an interrupted copy after its last acknowledged rows. Only a
+            location can be read again.
         dead_letter: Databases: a file of JSON lines that gets each rejected row with its key and the reason. Without it,
             such rows are an error.
         max_rate: At most this many rows a second.
         allow_narrowing: Databases: let values lose what the target's type can't hold, such as microseconds.
-        verify: Read the target back, and fail unless it has the checksum of what was sent. Of an upsert, the rows are looked
-            for by their key; of a delete, none of them may be there. In Parquet, ORC and Delta, filters must find extremes,
+        verify: Read the target back, and fail unless it has the checksum of what was sent. After an upsert, the rows are looked
+            for by their key; after a delete, none of them may exist. In Parquet, ORC and Delta, filters must find extremes,
             zeros and nulls of the columns, too.
         since: With `mode="upsert"`: read from the highest value of this column on that the target has seen, and keep the new
             one with the target.
         overlap: How far below that value rows may still come: a number, or a time such as `"10m"` for dates and timestamps.
-        batch_rows: Databases and Delta tables: rows of an acknowledged checkpoint, behind which a load that was stopped
-            goes on. `"all"` (the default) is one for all rows.
+        batch_rows: Databases and Delta tables: rows of an acknowledged checkpoint, after which a load that was stopped
+            continues. `"all"` (the default) is one for all rows.
         output_format: The target's format, where its name does not say it.
         compression: `none`, `snappy`, `gzip` (`zlib` in ORC), `brotli` (not ORC), `lz4` or `zstd`, with a level as
             in `zstd:3`. Default: Parquet snappy, ORC zstd,
@@ -288,18 +288,18 @@ def copy(
         row_group_bytes: Encoded bytes in a row group (Parquet) or stripe (ORC) at most, which bounds the writer's
             memory.
         bloom_filter: Parquet and ORC: columns that get a bloom filter.
-        file_bytes: Folders and tables: bytes of each file, about; the first may have twice as many.
-        memory_limit: Delta, tables with a key: bytes of rows that are put in its order in memory at once; 512 MiB by
+        file_bytes: Folders and tables: approximate bytes of each file; the first may have twice as many.
+        memory_limit: Delta, tables with a key: bytes of rows that are sorted by it in memory at a time; 512 MiB by
             default.
         partition_by: Delta and folders of files: columns by which files are divided, in folders such as `year=2024/`.
         table_properties: Delta: properties of a new table, such as `{"lakerace.primaryKey": "id"}`.
-        evolve: Delta: what may change of the schema of a table that exists: `"add"` (columns that it lacks), `"widen"`
+        evolve: Delta: changes that are allowed to the schema of an existing table: `"add"` (columns that it lacks), `"widen"`
             (types of numbers, where the table allows it by `delta.enableTypeWidening`), or both.
         keep_not_null: Delta: columns that are NOT NULL in the source are so in a new table, too, which needs the writer
             feature `invariants`; within lists, maps and structs that may be null they are not. By default all columns are
-            nullable, which more readers and writers take; the result's `made_nullable` names those.
-        auto_compact: Delta: compact behind the write, by the rules of `Table.compact(auto=True)`. The rows are written
-            whatever becomes of it: that it failed is a `RuntimeWarning`.
+            nullable, which more readers and writers support; the result's `made_nullable` names those.
+        auto_compact: Delta: compact after the write, by the rules of `Table.compact(auto=True)`. The rows are written
+            even if it fails, which is a `RuntimeWarning`.
         io: How files of this machine are written: `"sync"` (blocking writes into the page cache), `"auto"` (the default: the
             same, but large Parquet files go past the page cache while that is faster), `"uring"` (io_uring, several writes
             under way) or `"uring-direct"` (the same past the page cache). Where the kernel refuses, or its file system has no such writes
@@ -310,10 +310,10 @@ def copy(
         output_header: CSV: whether the target's first line names the columns.
         progress: Shows rows and bytes on a terminal or in a notebook while the copy runs.
 
-    The other arguments are those of :func:`scan`. Ctrl-C ends the copy within a second and leaves nothing behind.
+    The other arguments are those of :func:`scan`. Ctrl-C ends the copy within a second and leaves no files.
 
     Raises:
-        ConflictError: The target exists and `mode` is `"error"`, or the source was replaced meanwhile.
+        ConflictError: The target exists and `mode` is `"error"`, or the source was replaced during the copy.
         NotFoundError, InvalidInputError, CorruptDataError, UnsupportedError, UsageError, UnavailableError: see there.
     """
     evolve = [evolve] if isinstance(evolve, str) else evolve
@@ -390,7 +390,7 @@ def check(location: Location, *, storage_options: Mapping[str, str] | None = Non
 def checksum(source: RowSource, *, threads: int | None = None) -> Checksum:
     """Rows and order-independent checksum of a location, a scan or any Arrow stream.
 
-    It is the same for the same multiset of rows, whatever their order, file format, batch size or library.
+    It is the same for the same multiset of rows, in any order, file format, batch size or library.
     """
     if isinstance(source, (str, os.PathLike)):
         source = scan(source, threads=threads)

@@ -102,7 +102,7 @@ def diff(
     The other arguments are those of :func:`scan`.
 
     Raises:
-        InvalidInputError: A key is null, or stands in several rows of a side.
+        InvalidInputError: A key is null, or several rows of a side have it.
         NotFoundError: A location does not exist, or a side lacks a column of the key.
         UnsupportedError: A column has types that can't be compared.
         UsageError: There is no key.

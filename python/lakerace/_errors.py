@@ -1,4 +1,4 @@
-"""Errors, named by what the caller can do about them."""
+"""Errors, named by the reaction of the caller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Error(Exception):
     exit_code: int = 1
     #: The file or URL and the position in it, where known.
     place: str | None
-    #: What to do about it, where known.
+    #: Advice for the caller, if there is any.
     advice: str | None
 
     def __init__(self, message: str = "", place: str | None = None, advice: str | None = None) -> None:

@@ -135,7 +135,7 @@ class Scan(ReadableRows):
     """A planned read of a location: made by :func:`lakerace.scan`.
 
     A scan is an Arrow stream (`__arrow_c_stream__`): pyarrow, polars, pandas, duckdb and other consumers of the
-    Arrow PyCapsule interface take it as it is, without a copy. Each of them reads anew. Strings arrive as string
+    Arrow PyCapsule interface read it directly, without a copy. Each of them reads the rows again. Strings arrive as string
     views, unless the consumer requests another type.
 
     A C stream carries a message only, so an error in the middle of one is raised by the consumer as its own class;
@@ -206,7 +206,7 @@ class Scan(ReadableRows):
             return self._native.count()
 
     def checksum(self) -> str:
-        """A checksum of the rows, 32 hexadecimal digits: the same for the same multiset of rows, whatever their
+        """A checksum of the rows, 32 hexadecimal digits: the same for the same multiset of rows, in any
         order, file format or batch size."""
         with self._progress():
             return self._native.checksum()[1]

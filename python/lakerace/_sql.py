@@ -63,7 +63,7 @@ def sql(
         threads: Threads that decode and compute; the number of cores by default.
         storage_options: Settings of the stores of locations in the query, as for :func:`lakerace.scan`.
         **relations: Tables by their names in the query: a location, a scan, a :class:`Table`, or rows as for :func:`lakerace.copy`.
-            A scan has options of its own. Streams and lists are read into memory now.
+            A scan has its own options. Streams and lists are read into memory now.
 
     Raises:
         UsageError: The query is wrong, or a parameter is missing.
@@ -197,7 +197,7 @@ class SqlRows(ShownRows):
         return SqlExplain(self._query, self._run(f"EXPLAIN {self._text}", reads=False).plan(), run.state)
 
     def report(self) -> dict[str, Any]:
-        """The cost of all runs since the query was asked, as :meth:`Scan.report` tells it. `rows` are those that the scans gave."""
+        """The cost of all runs of the query, in the form of :meth:`Scan.report`. `rows` are those that the scans returned."""
         return self._job.report(self._job.progress()[1])
 
     def head(self, rows: int = 5) -> SqlRows:
@@ -305,7 +305,7 @@ class SqlExplain:
 
     def to_dict(self) -> dict[str, Any]:
         """The query, duckdb's plan (`plan`), and of each scan (`scans`) the location, the columns (`None` for all of them), the filter
-        that lakerace applies (`where`), a filter that is applied after it (`filtered_after`), and what :meth:`Explain.to_dict` tells (`explain`)."""
+        that lakerace applies (`where`), a filter that is applied after it (`filtered_after`), and the result of :meth:`Explain.to_dict` (`explain`)."""
         scans = [
             {
                 "location": scan.location,

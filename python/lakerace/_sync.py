@@ -78,7 +78,7 @@ def sync(
         table: The folder of the Delta table.
         target: `mongodb://host/db/collection`, `elasticsearch://host:9200/index` or `sqlite:///file.db#table`.
         key: The columns of the key, in order. Default: the table's property `lakerace.primaryKey`.
-        mode: A target that exists and does not follow the table is an error, or the table is loaded anew over it.
+        mode: A target that exists and does not follow the table is an error, or is replaced by a load of the whole table.
         follow: Go on: look for new versions every `interval` seconds, until Ctrl-C.
         interval: Seconds between two looks at the table.
         batch_rows: Rows of a checkpoint. `"all"` (the default) is one for all rows.

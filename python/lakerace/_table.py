@@ -87,7 +87,7 @@ class Table(ReadableRows):
         """Inserts rows, or replaces those of the table that have their key. Files are rewritten only where the table
         has no deletion vectors.
 
-        Where there is no table and its location begins with `delta:`, it is made first, in a version of its own without rows:
+        If there is no table and its location starts with `delta:`, it is made first, in a separate version without rows:
         with the columns of the source, and the key as its property `lakerace.primaryKey`.
 
         Columns that the rows do not have keep the values of the row that is replaced, and are null in new rows.
@@ -99,25 +99,25 @@ class Table(ReadableRows):
             on_duplicate: Rows of the source with the same key: the last one wins, or they are an error.
             merge: How values of columns are merged with those of the table: `last` (the others' default),
                 `last_not_null`, `sum`, `min`, `max` or `concat:SEPARATOR`. A null counts as nothing.
-            insert_only: Rows with keys that the table has are left out, and the table's rows stay as they are.
+            insert_only: Rows with keys that the table has are left out, and the table's rows stay unchanged.
             evolve: What may change of the table's schema: `"add"` (columns that it lacks), `"widen"` (types of
                 numbers, where the table allows it by `delta.enableTypeWidening`), or both.
-            memory_limit: Bytes that rows, keys and buffers may take, about; 1 GiB by default. More go to the
+            memory_limit: Approximate bytes that rows, keys and buffers may take; 1 GiB by default. More go to the
                 local disk (`TMPDIR`) for a while.
             threads: Threads that decode, sort and encode; the number of cores by default.
             io: How files of this machine are written, as for :func:`lakerace.copy`.
             durability: Durability of files of this machine, as for :func:`lakerace.copy`.
-            auto_compact: Compact behind the upsert, by the rules of `compact(auto=True)`. The rows are written whatever
-                becomes of it: that it failed is a `RuntimeWarning`.
+            auto_compact: Compact after the upsert, by the rules of `compact(auto=True)`. The rows are written even
+                if it fails, which is a `RuntimeWarning`.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it: rows are hidden without
-                writing files anew, and readers of the table have to know deletion vectors. Tables that lakerace made get
+                rewriting files, and readers of the table must support deletion vectors. Tables that lakerace made get
                 them without it.
             partition_by: Columns by which the files of a table that the upsert makes are divided.
-            table_properties: Properties of a table that the upsert makes, beside the key.
+            table_properties: Properties of a table that the upsert makes, in addition to the key.
             progress: Shows rows and bytes on a terminal or in a notebook while the upsert runs.
 
         Raises:
-            ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
+            ConflictError: Another writer has changed the table's schema, properties or protocol during the call.
             InvalidInputError: A key is null, or the rows don't fit the table.
             NotFoundError: There is no such table, or a column is not in it.
             UnsupportedError: The key columns have no equality to rely on, or files of rows with ids would be rewritten.
@@ -142,7 +142,7 @@ class Table(ReadableRows):
         enable_deletion_vectors: bool = False,
     ) -> UpsertPlan:
         """Plans an upsert: which files may have the rows' keys, what is read of them, and whether their rows are hidden or
-        they are written anew.
+        rewritten.
 
         Reads the source, the table's log, and the footers of the files that may have one of the keys.
 
@@ -190,9 +190,9 @@ class Table(ReadableRows):
         deletion vectors.
 
         Args:
-            source: A location, a scan, or anything with `__arrow_c_stream__`; columns beside the key's do not matter.
+            source: A location, a scan, or anything with `__arrow_c_stream__`; other columns than the key's do not matter.
             key: The key's columns, in place of the table's.
-            memory_limit: Bytes that keys and buffers may take, about; 1 GiB by default.
+            memory_limit: Approximate bytes that keys and buffers may take; 1 GiB by default.
             threads: Threads that decode and look; the number of cores by default.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
             durability: Durability of files of this machine, as for :func:`lakerace.copy`.
@@ -228,17 +228,17 @@ class Table(ReadableRows):
     ) -> Compacted:
         """Makes few files of many small ones, and drops deleted rows. The rows stay the same.
 
-        Files that other writers change meanwhile are tried again, then left as they are: no update is lost.
+        Files that other writers change during the compaction are tried again, then left unchanged: no update is lost.
 
         Args:
             target_size: Bytes of new files, 256 MiB by default; files of three quarters of it and more stay.
-            sort_by: Sort the rows of each partition by these columns; all of its files are written anew.
+            sort_by: Sort the rows of each partition by these columns; all of its files are rewritten.
             zorder: Put them along a curve through these columns instead: filters on any of them skip files.
             where: A SQL expression over partition columns: only these partitions.
             params: The values of each `?` in it, as for :func:`lakerace.scan`.
             memory_limit: Bytes of rows that are sorted in memory, 512 MiB by default; more go to the local disk.
-            auto: Leave small files alone where there are fewer than 50. Those of 16 MiB and more are written anew when
-                more than half of their rows are hidden, and those that hide most as soon as all of them hide more than
+            auto: Leave small files alone where there are fewer than 50. Those of 16 MiB and more are rewritten when
+                more than half of their rows are hidden, and those that hide most when all of them hide more than
                 three rows for ten visible ones. Make files of 128 MiB.
             compression: As for :func:`lakerace.copy`.
             threads: Threads that decode and encode.
@@ -246,7 +246,7 @@ class Table(ReadableRows):
             durability: Durability of files of this machine, as for :func:`lakerace.copy`.
 
         Raises:
-            ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
+            ConflictError: Another writer has changed the table's schema, properties or protocol during the call.
             UsageError: `where` names other columns than the table is partitioned by.
         """
         options = {
@@ -299,7 +299,7 @@ class Table(ReadableRows):
         key: str | Sequence[str] | None = None,
         memory_limit: int | str | None = None,
     ) -> Verified:
-        """Holds the log, the files and the keys against one another. Damage is told, and not raised.
+        """Checks the log, the files and the keys against one another. Damage is reported, not raised.
 
         The entries of the log are replayed, and must make each checkpoint and the version that readers see. Each file must be
         there with the size, the rows and the deletion vector that the log states. A key must stand in one row.
@@ -327,7 +327,7 @@ class Table(ReadableRows):
         return Verified(**{name: made[name] for name in Verified._fields})
 
     def history(self, limit: int | None = None) -> list[Version]:
-        """The versions that the log tells of, the newest first, at most `limit`."""
+        """The versions in the log, the newest first, at most `limit`."""
         told = _lakerace.history(self._location, limit, with_job({"storage_options": self._storage_options}))
         return [Version(**{**entry, "timestamp": _time(entry["timestamp"])}) for entry in told]
 
@@ -365,7 +365,7 @@ class Table(ReadableRows):
         """Changes columns, properties and constraints. All changes of a call are one version, and no data file is written.
 
         The table's protocol gets the features that the changes demand: column mapping with the first rename or drop, type widening
-        with the first wider type. Readers and writers have to know them from then on; `dry_run` tells which ones.
+        with the first wider type. Readers and writers have to know them from then on; `dry_run` returns which ones.
 
         Args:
             add_columns: Columns that come after the others, such as `"note text, price decimal(10,2)"`. Rows that are there have
@@ -384,7 +384,7 @@ class Table(ReadableRows):
             durability: Durability of files of this machine, as for :func:`lakerace.copy`.
 
         Raises:
-            ConflictError: Another writer has changed the table's schema, properties or protocol meanwhile.
+            ConflictError: Another writer has changed the table's schema, properties or protocol during the call.
             InvalidInputError: A row of the table violates a new constraint.
             NotFoundError: The table lacks a column, or the property that is to be unset.
             UnsupportedError: Only new tables get the property, a column is in use by key, partitions or a constraint, a type is not
@@ -427,7 +427,7 @@ class Table(ReadableRows):
 
     @property
     def version(self) -> int:
-        """The number of the last version, as the log has it now."""
+        """The number of the last version in the log."""
         number: int = self.schema()["version"]
         return number
 
@@ -443,7 +443,7 @@ class Table(ReadableRows):
 def compacted_behind(
     table: Table, *, threads: int | None, io: FileIo | None, durability: JobDurability | None
 ) -> Compacted | None:
-    """Compacts behind a write that is done: what goes wrong now is a warning, and no error of the write."""
+    """Compacts after a write that is done: a failure is a warning, not an error of the write."""
     try:
         compacted = table.compact(auto=True, threads=threads, io=io, durability=durability)
     except Error as error:

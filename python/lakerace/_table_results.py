@@ -25,7 +25,7 @@ class Changed(NamedTuple):
     files_added: int
     #: Files without a row left.
     files_removed: int
-    #: Files that were written anew without rows, of a table without deletion vectors.
+    #: Files that were rewritten without the rows, of a table without deletion vectors.
     files_rewritten: int
     #: Bytes of these files as they were.
     bytes_replaced: int
@@ -55,7 +55,7 @@ class Changed(NamedTuple):
     cost_usd: float
     #: How files of this machine were written: as asked for, or `"sync"` where the kernel refused. `None`: none were.
     io: FileIo | None = None
-    #: What compacting behind it did and cost, where that was asked for and there was something to do.
+    #: Result and cost of compacting after it, if `auto_compact` is set and there was something to do.
     compacted: Compacted | None = None
     #: Rows of the source that did not fit, and were left out or given nulls as `on_bad_row` says.
     bad_rows: int = 0
@@ -64,7 +64,7 @@ class Changed(NamedTuple):
 class Compacted(NamedTuple):
     """What a compaction did and what it cost."""
 
-    #: Rows written anew.
+    #: Rows that were rewritten.
     rows: int
     #: The last version that was made; `None` where there was nothing to do.
     version: int | None
@@ -80,7 +80,7 @@ class Compacted(NamedTuple):
     file_bytes_removed: int
     #: Deleted rows that went with the old files.
     rows_dropped: int
-    #: Groups of files that other writers kept changing meanwhile, and that were left as they are.
+    #: Groups of files that other writers kept changing, and that were left unchanged.
     given_up: int
     #: Bytes received from stores.
     bytes_read: int
@@ -186,7 +186,7 @@ class Restored(NamedTuple):
 
 
 class Version(NamedTuple):
-    """A version of a table, as the log tells of it."""
+    """A version of a table, as the log describes it."""
 
     #: Its number.
     version: int

@@ -93,24 +93,24 @@ def tpch(
 
     Args:
         target: A folder, as a path or URL. Tables become `TABLE.parquet` and so on in it, or Delta tables `TABLE`.
-        sf: The scale factor, 0.001 to 10,000: 1 is about 1 GB of text.
+        sf: The scale factor, 0.001 to 10,000: 1 is 1 GB of text.
         tables: Names of tables; all eight by default.
         format: What they become; `"parquet"` by default.
-        mode: How columns are made; the fastest way by default, which the result tells.
+        mode: How columns are made; the fastest way by default, which the result names.
         io: How files of this machine are written: see :func:`copy`.
         durability: Durability of files of this machine: see :func:`copy`.
         compression: As for :func:`copy`.
         row_group_rows: Parquet: rows in a row group.
         row_group_bytes: Encoded bytes in a row group (Parquet) or stripe (ORC) at most.
         parts: Files of each table but nation and region, `TABLE/TABLE.1.parquet` and so on; 1 by default.
-        file_bytes: Makes each table a folder of files of about this size; the first may be twice as long.
+        file_bytes: Makes each table a folder of files of approximately this size; the first may be twice as long.
         refresh: Instead of tables, so many refresh streams for them (TPC-H's RF1 and RF2).
         overwrite: Replaces files and tables that exist.
-        memory_limit: Bytes of memory that files under way may take, about; 1 GiB by default.
+        memory_limit: Approximate bytes of memory that files under way may take; 1 GiB by default.
         threads: Threads; the number of cores by default.
         storage_options: Settings of the store, such as `aws_endpoint_url`; they override `AWS_*` variables.
 
-    Files appear together when all of them are complete; Ctrl-C ends it within a second, and leaves no file behind. Delta
+    Files appear together when all of them are complete; Ctrl-C ends it within a second, and leaves no file. Delta
     tables, and folders of files of a size, appear one after the other.
 
     Raises:

@@ -9,7 +9,7 @@
         ...
 
 Arguments, results and errors are those of the functions of the same names. A call whose task is cancelled cleans up before the task
-ends: a copy leaves nothing behind.
+ends: a copy leaves no files.
 """
 
 from __future__ import annotations

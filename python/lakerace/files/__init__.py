@@ -8,7 +8,7 @@
         file.write("text")
     store.get_many(["a/b.txt", "a/c.txt"])
 
-A path is a SQLite file, one that ends in `/` or is a directory a directory, `memory:` is in memory.
+A path names a SQLite file. A path that ends in `/` or is a directory names a directory, and `memory:` is in memory.
 """
 
 from lakerace.files._path import Path

@@ -140,4 +140,4 @@ class Path:
         return made
 
     def mkdir(self, parents: bool = False, exist_ok: bool = False) -> None:
-        """Does nothing: a folder is there while files are in it."""
+        """Does nothing: a folder exists while files are in it."""

@@ -97,7 +97,7 @@ class Damage(NamedTuple):
 
     #: The file, where its name is known.
     name: str | None
-    #: The last name before the damage and the first one behind it, where names themselves are lost.
+    #: The last name before the damage and the first one after it, if names themselves are lost.
     between: tuple[str | None, str | None] | None
     #: What is wrong.
     problem: str
@@ -125,9 +125,9 @@ class Compacted(NamedTuple):
     bytes_before: int
     #: The store's bytes now.
     bytes_after: int
-    #: Contents encoded anew, or moved to other blocks.
+    #: Contents that were encoded again, or moved to other blocks.
     rewritten: int
-    #: Contents that nobody owned.
+    #: Contents that no file referenced.
     orphans: int
 
 
@@ -204,7 +204,7 @@ class Store(_lakerace.FileStore, _Reads):
     level (`zstd:9`). A new store keeps it for later openings.
     `pack_bytes`: batches put contents up to 4 KiB into shared blocks of this many bytes; 16384 is a good length, 0 is off. A new
     store keeps it.
-    `transforms`: what happens to contents behind compression: `"base64"`, or objects with `apply(bytes)` and `remove(bytes)`.
+    `transforms`: applied to contents after compression: `"base64"`, or objects with `apply(bytes)` and `remove(bytes)`.
     `key`: 32 bytes, for contents that are encrypted (AES-256-GCM). `encrypt`: whether new ones are; default: where a key is given.
     `busy_timeout`: how long a write waits for other writers, in seconds.
     `page_bytes`: SQLite's page, in a new store. `wal_limit_bytes`: what the log grows to before writes wait for readers.
@@ -337,10 +337,10 @@ class Store(_lakerace.FileStore, _Reads):
     ) -> IO[Any]:
         """Opens a file as the built-in `open` does, in any of its modes.
 
-        What is written appears when the file is closed, all at once; nothing appears where a `with` ends by an exception. `options`
+        The bytes that are written appear together when the file is closed; nothing appears if a `with` ends by an exception. `options`
         as of `put`: `compression`, `metadata`, `mtime_ms`. A file that is appended to or changed keeps its metadata.
 
-        What is appended (`a`, `a+`) follows what others have appended by then. A file that is changed (`r+`) and that others have changed meanwhile
+        Appended bytes (`a`, `a+`) follow those that others have appended by then. A file that is changed (`r+`), and that others have changed since,
         is a :class:`ConflictError` when it is closed; nothing is written then.
         """
         return _io.opened(self, name, mode, buffering, encoding, errors, newline, options)
@@ -373,8 +373,8 @@ class Store(_lakerace.FileStore, _Reads):
     ) -> tuple[int, int]:
         """Puts all files below a directory, or of an archive (`.tar`, `.tar.gz`, `.tar.zst`, `.zip`), under `folder`.
 
-        Gives files and bytes. `progress` is called with both. A hard link of an archive gets the content of its file. Symbolic links,
-        pipes and devices are passed over, and so is the store itself.
+        Returns the numbers of files and bytes. `progress` is called with both. A hard link of an archive gets the content of its file. Symbolic links,
+        pipes and devices are skipped, and so is the store itself.
         """
         kind = _archive(tree)
         if kind is not None and not os.path.isdir(tree):
@@ -391,8 +391,8 @@ class Store(_lakerace.FileStore, _Reads):
     ) -> tuple[int, int]:
         """Writes the files of `folder` below a directory, or as an archive, by the ending of its name.
 
-        Gives files and bytes. A file that is there is replaced or an error, by `if_exists`. An archive appears when it is complete.
-        What was written survives a loss of power, whatever the store's `durability` is.
+        Returns the numbers of files and bytes. An existing file is replaced or an error, by `if_exists`. An archive appears when it is complete.
+        The files survive a loss of power, with any `durability` of the store.
         """
         kind = _archive(tree)
         if kind is None:
@@ -404,7 +404,7 @@ class Store(_lakerace.FileStore, _Reads):
         return self._export_archive(folder, os.fspath(tree), kind, if_exists, progress)
 
     def verify(self) -> Verified:
-        """Reads everything and says what is damaged; damage is no exception."""
+        """Reads everything and reports damage, which is not an exception."""
         found = self._verify()
         damage = [
             Damage(one["name"], one["between"] and (one["between"][0], one["between"][1]), one["problem"])
