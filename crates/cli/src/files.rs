@@ -300,7 +300,7 @@ fn export(args: &ExportArgs, opened: &OpenedStore<'_>) -> Result<()> {
     let mut progress = opened.progress();
     let progress: Progress<'_> = &mut progress;
     let place = args.target.display();
-    let done = match args.target.to_str().and_then(ArchiveKind::of) {
+    let done = match args.target.to_str().and_then(ArchiveKind::from_name) {
         None => {
             let target = (args.target.as_path(), opened.session.job.options().durability);
             opened.store.export_tree(&args.folder, target, if_exists(args.mode), progress)

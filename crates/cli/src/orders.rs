@@ -68,7 +68,7 @@ pub(crate) fn generate(path: &Path, numbers: RangeInclusive<u64>, seed: u64, job
 
 /// Appends one order as a line of CSV.
 fn order(text: &mut Vec<u8>, id: u64, second: u64, random: &mut SplitMix64) -> std::io::Result<()> {
-    let status = random.of(&STATUSES);
+    let status = random.pick(&STATUSES);
     let (day, time) = (second / 86_400, second % 86_400);
     let (year, month, date) = civil(day);
     let (hour, minute) = (time / 3600, time / 60 % 60);
@@ -79,8 +79,8 @@ fn order(text: &mut Vec<u8>, id: u64, second: u64, random: &mut SplitMix64) -> s
         let (year, month, date) = civil(day + 1 + random.below(5));
         write!(text, "{year:04}-{month:02}-{date:02}")?;
     }
-    write!(text, ",{status},{},", random.of(&COUNTRIES))?;
-    quoted(text, random.of(&ITEMS));
+    write!(text, ",{status},{},", random.pick(&COUNTRIES))?;
+    quoted(text, random.pick(&ITEMS));
     let cents = 199 + random.below(300) * random.below(300);
     write!(text, ",{},{}.{:02},", 1 + random.below(8), cents / 100, cents % 100)?;
     if random.below(10) == 0 {
@@ -88,7 +88,7 @@ fn order(text: &mut Vec<u8>, id: u64, second: u64, random: &mut SplitMix64) -> s
     }
     text.push(b',');
     if random.below(4) == 0 {
-        quoted(text, random.of(&COMMENTS));
+        quoted(text, random.pick(&COMMENTS));
     }
     text.push(b'\n');
     Ok(())
@@ -138,7 +138,7 @@ impl SplitMix64 {
         self.next() % n
     }
 
-    fn of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+    fn pick<'a>(&mut self, choices: &[&'a str]) -> &'a str {
         choices[self.below(choices.len() as u64) as usize]
     }
 }

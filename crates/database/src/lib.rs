@@ -45,10 +45,10 @@ impl DatabaseSystem {
     ///
     /// ```
     /// use lakerace_database::{DatabaseSystem, SQLITE};
-    /// assert_eq!(DatabaseSystem::of("sqlite:///a.db#t"), Some(&SQLITE));
-    /// assert_eq!(DatabaseSystem::of("a.parquet"), None);
+    /// assert_eq!(DatabaseSystem::for_location("sqlite:///a.db#t"), Some(&SQLITE));
+    /// assert_eq!(DatabaseSystem::for_location("a.parquet"), None);
     /// ```
-    pub fn of(location: &str) -> Option<&'static Self> {
+    pub fn for_location(location: &str) -> Option<&'static Self> {
         let (scheme, _) = location.split_once(':')?;
         Self::all().find(|system| system.schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
     }

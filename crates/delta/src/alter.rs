@@ -104,7 +104,7 @@ const OF_NEW_TABLES: [&str; 6] = [
 /// # }
 /// ```
 pub fn alter(table: &Table, options: &AlterOptions) -> Result<Altered> {
-    let named = |error: Error| error.at(table.place());
+    let named = |error: Error| error.at(table.location());
     if options.is_empty() {
         let advice = format!("say what is to change, such as {} or {}", SET.to("NAME=VALUE"), RENAME.to("OLD=NEW"));
         return Err(named(Error::usage("there is nothing to change").advice(advice)));

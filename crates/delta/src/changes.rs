@@ -115,7 +115,7 @@ impl ChangeFeed {
     /// # Errors
     /// Those of [`changes`] that follow from the first and the last version.
     pub fn open(table: &Table, from: u64, to: Option<u64>) -> Result<Self> {
-        let named = |error: Error| error.at(table.place());
+        let named = |error: Error| error.at(table.location());
         if to.is_some_and(|to| to < from) {
             return Err(named(Error::usage(format!("version {from} is behind version {}", to.unwrap_or(0)))));
         }

@@ -156,7 +156,7 @@ pub(crate) fn latest(known: &Snapshot) -> Result<Snapshot> {
     let (before, after) = (known.kernel().table_configuration(), latest.kernel().table_configuration());
     if !is_same_but_vectors(before, after) {
         let message = "another writer has changed the table's schema, properties or protocol meanwhile";
-        return Err(Error::conflict(message).at(known.table().place()).advice("run it again"));
+        return Err(Error::conflict(message).at(known.table().location()).advice("run it again"));
     }
     Ok(latest)
 }
@@ -267,7 +267,7 @@ impl<S: CommitAction> PendingCommit<S> {
             std::thread::sleep(Duration::from_millis(u64::from(rand::random::<u8>()) * u64::from(attempt.min(8)) / 8));
             self.rebase().map_err(|error| (error, EntryOutcome::Absent))?;
         }
-        let error = Error::conflict(format!("other writers were faster {ATTEMPTS} times")).at(self.table.place());
+        let error = Error::conflict(format!("other writers were faster {ATTEMPTS} times")).at(self.table.location());
         Err((error.advice("run it again when they are done"), EntryOutcome::Absent))
     }
 
@@ -285,7 +285,7 @@ impl<S: CommitAction> PendingCommit<S> {
             return attempted(&table, true, |engine| creation.commit(engine));
         }
         let WriteBase::Existing(snapshot) = &self.base else {
-            return Err(Error::conflict("another writer has created the table meanwhile").at(table.place()));
+            return Err(Error::conflict("another writer has created the table meanwhile").at(table.location()));
         };
         self.stage.check(snapshot)?;
         if let Some(load) = &self.load {
@@ -334,15 +334,15 @@ impl<S: CommitAction> PendingCommit<S> {
         *unanswered += 1;
         let next = self.next_version();
         if error.kind() != ErrorKind::Unavailable || *unanswered > UNANSWERED_AT_MOST {
-            return Err(error.at(self.table.place()));
+            return Err(error.at(self.table.location()));
         }
         match self.is_mine(next) {
             // A disk loses no answers: the entry exists, but its name may not survive a loss of power.
-            Ok(true) if self.is_local() => Err(error.at(self.table.place())),
+            Ok(true) if self.is_local() => Err(error.at(self.table.location())),
             Ok(true) => Ok(Some(next)),
             Ok(false) if matches!(self.base, WriteBase::Existing(_)) => Ok(None),
             // The creation of a table can't be tried twice.
-            Ok(false) | Err(_) => Err(error.at(self.table.place())),
+            Ok(false) | Err(_) => Err(error.at(self.table.location())),
         }
     }
 
@@ -382,7 +382,7 @@ impl<S: CommitAction> PendingCommit<S> {
     fn rebase(&mut self) -> Result<()> {
         let WriteBase::Existing(known) = &self.base else {
             return Err(Error::conflict("another writer has created the table meanwhile")
-                .at(self.table.place())
+                .at(self.table.location())
                 .advice("run it again"));
         };
         self.base = WriteBase::Existing(Box::new(latest(known)?));
@@ -486,7 +486,7 @@ pub(crate) fn tracks_rows(snapshot: &Snapshot) -> bool {
 
 impl Targets {
     /// The columns of a version.
-    pub fn of(snapshot: &Snapshot) -> Self {
+    pub fn from_snapshot(snapshot: &Snapshot) -> Self {
         existing_targets(snapshot, snapshot.columns(), Vec::new())
     }
 }

@@ -29,11 +29,12 @@ pub struct DeleteOptions {
 
 /// Hides the rows for which a condition is true, by options.
 pub fn delete_with(table: &Table, condition: &Expr, options: &DeleteOptions) -> Result<Changed> {
-    let named = |error: Error| error.at(table.place());
+    let named = |error: Error| error.at(table.location());
     let snapshot = table.snapshot(None)?;
     let predicate = Predicate::bind(condition, snapshot.schema()).map_err(named)?;
     let names = predicate.columns().iter().map(|at| snapshot.schema().field(*at).name().clone()).collect();
-    let removal = RemovalMethod::of(&snapshot, options.enables_vectors, WriteOptions::default).map_err(named)?;
+    let removal =
+        RemovalMethod::for_snapshot(&snapshot, options.enables_vectors, WriteOptions::default).map_err(named)?;
     let hide = DvCommit::new(Box::new(DeleteCondition { predicate, names }), UpdateTableOperation::Delete, removal);
     let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
     change(&mut commit, PublishedFiles::none(), PublishedFiles::none())

@@ -110,7 +110,7 @@ impl FileRewrites {
             check_row_ids(snapshot)?;
         }
         let options = self.options.clone();
-        let writer = RewriteWriter { snapshot, state, targets: Targets::of(snapshot), options: &options };
+        let writer = RewriteWriter { snapshot, state, targets: Targets::from_snapshot(snapshot), options: &options };
         let missing: Vec<&TouchedFile<'_>> =
             lasting.iter().filter(|touched| !self.made.contains_key(touched.path())).copied().collect();
         for some in missing.chunks(FILES_AT_ONCE) {

@@ -34,7 +34,7 @@ impl RowProbe for KnownRows {
             return Ok(Vec::new());
         }
         Err(Error::conflict(format!("another writer has added rows behind version {}, which was read", self.version))
-            .at(snapshot.table().place())
+            .at(snapshot.table().location())
             .advice("run it again"))
     }
 }
@@ -85,7 +85,7 @@ pub fn commit_rows(
     statement: &RowStatement,
     transaction: Option<&AppTransaction>,
 ) -> Result<Option<Changed>> {
-    let named = |error: Error| error.at(table.place());
+    let named = |error: Error| error.at(table.location());
     let published = published(table, files)?;
     if let Some(transaction) = transaction
         && has_transaction(table, transaction)?
@@ -94,7 +94,7 @@ pub fn commit_rows(
     }
     let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
     let load = transaction.map(|transaction| counts(&snapshot, transaction)).transpose()?;
-    let removal = RemovalMethod::of(&snapshot, false, WriteOptions::default).map_err(named)?;
+    let removal = RemovalMethod::for_snapshot(&snapshot, false, WriteOptions::default).map_err(named)?;
     let hide = DvCommit::new(Box::new(KnownRows { version }), statement.operation(), removal);
     let mut hide = hide.with_parameters(statement.parameters()).depending(RowDependency::Values);
     let hidden = hidden.into_iter().map(|(name, rows)| (name, rows.into_iter().collect())).collect();

@@ -154,7 +154,7 @@ impl Rows {
     }
 
     /// The piece of a row, and the row in it.
-    fn place(&self, row: u32) -> (u32, u32) {
+    fn position(&self, row: u32) -> (u32, u32) {
         let mut piece = self.hints[row as usize / HINT_ROWS] as usize;
         while self.firsts.get(piece + 1).is_some_and(|first| *first <= row) {
             piece += 1;
@@ -164,7 +164,7 @@ impl Rows {
 
     /// These rows, in this order.
     pub fn gather(&self, schema: &SchemaRef, rows: impl ExactSizeIterator<Item = u32> + Clone) -> Result<RecordBatch> {
-        let (count, at) = (rows.len(), rows.map(|row| self.place(row)));
+        let (count, at) = (rows.len(), rows.map(|row| self.position(row)));
         let wide = |(piece, row): (u32, u32)| (piece as usize, row as usize);
         match &self.pieces {
             KeptPieces::Whole(batches) => gather(schema, batches, &at.map(wide).collect::<Vec<_>>()).map_err(broken),
@@ -197,7 +197,7 @@ impl Rows {
         };
         let (mut ranges, mut from, mut bytes) = (Vec::new(), 0, 0);
         for (at, row) in rows.enumerate() {
-            let (piece, row) = self.place(row);
+            let (piece, row) = self.position(row);
             let more = pieces[piece as usize].row_bytes(row as usize);
             if at > from && (at - from == most_rows || bytes + more > most_bytes) {
                 ranges.push(from..at);
@@ -213,7 +213,7 @@ impl Rows {
 
     /// The position of a row in the original order.
     pub fn origin(&self, row: u32) -> u32 {
-        let (piece, at) = self.place(row);
+        let (piece, at) = self.position(row);
         match &self.pieces {
             KeptPieces::Whole(_) => row,
             KeptPieces::Packed(_, pieces) => row - at + pieces[piece as usize].origin(at as usize),

@@ -127,7 +127,7 @@ impl Snapshot {
             return Ok(files);
         }
         let version = self.version();
-        let listed = self.replay(|| list(self)).map_err(|error| self.place(error))?;
+        let listed = self.replay(|| list(self)).map_err(|error| self.with_location(error))?;
         self.table.job().check()?;
         // Another thread may have been faster; both lists are the same.
         let _ = self.files.set(listed);
@@ -147,7 +147,7 @@ impl Snapshot {
     /// Its rows. The footers of files are read where the log does not say how many rows they have.
     pub fn row_count(&self) -> Result<u64> {
         let files: Vec<&TableFile> = self.files()?.files.iter().collect();
-        let rows: u64 = row_counts::count(self, &files).map_err(|error| self.place(error))?.iter().sum();
+        let rows: u64 = row_counts::count(self, &files).map_err(|error| self.with_location(error))?.iter().sum();
         let hidden = files.iter().filter_map(|file| file.vector.as_ref());
         Ok(rows.saturating_sub(hidden.map(|vector| vector.cardinality.max(0) as u64).sum()))
     }
@@ -158,17 +158,17 @@ impl Snapshot {
             return error;
         }
         // Its advice is none for a table.
-        let place = error.place().map(|place| format!("{place}: ")).unwrap_or_default();
+        let place = error.location().map(|place| format!("{place}: ")).unwrap_or_default();
         Error::corrupt(format!("{place}{}, and the table needs it", error.message()))
-            .at(format!("{}: version {}", self.table.place(), self.version()))
+            .at(format!("{}: version {}", self.table.location(), self.version()))
             .advice("restore the file, or an earlier version of the table by `lakerace restore` (Table.restore)")
     }
 
     /// Names table and version in an error, where it names no file of them.
-    fn place(&self, error: Error) -> Error {
-        match error.place() {
+    fn with_location(&self, error: Error) -> Error {
+        match error.location() {
             Some(_) => error,
-            None => error.at(format!("{}: version {}", self.table.place(), self.version())),
+            None => error.at(format!("{}: version {}", self.table.location(), self.version())),
         }
     }
 }

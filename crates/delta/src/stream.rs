@@ -122,7 +122,7 @@ impl TableStream {
                 let last = self.last_version()?;
                 if version > last + 1 {
                     return Err(Error::not_found(format!("there is no version {version}: the last one is {last}"))
-                        .at(self.table.place()));
+                        .at(self.table.location()));
                 }
                 at(version, false)
             }
@@ -144,7 +144,7 @@ impl TableStream {
         };
         if before > self.last_version()? {
             return Err(Error::not_found("there is no version of that time or later")
-                .at(self.table.place())
+                .at(self.table.location())
                 .advice("name an earlier time, or \"latest\" as the version, which is the next one"));
         }
         Ok(before)
@@ -204,7 +204,7 @@ impl TableStream {
             let files = self.files_at(&at)?.ok_or_else(|| self.missing(at.version))?;
             let end = if at.version == to.version { to.file } else { files.len() as u64 };
             let range: Range<usize> = usize::try_from(at.file).unwrap_or(usize::MAX)..files.len().min(end as usize);
-            found.extend(files.get(range).unwrap_or_default().iter().map(ScanFile::of));
+            found.extend(files.get(range).unwrap_or_default().iter().map(ScanFile::from_file));
             at = StreamPosition { version: at.version + 1, file: 0, is_initial: false, ..at };
         }
         Ok(found)
@@ -212,7 +212,7 @@ impl TableStream {
 
     /// The files of the version of a position; `None` where there is no such version.
     fn files_at(&self, at: &StreamPosition) -> Result<Option<Vec<TableFile>>> {
-        let place = |error: Error| if error.place().is_none() { error.at(self.table.place()) } else { error };
+        let place = |error: Error| if error.location().is_none() { error.at(self.table.location()) } else { error };
         match at.is_initial {
             true => self.initial_files(at.version).map(Some),
             false => self.added_files(at.version).map_err(place),
@@ -289,7 +289,7 @@ impl TableStream {
         let what = if only_removes { "removes" } else { "changes" };
         let deletes = if only_removes { "ignoreDeletes, or " } else { "" };
         Error::unsupported(format!("version {version} ({operation}) {what} rows, and a stream reads new ones"))
-            .at(self.table.place())
+            .at(self.table.location())
             .advice(format!(
                 "leave such versions out by option {deletes}skipChangeCommits, read the files that they write again by \
                  ignoreChanges, or read changes by readChangeFeed"
@@ -300,7 +300,7 @@ impl TableStream {
     fn check_schema(&self, version: u64, schema: &StructType) -> Result<()> {
         let Some(unread) = unread_field(schema, &self.schema) else { return Ok(()) };
         let error = Error::unsupported(format!("version {version} has {unread}, which the stream was begun without"))
-            .at(self.table.place());
+            .at(self.table.location());
         let opened = self.version.version;
         Err(match version > opened {
             true => error.advice("start the query again: it goes on from its checkpoint, with the columns that the table has by then"),
@@ -320,7 +320,7 @@ impl TableStream {
 
     fn replaced(&self) -> Error {
         Error::conflict("it is another table than the one that the stream has read: it was dropped or replaced")
-            .at(self.table.place())
+            .at(self.table.location())
             .advice("start a query with another checkpoint: it begins with the rows of the table that is there")
     }
 
@@ -340,7 +340,7 @@ impl TableStream {
 
     fn missing(&self, version: u64) -> Error {
         Error::not_found(format!("the log has version {version} no more, which the stream reads next"))
-            .at(self.table.place())
+            .at(self.table.location())
             .advice(
                 "start a query with another checkpoint: it begins with the rows that are there; \
                  delta.logRetentionDuration says how long the log keeps versions",

@@ -88,7 +88,7 @@ impl Table {
     }
 
     /// Its name as the user wrote it.
-    pub fn place(&self) -> &str {
+    pub fn location(&self) -> &str {
         &self.inner.paths.place
     }
 
@@ -147,7 +147,7 @@ impl Table {
                 false => Err(error),
             }
         })?;
-        Snapshot::new(self.clone(), built).map_err(|error| error.at(self.place()))
+        Snapshot::new(self.clone(), built).map_err(|error| error.at(self.location()))
     }
 
     /// The last version, where `known` is an older one: only the new part of the log is read.
@@ -155,7 +155,7 @@ impl Table {
         self.inner.job.check()?;
         let builder = delta_kernel::Snapshot::builder_from(Arc::clone(known.kernel()));
         let built = self.kernel(|engine| builder.build(engine)).map_err(|error| self.explain(error, None))?;
-        Snapshot::new(self.clone(), built).map_err(|error| error.at(self.place()))
+        Snapshot::new(self.clone(), built).map_err(|error| error.at(self.location()))
     }
 
     /// Records the version that the last write through this table has made; `None` where it is not known exactly.
@@ -166,7 +166,7 @@ impl Table {
     /// The version that the last write through this table has made, opened without a request; other writers may have made later ones.
     pub(crate) fn made(&self) -> Result<Option<Snapshot>> {
         let made = lock(&self.inner.made).clone();
-        made.map(|kernel| Snapshot::new(self.clone(), kernel)).transpose().map_err(|error| error.at(self.place()))
+        made.map(|kernel| Snapshot::new(self.clone(), kernel)).transpose().map_err(|error| error.at(self.location()))
     }
 
     /// The last version at a point in time: the kernel's answer where the table keeps times in its entries, else by the
@@ -184,14 +184,14 @@ impl Table {
                 let message =
                     format!("there is no version of that time: version {version} was made {}", later(*moment - millis));
                 return Err(Error::not_found(message)
-                    .at(self.place())
+                    .at(self.location())
                     .advice("name a later time, or a version by its number; `lakerace history` lists them"));
             }
         }
         let found = self.kernel(|engine| {
             latest_version_as_of(&latest, engine, millis, HistoryCommitType::Recreatable).map(|commit| commit.version)
         });
-        found.map_err(|error| error.at(self.place()))
+        found.map_err(|error| error.at(self.location()))
     }
 
     /// The parts of the log that are left out.
@@ -212,34 +212,34 @@ impl Table {
     /// The error of a location that is no table. `has_log` is true if the folder of the log exists and is not empty.
     pub(crate) fn without_log(&self, has_log: bool) -> Error {
         let why = if has_log { "its _delta_log has no entry" } else { "it has no _delta_log" };
-        Error::not_found(format!("there is no Delta table: {why}")).at(self.place())
+        Error::not_found(format!("there is no Delta table: {why}")).at(self.location())
     }
 
     /// Explains an error of opening a version: no table here, or no such version.
     fn explain(&self, error: Error, version: Option<u64>) -> Error {
         if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Unavailable | ErrorKind::Unsupported) {
-            return error.at(self.place());
+            return error.at(self.location());
         }
         match self.inner.paths.store.list(&self.inner.paths.root.clone().join(LOG)) {
             Ok(found) if found.iter().all(|file| log_files::is_hidden(&file.path)) => {
                 self.without_log(!found.is_empty())
             }
             // Listing fails as opening did: the bucket is missing, access is denied.
-            Err(listing) => listing.at(self.place()),
+            Err(listing) => listing.at(self.location()),
             Ok(_) => match version.map(|version| (version, self.build(None))) {
                 Some((version, Ok(latest))) if version > latest.version() => {
                     Error::not_found(format!("there is no version {version}: the last one is {}", latest.version()))
-                        .at(self.place())
+                        .at(self.location())
                 }
                 Some((version, Ok(_))) => {
                     let message = format!("version {version} can't be read any more: {error}");
-                    Error::new(error.kind(), message).at(self.place())
+                    Error::new(error.kind(), message).at(self.location())
                 }
                 // No one asked for the version that is missing.
                 _ if error.kind() == ErrorKind::NotFound => {
-                    Error::from_source(ErrorKind::Corrupt, error).at(self.place())
+                    Error::from_source(ErrorKind::Corrupt, error).at(self.location())
                 }
-                _ => error.at(self.place()),
+                _ => error.at(self.location()),
             },
         }
     }

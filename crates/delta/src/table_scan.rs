@@ -76,12 +76,12 @@ impl TableScan {
         let all = || snapshot.schema().fields().iter().map(|field| field.name().clone()).collect();
         request.columns.get_or_insert_with(all);
         let (kept, _) = prune(snapshot, None, &request)?;
-        let version = ScannedVersion::of(snapshot);
+        let version = ScannedVersion::from_snapshot(snapshot);
         let read = lakerace_format::requested_schema(snapshot.schema(), &request)?;
         Ok(Self {
             schema: if with_ids { schema_with_ids(&read) } else { Arc::clone(&read) },
             all_files: snapshot.files()?.files.len(),
-            files: kept.into_iter().map(ScanFile::of).collect(),
+            files: kept.into_iter().map(ScanFile::from_file).collect(),
             share: share(snapshot.schema(), &read, &request, &version.partition_columns)?,
             version,
             task: TableTask { request, with_ids, slices: Vec::new() },
@@ -180,7 +180,7 @@ fn share(table: &Schema, read: &Schema, request: &ReadRequest, constant: &[Strin
 }
 
 impl ScannedVersion {
-    fn of(snapshot: &Snapshot) -> Self {
+    fn from_snapshot(snapshot: &Snapshot) -> Self {
         Self {
             version: snapshot.version(),
             schema_text: snapshot.schema_text().to_owned(),
@@ -223,7 +223,7 @@ pub fn read_table_task(table: &Table, version: &ScannedVersion, task: &TableTask
         }
         _ => error,
     };
-    let columns = version.columns().map_err(|error| error.at(table.place()))?;
+    let columns = version.columns().map_err(|error| error.at(table.location()))?;
     let files = task.slices.iter().map(|slice| slice.file.open(table, &columns, &version.partition_columns));
     let files = files.collect::<Result<Vec<TableFile>>>()?;
     let files: Vec<&TableFile> = files.iter().collect();

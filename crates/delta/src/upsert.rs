@@ -151,15 +151,15 @@ enum UpsertKind {
 
 /// Changes the table. Errors of rows that name no place get the source's.
 fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKind) -> Result<Changed> {
-    let place = rows.place().map_or_else(|| table.place().to_owned(), str::to_owned);
-    change_by(table, rows, options, ends).map_err(|error| match (error.kind(), error.place()) {
+    let place = rows.location().map_or_else(|| table.location().to_owned(), str::to_owned);
+    change_by(table, rows, options, ends).map_err(|error| match (error.kind(), error.location()) {
         (ErrorKind::Invalid, None) => error.at(place),
         _ => error,
     })
 }
 
 fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKind) -> Result<Changed> {
-    let named = |error: Error| error.at(table.place());
+    let named = |error: Error| error.at(table.location());
     let mut snapshot = table.snapshot(options.from_version.map(VersionSpec::Version))?;
     let rows = match ends {
         UpsertKind::Upsert => rows,
@@ -293,14 +293,15 @@ impl Upsert<'_> {
 
     /// A commit that hides the rows with these keys.
     fn commit(&self, windows: KeyWindows) -> Result<PendingCommit<DvCommit>> {
-        let named = |error: Error| error.at(self.table.place());
+        let named = |error: Error| error.at(self.table.location());
         let probe = SourceKeys { columns: self.shape.columns.clone(), windows };
         let operation = match self.ends {
             UpsertKind::Upsert => UpdateTableOperation::Merge,
             UpsertKind::Delete => UpdateTableOperation::Delete,
         };
         let removal =
-            RemovalMethod::of(&self.snapshot, self.options.enables_vectors, || self.write_options()).map_err(named)?;
+            RemovalMethod::for_snapshot(&self.snapshot, self.options.enables_vectors, || self.write_options())
+                .map_err(named)?;
         let hide = DvCommit::new(Box::new(probe), operation, removal).depending(self.depends());
         let base = WriteBase::Existing(Box::new(self.snapshot.clone()));
         let commit = PendingCommit::new(self.table.clone(), base, hide).map_err(named)?;
@@ -309,7 +310,7 @@ impl Upsert<'_> {
 
     /// The files that rows are written to.
     fn new_files(&self, commit: &mut PendingCommit<DvCommit>, is_one_window: bool) -> Result<NewFiles> {
-        let named = |error: Error| error.at(self.table.place());
+        let named = |error: Error| error.at(self.table.location());
         let state = commit.write_state().map_err(named)?;
         let (targets, options, schema) = (commit.targets(&state)?, self.write_options(), &self.shape.written);
         let changes = || ChangeFiles::new(self.table, schema, &targets, state.clone(), &options);

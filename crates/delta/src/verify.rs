@@ -115,7 +115,7 @@ pub fn verify(table: &Table, options: &VerifyOptions) -> Result<Verified> {
         && let Some(state) = &log.state
         && let Some(problem) = state.difference(&snapshot)?
     {
-        let place = format!("{}: version {}", table.place(), snapshot.version());
+        let place = format!("{}: version {}", table.location(), snapshot.version());
         let problem = format!("readers see another state than the entries of the log make: {problem}");
         verified.findings.push(Finding::new(Subject::Entry, place, problem, "restore the log from a backup"));
     }
@@ -124,7 +124,7 @@ pub fn verify(table: &Table, options: &VerifyOptions) -> Result<Verified> {
     if options.deep {
         match statistics::check(&snapshot, &sound, &mut verified.findings) {
             Err(error) if is_damage(&error) => {
-                verified.findings.push(Finding::of_error(Subject::Statistics, table.place().to_owned(), &error));
+                verified.findings.push(Finding::of_error(Subject::Statistics, table.location().to_owned(), &error));
             }
             checked => checked?,
         }
@@ -205,7 +205,7 @@ fn opened(table: &Table, verified: &mut Verified) -> Result<Option<Snapshot>> {
         Err(error) if is_damage(&error) => {
             // The findings in the log are its reason.
             if verified.is_sound() {
-                verified.findings.push(Finding::of_error(Subject::Entry, table.place().to_owned(), &error));
+                verified.findings.push(Finding::of_error(Subject::Entry, table.location().to_owned(), &error));
             }
             Ok(None)
         }

@@ -120,7 +120,7 @@ impl DeltaSink {
             return Err(Error::internal("a sink of a Delta table finds no rows by a key"));
         }
         let mut write = write.clone();
-        let known = known_load(table, &write).map_err(|error| error.at(table.place()))?;
+        let known = known_load(table, &write).map_err(|error| error.at(table.location()))?;
         let (counted, goes_on) = known;
         if goes_on {
             // Earlier runs have made the table, or replaced its rows.
@@ -199,7 +199,7 @@ fn unknown_load(mode: WriteMode) -> Error {
 
 impl CommitPart {
     fn begin(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Self> {
-        let named = |error: Error| error.at(table.place());
+        let named = |error: Error| error.at(table.location());
         let base = base(table, schema, write).map_err(named)?;
         let key = match &base {
             WriteBase::Existing(snapshot) => {

@@ -12,7 +12,7 @@ use crate::resolve::LocationKind;
 /// Those of a location that is not one of a store, or that can't be opened. Operations that the store refuses are part
 /// of the result.
 pub fn check(location: &str, storage: &StorageOptions, job: &Job) -> Result<LocationCheck> {
-    match LocationKind::of(location) {
+    match LocationKind::classify(location) {
         LocationKind::Table { folder } => check_location(&format!("{}/", folder.trim_end_matches('/')), storage, job),
         LocationKind::Path => check_location(location, storage, job),
         LocationKind::Tpch | LocationKind::Database(_) => {

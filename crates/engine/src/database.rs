@@ -63,12 +63,13 @@ pub(crate) struct KnownTypes {
 
 /// A location as messages show it: that of a database may have a password.
 pub(crate) fn shown(location: &str) -> String {
-    DatabaseSystem::of(location).map_or_else(|| location.to_owned(), |system| database_shown(system, location))
+    DatabaseSystem::for_location(location)
+        .map_or_else(|| location.to_owned(), |system| database_shown(system, location))
 }
 
 /// Returns true if a location returns the same rows in the same order each time.
 pub(crate) fn has_stable_order(location: &str) -> bool {
-    DatabaseSystem::of(location).is_none_or(|system| system.has_stable_order)
+    DatabaseSystem::for_location(location).is_none_or(|system| system.has_stable_order)
 }
 
 /// A database as the target of a copy.

@@ -54,7 +54,7 @@ pub(crate) fn open_whole(location: &str, options: &ReadOptions, job: &Job) -> Re
 /// Opens a location for a read of the columns in `options` with `filter`: files that the filter excludes by their
 /// partition are not opened, and the source may lack other columns.
 pub(crate) fn open(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<OpenedLocation> {
-    match LocationKind::of(location) {
+    match LocationKind::classify(location) {
         LocationKind::Table { folder } => OpenedLocation::table(&Location::parse(folder)?, options, job),
         LocationKind::Tpch => tpch::open(location, options, job).map(|source| OpenedLocation::files(Arc::new(source))),
         LocationKind::Database(system) => database::open(system, location, options, job).map(OpenedLocation::files),

@@ -16,7 +16,7 @@ pub(crate) const LOG: &str = "_delta_log";
 
 /// The folder in `delta:FOLDER`; `None` where the name does not say that it is a Delta table.
 pub(crate) fn named(location: &str) -> Option<&str> {
-    match LocationKind::of(location) {
+    match LocationKind::classify(location) {
         LocationKind::Table { folder } => Some(folder),
         _ => None,
     }
@@ -87,8 +87,8 @@ impl TableTarget {
     }
 
     /// As the user wrote it, with `delta:` in front.
-    pub(crate) fn place(&self) -> String {
-        format!("{}{}", DELTA.scheme, self.table.place())
+    pub(crate) fn location(&self) -> String {
+        format!("{}{}", DELTA.scheme, self.table.location())
     }
 
     /// The table, which may be there or not.

@@ -97,13 +97,13 @@ impl DiffSide {
     }
 
     /// The compared columns of a batch.
-    fn of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         batch.project(&self.columns).map_err(Error::unexpected)
     }
 
     /// An error where a row has null in its key.
     fn check_key(&self, batch: &RecordBatch) -> Result<()> {
-        let keys = self.key.of(batch)?;
+        let keys = self.key.project(batch)?;
         for (field, column) in keys.schema_ref().fields().iter().zip(keys.columns()) {
             if column.logical_null_count() > 0 {
                 return Err(Error::invalid(format!("a row has null in the column {:?} of the key", field.name()))
@@ -124,9 +124,9 @@ impl DiffSide {
 
     fn key_of(&self, hash: u128) -> Result<Option<String>> {
         for batch in self.scan.batches()? {
-            let batch = self.of(&batch?)?;
+            let batch = self.project(&batch?)?;
             let Some(row) = self.key.hashes(&batch)?.iter().position(|known| *known == hash) else { continue };
-            let keys = self.key.of(&batch)?;
+            let keys = self.key.project(&batch)?;
             let text = |(field, column): (&Arc<Field>, &Arc<dyn Array>)| {
                 let value = array_value_to_string(column, row).map_err(Error::unexpected)?;
                 Ok(format!("{} = {value}", field.name()))

@@ -120,7 +120,7 @@ fn format_of_content(object: &mut Object) -> Result<&'static FileFormat> {
     }
     let bytes = object.size_bytes.unwrap_or(0).min(PACKED_FRONT_BYTES as u64);
     let front = object.read_range(0..bytes).map_err(|error| error.at(&url))?;
-    match Content::of(&front) {
+    match Content::detect(&front) {
         Content::Text | Content::Unknown => Err(unknown_format(&url)),
         content => content.format(None).map_err(|error| error.at(&url)),
     }

@@ -30,7 +30,7 @@ impl Key {
     }
 
     /// The key's columns of a batch.
-    pub fn of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    pub fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let keys = batch.project(&self.columns).map_err(Error::unexpected)?;
         keys.with_schema(Arc::clone(&self.schema)).map_err(Error::unexpected)
     }

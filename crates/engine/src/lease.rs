@@ -123,7 +123,7 @@ pub(crate) fn has_no_job_state(text: &str) -> bool {
 
 /// The doubts of a state: earlier runs whose rows may be incomplete or late, and that can send no more rows.
 fn doubts(value: &Map<String, Value>, new: Option<&str>) -> Vec<Doubt> {
-    let is_over = |entry: &&Value| LeaseOwner::of(&entry["owner"]).is_none_or(|owner| owner.is_gone());
+    let is_over = |entry: &&Value| LeaseOwner::from_value(&entry["owner"]).is_none_or(|owner| owner.is_gone());
     let doubt = |entry: &Value, is_late: bool| {
         let token = token_of(entry).to_owned();
         Doubt { is_new: new == Some(token.as_str()), state: entry["state"].clone(), token, is_late }
@@ -159,7 +159,7 @@ impl TargetLease {
         job: &Job,
     ) -> Result<LeaseClaim> {
         let mut value = object(before);
-        let other = value.get("owner").and_then(LeaseOwner::of);
+        let other = value.get("owner").and_then(LeaseOwner::from_value);
         if let Some(other) = &other {
             let waiting = WaitingRun { target, name, place, before, other, has_transactions };
             if !other.is_gone() && waiting.wait(patience, job)? == WaiterView::Changed {
@@ -227,8 +227,9 @@ impl TargetLease {
             value.extend(state.clone());
             value.remove("owner");
             for (key, is_late) in [("late", true), ("overtaken", false)] {
-                let may_come =
-                    |entry: &Value| !is_late && LeaseOwner::of(&entry["owner"]).is_some_and(|owner| !owner.is_gone());
+                let may_come = |entry: &Value| {
+                    !is_late && LeaseOwner::from_value(&entry["owner"]).is_some_and(|owner| !owner.is_gone())
+                };
                 let left = list(value, key).iter();
                 let left = left.filter(|entry| !right.contains(&(token_of(entry), is_late)) || may_come(entry));
                 let left: Vec<Value> = left.cloned().collect();
@@ -418,7 +419,7 @@ impl WaitingRun<'_> {
                 now => now?,
             };
             if now != seen {
-                let owner = object(now.as_deref()).get("owner").and_then(LeaseOwner::of);
+                let owner = object(now.as_deref()).get("owner").and_then(LeaseOwner::from_value);
                 if owner.is_none_or(|owner| owner.token != self.other.token) {
                     return Ok(WaiterView::Changed);
                 }

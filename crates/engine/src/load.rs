@@ -114,7 +114,7 @@ pub(crate) fn run(
     if load.verify && target.kind() == Place::Files && !options.partition_by.is_empty() {
         let message = format!("{VERIFY}: names of folders do not tell the types of their values ({PARTITION_BY})");
         return Err(Error::unsupported(message)
-            .at(target.place())
+            .at(target.location())
             .advice("leave one of them out, or put delta: before the folder of a new table"));
     }
     let proof = load.verify.then(|| LoadProof::begin(&target, &batches, options, job)).transpose()?;

@@ -42,9 +42,9 @@ fn names_for_pipes() -> String {
 /// The format of a pipe's first bytes. Text that is no JSON is taken for CSV.
 fn format_of_content(pipe: &Arc<Pipe>, job: &Job) -> Result<&'static FileFormat> {
     let (front, is_whole) = pipe.peek(FRONT_BYTES, job)?;
-    let mut content = Content::of(&front);
+    let mut content = Content::detect(&front);
     if content == Content::Unclear && !is_whole {
-        content = Content::of(&pipe.peek(PACKED_FRONT_BYTES, job)?.0);
+        content = Content::detect(&pipe.peek(PACKED_FRONT_BYTES, job)?.0);
     }
     content.format(Some(&CSV)).map_err(|error| error.at(pipe.name()))
 }

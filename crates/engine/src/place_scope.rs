@@ -246,7 +246,7 @@ impl JobPlace {
 
 /// The medium of a location, and whether a Delta table may be there. Nothing but this machine is asked.
 fn medium_of(name: &str) -> Result<(Medium, bool)> {
-    let folder = match LocationKind::of(name) {
+    let folder = match LocationKind::classify(name) {
         LocationKind::Table { folder } => return Ok((store_of(&Location::parse(folder)?), true)),
         LocationKind::Tpch => return Ok((Medium::Generated, false)),
         LocationKind::Database(system) => return Ok((Medium::Database(system), false)),

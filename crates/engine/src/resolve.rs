@@ -22,12 +22,12 @@ pub(crate) enum LocationKind<'a> {
 
 impl<'a> LocationKind<'a> {
     /// Classifies a location by its name: nothing is opened.
-    pub(crate) fn of(location: &'a str) -> Self {
+    pub(crate) fn classify(location: &'a str) -> Self {
         if let Some(folder) = scheme(location, DELTA.scheme) {
             Self::Table { folder }
         } else if scheme(location, lakerace_tpch::SCHEME).is_some() {
             Self::Tpch
-        } else if let Some(system) = DatabaseSystem::of(location) {
+        } else if let Some(system) = DatabaseSystem::for_location(location) {
             Self::Database(system)
         } else {
             Self::Path
@@ -37,7 +37,7 @@ impl<'a> LocationKind<'a> {
 
 /// A location in canonical spelling, without credentials: equal for locations that have the same rows.
 pub(crate) fn canonical(location: &str) -> String {
-    let place = match LocationKind::of(location) {
+    let place = match LocationKind::classify(location) {
         LocationKind::Database(system) => lakerace_database::canonical(system, location),
         LocationKind::Tpch => return location.to_owned(),
         LocationKind::Table { folder } => Location::parse(folder).map(|location| location.canonical()),

@@ -67,7 +67,7 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
     let patience = lease::patience();
     let mut knows_types = true;
     loop {
-        let attempt = match DatabaseSystem::of(target) {
+        let attempt = match DatabaseSystem::for_location(target) {
             Some(system) => unload.load_database(system, knows_types, patience)?,
             None => table::copy(&unload, knows_types)?,
         };
@@ -178,7 +178,7 @@ impl IncrementalUnload<'_> {
     fn filter(&self, mark: Option<&WatermarkValue>) -> Result<Option<String>> {
         let filter = &self.options.read.filter;
         let Some(mark) = mark else { return Ok(filter.clone()) };
-        let has_nan = DatabaseSystem::of(self.source).is_none_or(|system| system.has_nan);
+        let has_nan = DatabaseSystem::for_location(self.source).is_none_or(|system| system.has_nan);
         let from = mark.condition(&self.since.column, self.since.overlap.as_deref(), has_nan)?;
         Ok(Some(filter.as_ref().map_or_else(|| from.clone(), |filter| format!("({filter}) AND {from}"))))
     }
@@ -198,7 +198,7 @@ fn check(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
             format!("say {} and a {KEY}", MODE.to("upsert")),
         );
     }
-    if !matches!(LocationKind::of(target), LocationKind::Table { .. } | LocationKind::Database(_)) {
+    if !matches!(LocationKind::classify(target), LocationKind::Table { .. } | LocationKind::Database(_)) {
         return refuse(
             "files can't be upserted",
             "name a place in a database, or a Delta table with delta: in front of its folder".to_owned(),
@@ -210,7 +210,7 @@ fn check(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
     if options.load.resume {
         return refuse("it begins at the value that is kept with the target", format!("leave {RESUME} out"));
     }
-    if DatabaseSystem::of(target).is_none() {
+    if DatabaseSystem::for_location(target).is_none() {
         check_table(options)?;
         return check_write_scope(&options.write, PlaceKind::Table(&DELTA), target);
     }

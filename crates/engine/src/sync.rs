@@ -161,7 +161,7 @@ const POLL: Duration = Duration::from_millis(50);
 
 impl<'a> TableFollower<'a> {
     fn new(table: &str, target: &'a str, options: &'a SyncOptions, job: &'a Job) -> Result<Self> {
-        let system = DatabaseSystem::of(target).ok_or_else(|| {
+        let system = DatabaseSystem::for_location(target).ok_or_else(|| {
             let examples = listed(DatabaseSystem::all().map(|system| system.example.to_owned()), "or");
             Error::usage("it names no database")
                 .at(target)
@@ -278,7 +278,7 @@ impl<'a> TableFollower<'a> {
         let key = if self.options.key.is_empty() { snapshot.key() } else { self.options.key.clone() };
         if key.is_empty() {
             return Err(Error::usage("rows are found by a key, and the table has none")
-                .at(self.table.place())
+                .at(self.table.location())
                 .advice(format!("name its columns by {}", KEY.to("A,B"))));
         }
         for name in &key {

@@ -38,7 +38,7 @@ impl CopyTarget {
     /// `/` or the location is one, else a file. Fails early where the copy could not be finished.
     pub(crate) fn resolve(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
         if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete) {
-            let place = match LocationKind::of(target) {
+            let place = match LocationKind::classify(target) {
                 LocationKind::Table { .. } => Place::Delta,
                 LocationKind::Database(_) => Place::Database,
                 LocationKind::Tpch | LocationKind::Path => Place::Files,
@@ -62,7 +62,7 @@ impl CopyTarget {
     }
 
     fn find(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
-        match LocationKind::of(target) {
+        match LocationKind::classify(target) {
             LocationKind::Table { folder } => {
                 TableTarget::new(&Location::parse(folder)?, options, job).map(Self::Table)
             }
@@ -116,10 +116,10 @@ impl CopyTarget {
     }
 
     /// Its location, as a source is named.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn location(&self) -> String {
         match self {
             Self::Files(files) => files.place.clone(),
-            Self::Table(table) => table.place(),
+            Self::Table(table) => table.location(),
             Self::Stream(_) => String::new(),
             Self::Database(database) => database.location().to_owned(),
         }
@@ -129,7 +129,7 @@ impl CopyTarget {
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Stream(stream) => stream.name().to_owned(),
-            Self::Files(_) | Self::Table(_) | Self::Database(_) => shown(&self.place()),
+            Self::Files(_) | Self::Table(_) | Self::Database(_) => shown(&self.location()),
         }
     }
 

@@ -89,7 +89,8 @@ fn check_made(table: &Table, options: &UpsertOptions) -> Result<()> {
         return Ok(());
     }
     let snapshot = table.snapshot(None).map_err(|error| without_table(error, table))?;
-    check_existing(&snapshot, &options.partition_by, &options.table_properties).map_err(|error| error.at(table.place()))
+    check_existing(&snapshot, &options.partition_by, &options.table_properties)
+        .map_err(|error| error.at(table.location()))
 }
 
 /// Makes a table for rows of this schema; `false` where there is one.
@@ -97,7 +98,7 @@ fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<
     if table.exists()? {
         return Ok(false);
     }
-    let named = |error: Error| error.at(table.place());
+    let named = |error: Error| error.at(table.location());
     let mut properties = options.table_properties.clone();
     if !properties.contains_key(KEY_PROPERTY) {
         if options.rows.key.is_empty() {

@@ -6,7 +6,7 @@ use lakerace_files::{IfExists, Key, Options, PutOptions, Store};
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 /// A folder and the location of a store of packs in it.
-fn place() -> Result<(tempfile::TempDir, String), Box<dyn std::error::Error>> {
+fn temporary_store() -> Result<(tempfile::TempDir, String), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let location = format!("packs:{}/store", folder.path().display());
     Ok((folder, location))
@@ -30,7 +30,7 @@ fn content(number: usize) -> Vec<u8> {
 
 #[test]
 fn files_are_there_for_all_after_a_flush() -> Outcome {
-    let (_folder, location) = place()?;
+    let (_folder, location) = temporary_store()?;
     let (store, _) = open(&location)?;
     let long: Vec<u8> = (0..30_000_000_u32).map(|i| (i / 7) as u8).collect();
     for compression in ["none", "zstd", "lz4", "snappy", "gzip", "brotli", "xz", "bz2"] {
@@ -73,7 +73,7 @@ fn files_are_there_for_all_after_a_flush() -> Outcome {
 
 #[test]
 fn names_change_together() -> Outcome {
-    let (_folder, location) = place()?;
+    let (_folder, location) = temporary_store()?;
     let (store, _) = open(&location)?;
     let names = || store.list("").map(|all| all.into_iter().map(|stat| stat.name).collect::<Vec<_>>());
     let mut batch = store.batch()?;
@@ -110,7 +110,7 @@ fn names_change_together() -> Outcome {
 
 #[test]
 fn writers_at_the_same_time_lose_nothing() -> Outcome {
-    let (_folder, location) = place()?;
+    let (_folder, location) = temporary_store()?;
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..4)
             .map(|writer| {
@@ -146,7 +146,7 @@ fn writers_at_the_same_time_lose_nothing() -> Outcome {
 fn many_files_take_few_requests() -> Outcome {
     // A million by LAKERACE_PACKS_FILES=1000000: the packs and the index grow, and nothing else.
     let count: usize = std::env::var("LAKERACE_PACKS_FILES").ok().and_then(|text| text.parse().ok()).unwrap_or(50_000);
-    let (_folder, location) = place()?;
+    let (_folder, location) = temporary_store()?;
     let (store, job) = open(&location)?;
     let contents: Vec<_> =
         (0..count).map(|number| (format!("d{:03}/{number:07}", number % 1000), content(number))).collect();
@@ -195,7 +195,7 @@ fn age(folder: &std::path::Path) -> Outcome {
 
 #[test]
 fn compacting_keeps_packs_a_day_behind_their_last_file() -> Outcome {
-    let (folder, location) = place()?;
+    let (folder, location) = temporary_store()?;
     let (packs, log) = (folder.path().join("store/packs"), folder.path().join("store/index/_delta_log"));
     let (store, _) = open(&location)?;
     for name in ["removed", "stays"] {
@@ -225,7 +225,7 @@ fn compacting_keeps_packs_a_day_behind_their_last_file() -> Outcome {
 
 #[test]
 fn many_reads_at_once_are_of_one_state() -> Outcome {
-    let (_folder, location) = place()?;
+    let (_folder, location) = temporary_store()?;
     let (store, _) = open(&location)?;
     // Many names are between the two that change together.
     let absent: Vec<String> = (0..5_000).map(|number| format!("absent/{number}")).collect();
@@ -275,7 +275,7 @@ fn damage_names(location: &str) -> Outcome {
 
 #[test]
 fn a_damaged_file_of_names_is_made_again_and_hides_no_file() -> Outcome {
-    let (folder, location) = place()?;
+    let (folder, location) = temporary_store()?;
     let mut batch = open(&location)?.0.batch()?;
     for number in 0..40_000 {
         batch.put(&format!("{number:05}"), &content(number), &PutOptions::default())?;
@@ -300,7 +300,7 @@ fn a_damaged_file_of_names_is_made_again_and_hides_no_file() -> Outcome {
 
 #[test]
 fn damage_is_named_and_nothing_wrong_is_read() -> Outcome {
-    let (folder, location) = place()?;
+    let (folder, location) = temporary_store()?;
     let (store, _) = open(&location)?;
     for number in 0..100 {
         store.put(&format!("{number:02}"), &content(number), &PutOptions::default())?;
@@ -340,7 +340,7 @@ fn damage_is_named_and_nothing_wrong_is_read() -> Outcome {
 
 #[test]
 fn a_flush_that_fails_is_told_and_the_next_one_makes_up_for_it() -> Outcome {
-    let (folder, location) = place()?;
+    let (folder, location) = temporary_store()?;
     let (store, _) = open(&location)?;
     std::fs::create_dir_all(folder.path().join("store"))?;
     // Where the folder of packs should be is a file.
@@ -366,7 +366,7 @@ fn a_flush_that_fails_is_told_and_the_next_one_makes_up_for_it() -> Outcome {
 
 #[test]
 fn keys_encrypt_and_options_are_checked() -> Outcome {
-    let (_folder, location) = place()?;
+    let (_folder, location) = temporary_store()?;
     let job = Job::new(JobOptions::default());
     let with = |key: &[u8]| -> Result<Options, lakerace::Error> {
         Ok(Options { key: Some(Key::new(key)?), encrypt: true, ..Options::default() })

@@ -30,7 +30,7 @@ pub enum ArchiveKind {
 
 impl ArchiveKind {
     /// The kind that a file's name ends in; `None` for others.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
         Some(match () {
@@ -47,7 +47,7 @@ impl FromStr for ArchiveKind {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        Self::of(&format!(".{text}")).ok_or_else(|| {
+        Self::from_name(&format!(".{text}")).ok_or_else(|| {
             Error::usage(format!("unknown archive format {text:?}")).advice("choose tar, tar.gz, tar.zst or zip")
         })
     }

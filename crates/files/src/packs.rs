@@ -58,7 +58,7 @@ impl PackHome {
         Ok(Self(Arc::new(PackStore::new(place, index, options)?)))
     }
 
-    fn place<T>(&self, outcome: Result<T>) -> Result<T> {
+    fn with_location<T>(&self, outcome: Result<T>) -> Result<T> {
         outcome.map_err(|e| e.at(&self.0.location))
     }
 }
@@ -238,24 +238,24 @@ impl Batch for PackBatch {
 
 impl Reads for PackHome {
     fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
-        self.place(LiveNames(&self.0).get(name, sink))
+        self.with_location(LiveNames(&self.0).get(name, sink))
     }
 
     fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
-        self.place(LiveNames(&self.0).get_many(names, each))
+        self.with_location(LiveNames(&self.0).get_many(names, each))
     }
 
     fn stat(&self, name: &str) -> Result<Option<Stat>> {
-        self.place(self.0.find(name).map(|found| found.map(|entry| shared::stat(name, &entry))))
+        self.with_location(self.0.find(name).map(|found| found.map(|entry| shared::stat(name, &entry))))
     }
 
     fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
-        self.place(self.0.list(prefix, from, limit))
+        self.with_location(self.0.list(prefix, from, limit))
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Content>> {
         let entry = self.0.find(name).and_then(|entry| entry.ok_or_else(|| not_found(name)));
-        self.place(entry.map(|entry| read::open(&self.0, name, entry)))
+        self.with_location(entry.map(|entry| read::open(&self.0, name, entry)))
     }
 }
 
@@ -268,16 +268,16 @@ impl Home for PackHome {
         let put = entry_of(&self.0, name, data, options)
             .and_then(|entry| self.0.apply(|staged| staged.put(name, entry, options.if_exists)))
             .and_then(|()| self.0.commit_many());
-        self.place(put)
+        self.with_location(put)
     }
 
     fn create(&self, name: &str, options: &PutOptions) -> Result<Box<dyn Write>> {
-        let upload = self.place(PackUpload::new(&self.0, name, options))?;
+        let upload = self.with_location(PackUpload::new(&self.0, name, options))?;
         Ok(Box::new(upload))
     }
 
     fn version(&self, name: &str) -> Result<Option<FileVersion>> {
-        self.place(self.0.find(name).map(|found| found.map(|entry| staged::version(&entry))))
+        self.with_location(self.0.find(name).map(|found| found.map(|entry| staged::version(&entry))))
     }
 
     fn append_in_place(&self, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<bool> {
@@ -288,20 +288,20 @@ impl Home for PackHome {
                 return self.0.commit_many();
             }
         };
-        self.place(append()).map(|()| true)
+        self.with_location(append()).map(|()| true)
     }
 
     fn batch(&self) -> Result<Box<dyn Batch>> {
-        self.place(self.0.is_writable())?;
+        self.with_location(self.0.is_writable())?;
         Ok(Box::new(PackBatch { shared: Arc::clone(&self.0), work: Vec::new() }))
     }
 
     fn remove(&self, name: &str) -> Result<()> {
-        self.place(self.0.apply(|staged| staged.remove(name)))
+        self.with_location(self.0.apply(|staged| staged.remove(name)))
     }
 
     fn remove_prefix(&self, prefix: &str) -> Result<u64> {
-        let names = self.place(self.0.list(prefix, "", usize::MAX))?;
+        let names = self.with_location(self.0.list(prefix, "", usize::MAX))?;
         let mut removed = 0;
         let done = self.0.apply(|staged| {
             for stat in &names {
@@ -313,12 +313,12 @@ impl Home for PackHome {
             }
             Ok(())
         });
-        self.place(done.map(|()| removed))
+        self.with_location(done.map(|()| removed))
     }
 
     fn rename(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
         let done = self.0.may_write(to).and_then(|()| self.0.apply(|staged| staged.rename(from, to, if_exists)));
-        self.place(done)
+        self.with_location(done)
     }
 
     fn copy(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
@@ -328,7 +328,7 @@ impl Home for PackHome {
                 if from == to { Ok(()) } else { staged.put(to, entry, if_exists) }
             })
         });
-        self.place(done)
+        self.with_location(done)
     }
 
     fn set_metadata(&self, name: &str, metadata: Option<&str>) -> Result<()> {
@@ -339,27 +339,27 @@ impl Home for PackHome {
                 staged.put(name, Arc::new(entry), IfExists::Replace)
             })
         });
-        self.place(done)
+        self.with_location(done)
     }
 
     /// The newest version of the table. What is pending becomes one first.
     fn snapshot(&self) -> Result<Box<dyn Reads>> {
         let done = self.0.commit().and_then(|()| self.0.refresh());
-        self.place(done)?;
+        self.with_location(done)?;
         Ok(Box::new(PackSnapshot::new(&self.0)))
     }
 
     fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
         let done = if self.0.is_read_only { Ok(()) } else { self.0.commit() };
-        self.place(done.and_then(|()| self.0.refresh()).and_then(|_| verify::verify(&self.0, progress)))
+        self.with_location(done.and_then(|()| self.0.refresh()).and_then(|_| verify::verify(&self.0, progress)))
     }
 
     fn compact(&self, progress: Progress<'_>) -> Result<Compacted> {
-        self.place(self.0.is_writable().and_then(|()| compact(&self.0, progress)))
+        self.with_location(self.0.is_writable().and_then(|()| compact(&self.0, progress)))
     }
 
     fn flush(&self) -> Result<()> {
-        self.place(self.0.commit())
+        self.with_location(self.0.commit())
     }
 
     fn close(&self) -> Result<()> {
@@ -367,7 +367,7 @@ impl Home for PackHome {
     }
 
     fn train(&self) -> Result<u32> {
-        self.place(Err(no_dictionary()))
+        self.with_location(Err(no_dictionary()))
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -55,18 +55,18 @@ impl SqliteHome {
         Inner::open(path, options).map(Self).map_err(|e| e.at(place))
     }
 
-    fn place<T>(&self, outcome: Result<T>) -> Result<T> {
+    fn with_location<T>(&self, outcome: Result<T>) -> Result<T> {
         outcome.map_err(|e| e.at(&self.0.location))
     }
 }
 
 impl Reads for SqliteHome {
     fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
-        self.place(self.0.read(|reader, catalog| reader.get(catalog, name, sink)))
+        self.with_location(self.0.read(|reader, catalog| reader.get(catalog, name, sink)))
     }
 
     fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
-        self.place(self.0.read(|reader, catalog| {
+        self.with_location(self.0.read(|reader, catalog| {
             reader.begin()?;
             let done = open::visit_all(reader, catalog, names, each);
             reader.end();
@@ -75,15 +75,15 @@ impl Reads for SqliteHome {
     }
 
     fn stat(&self, name: &str) -> Result<Option<Stat>> {
-        self.place(self.0.read(|reader, _| reader.stat(name)))
+        self.with_location(self.0.read(|reader, _| reader.stat(name)))
     }
 
     fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
-        self.place(self.0.read(|reader, _| reader.list(prefix, from, limit)))
+        self.with_location(self.0.read(|reader, _| reader.list(prefix, from, limit)))
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Content>> {
-        self.place(open::open(open::ReadHandle::Home(Arc::clone(&self.0)), name))
+        self.with_location(open::open(open::ReadHandle::Home(Arc::clone(&self.0)), name))
     }
 }
 
@@ -103,11 +103,11 @@ impl Home for SqliteHome {
             let prepared = self.0.prepare(data, options)?;
             self.0.write(|writer| writer.put(name, &prepared)).map_err(|e| e.at(shown(name)))
         };
-        self.place(put())
+        self.with_location(put())
     }
 
     fn create(&self, name: &str, options: &PutOptions) -> Result<Box<dyn Write>> {
-        self.place(self.0.may_write(name))?;
+        self.with_location(self.0.may_write(name))?;
         Ok(Box::new(upload::PieceUpload::new(Arc::clone(&self.0), name, options)))
     }
 
@@ -116,12 +116,12 @@ impl Home for SqliteHome {
     }
 
     fn batch(&self) -> Result<Box<dyn Batch>> {
-        self.place(self.0.connections.is_writable())?;
+        self.with_location(self.0.connections.is_writable())?;
         Ok(Box::new(batch::SqliteBatch::new(Arc::clone(&self.0))))
     }
 
     fn remove(&self, name: &str) -> Result<()> {
-        self.place(self.0.connections.is_writable().and_then(|()| self.0.write(|writer| writer.remove(name))))
+        self.with_location(self.0.connections.is_writable().and_then(|()| self.0.write(|writer| writer.remove(name))))
     }
 
     fn remove_prefix(&self, prefix: &str) -> Result<u64> {
@@ -132,7 +132,7 @@ impl Home for SqliteHome {
                 Ok(())
             })
         });
-        self.place(remove.map(|()| removed))
+        self.with_location(remove.map(|()| removed))
     }
 
     fn rename(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
@@ -140,7 +140,7 @@ impl Home for SqliteHome {
             self.0.may_write(to)?;
             self.0.write(|writer| writer.rename(from, to, if_exists))
         };
-        self.place(rename())
+        self.with_location(rename())
     }
 
     fn copy(&self, from: &str, to: &str, if_exists: IfExists) -> Result<()> {
@@ -148,7 +148,7 @@ impl Home for SqliteHome {
             self.0.may_write(to)?;
             self.0.write(|writer| writer.copy(from, to, if_exists))
         };
-        self.place(copy())
+        self.with_location(copy())
     }
 
     fn set_metadata(&self, name: &str, metadata: Option<&str>) -> Result<()> {
@@ -157,27 +157,27 @@ impl Home for SqliteHome {
             check_metadata(metadata)?;
             self.0.write(|writer| writer.set_metadata(name, metadata))
         };
-        self.place(set())
+        self.with_location(set())
     }
 
     fn snapshot(&self) -> Result<Box<dyn Reads>> {
-        self.place(open::Snapshot::new(&self.0)).map(|snapshot| Box::new(snapshot) as _)
+        self.with_location(open::Snapshot::new(&self.0)).map(|snapshot| Box::new(snapshot) as _)
     }
 
     fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
-        self.place(verify::verify(&self.0, progress))
+        self.with_location(verify::verify(&self.0, progress))
     }
 
     fn compact(&self, progress: Progress<'_>) -> Result<Compacted> {
-        self.place(self.0.connections.is_writable().and_then(|()| compact::compact(&self.0, progress)))
+        self.with_location(self.0.connections.is_writable().and_then(|()| compact::compact(&self.0, progress)))
     }
 
     fn flush(&self) -> Result<()> {
-        self.place(self.0.flush())
+        self.with_location(self.0.flush())
     }
 
     fn train(&self) -> Result<u32> {
-        self.place(self.0.connections.is_writable().and_then(|()| self.0.train()))
+        self.with_location(self.0.connections.is_writable().and_then(|()| self.0.train()))
     }
 
     fn warnings(&self) -> Vec<String> {

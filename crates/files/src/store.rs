@@ -251,7 +251,7 @@ impl Store {
                 }
             }
             match page.last() {
-                Some(last) if page.len() == PAGE => from = behind(&last.name),
+                Some(last) if page.len() == PAGE => from = next_name(&last.name),
                 _ => return Ok(()),
             }
         }
@@ -406,7 +406,7 @@ pub(crate) fn folder_prefix(folder: &str) -> String {
 }
 
 /// The least name after another one.
-fn behind(name: &str) -> String {
+fn next_name(name: &str) -> String {
     format!("{name}\0")
 }
 
@@ -424,7 +424,7 @@ pub(crate) fn children_page(
     for stat in page {
         match stat.name[prefix.len()..].split_once('/') {
             None => {
-                last = Some(behind(&stat.name));
+                last = Some(next_name(&stat.name));
                 found.push(Child::File(stat));
             }
             Some((part, _)) => {

@@ -21,7 +21,7 @@ struct Names {
 }
 
 impl Names {
-    fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+    fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         Self { sizes: names.into_iter().map(|name| (name.to_owned(), name.len() as u64)).collect(), ..Self::default() }
     }
 
@@ -136,7 +136,7 @@ fn names_that_no_path_can_hold_are_left_out_and_told() {
     let bad = ["a//b", "..", "../up", "nul\0", "e/", "e/.", "e/f/", "/rooted", &long];
     let good = ["a.b", "a/x", "a", "e/f/g", "line\nend", &longest];
     let (messages, tell) = told();
-    let tree = FileTree::new(Arc::new(Names::of(bad.into_iter().chain(good))), "", tell).unwrap();
+    let tree = FileTree::new(Arc::new(Names::from_names(bad.into_iter().chain(good))), "", tell).unwrap();
     let mut found = children(&tree, FileTree::ROOT, 3);
     found.sort();
     let expected = [("a", true), ("a.b", false), ("e", true), ("line\nend", false), (longest.as_str(), false)];
@@ -176,7 +176,7 @@ fn large_folders_are_read_page_by_page() {
     names.insert("c".to_owned());
     names.insert("e".to_owned());
     for step in [1, 999, 1_000, 100_000] {
-        let tree = tree(Names::of(names.iter().map(String::as_str)));
+        let tree = tree(Names::from_names(names.iter().map(String::as_str)));
         let folder = tree.lookup(FileTree::ROOT, "d").unwrap();
         let found = children(&tree, folder.id, step);
         assert_eq!(found.len(), expected.len());

@@ -39,7 +39,7 @@ const UNREAD_PACKINGS: [(&[u8], &str); 2] = [(b"\x04\x22\x4d\x18", "lz4"), (b"\x
 impl Content {
     /// Detects the content by the first bytes of a file. Compressed text is inspected decompressed, without a byte
     /// order mark and leading blank lines.
-    pub fn of(front: &[u8]) -> Self {
+    pub fn detect(front: &[u8]) -> Self {
         match FileCompression::detect("", front) {
             FileCompression::None => Self::of_plain(front),
             FileCompression::Zip => Self::of_zip(front),

@@ -113,10 +113,10 @@ impl Predicate {
     /// Checks `expr` against `schema`. A column that does not exist is `NotFound` and names the nearest; types
     /// that can't be compared are `Invalid` and named both.
     pub fn bind(expr: &Expr, schema: &Schema) -> Result<Self> {
-        Ok(Self::of(bind::bind(expr, schema)?))
+        Ok(Self::from_node(bind::bind(expr, schema)?))
     }
 
-    fn of(node: ConditionNode) -> Self {
+    fn from_node(node: ConditionNode) -> Self {
         let mut columns: Vec<Arc<ColumnRef>> = Vec::new();
         node.visit_columns(&mut |column| {
             if !columns.contains(column) {
@@ -149,7 +149,7 @@ impl Predicate {
     /// The parts that are joined by AND: a row stays if all are true. A single one, if there is no AND at the top.
     pub fn conjuncts(&self) -> Vec<Self> {
         match &self.node {
-            ConditionNode::And(nodes) => nodes.iter().cloned().map(Self::of).collect(),
+            ConditionNode::And(nodes) => nodes.iter().cloned().map(Self::from_node).collect(),
             _ => vec![self.clone()],
         }
     }

@@ -45,7 +45,7 @@ pub fn check_read_back(format: &FileFormat, schema: &Schema, options: &CsvOption
     let plain = read_back_schema(schema);
     let checked = parse_schema(&print_schema(&plain)).and_then(|parsed| check_schema(&parsed, options));
     checked.map_err(|error| {
-        let place = error.place().map(|place| format!("{place}: ")).unwrap_or_default();
+        let place = error.location().map(|place| format!("{place}: ")).unwrap_or_default();
         Error::unsupported(format!("such a file could not be read back: {place}{}", error.message()))
             .advice(format!("leave {VERIFY} out, or leave the column out with {COLUMNS}"))
     })

@@ -49,7 +49,7 @@ impl TableSchema {
         let index = || self.logical.fields().iter().enumerate().map(|(at, field)| (field.name().clone(), at)).collect();
         let at = *self.positions.get_or_init(index).get(part.name())?;
         let (logical, stored) = (self.logical.fields().get(at)?, self.stored.fields().get(at)?);
-        Some(TablePart::of(logical.data_type(), stored.data_type(), part.data_type()))
+        Some(TablePart::from_types(logical.data_type(), stored.data_type(), part.data_type()))
     }
 
     /// The schema of a file with the table's names for its columns, in the file's order and with the file's types.
@@ -89,7 +89,7 @@ pub(crate) struct TablePart {
 }
 
 impl TablePart {
-    fn of(logical: &DataType, stored: &DataType, part: &DataType) -> Self {
+    fn from_types(logical: &DataType, stored: &DataType, part: &DataType) -> Self {
         use DataType as T;
         let whole = || Self { logical: logical.clone(), stored: stored.clone() };
         match (logical, stored, part) {
@@ -131,7 +131,7 @@ impl TablePart {
     }
 
     fn of_field((logical, stored): (&FieldRef, &FieldRef), part: &Field) -> (FieldRef, FieldRef) {
-        let of = Self::of(logical.data_type(), stored.data_type(), part.data_type());
+        let of = Self::from_types(logical.data_type(), stored.data_type(), part.data_type());
         let typed = |field: &FieldRef, data_type| Arc::new(field.as_ref().clone().with_data_type(data_type));
         (typed(logical, of.logical), typed(stored, of.stored))
     }

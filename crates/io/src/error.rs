@@ -200,7 +200,7 @@ impl Error {
     }
 
     /// The file, URL or position, where known.
-    pub fn place(&self) -> Option<&str> {
+    pub fn location(&self) -> Option<&str> {
         self.0.place.as_deref()
     }
 }

@@ -114,7 +114,7 @@ impl Fetcher {
     /// Bytes of one piece: all of `range`, or at least the first `enough` of them.
     fn slice(&self, piece: usize, range: &Range<u64>, enough: usize) -> Result<Bytes> {
         let shared = &self.running.shared;
-        let bytes = shared.slice(piece, shared.place(piece, range)?, enough)?;
+        let bytes = shared.slice(piece, shared.buffer_range(piece, range)?, enough)?;
         Ok(if shared.pins_too_much(piece) { Bytes::copy_from_slice(&bytes) } else { bytes })
     }
 }

@@ -87,7 +87,7 @@ pub(crate) struct FileVersion {
 }
 
 impl FileVersion {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn from_metadata(metadata: &Metadata) -> Self {
         let changed = (metadata.mtime(), metadata.mtime_nsec());
         Self { inode: metadata.ino(), changed, size_bytes: metadata.len() }
     }

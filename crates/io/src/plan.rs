@@ -240,9 +240,10 @@ pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathPr
     };
     let mut plans = plans_with(&gaps, &[merge::RequestSizes::even(own_bytes)]);
     if options.max_request_bytes.is_some() {
-        return choice(&plans).of(&plans).clone();
+        return choice(&plans).select(&plans).clone();
     }
-    let gaps = if segments.len() <= SEGMENTS_FOR_ALL_PAIRS { gaps } else { vec![choice(&plans).of(&plans).gap_bytes] };
+    let gaps =
+        if segments.len() <= SEGMENTS_FOR_ALL_PAIRS { gaps } else { vec![choice(&plans).select(&plans).gap_bytes] };
     let (shorter, longer) = price::other_sizes(own_bytes, profile);
     plans.extend(plans_with(&gaps, &longer));
     let choice = choice(&plans);
@@ -250,7 +251,7 @@ pub fn plan_requests(wanted: &[Wanted], options: &RangeOptions, profile: &PathPr
         // A fixed gap defines which ranges are one request: those are not split.
         plans.extend(plans_with(&gaps, &shorter));
     }
-    choice.of(&plans).clone()
+    choice.select(&plans).clone()
 }
 
 /// The limit of concurrent requests of up to `longest_bytes` if `prefetch_bytes` may be read ahead: none, if all bytes

@@ -85,7 +85,7 @@ impl Error {
     }
 
     /// The part of the file, stripe, column and stream, as far as known; empty where not.
-    pub fn place(&self) -> &str {
+    pub fn location(&self) -> &str {
         &self.0.place
     }
 }

@@ -297,7 +297,7 @@ impl FileStore {
     ) -> PyResult<()> {
         let store = self.open_store(py)?;
         let options = put_options(py, None, compression, metadata, mtime_ms)?;
-        let mut tail = AppendedBytes::of(data, start)?;
+        let mut tail = AppendedBytes::from_data(data, start)?;
         raise(py, py.detach(|| store.append(name, &mut tail, &options)))?;
         warn(py, &store)
     }

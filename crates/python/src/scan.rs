@@ -42,7 +42,7 @@ impl Scan {
         &self.location
     }
 
-    fn of(location: String, options: ReadOptions, part: Option<String>, open: Open) -> Self {
+    fn with_scan(location: String, options: ReadOptions, part: Option<String>, open: Open) -> Self {
         let (limits, schema) = (open.job.options().clone(), open.scan.schema());
         Self { location, options, limits, part, schema, open: Mutex::new(open) }
     }
@@ -108,7 +108,7 @@ impl Scan {
         let of_reads = JobOptions { file_io: FileIo::default(), ..limits.clone() };
         keywords.check_places(&JobPlaces::default().reads(&location), &of_reads)?;
         let open = Open::new(py, &location, &options, part.as_deref(), job)?;
-        Ok(Self::of(location, options, part, open))
+        Ok(Self::with_scan(location, options, part, open))
     }
 
     /// A scan that only provides its columns, and scans of the same source: for a Delta table no data file is opened.
@@ -122,7 +122,7 @@ impl Scan {
             let (location, options, job) = (location.clone(), options.clone(), job.clone());
             interrupt::run(py, &job.clone(), move || lakerace::Scan::describe(&location, &options, &job))?
         };
-        Ok(Self::of(location, options, None, Open { scan: Arc::new(scan), job, clock }))
+        Ok(Self::with_scan(location, options, None, Open { scan: Arc::new(scan), job, clock }))
     }
 
     /// A scan of the same opened source and version, by the columns, the filter and the limit of other options.
@@ -133,7 +133,7 @@ impl Scan {
             let (location, options) = (self.location.clone(), options.clone());
             interrupt::run(py, &job, move || scan.planned_again(&location, &options))?
         };
-        Ok(Self::of(self.location.clone(), options, None, Open { scan: Arc::new(scan), job, clock }))
+        Ok(Self::with_scan(self.location.clone(), options, None, Open { scan: Arc::new(scan), job, clock }))
     }
 
     /// The plan in words.

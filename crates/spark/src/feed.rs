@@ -34,7 +34,7 @@ pub(crate) struct FeedTask {
 
 impl ChangeFeed {
     /// The feed that the options ask for; `None` where that is the rows of a version.
-    pub(crate) fn of(settings: &SparkSettings) -> Result<Option<Self>> {
+    pub(crate) fn from_settings(settings: &SparkSettings) -> Result<Option<Self>> {
         if !settings.parsed("readchangefeed", flag)?.unwrap_or(false) {
             return Ok(None);
         }

@@ -78,7 +78,7 @@ pub extern "system" fn Java_lakerace_spark_Native_schema<'local>(
     reader: jlong,
 ) -> jlong {
     // SAFETY: Java calls with an open reader's handle, from the one thread that owns it.
-    call(&mut env, |_| Ok(unsafe { TaskReader::of(reader) }.schema()))
+    call(&mut env, |_| Ok(unsafe { TaskReader::from_handle(reader) }.schema()))
 }
 
 /// The address of the next batch's `ArrowArray`, to be released; 0 if none arrives within so many milliseconds, and -1
@@ -91,7 +91,7 @@ pub extern "system" fn Java_lakerace_spark_Native_next<'local>(
     millis: jlong,
 ) -> jlong {
     // SAFETY: as in `schema`.
-    call(&mut env, |_| unsafe { TaskReader::of(reader) }.next(millis))
+    call(&mut env, |_| unsafe { TaskReader::from_handle(reader) }.next(millis))
 }
 
 /// A number of a reader's job: 0 requests, 1 bytes received, 2 rows.
@@ -103,7 +103,7 @@ pub extern "system" fn Java_lakerace_spark_Native_count<'local>(
     what: jint,
 ) -> jlong {
     // SAFETY: as in `schema`.
-    call(&mut env, |_| Ok(unsafe { TaskReader::of(reader) }.count(what)))
+    call(&mut env, |_| Ok(unsafe { TaskReader::from_handle(reader) }.count(what)))
 }
 
 /// Frees a batch.
@@ -205,7 +205,7 @@ pub extern "system" fn Java_lakerace_spark_Native_write<'local>(
         let rows = usize::try_from(rows).unwrap_or(0);
         // SAFETY: Java calls with an open writer's handle, from the one thread that owns it. The words describe columns
         // of Java's, whose memory it changes only after the call.
-        unsafe { TaskWriter::of(writer).write(rows, &read) }
+        unsafe { TaskWriter::from_handle(writer).write(rows, &read) }
     });
 }
 

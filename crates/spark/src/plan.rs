@@ -19,7 +19,7 @@ use crate::{extremes, open_versions, table_plan};
 /// file is opened.
 pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
     let settings = SparkSettings::parse(options)?;
-    if let Some(feed) = ChangeFeed::of(&settings)? {
+    if let Some(feed) = ChangeFeed::from_settings(&settings)? {
         return Ok(feed.plan(location, &settings)?.join(&RECORD.to_string()));
     }
     let read = query(&settings)?;

@@ -34,7 +34,7 @@ impl TaskReader {
         let (read, job) = (settings.read()?, settings.job()?);
         let broken = |e: serde_json::Error| Error::internal("not a plan of this version").because(e);
         let (schema, rows) = match settings.get("task.version") {
-            _ if ChangeFeed::of(&settings)?.is_some() => {
+            _ if ChangeFeed::from_settings(&settings)?.is_some() => {
                 let FeedTask { from, to, plan } = serde_json::from_str(part).map_err(broken)?;
                 (SchemaRef::clone(&plan.schema), TaskRows::Changes(from, to, plan.schema))
             }
@@ -66,7 +66,7 @@ impl TaskReader {
     ///
     /// # Safety
     /// The handle is open, and no other thread uses it.
-    pub(crate) unsafe fn of<'a>(handle: i64) -> &'a Self {
+    pub(crate) unsafe fn from_handle<'a>(handle: i64) -> &'a Self {
         // SAFETY: `into_handle` gave the address, and the caller says that it was not closed.
         unsafe { &*(handle as *const Self) }
     }

@@ -18,9 +18,9 @@ pub(crate) enum FilterPushdown {
 
 impl FilterPushdown {
     /// For a column of this type.
-    pub(crate) fn of(data_type: &DataType) -> Self {
+    pub(crate) fn for_type(data_type: &DataType) -> Self {
         match data_type {
-            DataType::Dictionary(_, values) => Self::of(values),
+            DataType::Dictionary(_, values) => Self::for_type(values),
             DataType::Timestamp(unit, _) if *unit != TimeUnit::Nanosecond => Self::Exact,
             DataType::Boolean
             | DataType::Utf8
@@ -143,7 +143,7 @@ fn foreign(data_type: &DataType) -> Error {
 
 /// The filters that each column supports.
 pub(crate) fn filtering(schema: &Schema) -> String {
-    let codes = schema.fields().iter().map(|field| FilterPushdown::of(field.data_type()).code());
+    let codes = schema.fields().iter().map(|field| FilterPushdown::for_type(field.data_type()).code());
     codes.collect::<Vec<_>>().join(&UNIT.to_string())
 }
 

@@ -77,7 +77,7 @@ impl TaskWriter {
     ///
     /// # Safety
     /// The handle is open, and no other thread uses it.
-    pub(crate) unsafe fn of<'a>(handle: i64) -> &'a mut Self {
+    pub(crate) unsafe fn from_handle<'a>(handle: i64) -> &'a mut Self {
         // SAFETY: `into_handle` gave the address, and the caller says that it is open.
         unsafe { &mut *(handle as *mut Self) }
     }

@@ -99,7 +99,7 @@ fn with_gap_keys(batch: &RecordBatch, orders: u64) -> Result<RecordBatch> {
     let mut columns = batch.columns().to_vec();
     let counted = columns[0].as_primitive_opt::<Int64Type>();
     let counted = counted.ok_or_else(|| Error::internal("the reference's order keys are not numbers"))?;
-    let gap_key = |key: &i64| match OrderKey::of(*key) {
+    let gap_key = |key: &i64| match OrderKey::decode(*key) {
         Some(OrderKey::Table(number)) if number > orders => OrderKey::Inserted(number - orders).key(),
         _ => *key,
     };

@@ -70,7 +70,7 @@ fn by_weight<T: Clone>(distribution: &Distribution, entry: impl Fn(&str) -> T) -
 }
 
 impl WeightedWords {
-    fn of(distribution: &Distribution, ending: &str) -> Self {
+    fn from_distribution(distribution: &Distribution, ending: &str) -> Self {
         let (by_weight, pick) = by_weight(distribution, |word| {
             let text = format!("{word}{ending}");
             let mut bytes = [0; WORD_BYTES];
@@ -83,7 +83,7 @@ impl WeightedWords {
 }
 
 impl WeightedPatterns {
-    fn of(distribution: &Distribution) -> Self {
+    fn from_distribution(distribution: &Distribution) -> Self {
         let letters = |pattern: &str| pattern.bytes().filter(|letter| *letter != b' ').collect();
         let (by_weight, pick) = by_weight(distribution, letters);
         Self { by_weight, pick }
@@ -94,17 +94,17 @@ impl TextGrammar {
     fn load() -> Self {
         let all = Distributions::static_default();
         Self {
-            sentences: WeightedPatterns::of(all.grammar()),
-            noun_phrases: WeightedPatterns::of(all.noun_phrase()),
-            verb_phrases: WeightedPatterns::of(all.verb_phrase()),
-            articles: WeightedWords::of(all.articles(), " "),
-            adjectives: WeightedWords::of(all.adjectives(), " "),
-            adverbs: WeightedWords::of(all.adverbs(), " "),
-            auxiliaries: WeightedWords::of(all.auxiliaries(), " "),
-            nouns: WeightedWords::of(all.nouns(), " "),
-            prepositions: WeightedWords::of(all.prepositions(), " the "),
-            terminators: WeightedWords::of(all.terminators(), " "),
-            verbs: WeightedWords::of(all.verbs(), " "),
+            sentences: WeightedPatterns::from_distribution(all.grammar()),
+            noun_phrases: WeightedPatterns::from_distribution(all.noun_phrase()),
+            verb_phrases: WeightedPatterns::from_distribution(all.verb_phrase()),
+            articles: WeightedWords::from_distribution(all.articles(), " "),
+            adjectives: WeightedWords::from_distribution(all.adjectives(), " "),
+            adverbs: WeightedWords::from_distribution(all.adverbs(), " "),
+            auxiliaries: WeightedWords::from_distribution(all.auxiliaries(), " "),
+            nouns: WeightedWords::from_distribution(all.nouns(), " "),
+            prepositions: WeightedWords::from_distribution(all.prepositions(), " the "),
+            terminators: WeightedWords::from_distribution(all.terminators(), " "),
+            verbs: WeightedWords::from_distribution(all.verbs(), " "),
         }
     }
 }

@@ -96,14 +96,14 @@ impl CommentPool {
 
     /// The comment `number` (from 0) of a row.
     #[inline(always)]
-    pub(crate) fn place(self, row: RowDraws, number: usize) -> Place {
+    pub(crate) fn comment_place(self, row: RowDraws, number: usize) -> Place {
         let offset = self.offset.pick(row.draw(2 * number + 1)) as u32;
         Place { offset, len: self.len.pick(row.draw(2 * number + 2)) as u32 }
     }
 
     /// Makes a comment for each of `rows` rows.
     pub(crate) fn places(self, mut stream: ColumnStream, rows: usize) -> impl ExactSizeIterator<Item = Place> {
-        (0..rows).map(move |_| self.place(stream.next_row(), 0))
+        (0..rows).map(move |_| self.comment_place(stream.next_row(), 0))
     }
 }
 

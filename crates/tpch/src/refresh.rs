@@ -112,7 +112,7 @@ pub(crate) fn order_key(scale: Scale, place: u64) -> i64 {
 
 impl OrderKey {
     /// Decodes a key; `None` if no table of TPC-H uses it.
-    pub fn of(key: i64) -> Option<Self> {
+    pub fn decode(key: i64) -> Option<Self> {
         let number = u64::try_from(key.div_euclid(BLOCK) * KEPT + key.rem_euclid(KEPT)).ok()?;
         match key.rem_euclid(BLOCK) / KEPT {
             0 if number > 0 => Some(Self::Table(number)),

@@ -61,7 +61,7 @@ impl Part {
 
     /// The share of `total` items that belongs to this part: an equal number for each part, and the rest for the last
     /// one.
-    pub fn of(self, total: u64) -> Range<u64> {
+    pub fn share(self, total: u64) -> Range<u64> {
         let each = total / u64::from(self.count);
         let end = if self.number == self.count { total } else { each * u64::from(self.number) };
         each * u64::from(self.number - 1)..end
@@ -80,7 +80,7 @@ impl Spec {
             Some(refresh) => refresh.orders(self.scale),
             None => 0..self.table.entities(self.scale),
         };
-        let part = self.part.of(all.end - all.start);
+        let part = self.part.share(all.end - all.start);
         all.start + part.start..all.start + part.end
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Words {
 
 impl Words {
     /// The words of a distribution, drawn by their weights.
-    fn of(distribution: &Distribution) -> Self {
+    fn from_distribution(distribution: &Distribution) -> Self {
         let mut by_weight = Vec::new();
         for number in 0..distribution.size() {
             // The weights are running sums.
@@ -90,30 +90,30 @@ pub(crate) const MANUFACTURERS: u8 = 5;
 words! {
     /// `l_returnflag` of lines that were received; no draw gives the number [`NOT_RETURNED`].
     RETURN_FLAGS = {
-        let drawn = Words::of(distributions().return_flags());
+        let drawn = Words::from_distribution(distributions().return_flags());
         let words = distributions().return_flags().get_values().iter().chain(&["N"]).map(|word| (*word).to_owned());
         Words::new(drawn.by_weight, words)
     };
     /// `l_linestatus`.
     LINE_STATUS = owned(&["O", "F"]);
     /// `l_shipinstruct`.
-    SHIP_INSTRUCTIONS = Words::of(distributions().ship_instructions());
+    SHIP_INSTRUCTIONS = Words::from_distribution(distributions().ship_instructions());
     /// `l_shipmode`.
-    SHIP_MODES = Words::of(distributions().ship_modes());
+    SHIP_MODES = Words::from_distribution(distributions().ship_modes());
     /// `o_orderstatus`.
     ORDER_STATUS = owned(&["O", "P", "F"]);
     /// `o_orderpriority`.
-    ORDER_PRIORITIES = Words::of(distributions().order_priority());
+    ORDER_PRIORITIES = Words::from_distribution(distributions().order_priority());
     /// `c_mktsegment`.
-    MARKET_SEGMENTS = Words::of(distributions().market_segments());
+    MARKET_SEGMENTS = Words::from_distribution(distributions().market_segments());
     /// `p_mfgr`.
     MANUFACTURER_NAMES = Words::listed((1..=MANUFACTURERS).map(|n| format!("Manufacturer#{n}")));
     /// `p_brand`.
     BRANDS = Words::listed((1..=MANUFACTURERS).flat_map(|m| (1..=MANUFACTURERS).map(move |b| format!("Brand#{m}{b}"))));
     /// `p_type`.
-    PART_TYPES = Words::of(distributions().part_types());
+    PART_TYPES = Words::from_distribution(distributions().part_types());
     /// `p_container`.
-    CONTAINERS = Words::of(distributions().part_containers());
+    CONTAINERS = Words::from_distribution(distributions().part_containers());
     /// `n_name`.
     NATIONS = Words::listed(distributions().nations().get_values().iter().map(|word| (*word).to_owned()));
     /// `r_name`.

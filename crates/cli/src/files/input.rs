@@ -71,7 +71,7 @@ impl ImportSource {
             std::fs::read_dir(&args.source).map_err(|e| Error::from(e).at(&place))?;
             return Ok(Self::Directory);
         }
-        let Some(kind) = args.source.to_str().and_then(ArchiveKind::of) else {
+        let Some(kind) = args.source.to_str().and_then(ArchiveKind::from_name) else {
             return Err(Error::usage("this is neither a directory nor an archive")
                 .at(place)
                 .advice("archives end in .tar, .tar.gz, .tar.zst or .zip; a single file is put by files put"));

@@ -137,7 +137,7 @@ impl IndexCatalog {
         if answer.status < 300 {
             return Ok(());
         }
-        let said = super::client::Said::of(&answer.body);
+        let said = super::client::Said::from_body(&answer.body);
         if matches!(said.kind(), "resource_already_exists_exception" | "invalid_index_name_exception")
             && said.reason().contains("already exists")
         {

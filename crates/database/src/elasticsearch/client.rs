@@ -264,7 +264,7 @@ impl SearchClient {
 
     /// The error of an answer that is no success.
     pub fn refusal(&self, answer: &ServerAnswer) -> Error {
-        let said = Said::of(&answer.body);
+        let said = Said::from_body(&answer.body);
         let text = said.text(answer.status);
         let error = match answer.status {
             401 => Error::invalid(format!("the server rejects this user or API key: {text}")).advice(
@@ -324,7 +324,7 @@ pub(super) struct Said {
 
 impl Said {
     /// Reads an answer's `error`, whichever form it has.
-    pub fn of(body: &[u8]) -> Self {
+    pub fn from_body(body: &[u8]) -> Self {
         let value: Value = serde_json::from_slice(body).unwrap_or_default();
         Self::of_error(&value["error"])
     }

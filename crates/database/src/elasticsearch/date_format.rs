@@ -30,7 +30,8 @@ enum DateFormat {
 impl DateFormats {
     /// The formats of a field of the type `date` or `date_nanos`; without a format, the server's own. `None` where one is not known.
     pub fn of_field(format: Option<&str>) -> Option<Self> {
-        let formats = format.unwrap_or("strict_date_optional_time||epoch_millis").split("||").map(DateFormat::of);
+        let formats =
+            format.unwrap_or("strict_date_optional_time||epoch_millis").split("||").map(DateFormat::from_name);
         Some(Self { formats: formats.collect::<Option<_>>()?, has_plain_numbers: false })
     }
 
@@ -59,7 +60,7 @@ impl DateFormats {
 }
 
 impl DateFormat {
-    fn of(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         match name {
             "strict_date_optional_time"
             | "date_optional_time"

@@ -214,7 +214,7 @@ impl ViewSlice {
 
 /// Why a page is refused.
 fn refused(client: &SearchClient, answer: &super::client::ServerAnswer) -> Error {
-    let said = Said::of(&answer.body);
+    let said = Said::from_body(&answer.body);
     let shown = &client.location().shown;
     if said.kind() == "search_context_missing_exception" || said.kind() == "no_such_remote_cluster_exception" {
         return Error::unavailable(

@@ -35,7 +35,7 @@ impl SettingsRestore {
         let index = stable(catalog, name)?;
         let (restore, is_noted) = match Self::noted(&index) {
             Some(noted) => (noted, true),
-            None => (Self::of(&index, quiet), false),
+            None => (Self::from_index(&index, quiet), false),
         };
         if !is_noted {
             let mut meta = index.meta;
@@ -55,7 +55,7 @@ impl SettingsRestore {
         settings.extend(self.0.clone());
     }
 
-    fn of(index: &Index, quiet: SwitchableSetting) -> Self {
+    fn from_index(index: &Index, quiet: SwitchableSetting) -> Self {
         let now = |name: &str| (name.to_owned(), index.settings.get(name).cloned().unwrap_or_default());
         match quiet {
             SwitchableSetting::New => Self(Map::from_iter([now(REFRESH), now(REPLICAS)])),

@@ -53,7 +53,7 @@ impl ElasticsearchSink {
     /// Begins a load.
     pub fn open(location: SearchLocation, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<Self> {
         let location = Arc::new(location);
-        let at = |error: Error| if error.place().is_some() { error } else { error.at(&location.shown) };
+        let at = |error: Error| if error.location().is_some() { error } else { error.at(&location.shown) };
         Self::check(&location, &schema, options)?;
         let action = action(options, &schema, &location);
         let client = SearchClient::new(&location, job).map_err(at)?;
@@ -103,7 +103,7 @@ impl ElasticsearchSink {
             let what = "rows are replaced and deleted by their key, and no key is given";
             return Err(Error::usage(what).at(&location.shown).advice(format!("set its columns with {KEY}")));
         }
-        let at = |error: Error| if error.place().is_some() { error } else { error.at(&location.shown) };
+        let at = |error: Error| if error.location().is_some() { error } else { error.at(&location.shown) };
         super::mapping::properties(schema, &location.parameters).map_err(at)?;
         let action = action(options, schema, location);
         LineEncoder::new(schema, &options.key, action, &serde_json::Map::new(), "").map_err(at).map(drop)

@@ -42,7 +42,7 @@ impl ElasticsearchSource {
     /// Opens the index of a location: reads its mapping, and counts its documents.
     pub fn open(location: SearchLocation, options: &SourceOptions, job: &Job) -> Result<Self> {
         let location = Arc::new(location);
-        let at = |error: Error| if error.place().is_some() { error } else { error.at(&location.shown) };
+        let at = |error: Error| if error.location().is_some() { error } else { error.at(&location.shown) };
         let client = SearchClient::new(&location, job).map_err(at)?;
         let catalog = IndexCatalog::new(&client, job);
         let found = catalog.find(&location.index)?;

@@ -17,7 +17,7 @@ const REPLACED: &str = "replaced";
 /// Forgets the states of jobs for an index whose rows are gone, except for the state of the job that replaces them.
 pub(super) fn forget_states(client: &SearchClient, job: &Job, job_state: Option<&str>) -> Result<()> {
     // A role that only loads an index need not reach this one.
-    let is_denied = |answer: &ServerAnswer| answer.status == 403 && !Said::of(&answer.body).is_block();
+    let is_denied = |answer: &ServerAnswer| answer.status == 403 && !Said::from_body(&answer.body).is_block();
     let found = client.call(job, Request::bare("GET", format!("/{JOURNAL}")))?;
     if found.status == 404 || is_denied(&found) {
         return Ok(());

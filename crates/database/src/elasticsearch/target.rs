@@ -175,7 +175,7 @@ impl LoadTarget {
             let there = catalog.find(&name)?.indices.into_iter().next();
             if let Some(index) = there.filter(|index| run.was_begun && entry.is_of(index)) {
                 check_schema(schema, &index, location)?;
-                return Self::of(catalog, index, true);
+                return Self::from_index(catalog, index, true);
             }
             if !run.was_begun {
                 catalog.remove_left_over(&location.index, &entry.load, &name)?;
@@ -195,7 +195,7 @@ impl LoadTarget {
         }
         catalog.create(&name, &body)?;
         let index = catalog.index(&name)?;
-        let mut target = Self::of(catalog, index, true)?;
+        let mut target = Self::from_index(catalog, index, true)?;
         target.quiet(SwitchableSetting::New)?;
         Ok(target)
     }
@@ -246,7 +246,7 @@ impl LoadTarget {
                 index = catalog.index(&name)?;
             }
         }
-        let mut target = Self::of(catalog, index, false)?;
+        let mut target = Self::from_index(catalog, index, false)?;
         if is_stream {
             // Rows go to the stream, which chooses its index.
             target.index.clone_from(&location.index);
@@ -256,7 +256,7 @@ impl LoadTarget {
         Ok(target)
     }
 
-    fn of(catalog: IndexCatalog, index: Index, is_staging: bool) -> Result<Self> {
+    fn from_index(catalog: IndexCatalog, index: Index, is_staging: bool) -> Result<Self> {
         Ok(Self {
             restore: SettingsRestore::noted(&index),
             is_durable: index.setting("index.translog.durability") != Some("async"),

@@ -225,11 +225,11 @@ impl ColumnValues {
                 let values = cast(array, &DataType::Int64).map_err(Error::unexpected)?;
                 Self::Instant { values: values.as_primitive().clone(), per_ms, ms_each }
             }
-            DataType::Utf8 => match TextTag::of(field) {
+            DataType::Utf8 => match TextTag::from_field(field) {
                 Some(tag) => Self::Tagged(array.as_string().clone(), tag),
                 None => Self::Text(array.as_string().clone()),
             },
-            DataType::LargeUtf8 | DataType::Utf8View if TextTag::of(field).is_some() => {
+            DataType::LargeUtf8 | DataType::Utf8View if TextTag::from_field(field).is_some() => {
                 let text =
                     cast(array, &DataType::Utf8).map_err(|error| Error::from_source(ErrorKind::Unsupported, error))?;
                 return Self::new(field, &text, encoding);

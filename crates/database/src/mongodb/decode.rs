@@ -218,7 +218,7 @@ impl FieldValues {
             DataType::Date64 => Self::Instant { values: Vec::new(), unit: TimeUnit::Millisecond },
             DataType::Timestamp(unit, _) => Self::Instant { values: Vec::new(), unit: *unit },
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-                Self::Text { offsets: vec![0], bytes: Vec::new(), tag: TextTag::of(field) }
+                Self::Text { offsets: vec![0], bytes: Vec::new(), tag: TextTag::from_field(field) }
             }
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
                 Self::Binary { offsets: vec![0], bytes: Vec::new(), subtype: super::tag::binary_subtype(field) }

@@ -69,13 +69,15 @@ pub(super) fn is_plain_name(name: &str) -> bool {
 fn is_flat(name: &str, schema: &Schema) -> bool {
     is_plain_name(name)
         && schema.field_with_name(name).is_ok_and(|field| {
-            !field.data_type().is_nested() && !field.data_type().is_null() && TextTag::of(field) != Some(TextTag::Json)
+            !field.data_type().is_nested()
+                && !field.data_type().is_null()
+                && TextTag::from_field(field) != Some(TextTag::Json)
         })
 }
 
 /// A column of doubles alone.
 fn is_float(name: &str, schema: &Schema) -> bool {
-    let is_double = |field: &Field| field.data_type() == &DataType::Float64 && TextTag::of(field).is_none();
+    let is_double = |field: &Field| field.data_type() == &DataType::Float64 && TextTag::from_field(field).is_none();
     is_flat(name, schema) && schema.field_with_name(name).is_ok_and(is_double)
 }
 
@@ -84,7 +86,7 @@ fn compare(name: &str, op: CompareOp, literal: &Literal, schema: &Schema) -> Opt
         return None;
     }
     let field = schema.field_with_name(name).ok()?;
-    match (field.data_type(), TextTag::of(field)) {
+    match (field.data_type(), TextTag::from_field(field)) {
         (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, None) => match literal {
             Literal::Text(text) => of_bounds(name, op, &Bson::from(text.as_str()), &Bson::from(text.as_str())),
             _ => None,

@@ -231,7 +231,7 @@ impl MongoSink {
         Ok(())
     }
 
-    fn place<T>(&self, result: Result<T>) -> Result<T> {
+    fn with_location<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| error.at(&self.target.connection.location))
     }
 }
@@ -244,12 +244,12 @@ impl Sink for MongoSink {
                 .advice(format!("start a new load, without {RESUME}")));
         }
         let outcome = self.add(&batch);
-        self.place(outcome)
+        self.with_location(outcome)
     }
 
     fn checkpoint(&mut self) -> Result<()> {
         let outcome = self.flush().and_then(|()| self.acknowledge(false));
-        self.place(outcome)
+        self.with_location(outcome)
     }
 
     fn acknowledged_rows(&self) -> u64 {
@@ -266,7 +266,7 @@ impl Sink for MongoSink {
 
     fn finish(mut self: Box<Self>) -> Result<Written> {
         let outcome = self.complete();
-        self.place(outcome)?;
+        self.with_location(outcome)?;
         Ok(Written {
             rows: self.confirmed,
             bytes: self.bytes,

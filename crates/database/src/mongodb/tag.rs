@@ -24,7 +24,7 @@ pub(super) enum TextTag {
 
 impl TextTag {
     /// Reads the tag of a field.
-    pub(super) fn of(field: &Field) -> Option<Self> {
+    pub(super) fn from_field(field: &Field) -> Option<Self> {
         match field.metadata().get(KEY)?.as_str() {
             "objectId" => Some(Self::ObjectId),
             "decimal" => Some(Self::Decimal),

@@ -96,7 +96,7 @@ fn columns(connection: &Connection, table: &str, is_strict: bool) -> Result<Vec<
     let mut statement = connection.prepare(sql).map_err(failed)?;
     let rows = statement.query_map([table], |row| {
         let (name, declared): (String, String) = (row.get(0)?, row.get(1)?);
-        let affinity = TypeAffinity::of(&declared, is_strict);
+        let affinity = TypeAffinity::from_declared(&declared, is_strict);
         let (is_not_null, key_position, hidden): (bool, u32, u8) = (row.get(2)?, row.get(3)?, row.get(4)?);
         let column = Column {
             name,
@@ -180,7 +180,7 @@ pub(super) fn table_sql(connection: &Connection, table: &str) -> Result<String> 
 /// dropped.
 fn only_ours(kept: &Schema, sql: &str) -> Schema {
     let is_ours = |field: &&Arc<Field>| {
-        let Ok(kind) = StorageClass::of(field.data_type()) else { return false };
+        let Ok(kind) = StorageClass::for_type(field.data_type()) else { return false };
         let begin = format!("{} {}", quoted(field.name()), kind.declared());
         let rest = sql.split_once(&begin).and_then(|(_, rest)| rest.split_once("/*"));
         rest.and_then(|(_, rest)| rest.split_once("*/")).is_some_and(|(meant, _)| meant.trim() == shown_type(field))
@@ -291,7 +291,7 @@ pub(super) fn add_column(table: &str, field: &Field) -> Result<String> {
 
 /// A column as a STRICT table declares it. `demanded` holds its constraints.
 fn definition(field: &Field, demanded: &str) -> Result<String> {
-    let kind = StorageClass::of(field.data_type()).map_err(|error| error.at(field.name()))?;
+    let kind = StorageClass::for_type(field.data_type()).map_err(|error| error.at(field.name()))?;
     let meant = shown_type(field);
     Ok(format!("{} {}{demanded} /* {meant} */", quoted(field.name()), kind.declared()))
 }
@@ -301,7 +301,7 @@ pub(super) fn create_table(table: &str, schema: &Schema, key: &[String]) -> Resu
     let mut lines = Vec::with_capacity(schema.fields().len() + 1);
     let mut needs_key = !key.is_empty();
     for field in schema.fields() {
-        let kind = StorageClass::of(field.data_type()).map_err(|error| error.at(field.name()))?;
+        let kind = StorageClass::for_type(field.data_type()).map_err(|error| error.at(field.name()))?;
         let is_key = key.contains(field.name());
         // One integer that is the key is the row's number.
         let is_rowid = is_key && key.len() == 1 && kind == StorageClass::Integer;

@@ -41,7 +41,7 @@ pub(super) type Misfit = &'static str;
 
 impl ColumnDecoder {
     pub fn new(data_type: &DataType, is_given: bool) -> Result<Self> {
-        let kind = StorageClass::of(data_type)?;
+        let kind = StorageClass::for_type(data_type)?;
         let builder = match kind {
             StorageClass::Null => ArrayBuilderKind::Nulls(0),
             StorageClass::UnsignedLong => ArrayBuilderKind::Unsigned(UInt64Builder::new()),

@@ -37,11 +37,11 @@ pub(super) enum BoundValues {
 
 impl BoundValues {
     /// Makes the values of an array. Errors name no place.
-    pub fn of(array: &ArrayRef) -> Result<Self> {
+    pub fn from_array(array: &ArrayRef) -> Result<Self> {
         if let DataType::Dictionary(_, values) = array.data_type() {
-            return Self::of(&cast(array, values)?);
+            return Self::from_array(&cast(array, values)?);
         }
-        let kind = StorageClass::of(array.data_type())?;
+        let kind = StorageClass::for_type(array.data_type())?;
         Ok(match kind {
             StorageClass::Null => Self::Null,
             StorageClass::Boolean | StorageClass::Integer | StorageClass::Duration => Self::Integers(integers(array)?),
@@ -174,7 +174,7 @@ pub(super) fn refuse_unreadable(array: &ArrayRef, first_row: u64) -> Result<()> 
     if let DataType::Dictionary(_, values) = array.data_type() {
         return refuse_unreadable(&cast(array, values)?, first_row);
     }
-    let StorageClass::Time(unit) = StorageClass::of(array.data_type())? else {
+    let StorageClass::Time(unit) = StorageClass::for_type(array.data_type())? else {
         return refuse_keys_twice(array, first_row);
     };
     let day = 0..SECONDS_PER_DAY * units_per_second(unit);

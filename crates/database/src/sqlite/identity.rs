@@ -23,7 +23,7 @@ pub(super) struct TableIdentity {
 
 impl TableIdentity {
     /// The identity of a table. `None` where it is not there, or is a view.
-    pub fn of(connection: &Connection, table: &str) -> Result<Option<Self>> {
+    pub fn read(connection: &Connection, table: &str) -> Result<Option<Self>> {
         let (Some(root_page), Some(found)) = (root_page(connection, table)?, Table::find(connection, table)?) else {
             return Ok(None);
         };

@@ -45,7 +45,7 @@ pub(super) enum ComparisonOrder {
 impl ComparisonOrder {
     /// That of a column whose values may be of any kind.
     fn of_any_values(table: &Table, column: &Column, data_type: &DataType) -> Self {
-        let is_ordered = match StorageClass::of(data_type) {
+        let is_ordered = match StorageClass::for_type(data_type) {
             Ok(StorageClass::Text | StorageClass::Date | StorageClass::Timestamp { .. }) => table.is_utf8,
             // A column of a view may have another affinity than it declares.
             Ok(_) => !table.is_view || column.affinity != TypeAffinity::None,
@@ -56,7 +56,7 @@ impl ComparisonOrder {
 
     /// That of a column whose values are all of its type.
     fn of_strict(table: &Table, column: &Column, data_type: &DataType) -> Self {
-        match StorageClass::of(data_type) {
+        match StorageClass::for_type(data_type) {
             Ok(StorageClass::Text) if !table.is_utf8 => Self::None,
             Ok(StorageClass::Integer | StorageClass::Real | StorageClass::Text | StorageClass::Boolean) => Self::All,
             _ => Self::of_any_values(table, column, data_type),
@@ -131,13 +131,13 @@ fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Op
     let is_rowid = table.rowid_column() == Some(column.name.as_str());
     let nullable = is_nullable(table, column);
     if let Some(field) = given.and_then(|given| given.field_with_name(&column.name).ok()) {
-        StorageClass::of(field.data_type()).map_err(|error| error.at(field.name()))?;
+        StorageClass::for_type(field.data_type()).map_err(|error| error.at(field.name()))?;
         let field = field.clone().with_nullable(field.is_nullable() && nullable);
         return Ok(Some(TypedColumn::of_any_values(table, column, field, true)));
     }
     let kept = table.kept.as_ref().and_then(|kept| kept.field_with_name(&column.name).ok());
     if let Some(field) = kept
-        && let Ok(kind) = StorageClass::of(field.data_type())
+        && let Ok(kind) = StorageClass::for_type(field.data_type())
         && table.is_strict
         && kind.declared() == column.declared
     {
@@ -162,7 +162,7 @@ fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Op
 /// The type that an earlier read has found in the values of a column.
 fn found_before(table: &Table, column: &Column, found: Option<&Schema>) -> Option<TypedColumn> {
     let field = found?.field_with_name(&column.name).ok()?;
-    StorageClass::of(field.data_type()).ok()?;
+    StorageClass::for_type(field.data_type()).ok()?;
     let field = field.clone().with_nullable(is_nullable(table, column));
     Some(TypedColumn::of_any_values(table, column, field, false))
 }

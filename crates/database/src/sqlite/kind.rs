@@ -38,7 +38,7 @@ pub(super) enum StorageClass {
 
 impl StorageClass {
     /// The kind of a type; `Unsupported` where SQLite has no place for it.
-    pub fn of(data_type: &DataType) -> Result<Self> {
+    pub fn for_type(data_type: &DataType) -> Result<Self> {
         use DataType as T;
         Ok(match data_type {
             T::Null => Self::Null,
@@ -58,7 +58,7 @@ impl StorageClass {
             T::Time32(unit) | T::Time64(unit) => Self::Time(*unit),
             T::Duration(_) => Self::Duration,
             T::List(_) | T::LargeList(_) | T::FixedSizeList(..) | T::Struct(_) | T::Map(..) => Self::Json,
-            T::Dictionary(_, values) => Self::of(values)?,
+            T::Dictionary(_, values) => Self::for_type(values)?,
             other => {
                 return Err(Error::unsupported(format!("SQLite can't store the type {}", print_type(other)))
                     .advice(format!("leave the column out with {COLUMNS}")));
@@ -102,7 +102,7 @@ pub(super) enum TypeAffinity {
 
 impl TypeAffinity {
     /// By SQLite's rules, in their order. `ANY` of a STRICT table keeps values.
-    pub fn of(declared: &str, is_strict: bool) -> Self {
+    pub fn from_declared(declared: &str, is_strict: bool) -> Self {
         let declared = declared.to_ascii_uppercase();
         let has = |part: &str| declared.contains(part);
         match () {

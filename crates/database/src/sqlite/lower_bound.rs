@@ -27,7 +27,7 @@ struct BoundCondition<'a> {
 
 /// The condition that keeps all values of a column that are at least a literal; `None` where SQLite can't express it.
 pub(super) fn at_least(column: &TypedColumn, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
-    let kind = StorageClass::of(column.field.data_type()).ok()?;
+    let kind = StorageClass::for_type(column.field.data_type()).ok()?;
     let mut bound = BoundCondition { column: &column.compared, parameters };
     match kind {
         StorageClass::Integer | StorageClass::UnsignedLong => bound.numbers(column.affinity, whole(literal)?),

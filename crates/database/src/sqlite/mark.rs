@@ -23,7 +23,7 @@ pub(super) struct TableFingerprint {
 
 impl TableFingerprint {
     /// The mark of a table. `None` where it is not there, or is a view.
-    pub fn of(connection: &Connection, table: &str, columns: &[&str]) -> Result<Option<Self>> {
+    pub fn read(connection: &Connection, table: &str, columns: &[&str]) -> Result<Option<Self>> {
         let Some(root_page) = root_page(connection, table)? else { return Ok(None) };
         let last_row = last_row(connection, table, columns)?;
         Ok(Some(Self { schema_version: schema_version(connection)?, root_page, last_row }))

@@ -13,11 +13,11 @@ use super::lower_bound::at_least;
 /// A condition and its parameters; `None`: nothing of the filter can be judged by SQLite.
 pub(super) fn condition(filter: &Expr, columns: &[TypedColumn]) -> Option<(String, Vec<Value>)> {
     let mut parameters = Vec::new();
-    let sql = of(filter, columns, &mut parameters)?;
+    let sql = render(filter, columns, &mut parameters)?;
     Some((sql, parameters))
 }
 
-fn of(filter: &Expr, columns: &[TypedColumn], parameters: &mut Vec<Value>) -> Option<String> {
+fn render(filter: &Expr, columns: &[TypedColumn], parameters: &mut Vec<Value>) -> Option<String> {
     match filter {
         // A part that SQLite can't judge keeps more rows.
         Expr::And(parts) => {
@@ -40,7 +40,7 @@ fn whole(filter: &Expr, columns: &[TypedColumn], parameters: &mut Vec<Value>) ->
 
 fn exact(filter: &Expr, columns: &[TypedColumn], parameters: &mut Vec<Value>) -> Option<String> {
     match filter {
-        Expr::And(_) => of(filter, columns, parameters),
+        Expr::And(_) => render(filter, columns, parameters),
         Expr::Or(parts) => {
             let parts: Option<Vec<String>> = parts.iter().map(|part| exact(part, columns, parameters)).collect();
             Some(format!("({})", parts?.join(" OR ")))
@@ -91,7 +91,7 @@ fn compare(column: &TypedColumn, op: CompareOp, literal: &Literal, parameters: &
 
 /// A comparison with the outcome that ours has.
 fn compare_same(column: &TypedColumn, op: CompareOp, literal: &Literal, parameters: &mut Vec<Value>) -> Option<String> {
-    let kind = StorageClass::of(column.field.data_type()).ok()?;
+    let kind = StorageClass::for_type(column.field.data_type()).ok()?;
     let value = match (kind, literal) {
         (StorageClass::Integer | StorageClass::Real, Literal::Number { digits, scale: 0 }) => {
             Value::Integer(i64::try_from(*digits).ok()?)

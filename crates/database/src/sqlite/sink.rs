@@ -216,7 +216,7 @@ impl InsertStatements {
                 .advice("check the table's triggers, or write to another table")),
             Err(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig) => {
-                    Ok(Some(RowRejection::of(&error)))
+                    Ok(Some(RowRejection::from_error(&error)))
                 }
                 _ => Err(failed(error)),
             },
@@ -240,7 +240,7 @@ impl SqliteSink {
             let named = |error: Error| error.at(format!("column {:?}", input.name));
             let fitted = fit(batch.column(input.column), &input.data_type, allow).map_err(named)?;
             refuse_unreadable(&fitted, first_row).map_err(named)?;
-            let values = BoundValues::of(&fitted).map_err(named)?;
+            let values = BoundValues::from_array(&fitted).map_err(named)?;
             Ok(match input.is_made_number {
                 Some(affinity) => values.with_numbers(&fitted, affinity),
                 None => values,
@@ -297,7 +297,7 @@ impl SqliteSink {
         catalog::make_loads(&self.connection)?;
         let holder = if is_finished { &self.target.table } else { &self.target.write_to };
         let columns: Vec<&str> = self.target.inputs.iter().map(|input| input.name.as_str()).collect();
-        let mark = TableFingerprint::of(&self.connection, holder, &columns)?.map(|mark| mark.text()).transpose()?;
+        let mark = TableFingerprint::read(&self.connection, holder, &columns)?.map(|mark| mark.text()).transpose()?;
         let load = KnownLoad { rows: self.committed, is_finished };
         catalog::note_load(&self.connection, &self.target.table, name, load, mark.as_deref())
     }
@@ -404,7 +404,7 @@ impl RowRejection {
         Self { reason, is_duplicate: false }
     }
 
-    fn of(error: &rusqlite::Error) -> Self {
+    fn from_error(error: &rusqlite::Error) -> Self {
         let reason = match error {
             rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),
             other => other.to_string(),

@@ -108,7 +108,8 @@ impl TargetState for TableState {
             return Ok(None);
         }
         let connection = to_read(self.place.path(), &self.job)?;
-        let found = TableIdentity::of(&connection, &self.table).and_then(|found| found.map(|it| it.text()).transpose());
+        let found =
+            TableIdentity::read(&connection, &self.table).and_then(|found| found.map(|it| it.text()).transpose());
         found.map_err(|error| error.at(self.place.shown()))
     }
 

@@ -328,7 +328,7 @@ fn check_names(schema: &Schema) -> Result<()> {
 /// Nested values that can't be JSON, or not be read from it, are refused before a row is written.
 fn check_nested(schema: &Schema) -> Result<()> {
     for field in schema.fields() {
-        if StorageClass::of(field.data_type()).is_ok_and(|kind| kind == StorageClass::Json) {
+        if StorageClass::for_type(field.data_type()).is_ok_and(|kind| kind == StorageClass::Json) {
             json::check(field.data_type()).map_err(|error| error.at(format!("column {:?}", field.name())))?;
         }
     }
@@ -364,7 +364,7 @@ fn join_column(
 ) -> Result<InputColumn> {
     let kept = table.kept.as_ref().and_then(|kept| kept.field_with_name(&column.name).ok());
     let kept = kept.map(|field| field.data_type().clone()).filter(|kept| kept != from);
-    let kind = StorageClass::of(kept.as_ref().unwrap_or(from)).map_err(|error| error.at(&column.name))?;
+    let kind = StorageClass::for_type(kept.as_ref().unwrap_or(from)).map_err(|error| error.at(&column.name))?;
     let named = |error: Error| error.at(format!("column {:?}", column.name));
     let is_checked = kept.is_none() && !options.allow_narrowing;
     if is_checked {

@@ -12,7 +12,7 @@ fn named(mode: WriteMode, load: &str, resume: bool) -> SinkOptions {
 }
 
 /// The one index that an alias stands for, with its settings and mappings.
-fn behind(alias: &str) -> (String, Value) {
+fn aliased_index(alias: &str) -> (String, Value) {
     let found = ok("GET", &format!("/{alias}?flat_settings=true"), &Value::Null);
     let all = found.as_object().unwrap();
     assert_eq!(all.len(), 1, "{found}");
@@ -214,12 +214,12 @@ fn settings_that_a_kill_left_off_are_put_back_by_the_next_load() {
         begun.write(rows(from * 100, from * 100 + 100, "a")).unwrap();
         begun.checkpoint().unwrap();
     }
-    let (_, off) = behind(&index);
+    let (_, off) = aliased_index(&index);
     assert_eq!(off["settings"]["index.refresh_interval"], "-1");
     assert_eq!(off["settings"]["index.number_of_replicas"], "1", "copies of an index in use stay");
     std::mem::forget(begun);
     load(&location, &rows(2000, 2001, "a"), &options(WriteMode::Append)).unwrap();
-    let (_, back) = behind(&index);
+    let (_, back) = aliased_index(&index);
     assert_eq!(back["settings"]["index.refresh_interval"], "7s");
     assert_eq!(back["mappings"]["_meta"]["theirs"], 1);
     assert!(back["mappings"]["_meta"]["lakerace"]["restore"].is_null());
@@ -239,7 +239,7 @@ fn a_new_index_has_the_settings_and_analyzers_that_are_given() {
     std::fs::write(&file, body.to_string()).unwrap();
     let location = format!("{}?body={}", at(&endpoint(), &index), file.display());
     load(&location, &rows(0, 3, "a"), &options(WriteMode::Error)).unwrap();
-    let (_, made) = behind(&index);
+    let (_, made) = aliased_index(&index);
     assert_eq!(made["settings"]["index.refresh_interval"], "9s");
     assert_eq!(made["settings"]["index.number_of_replicas"], "1");
     assert_eq!(made["mappings"]["properties"]["t"], json!({ "type": "text", "analyzer": "whitespace" }));

@@ -93,7 +93,7 @@ impl FeedEntries {
         if !entry.changes.is_empty() {
             if self.wants(ChangeOrigin::ChangeFile) {
                 for action in &entry.changes {
-                    found.push(file.of(action, ChangeOrigin::ChangeFile, ChangedRows::Visible)?);
+                    found.push(file.changed_file(action, ChangeOrigin::ChangeFile, ChangedRows::Visible)?);
                 }
             }
             return Ok(found);
@@ -103,13 +103,13 @@ impl FeedEntries {
             entry.removed.iter().map(|action| (action.path.as_str(), action)).collect();
         for action in entry.removed.iter().filter(|action| !added.contains(action.path.as_str())) {
             if self.wants(ChangeOrigin::Removed) {
-                found.push(file.of(action, ChangeOrigin::Removed, ChangedRows::Visible)?);
+                found.push(file.changed_file(action, ChangeOrigin::Removed, ChangedRows::Visible)?);
             }
         }
         for action in &entry.added {
             let Some(before) = removed.get(action.path.as_str()) else {
                 if self.wants(ChangeOrigin::Added) {
-                    found.push(file.of(action, ChangeOrigin::Added, ChangedRows::Visible)?);
+                    found.push(file.changed_file(action, ChangeOrigin::Added, ChangedRows::Visible)?);
                 }
                 continue;
             };
@@ -119,10 +119,10 @@ impl FeedEntries {
             }
             if after.is_some() && self.wants(ChangeOrigin::Removed) {
                 let rows = ChangedRows::Between(after.clone(), before.clone());
-                found.push(file.of(action, ChangeOrigin::Removed, rows)?);
+                found.push(file.changed_file(action, ChangeOrigin::Removed, rows)?);
             }
             if before.is_some() && self.wants(ChangeOrigin::Added) {
-                found.push(file.of(action, ChangeOrigin::Added, ChangedRows::Between(before, after))?);
+                found.push(file.changed_file(action, ChangeOrigin::Added, ChangedRows::Between(before, after))?);
             }
         }
         Ok(found)
@@ -141,7 +141,7 @@ struct VersionFacts<'a> {
 }
 
 impl VersionFacts<'_> {
-    fn of(&self, action: &FileChange, origin: ChangeOrigin, rows: ChangedRows) -> Result<ChangedFile> {
+    fn changed_file(&self, action: &FileChange, origin: ChangeOrigin, rows: ChangedRows) -> Result<ChangedFile> {
         let mut constants = match &action.partition_values {
             Some(values) => self.version.partitions.of_file(values).map_err(|e| e.at(action.path.clone()))?,
             None => self.version.partitions.of_file(&HashMap::new())?,

@@ -39,7 +39,7 @@ struct FeedReader {
 
 impl FeedReader {
     fn next(&mut self) -> Result<Option<RecordBatch>> {
-        let place = self.entries.table.place().to_owned();
+        let place = self.entries.table.location().to_owned();
         let named = |error: Error| error.at(&place);
         loop {
             if let Some(batch) = self.batches.as_mut().and_then(Iterator::next) {

@@ -29,7 +29,7 @@ impl LoadRows {
             return Ok(());
         }
         Err(Error::conflict("another run of the same load has written to the table meanwhile")
-            .at(snapshot.table().place())
+            .at(snapshot.table().location())
             .advice(format!("run it again: by {RESUME}, or as it is where an application names its transactions")))
     }
 

@@ -12,7 +12,7 @@ use crate::write::AddedFile;
 
 /// A file as the kernel takes it.
 pub(crate) fn added(file: &AddedFile) -> Result<Box<dyn EngineData>> {
-    let mut columns = place(file)?;
+    let mut columns = location_columns(file)?;
     columns.extend::<Vec<(&str, ArrayRef, bool)>>(vec![
         ("modificationTime", Arc::new(Int64Array::from(vec![file.modified])), false),
         ("stats", Arc::new(file.statistics.clone()), true),
@@ -23,14 +23,14 @@ pub(crate) fn added(file: &AddedFile) -> Result<Box<dyn EngineData>> {
 
 /// The action that names a change file.
 pub(crate) fn change_file(file: &AddedFile) -> Result<RecordBatch> {
-    let mut columns = place(file)?;
+    let mut columns = location_columns(file)?;
     columns.push(("dataChange", Arc::new(BooleanArray::from(vec![false])), false));
     let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(Error::unexpected)?;
     RecordBatch::try_from_iter([("cdc", Arc::new(StructArray::from(batch)) as ArrayRef)]).map_err(Error::unexpected)
 }
 
 /// The columns of a file's name, partition and size that all actions have.
-fn place(file: &AddedFile) -> Result<Vec<(&'static str, ArrayRef, bool)>> {
+fn location_columns(file: &AddedFile) -> Result<Vec<(&'static str, ArrayRef, bool)>> {
     let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
     let mut partitions = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
     for (name, value) in &file.partition_values {

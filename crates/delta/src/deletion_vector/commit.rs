@@ -92,7 +92,11 @@ pub(crate) enum RemovalMethod {
 impl RemovalMethod {
     /// The way in which rows are removed from this version (`enables_vectors`: it may get deletion vectors). Files that
     /// have to be rewritten are written with these options.
-    pub fn of(snapshot: &Snapshot, enables_vectors: bool, options: impl FnOnce() -> WriteOptions) -> Result<Self> {
+    pub fn for_snapshot(
+        snapshot: &Snapshot,
+        enables_vectors: bool,
+        options: impl FnOnce() -> WriteOptions,
+    ) -> Result<Self> {
         Ok(match protocol::vectors(snapshot, enables_vectors)? {
             protocol::Vectors::Enabled | protocol::Vectors::Upgrade => Self::Vectors,
             protocol::Vectors::Rewrite => Self::Rewrite(Box::new(FileRewrites::new(options()))),

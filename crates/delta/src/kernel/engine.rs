@@ -243,7 +243,9 @@ impl ParquetHandler for LogParquet {
     fn read_parquet_footer(&self, file: &FileMeta) -> KernelResult<ParquetFooter> {
         if let Some(name) = foreign_name(&file.location) {
             let (inner, file, store) = self.foreign(name, file)?;
-            return inner.read_parquet_footer(&file).map_err(|e| to_kernel(from_kernel(e).at(place(&store, &file))));
+            return inner
+                .read_parquet_footer(&file)
+                .map_err(|e| to_kernel(from_kernel(e).at(display_name(&store, &file))));
         }
         let read =
             panics::caught(|| self.inner.read_parquet_footer(file)).unwrap_or_else(|payload| Err(panicked(&*payload)));
@@ -280,7 +282,7 @@ impl LogFiles {
         if error.kind() == ErrorKind::Corrupt && error.advice_text().is_none() && is_of_log(file) {
             error = error.advice(damaged_advice());
         }
-        to_kernel(error.at(place(&self.folder, file)))
+        to_kernel(error.at(display_name(&self.folder, file)))
     }
 }
 
@@ -361,7 +363,7 @@ impl<R: Fn(&[FileMeta]) -> KernelResult<FileDataReadResultIterator> + Send> Iter
 }
 
 /// The display name of a file of the log, with the version that it belongs to.
-fn place(folder: &str, file: &FileMeta) -> String {
+fn display_name(folder: &str, file: &FileMeta) -> String {
     let path = file.location.path();
     let name = path.rsplit('/').next().unwrap_or(path);
     let version = name.split('.').next().and_then(|digits| digits.parse::<u64>().ok());

@@ -18,7 +18,7 @@ const BITS_PER_KEY: u64 = 64;
 
 impl BitSet {
     /// Makes the set of keys in order; `None` where they lie too far apart.
-    pub fn of(keys: &Keys) -> Option<Self> {
+    pub fn from_keys(keys: &Keys) -> Option<Self> {
         let Keys::Narrow(keys) = keys else { return None };
         let (first, last) = (*keys.first()?, *keys.last()?);
         let span = last - first;

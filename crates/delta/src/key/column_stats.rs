@@ -25,7 +25,7 @@ const CHUNK: usize = 65_536;
 
 impl Values {
     /// The values of each key column but the first.
-    pub fn of(columns: &KeyColumns, keys: &Keys) -> Vec<Self> {
+    pub fn from_keys(columns: &KeyColumns, keys: &Keys) -> Vec<Self> {
         let mut all: Vec<Self> = columns.others().iter().map(|column| Self::Few(column.no_keys())).collect();
         for start in (0..keys.len()).step_by(CHUNK) {
             let range = start..(start + CHUNK).min(keys.len());

@@ -69,17 +69,17 @@ impl KeyColumns {
             }
             columns.push(KeyColumn { name: name.to_owned(), data_type });
         }
-        Ok(Self::of(columns))
+        Ok(Self::from_columns(columns))
     }
 
-    fn of(columns: Vec<KeyColumn>) -> Self {
+    fn from_columns(columns: Vec<KeyColumn>) -> Self {
         let bits: Option<u32> = columns.iter().map(|column| bits(&column.data_type)).sum();
         let layout = match bits {
             Some(0..=64) => KeyLayout::Narrow,
             Some(65..=128) => KeyLayout::Wide,
             _ => KeyLayout::Bytes,
         };
-        let others = columns.iter().skip(1).map(|column| Self::of(vec![column.clone()])).collect();
+        let others = columns.iter().skip(1).map(|column| Self::from_columns(vec![column.clone()])).collect();
         Self { columns, layout, others }
     }
 

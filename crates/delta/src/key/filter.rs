@@ -27,17 +27,17 @@ impl KeyFilter {
 
     /// Adds a key by its hash.
     pub fn add(&mut self, hash: u64) {
-        let (word, bits) = self.place(hash);
+        let (word, bits) = self.bit_position(hash);
         self.words[word] |= bits;
     }
 
     /// Returns true if a key of this hash may be in the set.
     pub fn may_have(&self, hash: u64) -> bool {
-        let (word, bits) = self.place(hash);
+        let (word, bits) = self.bit_position(hash);
         self.words[word] & bits == bits
     }
 
-    fn place(&self, hash: u64) -> (usize, u64) {
+    fn bit_position(&self, hash: u64) -> (usize, u64) {
         let word = (hash >> 12) as usize & (self.words.len() - 1);
         (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63))
     }

@@ -100,7 +100,7 @@ impl KeySet {
 
     /// The values of each of these key columns but the first.
     pub fn values(&self, columns: &KeyColumns) -> &[Values] {
-        self.values.get_or_init(|| Values::of(columns, &self.keys))
+        self.values.get_or_init(|| Values::from_keys(columns, &self.keys))
     }
 
     fn find_number<T: NumberKey + Key>(
@@ -116,7 +116,7 @@ impl KeySet {
         if batch.is_sorted() && !is_between(keys, batch) {
             return merge_numbers(keys, batch, found);
         }
-        match buckets.get_or_init(|| KeyBuckets::of(keys)) {
+        match buckets.get_or_init(|| KeyBuckets::from_keys(keys)) {
             Some(buckets) => buckets.find(keys, batch, found),
             None => self.hashed.get_or_init(|| HashedKeys::new(keys)).find(keys, batch, found),
         }
@@ -134,7 +134,7 @@ impl KeySet {
     }
 
     fn bits(&self) -> Option<&BitSet> {
-        self.bits.get_or_init(|| BitSet::of(&self.keys)).as_ref()
+        self.bits.get_or_init(|| BitSet::from_keys(&self.keys)).as_ref()
     }
 }
 

@@ -31,7 +31,7 @@ impl<T: NumberKey + Key> KeyBuckets<T> {
     }
 
     /// For keys in order; `None` where they lie so unevenly that some bucket would have many.
-    pub fn of(keys: &[T]) -> Option<Self> {
+    pub fn from_keys(keys: &[T]) -> Option<Self> {
         let (least, largest) = (*keys.first()?, *keys.last()?);
         let buckets = Self::buckets(keys.len());
         let shift = least.bits_to(largest).saturating_sub(buckets.trailing_zeros());

@@ -18,7 +18,7 @@ impl Table {
     pub(crate) fn list_log_and_sidecars(&self) -> Result<(Vec<LogFile>, Vec<ObjectInfo>)> {
         let folder = self.root().clone().join(LOG);
         let (depth, parts) = (folder.parts().count() + 1, folder.clone().join(SIDECARS));
-        let found = self.store().list(&folder).map_err(|error| error.at(self.place()))?;
+        let found = self.store().list(&folder).map_err(|error| error.at(self.location()))?;
         let (in_folder, below): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|info| info.path.parts().count() == depth);
         let sidecars = below.into_iter().filter(|info| info.path.prefix_matches(&parts)).collect();

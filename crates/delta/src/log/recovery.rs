@@ -62,7 +62,7 @@ impl Table {
         let mut left_out = Vec::new();
         let mut last_error = None;
         // An error that no checkpoint has caused remains without the checkpoint.
-        let mut is_suspect = distrust.take_damage() || first.place().is_none();
+        let mut is_suspect = distrust.take_damage() || first.location().is_none();
         for step in steps(&files, version, &before) {
             match step {
                 None => distrust.lock().hint = true,
@@ -79,7 +79,7 @@ impl Table {
                     return Ok(built);
                 }
                 Err(error) if may_be_damage(&error) => {
-                    is_suspect = distrust.take_damage() || error.place().is_none();
+                    is_suspect = distrust.take_damage() || error.location().is_none();
                     last_error = Some(error);
                 }
                 Err(error) => return Err(error),
@@ -88,13 +88,13 @@ impl Table {
         *distrust.lock() = before;
         // An error that names a file says more than one that names none.
         let told = [Some(first), last_error].into_iter().flatten().collect::<Vec<_>>();
-        let named = told.iter().find(|error| error.place().is_some()).cloned();
+        let named = told.iter().find(|error| error.location().is_some()).cloned();
         let found = incomplete(self, &files, version).or(named).or_else(|| missing(self, &files, version));
         Err(found.unwrap_or_else(|| told.into_iter().next().unwrap_or_else(|| Error::internal("no version was read"))))
     }
 
     fn tell(&self, left_out: &[u64], error: &Error) {
-        let place = self.place();
+        let place = self.location();
         let text = match left_out.iter().max() {
             // Without such a file, the log was only read again, because its writer made the first entry in the
             // meantime.

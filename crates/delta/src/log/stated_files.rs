@@ -41,10 +41,10 @@ const DELTA_SPARK: [FileMetrics; 3] = [
 impl StatedFiles {
     /// The counts in a line with `commitInfo`; zeros where nothing certain is stated.
     pub fn parse(line: &[u8]) -> Self {
-        Self::of(line).unwrap_or_default()
+        Self::try_parse(line).unwrap_or_default()
     }
 
-    fn of(line: &[u8]) -> Option<Self> {
+    fn try_parse(line: &[u8]) -> Option<Self> {
         let line = JsonObject::parse(str::from_utf8(line).ok()?)?;
         let info = JsonObject::parse(line.get("commitInfo")?)?;
         let metrics = JsonObject::parse(info.get("operationMetrics")?)?;

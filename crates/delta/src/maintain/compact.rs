@@ -128,7 +128,7 @@ const FRUITLESS_AT_MOST: u32 = 3;
 /// be rewritten; others as those of a read and of a commit.
 pub fn compact(table: &Table, options: &CompactOptions) -> Result<Compacted> {
     let first = table.snapshot(None)?;
-    let rules = BinRules::new(&first, options).map_err(|error| error.at(table.place()))?;
+    let rules = BinRules::new(&first, options).map_err(|error| error.at(table.location()))?;
     let files = &first.files()?.files;
     // Files that are rewritten are opened anyway.
     let bins = rules.bins(files, |_| true);
@@ -147,12 +147,12 @@ pub fn compact_behind(table: &Table, options: &CompactOptions) -> Result<Compact
 
 fn compact_from(first: Snapshot, options: &CompactOptions) -> Result<Compacted> {
     let table = first.table().clone();
-    check_memory(options.memory_bytes, first.schema().fields().len()).map_err(|error| error.at(table.place()))?;
+    check_memory(options.memory_bytes, first.schema().fields().len()).map_err(|error| error.at(table.location()))?;
     // Files that are added in the meantime are left to the next compaction, so that this one ends.
     let known: HashSet<String> = first.files()?.files.iter().map(|file| file.path.clone()).collect();
     let (mut done, mut fruitless, mut snapshot) = (Compacted::default(), 0, first);
     loop {
-        let named = |error: Error| error.at(table.place());
+        let named = |error: Error| error.at(table.location());
         let rules = BinRules::new(&snapshot, options).map_err(named)?;
         let bins = rules.bins(&snapshot.files()?.files, |file| known.contains(&file.path));
         if bins.is_empty() {

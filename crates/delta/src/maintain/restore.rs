@@ -44,7 +44,7 @@ const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 pub fn restore(table: &Table, at: VersionSpec) -> Result<Restored> {
     let target = table.snapshot(Some(at))?;
     let current = table.snapshot(None)?;
-    let named = |error: Error| error.at(table.place());
+    let named = |error: Error| error.at(table.location());
     let stage = RestoreCommit { restored: target.version(), target, done: Restored::default(), more: Vec::new() };
     let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(current)), stage).map_err(named)?;
     // A table that can't be written to is reported before any search.

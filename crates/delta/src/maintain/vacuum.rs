@@ -70,7 +70,7 @@ const HIDDEN: [char; 2] = ['_', '.'];
 /// Removes the files that no retained version needs.
 pub fn vacuum(table: &Table, options: &VacuumOptions) -> Result<Vacuumed> {
     let mut snapshot = table.snapshot(None)?;
-    let retain = retention(&snapshot, options).map_err(|error| error.at(table.place()))?;
+    let retain = retention(&snapshot, options).map_err(|error| error.at(table.location()))?;
     let cutoff = now_millis() - i64::try_from(retain.as_millis()).unwrap_or(i64::MAX / 2);
     // Files are listed before the log is read: a file that is committed later is young or in the log.
     let found = found(&snapshot)?;
@@ -86,7 +86,7 @@ pub fn vacuum(table: &Table, options: &VacuumOptions) -> Result<Vacuumed> {
             continue;
         }
         if !options.dry_run && !gone.is_empty() {
-            table.store().delete_all(gone).map_err(|error| error.at(table.place()))?;
+            table.store().delete_all(gone).map_err(|error| error.at(table.location()))?;
         }
         return Ok(vacuumed);
     }
@@ -121,8 +121,8 @@ pub(crate) fn found(snapshot: &Snapshot) -> Result<Vec<ObjectInfo>> {
         let below = of_changes.unwrap_or(below);
         below.split('/').all(|part| !part.starts_with(HIDDEN) || partitions.iter().any(|name| part.starts_with(name)))
     };
-    let listed = table.store().list(root).map_err(|error| error.at(table.place()))?;
-    let orphaned_files = table.store().orphaned_files(root).map_err(|error| error.at(table.place()))?;
+    let listed = table.store().list(root).map_err(|error| error.at(table.location()))?;
+    let orphaned_files = table.store().orphaned_files(root).map_err(|error| error.at(table.location()))?;
     Ok(listed.into_iter().filter(is_data).chain(orphaned_files).collect())
 }
 

@@ -134,7 +134,7 @@ impl RowCondition {
     /// The filter of a request; `None` where it has none.
     fn new(table: &Table, schema: &Schema, request: &ReadRequest) -> Result<Option<Self>> {
         let Some(filter) = &request.filter else { return Ok(None) };
-        let predicate = Predicate::bind(filter, schema).map_err(|error| error.at(table.place()))?;
+        let predicate = Predicate::bind(filter, schema).map_err(|error| error.at(table.location()))?;
         let wanted = request.columns.as_deref().unwrap_or_default();
         let (mut added, mut filtered, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for at in predicate.columns() {

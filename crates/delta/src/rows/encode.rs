@@ -110,7 +110,7 @@ macro_rules! with_texts {
 impl RowPacking {
     /// The packing of rows of this schema, on up to so many threads; `None` where no column can be packed.
     pub fn new(schema: &SchemaRef, threads: usize) -> Option<Self> {
-        let kinds: Vec<Option<Kind>> = schema.fields().iter().map(|field| Kind::of(field.data_type())).collect();
+        let kinds: Vec<Option<Kind>> = schema.fields().iter().map(|field| Kind::for_type(field.data_type())).collect();
         let others = (0..kinds.len()).filter(|number| kinds[*number].is_none()).collect();
         let null_bytes = kinds.iter().flatten().count().div_ceil(8);
         let mut at = null_bytes;

@@ -10,7 +10,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub fn of(data_type: &DataType) -> Option<Self> {
+    pub fn for_type(data_type: &DataType) -> Option<Self> {
         use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Utf8, Utf8View};
         match (data_type, data_type.primitive_width()) {
             (_, Some(width @ (1 | 2 | 4 | 8 | 16))) => Some(Self::Fixed { width }),

@@ -73,7 +73,7 @@ pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
     let batches = batches.map_err(|error| unreadable_value(snapshot).unwrap_or(error))?;
     for batch in batches {
         table.job().check()?;
-        FileRows::of(&batch)?.append(snapshot, &partitions, &mut files)?;
+        FileRows::from_batch(&batch)?.append(snapshot, &partitions, &mut files)?;
     }
     // The log returns them in an order that would not survive its next checkpoint.
     files.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
@@ -131,7 +131,7 @@ struct FileRows<'a> {
 }
 
 impl<'a> FileRows<'a> {
-    fn of(batch: &'a RecordBatch) -> Result<Self> {
+    fn from_batch(batch: &'a RecordBatch) -> Result<Self> {
         let structs = |name: &str| batch.column_by_name(name).and_then(|column| column.as_struct_opt());
         Ok(Self {
             batch,

@@ -52,16 +52,16 @@ enum StatedValue {
 }
 
 impl ScanFile {
-    pub(crate) fn of(file: &TableFile) -> Self {
+    pub(crate) fn from_file(file: &TableFile) -> Self {
         let values = file.constants.as_ref().map(|constants| {
-            let value = |name: &String| constants.get(name).and_then(|(_, value)| value).map(StatedValue::of);
+            let value = |name: &String| constants.get(name).and_then(|(_, value)| value).map(StatedValue::from_value);
             constants.fields().iter().map(|field| value(field.name())).collect()
         });
         Self {
             path: file.path.clone(),
             size_bytes: file.size_bytes,
             rows: file.rows,
-            vector: file.vector.as_ref().map(StatedVector::of),
+            vector: file.vector.as_ref().map(StatedVector::from_descriptor),
             partition_values: values.unwrap_or_default(),
         }
     }
@@ -113,7 +113,7 @@ impl ScanFile {
 }
 
 impl StatedVector {
-    fn of(vector: &DeletionVectorDescriptor) -> Self {
+    fn from_descriptor(vector: &DeletionVectorDescriptor) -> Self {
         Self {
             storage_type: vector.storage_type.to_string(),
             path_or_inline_dv: vector.path_or_inline_dv.clone(),
@@ -137,7 +137,7 @@ impl StatedVector {
 }
 
 impl StatedValue {
-    fn of(value: &Value) -> Self {
+    fn from_value(value: &Value) -> Self {
         match value {
             Value::Boolean(is_true) => Self::Boolean(*is_true),
             Value::Integer(number) => Self::Integer(number.to_string()),

@@ -66,7 +66,7 @@ const FILES_SHOWN: usize = 20;
 /// Plans an upsert. Reads the rows of the source, or their keys where these suffice, the log, and the footers (for few keys the page
 /// indexes, too) of files that may have one of the keys.
 pub fn explain(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<UpsertPlan> {
-    let named = |error: Error| error.at(table.place());
+    let named = |error: Error| error.at(table.location());
     let snapshot = table.snapshot(None)?;
     let rows = rows.into();
     let shape = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;

@@ -235,7 +235,7 @@ pub(crate) enum KnownKeys {
 
 impl KnownKeys {
     /// Derives the range of the keys from the statistics of the first of these columns.
-    pub fn of(columns: &KeyColumns, statistics: &dyn ColumnStatistics) -> Self {
+    pub fn from_statistics(columns: &KeyColumns, statistics: &dyn ColumnStatistics) -> Self {
         let rows = statistics.row_count();
         let bounds = statistics.bounds(&columns.first()).plausible(rows);
         if rows.is_some_and(|rows| rows == 0 || bounds.null_count == Some(rows)) {
@@ -250,15 +250,19 @@ impl StatsPredicate for KeyProbe<'_> {
         if self.places_in(statistics) == 0 {
             return false;
         }
-        self.columns.others().iter().enumerate().all(|(number, column)| match KnownKeys::of(column, statistics) {
-            KnownKeys::None => false,
-            KnownKeys::Any => true,
-            KnownKeys::Between(low, high) => self.keys.values(self.columns)[number].any_between(&low, high.as_ref()),
+        self.columns.others().iter().enumerate().all(|(number, column)| {
+            match KnownKeys::from_statistics(column, statistics) {
+                KnownKeys::None => false,
+                KnownKeys::Any => true,
+                KnownKeys::Between(low, high) => {
+                    self.keys.values(self.columns)[number].any_between(&low, high.as_ref())
+                }
+            }
         })
     }
 
     fn places_in(&self, statistics: &dyn ColumnStatistics) -> u64 {
-        match KnownKeys::of(self.columns, statistics) {
+        match KnownKeys::from_statistics(self.columns, statistics) {
             KnownKeys::None => 0,
             KnownKeys::Any => u64::MAX,
             KnownKeys::Between(low, high) => self.keys.count_between(&low, high.as_ref()) as u64,

@@ -56,10 +56,10 @@ impl KeyPrescan {
                 return Ok(None);
             }
         }
-        Ok(Self::of(shape, keys, on_duplicate, job.options().threads))
+        Ok(Self::from_keys(shape, keys, on_duplicate, job.options().threads))
     }
 
-    fn of(shape: &RowMapping, keys: Keys, on_duplicate: OnDuplicate, threads: usize) -> Option<Self> {
+    fn from_keys(shape: &RowMapping, keys: Keys, on_duplicate: OnDuplicate, threads: usize) -> Option<Self> {
         let rows = keys.len() as u32;
         let (keys, order) = keys.sorted(threads);
         let repeated = keys.repeated();

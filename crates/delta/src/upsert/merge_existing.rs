@@ -78,7 +78,7 @@ impl Merge<'_> {
 
     /// The columns that are read of the table: all, in their order, or those that the written ones depend on.
     fn old_fields(&self, all: bool) -> Vec<FieldRef> {
-        let needs = |field: &&FieldRef| all || self.operators.of(field.name()).needs_old();
+        let needs = |field: &&FieldRef| all || self.operators.for_column(field.name()).needs_old();
         self.schema.fields().iter().filter(needs).cloned().collect()
     }
 
@@ -142,8 +142,8 @@ impl Merge<'_> {
 
     /// Rows of the source as rows of the table.
     fn merged(&self, new: &RecordBatch, old: &RecordBatch) -> Result<RecordBatch> {
-        let needed =
-            (0..old.num_columns()).filter(|at| self.operators.of(old.schema_ref().field(*at).name()).needs_old());
+        let needed = (0..old.num_columns())
+            .filter(|at| self.operators.for_column(old.schema_ref().field(*at).name()).needs_old());
         let old = old.project(&needed.collect::<Vec<_>>()).map_err(unfit)?;
         let rows = new.num_rows();
         let column = |name: &str, data_type: &DataType| match new.column_by_name(name) {

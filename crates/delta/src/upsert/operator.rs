@@ -186,7 +186,7 @@ impl MergeOperators {
     }
 
     /// The operator of a column.
-    pub fn of(&self, column: &str) -> &MergeOperator {
+    pub fn for_column(&self, column: &str) -> &MergeOperator {
         self.by_column.get(column).unwrap_or(&MergeOperator::Last)
     }
 
@@ -205,7 +205,7 @@ impl MergeOperators {
             // A row without a new value is excluded: its stale value must not overflow a sum.
             let merge = || {
                 let new = zip(&mask, new, &Scalar::new(new_null_array(new.data_type(), 1)))?;
-                zip(&mask, &self.of(field.name()).apply(old, &new)?, old)
+                zip(&mask, &self.for_column(field.name()).apply(old, &new)?, old)
             };
             merge().map_err(|error| failed(field.name(), &error))
         });

@@ -51,7 +51,7 @@ pub enum PartKeys {
 /// # Errors
 /// Those of [`upsert`](super::upsert) that depend on the schema alone.
 pub fn is_divisible(snapshot: &Snapshot, rows: &SchemaRef, options: &UpsertOptions) -> Result<bool> {
-    let shape = RowMapping::of_upsert(snapshot, rows, options).map_err(|e| e.at(snapshot.table().place()))?;
+    let shape = RowMapping::of_upsert(snapshot, rows, options).map_err(|e| e.at(snapshot.table().location()))?;
     Ok(of_part(snapshot, &shape, options).is_divisible())
 }
 
@@ -76,7 +76,7 @@ pub fn upsert_part(
     rows: impl Into<SourceRows>,
     options: &UpsertOptions,
 ) -> Result<UpsertPart> {
-    let named = |error: Error| error.at(table.place());
+    let named = |error: Error| error.at(table.location());
     let (snapshot, rows) = (table.snapshot(Some(VersionSpec::Version(version)))?, rows.into());
     let shape = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
     check_memory(options.memory_bytes, shape.written.fields().len()).map_err(named)?;
@@ -109,7 +109,7 @@ pub fn files_per_key(snapshot: &Snapshot, key: &[String]) -> Result<Option<f64>>
     let columns = KeyColumns::new(snapshot.schema(), key)?;
     let (mut lows, mut ranges) = (columns.no_keys(), Vec::new());
     for file in &snapshot.files()?.files {
-        match KnownKeys::of(&columns, &FileStatistics { file, columns: snapshot.columns() }) {
+        match KnownKeys::from_statistics(&columns, &FileStatistics { file, columns: snapshot.columns() }) {
             KnownKeys::None => {}
             KnownKeys::Between(low, Some(high)) => {
                 lows.append(low.clone());
@@ -139,7 +139,7 @@ pub fn commit_upsert(
     options: &UpsertOptions,
     transaction: Option<&AppTransaction>,
 ) -> Result<Changed> {
-    let named = |error: Error| error.at(table.place());
+    let named = |error: Error| error.at(table.location());
     let (mut files, mut found) = (Vec::new(), HashMap::<String, RoaringTreemap>::new());
     let count = parts.len() as u64;
     let has_one = parts.iter().filter(|part| !part.files.is_empty()).count() <= 1;
@@ -162,7 +162,8 @@ pub fn commit_upsert(
     let of_transaction =
         |known: &AppTransaction| CommitFence::of_transaction(Some(&snapshot), &known.name, known.number);
     let fence = transaction.map(of_transaction).transpose()?;
-    let removal = RemovalMethod::of(&snapshot, options.enables_vectors, || options.write.clone()).map_err(named)?;
+    let removal =
+        RemovalMethod::for_snapshot(&snapshot, options.enables_vectors, || options.write.clone()).map_err(named)?;
     let probe = WrittenKeys::new(&snapshot, published.files(), options).map_err(named)?;
     if keys == PartKeys::Unknown && !has_one {
         probe.check_own().map_err(named)?;

@@ -67,7 +67,7 @@ impl SourceRows {
     }
 
     /// The source of the rows, if that is known.
-    pub(crate) fn place(&self) -> Option<&str> {
+    pub(crate) fn location(&self) -> Option<&str> {
         self.place.as_deref()
     }
 

@@ -17,7 +17,7 @@ pub(super) fn read(table: &Table, version: u64) -> Result<VersionState> {
     }
     let snapshot = Snapshot::new(fresh, kernel)?;
     let listed = list(&snapshot)?;
-    Ok(VersionState::of(&snapshot, &listed.files))
+    Ok(VersionState::from_snapshot(&snapshot, &listed.files))
 }
 
 /// Writes the checkpoint of a version again from the entries and older checkpoints. Its files are removed first:

@@ -45,7 +45,7 @@ fn damage(findings: &mut Vec<Finding>, subject: Subject, file: &TableFile, probl
 /// The files that exist and have the size that the log states.
 fn present(snapshot: &Snapshot, findings: &mut Vec<Finding>) -> Result<Vec<TableFile>> {
     let table = snapshot.table();
-    let listed = table.store().list(table.root()).map_err(|error| error.at(table.place()))?;
+    let listed = table.store().list(table.root()).map_err(|error| error.at(table.location()))?;
     let sizes: HashMap<Path, u64> = listed.into_iter().map(|info| (info.path, info.size_bytes)).collect();
     let mut files = Vec::new();
     for file in &snapshot.files()?.files {

@@ -85,7 +85,7 @@ impl Finding {
     /// The damage that an error reports; `place` is used for an error without a location.
     pub(super) fn of_error(subject: Subject, place: String, error: &Error) -> Self {
         let advice = error.advice_text().unwrap_or("restore the file from a backup");
-        let place = error.place().map_or(place, str::to_owned);
+        let place = error.location().map_or(place, str::to_owned);
         Self::new(subject, place, error.message(), advice)
     }
 

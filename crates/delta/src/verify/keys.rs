@@ -37,7 +37,7 @@ pub(super) fn check(
     let schema = snapshot.schema();
     if let Some(name) = key.iter().find(|name| schema.field_with_name(name).is_err()) {
         let names = schema.fields().iter().map(|field| field.name().as_str());
-        return Err(column_not_found(name, names).at(snapshot.table().place()));
+        return Err(column_not_found(name, names).at(snapshot.table().location()));
     }
     let rows: u64 = files.iter().filter_map(TableFile::visible_rows).sum();
     let parts = u128::from((rows * HASH_BYTES).div_ceil(memory_bytes.max(HASH_BYTES)).max(1));
@@ -114,7 +114,7 @@ impl SeenKeys<'_> {
             if doubles == 1 { "key stands" } else { "keys stand" },
             named.collect::<Vec<_>>().join("; ")
         );
-        let place = format!("{}: version {}", self.snapshot.table().place(), self.snapshot.version());
+        let place = format!("{}: version {}", self.snapshot.table().location(), self.snapshot.version());
         let advice = "upsert the right row of each of these keys (`lakerace upsert`, Table.upsert): it takes the place of all others";
         Ok(Finding::new(Subject::Key, place, problem, advice))
     }

@@ -84,7 +84,7 @@ impl LogCheck {
     pub fn run(table: &Table, drops_empty_entry: bool) -> Result<Self> {
         let folder = table.root().clone().join(LOG);
         let depth = folder.parts().count() + 1;
-        let found = table.store().list(&folder).map_err(|error| error.at(table.place()))?;
+        let found = table.store().list(&folder).map_err(|error| error.at(table.location()))?;
         let found: Vec<ObjectInfo> = found.into_iter().filter(|info| info.path.parts().count() == depth).collect();
         let files: Vec<LogFile> = found.iter().cloned().filter_map(log_files::parse).collect();
         let of = |kind: LogFileKind| files.iter().filter(move |file| file.kind == kind);
@@ -347,7 +347,7 @@ impl Replay<'_> {
     /// Holds a checkpoint against the entries up to it.
     fn checkpoint(&mut self, version: u64) -> Result<()> {
         self.check.checkpoints += 1;
-        let place = format!("{}: the checkpoint of version {version}", self.table.place());
+        let place = format!("{}: the checkpoint of version {version}", self.table.location());
         let read = match checkpoint::read(self.table, version) {
             Ok(read) => read,
             Err(error) if is_damage(&error) || error.kind() == ErrorKind::Internal => {
@@ -406,7 +406,7 @@ impl Replay<'_> {
         let can_be_replayed = self.check.state.as_ref().is_some_and(|state| state.is_proven)
             || self.check.findings.iter().all(|finding| finding.subject != Subject::Entry);
         for (version, parts) in versions {
-            let place = format!("{}: the checkpoint of version {version}", self.table.place());
+            let place = format!("{}: the checkpoint of version {version}", self.table.location());
             let problem =
                 if parts > 1 { format!("parts of its {parts} are missing or empty") } else { "it is empty".to_owned() };
             let mut finding = Finding::new(Subject::Checkpoint, place, problem, "restore it from a backup");

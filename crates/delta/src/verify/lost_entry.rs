@@ -90,7 +90,7 @@ impl LostEntry {
              stay until `lakerace vacuum`",
             self.version
         );
-        table.job().warn(&format!("{}: {lost}", table.place()));
+        table.job().warn(&format!("{}: {lost}", table.location()));
         Ok(lost)
     }
 

@@ -154,7 +154,7 @@ impl VersionState {
     }
 
     /// The state of a version, as read from its snapshot.
-    pub fn of(snapshot: &Snapshot, files: &[TableFile]) -> Self {
+    pub fn from_snapshot(snapshot: &Snapshot, files: &[TableFile]) -> Self {
         let key = |file: &TableFile| (file.path.clone(), file.vector.as_ref().map(vector_key).unwrap_or_default());
         let files = files.iter().map(|file| (key(file), file.size_bytes)).collect();
         let metadata = StateMetadata {
@@ -243,7 +243,7 @@ impl VersionState {
 
     /// A difference to the version that a reader sees.
     pub fn difference(&self, snapshot: &Snapshot) -> Result<Option<String>> {
-        Ok(self.difference_to(&Self::of(snapshot, &snapshot.files()?.files)))
+        Ok(self.difference_to(&Self::from_snapshot(snapshot, &snapshot.files()?.files)))
     }
 
     /// A difference to a state that was read in another way; `None`: they are equal.

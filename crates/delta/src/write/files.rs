@@ -139,7 +139,7 @@ impl DataFiles {
     /// Writes a batch. Errors of its rows name the table.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.write_rows(batch).map_err(|error| match error.kind() {
-            ErrorKind::Invalid | ErrorKind::Unsupported => error.at(self.table.place()),
+            ErrorKind::Invalid | ErrorKind::Unsupported => error.at(self.table.location()),
             _ => error,
         })
     }

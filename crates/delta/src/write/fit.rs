@@ -60,7 +60,7 @@ impl BatchFit {
     pub fn new(source: &Schema, targets: &[Target]) -> Result<Self> {
         refuse_duplicates(source.fields())?;
         let column = |target: &Target| FittedColumn::new(source, target, MissingFields::Null);
-        Self::of(targets.iter().map(column).collect::<Result<Vec<_>>>()?)
+        Self::from_columns(targets.iter().map(column).collect::<Result<Vec<_>>>()?)
     }
 
     /// Fits like [`Self::new`], with exactly the types of the table, including the layout of text. The rows may take
@@ -71,7 +71,7 @@ impl BatchFit {
             let column = FittedColumn::new(source, target, MissingFields::Refuse)?;
             Ok(FittedColumn { stored: target.stored.data_type().clone(), ..column })
         };
-        Self::of(targets.iter().map(exact).collect::<Result<Vec<_>>>()?)
+        Self::from_columns(targets.iter().map(exact).collect::<Result<Vec<_>>>()?)
     }
 
     /// Refuses empty texts in these columns, by which a table is partitioned.
@@ -82,7 +82,7 @@ impl BatchFit {
         self
     }
 
-    fn of(columns: Vec<FittedColumn>) -> Result<Self> {
+    fn from_columns(columns: Vec<FittedColumn>) -> Result<Self> {
         let field = |column: &FittedColumn| column.target.stored.as_ref().clone().with_data_type(column.stored.clone());
         let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<Field>>()));
         Ok(Self { columns, schema })

@@ -43,7 +43,7 @@ impl PendingFile {
         self.rows
     }
 
-    pub(crate) fn of(file: &AddedFile) -> Result<Self> {
+    pub(crate) fn from_file(file: &AddedFile) -> Result<Self> {
         let batch = RecordBatch::from(file.statistics.clone());
         let mut bytes = Vec::new();
         let mut writer = StreamWriter::try_new(&mut bytes, &batch.schema()).map_err(Error::unexpected)?;
@@ -86,7 +86,7 @@ pub struct FileWriter {
 impl FileWriter {
     /// Starts to write batches of this schema.
     pub fn begin(table: &Table, version: u64, schema: &SchemaRef, options: &WriteOptions) -> Result<Self> {
-        let named = |error: Error| error.at(table.place());
+        let named = |error: Error| error.at(table.location());
         let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
         check_defaults(&snapshot, schema).map_err(named)?;
         let key = snapshot.key();
@@ -128,7 +128,7 @@ impl FileWriter {
 /// Hands files over to the process that commits them, whose entry of the log can't sync files of another process.
 pub(crate) fn hand_over(mut published: PublishedFiles) -> Result<Vec<PendingFile>> {
     published.sync_names()?;
-    let pending = published.files().iter().map(PendingFile::of).collect::<Result<Vec<_>>>()?;
+    let pending = published.files().iter().map(PendingFile::from_file).collect::<Result<Vec<_>>>()?;
     published.written();
     Ok(pending)
 }
@@ -171,7 +171,7 @@ pub fn commit_files(
     let written = match replaced {
         Replaced::Nothing => commit(table, base, WriteMode::Append, load, published),
         Replaced::Partitions if !base.partition_columns().is_empty() => {
-            let partitions = ReplacedPartitions::of(&base, published.files())?;
+            let partitions = ReplacedPartitions::from_files(&base, published.files())?;
             commit(table, base, partitions, load, published)
         }
         Replaced::Where { filter, text } => {

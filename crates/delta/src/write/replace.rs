@@ -46,8 +46,8 @@ struct PartitionColumns(Vec<(String, PrimitiveType)>);
 
 impl ReplacedPartitions {
     /// The partitions that these files belong to.
-    pub fn of(snapshot: &Snapshot, files: &[AddedFile]) -> Result<Self> {
-        let columns = PartitionColumns::of(snapshot)?;
+    pub fn from_files(snapshot: &Snapshot, files: &[AddedFile]) -> Result<Self> {
+        let columns = PartitionColumns::from_snapshot(snapshot)?;
         let values = |file: &AddedFile| columns.partition(|name| file.partition_values.get(name)?.clone());
         let partitions = files.iter().map(values).collect::<Result<_>>()?;
         Ok(Self { columns, partitions })
@@ -55,7 +55,7 @@ impl ReplacedPartitions {
 }
 
 impl PartitionColumns {
-    fn of(snapshot: &Snapshot) -> Result<Self> {
+    fn from_snapshot(snapshot: &Snapshot) -> Result<Self> {
         let schema = snapshot.kernel().schema();
         let column = |name: String| {
             let stored = snapshot.columns().stored_path(std::slice::from_ref(&name));
@@ -92,7 +92,7 @@ impl CommitAction for ReplacedPartitions {
 
     fn stage(&mut self, snapshot: &Snapshot, update: &mut Transaction<UpdateTable>) -> Result<bool> {
         for batch in scan_rows(snapshot)? {
-            let selection = self.of_partitions(&batch).map_err(|error| error.at(snapshot.table().place()))?;
+            let selection = self.of_partitions(&batch).map_err(|error| error.at(snapshot.table().location()))?;
             if let Some(files) = chosen(&batch, selection)? {
                 update.remove_files(files);
             }

@@ -36,7 +36,7 @@ impl ReplacedWhere {
             if !condition.holds(&values)? {
                 let folder = file.name.rsplit_once('/').map_or("", |(folder, _)| folder);
                 return Err(Error::invalid(format!("a row of {folder} is not among the rows that are replaced"))
-                    .at(snapshot.table().place())
+                    .at(snapshot.table().location())
                     .advice("write rows for which the condition of the overwrite is true"));
             }
         }
@@ -92,7 +92,7 @@ struct PartitionCondition {
 
 impl PartitionCondition {
     fn new(snapshot: &Snapshot, filter: &Expr) -> Result<Self> {
-        let place = || snapshot.table().place().to_owned();
+        let place = || snapshot.table().location().to_owned();
         let known = snapshot.partition_columns();
         let fields = known.iter().filter_map(|name| snapshot.schema().field_with_name(name).ok().cloned());
         let schema = Schema::new(fields.collect::<Vec<_>>());

@@ -12,7 +12,7 @@ use crate::{Snapshot, Table, VersionSpec};
 pub fn truncate(table: &Table, version: u64) -> Result<Option<u64>> {
     let base = table.snapshot(Some(VersionSpec::Version(version)))?;
     let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(base)), TruncateCommit)?;
-    commit.run(&[]).map_err(|(error, _)| error.at(table.place()))
+    commit.run(&[]).map_err(|(error, _)| error.at(table.location()))
 }
 
 struct TruncateCommit;

@@ -24,7 +24,7 @@ struct ShortAnswers {
 }
 
 impl ShortAnswers {
-    fn of(inner: &Arc<InMemory>, version: u64, keeps: usize, answers: usize) -> Arc<HookedStore<Self>> {
+    fn wrap(inner: &Arc<InMemory>, version: u64, keeps: usize, answers: usize) -> Arc<HookedStore<Self>> {
         HookedStore::new(inner, Self { version, keeps, left: AtomicUsize::new(answers) })
     }
 }
@@ -75,7 +75,7 @@ fn a_short_answer_is_asked_for_again() {
     let whole = bytes(&inner, &path(5));
     let line_end = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     for keeps in [0, 40, line_end] {
-        assert_eq!(read(&on(ShortAnswers::of(&inner, 5, keeps, 2))), expected, "{keeps} bytes");
+        assert_eq!(read(&on(ShortAnswers::wrap(&inner, 5, keeps, 2))), expected, "{keeps} bytes");
     }
 }
 
@@ -84,11 +84,11 @@ fn answers_that_stay_short_are_no_table_and_make_no_checkpoint() {
     let inner = made();
     let expected = read(&table(&inner));
     for keeps in [0, 40] {
-        let short = on(ShortAnswers::of(&inner, 5, keeps, usize::MAX));
+        let short = on(ShortAnswers::wrap(&inner, 5, keeps, usize::MAX));
         let error = read_at(&short, None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
         assert!(error.to_string().contains("00000000000000000005.json"), "{error}");
-        let short = on(ShortAnswers::of(&inner, 5, keeps, usize::MAX));
+        let short = on(ShortAnswers::wrap(&inner, 5, keeps, usize::MAX));
         assert!(put(&short, &rows([1], "never")).is_err());
     }
     assert!(!names(&inner).iter().any(|name| name.contains("checkpoint")));

@@ -56,7 +56,7 @@ impl HashPartitions {
                 job.check()?;
                 let next = lock(&batches).next();
                 let Some(batch) = next else { break };
-                let batch = side.of(&batch?)?;
+                let batch = side.project(&batch?)?;
                 side.check_key(&batch)?;
                 let (keys, rows) = (side.key.hashes(&batch)?, row_hashes(&batch)?);
                 *lock(&partitions.rows) += rows.len() as u64;

@@ -40,7 +40,7 @@ impl RowPartitions {
         }
         for batch in side.scan.batches()? {
             job.check()?;
-            let batch = side.of(&batch?)?;
+            let batch = side.project(&batch?)?;
             let hashes = side.key.hashes(&batch)?;
             let kept: BooleanArray = hashes.iter().map(|hash| Some(may_have(keys, *hash))).collect();
             if kept.true_count() == 0 {

@@ -54,7 +54,7 @@ impl LeaseOwner {
     }
 
     /// The owner that a state names.
-    pub fn of(value: &Value) -> Option<Self> {
+    pub fn from_value(value: &Value) -> Option<Self> {
         Self::deserialize(value).ok()
     }
 

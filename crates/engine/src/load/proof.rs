@@ -110,7 +110,7 @@ impl LoadProof {
             read.columns = Some(options.load.key.clone());
         }
         let noted = Arc::new(Mutex::new(NotedRows { sent, narrowing: None }));
-        let target = target.place();
+        let target = target.location();
         let key = options.load.key.clone();
         let may_lack_rejected = options.load.resume && options.load.dead_letter.is_some();
         let mut proof = Self { target, read, key, before: Checksum::default(), mode, may_lack_rejected, noted };

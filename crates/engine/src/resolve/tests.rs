@@ -18,6 +18,6 @@ fn a_name_says_what_kind_of_place_it_is() {
         ("délta:x", LocationKind::Path),
         ("-", LocationKind::Path),
     ] {
-        assert_eq!(LocationKind::of(location), kind, "{location}");
+        assert_eq!(LocationKind::classify(location), kind, "{location}");
     }
 }

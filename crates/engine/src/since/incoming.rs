@@ -82,11 +82,11 @@ impl IncrementalUnload<'_> {
     /// Starts to read from the stored value.
     pub(super) fn incoming(&self, kept: &Kept, knows_types: bool, target: Option<&CopyTarget>) -> Result<IncomingRows> {
         let read = self.read(kept.mark.as_ref())?;
-        let declares_none = DatabaseSystem::of(self.source).is_some_and(|system| system.infers_types);
+        let declares_none = DatabaseSystem::for_location(self.source).is_some_and(|system| system.infers_types);
         let kept_types = Some(&kept.types).filter(|types| declares_none && knows_types && types.found.is_some());
         let mut given =
             read.csv.schema.as_deref().filter(|_| declares_none).map(parse_schema).transpose()?.map(Arc::new);
-        let (scan, knows_types) = match (kept_types, DatabaseSystem::of(self.source)) {
+        let (scan, knows_types) = match (kept_types, DatabaseSystem::for_location(self.source)) {
             (Some(types), Some(system)) => {
                 given = match (given, types.given.clone()) {
                     // A table has its other columns all the same.
@@ -125,7 +125,7 @@ impl IncrementalUnload<'_> {
     }
 
     fn open(&self, read: &ReadOptions) -> Result<Scan> {
-        match DatabaseSystem::of(self.target) {
+        match DatabaseSystem::for_location(self.target) {
             Some(_) => Scan::open(self.source, read, self.job),
             None => table::open_source(self, read),
         }

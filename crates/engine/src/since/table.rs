@@ -72,7 +72,7 @@ fn before(table: &Table, unload: &IncrementalUnload<'_>) -> Result<EarlierUnload
         return Ok(EarlierUnload { kept: Kept::default(), text: None, version: None, fence });
     };
     let text = kept_text(&snapshot, unload);
-    let parsed = text.as_deref().map(Kept::parse).transpose().map_err(|error| error.at(table.place()))?;
+    let parsed = text.as_deref().map(Kept::parse).transpose().map_err(|error| error.at(table.location()))?;
     let mut kept = parsed.unwrap_or_default();
     if kept.mark.is_some() && is_overwritten(table, snapshot.version(), &kept)? {
         // Whoever overwrote the rows has left the property: all rows are sent again.
@@ -144,7 +144,7 @@ fn keep(table: &Table, name: &str, fence: &CommitFence, kept: &Kept) -> Result<O
     let set = BTreeMap::from([(property(name), kept.text()?)]);
     for _ in 0..KEEPS {
         if !table.exists()? {
-            return Err(Error::conflict("the table was removed meanwhile").at(table.place()).advice("run it again"));
+            return Err(Error::conflict("the table was removed meanwhile").at(table.location()).advice("run it again"));
         }
         if !fence.matches(&table.snapshot(None)?)? {
             return Ok(None);
@@ -156,5 +156,5 @@ fn keep(table: &Table, name: &str, fence: &CommitFence, kept: &Kept) -> Result<O
         }
     }
     let message = format!("other writers have changed the table's properties {KEEPS} times");
-    Err(Error::conflict(message).at(table.place()).advice("run it again, which sends the same rows"))
+    Err(Error::conflict(message).at(table.location()).advice("run it again, which sends the same rows"))
 }

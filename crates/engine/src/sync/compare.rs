@@ -100,7 +100,7 @@ impl EarlierRows {
                 let all = row_hashes(&batch)?;
                 self.rows.extend(all.into_iter().zip(&mine).filter(|(_, mine)| **mine).map(|(hash, _)| hash));
             }
-            let keys = kept(&key.of(&batch)?, |row| mine[row])?;
+            let keys = kept(&key.project(&batch)?, |row| mine[row])?;
             self.keys
                 .add(keys, hashes.into_iter().zip(&mine).filter(|(_, mine)| **mine).map(|(hash, _)| hash).collect());
             if self.keys.len > MOST_KEYS {

@@ -250,7 +250,7 @@ impl ChangeReader {
         let rows = batch.project(&self.columns).and_then(|rows| rows.with_schema(Arc::clone(&self.schema)));
         let rows = rows.map_err(Error::unexpected)?;
         if pass == FeedPass::Removes {
-            return kept(&self.key.of(&rows)?, |row| !comes(row)).map(Some);
+            return kept(&self.key.project(&rows)?, |row| !comes(row)).map(Some);
         }
         if matches!(pass, FeedPass::Learns | FeedPass::PutsAndLearns) {
             let hashes = self.key.hashes(&rows)?;
@@ -259,7 +259,7 @@ impl ChangeReader {
                 let version = versions.value(row);
                 last.entry(*hash).and_modify(|known| *known = (*known).max(version)).or_insert(version);
             }
-            let gone = kept(&self.key.of(&rows)?, |row| !comes(row))?;
+            let gone = kept(&self.key.project(&rows)?, |row| !comes(row))?;
             let gone_hashes: Vec<u128> =
                 hashes.iter().enumerate().filter(|(row, _)| !comes(*row)).map(|(_, hash)| *hash).collect();
             if !gone_hashes.is_empty() {

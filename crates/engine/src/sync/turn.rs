@@ -90,7 +90,7 @@ impl<'a> WriteTurn<'a> {
             storage: self.follower.options.storage.clone(),
             ..ReadOptions::default()
         };
-        let place = self.follower.table.place();
+        let place = self.follower.table.location();
         let source = format!("delta:{}", named(place).unwrap_or(place));
         let how = format!("see which by: SELECT {0} … GROUP BY {0} HAVING count(*) > 1", key.join(", "));
         let job = self.follower.job;

@@ -56,6 +56,6 @@ fn of_table(
         storage: follower.options.storage.clone(),
         ..ReadOptions::default()
     };
-    let place = follower.table.place();
+    let place = follower.table.location();
     Scan::open(&format!("delta:{}", named(place).unwrap_or(place)), &read, follower.job)
 }

@@ -144,7 +144,7 @@ struct StreamApplication<'a> {
 }
 
 impl StreamApplication<'_> {
-    fn place(&self, table: Table) -> String {
+    fn table_location(&self, table: Table) -> String {
         format!("{}/{table}", self.folder)
     }
 
@@ -166,7 +166,7 @@ impl StreamApplication<'_> {
 
     /// Visits the order keys of a table for which a condition is true.
     fn keys(&self, table: Table, condition: Option<String>, visit: &mut dyn FnMut(i64)) -> Result<()> {
-        let place = self.place(table);
+        let place = self.table_location(table);
         let read = ReadOptions {
             columns: Some(vec![order_key(table).to_owned()]),
             filter: condition,
@@ -206,7 +206,7 @@ impl StreamApplication<'_> {
         }
         let mut largest = None;
         self.keys(table, None, &mut |key| largest = largest.max(Some(key)))?;
-        let found = match largest.and_then(OrderKey::of) {
+        let found = match largest.and_then(OrderKey::decode) {
             None if largest.is_none() => "the table is empty".to_owned(),
             Some(OrderKey::Table(orders)) => {
                 format!("the table's last order is number {orders}, as at a scale factor of {}", orders as f64 / 1.5e6)
@@ -215,7 +215,7 @@ impl StreamApplication<'_> {
         };
         let expected = Table::Orders.entities(scale);
         Err(Error::invalid(format!("{found}; at a scale factor of {scale} it is number {expected}"))
-            .at(self.place(table))
+            .at(self.table_location(table))
             .advice("give the scale factor that the tables were made with by -s (sf)"))
     }
 
@@ -226,7 +226,7 @@ impl StreamApplication<'_> {
         let last = OrderKey::Inserted(stream_orders(scale, streams).end).key();
         let mut found = vec![StreamRows::default(); streams as usize];
         self.keys(table, Some(format!("{} <= {last}", order_key(table))), &mut |key| {
-            let (number, is_inserted) = match OrderKey::of(key) {
+            let (number, is_inserted) = match OrderKey::decode(key) {
                 Some(OrderKey::Table(number)) => (number, false),
                 Some(OrderKey::Inserted(number)) => (number, true),
                 None => return,
@@ -252,7 +252,7 @@ impl StreamApplication<'_> {
             "{rows} of the rows that stream {stream} of scale factor {} {verb} are there, and it {verb} {expected}",
             self.options.scale
         ))
-        .at(self.place(table))
+        .at(self.table_location(table))
         .advice(
             "something else has changed these orders, such as a stream of another scale factor: make the tables anew",
         ))
@@ -291,7 +291,7 @@ impl StreamApplication<'_> {
             write: self.options.write.clone(),
             ..defaults
         };
-        let place = self.place(table);
+        let place = self.table_location(table);
         let target = open_table(&place, &self.options.storage, self.job)?;
         let columns = (change == StreamChange::Delete).then_some(key);
         let batches = source.read(&source.plan(&ReadRequest { columns, ..ReadRequest::default() })?)?;

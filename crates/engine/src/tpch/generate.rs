@@ -412,7 +412,7 @@ impl Generation {
             left_over.extend(store.list(path)?.into_iter().map(|info| info.path));
         }
         done.sort_by_key(|file| (file.table, file.number));
-        let mut tables: Vec<GeneratedTable> = self.tables.iter().map(GeneratedTable::of).collect();
+        let mut tables: Vec<GeneratedTable> = self.tables.iter().map(GeneratedTable::from_progress).collect();
         for file in done {
             let table = &mut tables[file.table];
             table.rows += file.written.rows;
@@ -446,7 +446,7 @@ fn with_own_option(error: Error) -> Error {
 }
 
 impl GeneratedTable {
-    fn of(progress: &TableProgress) -> Self {
+    fn from_progress(progress: &TableProgress) -> Self {
         let (_, seconds) = progress.bytes_and_seconds();
         Self { name: progress.name, rows: 0, bytes: 0, seconds, files: Vec::new() }
     }

@@ -77,7 +77,7 @@ impl<'a> PlannedState<'a> {
         let mut foreseen = Self { root, changed: BTreeMap::new() };
         for op in work {
             match op {
-                HomeOperation::Put((hidden, _)) => foreseen.place(&hidden.name, hidden.if_exists, true)?,
+                HomeOperation::Put((hidden, _)) => foreseen.plan_name(&hidden.name, hidden.if_exists, true)?,
                 HomeOperation::Remove(name) => foreseen.take(name)?,
                 HomeOperation::Rename(from, to, if_exists) => {
                     root.may_write(to, &PutOptions::default())?;
@@ -85,7 +85,7 @@ impl<'a> PlannedState<'a> {
                         foreseen.is_there(from)?;
                     } else {
                         foreseen.take(from)?;
-                        foreseen.place(to, *if_exists, false)?;
+                        foreseen.plan_name(to, *if_exists, false)?;
                     }
                 }
             }
@@ -108,7 +108,7 @@ impl<'a> PlannedState<'a> {
     }
 
     /// Looks at a file that gets a name. One that is staged has its folders already.
-    fn place(&mut self, name: &'a str, if_exists: IfExists, is_staged: bool) -> Result<()> {
+    fn plan_name(&mut self, name: &'a str, if_exists: IfExists, is_staged: bool) -> Result<()> {
         if let IfExists::ReplaceVersion(_) = if_exists {
             if_exists.check(name, || self.root.version(name))?;
         }

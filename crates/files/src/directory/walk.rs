@@ -66,7 +66,7 @@ impl FolderWalk<'_> {
         let mut entries: Vec<(String, bool)> = Vec::new();
         each_entry(&folder, &mut |part, kind| {
             let Ok(text) = std::str::from_utf8(part) else {
-                let place = place(self.root, &format!("{below}{}", String::from_utf8_lossy(part)));
+                let place = shown_path(self.root, &format!("{below}{}", String::from_utf8_lossy(part)));
                 self.root.warn(format!("{place}: skipped, because its name is not valid UTF-8"));
                 return Ok(());
             };
@@ -81,7 +81,7 @@ impl FolderWalk<'_> {
             }
             Ok(())
         })
-        .map_err(|e| e.at(place(self.root, &below)))?;
+        .map_err(|e| e.at(shown_path(self.root, &below)))?;
         entries.sort_unstable();
         Ok(WalkLevel { folder, below, entries: entries.into_iter() })
     }
@@ -91,7 +91,7 @@ impl FolderWalk<'_> {
         match rustix::fs::openat(at, part.trim_end_matches('/'), FOLDER, Mode::empty()) {
             Ok(folder) => Ok(Some(folder)),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
-            Err(e) => Err(Error::from(std::io::Error::from(e)).at(place(self.root, name))),
+            Err(e) => Err(Error::from(std::io::Error::from(e)).at(shown_path(self.root, name))),
         }
     }
 
@@ -114,7 +114,7 @@ impl FolderWalk<'_> {
 }
 
 /// A path for a message.
-fn place(root: &StoreRoot, name: &str) -> String {
+fn shown_path(root: &StoreRoot, name: &str) -> String {
     Path::new(&root.location).join(name).display().to_string()
 }
 
@@ -159,7 +159,8 @@ fn each_entry(folder: &OwnedFd, each: &mut dyn FnMut(&[u8], FileType) -> Result<
 pub(super) fn remove_hidden(root: &StoreRoot, older_than: Duration) -> Result<u64> {
     let (mut folders, mut removed) = (vec![Vec::new()], 0);
     while let Some(below) = folders.pop() {
-        let failed = |e: Errno| Error::from(std::io::Error::from(e)).at(place(root, &String::from_utf8_lossy(&below)));
+        let failed =
+            |e: Errno| Error::from(std::io::Error::from(e)).at(shown_path(root, &String::from_utf8_lossy(&below)));
         let Some(folder) = open(root, &below).map_err(failed)? else { continue };
         let mut hidden = Vec::new();
         each_entry(&folder, &mut |part, kind| {

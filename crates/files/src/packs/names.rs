@@ -41,7 +41,7 @@ pub(super) struct VersionId {
 }
 
 impl VersionId {
-    pub(super) fn of(version: &dyn IndexVersion) -> Self {
+    pub(super) fn from_version(version: &dyn IndexVersion) -> Self {
         Self { table: version.table_id().into(), version: version.version(), commit: version.commit() }
     }
 
@@ -63,7 +63,7 @@ pub(super) struct StoreNames {
 impl StoreNames {
     /// Loads the names of a version: from `known` or from the cache, by the changes since, or from the whole table.
     pub(super) fn load(version: &dyn IndexVersion, known: &Self, cache: &Cache) -> Result<Self> {
-        let id = VersionId::of(version);
+        let id = VersionId::from_version(version);
         if let Some(names) = known.advance(version, &id, cache)? {
             return Ok(names);
         }

@@ -122,35 +122,35 @@ impl PackSnapshot {
         self.names.find(name)?.ok_or_else(|| not_found(name))
     }
 
-    fn place<T>(&self, outcome: Result<T>) -> Result<T> {
+    fn with_location<T>(&self, outcome: Result<T>) -> Result<T> {
         outcome.map_err(|e| e.at(&self.shared.location))
     }
 }
 
 impl Reads for PackSnapshot {
     fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
-        self.place(self.find(name).and_then(|entry| get(&self.shared, name, &entry, sink)))
+        self.with_location(self.find(name).and_then(|entry| get(&self.shared, name, &entry, sink)))
     }
 
     fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()> {
         let _running = self.shared.opener.enter()?;
         let found: Result<Vec<_>> = names.iter().map(|name| self.names.find(name)).collect();
-        self.place(found.and_then(|found| get_many(&self.shared, names, &found, each)))
+        self.with_location(found.and_then(|found| get_many(&self.shared, names, &found, each)))
     }
 
     fn stat(&self, name: &str) -> Result<Option<Stat>> {
         let _running = self.shared.opener.enter()?;
-        self.place(self.names.find(name).map(|found| found.map(|entry| shared::stat(name, &entry))))
+        self.with_location(self.names.find(name).map(|found| found.map(|entry| shared::stat(name, &entry))))
     }
 
     fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>> {
         let _running = self.shared.opener.enter()?;
         let files = self.names.walk(prefix, from, limit).take(limit);
-        self.place(files.map(|found| found.map(|(name, entry)| shared::stat(&name, &entry))).collect())
+        self.with_location(files.map(|found| found.map(|(name, entry)| shared::stat(&name, &entry))).collect())
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Content>> {
-        let entry = self.place(self.find(name))?;
+        let entry = self.with_location(self.find(name))?;
         Ok(open(&self.shared, name, entry))
     }
 }

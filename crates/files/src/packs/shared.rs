@@ -111,7 +111,7 @@ impl PackStore {
         self.check_process()?;
         let known = self.names();
         let Some(version) = self.index.newest()? else { return Ok(known.id.is_some()) };
-        let newest = VersionId::of(&*version);
+        let newest = VersionId::from_version(&*version);
         if !known.id.as_ref().is_some_and(|known| known.is(&newest)) {
             let loaded = StoreNames::load(&*version, &known, &self.cache)?;
             let mut state = lock(&self.state);
@@ -484,7 +484,7 @@ impl PackStore {
         match read() {
             Err(error)
                 if error.kind() == ErrorKind::NotFound
-                    && error.place().is_some_and(|place| place.ends_with(".pack")) =>
+                    && error.location().is_some_and(|place| place.ends_with(".pack")) =>
             {
                 self.refresh()?;
                 read()

@@ -124,7 +124,7 @@ impl StoreReader {
     pub(super) fn get(&mut self, catalog: &StoreCatalog, name: &str, sink: &mut dyn Sink) -> Result<usize> {
         let Self { find, connection, .. } = self;
         let found = find.first(&[BoundValue::Text(name.as_bytes())], |row| {
-            let record = FileRecord::of(row, name)?;
+            let record = FileRecord::from_row(row, name)?;
             if record.place != ContentPlace::Inline {
                 return Ok(None);
             }
@@ -165,7 +165,7 @@ impl StoreReader {
     ) -> Result<()> {
         let Self { find, connection, scratch, .. } = self;
         let found = find.first(&[BoundValue::Text(name.as_bytes())], |row| {
-            let record = FileRecord::of(row, name)?;
+            let record = FileRecord::from_row(row, name)?;
             if record.place != ContentPlace::Inline {
                 return Ok(false);
             }
@@ -216,7 +216,7 @@ impl StoreReader {
 
     /// Finds a content; `None` where there is no such file.
     pub(super) fn locate(&mut self, name: &str) -> Result<Option<LocatedFile>> {
-        let get = |row: &Row<'_>| FileRecord::of(row, name).map(|record| LocatedFile::from(&record));
+        let get = |row: &Row<'_>| FileRecord::from_row(row, name).map(|record| LocatedFile::from(&record));
         let found = self.stat.first(&[BoundValue::Text(name.as_bytes())], get).map_err(|e| e.at(shown(name)))?;
         match found {
             Some(located) => Ok(Some(located)),
@@ -230,8 +230,9 @@ impl StoreReader {
     pub(super) fn stat(&mut self, name: &str) -> Result<Option<Stat>> {
         let Self { stat, connection, .. } = self;
         let mut names = EncodingNames::default();
-        let found =
-            stat.first(&[BoundValue::Text(name.as_bytes())], |row| names.stat(&FileRecord::of(row, name)?, connection));
+        let found = stat.first(&[BoundValue::Text(name.as_bytes())], |row| {
+            names.stat(&FileRecord::from_row(row, name)?, connection)
+        });
         match found.map_err(|e| e.at(shown(name)))? {
             Some(stat) => Ok(Some(stat)),
             None => match self.is_missing(name) {

@@ -77,7 +77,7 @@ impl<'a> FileRecord<'a> {
     }
 
     /// The row of the file `name`. A page that was written to the place of another one leads to another file's.
-    pub(super) fn of(row: &'a Row<'_>, name: &str) -> Result<Self> {
+    pub(super) fn from_row(row: &'a Row<'_>, name: &str) -> Result<Self> {
         let record = Self::read(row)?;
         if record.name == name.as_bytes() { Ok(record) } else { Err(out_of_order()) }
     }

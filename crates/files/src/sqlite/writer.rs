@@ -277,7 +277,7 @@ impl StoreWriter {
             StoredBody::Inline(content) => self.put_row(name, file, ContentPlace::Inline, Some(content)),
             StoredBody::At(place) => self.put_row(name, file, *place, None),
             StoredBody::Pieces(pieces) => {
-                if file.if_exists == IfExists::Error && self.place(name)?.is_some() {
+                if file.if_exists == IfExists::Error && self.find_content(name)?.is_some() {
                     return Err(taken(name));
                 }
                 let place = self.new_place()?;
@@ -320,7 +320,7 @@ impl StoreWriter {
             return Err(taken(name));
         }
         self.is_dirty = true;
-        if let Some(old) = self.place(name)? {
+        if let Some(old) = self.find_content(name)? {
             self.free(old)?;
         }
         self.update.run(&values).map(drop)
@@ -331,14 +331,14 @@ impl StoreWriter {
     fn check_version(&mut self, name: &str, if_exists: IfExists) -> Result<()> {
         let IfExists::ReplaceVersion(_) = if_exists else { return Ok(()) };
         let found = self.row.first(&[BoundValue::Text(name.as_bytes())], |row| {
-            let record = FileRecord::of(row, name)?;
+            let record = FileRecord::from_row(row, name)?;
             Ok(FileVersion::new(record.size, record.mtime_ms, record.checksum, record.metadata))
         });
         if_exists.check(name, || found.map_err(|e| e.at(shown(name))))
     }
 
     /// Finds a file's stored bytes; `None` where there is no such file.
-    pub(super) fn place(&mut self, name: &str) -> Result<Option<ContentPlace>> {
+    pub(super) fn find_content(&mut self, name: &str) -> Result<Option<ContentPlace>> {
         let found =
             self.find.first(&[BoundValue::Text(name.as_bytes())], |row| match row.bytes(0) == name.as_bytes() {
                 true => Ok(place_of(row, 1)),
@@ -376,7 +376,7 @@ impl StoreWriter {
     }
 
     pub(super) fn remove(&mut self, name: &str) -> Result<()> {
-        let place = self.place(name)?.ok_or_else(|| not_found(name))?;
+        let place = self.find_content(name)?.ok_or_else(|| not_found(name))?;
         self.free(place)?;
         self.is_dirty = true;
         self.delete.run(&[BoundValue::Text(name.as_bytes())]).map(drop)
@@ -411,7 +411,7 @@ impl StoreWriter {
 
     fn whole(&mut self, name: &str) -> Result<FileRow> {
         let found = self.row.first(&[BoundValue::Text(name.as_bytes())], |row| {
-            let record = FileRecord::of(row, name)?;
+            let record = FileRecord::from_row(row, name)?;
             Ok(FileRow {
                 size: record.size,
                 mtime_ms: record.mtime_ms,
@@ -454,7 +454,7 @@ impl StoreWriter {
         if from == to {
             return Ok(());
         }
-        if if_exists == IfExists::Error && self.place(to)?.is_some() {
+        if if_exists == IfExists::Error && self.find_content(to)?.is_some() {
             return Err(taken(to));
         }
         let place = match row.place {

@@ -221,7 +221,7 @@ struct File {
 
 /// # Safety
 /// `file` is one that [`open`] has made.
-unsafe fn behind(file: *mut ffi::sqlite3_file) -> *mut ffi::sqlite3_file {
+unsafe fn inner_file(file: *mut ffi::sqlite3_file) -> *mut ffi::sqlite3_file {
     // SAFETY: `szOsFile` has room for both.
     unsafe { file.byte_add(size_of::<File>()) }
 }
@@ -238,7 +238,7 @@ macro_rules! pass {
     ($file:expr, $method:ident $(, $argument:expr)*) => {{
         // SAFETY: SQLite calls with a file that `open` has made, whose own methods are there.
         unsafe {
-            let file = behind($file);
+            let file = inner_file($file);
             ((*(*file).pMethods).$method.unwrap())(file $(, $argument)*)
         }
     }};
@@ -256,7 +256,7 @@ unsafe extern "C" fn open(
     unsafe {
         let own = file.cast::<File>();
         (*own).base.pMethods = std::ptr::null();
-        let opened = ((*real()).xOpen.unwrap())(real(), path, behind(file), flags, out);
+        let opened = ((*real()).xOpen.unwrap())(real(), path, inner_file(file), flags, out);
         if opened != ffi::SQLITE_OK {
             return opened;
         }

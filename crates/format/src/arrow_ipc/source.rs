@@ -155,10 +155,10 @@ impl MessageDecoder {
                 }))
             }
         };
-        Self::of(bytes, object.url())
+        Self::from_reader(bytes, object.url())
     }
 
-    fn of(bytes: Box<dyn Read + Send>, url: String) -> Result<Self> {
+    fn from_reader(bytes: Box<dyn Read + Send>, url: String) -> Result<Self> {
         let (decoder, buffer) = (StreamDecoder::new(), Buffer::from(Vec::<u8>::new()));
         let mut messages = Self { url, bytes, decoder, buffer, is_file: false };
         messages.fill(STEP_BYTES)?;
@@ -242,7 +242,7 @@ fn read_schema(object: &Object, job: &Job) -> Result<SchemaRef> {
         if front.is_empty() {
             return Err(Error::invalid("it is empty, but Arrow IPC starts with a schema"));
         }
-        match schema_of(MessageDecoder::of(Box::new(std::io::Cursor::new(front)), object.url())?) {
+        match schema_of(MessageDecoder::from_reader(Box::new(std::io::Cursor::new(front)), object.url())?) {
             Err(_) if !is_whole && looked_at < MAX_SCHEMA_BYTES => looked_at = (looked_at * 2).max(64),
             other => return other,
         }

@@ -48,7 +48,7 @@ fn text_is_told_by_its_content_however_it_is_packed() {
     ];
     for (text, content) in cases {
         for bytes in everywhere(text) {
-            assert_eq!(Content::of(&bytes), content, "{:?}", String::from_utf8_lossy(&bytes));
+            assert_eq!(Content::detect(&bytes), content, "{:?}", String::from_utf8_lossy(&bytes));
         }
     }
 }
@@ -57,7 +57,7 @@ fn text_is_told_by_its_content_however_it_is_packed() {
 fn text_with_several_byte_order_marks_is_told_by_what_follows() {
     for marks in 2..5 {
         let front = b"\xef\xbb\xbf".repeat(marks);
-        let of = |text: &[u8]| Content::of(&[&front, text].concat());
+        let of = |text: &[u8]| Content::detect(&[&front, text].concat());
         assert_eq!(of(b"{\"id\":1}\n"), Content::Known(&JSON_LINES), "{marks}");
         assert_eq!(of(b"[{\"id\":1}]"), Content::Known(&JSON), "{marks}");
         assert_eq!(of(b"id,name\n"), Content::Text, "{marks}");
@@ -79,10 +79,10 @@ fn files_and_packings_are_told_by_their_marks() {
         (b"\x01\0\x02", Content::Unknown),
     ];
     for (bytes, content) in cases {
-        assert_eq!(Content::of(bytes), content, "{bytes:?}");
+        assert_eq!(Content::detect(bytes), content, "{bytes:?}");
     }
     for packed in [gzip(b"PAR1..."), bzip2(b"PAR1..."), xz(b"PAR1...")] {
-        assert_eq!(Content::of(&packed), Content::PackedFile(&PARQUET));
+        assert_eq!(Content::detect(&packed), Content::PackedFile(&PARQUET));
     }
     let zipped = |name: &str| {
         let mut header = b"PK\x03\x04".to_vec();
@@ -90,14 +90,14 @@ fn files_and_packings_are_told_by_their_marks() {
         header.extend((name.len() as u16).to_le_bytes());
         header.extend([0, 0]);
         header.extend(name.as_bytes());
-        Content::of(&header)
+        Content::detect(&header)
     };
     assert_eq!(zipped("a/rows.csv"), Content::Known(&CSV));
     assert_eq!(zipped("rows.parquet"), Content::PackedFile(&PARQUET));
     assert_eq!(zipped("[Content_Types].xml"), Content::Archive);
     // A block that is cut short tells nothing yet.
     let packed = zstd::bulk::compress(&b"{\"id\":1}\n".repeat(1000), 3).unwrap();
-    assert_eq!(Content::of(&packed[..8]), Content::Unclear);
+    assert_eq!(Content::detect(&packed[..8]), Content::Unclear);
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn marks_that_frames_of_zstd_cut_are_told_by_more_bytes() {
         for cut in 1..8 {
             let frames = [&text[..cut], &text[cut..]].map(|part| zstd::bulk::compress(part, 3).unwrap());
             // The front ends within the second frame.
-            let told = Content::of(&frames.concat()[..frames[0].len() + 12]);
+            let told = Content::detect(&frames.concat()[..frames[0].len() + 12]);
             assert!(told == Content::Unclear || told == content, "{told:?} by {cut} bytes");
-            assert_eq!(Content::of(&frames.concat()), content, "{cut} bytes");
+            assert_eq!(Content::detect(&frames.concat()), content, "{cut} bytes");
         }
     }
 }
@@ -127,12 +127,12 @@ fn blanks_and_skipped_frames_in_front_of_packed_text_are_passed() {
     for front in [&b""[..], b"\xef\xbb\xbf"] {
         let text = [front, &blanks, b"{\"id\":1}\n"].concat();
         for packed in [gzip(&text), zstd::bulk::compress(&text, 3).unwrap()] {
-            assert_eq!(Content::of(&packed), Content::Known(&JSON_LINES));
+            assert_eq!(Content::detect(&packed), Content::Known(&JSON_LINES));
         }
     }
     let skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 7, 7];
     let text = zstd::bulk::compress(b"{\"id\":1}\n", 3).unwrap();
-    assert_eq!(Content::of(&[&skipped[..], &text].concat()), Content::Known(&JSON_LINES));
+    assert_eq!(Content::detect(&[&skipped[..], &text].concat()), Content::Known(&JSON_LINES));
 }
 
 #[test]

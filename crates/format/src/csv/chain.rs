@@ -98,7 +98,7 @@ impl BlockChain {
         let last_end = ends.take(skipped as usize).last().unwrap_or(0);
         let from = if self.skip_left == 0 { last_end } else { block.bytes.len() };
         let bytes = block.bytes.slice(from..);
-        let outlook = SpeculativeScan::of(&bytes, &self.rules);
+        let outlook = SpeculativeScan::scan(&bytes, &self.rules);
         let url = Arc::clone(&block.url);
         self.resolve_rows(&ScannedBlock { url, bytes, outlook, is_first: false, is_last: block.is_last })
     }

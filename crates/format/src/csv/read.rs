@@ -116,7 +116,7 @@ impl BlockWork {
         if raw.is_first {
             bytes = without_byte_order_mark(bytes, &url)?;
         }
-        let outlook = SpeculativeScan::of(&bytes, &self.parser.rules);
+        let outlook = SpeculativeScan::scan(&bytes, &self.parser.rules);
         Ok(ScannedBlock { url, bytes, outlook, is_first: raw.is_first, is_last: raw.is_last })
     }
 

@@ -65,7 +65,7 @@ impl ScanState {
 
 impl SpeculativeScan {
     /// Looks at a block under every assumption.
-    pub fn of(block: &[u8], rules: &DialectRules) -> Self {
+    pub fn scan(block: &[u8], rules: &DialectRules) -> Self {
         let newlines = memchr::memchr_iter(b'\n', block).count() as u64;
         let special = match (rules.quote, rules.escape) {
             (None, _) => None,

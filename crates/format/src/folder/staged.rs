@@ -77,7 +77,7 @@ impl Staged {
         hidden_name.push(format!(".lakerace-{:016x}.tmp", rand::random::<u64>()));
         let hidden = parent.join(hidden_name);
         remove_orphaned_files(parent);
-        let permissions = KeptPermissions::of(&target);
+        let permissions = KeptPermissions::read(&target);
         // The replacement of an existing folder is private until it gets the permissions of that folder.
         let mode = if permissions.is_some() { 0o700 } else { 0o777 };
         let open = |folder| open_or_make_room(|| File::open(folder));

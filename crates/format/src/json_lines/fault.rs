@@ -59,9 +59,9 @@ impl LineFault {
     pub fn error(self, url: &str, unit: RowUnit, number: u64, line: &[u8]) -> Error {
         match self {
             Self::Json(error) => no_json(url, unit, number, line, error),
-            Self::Value(misfit) => {
-                Error::invalid(misfit.message).at(place(url, unit, number, line, misfit.at)).advice(misfit.advice)
-            }
+            Self::Value(misfit) => Error::invalid(misfit.message)
+                .at(fault_location(url, unit, number, line, misfit.at))
+                .advice(misfit.advice),
         }
     }
 }
@@ -83,7 +83,7 @@ pub(super) fn no_object(unit: RowUnit, at: usize) -> LineFault {
 pub(super) fn no_json(url: &str, unit: RowUnit, number: u64, line: &[u8], error: NoJson) -> Error {
     if error.why == TOO_DEEP {
         return Error::unsupported(format!("the values of the {unit} are nested too deeply to be read"))
-            .at(place(url, unit, number, line, error.at))
+            .at(fault_location(url, unit, number, line, error.at))
             .advice(format!(
                 "write the inner values as text, or leave such {unit}s out with {}",
                 ON_BAD_ROW.to("skip")
@@ -98,11 +98,11 @@ pub(super) fn no_json(url: &str, unit: RowUnit, number: u64, line: &[u8], error:
         true => "write each row on one line, for example with: jq -c . FILE".to_owned(),
         false => format!("fix the {unit}, or leave such {unit}s out with {}", ON_BAD_ROW.to("skip")),
     };
-    Error::invalid(message).at(place(url, unit, number, line, error.at)).advice(advice)
+    Error::invalid(message).at(fault_location(url, unit, number, line, error.at)).advice(advice)
 }
 
 /// Columns are characters, from 1.
-fn place(url: &str, unit: RowUnit, number: u64, line: &[u8], at: usize) -> String {
+fn fault_location(url: &str, unit: RowUnit, number: u64, line: &[u8], at: usize) -> String {
     let before = String::from_utf8_lossy(&line[..at.min(line.len())]);
     format!("{url}, {unit} {number}, column {}", before.chars().count() + 1)
 }

@@ -50,7 +50,7 @@ impl LineParser {
         let object = Object::new(self.schema.fields(), &self.origins, "", self.others)?;
         let mut object = object.with_unread(self.unread.iter().cloned());
         let (mut rows, mut bad_lines, mut error) = (0, Vec::new(), None);
-        for (line, number) in NumberedLines::of(block) {
+        for (line, number) in NumberedLines::from_block(block) {
             match append(&mut object, self.unit, line) {
                 Ok(is_row) => rows += usize::from(is_row),
                 Err(_) if self.on_bad_row == OnBadRow::Skip => bad_lines.push(number),
@@ -74,7 +74,7 @@ impl LineParser {
     /// Appends the rows of all lines but these.
     fn append_others(&self, object: &mut Object, block: &LineBlock, bad_lines: &[u64]) -> Result<()> {
         let mut bad_lines = bad_lines.iter().peekable();
-        for (line, number) in NumberedLines::of(block) {
+        for (line, number) in NumberedLines::from_block(block) {
             if bad_lines.next_if_eq(&&number).is_none() {
                 append(object, self.unit, line)
                     .map_err(|fault| fault.error(&self.urls[block.file], self.unit, number, line))?;
@@ -143,7 +143,7 @@ struct NumberedLines<'a> {
 }
 
 impl<'a> NumberedLines<'a> {
-    fn of(block: &'a LineBlock) -> Self {
+    fn from_block(block: &'a LineBlock) -> Self {
         Self { text: &block.text, at: 0, number: block.first_line }
     }
 }

@@ -37,7 +37,7 @@ impl<'a> StatedTypes<'a> {
         Self { given, positions: both.into_iter().filter_map(indexed).collect() }
     }
 
-    fn of(&self, name: &str) -> Option<(Field, InferredOrigin)> {
+    fn find(&self, name: &str) -> Option<(Field, InferredOrigin)> {
         let find = |(schema, positions, origin): &(&Schema, FieldPositions<'_>, InferredOrigin)| {
             positions.of_name(name).map(|at| (schema.field(at).clone(), *origin))
         };
@@ -82,7 +82,7 @@ pub(super) fn learn_schema(
     for (path, name, values) in shape.named("") {
         // A column without a value has the type that the files' places give.
         let placed = || constants.iter().flatten().find_map(|c| c.fields().find(name).map(|(_, field)| field)).cloned();
-        columns.push(match known.of(name) {
+        columns.push(match known.find(name) {
             Some(column) => column,
             None if values.is_empty() && placed().is_some() => {
                 let data_type = placed().map_or(DataType::Utf8, |field| field.data_type().clone());

@@ -61,7 +61,7 @@ impl DecodeUnits for StripeSet {
             held: Vec::new(),
         };
         let options = read_options(field.data_type(), self.step_rows, self.timestamp_unit);
-        lane.begin(options).map_err(|e| lane.place(e))?;
+        lane.begin(options).map_err(|e| lane.with_location(e))?;
         Ok(lane)
     }
 }
@@ -186,9 +186,9 @@ impl OrcColumnReader {
     }
 
     /// Names file, stripe and column in an error.
-    fn place(&self, error: Error) -> Error {
+    fn with_location(&self, error: Error) -> Error {
         let (url, stripe) = (&self.unit.file.url, format!("stripe {}", self.unit.stripe));
-        match error.place() {
+        match error.location() {
             // Stores name their object already.
             Some(place) if place.starts_with(url) => error,
             _ if error.kind() == ErrorKind::Cancelled => error,
@@ -200,11 +200,11 @@ impl OrcColumnReader {
 
 impl ColumnReader for OrcColumnReader {
     fn next(&mut self, gap: u64, rows: usize, selection: Option<&RowMask>) -> Result<ArrayRef> {
-        self.pass(gap).and_then(|()| self.next_rows(rows, selection)).map_err(|e| self.place(e))
+        self.pass(gap).and_then(|()| self.next_rows(rows, selection)).map_err(|e| self.with_location(e))
     }
 
     fn skip(&mut self, gap: u64, rows: usize) -> Result<()> {
-        self.pass(gap + rows as u64).map_err(|e| self.place(e))
+        self.pass(gap + rows as u64).map_err(|e| self.with_location(e))
     }
 }
 

@@ -12,7 +12,7 @@ pub(crate) fn from_orc(error: lakerace_orc::Error) -> Error {
         OrcKind::Internal => ErrorKind::Internal,
     };
     let own = Error::new(kind, error.message());
-    if error.place().is_empty() { own } else { own.at(error.place()) }
+    if error.location().is_empty() { own } else { own.at(error.location()) }
 }
 
 /// Names the file in an error, unless its store did already.

@@ -70,7 +70,7 @@ pub(crate) fn values_for(
         (Physical::INT64, T::Decimal128(..)) => fixed!(Widen128From64),
         (Physical::FLOAT, T::Float32) => fixed!(Same32),
         (Physical::DOUBLE, T::Float64) => fixed!(Same64),
-        (Physical::INT96, T::Timestamp(unit, _)) => fixed!(Int96::of(*unit, rounds_int96)),
+        (Physical::INT96, T::Timestamp(unit, _)) => fixed!(Int96::for_unit(*unit, rounds_int96)),
         (Physical::FIXED_LEN_BYTE_ARRAY, T::Interval(IntervalUnit::MonthDayNano)) if length == 12 => {
             fixed!(Interval::default())
         }

@@ -198,7 +198,7 @@ fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &FileOpen
         url: url.to_owned(),
         size_bytes,
         first_rows: first_rows(metadata),
-        old_calendar: OldCalendar::of(metadata, arrow.schema()),
+        old_calendar: OldCalendar::detect(metadata, arrow.schema()),
         rounds_int96: matches!(types, TypesBy::File(options, _) if options.timestamp_unit != TimestampUnit::Auto),
         encrypted,
         arrow,

@@ -75,7 +75,7 @@ impl DecodeUnits for RowGroups {
             fetcher: self.fetcher.clone(),
             pool: Arc::clone(&self.pools[column]),
         };
-        ParquetColumnReader::open(source.clone()).map_err(|error| source.place(error))
+        ParquetColumnReader::open(source.clone()).map_err(|error| source.with_location(error))
     }
 
     fn visible(&self, unit: usize, rows: Range<u64>) -> Option<BooleanArray> {

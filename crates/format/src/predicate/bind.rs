@@ -11,7 +11,7 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use lakerace_io::{Error, Result};
 
 use super::like::LikePattern;
-use super::literal::{LiteralPlace, describe, is_instant, place, to_f64};
+use super::literal::{LiteralPlace, describe, is_instant, place_literal, to_f64};
 use super::node::{ConditionNode, RowScalar};
 use super::time::{DAY_NS, parse_time, parse_timestamp};
 use super::value::{Value, is_binary, is_text, plain_type};
@@ -127,7 +127,7 @@ impl Binder<'_> {
                 // Statistics also decide comparisons of a column with a value that is the same for all rows.
                 for (column, constant, op) in [(&left, &right, op), (&right, &left, op.flipped())] {
                     if let (RowScalar::Column(column), Some(literal)) = (column, self.folded(constant)?)
-                        && let Ok(place) = place(&literal, &column.data_type)
+                        && let Ok(place) = place_literal(&literal, &column.data_type)
                     {
                         return Ok(compare_at(op, Arc::clone(column), place));
                     }
@@ -159,7 +159,7 @@ impl Binder<'_> {
         if plain_type(&column.data_type) == &DataType::Null {
             return Ok(ConditionNode::Constant(None));
         }
-        let place = place(literal, &column.data_type).map_err(|what| wrong_type(name, &what))?;
+        let place = place_literal(literal, &column.data_type).map_err(|what| wrong_type(name, &what))?;
         Ok(compare_at(op, column, place))
     }
 
@@ -172,7 +172,7 @@ impl Binder<'_> {
         let column = self.column(name)?;
         let (mut values, mut has_null) = (Vec::with_capacity(list.len()), false);
         for literal in list {
-            match place(literal, &column.data_type).map_err(|what| wrong_type(name, &what))? {
+            match place_literal(literal, &column.data_type).map_err(|what| wrong_type(name, &what))? {
                 LiteralPlace::Null => has_null = true,
                 LiteralPlace::At(value) => values.push(value),
                 // No value of the column equals it.

@@ -55,7 +55,7 @@ impl LikePattern {
             }
         }
         let prefix = if case_insensitive { String::new() } else { literal(&tokens).0 };
-        Ok(Self { kind: PatternKind::of(tokens), case_insensitive, prefix })
+        Ok(Self { kind: PatternKind::from_tokens(tokens), case_insensitive, prefix })
     }
 
     /// Returns true if the whole of `text` matches.
@@ -78,7 +78,7 @@ fn literal(tokens: &[PatternToken]) -> (String, &[PatternToken]) {
 }
 
 impl PatternKind {
-    fn of(tokens: Vec<PatternToken>) -> Self {
+    fn from_tokens(tokens: Vec<PatternToken>) -> Self {
         let (head, rest) = literal(&tokens);
         match rest {
             [] => return Self::Exact(head),

@@ -29,7 +29,7 @@ pub(super) enum LiteralPlace {
 }
 
 /// Finds the place of `literal` among the values of `data_type`. The error names the problem, without naming the column.
-pub(super) fn place(literal: &Literal, data_type: &DataType) -> Result<LiteralPlace, String> {
+pub(super) fn place_literal(literal: &Literal, data_type: &DataType) -> Result<LiteralPlace, String> {
     let data_type = plain_type(data_type);
     let mismatch = || format!("it is {data_type} and can't be compared with {}", describe(literal));
     match literal {

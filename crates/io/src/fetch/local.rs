@@ -77,7 +77,7 @@ impl LocalFiles {
             self.from_disk.store(speed < PAGE_CACHE_BYTES_PER_SECOND, Ordering::Relaxed);
         }
         // A file that was written to in place has changed its time; a replaced one is still the one that is open.
-        if FileVersion::of(&opened.file.metadata().map_err(failed)?) != opened.version {
+        if FileVersion::from_metadata(&opened.file.metadata().map_err(failed)?) != opened.version {
             return Err(store_error::replaced().at(object.url()));
         }
         bytes

@@ -138,7 +138,7 @@ impl Shared {
     }
 
     /// The place of `range` of a file in the kept bytes of a piece.
-    pub(super) fn place(&self, piece: usize, range: &Range<u64>) -> Result<Range<usize>> {
+    pub(super) fn buffer_range(&self, piece: usize, range: &Range<u64>) -> Result<Range<usize>> {
         let request = &self.requests[piece];
         let mut start = range.start - request.range.start;
         for gap in self.dropped(request).iter().take_while(|gap| gap.start < range.end) {

@@ -64,7 +64,7 @@ impl HiddenFile {
         let missing = missing_folders(folder);
         known.extend(make_folders(folder)?);
         let made_folders: Vec<PathBuf> = known.iter().filter(|made| folder.starts_with(made)).cloned().collect();
-        let permissions = KeptPermissions::of(&target);
+        let permissions = KeptPermissions::read(&target);
         let created = create_hidden(folder, &target, permissions.is_some());
         drop(known);
         match created {

@@ -15,7 +15,7 @@ pub struct KeptPermissions {
 
 impl KeptPermissions {
     /// The permissions of the file at a path; `None` if there is none.
-    pub fn of(target: &Path) -> Option<Self> {
+    pub fn read(target: &Path) -> Option<Self> {
         std::fs::metadata(target).ok().map(|metadata| Self::from(&metadata))
     }
 

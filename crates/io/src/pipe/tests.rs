@@ -49,7 +49,7 @@ fn a_pipe_gives_its_front_and_then_all_of_it_once() {
     assert!(all == bytes);
     writer.join().unwrap();
     let error = pipe.reader(&job).unwrap_err();
-    assert_eq!((error.kind(), error.place()), (crate::ErrorKind::Usage, Some(text(&path))));
+    assert_eq!((error.kind(), error.location()), (crate::ErrorKind::Usage, Some(text(&path))));
     assert_eq!(job.meter().counts().bytes_read, bytes.len() as u64);
 }
 
@@ -109,7 +109,7 @@ fn a_pipe_is_no_file_of_a_store() {
     let path = fifo(&folder, "p.parquet");
     let object = Location::parse(text(&path)).unwrap().object(&StorageOptions::default(), &job).unwrap();
     let error = object.read_tail(8).unwrap_err();
-    assert_eq!((error.kind(), error.place()), (crate::ErrorKind::Invalid, Some(text(&path))));
+    assert_eq!((error.kind(), error.location()), (crate::ErrorKind::Invalid, Some(text(&path))));
     assert!(error.message().contains("a pipe"), "{error}");
 }
 

@@ -140,7 +140,7 @@ impl PlanChoice {
     /// The plan whose requests and time cost least; between equals the faster, then the one that reads less, then the first.
     ///
     /// `plans` are those that this was made of, and any others: at least one is fast enough.
-    pub(super) fn of(self, plans: &[RequestPlan]) -> &RequestPlan {
+    pub(super) fn select(self, plans: &[RequestPlan]) -> &RequestPlan {
         let rank = |p: &RequestPlan| {
             let too_slow = p.seconds > self.seconds_at_most;
             (too_slow, p.usd + p.seconds * self.second_usd, p.seconds, p.read_through_bytes)

@@ -14,6 +14,6 @@ fn errors_show_no_escape_sequences() {
     let error = Error::corrupt("m\u{1b}[31m").at("p\u{1b}c").advice("a\u{9b}");
     assert_eq!(error.to_string(), "p\\u001bc: m\\u001b[31m (a\\u009b)");
     // What a program reads is as it was.
-    assert_eq!((error.message(), error.place()), ("m\u{1b}[31m", Some("p\u{1b}c")));
+    assert_eq!((error.message(), error.location()), ("m\u{1b}[31m", Some("p\u{1b}c")));
     assert!(!format!("{error:?}").contains('\u{1b}'));
 }

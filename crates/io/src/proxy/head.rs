@@ -47,7 +47,7 @@ pub(super) fn parse_request(bytes: &[u8]) -> io::Result<Option<RequestHead>> {
         httparse::Status::Complete(len) => len,
         httparse::Status::Partial => return Ok(None),
     };
-    let fields = HeadFields::of(request.headers)?;
+    let fields = HeadFields::parse(request.headers)?;
     Ok(Some(RequestHead {
         len,
         method: request.method.unwrap_or_default().to_owned(),
@@ -67,7 +67,7 @@ pub(super) fn parse_response(bytes: &[u8], method: &str) -> io::Result<Option<Re
         httparse::Status::Complete(len) => len,
         httparse::Status::Partial => return Ok(None),
     };
-    let fields = HeadFields::of(response.headers)?;
+    let fields = HeadFields::parse(response.headers)?;
     let status = response.code.unwrap_or_default();
     let bodiless = method == "HEAD" || status < 200 || matches!(status, 204 | 304);
     let body = if bodiless { BodyLength::Bytes(0) } else { fields.length.unwrap_or(BodyLength::UntilClose) };
@@ -84,7 +84,7 @@ struct HeadFields {
 }
 
 impl HeadFields {
-    fn of(headers: &[httparse::Header<'_>]) -> io::Result<Self> {
+    fn parse(headers: &[httparse::Header<'_>]) -> io::Result<Self> {
         let mut fields = Self::default();
         for header in headers {
             let value = std::str::from_utf8(header.value).unwrap_or_default().trim();

@@ -52,7 +52,7 @@ const PIECE_BYTES: u64 = 4 << 20;
 
 /// The tag of a file.
 pub(crate) fn e_tag(metadata: &Metadata) -> String {
-    FileVersion::of(metadata).e_tag()
+    FileVersion::from_metadata(metadata).e_tag()
 }
 
 /// Opens a regular file. Anything else is an error: a folder, and a pipe, because opening or reading it would block.
@@ -88,7 +88,7 @@ impl LocalBody {
         }
         let permit = self.store.permit(&self.path)?;
         let (file, metadata) = open_file(&self.path).map_err(|e| io_error(e, &self.path))?;
-        if FileVersion::of(&metadata) != self.version {
+        if FileVersion::from_metadata(&metadata) != self.version {
             let (path, source) = (self.path.display().to_string(), "it was replaced while it was read".into());
             return Err(Error::Precondition { path, source });
         }
@@ -190,7 +190,7 @@ impl ObjectStore for LocalStore {
             }
         };
         let left = if options.head { 0..0 } else { range.clone() };
-        let mut body = LocalBody { store: self.clone(), path, version: FileVersion::of(&metadata), left };
+        let mut body = LocalBody { store: self.clone(), path, version: FileVersion::from_metadata(&metadata), left };
         // A small file that is replaced from now on is whole.
         let first = body.read(&file)?;
         drop((file, permit));

@@ -374,7 +374,7 @@ impl Object {
     pub(crate) fn open_local(&self) -> Result<(OpenedFile, ReadPermit)> {
         let permit = ReadPermit::take(&self.store.job)?;
         let (file, metadata) = open_file(&file_path(&self.path)).map_err(|e| Error::from(e).at(self.url()))?;
-        let opened = OpenedFile { file, version: FileVersion::of(&metadata) };
+        let opened = OpenedFile { file, version: FileVersion::from_metadata(&metadata) };
         if self.e_tag.as_ref().is_some_and(|known| *known != opened.version.e_tag()) {
             return Err(replaced().at(self.url()));
         }

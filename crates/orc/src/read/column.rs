@@ -60,7 +60,7 @@ enum ReaderValues {
 }
 
 /// Puts the column and stream in front of an error's message.
-fn place(column: u32, kind: StreamKind) -> impl Fn(Error) -> Error {
+fn in_stream(column: u32, kind: StreamKind) -> impl Fn(Error) -> Error {
     move |error| error.at(format!("column {column}, stream {kind:?}"))
 }
 
@@ -83,7 +83,7 @@ impl ColumnReader {
     fn validity(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<Option<NullBuffer>> {
         let Some(present) = &mut self.present else { return Ok(parent.cloned()) };
         let there = rows - parent.map_or(0, NullBuffer::null_count);
-        let bits = present.read(there).map_err(place(self.id, StreamKind::Present))?;
+        let bits = present.read(there).map_err(in_stream(self.id, StreamKind::Present))?;
         let bits = match parent {
             Some(parent) if parent.null_count() > 0 => spread_bits(&bits, parent),
             _ => bits,
@@ -93,7 +93,7 @@ impl ColumnReader {
 
     fn read_values(&mut self, rows: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
         let there = rows - validity.as_ref().map_or(0, NullBuffer::null_count);
-        let data = place(self.id, StreamKind::Data);
+        let data = in_stream(self.id, StreamKind::Data);
         Ok(match &mut self.values {
             ReaderValues::Boolean(bits) => {
                 let bits = bits.read(there).map_err(data)?;

@@ -93,5 +93,5 @@ fn what_orc_lacks_is_named_with_its_column() {
     let inner = Fields::from(vec![Field::new("t", DataType::UInt64, true)]);
     let schema = Schema::new(vec![Field::new("s", DataType::Struct(inner), true)]);
     let error = OrcType::from_arrow(&schema).unwrap_err();
-    assert_eq!((error.kind(), error.place()), (ErrorKind::Unsupported, "s, t"));
+    assert_eq!((error.kind(), error.location()), (ErrorKind::Unsupported, "s, t"));
 }

@@ -69,7 +69,7 @@ pub(super) enum AppendedBytes {
 }
 
 impl AppendedBytes {
-    pub(super) fn of(data: &Bound<'_, PyAny>, start: u64) -> PyResult<Self> {
+    pub(super) fn from_data(data: &Bound<'_, PyAny>, start: u64) -> PyResult<Self> {
         let Ok(descriptor) = data.extract::<i32>() else { return Ok(Self::Bytes(bytes_of(data)?)) };
         // SAFETY: the caller has the file open during the call, and the descriptor is only copied.
         let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()?;

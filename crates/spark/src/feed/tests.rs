@@ -3,7 +3,7 @@
 use super::*;
 
 fn feed(options: &str) -> Result<Option<ChangeFeed>> {
-    ChangeFeed::of(&SparkSettings::parse(options)?)
+    ChangeFeed::from_settings(&SparkSettings::parse(options)?)
 }
 
 #[test]

@@ -11,11 +11,11 @@ fn a_type_that_spark_lacks_names_the_column() {
 
 #[test]
 fn floats_and_nanoseconds_are_not_compared_for_spark() {
-    assert_eq!(FilterPushdown::of(&DataType::Float64), FilterPushdown::Nulls);
-    assert_eq!(FilterPushdown::of(&DataType::Timestamp(TimeUnit::Nanosecond, None)), FilterPushdown::Nulls);
-    assert_eq!(FilterPushdown::of(&DataType::Timestamp(TimeUnit::Microsecond, None)), FilterPushdown::Exact);
+    assert_eq!(FilterPushdown::for_type(&DataType::Float64), FilterPushdown::Nulls);
+    assert_eq!(FilterPushdown::for_type(&DataType::Timestamp(TimeUnit::Nanosecond, None)), FilterPushdown::Nulls);
+    assert_eq!(FilterPushdown::for_type(&DataType::Timestamp(TimeUnit::Microsecond, None)), FilterPushdown::Exact);
     assert_eq!(
-        FilterPushdown::of(&DataType::Dictionary(DataType::Int8.into(), DataType::Utf8.into())),
+        FilterPushdown::for_type(&DataType::Dictionary(DataType::Int8.into(), DataType::Utf8.into())),
         FilterPushdown::Exact
     );
 }

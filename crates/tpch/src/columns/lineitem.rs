@@ -105,7 +105,7 @@ impl<'p> OrderLines<'p> {
             "l_comment" => {
                 let stream = self.piece.stream(1_095_462_486, CommentPool::DRAWS * LINES as u64);
                 let places = CommentPool::new(COMMENT);
-                let place = |row: RowDraws, number| places.place(row, number);
+                let place = |row: RowDraws, number| places.comment_place(row, number);
                 let places = several::<LINES, _>(&self.counts, self.total, stream, place);
                 comments(places.into_iter(), COMMENT as usize, self.piece.mode)
             }

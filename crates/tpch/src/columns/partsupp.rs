@@ -37,7 +37,8 @@ pub(super) fn column(piece: &TablePiece, name: &str) -> Result<ArrayRef> {
         "ps_comment" => {
             let stream = piece.stream(1_961_692_154, CommentPool::DRAWS * SUPPLIERS as u64);
             let places = CommentPool::new(COMMENT);
-            let places = several::<SUPPLIERS, _>(&counts, total, stream, |row, number| places.place(row, number));
+            let places =
+                several::<SUPPLIERS, _>(&counts, total, stream, |row, number| places.comment_place(row, number));
             comments(places.into_iter(), COMMENT as usize, piece.mode)
         }
         _ => Err(unknown(piece, name)),

@@ -25,10 +25,10 @@ fn keys_are_told_apart_and_never_meet() {
             None => OrderKey::Table(place + 1),
             Some(inserted) => OrderKey::Inserted(inserted + 1),
         };
-        assert_eq!(OrderKey::of(key), Some(expected));
+        assert_eq!(OrderKey::decode(key), Some(expected));
     }
     for key in [i64::MIN, -1, 0, 8, 16, 31, i64::MAX] {
-        assert_eq!(OrderKey::of(key), None, "{key}");
+        assert_eq!(OrderKey::decode(key), None, "{key}");
     }
     assert_eq!((order_key(scale, 7), order_key(scale, 15_000), order_key(scale, 15_007)), (32, 9, 40));
 }
@@ -40,5 +40,5 @@ fn what_has_no_stream_is_named() {
         assert!(error.to_string().contains("choose 1 to 999"), "{error}");
     }
     let error = Refresh::Insert(1).check(Table::Part).unwrap_err();
-    assert!(error.to_string().contains("and not part"), "{error}");
+    assert!(error.to_string().contains("not part"), "{error}");
 }

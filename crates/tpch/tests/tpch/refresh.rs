@@ -42,7 +42,7 @@ fn deleted_rows_are_the_tables_first_ones_and_inserted_ones_are_new() {
     for n in 1..=4 {
         for key in order_keys(&stream("insert", n)) {
             assert!(!all.contains(&key) && inserted.insert(key), "{key}");
-            assert!(matches!(OrderKey::of(key), Some(OrderKey::Inserted(_))));
+            assert!(matches!(OrderKey::decode(key), Some(OrderKey::Inserted(_))));
         }
         let lines = order_keys(&read(&format!("tpch:lineitem?sf=0.02&insert={n}")));
         let orders: HashSet<i64> = order_keys(&stream("insert", n)).into_iter().collect();

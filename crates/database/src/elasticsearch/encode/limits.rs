@@ -67,7 +67,7 @@ impl FieldLimit {
         }
     }
 
-    fn of(path: &str, data_type: &DataType, mapped: &Value) -> Option<Self> {
+    fn for_field(path: &str, data_type: &DataType, mapped: &Value) -> Option<Self> {
         let check = match (data_type, kind_of(mapped)) {
             (DataType::Float64, "float") => LimitCheck::Float32,
             (DataType::Timestamp(_, _) | DataType::Date64, "date") => LimitCheck::Milliseconds,
@@ -127,7 +127,7 @@ impl Limits {
                 let limits: Vec<Self> = limits.collect();
                 if limits.iter().all(|limit| matches!(limit, Self::None)) { Self::None } else { Self::Fields(limits) }
             }
-            _ => FieldLimit::of(path, data_type, mapped).map_or(Self::None, Self::Value),
+            _ => FieldLimit::for_field(path, data_type, mapped).map_or(Self::None, Self::Value),
         }
     }
 

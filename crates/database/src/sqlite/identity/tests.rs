@@ -4,7 +4,7 @@ use super::*;
 
 /// A table, and what was noted of it.
 fn noted(connection: &Connection) -> String {
-    TableIdentity::of(connection, "t").unwrap().unwrap().text().unwrap()
+    TableIdentity::read(connection, "t").unwrap().unwrap().text().unwrap()
 }
 
 fn is_same(connection: &Connection, noted: &str) -> bool {

@@ -17,8 +17,8 @@ pub(super) fn check(snapshot: &Snapshot, files: &[&TableFile]) -> Result<()> {
     let Some(folder) = shared_folder(files) else { return Ok(()) };
     let is_below = |file: &TableFile| file.object.store.url_prefix == table.store().url_prefix;
     let listed = match files.iter().all(|file| is_below(file)) && folder.prefix_matches(table.root()) {
-        true => table.store().list(&folder).map_err(|error| error.at(table.place()))?,
-        false => table.store().list(table.root()).map_err(|error| error.at(table.place()))?,
+        true => table.store().list(&folder).map_err(|error| error.at(table.location()))?,
+        false => table.store().list(table.root()).map_err(|error| error.at(table.location()))?,
     };
     let sizes: HashMap<Path, u64> = listed.into_iter().map(|info| (info.path, info.size_bytes)).collect();
     for file in files {

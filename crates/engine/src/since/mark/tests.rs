@@ -5,7 +5,7 @@ use arrow::array::{Date32Array, Decimal128Array, TimestampMicrosecondArray};
 use super::super::kept::Kept;
 use super::*;
 
-fn of(column: ArrayRef) -> WatermarkValue {
+fn largest_of(column: ArrayRef) -> WatermarkValue {
     WatermarkValue::highest(None, &column).unwrap().unwrap()
 }
 
@@ -33,7 +33,7 @@ fn the_highest_value_is_kept_exactly() {
         (Arc::new(TimestampMicrosecondArray::from(vec![86_400_000_000])), None, "TIMESTAMP '1970-01-02T00:00:00'"),
     ];
     for (column, overlap, literal) in cases {
-        let mark = again(&of(Arc::clone(&column)));
+        let mark = again(&largest_of(Arc::clone(&column)));
         let expected = format!("(\"a\"\"b\" >= {literal} OR \"a\"\"b\" IS NULL)");
         assert_eq!(mark.condition("a\"b", overlap, false).unwrap(), expected);
         let is_float = column.data_type().is_floating();
@@ -45,7 +45,7 @@ fn the_highest_value_is_kept_exactly() {
 
 #[test]
 fn nothing_lowers_a_mark() {
-    let mark = of(Arc::new(Int64Array::from(vec![5])));
+    let mark = largest_of(Arc::new(Int64Array::from(vec![5])));
     for column in [vec![None, Some(4)], vec![None], vec![]] {
         let column: ArrayRef = Arc::new(Int64Array::from(column));
         assert_eq!(WatermarkValue::highest(Some(mark.clone()), &column).unwrap(), Some(mark.clone()));
@@ -53,7 +53,7 @@ fn nothing_lowers_a_mark() {
     assert_eq!(WatermarkValue::highest(None, &(Arc::new(Int64Array::from(vec![None])) as ArrayRef)).unwrap(), None);
     let infinite: ArrayRef = Arc::new(Float64Array::from(vec![f64::INFINITY, f64::NEG_INFINITY]));
     assert_eq!(WatermarkValue::highest(None, &infinite).unwrap(), None);
-    let mark = of(Arc::new(Float64Array::from(vec![1.5])));
+    let mark = largest_of(Arc::new(Float64Array::from(vec![1.5])));
     assert_eq!(WatermarkValue::highest(Some(mark.clone()), &infinite).unwrap(), Some(mark));
 }
 
@@ -84,13 +84,13 @@ fn wrong_overlaps_are_named() {
 
 #[test]
 fn rows_are_told_by_where_their_values_are() {
-    let mark = of(Arc::new(Float64Array::from(vec![1.5])));
+    let mark = largest_of(Arc::new(Float64Array::from(vec![1.5])));
     let column: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.5), Some(2.5), None, Some(f64::NAN), Some(0.5)]));
     let places = mark.places(&column).unwrap();
     assert_eq!(places.at, BooleanArray::from(vec![true, false, false, false, false]));
     assert_eq!(places.without, BooleanArray::from(vec![false, false, true, true, false]));
     let below = mark.is_below(&column).unwrap();
     assert_eq!(below, BooleanArray::from(vec![Some(false), Some(true), None, None, Some(false)]));
-    let higher = of(Arc::new(Float64Array::from(vec![9.0])));
+    let higher = largest_of(Arc::new(Float64Array::from(vec![9.0])));
     assert_eq!(WatermarkValue::lower(higher, mark.clone()).unwrap(), mark);
 }

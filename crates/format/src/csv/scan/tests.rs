@@ -28,7 +28,7 @@ fn guesses_agree_with_walking() {
         let alphabet: &[u8] = if random.random_bool(0.5) { b"\",\nxxxxxxxxx\\" } else { b"\"\",\n" };
         let len = random.random_range(0..200);
         let text = random_text(&mut random, alphabet, len);
-        let outlook = SpeculativeScan::of(&text, rules);
+        let outlook = SpeculativeScan::scan(&text, rules);
         assert_eq!(outlook.newlines, text.iter().filter(|b| **b == b'\n').count() as u64);
         for state in STATES {
             let reachable = match state {
@@ -56,7 +56,7 @@ fn regular_text_is_guessed() {
     for at in 0..text.len() {
         let (front, back) = text.split_at(at);
         let (_, state) = walk(ScanState::Start, front, &rules);
-        let StateGuess::Quotes { outside, inside } = SpeculativeScan::of(back, &rules).guess else { continue };
+        let StateGuess::Quotes { outside, inside } = SpeculativeScan::scan(back, &rules).guess else { continue };
         let assumed = if state == ScanState::Quoted { inside } else { outside };
         assert!(!assumed.irregular, "{at}");
     }

@@ -120,7 +120,7 @@ const EPOCH_JULIAN_DAY: i64 = 2_440_588;
 impl Int96 {
     /// Converts to timestamps of a unit. In nanoseconds, days outside of 1677 to 2262 are a flaw. So are digits below
     /// the unit, unless they are to be rounded down.
-    pub fn of(unit: TimeUnit, rounds: bool) -> Self {
+    pub fn for_unit(unit: TimeUnit, rounds: bool) -> Self {
         let units_per_second = match unit {
             TimeUnit::Second => 1,
             TimeUnit::Millisecond => 1_000,

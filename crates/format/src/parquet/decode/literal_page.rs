@@ -30,7 +30,7 @@ impl Pieces {
     /// Bytes in one piece.
     pub fn whole(bytes: PageBytes) -> Self {
         let all = 0..bytes.len();
-        Self::of(bytes, vec![all])
+        Self::from_ranges(bytes, vec![all])
     }
 
     /// The `length` bytes of `stored` if it consists only of literals; `None` if the codec has compressed some of them,
@@ -41,11 +41,11 @@ impl Pieces {
             CompressionCodec::LZ4_RAW => lz4_literals(stored, length)?,
             _ => return None,
         };
-        Some(Self::of(PageBytes::Stored(stored.clone()), places))
+        Some(Self::from_ranges(PageBytes::Stored(stored.clone()), places))
     }
 
     /// Bytes at these places.
-    pub fn of(bytes: PageBytes, mut places: Vec<Range<usize>>) -> Self {
+    pub fn from_ranges(bytes: PageBytes, mut places: Vec<Range<usize>>) -> Self {
         places.reverse();
         Self { bytes, left: places.iter().map(ExactSizeIterator::len).sum(), places }
     }

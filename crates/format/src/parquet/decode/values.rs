@@ -33,7 +33,7 @@ pub(crate) enum PageEncoding {
 
 impl PageEncoding {
     /// Converts the number in `parquet.thrift`.
-    pub fn of(number: i32) -> Result<Self> {
+    pub fn from_number(number: i32) -> Result<Self> {
         Ok(match number {
             0 => Self::Plain,
             2 | 8 => Self::Dictionary,

@@ -278,7 +278,7 @@ impl BytesEncoder {
 
 impl ColumnEncoder for BytesEncoder {
     fn write(&mut self, array: &ArrayRef, scratch: &mut EncoderScratch) -> Result<()> {
-        let strings = ByteStrings::of(array, self.writer.column())?;
+        let strings = ByteStrings::from_array(array, self.writer.column())?;
         if !matches!(self.mode, ByteEncodingMode::Undecided) {
             return self.append(&strings, scratch);
         }

@@ -76,7 +76,7 @@ struct PendingPage {
 impl PageWriter {
     /// A chunk without pages.
     pub(crate) fn new(column: ColumnDescPtr, settings: Arc<CheckedOptions>) -> Self {
-        let order = ValueOrder::of(&column);
+        let order = ValueOrder::for_column(&column);
         let blocks = Blocks::new(&settings.blocks);
         Self {
             column,

@@ -46,7 +46,7 @@ pub(crate) struct Bounds {
 
 impl ValueOrder {
     /// The order of a column.
-    pub(crate) fn of(column: &ColumnDescriptor) -> Self {
+    pub(crate) fn for_column(column: &ColumnDescriptor) -> Self {
         let logical = column.logical_type_ref();
         let unsigned = matches!(logical, Some(LogicalType::Integer(integer)) if !integer.is_signed);
         match column.physical_type() {

@@ -133,7 +133,7 @@ pub(crate) struct Words {
 
 impl Words {
     /// `None` for other arrays, and if a row or a word is null.
-    fn of(array: &ArrayRef) -> Option<Self> {
+    fn from_array(array: &ArrayRef) -> Option<Self> {
         let array = array.as_dictionary_opt::<UInt8Type>()?;
         let words = array.values().as_string_view_opt()?;
         let has_nulls = array.keys().null_count() > 0 || words.null_count() > 0;
@@ -143,8 +143,8 @@ impl Words {
 
 impl ByteStrings {
     /// The values of an array whose column is of byte arrays, fixed or not.
-    pub(crate) fn of(array: &ArrayRef, column: &ColumnDescPtr) -> Result<Self> {
-        if let Some(words) = Words::of(array) {
+    pub(crate) fn from_array(array: &ArrayRef, column: &ColumnDescPtr) -> Result<Self> {
+        if let Some(words) = Words::from_array(array) {
             return Ok(Self { layout: Layout::Words(words), nulls: None, rows: array.len() });
         }
         let array = plain_array(array)?;

@@ -37,7 +37,7 @@ const FIRST_VERSION_INT96: &str = "3.1.0";
 
 impl OldCalendar {
     /// Detects the calendar of a file with this Arrow schema; `None` if nothing is counted by the old calendar.
-    pub fn of(metadata: &ParquetMetaData, schema: &Schema) -> Option<Self> {
+    pub fn detect(metadata: &ParquetMetaData, schema: &Schema) -> Option<Self> {
         let pairs = metadata.file_metadata().key_value_metadata()?;
         let value_of = |key: &str| pairs.iter().find(|pair| pair.key.strip_prefix("org.apache.spark.") == Some(key));
         let version = value_of("version")?.value.as_deref()?;

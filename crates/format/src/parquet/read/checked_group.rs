@@ -81,8 +81,8 @@ impl RowGroups for CheckedGroup {
         let data_type = self.data_type(leaf).ok_or_else(|| ParquetError::General("a leaf has no type".to_owned()))?;
         let check = match &data_type {
             _ if !is_int96(stored, leaf) => GroupCheck::Interval,
-            DataType::Timestamp(unit, _) => GroupCheck::Int96(Int96::of(*unit, self.file.rounds_int96)),
-            _ => GroupCheck::Int96(Int96::of(TimeUnit::Nanosecond, self.file.rounds_int96)),
+            DataType::Timestamp(unit, _) => GroupCheck::Int96(Int96::for_unit(*unit, self.file.rounds_int96)),
+            _ => GroupCheck::Int96(Int96::for_unit(TimeUnit::Nanosecond, self.file.rounds_int96)),
         };
         let descriptor = column.column_descr();
         let levels = [descriptor.max_rep_level(), descriptor.max_def_level()];

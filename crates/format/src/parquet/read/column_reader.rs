@@ -53,7 +53,7 @@ impl ParquetColumnReader {
         };
         let old_dates = source.root.and_then(|root| {
             source.file.old_calendar.as_ref()?;
-            OldDates::of(&source.file, &source.file.leaves_of(root, &source.field))
+            OldDates::for_file(&source.file, &source.file.leaves_of(root, &source.field))
         });
         let from = source.root.and_then(|root| source.file.schema().fields().get(root));
         let fit = match (&source.file.table, from) {
@@ -77,7 +77,7 @@ impl ColumnReader for ParquetColumnReader {
                 if let Some(constants) = &self.source.file.constants
                     && let Some(array) = constants.array(self.source.field.name(), kept)?
                 {
-                    return widen(&array, self.source.field.data_type()).map_err(|e| self.source.place(e));
+                    return widen(&array, self.source.field.data_type()).map_err(|e| self.source.with_location(e));
                 }
                 return Ok(new_null_array(self.source.field.data_type(), kept));
             }
@@ -94,7 +94,7 @@ impl ColumnReader for ParquetColumnReader {
             None => Ok(array),
             Some(old) => old.mended(&array),
         });
-        let array = array.map_err(|error| self.source.place(error))?;
+        let array = array.map_err(|error| self.source.with_location(error))?;
         let to = self.source.field.data_type();
         let fitting = match &self.fit {
             ArrayFit::Same => return Ok(array),
@@ -105,7 +105,7 @@ impl ColumnReader for ParquetColumnReader {
                 conform(&array, &part.logical, &part.stored, *find_by).and_then(|read| narrow(&read, to))
             }
         };
-        fitting.map_err(|error| self.source.place(error))
+        fitting.map_err(|error| self.source.with_location(error))
     }
 
     fn skip(&mut self, gap: u64, rows: usize) -> Result<()> {
@@ -115,7 +115,7 @@ impl ColumnReader for ParquetColumnReader {
                 lane.skip(gap + rows as u64);
                 Ok(())
             }
-            ChunkDecoder::Nested(lane) => lane.next(rows).map(drop).map_err(|error| self.source.place(error)),
+            ChunkDecoder::Nested(lane) => lane.next(rows).map(drop).map_err(|error| self.source.with_location(error)),
         }
     }
 }

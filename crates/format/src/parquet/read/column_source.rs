@@ -45,8 +45,8 @@ impl ColumnSource {
     }
 
     /// Adds file, row group and column to an error in the data.
-    pub fn place(&self, error: Error) -> Error {
-        match error.place() {
+    pub fn with_location(&self, error: Error) -> Error {
+        match error.location() {
             // Errors of stores name their object already.
             Some(place) if place.starts_with(&self.file.url) => error,
             _ if error.kind() == lakerace_io::ErrorKind::Cancelled => error,

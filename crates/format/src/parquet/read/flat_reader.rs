@@ -265,7 +265,7 @@ fn open(
     values: &mut dyn ValueCollector,
 ) -> Result<Option<Levels>> {
     let header = &page.header;
-    let encoding = PageEncoding::of(header.encoding)?;
+    let encoding = PageEncoding::from_number(header.encoding)?;
     let takes_pieces = values.takes_pieces(encoding);
     let opened = pages.open(page, takes_pieces && share < 1.0)?;
     let mut data = opened.values;
@@ -280,7 +280,7 @@ fn open(
                 found => found,
             };
             let (levels, start) = found?;
-            data = data.behind(start)?;
+            data = data.skip_bytes(start)?;
             Some(levels)
         }
         PageKind::DataV2 { nulls, .. } if is_optional && nulls > 0 => Some(Levels::v2(opened.levels)?),

@@ -24,7 +24,7 @@ pub(crate) struct OldDates {
 
 impl OldDates {
     /// Reads the counts of some leaf columns of a file; `None` where none of them is of the old calendar.
-    pub fn of(file: &FileMeta, leaves: &[usize]) -> Option<Self> {
+    pub fn for_file(file: &FileMeta, leaves: &[usize]) -> Option<Self> {
         let old = file.old_calendar.as_ref()?;
         let leaves: Vec<Option<CalendarCount>> = leaves.iter().map(|leaf| old.counted(*leaf)).collect();
         leaves.iter().any(Option::is_some).then(|| Self { leaves, clock: old.clock().clone() })

@@ -73,7 +73,7 @@ impl PageData {
     }
 
     /// The bytes after the first `count`.
-    pub fn behind(self, count: usize) -> Result<Self> {
+    pub fn skip_bytes(self, count: usize) -> Result<Self> {
         Ok(match self {
             Self::Whole(bytes) => Self::Whole(bytes.slice(count..bytes.len())),
             Self::Pieces(mut pieces) => {

@@ -163,7 +163,7 @@ impl<'a> GroupPruner<'a> {
                 continue;
             }
             let stored: Option<Vec<StoredValue>> =
-                values.iter().map(|value| StoredValue::of(value, chunk.column_type(), data_type)).collect();
+                values.iter().map(|value| StoredValue::from_value(value, chunk.column_type(), data_type)).collect();
             let Some(stored) = stored else { continue };
             let reader = ObjectBytes { object: &unit.file.object, size: unit.file.size_bytes };
             let filter = guarded("the bloom filter", || Sbbf::read_from_column_chunk(chunk, &reader));
@@ -283,7 +283,7 @@ enum StoredValue {
 
 impl StoredValue {
     /// `None` if the form in which the chunk stores it is unknown.
-    fn of(value: &Value, physical: Physical, data_type: &DataType) -> Option<Self> {
+    fn from_value(value: &Value, physical: Physical, data_type: &DataType) -> Option<Self> {
         use DataType as T;
         Some(match (physical, data_type, value) {
             (Physical::INT32, T::UInt8 | T::UInt16 | T::UInt32, Value::Integer(v)) => match v.to_i128() {

@@ -143,7 +143,7 @@ fn for_readers(
     index: Option<ColumnIndexMetaData>,
 ) -> Result<(ColumnChunkMetaData, Option<ColumnIndexMetaData>), ParquetError> {
     let column = metadata.column_descr_ptr();
-    let order = ValueOrder::of(&column);
+    let order = ValueOrder::for_column(&column);
     if !order.is_float() && !may_be_doubtful(&metadata) {
         return Ok((metadata, index));
     }

@@ -35,7 +35,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(file: &[u8]) -> Self {
+    fn parse(file: &[u8]) -> Self {
         let (&length, rest) = file.split_last().unwrap();
         let (rest, postscript) = rest.split_at(rest.len() - usize::from(length));
         let postscript = proto::PostScript::decode(postscript).unwrap();
@@ -125,9 +125,9 @@ fn footers_that_lie_are_errors() {
         }),
     ];
     let (_folder, path) = case();
-    assert_eq!(Parts::of(&file()).bytes(), file(), "nothing is changed where nothing is edited");
+    assert_eq!(Parts::parse(&file()).bytes(), file(), "nothing is changed where nothing is edited");
     for (what, edit) in edits {
-        let mut parts = Parts::of(&file());
+        let mut parts = Parts::parse(&file());
         edit(&mut parts);
         std::fs::write(&path, parts.bytes()).unwrap();
         let outcomes = read(&path);
@@ -140,7 +140,7 @@ fn footers_that_lie_are_errors() {
 #[test]
 fn dictionary_indexes_out_of_range_are_errors() {
     let (_folder, path) = case();
-    let mut parts = Parts::of(&file());
+    let mut parts = Parts::parse(&file());
     let mut is_dictionary = false;
     parts.edit_stripe_footer(|footer| {
         is_dictionary = footer.columns[2].dictionary_size() == 7;

@@ -16,7 +16,7 @@ use super::micros::Micros;
 use super::nested::{Lists, Maps, Structs, Unions};
 use super::text::{Dictionary, DictionaryText, DirectText};
 use super::time::Timestamps;
-use super::{ColumnReader, ReaderValues, place};
+use super::{ColumnReader, ReaderValues, in_stream};
 use crate::proto::{EncodingKind, StreamKind};
 use crate::schema::{OrcKind, OrcType};
 use crate::{Error, Result};
@@ -170,7 +170,7 @@ impl Builder<'_> {
         let Some(start) = part.start else { return Ok((input, None)) };
         let number = |value: u64| {
             usize::try_from(value)
-                .map_err(|_| place(column, kind)(Error::corrupt("the row index has impossible positions")))
+                .map_err(|_| in_stream(column, kind)(Error::corrupt("the row index has impossible positions")))
         };
         let start = SectionStart {
             chunk: number(start.chunk)?,
@@ -184,7 +184,7 @@ impl Builder<'_> {
     fn plain(&self, column: u32) -> Result<StreamInput> {
         let (mut input, start) = self.input(column, StreamKind::Data)?;
         if let Some(start) = start {
-            input.seek(start.chunk, start.offset).map_err(place(column, StreamKind::Data))?;
+            input.seek(start.chunk, start.offset).map_err(in_stream(column, StreamKind::Data))?;
         }
         Ok(input)
     }
@@ -193,7 +193,7 @@ impl Builder<'_> {
         let (input, start) = self.input(column, kind)?;
         let mut bits = Bits::new(input);
         if let Some(start) = start {
-            bits.seek(start.chunk, start.offset, start.values, start.bits).map_err(place(column, kind))?;
+            bits.seek(start.chunk, start.offset, start.values, start.bits).map_err(in_stream(column, kind))?;
         }
         Ok(bits)
     }
@@ -202,7 +202,7 @@ impl Builder<'_> {
         let (input, start) = self.input(column, StreamKind::Data)?;
         let mut bytes = ByteRuns::new(input);
         if let Some(start) = start {
-            bytes.seek(start.chunk, start.offset, start.values).map_err(place(column, StreamKind::Data))?;
+            bytes.seek(start.chunk, start.offset, start.values).map_err(in_stream(column, StreamKind::Data))?;
         }
         Ok(bytes)
     }
@@ -211,7 +211,7 @@ impl Builder<'_> {
         let (input, start) = self.input(column, kind)?;
         let mut ints = Ints::new(input, signed, second_version);
         if let Some(start) = start {
-            ints.seek(start.chunk, start.offset, start.values).map_err(place(column, kind))?;
+            ints.seek(start.chunk, start.offset, start.values).map_err(in_stream(column, kind))?;
         }
         Ok(ints)
     }

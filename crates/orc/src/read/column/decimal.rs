@@ -8,7 +8,7 @@ use arrow::buffer::NullBuffer;
 use super::super::input::{StreamInput, short};
 use super::super::ints::Ints;
 use super::super::varint::{STOP, gather, varint128, zigzag, zigzag128};
-use super::{STEP, place, spread};
+use super::{STEP, in_stream, spread};
 use crate::proto::StreamKind;
 use crate::{Error, Result};
 
@@ -34,7 +34,7 @@ pub(super) enum DecimalDigits {
 
 impl Decimals {
     pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
-        let data = place(self.id, StreamKind::Data);
+        let data = in_stream(self.id, StreamKind::Data);
         let values = match &mut self.digits {
             DecimalDigits::Short(ints) => {
                 let values: Vec<i64> = ints.take(there).map_err(data)?;
@@ -48,7 +48,7 @@ impl Decimals {
                     let at = out.len();
                     let piece = &mut scratch[..(there - at).min(PIECE)];
                     varints(values, piece.len(), &mut out).map_err(&data)?;
-                    scales.read(piece).map_err(place(self.id, StreamKind::Secondary))?;
+                    scales.read(piece).map_err(in_stream(self.id, StreamKind::Secondary))?;
                     if piece.iter().fold(0, |odd, scale| odd | (scale ^ column_scale)) != 0 {
                         for (value, scale) in out[at..].iter_mut().zip(piece) {
                             *value = rescale(*value, *scale, column_scale).map_err(&data)?;

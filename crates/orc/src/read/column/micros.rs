@@ -5,7 +5,7 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::TimeUnit;
 
 use super::super::ints::Ints;
-use super::place;
+use super::in_stream;
 use super::time::{in_unit, misfit};
 use crate::Result;
 use crate::proto::StreamKind;
@@ -24,7 +24,7 @@ pub(super) struct Micros {
 
 impl Micros {
     pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
-        let mut values: Vec<i64> = self.micros.take(there).map_err(place(self.id, StreamKind::Data))?;
+        let mut values: Vec<i64> = self.micros.take(there).map_err(in_stream(self.id, StreamKind::Data))?;
         let per_unit = match self.unit {
             TimeUnit::Second => PER_SECOND,
             TimeUnit::Millisecond => 1_000,

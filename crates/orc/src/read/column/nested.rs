@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Fields};
 use super::super::MAX_BATCH_ITEMS;
 use super::super::ints::Ints;
 use super::super::rle_byte::ByteRuns;
-use super::{ColumnReader, STEP, place, spread};
+use super::{ColumnReader, STEP, in_stream, spread};
 use crate::proto::StreamKind;
 use crate::{Error, Result};
 
@@ -62,7 +62,7 @@ impl Maps {
 
 /// The offsets of lists from their lengths.
 fn offsets(id: u32, lengths: &mut Ints, there: usize, validity: Option<&NullBuffer>) -> Result<OffsetBuffer<i32>> {
-    let length = place(id, StreamKind::Length);
+    let length = in_stream(id, StreamKind::Length);
     let lengths: Vec<i64> = spread(lengths.take(there).map_err(&length)?, validity);
     let mut offsets = Vec::with_capacity(lengths.len() + 1);
     let mut sum = 0i32;
@@ -112,7 +112,7 @@ pub(super) struct Unions {
 
 impl Unions {
     pub(super) fn read(&mut self, rows: usize, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
-        let data = place(self.id, StreamKind::Data);
+        let data = in_stream(self.id, StreamKind::Data);
         let mut tags: Vec<u8> = Vec::with_capacity(there.min(STEP));
         while tags.len() < there {
             let at = tags.len();

@@ -8,7 +8,7 @@ use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 use super::super::input::{StreamInput, short};
 use super::super::ints::Ints;
 use super::super::{MAX_BATCH_TEXT, MAX_DICTIONARY};
-use super::{place, spread};
+use super::{in_stream, spread};
 use crate::proto::StreamKind;
 use crate::{Error, Result};
 
@@ -29,11 +29,11 @@ impl DirectText {
     }
 
     pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
-        let lengths: Vec<i64> = self.lengths.take(there).map_err(place(self.id, StreamKind::Length))?;
-        let mut left = total(&lengths).map_err(place(self.id, StreamKind::Length))?;
+        let lengths: Vec<i64> = self.lengths.take(there).map_err(in_stream(self.id, StreamKind::Length))?;
+        let mut left = total(&lengths).map_err(in_stream(self.id, StreamKind::Length))?;
         let mut views = Vec::with_capacity(lengths.len());
         let mut buffers = Vec::new();
-        let data = place(self.id, StreamKind::Data);
+        let data = in_stream(self.id, StreamKind::Data);
         let mut next = 0;
         while next < lengths.len() {
             if self.at == self.chunk.len() && left > 0 {
@@ -172,11 +172,11 @@ impl Dictionary {
     pub(super) fn read(id: u32, size: usize, lengths: &mut Ints, blob: &mut StreamInput, binary: bool) -> Result<Self> {
         if size > MAX_DICTIONARY {
             let message = format!("a dictionary has {size} values, more than {MAX_DICTIONARY}");
-            return Err(place(id, StreamKind::Length)(Error::unsupported(message)));
+            return Err(in_stream(id, StreamKind::Length)(Error::unsupported(message)));
         }
-        let lengths: Vec<i64> = lengths.take(size).map_err(place(id, StreamKind::Length))?;
-        let total = total(&lengths).map_err(place(id, StreamKind::Length))?;
-        let data = place(id, StreamKind::DictionaryData);
+        let lengths: Vec<i64> = lengths.take(size).map_err(in_stream(id, StreamKind::Length))?;
+        let total = total(&lengths).map_err(in_stream(id, StreamKind::Length))?;
+        let data = in_stream(id, StreamKind::DictionaryData);
         let mut bytes = Vec::with_capacity(total.min(super::STEP));
         blob.append(total, &mut bytes).map_err(&data)?;
         let mut views = Vec::with_capacity(lengths.len());
@@ -195,7 +195,7 @@ pub(super) struct DictionaryText {
 
 impl DictionaryText {
     pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
-        let data = place(self.id, StreamKind::Data);
+        let data = in_stream(self.id, StreamKind::Data);
         let table = &self.dictionary.views[..];
         let mut views: Vec<u128> = Vec::with_capacity(there.min(super::STEP));
         let mut scratch = [0i64; 1024];

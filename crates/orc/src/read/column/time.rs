@@ -14,7 +14,7 @@ use super::super::calendar::{FIRST_GREGORIAN_DAY, from_julian};
 use super::super::ints::Ints;
 use super::super::reader_clock::ReaderClock;
 use super::super::zone::WriterZone;
-use super::{place, spread};
+use super::{in_stream, spread};
 use crate::proto::StreamKind;
 use crate::{Error, Result};
 
@@ -38,8 +38,8 @@ pub(super) struct Timestamps {
 
 impl Timestamps {
     pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
-        let mut values: Vec<i64> = self.seconds.take(there).map_err(place(self.id, StreamKind::Data))?;
-        let nanos: Vec<i64> = self.nanos.take(there).map_err(place(self.id, StreamKind::Secondary))?;
+        let mut values: Vec<i64> = self.seconds.take(there).map_err(in_stream(self.id, StreamKind::Data))?;
+        let nanos: Vec<i64> = self.nanos.take(there).map_err(in_stream(self.id, StreamKind::Secondary))?;
         let per_second: i64 = match self.unit {
             TimeUnit::Second => 1,
             TimeUnit::Millisecond => 1_000,
@@ -49,7 +49,7 @@ impl Timestamps {
         let per_unit = 1_000_000_000 / per_second;
         let exact = self.exact && per_unit > 1;
         for (nth, (value, nanos)) in values.iter_mut().zip(&nanos).enumerate() {
-            let nanos = digits(*nanos).map_err(place(self.id, StreamKind::Secondary))?;
+            let nanos = digits(*nanos).map_err(in_stream(self.id, StreamKind::Secondary))?;
             let seconds = match &self.clock {
                 None => self.wall_clock(*value, nanos),
                 Some(_) => self.instant(*value, nanos)?,
@@ -81,7 +81,7 @@ impl Timestamps {
     /// Seconds since 1970 in UTC as the reader's clock makes them.
     fn instant(&mut self, stored: i64, nanos: i64) -> Result<Option<i64>> {
         let (Some(seconds), Some(clock)) = (self.seconds(stored, nanos), &mut self.clock) else { return Ok(None) };
-        clock.instant(&mut self.zone, seconds, self.julian).map_err(place(self.id, StreamKind::Data))
+        clock.instant(&mut self.zone, seconds, self.julian).map_err(in_stream(self.id, StreamKind::Data))
     }
 
     /// Seconds since 1970 that the writer's clock showed, from those since its 2015.
@@ -101,7 +101,7 @@ impl Timestamps {
     #[cold]
     fn misfit(&self, seconds: Option<i64>, nanos: i64, in_range: bool, nth: (usize, Option<&NullBuffer>)) -> Error {
         let Some(seconds) = seconds else {
-            return place(self.id, StreamKind::Data)(Error::invalid("a time doesn't fit 64 bits of seconds"));
+            return in_stream(self.id, StreamKind::Data)(Error::invalid("a time doesn't fit 64 bits of seconds"));
         };
         misfit((self.id, self.row), self.unit, (seconds, nanos), in_range, nth)
     }

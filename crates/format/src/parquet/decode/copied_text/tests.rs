@@ -69,7 +69,7 @@ fn pieces(page: &[u8], lengths: &[usize]) -> Pieces {
             break;
         }
     }
-    Pieces::of(PageBytes::Stored(bytes.into()), places)
+    Pieces::from_ranges(PageBytes::Stored(bytes.into()), places)
 }
 
 #[derive(Debug, Clone)]
