@@ -357,7 +357,7 @@ pub(crate) struct ReadArgs {
     /// a Delta table: rows of an acknowledged checkpoint, after which a stopped load continues; `all` (the default):
     /// one for all rows.
     #[arg(long, value_name = "N|all", value_parser = value::batch_rows)]
-    pub(crate) batch_rows: Option<value::BatchRows>,
+    pub(crate) batch_rows: Option<value::BatchRowCount>,
     /// The source's format, if its name does not say it. Default of pipes: by their first bytes, else CSV.
     #[arg(long, value_parser = value::file_format(), value_name = "FORMAT")]
     pub(crate) input_format: Option<&'static FileFormat>,

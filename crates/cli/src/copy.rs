@@ -98,10 +98,12 @@ fn load_options(args: &CopyArgs) -> LoadOptions {
 }
 
 /// Rows of a checkpoint.
-pub(crate) fn batch_rows(given: Option<value::BatchRows>) -> BatchRows {
+pub(crate) fn batch_rows(given: Option<value::BatchRowCount>) -> BatchRows {
     match given {
-        Some(value::BatchRows::AtMost(rows)) => NonZeroU64::new(rows as u64).map_or(BatchRows::All, BatchRows::Rows),
-        Some(value::BatchRows::All) | None => BatchRows::All,
+        Some(value::BatchRowCount::AtMost(rows)) => {
+            NonZeroU64::new(rows as u64).map_or(BatchRows::All, BatchRows::Rows)
+        }
+        Some(value::BatchRowCount::All) | None => BatchRows::All,
     }
 }
 

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::args::DemoArgs;
 use crate::session::{Session, storage_options};
 use crate::stdout::PipeStdout;
-use crate::table::Table;
+use crate::table::TablePrinter;
 use crate::{human, interrupt, orders};
 
 /// Orders are numbered in ascending order, so statistics exclude all but a few pages.
@@ -173,7 +173,7 @@ impl DemoRun<'_> {
             ("price", text(|s| human::dollars(s.cost_usd))),
         ];
         let batch = RecordBatch::try_from_iter(fields).map_err(Error::unexpected)?;
-        let mut table = Table::new(Box::new(PipeStdout::lock()), batch.schema(), None);
+        let mut table = TablePrinter::new(Box::new(PipeStdout::lock()), batch.schema(), None);
         table.write(&batch)?;
         table.finish()
     }

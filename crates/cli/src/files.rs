@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use lakerace::{DurabilityLevel, Error, Result, WriteMode};
 use lakerace_files::{
-    Archive, ArchiveKind, Durability, IfExists, Key, Mount, MountOptions, Options, Progress, PutOptions, Store,
+    Archive, ArchiveKind, Durability, IfExists, Mount, MountOptions, Options, Progress, PutOptions, SecretKey, Store,
     Transform, local_file,
 };
 use lakerace_io::printable;
@@ -155,11 +155,11 @@ fn open(store: &FilesStore, command: &FilesCommand, session: &Session) -> Result
     lakerace::open_files(&store.location, options, &session.job)
 }
 
-fn read_key(path: &Path) -> Result<Key> {
+fn read_key(path: &Path) -> Result<SecretKey> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(KEY_BYTES).read_to_end(&mut bytes));
     read.map_err(|e| Error::from(e).at(path.display()))?;
-    Key::new(&bytes).map_err(|e| e.at(path.display()))
+    SecretKey::new(&bytes).map_err(|e| e.at(path.display()))
 }
 
 fn if_exists(mode: WriteMode) -> IfExists {
@@ -231,7 +231,7 @@ fn get(args: &GetArgs, opened: &OpenedStore<'_>) -> Result<()> {
 
 /// Passes a content to `write`, part by part.
 fn copy(
-    content: &mut dyn lakerace_files::Content,
+    content: &mut dyn lakerace_files::RandomAccessFile,
     opened: &OpenedStore<'_>,
     write: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {

@@ -16,7 +16,7 @@ use crate::human;
 use crate::scan::RowTarget;
 use crate::session::{Session, storage_options};
 use crate::stdout::{self, PipeStdout};
-use crate::table::{Table, terminal_width};
+use crate::table::{TablePrinter, terminal_width};
 use crate::value::CommaList;
 
 pub(crate) fn alter(args: &AlterArgs, session: &Session) -> Result<()> {
@@ -177,7 +177,7 @@ pub(crate) fn history(args: &HistoryArgs, session: &Session) -> Result<()> {
         return session.done("", told.len() as u64, json!({ "history": told }));
     }
     let batch = table(&told).map_err(Error::unexpected)?;
-    let mut table = Table::new(Box::new(PipeStdout::lock()), batch.schema(), terminal_width());
+    let mut table = TablePrinter::new(Box::new(PipeStdout::lock()), batch.schema(), terminal_width());
     table.write(&batch)?;
     table.finish()?;
     PipeStdout::lock().flush().map_err(|e| Error::from(e).at("standard output"))

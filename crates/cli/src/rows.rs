@@ -15,7 +15,7 @@ use lakerace_io::{IfExists, Location, Output};
 
 use crate::args::RowFormat;
 use crate::stdout::PipeStdout;
-use crate::table::{Table, terminal_width};
+use crate::table::{TablePrinter, terminal_width};
 use crate::terminal::{self, EscapedWriter};
 
 /// Bytes gathered before they go to the output: a part of an upload is made of many.
@@ -31,7 +31,7 @@ pub(crate) struct RowSink {
 type Bytes = BufWriter<Box<dyn Write>>;
 
 enum RowEncoder {
-    Table(Table),
+    Table(TablePrinter),
     Csv(CsvLines, Bytes),
     Json(JsonLines, Bytes),
     Stream(StreamWriter<Bytes>),
@@ -108,7 +108,7 @@ impl RowEncoder {
     fn new(format: RowFormat, schema: SchemaRef, out: Box<dyn Write>, is_stdout: bool) -> Result<Self> {
         if format == RowFormat::Table {
             let width = if is_stdout { terminal_width() } else { None };
-            return Ok(Self::Table(Table::new(out, schema, width)));
+            return Ok(Self::Table(TablePrinter::new(out, schema, width)));
         }
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
         Ok(match format {

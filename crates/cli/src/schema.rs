@@ -11,7 +11,7 @@ use crate::args::SchemaArgs;
 use crate::human;
 use crate::session::{Session, column_union, csv_options, storage_options};
 use crate::stdout::PipeStdout;
-use crate::table::Table;
+use crate::table::TablePrinter;
 
 pub(crate) fn run(args: &SchemaArgs, session: &Session) -> Result<()> {
     let options = ReadOptions {
@@ -37,7 +37,7 @@ fn print(schema: &SchemaReport) -> Result<()> {
     let fields: [(&str, ArrayRef); 3] =
         [("column", Arc::new(names)), ("type", Arc::new(types)), ("nullable", Arc::new(nullable))];
     let batch = RecordBatch::try_from_iter(fields).map_err(Error::unexpected)?;
-    let mut table = Table::new(Box::new(PipeStdout::lock()), batch.schema(), None);
+    let mut table = TablePrinter::new(Box::new(PipeStdout::lock()), batch.schema(), None);
     table.write(&batch)?;
     table.finish()?;
     let info = &schema.info;

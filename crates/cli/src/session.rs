@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{CsvArgs, GlobalOptions, InputArgs, StoreArgs};
 use crate::progress::Progress;
-use crate::value::{BatchRows, QuoteCharacter};
+use crate::value::{BatchRowCount, QuoteCharacter};
 use crate::{human, interrupt, shown, stderr, stdout};
 
 pub(crate) struct Session {
@@ -123,8 +123,8 @@ pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> Result
         filter: read.condition.condition()?,
         at: read.at.clone(),
         batch_rows: read.batch_rows.map(|rows| match rows {
-            BatchRows::AtMost(n) => n,
-            BatchRows::All => usize::MAX,
+            BatchRowCount::AtMost(n) => n,
+            BatchRowCount::All => usize::MAX,
         }),
         format: read.input_format,
         csv: csv_options(csv),

@@ -19,7 +19,7 @@ const NARROWEST: usize = 6;
 const GAP: &str = "  ";
 
 /// Prints batches of one schema.
-pub(crate) struct Table {
+pub(crate) struct TablePrinter {
     out: BufWriter<Box<dyn Write>>,
     schema: SchemaRef,
     /// The width of the terminal that shows the table; `None`: nothing is cut off.
@@ -37,7 +37,7 @@ pub(crate) fn terminal_width() -> Option<usize> {
     term.size_checked().map(|(_, columns)| usize::from(columns)).filter(|width| *width > 0)
 }
 
-impl Table {
+impl TablePrinter {
     pub(crate) fn new(out: Box<dyn Write>, schema: SchemaRef, terminal: Option<usize>) -> Self {
         Self { out: BufWriter::new(out), schema, terminal, widths: None }
     }

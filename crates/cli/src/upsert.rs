@@ -1,6 +1,6 @@
 //! `lakerace upsert` and `lakerace delete`.
 
-use lakerace::{Changed, DeleteOptions, ReadOptions, Result, RowOptions, UpsertOptions};
+use lakerace::{ChangeOutcome, DeleteOptions, ReadOptions, Result, RowOptions, UpsertOptions};
 use serde_json::{Value, json};
 
 use crate::args::{DeleteArgs, UpsertArgs};
@@ -86,7 +86,7 @@ fn row_options(key: Option<&CommaList>, memory_limit: Option<u64>) -> RowOptions
     }
 }
 
-fn report(changed: &Changed) -> Value {
+fn report(changed: &ChangeOutcome) -> Value {
     let written = &changed.written;
     json!({
         "version": written.version,

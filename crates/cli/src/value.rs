@@ -17,7 +17,7 @@ pub(crate) struct ThreadCount(pub(crate) usize);
 
 /// Rows in a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BatchRows {
+pub(crate) enum BatchRowCount {
     /// At most this many.
     AtMost(usize),
     /// All in one.
@@ -143,8 +143,8 @@ pub(crate) fn fraction(text: &str) -> Result<f64> {
 }
 
 /// `N` or `all`.
-pub(crate) fn batch_rows(text: &str) -> Result<BatchRows> {
-    if text.eq_ignore_ascii_case("all") { Ok(BatchRows::All) } else { positive(text).map(BatchRows::AtMost) }
+pub(crate) fn batch_rows(text: &str) -> Result<BatchRowCount> {
+    if text.eq_ignore_ascii_case("all") { Ok(BatchRowCount::All) } else { positive(text).map(BatchRowCount::AtMost) }
 }
 
 /// `K=V`.

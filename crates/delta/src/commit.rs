@@ -28,7 +28,7 @@ use delta_kernel::{Engine, EngineData, KernelResult, SnapshotRef};
 use lakerace_io::option::TABLE_PROPERTY;
 use lakerace_io::{Error, ErrorKind, Result};
 
-use self::extra_actions::{ExtraActions, Lowest, MoreActions, WithExtraActions, stated};
+use self::extra_actions::{ExtraActions, MinProtocolCommitter, MoreActions, WithExtraActions, stated};
 pub use self::fence::CommitFence;
 pub(crate) use self::fence::LoadRows;
 pub(crate) use self::file_actions::{added, change_file};
@@ -46,8 +46,8 @@ use crate::protocol::DELETION_VECTORS;
 use crate::protocol::{is_same_but_vectors, upgrade, writable};
 use crate::snapshot::columns::{TableColumns, with_field_ids};
 use crate::write::evolve::EvolvedSchema;
-use crate::write::fit::Target;
-pub(crate) use crate::write::fit::Targets;
+use crate::write::fit::TargetColumn;
+pub(crate) use crate::write::fit::TargetColumns;
 use crate::write::published::AddedFile;
 use crate::{Snapshot, Table, VersionSpec};
 
@@ -210,7 +210,7 @@ impl<S: CommitAction> PendingCommit<S> {
     }
 
     /// The columns to write.
-    pub fn targets(&self, state: &Arc<WriteState>) -> Result<Targets> {
+    pub fn targets(&self, state: &Arc<WriteState>) -> Result<TargetColumns> {
         match &self.base {
             WriteBase::Existing(snapshot) => {
                 let columns = self.evolved.as_ref().map_or(snapshot.columns(), |evolved| evolved.columns.as_ref());
@@ -219,13 +219,13 @@ impl<S: CommitAction> PendingCommit<S> {
             }
             WriteBase::New { schema, partition_by, properties } => {
                 let has_vectors = properties.get(DELETION_VECTORS).is_some_and(|value| value == "true");
-                Ok(Targets { has_vectors, ..new_targets(schema, partition_by, state)? })
+                Ok(TargetColumns { has_vectors, ..new_targets(schema, partition_by, state)? })
             }
         }
     }
 
     /// The table's constraints for rows of this schema; `None` where it has none.
-    pub fn row_checks(&self, source: &Schema, targets: &Targets) -> Result<Option<RowChecks>> {
+    pub fn row_checks(&self, source: &Schema, targets: &TargetColumns) -> Result<Option<RowChecks>> {
         match &self.base {
             WriteBase::Existing(snapshot) => RowChecks::new(snapshot, source, targets),
             WriteBase::New { .. } => Ok(None),
@@ -402,8 +402,9 @@ impl<S: CommitAction> PendingCommit<S> {
         }
         let (info, info_schema) = self.info()?;
         let builder = builder.with_commit_info(info, info_schema);
-        let created =
-            self.table.kernel(|engine| builder.build(engine, Box::new(Lowest(self.table.clone(), self.more.clone()))));
+        let created = self.table.kernel(|engine| {
+            builder.build(engine, Box::new(MinProtocolCommitter(self.table.clone(), self.more.clone())))
+        });
         created.map_err(|error| match error.kind() {
             // There is no log yet that could be damaged: properties don't go together.
             ErrorKind::Corrupt => Error::invalid(error.message())
@@ -484,7 +485,7 @@ pub(crate) fn tracks_rows(snapshot: &Snapshot) -> bool {
     snapshot.kernel().table_configuration().is_feature_enabled(&TableFeature::RowTracking)
 }
 
-impl Targets {
+impl TargetColumns {
     /// The columns of a version.
     pub fn from_snapshot(snapshot: &Snapshot) -> Self {
         existing_targets(snapshot, snapshot.columns(), Vec::new())
@@ -492,14 +493,14 @@ impl Targets {
 }
 
 /// The columns of a table that exists.
-fn existing_targets(snapshot: &Snapshot, columns: &TableColumns, new_statistics: Vec<ColumnName>) -> Targets {
+fn existing_targets(snapshot: &Snapshot, columns: &TableColumns, new_statistics: Vec<ColumnName>) -> TargetColumns {
     let partition_columns = snapshot.partition_columns();
     let configuration = snapshot.kernel().table_configuration();
     let materialized = configuration.is_feature_supported(&TableFeature::MaterializePartitionColumns);
     let targets = columns.targets();
-    let is_partition = |target: &Target| partition_columns.contains(target.logical.name());
+    let is_partition = |target: &TargetColumn| partition_columns.contains(target.logical.name());
     let of_name = |name: &String| targets.iter().find(|target| target.logical.name() == name).cloned();
-    Targets {
+    TargetColumns {
         partitions: partition_columns.iter().filter_map(of_name).collect(),
         data: targets.iter().filter(|target| materialized || !is_partition(target)).cloned().collect(),
         new_statistics,
@@ -508,7 +509,7 @@ fn existing_targets(snapshot: &Snapshot, columns: &TableColumns, new_statistics:
 }
 
 /// The columns of a table to be created. The write context of any partition describes how they are stored.
-fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>) -> Result<Targets> {
+fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>) -> Result<TargetColumns> {
     let kernel: StructType = schema.try_into_kernel().map_err(Error::unexpected)?;
     let mut builder = state.write_context_builder();
     if !partition_by.is_empty() {
@@ -524,13 +525,14 @@ fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>
     if logical.fields().len() != stored.fields().len() {
         return Err(Error::unsupported("creating a table whose files have its partition columns, too"));
     }
-    let pair = |(logical, stored)| Target { logical: TableColumns::plain(logical), stored: with_field_ids(stored) };
+    let pair =
+        |(logical, stored)| TargetColumn { logical: TableColumns::plain(logical), stored: with_field_ids(stored) };
     let of_name = |name: &String| {
         let field = schema.field_with_name(name).map_err(Error::unexpected)?;
         let logical = TableColumns::plain(&Arc::new(field.clone()));
-        Ok(Target { stored: Arc::clone(&logical), logical })
+        Ok(TargetColumn { stored: Arc::clone(&logical), logical })
     };
-    Ok(Targets {
+    Ok(TargetColumns {
         data: logical.fields().iter().zip(stored.fields()).map(pair).collect(),
         partitions: partition_by.iter().map(of_name).collect::<Result<_>>()?,
         new_statistics: Vec::new(),

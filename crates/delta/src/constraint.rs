@@ -11,7 +11,7 @@ use lakerace_format::{Expr, Predicate, ReadRequest, Source};
 use lakerace_io::option::{ALTER, UNSET, WHERE};
 use lakerace_io::{Error, ErrorKind, Result};
 
-use crate::write::fit::{BatchFit, Target, Targets};
+use crate::write::fit::{BatchFit, TargetColumn, TargetColumns};
 use crate::{DeltaSource, Snapshot, Table};
 
 /// The start of a property's name that makes it a constraint.
@@ -107,7 +107,7 @@ pub(crate) struct RowChecks {
 
 impl RowChecks {
     /// The checks of a version for batches of this schema; `None` where it has no constraint.
-    pub fn new(snapshot: &Snapshot, source: &Schema, targets: &Targets) -> Result<Option<Self>> {
+    pub fn new(snapshot: &Snapshot, source: &Schema, targets: &TargetColumns) -> Result<Option<Self>> {
         let constraints = constraints(snapshot)?;
         if constraints.is_empty() {
             return Ok(None);
@@ -118,8 +118,9 @@ impl RowChecks {
         }
         let all = targets.data.iter().chain(&targets.partitions);
         // Under the table's names, at every level.
-        let logical = |target: &Target| Target { stored: target.logical.clone(), logical: target.logical.clone() };
-        let mut chosen: Vec<Target> = Vec::new();
+        let logical =
+            |target: &TargetColumn| TargetColumn { stored: target.logical.clone(), logical: target.logical.clone() };
+        let mut chosen: Vec<TargetColumn> = Vec::new();
         for target in all.filter(|target| used.contains(target.logical.name())) {
             if !chosen.iter().any(|known| known.logical.name() == target.logical.name()) {
                 chosen.push(logical(target));

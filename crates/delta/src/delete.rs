@@ -8,15 +8,15 @@ use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
 use crate::commit::{PendingCommit, WriteBase};
-use crate::deletion_vector::commit::{Changed, DvCommit, RemovalMethod, change};
-use crate::probe::{Look, RowProbe, StatsPredicate, by_file};
+use crate::deletion_vector::commit::{ChangeOutcome, DvCommit, RemovalMethod, change};
+use crate::probe::{FileLookup, RowProbe, StatsPredicate, by_file};
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
 use crate::write::PublishedFiles;
 use crate::{Snapshot, Table};
 
 /// Hides the rows for which a condition is true.
-pub fn delete(table: &Table, condition: &Expr) -> Result<Changed> {
+pub fn delete(table: &Table, condition: &Expr) -> Result<ChangeOutcome> {
     delete_with(table, condition, &DeleteOptions::default())
 }
 
@@ -28,7 +28,7 @@ pub struct DeleteOptions {
 }
 
 /// Hides the rows for which a condition is true, by options.
-pub fn delete_with(table: &Table, condition: &Expr, options: &DeleteOptions) -> Result<Changed> {
+pub fn delete_with(table: &Table, condition: &Expr, options: &DeleteOptions) -> Result<ChangeOutcome> {
     let named = |error: Error| error.at(table.location());
     let snapshot = table.snapshot(None)?;
     let predicate = Predicate::bind(condition, snapshot.schema()).map_err(named)?;
@@ -73,7 +73,7 @@ impl RowProbe for DeleteCondition {
         let may_match = |file: &TableFile| self.may_be_in(&FileStatistics { file, columns: snapshot.columns() });
         let wanted: Vec<usize> = (0..files.len()).filter(|number| may_match(files[*number])).collect();
         let kept: Vec<&TableFile> = wanted.iter().map(|number| files[*number]).collect();
-        let look = Look { snapshot, columns: self.names.clone(), sought: self };
+        let look = FileLookup { snapshot, columns: self.names.clone(), sought: self };
         let found = look.through(&kept, &|found, first_row, batch| self.find_in(found, first_row, batch))?;
         let mut all = vec![None; files.len()];
         for (number, rows) in wanted.into_iter().zip(by_file(kept.len(), found)) {

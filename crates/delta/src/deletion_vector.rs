@@ -198,7 +198,7 @@ fn counted(count: u64, vector: &DeletionVectorDescriptor) -> Result<()> {
 }
 
 /// Vectors in one file.
-pub(crate) struct Packed {
+pub(crate) struct PackedVectors {
     /// The file's name, in the table's folder.
     pub name: String,
     pub bytes: Bytes,
@@ -207,7 +207,7 @@ pub(crate) struct Packed {
 }
 
 /// Packs vectors into a file of a name that no one else has.
-pub(crate) fn pack(vectors: &[RoaringTreemap]) -> Result<Packed> {
+pub(crate) fn pack(vectors: &[RoaringTreemap]) -> Result<PackedVectors> {
     let id: [u8; 16] = rand::random();
     let target = z85::encode(id);
     let mut bytes = vec![FILE_VERSION];
@@ -226,13 +226,13 @@ pub(crate) fn pack(vectors: &[RoaringTreemap]) -> Result<Packed> {
         let descriptor = DeletionVectorDescriptor::try_new(kind, target.clone(), Some(offset), size, cardinality);
         descriptors.push(descriptor.map_err(from_kernel)?);
     }
-    Ok(Packed { name: format!("deletion_vector_{}.bin", uuid(&id)), bytes: bytes.into(), descriptors })
+    Ok(PackedVectors { name: format!("deletion_vector_{}.bin", uuid(&id)), bytes: bytes.into(), descriptors })
 }
 
 /// Writes vectors into one file, which is no part of the table until its log names it; returns the file, and the place
 /// of each vector.
 pub(crate) fn store(table: &Table, vectors: &[RoaringTreemap]) -> Result<(Object, Vec<DeletionVectorDescriptor>)> {
-    let Packed { name, bytes, descriptors } = pack(vectors)?;
+    let PackedVectors { name, bytes, descriptors } = pack(vectors)?;
     let object = table.object(&name)?;
     let mut output = Output::create(&object.store, &object.path, IfExists::ErrorAtEnd)?;
     let deferred = output.defer();

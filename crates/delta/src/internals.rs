@@ -23,7 +23,7 @@ impl Lookup {
     }
 
     /// The number of rows of a batch that have one of the keys.
-    pub fn count(&self, batch: &Batch) -> usize {
+    pub fn count(&self, batch: &BatchKeys) -> usize {
         let mut count = 0;
         self.0.find(&batch.0, |_, _| count += 1);
         count
@@ -31,9 +31,9 @@ impl Lookup {
 }
 
 /// The keys of a batch.
-pub struct Batch(Keys);
+pub struct BatchKeys(Keys);
 
-impl Batch {
+impl BatchKeys {
     /// In the order of rows.
     pub fn new(keys: Vec<u64>) -> Self {
         Self(Keys::Narrow(keys))

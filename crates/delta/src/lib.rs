@@ -44,7 +44,7 @@ pub use changes::{CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFeed, Cha
 pub use commit::CommitFence;
 pub use condition_parser::ConditionParser;
 pub use delete::{DeleteOptions, delete, delete_with};
-pub use deletion_vector::commit::Changed;
+pub use deletion_vector::commit::ChangeOutcome;
 pub use lakerace_io::WriteMode;
 pub use maintain::{
     CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, compact_behind,
@@ -64,6 +64,6 @@ pub use upsert::{
 pub use verify::{Finding, Subject, Verified, VerifyOptions, verify};
 pub use version_spec::VersionSpec;
 pub use write::{
-    AppTransaction, DeltaSink, Evolve, FileWriter, PendingFile, Replaced, TableWrite, check_existing, check_replaced,
-    commit_files, discard_files, has_transaction, may_widen, truncate,
+    AppTransaction, DeltaSink, Evolve, PendingFile, Replaced, TableFileWriter, TableWrite, check_existing,
+    check_replaced, commit_files, discard_files, has_transaction, may_widen, truncate,
 };

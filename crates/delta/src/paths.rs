@@ -11,7 +11,7 @@ use lakerace_io::{Error, JobStore, Location, Object, Result, StorageOptions};
 use percent_encoding::percent_decode_str;
 
 /// A table's folder and store, and the names that are allowed in its log.
-pub(crate) struct Paths {
+pub(crate) struct TablePaths {
     pub store: JobStore,
     pub root: Path,
     /// The table as the user named it.
@@ -29,7 +29,7 @@ enum LoggedName {
     Foreign(String),
 }
 
-impl Paths {
+impl TablePaths {
     /// The object that a log names; the name is encoded as a URI.
     pub fn object(&self, name: &str) -> Result<Object> {
         match self.parse(name)? {

@@ -28,7 +28,7 @@ pub(crate) trait StatsPredicate: Sync {
 }
 
 /// A way of looking through files.
-pub(crate) struct Look<'a> {
+pub(crate) struct FileLookup<'a> {
     pub snapshot: &'a Snapshot,
     /// The columns that are read.
     pub columns: Vec<String>,
@@ -50,7 +50,7 @@ const REMOTE_AT_ONCE: usize = 8;
 /// cost more than the bytes between them, and the page index is not requested.
 const ROWS_PER_PLACE: u64 = 4 * 20_000;
 
-impl Look<'_> {
+impl FileLookup<'_> {
     /// Searches these files, several row groups together. `each` gets the batches of a row group one after the other,
     /// with the number of the first row of each; its result is returned with the number of the file, in order.
     pub fn through<T: Default + Send>(

@@ -55,7 +55,7 @@ const DEFAULT: &str = "CURRENT_DEFAULT";
 
 /// The way in which rows may be removed from a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Vectors {
+pub(crate) enum VectorSupport {
     /// By deletion vectors, which the table has.
     Enabled,
     /// By deletion vectors, which the first entry with one enables: the table's protocol grows, and the property that
@@ -67,10 +67,10 @@ pub(crate) enum Vectors {
 
 /// The way in which rows may be removed from this version. `asked`: the caller allows that the table gets deletion
 /// vectors.
-pub(crate) fn vectors(snapshot: &Snapshot, asked: bool) -> Result<Vectors> {
+pub(crate) fn vectors(snapshot: &Snapshot, asked: bool) -> Result<VectorSupport> {
     let configuration = snapshot.kernel().table_configuration();
     if configuration.is_feature_enabled(&TableFeature::DeletionVectors) {
-        return Ok(Vectors::Enabled);
+        return Ok(VectorSupport::Enabled);
     }
     let properties = snapshot.kernel().metadata_configuration();
     let compat = ["delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2"];
@@ -79,16 +79,16 @@ pub(crate) fn vectors(snapshot: &Snapshot, asked: bool) -> Result<Vectors> {
             return Err(Error::unsupported(format!("deletion vectors in a table with {name}"))
                 .advice(format!("leave {ENABLE_DELETION_VECTORS} out: files are written anew")));
         }
-        return Ok(Vectors::Rewrite);
+        return Ok(VectorSupport::Rewrite);
     }
     let (mark, on_demand) = VECTORS_ON_DEMAND;
     let is_ours = properties.get(mark).is_some_and(|value| value == on_demand)
         && properties.get(DELETION_VECTORS).is_none_or(|value| value == "true");
-    Ok(if asked || is_ours { Vectors::Upgrade } else { Vectors::Rewrite })
+    Ok(if asked || is_ours { VectorSupport::Upgrade } else { VectorSupport::Rewrite })
 }
 
 /// A version as the kernel may write after it.
-pub(crate) struct Writable {
+pub(crate) struct WritableVersion {
     pub kernel: SnapshotRef,
     /// The kernel's idea of the protocol is not the table's.
     pub is_view: bool,
@@ -96,13 +96,13 @@ pub(crate) struct Writable {
 
 /// Prepares a version for a write that follows it; with `upgrades`, for one that enables deletion vectors. An error
 /// where a feature is in use that can't be honoured.
-pub(crate) fn writable(snapshot: &Snapshot, upgrades: bool) -> Result<Writable> {
+pub(crate) fn writable(snapshot: &Snapshot, upgrades: bool) -> Result<WritableVersion> {
     let kernel = snapshot.kernel();
     let configuration = kernel.table_configuration();
     let protocol = configuration.protocol();
     let unused = unused(snapshot)?;
     if unused.is_empty() && !upgrades {
-        return Ok(Writable { kernel: Arc::clone(kernel), is_view: false });
+        return Ok(WritableVersion { kernel: Arc::clone(kernel), is_view: false });
     }
     let (protocol, metadata) = match upgrades {
         true => (with_vectors(protocol)?, with_property(configuration.metadata())),
@@ -118,7 +118,7 @@ pub(crate) fn writable(snapshot: &Snapshot, upgrades: bool) -> Result<Writable> 
         let view = TableConfiguration::try_new(metadata, view, root, configuration.version())?;
         KernelSnapshot::new(kernel.log_segment().clone(), view)
     })?;
-    Ok(Writable { kernel: Arc::new(view), is_view: true })
+    Ok(WritableVersion { kernel: Arc::new(view), is_view: true })
 }
 
 /// The protocol with deletion vectors, as an action, and the property that enables them.

@@ -19,7 +19,7 @@ use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
 use crate::commit::outcome::EntryOutcome;
-use crate::commit::{Targets, tracks_rows};
+use crate::commit::{TargetColumns, tracks_rows};
 use crate::snapshot::files::TableFile;
 use crate::upsert::ChangeFiles;
 use crate::write::{AddedFile, DataFiles, PublishedFiles, write_split};
@@ -110,7 +110,8 @@ impl FileRewrites {
             check_row_ids(snapshot)?;
         }
         let options = self.options.clone();
-        let writer = RewriteWriter { snapshot, state, targets: Targets::from_snapshot(snapshot), options: &options };
+        let writer =
+            RewriteWriter { snapshot, state, targets: TargetColumns::from_snapshot(snapshot), options: &options };
         let missing: Vec<&TouchedFile<'_>> =
             lasting.iter().filter(|touched| !self.made.contains_key(touched.path())).copied().collect();
         for some in missing.chunks(FILES_AT_ONCE) {
@@ -172,7 +173,7 @@ impl FileRewrites {
 struct RewriteWriter<'a> {
     snapshot: &'a Snapshot,
     state: &'a Arc<WriteState>,
-    targets: Targets,
+    targets: TargetColumns,
     options: &'a WriteOptions,
 }
 

@@ -10,7 +10,7 @@ use lakerace_io::{Error, Result};
 use roaring::RoaringTreemap;
 
 use crate::commit::{PendingCommit, WriteBase};
-use crate::deletion_vector::commit::{Changed, DvCommit, RemovalMethod, RowDependency, change};
+use crate::deletion_vector::commit::{ChangeOutcome, DvCommit, RemovalMethod, RowDependency, change};
 use crate::probe::RowProbe;
 use crate::snapshot::files::TableFile;
 use crate::upsert::by_files;
@@ -84,7 +84,7 @@ pub fn commit_rows(
     hidden: HashMap<String, Vec<u64>>,
     statement: &RowStatement,
     transaction: Option<&AppTransaction>,
-) -> Result<Option<Changed>> {
+) -> Result<Option<ChangeOutcome>> {
     let named = |error: Error| error.at(table.location());
     let published = published(table, files)?;
     if let Some(transaction) = transaction

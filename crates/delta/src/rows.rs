@@ -23,7 +23,7 @@ use crate::key::{KeyColumns, Keys};
 
 /// Batches whose rows are numbered one after the other.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct NumberedRows {
     pieces: KeptPieces,
     /// The number of the first row of each piece.
     firsts: Vec<u32>,
@@ -48,7 +48,7 @@ enum KeptPieces {
 /// Rows between those whose piece is kept.
 const HINT_ROWS: usize = 4096;
 
-impl Rows {
+impl NumberedRows {
     /// No rows yet; they will be packed in this way.
     pub fn new(packing: Option<Arc<RowPacking>>) -> Self {
         let (pieces, firsts, hints) = (KeptPieces::Whole(Vec::new()), Vec::new(), Vec::new());

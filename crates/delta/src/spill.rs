@@ -21,24 +21,24 @@ pub(crate) struct SpillFile {
 
 /// The location of a run in its file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Run {
+pub(crate) struct RunLocation {
     from: u64,
     to: u64,
 }
 
 /// A run that is being read.
-pub(crate) type RunReader = StreamReader<BufReader<Part>>;
+pub(crate) type RunReader = StreamReader<BufReader<SpillPart>>;
 
 /// A part of a file that is read or written from its start.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct SpillPart {
     file: Arc<File>,
     at: u64,
     /// The end of the part to read.
     to: u64,
 }
 
-impl Read for Part {
+impl Read for SpillPart {
     fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let left = usize::try_from(self.to - self.at).unwrap_or(usize::MAX).min(bytes.len());
         let read = self.file.read_at(&mut bytes[..left], self.at)?;
@@ -47,7 +47,7 @@ impl Read for Part {
     }
 }
 
-impl Write for Part {
+impl Write for SpillPart {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let written = self.file.write_at(bytes, self.at)?;
         self.at += written as u64;
@@ -61,7 +61,7 @@ impl Write for Part {
 
 /// Writes a run.
 pub(crate) struct RunWriter<'a> {
-    writer: StreamWriter<BufWriter<Part>>,
+    writer: StreamWriter<BufWriter<SpillPart>>,
     spill: &'a mut SpillFile,
 }
 
@@ -73,19 +73,19 @@ impl SpillFile {
 
     /// Starts a run of batches with this schema after the others.
     pub fn begin(&mut self, schema: &Schema) -> Result<RunWriter<'_>> {
-        let part = Part { file: Arc::clone(&self.file), at: self.end, to: u64::MAX };
+        let part = SpillPart { file: Arc::clone(&self.file), at: self.end, to: u64::MAX };
         let writer = StreamWriter::try_new(BufWriter::new(part), schema).map_err(broken)?;
         Ok(RunWriter { writer, spill: self })
     }
 
     /// Reads the batches of a run, or some columns of them. Errors of the reader go through [`broken`].
-    pub fn open(&self, run: Run, projection: Option<Vec<usize>>) -> Result<RunReader> {
-        let part = Part { file: Arc::clone(&self.file), at: run.from, to: run.to };
+    pub fn open(&self, run: RunLocation, projection: Option<Vec<usize>>) -> Result<RunReader> {
+        let part = SpillPart { file: Arc::clone(&self.file), at: run.from, to: run.to };
         StreamReader::try_new(BufReader::new(part), projection).map_err(broken)
     }
 
     /// Frees the disk space of a run that is not read any more.
-    pub fn forget(&self, run: Run) {
+    pub fn forget(&self, run: RunLocation) {
         release(&self.file, run.from..run.to);
     }
 
@@ -103,12 +103,12 @@ impl RunWriter<'_> {
     }
 
     /// Ends the run.
-    pub fn finish(self) -> Result<Run> {
+    pub fn finish(self) -> Result<RunLocation> {
         let Self { mut writer, spill } = self;
         writer.finish().map_err(broken)?;
         let buffer = writer.into_inner().map_err(broken)?;
         let part = buffer.into_inner().map_err(|error| broken(ArrowError::from(error.into_error())))?;
-        let run = Run { from: spill.end, to: part.at };
+        let run = RunLocation { from: spill.end, to: part.at };
         spill.end = part.at;
         Ok(run)
     }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use self::schema::unread_field;
 use crate::log::completeness::check_entry;
 use crate::log::distrust::damaged_advice;
-use crate::log::entry::Entry;
+use crate::log::entry::LogEntry;
 use crate::log::file_change::FileChange;
 use crate::log::files::{self as log_files, LogFileKind};
 use crate::paths::LOG;
@@ -93,7 +93,7 @@ pub struct TableStream {
 }
 
 /// The room that is left before the next position.
-struct Budget {
+struct StreamBudget {
     files: u64,
     bytes: u64,
     is_unused: bool,
@@ -165,7 +165,7 @@ impl TableStream {
     /// `NotFound` where it no longer exists.
     pub fn advance(&self, from: &StreamPosition) -> Result<StreamPosition> {
         self.check_id(&from.table_id)?;
-        let mut budget = Budget {
+        let mut budget = StreamBudget {
             files: self.options.max_files.unwrap_or(u64::MAX),
             bytes: self.options.max_bytes.unwrap_or(u64::MAX),
             is_unused: true,
@@ -237,7 +237,8 @@ impl TableStream {
     /// The files that a version adds, in the order of its entry.
     fn added_files(&self, version: u64) -> Result<Option<Vec<TableFile>>> {
         let Some(bytes) = self.entry(version)? else { return Ok(None) };
-        let mut entry = Entry::<FileChange>::parse(&bytes).map_err(|error| error.at(format!("version {version}")))?;
+        let mut entry =
+            LogEntry::<FileChange>::parse(&bytes).map_err(|error| error.at(format!("version {version}")))?;
         if let Some(metadata) = &entry.metadata {
             self.check_id(&metadata.id)?;
             let schema: StructType = serde_json::from_str(&metadata.schema_string)
@@ -348,7 +349,7 @@ impl TableStream {
     }
 }
 
-impl Budget {
+impl StreamBudget {
     /// The number of the files for which there is room, in order.
     fn take(&mut self, sizes: impl Iterator<Item = u64>) -> u64 {
         let mut taken = 0;

@@ -14,7 +14,7 @@ use crate::kernel::error::guarded;
 use crate::log::distrust::DamagedLogFiles;
 use crate::log::files as log_files;
 use crate::paths::LOG;
-use crate::paths::Paths;
+use crate::paths::TablePaths;
 use crate::{Snapshot, VersionSpec};
 
 /// A Delta table: a folder with a `_delta_log`. Cheap to clone.
@@ -24,7 +24,7 @@ pub struct Table {
 }
 
 struct TableCore {
-    paths: Arc<Paths>,
+    paths: Arc<TablePaths>,
     engine: TableEngine,
     job: Job,
     /// Parses the table's constraints.
@@ -48,7 +48,7 @@ impl Table {
 
     fn named(store: JobStore, root: Path, place: String, storage: &StorageOptions) -> Result<Self> {
         let job = store.job.clone();
-        let paths = Arc::new(Paths { store, root, place, storage: storage.clone() });
+        let paths = Arc::new(TablePaths { store, root, place, storage: storage.clone() });
         let engine = TableEngine::new(&paths)?;
         let inner = TableCore { paths, engine, job, condition_parser: None, made: Mutex::default() };
         Ok(Self { inner: Arc::new(inner) })
@@ -57,7 +57,7 @@ impl Table {
     /// The same table with a parser of its constraints, which are SQL. Without one, a table with constraints can't be
     /// written to. The returned table has not been read yet.
     pub fn with_condition_parser(&self, parser: ConditionParser) -> Result<Self> {
-        let Paths { store, root, place, storage } = self.inner.paths.as_ref();
+        let TablePaths { store, root, place, storage } = self.inner.paths.as_ref();
         let mut table = Self::named(store.clone(), root.clone(), place.clone(), storage)?;
         match Arc::get_mut(&mut table.inner) {
             Some(inner) => inner.condition_parser = Some(parser),
@@ -76,7 +76,7 @@ impl Table {
         if let Some(parser) = self.inner.condition_parser {
             return self.with_condition_parser(parser);
         }
-        let Paths { store, root, place, storage } = self.inner.paths.as_ref();
+        let TablePaths { store, root, place, storage } = self.inner.paths.as_ref();
         Self::named(store.clone(), root.clone(), place.clone(), storage)
     }
 
@@ -250,7 +250,7 @@ impl Table {
         self.inner.paths.object(name)
     }
 
-    /// See [`Paths::own_paths`].
+    /// See [`TablePaths::own_paths`].
     pub(crate) fn own_paths(&self, name: &str) -> Result<Vec<Path>> {
         self.inner.paths.own_paths(name)
     }

@@ -12,7 +12,7 @@
 //!    their number.
 //! 3. At the same time the window's rows are written to new files, sorted by key, so that later upserts leave out most of
 //!    them. Where a column is to be merged with what the table has, or is not in the source, the rows that were found are
-//!    read first ([`Merge`]). So they are where the table has a change data feed: then they are written as they were and as they
+//!    read first ([`RowMerge`]). So they are where the table has a change data feed: then they are written as they were and as they
 //!    are, too ([`ChangeFiles`]).
 //! 4. The rows that were found join the deletion vectors of their files; all vectors of the commit are packed into one
 //!    file. A file without any row left is removed. A table without deletion vectors gets the files that have such rows written
@@ -62,11 +62,11 @@ pub(crate) use self::part::by_files;
 
 use self::key_partitions::{KeyProbe, KeyWindows, Match, SourceKeys, join};
 use self::key_prescan::KeyPrescan;
-use self::merge_existing::{FilesWithRows, Merge};
+use self::merge_existing::{FilesWithRows, RowMerge};
 use self::row_mapping::{RowMapping, memory_bytes};
-use self::sorted_chunk::Chunk;
+use self::sorted_chunk::SortedChunk;
 use crate::commit::{CommitFence, PendingCommit, WriteBase, latest};
-use crate::deletion_vector::commit::{Changed, DvCommit, RemovalMethod, RowDependency, change};
+use crate::deletion_vector::commit::{ChangeOutcome, DvCommit, RemovalMethod, RowDependency, change};
 use crate::snapshot::files::TableFile;
 use crate::write::{DataFiles, Evolve, PublishedFiles, check_memory, within_memory};
 use crate::{Snapshot, Table, VersionSpec, deletion_vector};
@@ -133,12 +133,12 @@ const REMAKES: u32 = 100;
 /// Errors: `Usage` without a key; `NotFound` for a key column that the table lacks; `Invalid` for rows without a key or
 /// that don't fit the table; `Unsupported` for key columns without an equality that all engines agree on; `Conflict`
 /// where another writer has changed the table's schema in the meantime.
-pub fn upsert(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<Changed> {
+pub fn upsert(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<ChangeOutcome> {
     run(table, rows.into(), options, UpsertKind::Upsert)
 }
 
 /// Deletes the rows of the table that have the key of one of these rows. Their other columns do not matter.
-pub fn delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<Changed> {
+pub fn delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<ChangeOutcome> {
     run(table, rows.into(), options, UpsertKind::Delete)
 }
 
@@ -150,7 +150,7 @@ enum UpsertKind {
 }
 
 /// Changes the table. Errors of rows that name no place get the source's.
-fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKind) -> Result<Changed> {
+fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKind) -> Result<ChangeOutcome> {
     let place = rows.location().map_or_else(|| table.location().to_owned(), str::to_owned);
     change_by(table, rows, options, ends).map_err(|error| match (error.kind(), error.location()) {
         (ErrorKind::Invalid, None) => error.at(place),
@@ -158,7 +158,7 @@ fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKin
     })
 }
 
-fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKind) -> Result<Changed> {
+fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKind) -> Result<ChangeOutcome> {
     let named = |error: Error| error.at(table.location());
     let mut snapshot = table.snapshot(options.from_version.map(VersionSpec::Version))?;
     let rows = match ends {
@@ -171,18 +171,18 @@ fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ups
     };
     let shape = shape.map_err(named)?;
     check_memory(options.memory_bytes, shape.written.fields().len()).map_err(named)?;
-    let first = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
+    let first = UpsertAttempt { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
     match first.keys_ahead(&rows)? {
-        Some(ahead) if ahead.rows == 0 => return Ok(Changed::default()),
+        Some(ahead) if ahead.rows == 0 => return Ok(ChangeOutcome::default()),
         Some(ahead) => return first.write_in_runs(rows.batches()?, ahead),
         None => {}
     }
     let mut windows = Some(shape.gather(rows.batches()?, options, table.job())?);
     if windows.as_ref().is_some_and(KeyWindows::is_empty) {
-        return Ok(Changed::default());
+        return Ok(ChangeOutcome::default());
     }
     for _ in 0..REMAKES {
-        let upsert = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
+        let upsert = UpsertAttempt { table, snapshot: snapshot.clone(), shape: &shape, options, ends };
         match upsert.attempt(&mut windows)? {
             Some(changed) => return Ok(changed),
             None if options.from_version.is_some() => {
@@ -197,7 +197,7 @@ fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ups
 }
 
 /// An attempt from one version.
-struct Upsert<'a> {
+struct UpsertAttempt<'a> {
     table: &'a Table,
     snapshot: Snapshot,
     shape: &'a RowMapping,
@@ -225,10 +225,10 @@ impl NewFiles {
 /// The rows that were found in the files of a version.
 type FoundRows = Vec<Option<RoaringTreemap>>;
 
-impl Upsert<'_> {
+impl UpsertAttempt<'_> {
     /// Writes and commits. `None`: the rows were made from old ones that another writer has changed. Rows that depend
     /// on nothing are dropped from memory once they are written.
-    fn attempt(&self, windows: &mut Option<KeyWindows>) -> Result<Option<Changed>> {
+    fn attempt(&self, windows: &mut Option<KeyWindows>) -> Result<Option<ChangeOutcome>> {
         let all = windows.as_ref().ok_or_else(|| Error::internal("the rows are gone"))?;
         let mut commit = self.commit(all.keys_alone())?;
         let mut new = match self.ends {
@@ -273,7 +273,7 @@ impl Upsert<'_> {
     }
 
     /// Writes rows while they are read, whose keys are known ahead, and commits.
-    fn write_in_runs(&self, batches: Batches, ahead: KeyPrescan) -> Result<Changed> {
+    fn write_in_runs(&self, batches: Batches, ahead: KeyPrescan) -> Result<ChangeOutcome> {
         let keys = ahead.keys;
         let mut commit = self.commit(KeyWindows::Memory(keys.keys_alone()))?;
         let mut new = self.new_files(&mut commit, true)?;
@@ -321,7 +321,7 @@ impl Upsert<'_> {
     }
 
     /// Makes new files and vectors the next version.
-    fn end(&self, commit: &mut PendingCommit<DvCommit>, new: Option<NewFiles>) -> Result<Changed> {
+    fn end(&self, commit: &mut PendingCommit<DvCommit>, new: Option<NewFiles>) -> Result<ChangeOutcome> {
         let (published, changes) = match new {
             Some(new) => self.publish(new, commit.stage())?,
             None => (PublishedFiles::none(), PublishedFiles::none()),
@@ -367,7 +367,7 @@ impl Upsert<'_> {
     }
 
     /// Finds the rows of the table that have the keys of a window, and writes the rows of the window.
-    fn window(&self, window: &Chunk, files: &[&TableFile], new: Option<&mut NewFiles>) -> Result<FoundRows> {
+    fn window(&self, window: &SortedChunk, files: &[&TableFile], new: Option<&mut NewFiles>) -> Result<FoundRows> {
         let probe = KeyProbe { columns: &self.shape.columns, keys: window.keys() };
         let Some(new) = new else { return probe.rows(&self.snapshot, files) };
         if self.depends() != RowDependency::Nothing {
@@ -405,7 +405,7 @@ impl Upsert<'_> {
     /// Writes rows that depend on those of the table.
     fn write_depending(
         &self,
-        window: &Chunk,
+        window: &SortedChunk,
         files: &[&TableFile],
         found: Vec<Option<Vec<Match>>>,
         new: &mut NewFiles,
@@ -427,7 +427,7 @@ impl Upsert<'_> {
         if new.is_one_window && found.files.is_empty() {
             new.changes = None;
         }
-        let merge = Merge {
+        let merge = RowMerge {
             snapshot: &self.snapshot,
             table_schema: self
                 .shape

@@ -39,7 +39,7 @@ pub(crate) use self::evolve::{EvolvedSchema, evolve};
 pub use self::existing_table::check_existing;
 pub(crate) use self::files::DataFiles;
 pub(crate) use self::memory::{check_memory, streamed_within_memory, within_memory};
-pub use self::pending::{AppTransaction, FileWriter, PendingFile, commit_files, discard_files, has_transaction};
+pub use self::pending::{AppTransaction, PendingFile, TableFileWriter, commit_files, discard_files, has_transaction};
 pub(crate) use self::pending::{counts, hand_over, published};
 pub(crate) use self::published::{AddedFile, PublishedFiles};
 pub use self::replace::Replaced;
@@ -59,7 +59,7 @@ use self::new_table::check_new_table;
 use self::types::table_types;
 use crate::protocol::DELETION_VECTORS;
 
-pub(crate) use self::fit::{BatchFit, Target};
+pub(crate) use self::fit::{BatchFit, TargetColumn};
 
 /// The options of a write to a table.
 #[derive(Debug, Clone)]

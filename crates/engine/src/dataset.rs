@@ -14,7 +14,7 @@ use lakerace_io::{Error, ErrorKind, Job, Location, Object, PathProfile, Result, 
 use crate::ReadOptions;
 use crate::database;
 use crate::delta;
-use crate::files::{Files, FoundLocation, find_files};
+use crate::files::{FileSource, FoundLocation, find_files};
 use crate::hive::partitions;
 use crate::piped;
 use crate::resolve::LocationKind;
@@ -78,7 +78,7 @@ fn open_path(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: 
     match open_files(files, options, filter, job) {
         Err(error) if error.kind() == ErrorKind::NotFound && location.can_list() => {
             // The name of a file in an object store may be that of a folder: no request was spent to find out.
-            match Files::of_folder(&location, options, Some(format), job)? {
+            match FileSource::of_folder(&location, options, Some(format), job)? {
                 FoundLocation::Files(files) => open_files(files, options, filter, job).map(OpenedLocation::files),
                 FoundLocation::DeltaTable => OpenedLocation::table(&location, options, job),
                 FoundLocation::Nothing => Err(error),
@@ -97,7 +97,7 @@ fn refuse_version(place: &str, options: &ReadOptions) -> Result<()> {
     }
 }
 
-fn open_files(files: Files, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Arc<dyn Source>> {
+fn open_files(files: FileSource, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Arc<dyn Source>> {
     let constants = partitions(&files)?;
     let (mut kept, mut pruned) = (Vec::with_capacity(files.objects.len()), Vec::new());
     let conditions = partition_conditions(filter, &constants)?;

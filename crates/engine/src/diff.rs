@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use self::hash_partitions::{HashPartitions, KeySet};
 use self::row_partitions::RowPartitions;
-use crate::keys::Key;
+use crate::keys::KeyProjection;
 use crate::{ReadOptions, Scan};
 
 /// The column that says whether a row was inserted, deleted or updated.
@@ -83,7 +83,7 @@ struct DiffSide {
     /// The columns of both sides, in the order of the first, and the key.
     columns: Vec<usize>,
     schema: SchemaRef,
-    key: Key,
+    key: KeyProjection,
 }
 
 impl DiffSide {
@@ -92,7 +92,7 @@ impl DiffSide {
         let at = |column: &String| whole.index_of(column).map_err(Error::unexpected);
         let columns = common.iter().map(at).collect::<Result<Vec<_>>>()?;
         let schema = Arc::new(whole.project(&columns).map_err(Error::unexpected)?);
-        let key = Key::new(&schema, key).map_err(|error| error.at(name))?;
+        let key = KeyProjection::new(&schema, key).map_err(|error| error.at(name))?;
         Ok(Self { name: name.to_owned(), scan, columns, schema, key })
     }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
-    AppTransaction, Changed, DeltaSink, Evolve, FileWriter, PartKeys, PendingFile, Replaced, RowStatement, Snapshot,
-    SourceRows, TableWrite, UpsertOptions as RowOptions, UpsertPart, WriteMode,
+    AppTransaction, ChangeOutcome, DeltaSink, Evolve, PartKeys, PendingFile, Replaced, RowStatement, Snapshot,
+    SourceRows, TableFileWriter, TableWrite, UpsertOptions as RowOptions, UpsertPart, WriteMode,
 };
 use lakerace_format::{Expr, WriteOptions, Written};
 use lakerace_io::object_store::path::Path as ObjectPath;
@@ -231,8 +231,8 @@ pub fn table_writer(
     options: &WriteOptions,
     storage: &StorageOptions,
     job: &Job,
-) -> Result<FileWriter> {
-    FileWriter::begin(&open_table(name, storage, job)?, version, schema, options)
+) -> Result<TableFileWriter> {
+    TableFileWriter::begin(&open_table(name, storage, job)?, version, schema, options)
 }
 
 /// Does the part of an upsert into a version of a table that has these rows, of which no other part has a key.
@@ -258,7 +258,7 @@ pub fn commit_upsert(
     transaction: Option<&AppTransaction>,
     storage: &StorageOptions,
     job: &Job,
-) -> Result<Changed> {
+) -> Result<ChangeOutcome> {
     lakerace_delta::commit_upsert(&open_table(name, storage, job)?, version, parts, keys, options, transaction)
 }
 
@@ -285,7 +285,7 @@ pub fn commit_rows(
     statement: &RowStatement,
     storage: &StorageOptions,
     job: &Job,
-) -> Result<Option<Changed>> {
+) -> Result<Option<ChangeOutcome>> {
     lakerace_delta::commit_rows(&open_table(name, storage, job)?, version, files, hidden, statement, None)
 }
 

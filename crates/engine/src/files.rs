@@ -4,7 +4,7 @@ use std::io::ErrorKind as Io;
 
 use lakerace_format::folder::{list, list_unless};
 use lakerace_format::suggestions::listed;
-use lakerace_format::{Content, FileFormat, PACKED_FRONT_BYTES};
+use lakerace_format::{DetectedContent, FileFormat, PACKED_FRONT_BYTES};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{INPUT_FORMAT, OUTPUT_FORMAT};
 use lakerace_io::{Error, Glob, Job, JobStore, Location, Object, ObjectInfo, Result};
@@ -15,7 +15,7 @@ use crate::{ReadOptions, delta};
 #[derive(Debug)]
 pub(crate) enum FoundLocation {
     /// Files.
-    Files(Files),
+    Files(FileSource),
     /// A folder with the log of a Delta table.
     DeltaTable,
     /// A folder without data files, or none at all.
@@ -24,7 +24,7 @@ pub(crate) enum FoundLocation {
 
 /// Files of one format, in the order of their paths.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct FileSource {
     pub format: &'static FileFormat,
     pub objects: Vec<Object>,
     /// The folder that was asked for, or the part of a pattern before its first wildcard: paths start with it. A single
@@ -58,7 +58,7 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
     if !is_folder {
         return single(store.object(path), named).map(FoundLocation::Files);
     }
-    match Files::of_folder(location, options, None, job)? {
+    match FileSource::of_folder(location, options, None, job)? {
         FoundLocation::Nothing => {}
         found => return Ok(found),
     }
@@ -72,7 +72,7 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
     }
 }
 
-impl Files {
+impl FileSource {
     /// The files of a folder, including its subfolders. Names that start with `.` or `_` are skipped. Files without a
     /// known extension are read as `named`.
     pub(crate) fn of_folder(
@@ -102,13 +102,13 @@ impl Files {
 }
 
 /// Makes the list of a single file. Where its name says no format, its first bytes may.
-fn single(mut object: Object, named: Option<&'static FileFormat>) -> Result<Files> {
+fn single(mut object: Object, named: Option<&'static FileFormat>) -> Result<FileSource> {
     let format = match named {
         Some(format) => format,
         None => format_of_content(&mut object)?,
     };
     let root = object.path.as_ref().rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-    Ok(Files { format, objects: vec![object], root })
+    Ok(FileSource { format, objects: vec![object], root })
 }
 
 /// The format that the first bytes of a file identify. Text that is not JSON identifies none: it may be of any kind.
@@ -120,8 +120,8 @@ fn format_of_content(object: &mut Object) -> Result<&'static FileFormat> {
     }
     let bytes = object.size_bytes.unwrap_or(0).min(PACKED_FRONT_BYTES as u64);
     let front = object.read_range(0..bytes).map_err(|error| error.at(&url))?;
-    match Content::detect(&front) {
-        Content::Text | Content::Unknown => Err(unknown_format(&url)),
+    match DetectedContent::detect(&front) {
+        DetectedContent::Text | DetectedContent::Unknown => Err(unknown_format(&url)),
         content => content.format(None).map_err(|error| error.at(&url)),
     }
 }
@@ -152,7 +152,7 @@ fn of_one_format(
     root: &str,
     said: Option<&'static FileFormat>,
     named: Option<&'static FileFormat>,
-) -> Result<Option<Files>> {
+) -> Result<Option<FileSource>> {
     let Some(first) = found.first() else { return Ok(None) };
     let of = |info: &ObjectInfo| said.or_else(|| FileFormat::of_file_name(info.path.as_ref())).or(named);
     let one = found.iter().find_map(|info| of(info).map(|format| (info, format)));
@@ -175,12 +175,12 @@ fn of_one_format(
         .into_iter()
         .map(|info| Object { size_bytes: Some(info.size_bytes), e_tag: info.e_tag, ..store.object(info.path) })
         .collect();
-    Ok(Some(Files { format, objects, root: root.to_owned() }))
+    Ok(Some(FileSource { format, objects, root: root.to_owned() }))
 }
 
 /// The files that a pattern matches, and those in folders that it matches: `*` and `?` within a name, `**` across
 /// folders, `{a,b}` either, `[a-z]` one of.
-fn of_pattern(store: &JobStore, path: &Path, options: &ReadOptions) -> Result<Files> {
+fn of_pattern(store: &JobStore, path: &Path, options: &ReadOptions) -> Result<FileSource> {
     let pattern = path.as_ref();
     let wildcard = pattern.find(['*', '?', '{', '[']).unwrap_or(pattern.len());
     let root = pattern[..wildcard].rsplit_once('/').map_or("", |(root, _)| root);

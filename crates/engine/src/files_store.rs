@@ -9,7 +9,7 @@ use lakerace_delta::{
     DeltaSink, DeltaSource, KEY_PROPERTY, Snapshot, SourceRows, Table, TableWrite, UpsertOptions, VacuumOptions,
     VersionSpec, WriteMode,
 };
-use lakerace_files::{Changed, EachName, Entry, Index, IndexVersion, Options, Segment, Store};
+use lakerace_files::{EachName, Index, IndexChange, IndexEntry, IndexVersion, Options, Segment, Store};
 use lakerace_format::{Batches, ReadRequest, Source};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
 
@@ -211,7 +211,7 @@ impl Index for DeltaIndex {
         }
     }
 
-    fn change(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)], from: Option<u64>) -> Result<Changed> {
+    fn change(&self, changes: &[(Arc<str>, Option<Arc<IndexEntry>>)], from: Option<u64>) -> Result<IndexChange> {
         let table = self.table()?;
         let options = UpsertOptions { memory_bytes: MEMORY_BYTES, from_version: from, ..UpsertOptions::default() };
         let rows = || SourceRows::from(batches(changes));
@@ -228,7 +228,7 @@ impl Index for DeltaIndex {
             let _ = lakerace_delta::compact_behind(&table, &CompactOptions::auto().rules);
         }
         let before = version.checked_sub(1).and_then(|before| table.entry_tag(before));
-        Ok(Changed { version, commit: table.entry_tag(version), before })
+        Ok(IndexChange { version, commit: table.entry_tag(version), before })
     }
 
     fn compact(&self) -> Result<()> {
@@ -244,7 +244,7 @@ impl Index for DeltaIndex {
 }
 
 /// The rows of changes, made while they are read.
-fn batches(changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Batches {
+fn batches(changes: &[(Arc<str>, Option<Arc<IndexEntry>>)]) -> Batches {
     let changes = changes.to_vec();
     let count = changes.len().div_ceil(BATCH_ROWS);
     let batch = move |number: usize| {
@@ -254,14 +254,14 @@ fn batches(changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Batches {
     Batches::new(schema(), (0..count).map(batch))
 }
 
-fn batch(changes: &[(Arc<str>, Option<Arc<Entry>>)]) -> Result<RecordBatch> {
-    let texts = |of: &dyn Fn(&Entry) -> Option<String>| -> Arc<dyn Array> {
+fn batch(changes: &[(Arc<str>, Option<Arc<IndexEntry>>)]) -> Result<RecordBatch> {
+    let texts = |of: &dyn Fn(&IndexEntry) -> Option<String>| -> Arc<dyn Array> {
         Arc::new(changes.iter().map(|(_, entry)| entry.as_ref().and_then(|entry| of(entry))).collect::<StringArray>())
     };
-    let numbers = |of: &dyn Fn(&Entry) -> Option<i64>| -> Arc<dyn Array> {
+    let numbers = |of: &dyn Fn(&IndexEntry) -> Option<i64>| -> Arc<dyn Array> {
         Arc::new(changes.iter().map(|(_, entry)| entry.as_ref().and_then(|entry| of(entry))).collect::<Int64Array>())
     };
-    let first = |of: fn(&Segment) -> i64| numbers(&move |entry: &Entry| entry.segments.first().map(of));
+    let first = |of: fn(&Segment) -> i64| numbers(&move |entry: &IndexEntry| entry.segments.first().map(of));
     let lengths = changes.iter().map(|(_, entry)| {
         let segment = entry.as_ref().and_then(|entry| entry.segments.first())?;
         i32::try_from(segment.len).ok()
@@ -343,7 +343,7 @@ fn entries(batch: &RecordBatch, each: EachName<'_>) -> Result<()> {
                 segments.push(segment(text).ok_or_else(|| damaged("more"))?);
             }
         }
-        let entry = Entry {
+        let entry = IndexEntry {
             size: u64::try_from(number_of(&size, "size")?).map_err(|_| damaged("size"))?,
             mtime_ms: number_of(&mtime, "mtime_ms")?,
             encoding: Arc::clone(&known),

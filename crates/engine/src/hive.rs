@@ -10,7 +10,7 @@ use lakerace_format::predicate::time::parse_date;
 use lakerace_io::{Error, Result};
 use percent_encoding::percent_decode_str;
 
-use crate::files::Files;
+use crate::files::FileSource;
 
 /// Hive's folder name for null.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -21,7 +21,7 @@ type Pairs = Vec<(String, Option<String>)>;
 /// For each file, the columns in the names of its folders, below the given folder or pattern. A column's type is
 /// `int64` where all values of all files are integers without leading zeros or a plus, `date32` where all are dates,
 /// else text. A file whose folders lack a column of others is null there.
-pub(crate) fn partitions(files: &Files) -> Result<Vec<Option<Arc<Constants>>>> {
+pub(crate) fn partitions(files: &FileSource) -> Result<Vec<Option<Arc<Constants>>>> {
     let mut of_folder: HashMap<&str, Pairs> = HashMap::new();
     let mut columns: Vec<String> = Vec::new();
     let mut folders: Vec<&str> = Vec::with_capacity(files.objects.len());

@@ -12,13 +12,13 @@ use crate::checksum::row_hashes;
 
 /// Which columns of a schema are the key.
 #[derive(Debug, Clone)]
-pub(crate) struct Key {
+pub(crate) struct KeyProjection {
     columns: Vec<usize>,
     /// The key's columns.
     pub schema: SchemaRef,
 }
 
-impl Key {
+impl KeyProjection {
     /// # Errors
     /// `NotFound` for a column that the schema lacks.
     pub fn new(schema: &Schema, names: &[String]) -> Result<Self> {

@@ -54,12 +54,12 @@ pub(crate) enum LeaseClaim {
 /// A lease of a target.
 pub(crate) struct TargetLease {
     shared: Arc<LeaseCore>,
-    doubts: Vec<Doubt>,
+    doubts: Vec<EarlierRunDoubt>,
 }
 
 /// An earlier run whose rows may have arrived late.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Doubt {
+pub(crate) struct EarlierRunDoubt {
     token: String,
     /// The state of the job when that run had the lease.
     pub state: Value,
@@ -76,7 +76,7 @@ struct LeaseCore {
     place: String,
     /// Rows and state are in one transaction, so that no row can be late. Signs of life would wait for the transaction.
     has_transactions: bool,
-    held: Mutex<Held>,
+    held: Mutex<HeldState>,
     changed: Condvar,
     is_lost: AtomicBool,
     is_writing: AtomicBool,
@@ -84,7 +84,7 @@ struct LeaseCore {
 }
 
 /// The state of the target, in the run's knowledge.
-struct Held {
+struct HeldState {
     text: String,
     value: Map<String, Value>,
     confirmed: Instant,
@@ -122,11 +122,11 @@ pub(crate) fn has_no_job_state(text: &str) -> bool {
 }
 
 /// The doubts of a state: earlier runs whose rows may be incomplete or late, and that can send no more rows.
-fn doubts(value: &Map<String, Value>, new: Option<&str>) -> Vec<Doubt> {
+fn doubts(value: &Map<String, Value>, new: Option<&str>) -> Vec<EarlierRunDoubt> {
     let is_over = |entry: &&Value| LeaseOwner::from_value(&entry["owner"]).is_none_or(|owner| owner.is_gone());
     let doubt = |entry: &Value, is_late: bool| {
         let token = token_of(entry).to_owned();
-        Doubt { is_new: new == Some(token.as_str()), state: entry["state"].clone(), token, is_late }
+        EarlierRunDoubt { is_new: new == Some(token.as_str()), state: entry["state"].clone(), token, is_late }
     };
     let overtaken = list(value, "overtaken").iter();
     // Rows of an owner that is only silent were sent before it was overtaken, too.
@@ -136,7 +136,7 @@ fn doubts(value: &Map<String, Value>, new: Option<&str>) -> Vec<Doubt> {
 }
 
 /// The earlier runs that a run should check.
-pub(crate) fn doubts_of(text: Option<&str>) -> Vec<Doubt> {
+pub(crate) fn doubts_of(text: Option<&str>) -> Vec<EarlierRunDoubt> {
     doubts(&object(text), None)
 }
 
@@ -185,7 +185,7 @@ impl TargetLease {
             token: owner.token,
             place: place.to_owned(),
             has_transactions,
-            held: Mutex::new(Held { text, value, confirmed, is_ended: false }),
+            held: Mutex::new(HeldState { text, value, confirmed, is_ended: false }),
             changed: Condvar::new(),
             is_lost: AtomicBool::new(false),
             is_writing: AtomicBool::new(false),
@@ -198,7 +198,7 @@ impl TargetLease {
     }
 
     /// Runs whose rows may have arrived late, or may have been replaced by older ones.
-    pub fn doubts(&self) -> &[Doubt] {
+    pub fn doubts(&self) -> &[EarlierRunDoubt] {
         &self.doubts
     }
 
@@ -219,7 +219,7 @@ impl TargetLease {
     }
 
     /// Stores the job's last state, and releases the lease. The doubts that the job has resolved are removed.
-    pub fn end(self, state: &impl Serialize, is_right: impl Fn(&Doubt) -> bool) -> Result<()> {
+    pub fn end(self, state: &impl Serialize, is_right: impl Fn(&EarlierRunDoubt) -> bool) -> Result<()> {
         let state = fields(state)?;
         let right = self.doubts.iter().filter(|doubt| is_right(doubt));
         let right: BTreeSet<(&str, bool)> = right.map(|doubt| (doubt.token.as_str(), doubt.is_late)).collect();
@@ -272,7 +272,7 @@ impl Drop for TargetLease {
 }
 
 impl LeaseCore {
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, HeldState> {
         lock(&self.held)
     }
 

@@ -63,9 +63,9 @@ pub use files_store::open_files;
 pub use filter::{FilterParameter, parse_filter, with_parameters};
 pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
-    AlterOptions, Altered, AppTransaction, Changed, Compacted, DeleteOptions, Evolve, FileWriter, Finding,
-    HistoryEntry, MergeOperator, NonAppend, OnDuplicate, PartKeys, PendingFile, Replaced, Restored, RowStatement,
-    RowStatementKind, ScanFile, ScannedVersion, SourceRows, StreamOptions, StreamPosition, StreamStart, TableScan,
+    AlterOptions, Altered, AppTransaction, ChangeOutcome, Compacted, DeleteOptions, Evolve, Finding, HistoryEntry,
+    MergeOperator, NonAppend, OnDuplicate, PartKeys, PendingFile, Replaced, Restored, RowStatement, RowStatementKind,
+    ScanFile, ScannedVersion, SourceRows, StreamOptions, StreamPosition, StreamStart, TableFileWriter, TableScan,
     TableTask, UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified, VerifyOptions,
 };
 pub use lakerace_format::predicate::Value;

@@ -23,26 +23,26 @@ use self::proof::LoadProof;
 use crate::options::LoadOptions;
 use crate::read_ahead::read_ahead;
 use crate::target::CopyTarget;
-use crate::target::Place;
+use crate::target::TargetKind;
 use crate::{CopyOptions, Scan, WriteMode};
 
 impl LoadOptions {
     /// Fails where an option is given that the place can't follow.
-    pub(crate) fn check(&self, place: Place, mode: WriteMode) -> Result<()> {
+    pub(crate) fn check(&self, place: TargetKind, mode: WriteMode) -> Result<()> {
         let refuse = |option: &dyn Display, why: &str, advice: &str| {
             Err(Error::usage(format!("{option}: {why}")).advice(advice.to_owned()))
         };
-        let is_database = place == Place::Database;
-        let has_commits = matches!(place, Place::Database | Place::Delta);
+        let is_database = place == TargetKind::Database;
+        let has_commits = matches!(place, TargetKind::Database | TargetKind::Delta);
         if matches!(mode, WriteMode::Upsert | WriteMode::Delete) {
             let (option, key) = (MODE.to(mode.choice_name()), format!("name its columns by {}", KEY.to("A,B")));
             match place {
-                Place::Database if self.key.is_empty() => return refuse(&option, "it finds rows by a key", &key),
-                Place::Database => {}
-                Place::Delta => {
+                TargetKind::Database if self.key.is_empty() => return refuse(&option, "it finds rows by a key", &key),
+                TargetKind::Database => {}
+                TargetKind::Delta => {
                     return refuse(&option, "a Delta table has a command for it", "use lakerace upsert or delete");
                 }
-                Place::Files | Place::Stream => {
+                TargetKind::Files | TargetKind::Stream => {
                     let advice = "choose overwrite or append; for a Delta table use lakerace upsert or delete";
                     return refuse(&option, "files are written whole", advice);
                 }
@@ -65,7 +65,7 @@ impl LoadOptions {
         if self.allow_narrowing && !is_database {
             return refuse(&ALLOW_NARROWING, database, "leave it out");
         }
-        if self.verify && place == Place::Stream {
+        if self.verify && place == TargetKind::Stream {
             return refuse(&VERIFY, "a pipe can't be read back", "leave it out, or name a file");
         }
         Ok(())
@@ -109,9 +109,9 @@ pub(crate) fn run(
         return Err(Error::usage(format!("{RESUME}: the source gives its rows in no order that would be found again"))
             .advice(format!("load by {} with a {KEY}, from the start", MODE.to("upsert"))));
     }
-    let keeps_memory = matches!(target.kind(), Place::Files | Place::Stream);
+    let keeps_memory = matches!(target.kind(), TargetKind::Files | TargetKind::Stream);
     let _returned = (!keeps_memory).then(ReturnedSoon::new);
-    if load.verify && target.kind() == Place::Files && !options.partition_by.is_empty() {
+    if load.verify && target.kind() == TargetKind::Files && !options.partition_by.is_empty() {
         let message = format!("{VERIFY}: names of folders do not tell the types of their values ({PARTITION_BY})");
         return Err(Error::unsupported(message)
             .at(target.location())
@@ -121,7 +121,7 @@ pub(crate) fn run(
     let on_rejected = proof.as_ref().map(LoadProof::listener).unwrap_or_default();
     // One commit that adds or replaces all rows either exists or does not, and needs no count. A count marks a new
     // table as the load's own.
-    let is_counted = target.kind() != Place::Delta
+    let is_counted = target.kind() != TargetKind::Delta
         || load.batch_rows != BatchRows::All
         || load.resume
         || options.mode == WriteMode::Error;

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use lakerace_format::suggestions::listed;
-use lakerace_format::{CSV, Content, FileFormat, PACKED_FRONT_BYTES, is_zip};
+use lakerace_format::{CSV, DetectedContent, FileFormat, PACKED_FRONT_BYTES, is_zip};
 use lakerace_io::option::OUTPUT_FORMAT;
 use lakerace_io::{Error, Job, Output, Pipe, PipeWriter, Result};
 
 use crate::ReadOptions;
-use crate::files::Files;
+use crate::files::FileSource;
 
 /// Bytes at the start that identify a format.
 const FRONT_BYTES: usize = 512;
 
 /// The pipe at a location, as a file; `None` where the location is something else. Text and Arrow IPC are read as they
 /// arrive. Files whose index is at the end are first copied to a temporary file.
-pub(crate) fn find(location: &str, options: &ReadOptions, job: &Job) -> Result<Option<Files>> {
+pub(crate) fn find(location: &str, options: &ReadOptions, job: &Job) -> Result<Option<FileSource>> {
     let Some(pipe) = Pipe::open(location, job)? else { return Ok(None) };
     let format = match options.format.or_else(|| FileFormat::of_file_name(location)) {
         Some(format) => format,
@@ -29,7 +29,7 @@ pub(crate) fn find(location: &str, options: &ReadOptions, job: &Job) -> Result<O
         pipe.spooled_object(&format!("{} files are read from their end", format.name), job)?
     };
     let root = object.path.as_ref().rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-    Ok(Some(Files { format, objects: vec![object], root }))
+    Ok(Some(FileSource { format, objects: vec![object], root }))
 }
 
 /// The names of formats: first of those that a terminal shows, then of those that a reader takes from a pipe.
@@ -42,9 +42,9 @@ fn names_for_pipes() -> String {
 /// The format of a pipe's first bytes. Text that is no JSON is taken for CSV.
 fn format_of_content(pipe: &Arc<Pipe>, job: &Job) -> Result<&'static FileFormat> {
     let (front, is_whole) = pipe.peek(FRONT_BYTES, job)?;
-    let mut content = Content::detect(&front);
-    if content == Content::Unclear && !is_whole {
-        content = Content::detect(&pipe.peek(PACKED_FRONT_BYTES, job)?.0);
+    let mut content = DetectedContent::detect(&front);
+    if content == DetectedContent::Unclear && !is_whole {
+        content = DetectedContent::detect(&pipe.peek(PACKED_FRONT_BYTES, job)?.0);
     }
     content.format(Some(&CSV)).map_err(|error| error.at(pipe.name()))
 }

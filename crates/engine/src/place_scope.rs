@@ -20,7 +20,7 @@ use crate::resolve::LocationKind;
 
 /// The medium of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Medium {
+enum LocationMedium {
     /// Files of this machine, or of a store in memory.
     Files,
     /// Objects of a remote store.
@@ -35,7 +35,7 @@ enum Medium {
     SmallFiles,
 }
 
-impl fmt::Display for Medium {
+impl fmt::Display for LocationMedium {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Files => f.write_str("on this machine"),
@@ -53,7 +53,7 @@ impl fmt::Display for Medium {
 struct JobPlace {
     /// As errors show it.
     location: String,
-    medium: Medium,
+    medium: LocationMedium,
     /// It is a Delta table, or may be one depending on its store.
     may_be_table: bool,
     is_read: bool,
@@ -153,7 +153,7 @@ impl JobPlaces {
         match packs_folder(store) {
             Some(folder) => self.with(folder, true, (true, is_written)),
             None => {
-                let medium = Medium::SmallFiles;
+                let medium = LocationMedium::SmallFiles;
                 let location = store.to_owned();
                 self.places.push(JobPlace { location, medium, may_be_table: false, is_read: true, is_written });
                 self
@@ -213,7 +213,7 @@ impl JobPlaces {
 impl JobPlace {
     fn remote_kind(&self) -> Option<&'static StoreKind> {
         match self.medium {
-            Medium::Remote(kind) => Some(kind),
+            LocationMedium::Remote(kind) => Some(kind),
             _ => None,
         }
     }
@@ -227,30 +227,30 @@ impl JobPlace {
     }
 
     fn is_read_by_ranges(&self) -> bool {
-        self.is_read && matches!(self.medium, Medium::Files | Medium::Remote(_))
+        self.is_read && matches!(self.medium, LocationMedium::Files | LocationMedium::Remote(_))
     }
 
     fn is_written_here(&self) -> bool {
-        self.is_written && self.medium == Medium::Files
+        self.is_written && self.medium == LocationMedium::Files
     }
 
     fn is_synced_here(&self) -> bool {
         let is_here = match self.medium {
-            Medium::Files | Medium::SmallFiles => true,
-            Medium::Database(system) => system.is_local_file,
-            Medium::Remote(_) | Medium::Stream | Medium::Generated => false,
+            LocationMedium::Files | LocationMedium::SmallFiles => true,
+            LocationMedium::Database(system) => system.is_local_file,
+            LocationMedium::Remote(_) | LocationMedium::Stream | LocationMedium::Generated => false,
         };
         self.is_written && is_here
     }
 }
 
 /// The medium of a location, and whether a Delta table may be there. Nothing but this machine is asked.
-fn medium_of(name: &str) -> Result<(Medium, bool)> {
+fn medium_of(name: &str) -> Result<(LocationMedium, bool)> {
     let folder = match LocationKind::classify(name) {
         LocationKind::Table { folder } => return Ok((store_of(&Location::parse(folder)?), true)),
-        LocationKind::Tpch => return Ok((Medium::Generated, false)),
-        LocationKind::Database(system) => return Ok((Medium::Database(system), false)),
-        LocationKind::Path if Pipe::is_named(name) => return Ok((Medium::Stream, false)),
+        LocationKind::Tpch => return Ok((LocationMedium::Generated, false)),
+        LocationKind::Database(system) => return Ok((LocationMedium::Database(system), false)),
+        LocationKind::Path if Pipe::is_named(name) => return Ok((LocationMedium::Stream, false)),
         LocationKind::Path => Location::parse(name)?,
     };
     let may_be_table = match folder.local_path() {
@@ -260,8 +260,8 @@ fn medium_of(name: &str) -> Result<(Medium, bool)> {
     Ok((store_of(&folder), may_be_table))
 }
 
-fn store_of(location: &Location) -> Medium {
-    location.store_kind().map_or(Medium::Files, Medium::Remote)
+fn store_of(location: &Location) -> LocationMedium {
+    location.store_kind().map_or(LocationMedium::Files, LocationMedium::Remote)
 }
 
 #[cfg(test)]

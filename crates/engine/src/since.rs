@@ -24,10 +24,10 @@ use lakerace_io::{Error, Job, Pipe, Result};
 use serde_json::json;
 
 use self::incoming::IncomingRows;
-use self::kept::Kept;
+use self::kept::EarlierRun;
 use self::mark::WatermarkValue;
 use crate::database::{DatabaseTarget, shown};
-use crate::lease::{self, Doubt, LeaseClaim, TargetLease};
+use crate::lease::{self, EarlierRunDoubt, LeaseClaim, TargetLease};
 use crate::load::{self, digest};
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::options::Since;
@@ -110,7 +110,7 @@ impl IncrementalUnload<'_> {
         let is_same = exists && kept.target.as_deref().map_or(Ok(true), |target| state.is_same(target))?;
         if !is_same {
             // The stored state belongs to a table that was removed: another one has none of the rows.
-            kept = Kept::default();
+            kept = EarlierRun::default();
         }
         let has_doubts = lease::has_doubts(text.as_deref());
         // They belong to runs that another one has taken over before: the lease names the same ones again.
@@ -134,7 +134,7 @@ impl IncrementalUnload<'_> {
     fn load(
         &self,
         incoming: IncomingRows,
-        kept: &Kept,
+        kept: &EarlierRun,
         system: &'static DatabaseSystem,
         key: &str,
         state: &Arc<dyn TargetState>,
@@ -156,12 +156,12 @@ impl IncrementalUnload<'_> {
         Ok(UnloadAttempt::Done(written))
     }
 
-    fn parse(&self, text: &str) -> Result<Kept> {
-        Kept::parse(text).map_err(|error| error.at(shown(self.target)))
+    fn parse(&self, text: &str) -> Result<EarlierRun> {
+        EarlierRun::parse(text).map_err(|error| error.at(shown(self.target)))
     }
 
     /// The stored value, or the lowest one that a run in doubt has started with.
-    fn rewound(&self, kept: &Kept, doubts: &[Doubt]) -> Result<Kept> {
+    fn rewound(&self, kept: &EarlierRun, doubts: &[EarlierRunDoubt]) -> Result<EarlierRun> {
         let mut lowest = kept.mark.clone();
         for doubt in doubts {
             let begun = self.parse(&doubt.state.to_string()).map(|kept| kept.mark).unwrap_or_default();
@@ -171,7 +171,7 @@ impl IncrementalUnload<'_> {
                 _ => None,
             };
         }
-        Ok(Kept { mark: lowest, rows: Vec::new(), ..kept.clone() })
+        Ok(EarlierRun { mark: lowest, rows: Vec::new(), ..kept.clone() })
     }
 
     /// The filter of the rows that are read.

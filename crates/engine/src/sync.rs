@@ -74,7 +74,7 @@ const STATE: &str = "sync";
 
 /// The state that the target keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct State {
+struct SyncState {
     /// The id of the table from its log.
     table_id: String,
     key: Vec<String>,
@@ -221,7 +221,7 @@ impl<'a> TableFollower<'a> {
     }
 
     /// The step for a target that follows a table.
-    fn step(&self, state: State, snapshot: &Snapshot, key: &[String], has_doubts: bool) -> Result<RunStep> {
+    fn step(&self, state: SyncState, snapshot: &Snapshot, key: &[String], has_doubts: bool) -> Result<RunStep> {
         if state.table_id != snapshot.table_id() {
             return Err(self.conflict("it follows another table"));
         }
@@ -297,7 +297,7 @@ impl<'a> TableFollower<'a> {
     }
 
     /// The state of the job; `None` where a run was killed before it stored one.
-    fn parse(&self, text: &str) -> Result<Option<State>> {
+    fn parse(&self, text: &str) -> Result<Option<SyncState>> {
         if lease::has_no_job_state(text) {
             return Ok(None);
         }
@@ -339,7 +339,7 @@ enum RunStep {
     /// The table is loaded whole.
     Load,
     /// The changes since a version are brought.
-    Bring(State),
+    Bring(SyncState),
 }
 
 /// A value that an iterator over changes leaves for its caller.

@@ -39,9 +39,9 @@ impl CopyTarget {
     pub(crate) fn resolve(target: &str, options: &CopyOptions, job: &Job) -> Result<Self> {
         if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete) {
             let place = match LocationKind::classify(target) {
-                LocationKind::Table { .. } => Place::Delta,
-                LocationKind::Database(_) => Place::Database,
-                LocationKind::Tpch | LocationKind::Path => Place::Files,
+                LocationKind::Table { .. } => TargetKind::Delta,
+                LocationKind::Database(_) => TargetKind::Database,
+                LocationKind::Tpch | LocationKind::Path => TargetKind::Files,
             };
             options.load.check(place, options.mode)?;
         }
@@ -52,12 +52,12 @@ impl CopyTarget {
     }
 
     /// The kind of the place.
-    pub(crate) fn kind(&self) -> Place {
+    pub(crate) fn kind(&self) -> TargetKind {
         match self {
-            Self::Files(_) => Place::Files,
-            Self::Table(_) => Place::Delta,
-            Self::Stream(_) => Place::Stream,
-            Self::Database(_) => Place::Database,
+            Self::Files(_) => TargetKind::Files,
+            Self::Table(_) => TargetKind::Delta,
+            Self::Stream(_) => TargetKind::Stream,
+            Self::Database(_) => TargetKind::Database,
         }
     }
 
@@ -417,7 +417,7 @@ impl FileTarget {
 
 /// The kind of a target, for the scope of its options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum TargetKind {
     Files,
     Stream,
     Delta,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
-    AppTransaction, Changed, CommitFence, Compacted, DeleteOptions, DeltaSink, KEY_PROPERTY, SourceRows, Table,
+    AppTransaction, ChangeOutcome, CommitFence, Compacted, DeleteOptions, DeltaSink, KEY_PROPERTY, SourceRows, Table,
     TableWrite, UpsertPlan, WriteMode, check_existing, has_transaction,
 };
 use lakerace_io::option::{EXPLAIN, KEY};
@@ -32,7 +32,7 @@ pub struct UpsertOptions {
 ///
 /// A table that does not exist is created first, if its name starts with `delta:`: in a separate version without rows,
 /// with the columns of the source, and with the key as its property `lakerace.primaryKey`.
-pub fn upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<Changed> {
+pub fn upsert(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<ChangeOutcome> {
     upsert_rows(table, read_for_table(table, source, options, job)?, options, job)
 }
 
@@ -44,7 +44,7 @@ pub fn upsert_and_compact(
     source: &str,
     options: &UpsertOptions,
     job: &Job,
-) -> Result<(Changed, Option<Result<Compacted>>)> {
+) -> Result<(ChangeOutcome, Option<Result<Compacted>>)> {
     let name = table;
     let table = open_table(name, &options.read.storage, job)?;
     let changed = upsert_into(name, &table, rows_for(&table, source, options, job)?, options)?;
@@ -54,12 +54,12 @@ pub fn upsert_and_compact(
 }
 
 /// Upserts like [`upsert`], from rows that the caller has: batches, or those of [`crate::Scan::source_rows`].
-pub fn upsert_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: &Job) -> Result<Changed> {
+pub fn upsert_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: &Job) -> Result<ChangeOutcome> {
     upsert_into(table, &open_table(table, &options.read.storage, job)?, rows, options)
 }
 
 /// Upserts into the table of a name, which is made where it may be.
-fn upsert_into(name: &str, table: &Table, rows: SourceRows, options: &UpsertOptions) -> Result<Changed> {
+fn upsert_into(name: &str, table: &Table, rows: SourceRows, options: &UpsertOptions) -> Result<ChangeOutcome> {
     if named(name).is_none() || !create(table, rows.schema(), options)? {
         check_made(table, options)?;
     }
@@ -75,9 +75,9 @@ fn upsert_once(
     rows: SourceRows,
     options: &lakerace_delta::UpsertOptions,
     transaction: &AppTransaction,
-) -> Result<Changed> {
+) -> Result<ChangeOutcome> {
     if has_transaction(table, transaction)? {
-        return Ok(Changed::default());
+        return Ok(ChangeOutcome::default());
     }
     let fence = CommitFence::of_transaction(Some(&table.snapshot(None)?), &transaction.name, transaction.number)?;
     lakerace_delta::upsert(table, rows, &lakerace_delta::UpsertOptions { fence: Some(fence), ..options.clone() })
@@ -161,17 +161,17 @@ pub fn delete(
     options: &DeleteOptions,
     storage: &StorageOptions,
     job: &Job,
-) -> Result<Changed> {
+) -> Result<ChangeOutcome> {
     lakerace_delta::delete_with(&open_table(table, storage, job)?, &parse_filter(condition)?, options)
 }
 
 /// Deletes the rows of a Delta table that have the key of a row of `source`.
-pub fn delete_keys(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<Changed> {
+pub fn delete_keys(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<ChangeOutcome> {
     delete_keys_rows(table, read_for_table(table, source, options, job)?, options, job)
 }
 
 /// Deletes like [`delete_keys`], from rows that the caller has.
-pub fn delete_keys_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: &Job) -> Result<Changed> {
+pub fn delete_keys_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: &Job) -> Result<ChangeOutcome> {
     lakerace_delta::delete_keys(&open_table(table, &options.read.storage, job)?, rows, &options.rows)
 }
 

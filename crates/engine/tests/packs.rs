@@ -1,7 +1,7 @@
 //! Stores of files on an object store: what they keep, and how many requests that takes.
 
 use lakerace::{ErrorKind, Job, JobOptions, open_files};
-use lakerace_files::{IfExists, Key, Options, PutOptions, Store};
+use lakerace_files::{IfExists, Options, PutOptions, SecretKey, Store};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -369,7 +369,7 @@ fn keys_encrypt_and_options_are_checked() -> Outcome {
     let (_folder, location) = temporary_store()?;
     let job = Job::new(JobOptions::default());
     let with = |key: &[u8]| -> Result<Options, lakerace::Error> {
-        Ok(Options { key: Some(Key::new(key)?), encrypt: true, ..Options::default() })
+        Ok(Options { key: Some(SecretKey::new(key)?), encrypt: true, ..Options::default() })
     };
     let store = open_files(&location, with(&[1; 32])?, &job)?;
     store.put("secret", &content(1), &PutOptions::default())?;

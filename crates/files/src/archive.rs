@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use lakerace_io::{Error, Result};
 
-use crate::import::{FileImport, Length};
+use crate::import::{ContentLength, FileImport};
 use crate::store::folder_prefix;
 use crate::stream::{ContentReader, flushed, go_on};
 use crate::{Progress, PutOptions, Store};
@@ -229,7 +229,7 @@ fn read_zip(file: File, import: &mut FileImport<'_>) -> Result<()> {
             name = rest.to_owned();
         }
         let mtime_ms = zip_time::time_of(entry.extra_data_fields(), entry.last_modified());
-        let length = Length::Exact(entry.size());
+        let length = ContentLength::Exact(entry.size());
         import.content(&name, length, mtime_ms, &mut DecodedArchive(entry))?;
     }
     Ok(())

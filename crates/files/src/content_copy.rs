@@ -2,19 +2,19 @@
 
 use lakerace_io::{Error, Result};
 
-use crate::Content;
+use crate::RandomAccessFile;
 
 /// Bytes of an old content that are copied in one step.
 const PART_BYTES: usize = 1 << 20;
 
 /// Gives a content to `each`, part by part.
-pub(crate) fn copy(content: &mut dyn Content, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+pub(crate) fn copy(content: &mut dyn RandomAccessFile, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
     copy_from(content, 0, each)
 }
 
 /// Copies from a position on.
 pub(crate) fn copy_from(
-    content: &mut dyn Content,
+    content: &mut dyn RandomAccessFile,
     mut at: u64,
     each: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {

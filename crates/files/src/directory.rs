@@ -30,8 +30,8 @@ use crate::home::Progress;
 use crate::name::{composed, shown};
 use crate::stream::go_on;
 use crate::{
-    Batch, Compacted, Content, Damage, Durability, Each, FileVersion, Home, IfExists, Options, PutOptions, Reads, Sink,
-    Stat, Tail, Verified, Write,
+    CompactOutcome, ContentSink, Damage, Durability, Each, FileVersion, Home, IfExists, Options, PendingAppend,
+    PutOptions, RandomAccessFile, Reads, Stat, VerifyOutcome, Write, WriteBatch,
 };
 
 /// A store in a directory.
@@ -88,7 +88,7 @@ fn make_directory(path: &Path, syncs: &FolderSyncs) -> Result<()> {
 
 struct DirectoryFile(File, u64);
 
-impl Content for DirectoryFile {
+impl RandomAccessFile for DirectoryFile {
     fn size(&self) -> u64 {
         self.1
     }
@@ -100,7 +100,7 @@ impl Content for DirectoryFile {
 }
 
 impl Reads for DirectoryHome {
-    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+    fn get(&self, name: &str, sink: &mut dyn ContentSink) -> Result<usize> {
         let (file, size) = self.0.read(name).map_err(|e| e.at(&self.0.location))?;
         let size = usize::try_from(size)
             .map_err(|_| Error::unsupported("the content does not fit into memory").at(shown(name)))?;
@@ -132,7 +132,7 @@ impl Reads for DirectoryHome {
         walk::list(&self.0, prefix, from, limit)
     }
 
-    fn open(&self, name: &str) -> Result<Box<dyn Content>> {
+    fn open(&self, name: &str) -> Result<Box<dyn RandomAccessFile>> {
         let (file, size) = self.0.read(name).map_err(|e| e.at(&self.0.location))?;
         Ok(Box::new(DirectoryFile(file, size)))
     }
@@ -157,11 +157,11 @@ impl Home for DirectoryHome {
         self.0.version(name)
     }
 
-    fn append_in_place(&self, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<bool> {
+    fn append_in_place(&self, name: &str, tail: &mut dyn PendingAppend, options: &PutOptions) -> Result<bool> {
         self.0.append(name, tail, options).map(|()| true)
     }
 
-    fn batch(&self) -> Result<Box<dyn Batch>> {
+    fn batch(&self) -> Result<Box<dyn WriteBatch>> {
         self.0.is_writable()?;
         Ok(Box::new(DirectoryBatch::new(self)))
     }
@@ -206,8 +206,8 @@ impl Home for DirectoryHome {
             .advice("use a SQLite store for that"))
     }
 
-    fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
-        let mut verified = Verified::default();
+    fn verify(&self, progress: Progress<'_>) -> Result<VerifyOutcome> {
+        let mut verified = VerifyOutcome::default();
         for stat in walk::list(&self.0, "", "", usize::MAX)? {
             go_on(progress(verified.files, verified.bytes))?;
             verified.files += 1;
@@ -234,11 +234,11 @@ impl Home for DirectoryHome {
         Ok(verified)
     }
 
-    fn compact(&self, _: Progress<'_>) -> Result<Compacted> {
+    fn compact(&self, _: Progress<'_>) -> Result<CompactOutcome> {
         self.0.is_writable()?;
         let bytes = walk::list(&self.0, "", "", usize::MAX)?.iter().map(|file| file.size).sum();
         let orphans = walk::remove_hidden(&self.0, LEFT_OVER)?;
-        Ok(Compacted { bytes_before: bytes, bytes_after: bytes, rewritten: 0, orphans })
+        Ok(CompactOutcome { bytes_before: bytes, bytes_after: bytes, rewritten: 0, orphans })
     }
 
     fn flush(&self) -> Result<()> {

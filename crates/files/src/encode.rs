@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use lakerace_io::{Error, Result};
 
-pub(crate) use dictionary::{Dictionary, Samples};
-pub use transform::{Key, Transform};
+pub(crate) use dictionary::{TrainedDictionary, TrainingSamples};
+pub use transform::{SecretKey, Transform};
 
 use crate::{Codec, Compression, Options};
 
@@ -24,7 +24,7 @@ pub(crate) const PIECE_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub(crate) struct Encoding {
     pub(crate) codec: Codec,
-    pub(crate) dictionary: Option<Arc<Dictionary>>,
+    pub(crate) dictionary: Option<Arc<TrainedDictionary>>,
     pub(crate) chain: Vec<Arc<dyn Transform>>,
     pub(crate) text: String,
 }
@@ -104,7 +104,7 @@ impl EncodingContext {
     }
 
     /// The encoding of new contents.
-    pub(crate) fn encoding(&self, compression: Compression, dictionary: Option<Arc<Dictionary>>) -> Encoding {
+    pub(crate) fn encoding(&self, compression: Compression, dictionary: Option<Arc<TrainedDictionary>>) -> Encoding {
         let mut chain = self.transforms.clone();
         chain.extend(self.aes.iter().filter(|_| self.encrypt).cloned());
         let mut text = compression.codec.name().to_owned();
@@ -123,7 +123,7 @@ impl EncodingContext {
     pub(crate) fn parse(
         &self,
         text: &str,
-        dictionary: &mut dyn FnMut(u32) -> Result<Arc<Dictionary>>,
+        dictionary: &mut dyn FnMut(u32) -> Result<Arc<TrainedDictionary>>,
     ) -> Result<Encoding> {
         let mut stages = text.split("; ");
         let mut words = stages.next().unwrap_or_default().split(' ');

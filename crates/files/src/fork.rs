@@ -36,7 +36,7 @@ pub(crate) struct OpeningProcess {
 }
 
 /// An operation that runs: no fork in the meantime.
-pub(crate) struct Running(());
+pub(crate) struct RunningOperation(());
 
 impl OpeningProcess {
     /// This process opens a store.
@@ -55,7 +55,7 @@ impl OpeningProcess {
     }
 
     /// Begins an operation. An error in a child whose parent had one running at the fork: its locks are held for good.
-    pub(crate) fn enter(&self) -> Result<Running> {
+    pub(crate) fn enter(&self) -> Result<RunningOperation> {
         if TAINTED.load(Ordering::Relaxed) != self.tainted {
             return Err(Error::usage("this process was forked while other threads were using the store")
                 .advice("open the store again, or start child processes by spawn"));
@@ -65,7 +65,7 @@ impl OpeningProcess {
 }
 
 /// Begins an operation.
-pub(crate) fn enter() -> Running {
+pub(crate) fn enter() -> RunningOperation {
     let depth = DEPTH.get();
     DEPTH.set(depth + 1);
     if depth == 0 {
@@ -78,10 +78,10 @@ pub(crate) fn enter() -> Running {
             std::thread::sleep(MOMENT);
         }
     }
-    Running(())
+    RunningOperation(())
 }
 
-impl Drop for Running {
+impl Drop for RunningOperation {
     fn drop(&mut self) {
         let depth = DEPTH.get() - 1;
         DEPTH.set(depth);

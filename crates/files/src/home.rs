@@ -98,13 +98,13 @@ pub struct PutOptions {
 }
 
 /// Memory for one content.
-pub trait Sink {
+pub trait ContentSink {
     /// Memory for `size` bytes. A home that answers `Ok` afterwards has written all of it. A home may ask again; the last
     /// memory counts.
     fn begin(&mut self, size: usize) -> Result<&mut [MaybeUninit<u8>]>;
 }
 
-impl Sink for Vec<u8> {
+impl ContentSink for Vec<u8> {
     fn begin(&mut self, size: usize) -> Result<&mut [MaybeUninit<u8>]> {
         self.clear();
         self.try_reserve_exact(size)
@@ -114,7 +114,7 @@ impl Sink for Vec<u8> {
 }
 
 /// An open content, read by positions.
-pub trait Content: Send {
+pub trait RandomAccessFile: Send {
     /// Its length in bytes.
     fn size(&self) -> u64;
     /// Reads at `offset` into `out` and gives the bytes read: fewer than asked for only at the content's end. A content that
@@ -123,12 +123,12 @@ pub trait Content: Send {
 }
 
 /// Bytes that are appended to a file.
-pub trait Tail {
+pub trait PendingAppend {
     /// Gives them to `each` in parts, from the first one each time.
     fn give(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>;
 }
 
-impl Tail for &[u8] {
+impl PendingAppend for &[u8] {
     fn give(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         each(self)
     }
@@ -175,10 +175,10 @@ pub type Each<'a> = &'a mut dyn FnMut(usize, Option<&[u8]>) -> Result<()>;
 
 /// Reading, from the newest state or from a snapshot.
 ///
-/// Only this crate implements it: [`Sink`] relies on the written bytes.
+/// Only this crate implements it: [`ContentSink`] relies on the written bytes.
 pub trait Reads: Send + Sync {
     /// Gives the content of `name` to `sink` and its length. An error of kind `NotFound` where there is none.
-    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize>;
+    fn get(&self, name: &str, sink: &mut dyn ContentSink) -> Result<usize>;
     /// Gives each name's content with its place in `names`, in the order of names: all of one state. `None` where there is no such file.
     fn get_many(&self, names: &[&str], each: Each<'_>) -> Result<()>;
     /// A file's properties.
@@ -187,7 +187,7 @@ pub trait Reads: Send + Sync {
     /// most.
     fn list(&self, prefix: &str, from: &str, limit: usize) -> Result<Vec<Stat>>;
     /// Opens a content for reading by positions.
-    fn open(&self, name: &str) -> Result<Box<dyn Content>>;
+    fn open(&self, name: &str) -> Result<Box<dyn RandomAccessFile>>;
 }
 
 /// A step of a batch, whose contents are put as `P`.
@@ -202,7 +202,7 @@ pub(crate) enum HomeOperation<P> {
 ///
 /// A directory can't replace several files atomically. It checks first, and undoes earlier writes where a later one
 /// fails.
-pub trait Batch: Send {
+pub trait WriteBatch: Send {
     /// Puts a content.
     fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()>;
     /// Removes a file, which must exist when the batch is committed.
@@ -226,7 +226,7 @@ pub struct Damage {
 
 /// The outcome of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Verified {
+pub struct VerifyOutcome {
     /// Files whose names could be read.
     pub files: u64,
     /// Bytes of the contents that are right.
@@ -241,7 +241,7 @@ pub struct Verified {
 
 /// The outcome of a compaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Compacted {
+pub struct CompactOutcome {
     /// The store's bytes before.
     pub bytes_before: u64,
     /// The store's bytes now.
@@ -265,11 +265,11 @@ pub trait Home: Reads {
     fn version(&self, name: &str) -> Result<Option<FileVersion>>;
     /// Appends to a file in place, and returns whether the home supports this. If not, a new content replaces the old
     /// one.
-    fn append_in_place(&self, _name: &str, _tail: &mut dyn Tail, _options: &PutOptions) -> Result<bool> {
+    fn append_in_place(&self, _name: &str, _tail: &mut dyn PendingAppend, _options: &PutOptions) -> Result<bool> {
         Ok(false)
     }
     /// Begins writes that become visible together.
-    fn batch(&self) -> Result<Box<dyn Batch>>;
+    fn batch(&self) -> Result<Box<dyn WriteBatch>>;
     /// Removes a file; an error of kind `NotFound` where there is none.
     fn remove(&self, name: &str) -> Result<()>;
     /// Removes all files whose names begin with `prefix` and says how many.
@@ -283,9 +283,9 @@ pub trait Home: Reads {
     /// Opens a state of all files, for many reads.
     fn snapshot(&self) -> Result<Box<dyn Reads>>;
     /// Reads everything and reports the damage.
-    fn verify(&self, progress: Progress<'_>) -> Result<Verified>;
+    fn verify(&self, progress: Progress<'_>) -> Result<VerifyOutcome>;
     /// Gives space back.
-    fn compact(&self, progress: Progress<'_>) -> Result<Compacted>;
+    fn compact(&self, progress: Progress<'_>) -> Result<CompactOutcome>;
     /// Makes all that was put durable.
     fn flush(&self) -> Result<()>;
     /// Closes the store: makes durable what would otherwise be lost.

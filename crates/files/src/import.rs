@@ -10,21 +10,21 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::name::{check_name, shown};
 use crate::stream::{ContentReader, WHOLE_BYTES, go_on};
-use crate::{Batch, Progress, PutOptions, Store};
+use crate::{Progress, PutOptions, Store, WriteBatch};
 
 /// The files and bytes of a transaction of an import.
 const BATCH: (usize, u64) = (10_000, 32 << 20);
 
 /// The bytes of a content that comes from a reader.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Length {
+pub(crate) enum ContentLength {
     /// Another number of them is damage.
     Exact(u64),
     /// The most bytes that are taken. Those after them came while it was read.
     AtMost(u64),
 }
 
-impl Length {
+impl ContentLength {
     fn bytes(self) -> u64 {
         match self {
             Self::Exact(bytes) | Self::AtMost(bytes) => bytes,
@@ -58,7 +58,7 @@ pub(crate) struct FileImport<'a> {
     prefix: String,
     options: &'a PutOptions,
     progress: Progress<'a>,
-    batch: Option<Box<dyn Batch>>,
+    batch: Option<Box<dyn WriteBatch>>,
     in_batch: (usize, u64),
     /// Transactions that were ended.
     batches: u64,
@@ -80,14 +80,14 @@ impl<'a> FileImport<'a> {
         let mut file = File::from(opened.map_err(|e| place(e.into()))?);
         let found = file.metadata().map_err(place)?;
         let mtime_ms = found.mtime().saturating_mul(1000).saturating_add(found.mtime_nsec() / 1_000_000);
-        self.content(name, Length::AtMost(found.len()), Some(mtime_ms), &mut file)
+        self.content(name, ContentLength::AtMost(found.len()), Some(mtime_ms), &mut file)
     }
 
     /// Takes a content from a reader.
     pub(crate) fn content(
         &mut self,
         name: &str,
-        length: Length,
+        length: ContentLength,
         mtime_ms: Option<i64>,
         from: &mut dyn Read,
     ) -> Result<()> {
@@ -109,7 +109,7 @@ impl<'a> FileImport<'a> {
         go_on((self.progress)(self.files, self.bytes))
     }
 
-    fn large(&mut self, name: &str, length: Length, options: &PutOptions, from: &mut dyn Read) -> Result<u64> {
+    fn large(&mut self, name: &str, length: ContentLength, options: &PutOptions, from: &mut dyn Read) -> Result<u64> {
         self.end_batch()?;
         let mut out = self.store.create(name, options)?;
         let (mut buffer, mut size) = (vec![0; 1 << 20], 0);
@@ -127,7 +127,7 @@ impl<'a> FileImport<'a> {
         Ok(size)
     }
 
-    fn small(&mut self, name: &str, length: Length, options: &PutOptions, from: &mut dyn Read) -> Result<u64> {
+    fn small(&mut self, name: &str, length: ContentLength, options: &PutOptions, from: &mut dyn Read) -> Result<u64> {
         let mut content = Vec::with_capacity(length.bytes() as usize);
         from.read_to_end(&mut content).map_err(|e| Error::from(e).at(shown(name)))?;
         let size = content.len() as u64;
@@ -151,7 +151,7 @@ impl<'a> FileImport<'a> {
             self.end_batch()?;
         }
         let content = self.store.open_read(&format!("{}{of}", self.prefix))?;
-        let (length, now) = (Length::Exact(content.size()), self.batches);
+        let (length, now) = (ContentLength::Exact(content.size()), self.batches);
         self.content(name, length, mtime_ms, &mut ContentReader::new(content))?;
         Ok(now)
     }

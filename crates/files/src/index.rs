@@ -19,7 +19,7 @@ pub struct Segment {
 
 /// The index's entry of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct IndexEntry {
     /// The content's length in bytes.
     pub size: u64,
     /// When the content was put, in milliseconds since 1970-01-01 UTC.
@@ -35,7 +35,7 @@ pub struct Entry {
 }
 
 /// A callback for names and their entries; `None` where the file was removed. The last call for a name counts.
-pub type EachName<'a> = &'a mut dyn FnMut(String, Option<Entry>) -> Result<()>;
+pub type EachName<'a> = &'a mut dyn FnMut(String, Option<IndexEntry>) -> Result<()>;
 
 /// A version of the index.
 pub trait IndexVersion {
@@ -55,7 +55,7 @@ pub trait IndexVersion {
 
 /// A change that was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Changed {
+pub struct IndexChange {
     /// The version that it has made.
     pub version: u64,
     /// The commit of that version, where it is known.
@@ -74,7 +74,7 @@ pub trait Index: Send + Sync + std::fmt::Debug {
     /// Gives names other entries, and takes those of `None` away, all in one step; makes the table where there is none. Gives the
     /// version that this has made. `from`: the version that the changes were made from; an error of kind `Conflict` where a later one
     /// has changed the same names.
-    fn change(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)], from: Option<u64>) -> Result<Changed>;
+    fn change(&self, changes: &[(Arc<str>, Option<Arc<IndexEntry>>)], from: Option<u64>) -> Result<IndexChange>;
     /// Makes few files of many small ones, and removes those that no recent version needs.
     fn compact(&self) -> Result<()>;
 }

@@ -36,13 +36,13 @@ mod stream;
 mod tree;
 
 pub use archive::{Archive, ArchiveKind, check_archive};
-pub use encode::{Key, Transform};
+pub use encode::{SecretKey, Transform};
 pub use export::local_file;
 pub use home::{
-    Batch, Compacted, Content, Damage, Each, FileVersion, Home, IfExists, Progress, PutOptions, Reads, Sink, Stat,
-    Tail, Verified, Write,
+    CompactOutcome, ContentSink, Damage, Each, FileVersion, Home, IfExists, PendingAppend, Progress, PutOptions,
+    RandomAccessFile, Reads, Stat, VerifyOutcome, Write, WriteBatch,
 };
-pub use index::{Changed, EachName, Entry, Index, IndexVersion, Segment};
+pub use index::{EachName, Index, IndexChange, IndexEntry, IndexVersion, Segment};
 pub use mount::{FileTree, FolderEntry, Mount, MountOptions, Node, NodeKind, Tell};
 pub use name::{Glob, check_name};
 pub use options::{Codec, Compression, Durability, Options};

@@ -9,16 +9,16 @@ use lakerace_io::wait::{read_lock, write_lock};
 use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
-use crate::encode::{self, Dictionary, Encoding, EncodingContext, PIECE_BYTES, Samples};
+use crate::encode::{self, Encoding, EncodingContext, PIECE_BYTES, TrainedDictionary, TrainingSamples};
 use crate::file_metadata::{check_metadata, now_ms};
-use crate::fork::{OpeningProcess, Running};
+use crate::fork::{OpeningProcess, RunningOperation};
 use crate::home::HomeOperation;
 use crate::home::Progress;
 use crate::name::{check_name, composed, not_found, prefix_end, shown};
 use crate::stream::go_on;
 use crate::{
-    Batch, Compacted, Compression, Content, Damage, Each, FileVersion, Home, IfExists, Options, PutOptions, Reads,
-    Sink, Stat, Verified, Write,
+    CompactOutcome, Compression, ContentSink, Damage, Each, FileVersion, Home, IfExists, Options, PutOptions,
+    RandomAccessFile, Reads, Stat, VerifyOutcome, Write, WriteBatch,
 };
 
 type Files = BTreeMap<Arc<str>, Arc<StoredFile>>;
@@ -34,7 +34,7 @@ struct StoreFiles {
     files: RwLock<Files>,
     toolbox: EncodingContext,
     compression: Compression,
-    dictionary: RwLock<Option<Arc<Dictionary>>>,
+    dictionary: RwLock<Option<Arc<TrainedDictionary>>>,
     is_read_only: bool,
     opener: OpeningProcess,
 }
@@ -42,7 +42,7 @@ struct StoreFiles {
 /// A lock of a store, during which the process does not fork.
 struct StoreLock<G> {
     guard: G,
-    _running: Running,
+    _running: RunningOperation,
 }
 
 impl<G: Deref> Deref for StoreLock<G> {
@@ -183,7 +183,7 @@ impl StoredFile {
         Ok(Cow::Owned(all))
     }
 
-    fn give(&self, sink: &mut dyn Sink) -> Result<usize> {
+    fn give(&self, sink: &mut dyn ContentSink) -> Result<usize> {
         let size = usize::try_from(self.size).map_err(|_| Error::internal("the size does not fit into memory"))?;
         let out = sink.begin(size)?;
         let whole = std::iter::once(&mut [][..]).take(usize::from(size == 0));
@@ -195,7 +195,7 @@ impl StoredFile {
     }
 }
 
-fn get(files: &Files, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+fn get(files: &Files, name: &str, sink: &mut dyn ContentSink) -> Result<usize> {
     let file = files.get(name).ok_or_else(|| not_found(name))?;
     match file.content()? {
         Cow::Borrowed(bytes) => {
@@ -231,7 +231,7 @@ struct OpenMemoryFile {
     current: Option<(u64, Vec<u8>)>,
 }
 
-impl Content for OpenMemoryFile {
+impl RandomAccessFile for OpenMemoryFile {
     fn size(&self) -> u64 {
         self.file.size
     }
@@ -256,13 +256,13 @@ impl Content for OpenMemoryFile {
     }
 }
 
-fn open(files: &Files, name: &str) -> Result<Box<dyn Content>> {
+fn open(files: &Files, name: &str) -> Result<Box<dyn RandomAccessFile>> {
     let file = files.get(name).cloned().ok_or_else(|| not_found(name))?;
     Ok(Box::new(OpenMemoryFile { file, current: None }))
 }
 
 impl Reads for MemoryHome {
-    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+    fn get(&self, name: &str, sink: &mut dyn ContentSink) -> Result<usize> {
         get(&*self.shared.read()?, name, sink)
     }
 
@@ -278,7 +278,7 @@ impl Reads for MemoryHome {
         Ok(list(&*self.shared.read()?, prefix, from, limit))
     }
 
-    fn open(&self, name: &str) -> Result<Box<dyn Content>> {
+    fn open(&self, name: &str) -> Result<Box<dyn RandomAccessFile>> {
         open(&*self.shared.read()?, name)
     }
 }
@@ -286,7 +286,7 @@ impl Reads for MemoryHome {
 struct MemorySnapshot(Files);
 
 impl Reads for MemorySnapshot {
-    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+    fn get(&self, name: &str, sink: &mut dyn ContentSink) -> Result<usize> {
         get(&self.0, name, sink)
     }
 
@@ -302,7 +302,7 @@ impl Reads for MemorySnapshot {
         Ok(list(&self.0, prefix, from, limit))
     }
 
-    fn open(&self, name: &str) -> Result<Box<dyn Content>> {
+    fn open(&self, name: &str) -> Result<Box<dyn RandomAccessFile>> {
         open(&self.0, name)
     }
 }
@@ -338,7 +338,7 @@ struct MemoryBatch {
     work: Vec<HomeOperation<(String, Arc<StoredFile>, IfExists)>>,
 }
 
-impl Batch for MemoryBatch {
+impl WriteBatch for MemoryBatch {
     fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
         check_name(name)?;
         self.work.push(HomeOperation::Put((name.to_owned(), self.shared.encode(data, options)?, options.if_exists)));
@@ -394,7 +394,7 @@ impl Home for MemoryHome {
         Ok(self.shared.read()?.get(name).map(|file| file.version()))
     }
 
-    fn batch(&self) -> Result<Box<dyn Batch>> {
+    fn batch(&self) -> Result<Box<dyn WriteBatch>> {
         Ok(Box::new(MemoryBatch { shared: Arc::clone(&self.shared), work: Vec::new() }))
     }
 
@@ -443,9 +443,9 @@ impl Home for MemoryHome {
         Ok(Box::new(MemorySnapshot(self.shared.read()?.clone())))
     }
 
-    fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
+    fn verify(&self, progress: Progress<'_>) -> Result<VerifyOutcome> {
         let files = self.shared.read()?.clone();
-        let mut verified = Verified::default();
+        let mut verified = VerifyOutcome::default();
         for (name, file) in &files {
             go_on(progress(verified.files, verified.bytes))?;
             verified.files += 1;
@@ -466,9 +466,9 @@ impl Home for MemoryHome {
         Ok(verified)
     }
 
-    fn compact(&self, _: Progress<'_>) -> Result<Compacted> {
+    fn compact(&self, _: Progress<'_>) -> Result<CompactOutcome> {
         let bytes = self.shared.read()?.values().flat_map(|file| &file.pieces).map(|piece| piece.len() as u64).sum();
-        Ok(Compacted { bytes_before: bytes, bytes_after: bytes, ..Compacted::default() })
+        Ok(CompactOutcome { bytes_before: bytes, bytes_after: bytes, ..CompactOutcome::default() })
     }
 
     fn flush(&self) -> Result<()> {
@@ -477,13 +477,13 @@ impl Home for MemoryHome {
 
     fn train(&self) -> Result<u32> {
         let _running = self.shared.opener.enter()?;
-        let mut samples = Samples::default();
+        let mut samples = TrainingSamples::default();
         for file in self.shared.read()?.values() {
             samples.add(&file.content()?);
         }
         let mut dictionary = write_lock(&self.shared.dictionary);
         let id = dictionary.as_ref().map_or(1, |known| known.id + 1);
-        *dictionary = Some(Arc::new(Dictionary::new(id, samples.train()?)?));
+        *dictionary = Some(Arc::new(TrainedDictionary::new(id, samples.train()?)?));
         Ok(id)
     }
 

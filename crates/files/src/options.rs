@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lakerace_io::{Error, StorageOptions};
 
-use crate::{Key, Transform};
+use crate::{SecretKey, Transform};
 
 /// The events that a committed write survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -158,7 +158,7 @@ pub struct Options {
     /// Transforms of contents, in the order of their application.
     pub transforms: Vec<Arc<dyn Transform>>,
     /// The key for contents that were encrypted. With it, `encrypt` says whether new ones are.
-    pub key: Option<Key>,
+    pub key: Option<SecretKey>,
     /// True if contents are encrypted after the transforms, which takes a key.
     pub encrypt: bool,
     /// How long a write waits for other writers.

@@ -12,7 +12,7 @@ const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// The home of a store's own files.
 #[derive(Debug)]
-pub(crate) enum Own {
+pub(crate) enum StorePaths {
     /// In memory, or on another machine.
     Elsewhere,
     /// In a SQLite file.
@@ -23,7 +23,7 @@ pub(crate) enum Own {
     Packs(PathBuf),
 }
 
-impl Own {
+impl StorePaths {
     /// An existing SQLite file. The names of the files next to it derive from the name after links are resolved.
     pub(crate) fn file(path: &Path) -> Self {
         Self::File(std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))

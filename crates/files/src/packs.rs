@@ -30,8 +30,8 @@ use crate::home::{HomeOperation, Progress, read_parts};
 use crate::name::not_found;
 use crate::stream::go_on;
 use crate::{
-    Batch, Compacted, Compression, Content, Each, Entry, FileVersion, Home, IfExists, Index, Options, PutOptions,
-    Reads, Segment, Sink, Stat, Tail, Verified, Write, content_copy,
+    CompactOutcome, Compression, ContentSink, Each, FileVersion, Home, IfExists, Index, IndexEntry, Options,
+    PendingAppend, PutOptions, RandomAccessFile, Reads, Segment, Stat, VerifyOutcome, Write, WriteBatch, content_copy,
 };
 
 /// The content's bytes of a segment; the last one of a content is shorter.
@@ -137,12 +137,12 @@ impl PackUpload {
     }
 
     /// Ends the content, which has no name yet.
-    fn entry(mut self) -> Result<Arc<Entry>> {
+    fn entry(mut self) -> Result<Arc<IndexEntry>> {
         let rest = std::mem::take(&mut self.rest);
         if !rest.is_empty() || self.segments.is_empty() {
             self.part(&rest)?;
         }
-        Ok(Arc::new(Entry {
+        Ok(Arc::new(IndexEntry {
             size: self.size,
             mtime_ms: self.options.mtime_ms.unwrap_or_else(now_ms),
             encoding: self.encoding.text.as_str().into(),
@@ -173,7 +173,7 @@ impl Write for PackUpload {
     }
 }
 
-fn entry_of(shared: &Arc<PackStore>, name: &str, data: &[u8], options: &PutOptions) -> Result<Arc<Entry>> {
+fn entry_of(shared: &Arc<PackStore>, name: &str, data: &[u8], options: &PutOptions) -> Result<Arc<IndexEntry>> {
     let mut upload = PackUpload::new(shared, name, options)?;
     upload.append(data)?;
     upload.entry()
@@ -182,10 +182,10 @@ fn entry_of(shared: &Arc<PackStore>, name: &str, data: &[u8], options: &PutOptio
 /// A content made of another one, which may be none, and more bytes. It keeps the other one's metadata where `options` have none.
 fn appended(
     shared: &Arc<PackStore>,
-    (name, before): (&str, Option<&Arc<Entry>>),
+    (name, before): (&str, Option<&Arc<IndexEntry>>),
     options: &PutOptions,
-    tail: &mut dyn Tail,
-) -> Result<Arc<Entry>> {
+    tail: &mut dyn PendingAppend,
+) -> Result<Arc<IndexEntry>> {
     let mut options = options.clone();
     if options.metadata.is_none() {
         options.metadata = before.and_then(|entry| entry.metadata.clone());
@@ -202,10 +202,10 @@ fn appended(
 /// A batch whose contents go to packs immediately, and whose names go to the table at the end.
 struct PackBatch {
     shared: Arc<PackStore>,
-    work: Vec<HomeOperation<(String, Arc<Entry>, IfExists)>>,
+    work: Vec<HomeOperation<(String, Arc<IndexEntry>, IfExists)>>,
 }
 
-impl Batch for PackBatch {
+impl WriteBatch for PackBatch {
     fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
         let entry = entry_of(&self.shared, name, data, options).map_err(|e| e.at(&self.shared.location))?;
         self.work.push(HomeOperation::Put((name.to_owned(), entry, options.if_exists)));
@@ -237,7 +237,7 @@ impl Batch for PackBatch {
 }
 
 impl Reads for PackHome {
-    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+    fn get(&self, name: &str, sink: &mut dyn ContentSink) -> Result<usize> {
         self.with_location(LiveNames(&self.0).get(name, sink))
     }
 
@@ -253,7 +253,7 @@ impl Reads for PackHome {
         self.with_location(self.0.list(prefix, from, limit))
     }
 
-    fn open(&self, name: &str) -> Result<Box<dyn Content>> {
+    fn open(&self, name: &str) -> Result<Box<dyn RandomAccessFile>> {
         let entry = self.0.find(name).and_then(|entry| entry.ok_or_else(|| not_found(name)));
         self.with_location(entry.map(|entry| read::open(&self.0, name, entry)))
     }
@@ -280,7 +280,7 @@ impl Home for PackHome {
         self.with_location(self.0.find(name).map(|found| found.map(|entry| staged::version(&entry))))
     }
 
-    fn append_in_place(&self, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<bool> {
+    fn append_in_place(&self, name: &str, tail: &mut dyn PendingAppend, options: &PutOptions) -> Result<bool> {
         let mut append = || loop {
             let before = self.0.find(name)?;
             let entry = appended(&self.0, (name, before.as_ref()), options, tail)?;
@@ -291,7 +291,7 @@ impl Home for PackHome {
         self.with_location(append()).map(|()| true)
     }
 
-    fn batch(&self) -> Result<Box<dyn Batch>> {
+    fn batch(&self) -> Result<Box<dyn WriteBatch>> {
         self.with_location(self.0.is_writable())?;
         Ok(Box::new(PackBatch { shared: Arc::clone(&self.0), work: Vec::new() }))
     }
@@ -335,7 +335,7 @@ impl Home for PackHome {
         let done = check_metadata(metadata).and_then(|()| {
             self.0.apply(|staged| {
                 let entry = staged.find(name)?.ok_or_else(|| not_found(name))?;
-                let entry = Entry { metadata: metadata.map(str::to_owned), ..Entry::clone(&entry) };
+                let entry = IndexEntry { metadata: metadata.map(str::to_owned), ..IndexEntry::clone(&entry) };
                 staged.put(name, Arc::new(entry), IfExists::Replace)
             })
         });
@@ -349,12 +349,12 @@ impl Home for PackHome {
         Ok(Box::new(PackSnapshot::new(&self.0)))
     }
 
-    fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
+    fn verify(&self, progress: Progress<'_>) -> Result<VerifyOutcome> {
         let done = if self.0.is_read_only { Ok(()) } else { self.0.commit() };
         self.with_location(done.and_then(|()| self.0.refresh()).and_then(|_| verify::verify(&self.0, progress)))
     }
 
-    fn compact(&self, progress: Progress<'_>) -> Result<Compacted> {
+    fn compact(&self, progress: Progress<'_>) -> Result<CompactOutcome> {
         self.with_location(self.0.is_writable().and_then(|()| compact(&self.0, progress)))
     }
 
@@ -385,7 +385,7 @@ impl Drop for PackHome {
 }
 
 /// Removes packs of which no file needs anything, and compacts the table.
-fn compact(shared: &Arc<PackStore>, progress: Progress<'_>) -> Result<Compacted> {
+fn compact(shared: &Arc<PackStore>, progress: Progress<'_>) -> Result<CompactOutcome> {
     shared.commit()?;
     // Times are the store's: a pack that was listed as old before the table was read is not of a writer that continues.
     let packs = shared.packs()?;
@@ -417,9 +417,9 @@ fn compact(shared: &Arc<PackStore>, progress: Progress<'_>) -> Result<Compacted>
     }
     shared.index.compact()?;
     shared.refresh()?;
-    Ok(Compacted { bytes_before, bytes_after: bytes_before - freed, rewritten: 0, orphans })
+    Ok(CompactOutcome { bytes_before, bytes_after: bytes_before - freed, rewritten: 0, orphans })
 }
 
-fn packs_of(entry: &Entry) -> impl Iterator<Item = u128> {
+fn packs_of(entry: &IndexEntry) -> impl Iterator<Item = u128> {
     entry.segments.iter().map(|segment| segment.pack)
 }

@@ -33,8 +33,8 @@ use crate::file_metadata::check_metadata;
 use crate::home::Progress;
 use crate::name::shown;
 use crate::{
-    Batch, Compacted, Content, Each, FileVersion, Home, IfExists, Options, PutOptions, Reads, Sink, Stat, Verified,
-    Write,
+    CompactOutcome, ContentSink, Each, FileVersion, Home, IfExists, Options, PutOptions, RandomAccessFile, Reads, Stat,
+    VerifyOutcome, Write, WriteBatch,
 };
 
 use inner::Inner;
@@ -61,7 +61,7 @@ impl SqliteHome {
 }
 
 impl Reads for SqliteHome {
-    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+    fn get(&self, name: &str, sink: &mut dyn ContentSink) -> Result<usize> {
         self.with_location(self.0.read(|reader, catalog| reader.get(catalog, name, sink)))
     }
 
@@ -82,8 +82,8 @@ impl Reads for SqliteHome {
         self.with_location(self.0.read(|reader, _| reader.list(prefix, from, limit)))
     }
 
-    fn open(&self, name: &str) -> Result<Box<dyn Content>> {
-        self.with_location(open::open(open::ReadHandle::Home(Arc::clone(&self.0)), name))
+    fn open(&self, name: &str) -> Result<Box<dyn RandomAccessFile>> {
+        self.with_location(open::open(open::SqliteReadHandle::Home(Arc::clone(&self.0)), name))
     }
 }
 
@@ -115,7 +115,7 @@ impl Home for SqliteHome {
         self.stat(name).map(|found| found.map(|stat| stat.version()))
     }
 
-    fn batch(&self) -> Result<Box<dyn Batch>> {
+    fn batch(&self) -> Result<Box<dyn WriteBatch>> {
         self.with_location(self.0.connections.is_writable())?;
         Ok(Box::new(batch::SqliteBatch::new(Arc::clone(&self.0))))
     }
@@ -161,14 +161,14 @@ impl Home for SqliteHome {
     }
 
     fn snapshot(&self) -> Result<Box<dyn Reads>> {
-        self.with_location(open::Snapshot::new(&self.0)).map(|snapshot| Box::new(snapshot) as _)
+        self.with_location(open::SqliteSnapshot::new(&self.0)).map(|snapshot| Box::new(snapshot) as _)
     }
 
-    fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
+    fn verify(&self, progress: Progress<'_>) -> Result<VerifyOutcome> {
         self.with_location(verify::verify(&self.0, progress))
     }
 
-    fn compact(&self, progress: Progress<'_>) -> Result<Compacted> {
+    fn compact(&self, progress: Progress<'_>) -> Result<CompactOutcome> {
         self.with_location(self.0.connections.is_writable().and_then(|()| compact::compact(&self.0, progress)))
     }
 

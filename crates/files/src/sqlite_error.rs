@@ -3,11 +3,11 @@
 use std::ffi::c_int;
 
 use lakerace_io::{Error, ErrorKind};
-use lakerace_sqlite::Failure;
+use lakerace_sqlite::SqliteFailure;
 use rusqlite::ffi;
 
 /// The error for a failure that SQLite reports.
-pub(crate) fn from_sqlite(failure: Failure) -> Error {
+pub(crate) fn from_sqlite(failure: SqliteFailure) -> Error {
     classify(failure.code, failure.extended, failure.message)
 }
 

@@ -12,12 +12,12 @@ use crate::directory::DirectoryHome;
 use crate::home::Progress;
 use crate::memory::MemoryHome;
 use crate::name::{Glob, shown};
-use crate::own::Own;
+use crate::own::StorePaths;
 use crate::packs::PackHome;
 use crate::sqlite::SqliteHome;
 use crate::{
-    Batch, Compacted, Content, Each, FileVersion, Home, IfExists, Index, Options, PutOptions, Reads, Sink, Stat, Tail,
-    Verified, Write, random,
+    CompactOutcome, ContentSink, Each, FileVersion, Home, IfExists, Index, Options, PendingAppend, PutOptions,
+    RandomAccessFile, Reads, Stat, VerifyOutcome, Write, WriteBatch, random,
 };
 
 /// Names that one look at a home gives.
@@ -30,7 +30,7 @@ const PAGE: usize = 1_000;
 #[derive(Debug)]
 pub struct Store {
     home: Box<dyn HomeDebug>,
-    own: Own,
+    own: StorePaths,
 }
 
 /// A home that can be shown.
@@ -66,7 +66,7 @@ impl Store {
             return Err(Error::usage("the location is empty").advice("give a file, a directory, or memory:"));
         }
         if location == "memory:" {
-            return Ok(Self { home: Box::new(MemoryHome::open(&options)?), own: Own::Elsewhere });
+            return Ok(Self { home: Box::new(MemoryHome::open(&options)?), own: StorePaths::Elsewhere });
         }
         if let Some(path) = location.strip_prefix("dir:") {
             return Self::in_directory(Path::new(path), &options);
@@ -84,11 +84,11 @@ impl Store {
             return Self::in_directory(Path::new(path), &options);
         }
         let home = SqliteHome::open(Path::new(path), options)?;
-        Ok(Self { home: Box::new(home), own: Own::file(Path::new(path)) })
+        Ok(Self { home: Box::new(home), own: StorePaths::file(Path::new(path)) })
     }
 
     fn in_directory(path: &Path, options: &Options) -> Result<Self> {
-        Ok(Self { home: Box::new(DirectoryHome::open(path, options)?), own: Own::directory(path) })
+        Ok(Self { home: Box::new(DirectoryHome::open(path, options)?), own: StorePaths::directory(path) })
     }
 
     /// Opens a store on an object store, and makes it where there is none: packs below the folder `root`, which its user knows as `location`,
@@ -101,8 +101,8 @@ impl Store {
     ) -> Result<Self> {
         random::reseed_at_fork();
         let own = match store.has_local_files() {
-            true => Own::Packs(format!("/{root}").into()),
-            false => Own::Elsewhere,
+            true => StorePaths::Packs(format!("/{root}").into()),
+            false => StorePaths::Elsewhere,
         };
         let home = PackHome::open((store, root, location.to_owned()), index, options)?;
         Ok(Self { home: Box::new(home), own })
@@ -119,7 +119,7 @@ impl Store {
     }
 
     /// The files of this machine that are the store itself.
-    pub(crate) fn own(&self) -> &Own {
+    pub(crate) fn own(&self) -> &StorePaths {
         &self.own
     }
 
@@ -139,7 +139,7 @@ impl Store {
     }
 
     /// Gives a content to `sink`, and its length.
-    pub fn get_into(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+    pub fn get_into(&self, name: &str, sink: &mut dyn ContentSink) -> Result<usize> {
         self.home.get(name, sink)
     }
 
@@ -160,7 +160,7 @@ impl Store {
     }
 
     /// Opens a content for reading by positions.
-    pub fn open_read(&self, name: &str) -> Result<Box<dyn Content>> {
+    pub fn open_read(&self, name: &str) -> Result<Box<dyn RandomAccessFile>> {
         self.home.open(name)
     }
 
@@ -180,12 +180,12 @@ impl Store {
     /// keeps its metadata, unless `options` have others.
     ///
     /// The content is written as a whole, except in a directory, where bytes are appended to the file itself.
-    pub fn append(&self, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<()> {
+    pub fn append(&self, name: &str, tail: &mut dyn PendingAppend, options: &PutOptions) -> Result<()> {
         append::append(self, name, tail, options)
     }
 
     /// Begins writes that become visible together; in a directory, one after the other.
-    pub fn batch(&self) -> Result<Box<dyn Batch>> {
+    pub fn batch(&self) -> Result<Box<dyn WriteBatch>> {
         self.home.batch()
     }
 
@@ -290,22 +290,22 @@ impl Store {
     }
 
     /// Reads everything and reports the damage.
-    pub fn verify(&self) -> Result<Verified> {
+    pub fn verify(&self) -> Result<VerifyOutcome> {
         self.verify_with(&mut |_, _| true)
     }
 
     /// Verifies as long as `progress` is true.
-    pub fn verify_with(&self, progress: Progress<'_>) -> Result<Verified> {
+    pub fn verify_with(&self, progress: Progress<'_>) -> Result<VerifyOutcome> {
         self.home.verify(progress)
     }
 
     /// Gives space back.
-    pub fn compact(&self) -> Result<Compacted> {
+    pub fn compact(&self) -> Result<CompactOutcome> {
         self.compact_with(&mut |_, _| true)
     }
 
     /// Compacts as long as `progress` is true. The work done until then stays done.
-    pub fn compact_with(&self, progress: Progress<'_>) -> Result<Compacted> {
+    pub fn compact_with(&self, progress: Progress<'_>) -> Result<CompactOutcome> {
         self.home.compact(progress)
     }
 
@@ -332,7 +332,7 @@ impl Store {
 }
 
 impl Reads for Store {
-    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+    fn get(&self, name: &str, sink: &mut dyn ContentSink) -> Result<usize> {
         self.home.get(name, sink)
     }
 
@@ -348,7 +348,7 @@ impl Reads for Store {
         self.home.list(prefix, from, limit)
     }
 
-    fn open(&self, name: &str) -> Result<Box<dyn Content>> {
+    fn open(&self, name: &str) -> Result<Box<dyn RandomAccessFile>> {
         self.home.open(name)
     }
 }

@@ -2,14 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
-use lakerace_files::{IfExists, Key, Options, PutOptions, Store};
+use lakerace_files::{IfExists, Options, PutOptions, SecretKey, Store};
 use lakerace_io::ErrorKind;
 
 fn stores() -> (tempfile::TempDir, Vec<Store>) {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let zstd = Options { compression: Some("zstd".parse().unwrap()), ..Options::default() };
-    let secret = Options { key: Some(Key::new(&[3; 32]).unwrap()), encrypt: true, ..zstd.clone() };
+    let secret = Options { key: Some(SecretKey::new(&[3; 32]).unwrap()), encrypt: true, ..zstd.clone() };
     let stores = vec![
         Store::open(&at("plain.db"), Options::default()).unwrap(),
         Store::open(&at("zstd.db"), zstd.clone()).unwrap(),

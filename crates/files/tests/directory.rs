@@ -50,7 +50,7 @@ fn a_batch_that_can_be_seen_to_fail_changes_nothing() {
     assert_eq!(failure(store.put_many([("n", &b""[..]), ("n", b"")], &only_new)).kind(), ErrorKind::Conflict);
     assert_eq!(failure(store.rename_tree("x", "y", ONLY_NEW)).kind(), ErrorKind::Conflict);
     assert_eq!(tree(folder.path()), before);
-    type Step<'a> = &'a dyn Fn(&mut dyn lakerace_files::Batch) -> Result<()>;
+    type Step<'a> = &'a dyn Fn(&mut dyn lakerace_files::WriteBatch) -> Result<()>;
     let steps: [(Step<'_>, ErrorKind); 8] = [
         (&|batch| batch.remove("missing"), ErrorKind::NotFound),
         (&|batch| batch.remove("x"), ErrorKind::NotFound),

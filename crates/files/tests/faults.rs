@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use lakerace_files::{IfExists, Key, Options, PutOptions, Reads, Store};
+use lakerace_files::{IfExists, Options, PutOptions, Reads, SecretKey, Store};
 use lakerace_io::ErrorKind;
 
 fn content(i: usize) -> Vec<u8> {
@@ -259,7 +259,7 @@ fn a_store_that_is_cut_off_is_told_as_damaged() {
         for read_only in [false, true] {
             let told = cut(&sound[..len], read_only);
             assert_eq!(told.kind(), ErrorKind::Corrupt, "{len}: {told}");
-            assert!(told.to_string().contains(&format!("{len} bytes of {}", sound.len())), "{told}");
+            assert!(told.to_string().contains(&format!("{len} of {} bytes", sound.len())), "{told}");
         }
     }
     let mut header = sound.clone();
@@ -297,7 +297,7 @@ fn a_key_that_is_wrong_or_missing_is_told_and_stored_bytes_are_verified_without_
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.db");
     let with = |key: Option<u8>| Options {
-        key: key.map(|byte| Key::new(&[byte; 32]).unwrap()),
+        key: key.map(|byte| SecretKey::new(&[byte; 32]).unwrap()),
         encrypt: key.is_some(),
         ..Options::default()
     };

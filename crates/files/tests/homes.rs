@@ -18,7 +18,7 @@ fn stores() -> (tempfile::TempDir, Vec<Store>) {
         ..Options::default()
     };
     let encrypted =
-        Options { key: Some(lakerace_files::Key::new(&[3; 32]).unwrap()), encrypt: true, ..with("zstd", 0) };
+        Options { key: Some(lakerace_files::SecretKey::new(&[3; 32]).unwrap()), encrypt: true, ..with("zstd", 0) };
     let stores = vec![
         Store::open(&at("plain.db"), Options::default()).unwrap(),
         Store::open(&at("zstd.db"), with("zstd-dict", 0)).unwrap(),

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use lakerace_files::{
-    Content, Each, FileTree, FolderEntry, Mount, MountOptions, NodeKind, Options, PutOptions, Reads, Sink, Stat, Store,
-    Tell,
+    ContentSink, Each, FileTree, FolderEntry, Mount, MountOptions, NodeKind, Options, PutOptions, RandomAccessFile,
+    Reads, Stat, Store, Tell,
 };
 use lakerace_io::{Error, ErrorKind, Result};
 
@@ -33,7 +33,7 @@ impl Names {
 
 struct Zeroes(u64, Arc<AtomicUsize>);
 
-impl Content for Zeroes {
+impl RandomAccessFile for Zeroes {
     fn size(&self) -> u64 {
         self.0
     }
@@ -48,7 +48,7 @@ impl Content for Zeroes {
 }
 
 impl Reads for Names {
-    fn get(&self, _: &str, _: &mut dyn Sink) -> Result<usize> {
+    fn get(&self, _: &str, _: &mut dyn ContentSink) -> Result<usize> {
         panic!("a whole content was read");
     }
 
@@ -66,7 +66,7 @@ impl Reads for Names {
         Ok(found.map(|(name, size)| Self::properties(name, *size)).collect())
     }
 
-    fn open(&self, name: &str) -> Result<Box<dyn Content>> {
+    fn open(&self, name: &str) -> Result<Box<dyn RandomAccessFile>> {
         let size = self.sizes.get(name).ok_or_else(|| Error::not_found("gone"))?;
         Ok(Box::new(Zeroes(*size, Arc::clone(&self.most))))
     }

@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use lakerace_files::{Changed, EachName, Entry, Index, IndexVersion, Options, PutOptions, Segment, Store};
+use lakerace_files::{EachName, Index, IndexChange, IndexEntry, IndexVersion, Options, PutOptions, Segment, Store};
 use lakerace_io::{Job, JobOptions, Location, Result, StorageOptions};
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -75,8 +75,14 @@ impl IndexVersion for Version {
     fn each(&self, each: EachName<'_>) -> Result<()> {
         (0..self.names).try_for_each(|number| {
             let segments = vec![Segment { pack: 1, start: number * 64, len: 64, check_sum: 0 }];
-            let entry =
-                Entry { size: 64, mtime_ms: 0, encoding: "none".into(), checksum: number, metadata: None, segments };
+            let entry = IndexEntry {
+                size: 64,
+                mtime_ms: 0,
+                encoding: "none".into(),
+                checksum: number,
+                metadata: None,
+                segments,
+            };
             each(name(number), Some(entry))
         })
     }
@@ -100,9 +106,9 @@ impl Index for Table {
         Ok(None)
     }
 
-    fn change(&self, _: &[(Arc<str>, Option<Arc<Entry>>)], _: Option<u64>) -> Result<Changed> {
+    fn change(&self, _: &[(Arc<str>, Option<Arc<IndexEntry>>)], _: Option<u64>) -> Result<IndexChange> {
         let before = self.version.fetch_add(1, Ordering::Relaxed);
-        Ok(Changed { version: before + 1, commit: Some(before + 1), before: Some(before) })
+        Ok(IndexChange { version: before + 1, commit: Some(before + 1), before: Some(before) })
     }
 
     fn compact(&self) -> Result<()> {

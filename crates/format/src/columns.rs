@@ -9,7 +9,7 @@ use lakerace_io::{Error, Result};
 
 use crate::file_notes::requested_notes;
 use crate::predicate::{Predicate, find_column};
-use crate::projection::Part;
+use crate::projection::ColumnPart;
 use crate::{FieldPositions, ReadPlan, ReadRequest};
 
 /// The columns of a read.
@@ -17,7 +17,7 @@ use crate::{FieldPositions, ReadPlan, ReadRequest};
 pub(crate) struct ReadColumns {
     /// The columns to decode, as positions in the source's schema, and the part of each; those of the filter come
     /// first.
-    decoded: Vec<(usize, Part)>,
+    decoded: Vec<(usize, ColumnPart)>,
     /// The number of them that the filter needs.
     pub filtered: usize,
     /// The position of each output column among the decoded ones. An output column may be a part of its decoded column.
@@ -40,9 +40,9 @@ impl ReadColumns {
             }
             Some(names) => wanted(schema, names, request)?,
         };
-        let mut decoded: Vec<(usize, Part)> = Vec::new();
+        let mut decoded: Vec<(usize, ColumnPart)> = Vec::new();
         let mut at: HashMap<usize, usize> = HashMap::new();
-        let mut decode = |column: usize, part: Part| {
+        let mut decode = |column: usize, part: ColumnPart| {
             let position = *at.entry(column).or_insert(decoded.len());
             match decoded.get_mut(position) {
                 Some((_, known)) => known.join(part),
@@ -56,7 +56,7 @@ impl ReadColumns {
             for column in bound.column_refs() {
                 let path = column.path.get(1..).unwrap_or_default();
                 let is_nulls = column.data_type.is_nested() && bound.asks_nulls_alone(column);
-                decode(column.root, if is_nulls { Part::nulls_of_path(path) } else { Part::of_path(path) });
+                decode(column.root, if is_nulls { ColumnPart::nulls_of_path(path) } else { ColumnPart::of_path(path) });
             }
             filtered = bound.columns().len();
             match filtered {
@@ -96,8 +96,8 @@ pub fn requested_schema(schema: &SchemaRef, request: &ReadRequest) -> Result<Sch
 }
 
 /// The part of a named column that the caller uses.
-fn used_part(request: &ReadRequest, name: &str) -> Part {
-    request.fields.get(name).map_or(Part::Whole, |paths| Part::of_paths(paths))
+fn used_part(request: &ReadRequest, name: &str) -> ColumnPart {
+    request.fields.get(name).map_or(ColumnPart::Whole, |paths| ColumnPart::of_paths(paths))
 }
 
 /// The value of a filter without columns.
@@ -112,9 +112,9 @@ fn is_true(constant: &Predicate) -> Result<bool> {
 /// The columns of these names, and the part of each. Of columns with the same name the first one is used; a name with
 /// dots that no column has leads to a field of a struct. The fields of one struct are grouped at the position of the
 /// first of them.
-fn wanted(schema: &Schema, names: &[String], request: &ReadRequest) -> Result<Vec<(usize, Part)>> {
+fn wanted(schema: &Schema, names: &[String], request: &ReadRequest) -> Result<Vec<(usize, ColumnPart)>> {
     let known = FieldPositions::new(schema.fields());
-    let mut wanted: Vec<(usize, Part)> = Vec::with_capacity(names.len());
+    let mut wanted: Vec<(usize, ColumnPart)> = Vec::with_capacity(names.len());
     let mut parts: HashMap<usize, usize> = HashMap::new();
     for name in names {
         if let Some(column) = known.of_name(name) {
@@ -122,7 +122,7 @@ fn wanted(schema: &Schema, names: &[String], request: &ReadRequest) -> Result<Ve
             continue;
         }
         let field = find_column(schema.fields(), name)?;
-        let part = Part::of_path(field.path.get(1..).unwrap_or_default());
+        let part = ColumnPart::of_path(field.path.get(1..).unwrap_or_default());
         match parts.get(&field.root).and_then(|at| wanted.get_mut(*at)) {
             Some((_, joined)) => joined.join(part),
             None => {

@@ -10,7 +10,7 @@ use crate::{FileFormat, JSON};
 
 /// The content of a file's first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum DetectedContent {
     /// A format that is known by its mark, or JSON.
     Known(&'static FileFormat),
     /// Text that is not JSON.
@@ -36,7 +36,7 @@ const LONGEST_MARK_BYTES: usize = 16;
 /// Compressions that are not supported, by their first bytes.
 const UNREAD_PACKINGS: [(&[u8], &str); 2] = [(b"\x04\x22\x4d\x18", "lz4"), (b"\x1f\x9d", "compress")];
 
-impl Content {
+impl DetectedContent {
     /// Detects the content by the first bytes of a file. Compressed text is inspected decompressed, without a byte
     /// order mark and leading blank lines.
     pub fn detect(front: &[u8]) -> Self {

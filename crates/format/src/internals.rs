@@ -5,7 +5,7 @@ use lakerace_io::Result;
 use crate::csv::bits;
 use crate::exec::{self, RowSelection};
 use crate::parquet::decode::{rle, snappy};
-use crate::parquet::encode::block::{BlockPool, Blocks};
+use crate::parquet::encode::block::{BlockBuffer, BlockPool};
 use crate::parquet::encode::compress::CodecCompressor;
 use crate::parquet::encode::literals::PageBody;
 use crate::{Codec, Compression};
@@ -73,7 +73,7 @@ pub struct ChunkMemory(BlockPool);
 impl ChunkMemory {
     /// Appends pages one after the other, and gives the chunk's pieces.
     pub fn chunk(&self, pages: usize, page: &[u8]) -> Vec<bytes::Bytes> {
-        let mut blocks = Blocks::new(&self.0);
+        let mut blocks = BlockBuffer::new(&self.0);
         (0..pages).for_each(|_| blocks.push(&[], &PageBody::Bytes(page)));
         blocks.finish()
     }

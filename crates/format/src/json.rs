@@ -30,7 +30,7 @@ const CONTROL: &str = "a control character in a text must be escaped";
 /// The kind of the next value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
-pub enum Kind {
+pub enum JsonKind {
     Null,
     Boolean,
     Number,
@@ -62,14 +62,14 @@ impl<'a> Json<'a> {
     }
 
     /// The kind of the next value.
-    pub fn kind(&mut self) -> Read<Kind> {
+    pub fn kind(&mut self) -> Read<JsonKind> {
         match self.peek()? {
-            b'n' => Ok(Kind::Null),
-            b't' | b'f' => Ok(Kind::Boolean),
-            b'"' => Ok(Kind::Text),
-            b'[' => Ok(Kind::Array),
-            b'{' => Ok(Kind::Object),
-            b'-' | b'0'..=b'9' => Ok(Kind::Number),
+            b'n' => Ok(JsonKind::Null),
+            b't' | b'f' => Ok(JsonKind::Boolean),
+            b'"' => Ok(JsonKind::Text),
+            b'[' => Ok(JsonKind::Array),
+            b'{' => Ok(JsonKind::Object),
+            b'-' | b'0'..=b'9' => Ok(JsonKind::Number),
             _ => self.wrong(),
         }
     }
@@ -285,18 +285,18 @@ impl<'a> Json<'a> {
         }
         let mut is_first = true;
         match self.kind()? {
-            Kind::Null => self.null(),
-            Kind::Boolean => self.boolean().map(|_| ()),
-            Kind::Number => self.number().map(|_| ()),
-            Kind::Text => self.text().map(|_| ()),
-            Kind::Array => {
+            JsonKind::Null => self.null(),
+            JsonKind::Boolean => self.boolean().map(|_| ()),
+            JsonKind::Number => self.number().map(|_| ()),
+            JsonKind::Text => self.text().map(|_| ()),
+            JsonKind::Array => {
                 self.open_array()?;
                 while self.next(&mut is_first)? {
                     self.pass(depth + 1)?;
                 }
                 Ok(())
             }
-            Kind::Object => {
+            JsonKind::Object => {
                 self.open_object()?;
                 while self.key(&mut is_first)?.is_some() {
                     self.pass(depth + 1)?;

@@ -57,7 +57,7 @@ pub static JSON: FileFormat = FileFormat {
     title: "JSON",
     help: Some("One array of JSON objects; JSON lines are also accepted"),
     endings: &["json"],
-    // Any text may start with a bracket: `Content` checks the bytes after it.
+    // Any text may start with a bracket: `DetectedContent` checks the bytes after it.
     marks: &[],
     open: |files, options, job| {
         let layout = JsonLayout::Array;

@@ -47,7 +47,7 @@ mod variant;
 
 pub use arrow_ipc::{ARROW_IPC, ArrowSink, ArrowSource};
 pub use columns::requested_schema;
-pub use content::{Content, PACKED_FRONT_BYTES, is_zip};
+pub use content::{DetectedContent, PACKED_FRONT_BYTES, is_zip};
 pub use csv::{CSV, TBL, TSV};
 pub use deleted_rows::DeletedRows;
 pub use duplicates::refuse_to_write_duplicates;
@@ -65,7 +65,7 @@ pub use options::{
     Codec, ColumnUnion, Compression, CsvOptions, OnBadRow, OrcOptions, ParquetOptions, TimestampUnit, WriteOptions,
 };
 pub use orc::{ORC, OrcSink, OrcSource};
-pub use parquet::{Block, Keeps, PARQUET, ParquetSink, ParquetSource, Pool, RowGroup};
+pub use parquet::{Block, Keeps, MemoryPool, PARQUET, ParquetSink, ParquetSource, RowGroup};
 pub use plan::{FieldPaths, FilePlan, ReadPlan, ReadRequest, RowGroupsPlan, UnitPlan};
 pub use predicate::Predicate;
 pub use read_back::{check_read_back, read_back_schema};

@@ -22,7 +22,7 @@ use lakerace_io::option::{BLOOM_FILTER, COMPRESSION, ROW_GROUP_BYTES, ROW_GROUP_
 
 pub(crate) use crate::panic_guard::guarded;
 use crate::{FileFormat, OpenOptions};
-pub use decode::block::{Block, Pool};
+pub use decode::block::{Block, MemoryPool};
 pub(crate) use footer::schema::with_root_views;
 pub use read::row_group::{Keeps, RowGroup};
 pub use source::ParquetSource;

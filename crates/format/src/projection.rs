@@ -12,14 +12,14 @@ use crate::{FieldPositions, FindBy};
 
 /// The wanted part of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ColumnPart {
     /// All of it.
     Whole,
     /// These fields of a struct, by name; if empty, any field from which the null flags follow.
-    Fields(Vec<(String, Part)>),
+    Fields(Vec<(String, ColumnPart)>),
 }
 
-impl Part {
+impl ColumnPart {
     /// The field that a path of names leads to; the column itself if the path is empty.
     pub fn of_path(path: &[String]) -> Self {
         match path.split_first() {
@@ -91,10 +91,10 @@ impl Part {
 }
 
 /// The wanted fields of a struct, in their own order: all if it lacks one of them, and one if none is wanted.
-fn fields_of(wanted: &[(String, Part)], fields: &Fields) -> Fields {
+fn fields_of(wanted: &[(String, ColumnPart)], fields: &Fields) -> Fields {
     if wanted.is_empty() {
         let least = least_of(fields).and_then(|at| fields.get(at));
-        return least.map(|field| Part::nulls().of_field(field)).into_iter().collect();
+        return least.map(|field| ColumnPart::nulls().of_field(field)).into_iter().collect();
     }
     if wanted.iter().any(|(name, _)| !fields.iter().any(|field| field.name() == name)) {
         return fields.clone();
@@ -222,7 +222,7 @@ pub(crate) fn leaves_of_part(
             for (at, (field, part)) in fields.iter().zip(&parts).enumerate() {
                 match part {
                     None if least == Some(at) => {
-                        let part = Part::nulls().of_type(field.data_type());
+                        let part = ColumnPart::nulls().of_type(field.data_type());
                         leaves_of_part(field.data_type(), &part, FindBy::Name, next, each);
                     }
                     Some(part) => leaves_of_part(field.data_type(), part.data_type(), find_by, next, each),

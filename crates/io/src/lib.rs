@@ -64,7 +64,7 @@ pub use store::credentials::{Credential, CredentialSource, Credentials};
 pub use store::error::store_error;
 pub use store::kind::{RegionSource, RemoteStore, StoreIdentity, StoreKind, StoreRegion};
 pub use store::local_links::FileIds;
-pub use store::object::{JobStore, Object, StoreAccess, Tail};
+pub use store::object::{JobStore, Object, ObjectTail, StoreAccess};
 pub use store::object_info::ObjectInfo;
 pub use store::options::{ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION, StorageOptions};
 pub use store::wrap;

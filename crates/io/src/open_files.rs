@@ -80,13 +80,13 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
 
 /// Inode, time of change (s, ns) and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileVersion {
+pub(crate) struct FileIdentity {
     inode: u64,
     changed: (i64, i64),
     pub(crate) size_bytes: u64,
 }
 
-impl FileVersion {
+impl FileIdentity {
     pub(crate) fn from_metadata(metadata: &Metadata) -> Self {
         let changed = (metadata.mtime(), metadata.mtime_nsec());
         Self { inode: metadata.ino(), changed, size_bytes: metadata.len() }
@@ -104,7 +104,7 @@ impl FileVersion {
 #[derive(Debug)]
 pub(crate) struct OpenedFile {
     pub(crate) file: File,
-    pub(crate) version: FileVersion,
+    pub(crate) version: FileIdentity,
 }
 
 /// A file during a read.

@@ -28,8 +28,8 @@ mod writer_thread;
 
 pub use in_flight::InFlight;
 use local::LocalFile;
-use stream::Stream;
-use upload::Upload;
+use stream::OutputStream;
+use upload::MultipartOutput;
 
 /// The treatment of an object that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,8 +97,8 @@ struct DeferredState {
 #[derive(Debug)]
 enum OutputTarget {
     Local(Box<LocalFile>),
-    Stream(Stream),
-    Upload(Box<Upload>),
+    Stream(OutputStream),
+    Upload(Box<MultipartOutput>),
 }
 
 impl Output {
@@ -113,7 +113,7 @@ impl Output {
         let target = if store.has_local_files() {
             OutputTarget::Local(Box::new(LocalFile::create(store, path, if_exists).map_err(|e| e.at(&url))?))
         } else {
-            OutputTarget::Upload(Box::new(Upload::create(store, path, if_exists)?))
+            OutputTarget::Upload(Box::new(MultipartOutput::create(store, path, if_exists)?))
         };
         Ok(Self::to(target, url))
     }
@@ -121,7 +121,7 @@ impl Output {
     /// Passes bytes on to a writer immediately, such as standard output, which messages call `name`. Written bytes
     /// can't be taken back.
     pub fn stream(writer: Box<dyn Write + Send>, name: &str, job: &Job) -> Self {
-        let target = OutputTarget::Stream(Stream::new(writer, job));
+        let target = OutputTarget::Stream(OutputStream::new(writer, job));
         Self::to(target, name.to_owned())
     }
 

@@ -31,7 +31,7 @@ mod head;
 #[cfg_attr(not(target_os = "linux"), path = "proxy/splice_none.rs")]
 mod splice;
 
-use counts::Counters;
+use counts::ProxyCounters;
 pub use counts::ProxyCounts;
 
 /// The options of a [`Proxy`].
@@ -77,7 +77,7 @@ pub struct Faults {
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
-    counters: Arc<Counters>,
+    counters: Arc<ProxyCounters>,
     stop: watch::Sender<bool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -86,7 +86,7 @@ pub struct Proxy {
 #[derive(Debug)]
 struct ProxySetup {
     options: ProxyOptions,
-    counters: Arc<Counters>,
+    counters: Arc<ProxyCounters>,
 }
 
 impl Proxy {
@@ -97,7 +97,7 @@ impl Proxy {
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let runtime = start_runtime("lakerace-proxy", 2)?;
-        let counters = Arc::new(Counters::default());
+        let counters = Arc::new(ProxyCounters::default());
         let setup = Arc::new(ProxySetup { options: options.clone(), counters: Arc::clone(&counters) });
         let (stop, stopped) = watch::channel(false);
         let thread = std::thread::Builder::new()

@@ -13,7 +13,7 @@ use self::http::SpoolingStore;
 use self::kind::{BuiltStore, RemoteStore, StoreAddress, StoreClient, StoreIdentity, StoreKind};
 use self::local::LocalStore;
 use self::object::StoreAccess;
-use self::settings::Settings;
+use self::settings::StoreSettings;
 use self::wrap::{AttemptConnector, Metered, RetryPolicy, Retrying};
 use crate::profile::Observations;
 use crate::{Job, JobStore, Result, StorageOptions};
@@ -92,10 +92,10 @@ pub(crate) fn memory(name: &str, job: &Job) -> JobStore {
 /// A remote store, by the variables of the environment and by `options`, which win.
 pub(crate) fn remote(address: &StoreAddress, options: &StorageOptions, job: &Job) -> Result<JobStore> {
     /// A bucket, a container or a server, and its settings.
-    type Key = (StoreAddress, Settings);
+    type Key = (StoreAddress, StoreSettings);
     static STORES: LazyLock<Mutex<HashMap<Key, (ObservedStore, StoreIdentity)>>> = LazyLock::new(Mutex::default);
     let kind = address.kind;
-    let settings = Settings::gather(kind, options)?;
+    let settings = StoreSettings::gather(kind, options)?;
     translate(kind, &options.options)?.warnings.iter().for_each(|warning| job.warn(warning));
     let retry_time = settings.retry_time().unwrap_or(RETRY_TIME);
     let key = (address.clone(), settings);

@@ -46,7 +46,7 @@ pub use reader_clock::ReaderClock;
 pub use statistics::{Bounds, ColumnStats};
 pub use stripe::{Range, Stripe, StripeRead};
 pub use tail::{FileTail, StripeInfo, TailStep};
-pub use writer_kind::Writer;
+pub use writer_kind::WriterSoftware;
 
 /// The most values that are decoded in a piece, so that the memory is bounded by the content of the streams, not by a
 /// damaged count.

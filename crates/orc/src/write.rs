@@ -51,8 +51,8 @@ use crate::encode::codec::BlockCompressor;
 use crate::schema::{OrcKind, OrcType};
 use crate::{Error, Result};
 
-use column::Column;
-use file::FileWriter;
+use column::ColumnWriter;
+use file::OrcFileWriter;
 pub use options::WriterOptions;
 use statistics::Statistics;
 
@@ -60,9 +60,9 @@ use statistics::Statistics;
 pub struct Writer {
     schema: SchemaRef,
     options: WriterOptions,
-    columns: Vec<Column>,
+    columns: Vec<ColumnWriter>,
     compressors: Vec<BlockCompressor>,
-    file: FileWriter,
+    file: OrcFileWriter,
     /// Rows of the current row group and stripe.
     group_rows: usize,
     stripe_rows: usize,
@@ -72,7 +72,7 @@ pub struct Writer {
 
 /// The parts of a finished file.
 #[derive(Debug, Clone)]
-pub struct Finished {
+pub struct WrittenParts {
     /// The last pieces of the file, in order.
     pub pieces: Vec<Bytes>,
     /// Rows of the file.
@@ -103,13 +103,13 @@ impl Writer {
         let mut columns = Vec::new();
         if let OrcKind::Struct(fields) = &root.kind {
             for (name, orc) in fields {
-                columns.push(Column::new(orc, name.clone(), &options, &mut blooms)?);
+                columns.push(ColumnWriter::new(orc, name.clone(), &options, &mut blooms)?);
             }
         }
         if let Some(name) = blooms.first() {
             return Err(Error::invalid(format!("there is no column {name} to build a bloom filter for")));
         }
-        let file = FileWriter::new(&root, &options);
+        let file = OrcFileWriter::new(&root, &options);
         let (group_rows, stripe_rows) = (0, 0);
         Ok(Self { schema, options, columns, compressors, file, group_rows, stripe_rows, root_groups: Vec::new() })
     }
@@ -128,7 +128,7 @@ impl Writer {
             let rows = (batch.num_rows() - start).min(group_rest).min(limit);
             self.append(&arrays, start, rows)?;
             start += rows;
-            let encoded: usize = self.columns.iter().map(Column::encoded_bytes).sum();
+            let encoded: usize = self.columns.iter().map(ColumnWriter::encoded_bytes).sum();
             // The boundaries of batches must not decide where stripes end, so a row group is finished unless it is
             // huge.
             let room = if self.group_rows == 0 { 0 } else { self.options.stripe_size / ROOM_OF_STRIPE };
@@ -143,7 +143,7 @@ impl Writer {
     ///
     /// # Errors
     /// Those of [`Writer::write`].
-    pub fn finish(mut self) -> Result<Finished> {
+    pub fn finish(mut self) -> Result<WrittenParts> {
         self.end_stripe()?;
         let mut statistics = vec![counts(self.file.rows())];
         self.columns.iter().for_each(|column| column.push_file_statistics(&mut statistics));
@@ -153,7 +153,7 @@ impl Writer {
 
     /// Bytes held: the encoded data of the current stripe, and allocated room.
     pub fn memory_bytes(&self) -> usize {
-        self.columns.iter().map(Column::memory_bytes).sum::<usize>() + self.file.memory_bytes()
+        self.columns.iter().map(ColumnWriter::memory_bytes).sum::<usize>() + self.file.memory_bytes()
     }
 
     /// The arrays of the batch, cast to the types that are encoded.
@@ -223,12 +223,12 @@ impl Writer {
     /// Calls `work` for every column of the table, on the writer's threads.
     fn for_each_column<R: Send>(
         &mut self,
-        work: impl Fn(usize, &mut Column, &mut BlockCompressor) -> Result<R> + Sync,
+        work: impl Fn(usize, &mut ColumnWriter, &mut BlockCompressor) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
         let threads = self.compressors.len().min(self.columns.len().max(1));
         let columns = self.columns.iter_mut().enumerate();
         let work =
-            |compressor: &mut BlockCompressor, (nth, column): (usize, &mut Column)| work(nth, column, compressor);
+            |compressor: &mut BlockCompressor, (nth, column): (usize, &mut ColumnWriter)| work(nth, column, compressor);
         map_with_states(&mut self.compressors[..threads], columns, work)
     }
 }

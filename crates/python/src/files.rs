@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use lakerace::{DurabilityLevel, Error, Job, JobOptions, JobPlaces, Result};
-use lakerace_files::{Archive, ArchiveKind, Child, IfExists, Key, Options, PutOptions, Store};
+use lakerace_files::{Archive, ArchiveKind, Child, IfExists, Options, PutOptions, SecretKey, Store};
 use lakerace_io::option::Door;
 use lakerace_io::wait::{lock, read_lock, write_lock};
 use pyo3::exceptions::PyRuntimeWarning;
@@ -136,7 +136,7 @@ impl FileStore {
             pack_bytes: pack_bytes.map(|count| count.0),
             transforms: transform::transforms(&transforms)?,
             encrypt: encrypt.unwrap_or(key.is_some()),
-            key: raise(py, key.as_ref().map(|key| Key::new(key)).transpose())?,
+            key: raise(py, key.as_ref().map(|key| SecretKey::new(key)).transpose())?,
             busy_timeout,
             page_bytes: page_bytes.0,
             wal_limit_bytes: wal_limit_bytes.0,

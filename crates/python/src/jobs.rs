@@ -16,7 +16,7 @@ use crate::{convert, interrupt};
 
 /// The outcome and the cost of a copy.
 #[derive(Serialize)]
-struct Copied {
+struct CopyReport {
     #[serde(flatten)]
     report: lakerace::Report,
     files: Vec<String>,
@@ -66,13 +66,13 @@ pub(crate) fn copy(
     let io = job.file_io();
     convert::to_python(
         py,
-        &Copied { report, files, file_bytes, version, made_nullable, rejected, skipped, checksum, io },
+        &CopyReport { report, files, file_bytes, version, made_nullable, rejected, skipped, checksum, io },
     )
 }
 
 /// The outcome and the cost of a sync.
 #[derive(Serialize)]
-struct Synced {
+struct SyncReport {
     #[serde(flatten)]
     report: lakerace::Report,
     #[serde(flatten)]
@@ -94,12 +94,12 @@ pub(crate) fn sync(py: Python<'_>, table: String, target: String, options: Bound
     })?;
     let report = clock.report(synced.upserted + synced.deleted, &job, &Prices::default());
     warn(py, &job)?;
-    convert::to_python(py, &Synced { report, synced })
+    convert::to_python(py, &SyncReport { report, synced })
 }
 
 /// The outcome and the cost of an upsert or a delete.
 #[derive(Serialize)]
-struct Changed {
+struct ChangeReport {
     #[serde(flatten)]
     report: lakerace::Report,
     version: Option<u64>,
@@ -115,8 +115,8 @@ struct Changed {
     io: Option<FileIo>,
 }
 
-impl Changed {
-    fn new(changed: &lakerace::Changed, report: lakerace::Report, job: &Job) -> Self {
+impl ChangeReport {
+    fn new(changed: &lakerace::ChangeOutcome, report: lakerace::Report, job: &Job) -> Self {
         Self {
             io: job.file_io(),
             report,
@@ -163,8 +163,8 @@ fn changed(
     table: String,
     source: &Bound<'_, PyAny>,
     options: Bound<'_, PyDict>,
-    count: fn(&lakerace::Changed) -> u64,
-    change: fn(&str, SourceRows, &UpsertOptions, &Job) -> lakerace::Result<lakerace::Changed>,
+    count: fn(&lakerace::ChangeOutcome) -> u64,
+    change: fn(&str, SourceRows, &UpsertOptions, &Job) -> lakerace::Result<lakerace::ChangeOutcome>,
 ) -> PyResult<Py<PyAny>> {
     let clock = Clock::start();
     let keywords = Keywords::new(options);
@@ -174,7 +174,7 @@ fn changed(
     let changed = interrupt::run(py, &job, move || change(&table, rows, &options, &payer))?;
     let report = clock.report(count(&changed), &job, &Prices::default());
     warn(py, &job)?;
-    convert::to_python(py, &Changed::new(&changed, report, &job))
+    convert::to_python(py, &ChangeReport::new(&changed, report, &job))
 }
 
 /// Plans an upsert: in words, and as a dict.
@@ -260,7 +260,7 @@ pub(crate) fn delete(
     let delete = move || lakerace::delete(&table, &condition, &options, &storage, &payer);
     let changed = interrupt::run(py, &job, delete)?;
     let report = clock.report(changed.hidden, &job, &Prices::default());
-    convert::to_python(py, &Changed::new(&changed, report, &job))
+    convert::to_python(py, &ChangeReport::new(&changed, report, &job))
 }
 
 /// Columns, format, rows, files and bytes of a location, as a dict.

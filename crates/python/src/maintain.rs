@@ -16,7 +16,7 @@ use crate::{convert, interrupt};
 
 /// A result and its cost.
 #[derive(Serialize)]
-struct Billed<T> {
+struct BilledOutcome<T> {
     #[serde(flatten)]
     made: T,
     #[serde(flatten)]
@@ -39,11 +39,11 @@ fn run<T: Send + 'static, S: Serialize>(
     let payer = job.clone();
     let (made, rows) = tell(interrupt::run(py, &job, move || work(&storage, &payer))?);
     warn(py, &job)?;
-    convert::to_python(py, &Billed { made, report: clock.report(rows, &job, &Prices::default()) })
+    convert::to_python(py, &BilledOutcome { made, report: clock.report(rows, &job, &Prices::default()) })
 }
 
 #[derive(Serialize)]
-struct Compacted {
+struct CompactReport {
     version: Option<u64>,
     commits: u64,
     files_added: u64,
@@ -62,7 +62,7 @@ pub(crate) fn compact(py: Python<'_>, table: String, options: Bound<'_, PyDict>)
     let places = JobPlaces::default().changes_table(&table);
     let work = move |storage: &StorageOptions, job: &Job| lakerace::compact(&table, &options, storage, job);
     run(py, &keywords, &places, work, |made| {
-        let told = Compacted {
+        let told = CompactReport {
             version: made.version,
             commits: made.commits,
             files_added: made.files_added,
@@ -77,7 +77,7 @@ pub(crate) fn compact(py: Python<'_>, table: String, options: Bound<'_, PyDict>)
 }
 
 #[derive(Serialize)]
-struct Vacuumed {
+struct VacuumReport {
     version: u64,
     files: Vec<String>,
     file_bytes_removed: u64,
@@ -93,13 +93,13 @@ pub(crate) fn vacuum(py: Python<'_>, table: String, options: Bound<'_, PyDict>) 
     let work = move |storage: &StorageOptions, job: &Job| lakerace::vacuum(&table, &options, storage, job);
     run(py, &keywords, &places, work, |made| {
         let told =
-            Vacuumed { version: made.version, files: made.files, file_bytes_removed: made.bytes, kept: made.kept };
+            VacuumReport { version: made.version, files: made.files, file_bytes_removed: made.bytes, kept: made.kept };
         (told, 0)
     })
 }
 
 #[derive(Serialize)]
-struct Verified {
+struct VerifyReport {
     version: Option<u64>,
     sound: bool,
     entries: u64,
@@ -123,7 +123,7 @@ pub(crate) fn verify(py: Python<'_>, table: String, options: Bound<'_, PyDict>) 
     let places = JobPlaces::default().changes_table(&table);
     let work = move |storage: &StorageOptions, job: &Job| lakerace::verify(&table, &options, storage, job);
     run(py, &keywords, &places, work, |made| {
-        let told = Verified {
+        let told = VerifyReport {
             version: made.version,
             sound: made.is_sound(),
             keys_checked: made.has_checked_keys(),
@@ -160,7 +160,7 @@ pub(crate) fn history(
 }
 
 #[derive(Serialize)]
-struct Altered {
+struct AlterReport {
     version: Option<u64>,
     properties: BTreeMap<String, String>,
     features_added: Vec<String>,
@@ -216,12 +216,12 @@ pub(crate) fn alter(
     let work = move |storage: &StorageOptions, job: &Job| lakerace::alter(&table, &changes.options()?, storage, job);
     run(py, &keywords, &places, work, |made| {
         let lakerace::Altered { version, properties, features_added } = made;
-        (Altered { version, properties, features_added }, 0)
+        (AlterReport { version, properties, features_added }, 0)
     })
 }
 
 #[derive(Serialize)]
-struct Restored {
+struct RestoreReport {
     version: Option<u64>,
     restored_version: u64,
     files_added: u64,
@@ -235,7 +235,7 @@ pub(crate) fn restore(py: Python<'_>, table: String, at: String, options: Bound<
     let places = JobPlaces::default().changes_table(&table);
     let work = move |storage: &StorageOptions, job: &Job| lakerace::restore(&table, &at, storage, job);
     run(py, &keywords, &places, work, |made| {
-        let told = Restored {
+        let told = RestoreReport {
             version: made.version,
             restored_version: made.restored,
             files_added: made.files_added,

@@ -18,7 +18,7 @@ pub(crate) struct Ranges {
 
 /// A plan, and the path that it was priced for.
 #[derive(Serialize)]
-struct Planned {
+struct PricedPlan {
     #[serde(flatten)]
     plan: RequestPlan,
     path: PathProfile,
@@ -40,7 +40,7 @@ impl Ranges {
     fn plan(&self, py: Python<'_>, ranges: Vec<(u64, u64)>) -> PyResult<Py<PyAny>> {
         let wanted = wanted(py, &ranges)?;
         let path = self.object.store.profile();
-        convert::to_python(py, &Planned { plan: plan_requests(&wanted, &self.job.options().ranges, &path), path })
+        convert::to_python(py, &PricedPlan { plan: plan_requests(&wanted, &self.job.options().ranges, &path), path })
     }
 
     /// The bytes of these ranges, one after the other.

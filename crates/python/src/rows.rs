@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
-use self::datetime::Maker;
+use self::datetime::DatetimeMaker;
 use crate::foreign_stream::import;
 use crate::{errors, interrupt};
 
@@ -35,10 +35,10 @@ pub(crate) struct Rows {
     /// The names, where rows are dicts.
     names: Option<Vec<Py<PyString>>>,
     job: Job,
-    state: Mutex<State>,
+    state: Mutex<RowsState>,
 }
 
-struct State {
+struct RowsState {
     batches: Arc<Mutex<Batches>>,
     batch: Option<RecordBatch>,
     /// The first row of `batch` that is not yet made.
@@ -58,12 +58,12 @@ impl Rows {
         let schema = Arc::clone(batches.schema());
         let names =
             named.then(|| schema.fields().iter().map(|field| PyString::intern(py, field.name()).unbind()).collect());
-        let state = State { batches: Arc::new(Mutex::new(batches)), batch: None, at: 0, made: Vec::new() };
+        let state = RowsState { batches: Arc::new(Mutex::new(batches)), batch: None, at: 0, made: Vec::new() };
         Self { schema, names, job, state: Mutex::new(state) }
     }
 
     /// Makes the next rows; false at the end.
-    fn make(&self, py: Python<'_>, state: &mut State) -> PyResult<bool> {
+    fn make(&self, py: Python<'_>, state: &mut RowsState) -> PyResult<bool> {
         loop {
             if let Some(batch) = &state.batch
                 && state.at < batch.num_rows()
@@ -88,8 +88,8 @@ impl Rows {
         let mut columns = Vec::with_capacity(chunk.num_columns());
         for (column, field) in chunk.columns().iter().zip(self.schema.fields()) {
             let objects = objects(py, column).map_err(|failure| match failure {
-                Failure::Ours(error) => errors::raised(py, &error.at(format!("column {:?}", field.name()))),
-                Failure::Python(error) => error,
+                ValueFailure::Ours(error) => errors::raised(py, &error.at(format!("column {:?}", field.name()))),
+                ValueFailure::Python(error) => error,
             })?;
             columns.push(objects.into_iter());
         }
@@ -128,24 +128,24 @@ impl Rows {
 }
 
 /// Why a value has no Python object.
-enum Failure {
+enum ValueFailure {
     Ours(Error),
     Python(PyErr),
 }
 
-impl From<PyErr> for Failure {
+impl From<PyErr> for ValueFailure {
     fn from(error: PyErr) -> Self {
         Self::Python(error)
     }
 }
 
-impl From<arrow::error::ArrowError> for Failure {
+impl From<arrow::error::ArrowError> for ValueFailure {
     fn from(error: arrow::error::ArrowError) -> Self {
         Self::Ours(Error::from_source(ErrorKind::Unsupported, error))
     }
 }
 
-type Objects = Result<Vec<Py<PyAny>>, Failure>;
+type Objects = Result<Vec<Py<PyAny>>, ValueFailure>;
 
 /// Makes an object for each value of an array.
 fn objects(py: Python<'_>, array: &ArrayRef) -> Objects {
@@ -194,7 +194,7 @@ fn objects(py: Python<'_>, array: &ArrayRef) -> Objects {
         T::Map(..) => maps(py, array.as_map()),
         other => {
             let message = format!("there is no Python object for the type {other}");
-            Err(Failure::Ours(Error::unsupported(message).advice("leave the column out with columns=")))
+            Err(ValueFailure::Ours(Error::unsupported(message).advice("leave the column out with columns=")))
         }
     }
 }
@@ -233,7 +233,7 @@ fn decimals(py: Python<'_>, array: &ArrayRef) -> Objects {
 }
 
 fn dates(py: Python<'_>, array: &ArrayRef) -> Objects {
-    let maker = Maker::get(py)?;
+    let maker = DatetimeMaker::get(py)?;
     each(py, array.as_primitive::<Date32Type>(), |array, row| maker.date(py, i64::from(array.value(row))))
 }
 
@@ -261,9 +261,9 @@ fn microseconds(value: i64, unit: TimeUnit) -> PyResult<(i64, i64)> {
 
 fn timestamps(py: Python<'_>, array: &ArrayRef) -> Objects {
     let DataType::Timestamp(unit, zone) = array.data_type().clone() else {
-        return Err(Failure::Ours(Error::internal("a timestamp of another type")));
+        return Err(ValueFailure::Ours(Error::internal("a timestamp of another type")));
     };
-    let maker = Maker::get(py)?;
+    let maker = DatetimeMaker::get(py)?;
     let values = cast(array, &DataType::Int64)?;
     let local = match zone.as_deref() {
         None | Some("UTC" | "Z" | "+00:00") => None,
@@ -287,9 +287,9 @@ fn times(py: Python<'_>, array: &ArrayRef) -> Objects {
     let (unit, values) = match array.data_type() {
         DataType::Time32(unit) => (*unit, cast(&cast(array, &DataType::Int32)?, &DataType::Int64)?),
         DataType::Time64(unit) => (*unit, cast(array, &DataType::Int64)?),
-        _ => return Err(Failure::Ours(Error::internal("a time of another type"))),
+        _ => return Err(ValueFailure::Ours(Error::internal("a time of another type"))),
     };
-    let maker = Maker::get(py)?;
+    let maker = DatetimeMaker::get(py)?;
     each(py, values.as_primitive::<Int64Type>(), |values, row| {
         let (seconds, micros) = microseconds(values.value(row), unit)?;
         maker.time(py, seconds, micros)
@@ -297,7 +297,7 @@ fn times(py: Python<'_>, array: &ArrayRef) -> Objects {
 }
 
 fn durations(py: Python<'_>, array: &ArrayRef, unit: TimeUnit) -> Objects {
-    let maker = Maker::get(py)?;
+    let maker = DatetimeMaker::get(py)?;
     let values = cast(array, &DataType::Int64)?;
     each(py, values.as_primitive::<Int64Type>(), |values, row| {
         let (seconds, micros) = microseconds(values.value(row), unit)?;
@@ -320,8 +320,8 @@ fn list(py: Python<'_>, values: &ArrayRef) -> PyResult<Py<PyAny>> {
 /// The error of a nested value.
 fn plain(py: Python<'_>, objects: Objects) -> PyResult<Vec<Py<PyAny>>> {
     objects.map_err(|failure| match failure {
-        Failure::Ours(error) => errors::raised(py, &error),
-        Failure::Python(error) => error,
+        ValueFailure::Ours(error) => errors::raised(py, &error),
+        ValueFailure::Python(error) => error,
     })
 }
 

@@ -25,12 +25,12 @@ pub(crate) struct Scan {
     /// The part of a plan that this scan is, as JSON; `None`: all that the options ask for.
     part: Option<String>,
     schema: SchemaRef,
-    open: Mutex<Open>,
+    open: Mutex<OpenedScan>,
 }
 
 /// An opened scan and its job. A cancelled job stays cancelled, so the next call opens again.
 #[derive(Clone)]
-struct Open {
+struct OpenedScan {
     scan: Arc<lakerace::Scan>,
     job: Job,
     clock: Arc<Clock>,
@@ -42,39 +42,39 @@ impl Scan {
         &self.location
     }
 
-    fn with_scan(location: String, options: ReadOptions, part: Option<String>, open: Open) -> Self {
+    fn with_scan(location: String, options: ReadOptions, part: Option<String>, open: OpenedScan) -> Self {
         let (limits, schema) = (open.job.options().clone(), open.scan.schema());
         Self { location, options, limits, part, schema, open: Mutex::new(open) }
     }
 
     /// The opened scan, opened again if its job was cancelled.
-    fn opened(&self, py: Python<'_>) -> PyResult<Open> {
+    fn opened(&self, py: Python<'_>) -> PyResult<OpenedScan> {
         let open = lock(&self.open).clone();
         if !open.job.is_cancelled() {
             return Ok(open);
         }
         let job = Job::new(self.limits.clone());
-        let open = Open::new(py, &self.location, &self.options, self.part.as_deref(), job)?;
+        let open = OpenedScan::new(py, &self.location, &self.options, self.part.as_deref(), job)?;
         *lock(&self.open) = open.clone();
         Ok(open)
     }
 
     /// The batches of this scan and the job that pays for them.
     pub(crate) fn batches(&self, py: Python<'_>) -> PyResult<(lakerace::Batches, Job)> {
-        let Open { scan, job, .. } = self.opened(py)?;
+        let OpenedScan { scan, job, .. } = self.opened(py)?;
         let batches = interrupt::run(py, &job, move || scan.batches())?;
         Ok((batches, job))
     }
 
     /// The rows for an upsert, and the job that pays for them.
     pub(crate) fn source_rows(&self, py: Python<'_>) -> PyResult<(lakerace::SourceRows, Job)> {
-        let Open { scan, job, .. } = self.opened(py)?;
+        let OpenedScan { scan, job, .. } = self.opened(py)?;
         let rows = interrupt::run(py, &job, move || scan.source_rows())?;
         Ok((rows, job))
     }
 }
 
-impl Open {
+impl OpenedScan {
     fn new(py: Python<'_>, location: &str, options: &ReadOptions, part: Option<&str>, job: Job) -> PyResult<Self> {
         let clock = Arc::new(Clock::start());
         let plan = match part {
@@ -107,7 +107,7 @@ impl Scan {
         // Only consumers that write the scan's rows use the I/O mode of files.
         let of_reads = JobOptions { file_io: FileIo::default(), ..limits.clone() };
         keywords.check_places(&JobPlaces::default().reads(&location), &of_reads)?;
-        let open = Open::new(py, &location, &options, part.as_deref(), job)?;
+        let open = OpenedScan::new(py, &location, &options, part.as_deref(), job)?;
         Ok(Self::with_scan(location, options, part, open))
     }
 
@@ -122,48 +122,48 @@ impl Scan {
             let (location, options, job) = (location.clone(), options.clone(), job.clone());
             interrupt::run(py, &job.clone(), move || lakerace::Scan::describe(&location, &options, &job))?
         };
-        Ok(Self::with_scan(location, options, None, Open { scan: Arc::new(scan), job, clock }))
+        Ok(Self::with_scan(location, options, None, OpenedScan { scan: Arc::new(scan), job, clock }))
     }
 
     /// A scan of the same opened source and version, by the columns, the filter and the limit of other options.
     fn narrowed(&self, py: Python<'_>, options: Bound<'_, PyDict>) -> PyResult<Self> {
         let options = Keywords::new(options).read()?;
-        let Open { scan, job, clock } = self.opened(py)?;
+        let OpenedScan { scan, job, clock } = self.opened(py)?;
         let scan = {
             let (location, options) = (self.location.clone(), options.clone());
             interrupt::run(py, &job, move || scan.planned_again(&location, &options))?
         };
-        Ok(Self::with_scan(self.location.clone(), options, None, Open { scan: Arc::new(scan), job, clock }))
+        Ok(Self::with_scan(self.location.clone(), options, None, OpenedScan { scan: Arc::new(scan), job, clock }))
     }
 
     /// The plan in words.
     fn explain(&self, py: Python<'_>) -> PyResult<String> {
-        let Open { scan, job, .. } = self.opened(py)?;
+        let OpenedScan { scan, job, .. } = self.opened(py)?;
         interrupt::run(py, &job, move || Ok(scan.explain().to_string()))
     }
 
     /// The plan and its prices as a dict.
     fn explain_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let Open { scan, job, .. } = self.opened(py)?;
+        let OpenedScan { scan, job, .. } = self.opened(py)?;
         let explain = interrupt::run(py, &job, move || Ok(scan.explain()))?;
         convert::to_python(py, &explain)
     }
 
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
-        let Open { scan, job, .. } = self.opened(py)?;
+        let OpenedScan { scan, job, .. } = self.opened(py)?;
         interrupt::run(py, &job, move || scan.count())
     }
 
     /// Rows and checksum.
     fn checksum(&self, py: Python<'_>) -> PyResult<(u64, String)> {
-        let Open { scan, job, .. } = self.opened(py)?;
+        let OpenedScan { scan, job, .. } = self.opened(py)?;
         let sum = interrupt::run(py, &job, move || scan.checksum())?;
         Ok((sum.rows, sum.to_string()))
     }
 
     /// Up to `n` parts of the plan as JSON.
     fn parts(&self, py: Python<'_>, n: usize) -> PyResult<Vec<String>> {
-        let Open { scan, job, .. } = self.opened(py)?;
+        let OpenedScan { scan, job, .. } = self.opened(py)?;
         let parts = interrupt::run(py, &job, move || Ok(scan.plan().split(n)))?;
         let texts = parts.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
         texts.map_err(|e| errors::raised(py, &Error::unexpected(e)))
@@ -178,7 +178,7 @@ impl Scan {
 
     /// Makes a pass over the rows, as tuples or dicts.
     fn rows(&self, py: Python<'_>, named: bool) -> PyResult<Rows> {
-        let Open { scan, job, .. } = self.opened(py)?;
+        let OpenedScan { scan, job, .. } = self.opened(py)?;
         let batches = interrupt::run(py, &job, move || scan.small_batches())?;
         Ok(Rows::new(py, batches, job, named))
     }

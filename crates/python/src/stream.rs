@@ -32,11 +32,11 @@ pub(crate) const STREAM_CAPSULE: &CStr = c"arrow_array_stream";
 pub(crate) struct Stream {
     batches: Mutex<Option<Batches>>,
     job: Job,
-    failure: Arc<Mutex<Option<Failure>>>,
+    failure: Arc<Mutex<Option<StreamFailure>>>,
 }
 
 /// Why a stream ended early.
-enum Failure {
+enum StreamFailure {
     Engine(Error),
     Signal(PyErr),
 }
@@ -69,8 +69,8 @@ impl Stream {
             None => None,
             Some(capsule) => Some(requested(&capsule, batches.schema()).map_err(|e| raise(&e))?),
         };
-        let mut reader =
-            Reader::start(batches, target, self.job.clone(), Arc::clone(&self.failure)).map_err(|e| raise(&e))?;
+        let mut reader = ThreadedReader::start(batches, target, self.job.clone(), Arc::clone(&self.failure))
+            .map_err(|e| raise(&e))?;
         py.detach(|| reader.read_ahead());
         if let Some(exception) = self.exception(py) {
             return Err(PyErr::from_value(exception.into_bound(py)));
@@ -83,20 +83,20 @@ impl Stream {
     fn exception(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let failure = lock(&self.failure).take()?;
         let error = match failure {
-            Failure::Engine(error) => errors::raised(py, &error),
-            Failure::Signal(error) => error,
+            StreamFailure::Engine(error) => errors::raised(py, &error),
+            StreamFailure::Signal(error) => error,
         };
         Some(error.into_value(py).into_any())
     }
 }
 
 /// Reads batches on a separate thread, one ahead of the consumer.
-struct Reader {
+struct ThreadedReader {
     schema: SchemaRef,
     batches: ProducerThreads<RecordBatch, Error>,
     first: Option<Option<Result<RecordBatch>>>,
     job: Job,
-    failure: Arc<Mutex<Option<Failure>>>,
+    failure: Arc<Mutex<Option<StreamFailure>>>,
     /// The thread that asked for the stream: if it is Python's main thread, it hears Ctrl-C.
     owner: ThreadId,
     signals_checked: Instant,
@@ -104,12 +104,12 @@ struct Reader {
     is_handed_over: bool,
 }
 
-impl Reader {
+impl ThreadedReader {
     fn start(
         batches: Batches,
         target: Option<SchemaRef>,
         job: Job,
-        failure: Arc<Mutex<Option<Failure>>>,
+        failure: Arc<Mutex<Option<StreamFailure>>>,
     ) -> Result<Self> {
         let schema = target.clone().unwrap_or_else(|| Arc::clone(batches.schema()));
         // One batch waits for the consumer.
@@ -167,7 +167,7 @@ impl Reader {
             // SAFETY: the call only sets a flag.
             unsafe { pyo3::ffi::PyErr_SetInterrupt() };
         }
-        *lock(&self.failure) = Some(Failure::Signal(raised));
+        *lock(&self.failure) = Some(StreamFailure::Signal(raised));
         Some(Err(Error::cancelled()))
     }
 
@@ -175,13 +175,13 @@ impl Reader {
     fn keep(&self, next: Option<Result<RecordBatch>>) -> Option<Result<RecordBatch>> {
         if let Some(Err(error)) = &next {
             let mut failure = lock(&self.failure);
-            *failure = Some(Failure::Engine(error.clone()));
+            *failure = Some(StreamFailure::Engine(error.clone()));
         }
         next
     }
 }
 
-impl Iterator for Reader {
+impl Iterator for ThreadedReader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -193,7 +193,7 @@ impl Iterator for Reader {
     }
 }
 
-impl RecordBatchReader for Reader {
+impl RecordBatchReader for ThreadedReader {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }

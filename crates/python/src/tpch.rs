@@ -13,7 +13,7 @@ use crate::{convert, errors, interrupt};
 
 /// The outcome and the cost of a generation.
 #[derive(Serialize)]
-struct Generated {
+struct GenerateReport {
     #[serde(flatten)]
     report: lakerace::Report,
     tables: Vec<GeneratedTable>,
@@ -44,5 +44,5 @@ pub(crate) fn tpch(py: Python<'_>, target: String, options: Bound<'_, PyDict>) -
     let report = clock.report(rows, &job, &Prices::default());
     warn(py, &job)?;
     let file_bytes = tables.iter().map(|table| table.bytes).sum();
-    convert::to_python(py, &Generated { report, tables, file_bytes, mode, io: job.file_io() })
+    convert::to_python(py, &GenerateReport { report, tables, file_bytes, mode, io: job.file_io() })
 }

@@ -16,7 +16,7 @@ use crate::spark_type::{filtering, spark_schema};
 
 /// The versions whose changes are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ChangeFeed {
+pub(crate) struct FeedVersions {
     from: u64,
     /// The last version where it is not said.
     to: Option<u64>,
@@ -32,7 +32,7 @@ pub(crate) struct FeedTask {
     pub plan: ReadPlan,
 }
 
-impl ChangeFeed {
+impl FeedVersions {
     /// The feed that the options ask for; `None` where that is the rows of a version.
     pub(crate) fn from_settings(settings: &SparkSettings) -> Result<Option<Self>> {
         if !settings.parsed("readchangefeed", flag)?.unwrap_or(false) {

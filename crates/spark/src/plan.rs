@@ -3,7 +3,7 @@
 use lakerace::{Error, ReadOptions, ReadPlan, Result, Scan};
 
 use crate::call::{RECORD, UNIT_OF_NAMES};
-use crate::feed::ChangeFeed;
+use crate::feed::FeedVersions;
 use crate::fit::fitted_schema;
 use crate::plan_parts::{MOST_TASKS, fields, number, task_bytes};
 use crate::settings::SparkSettings;
@@ -19,7 +19,7 @@ use crate::{extremes, open_versions, table_plan};
 /// file is opened.
 pub(crate) fn plan(location: &str, options: &str) -> Result<String> {
     let settings = SparkSettings::parse(options)?;
-    if let Some(feed) = ChangeFeed::from_settings(&settings)? {
+    if let Some(feed) = FeedVersions::from_settings(&settings)? {
         return Ok(feed.plan(location, &settings)?.join(&RECORD.to_string()));
     }
     let read = query(&settings)?;

@@ -11,7 +11,7 @@ use lakerace::{
 use lakerace_exec::{ProducerThreads, ValueSender};
 
 use crate::counters::{BATCHES, LiveCount, READERS, THREADS};
-use crate::feed::{self, ChangeFeed, FeedTask};
+use crate::feed::{self, FeedTask, FeedVersions};
 use crate::fit::{fit, fitted_schema};
 use crate::settings::SparkSettings;
 
@@ -34,7 +34,7 @@ impl TaskReader {
         let (read, job) = (settings.read()?, settings.job()?);
         let broken = |e: serde_json::Error| Error::internal("not a plan of this version").because(e);
         let (schema, rows) = match settings.get("task.version") {
-            _ if ChangeFeed::from_settings(&settings)?.is_some() => {
+            _ if FeedVersions::from_settings(&settings)?.is_some() => {
                 let FeedTask { from, to, plan } = serde_json::from_str(part).map_err(broken)?;
                 (SchemaRef::clone(&plan.schema), TaskRows::Changes(from, to, plan.schema))
             }

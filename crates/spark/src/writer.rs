@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use lakerace::{
-    Batches, CopyOptions, Error, FileWriter, Job, PARQUET, Result, RowOptions, StorageOptions, UpsertPart,
+    Batches, CopyOptions, Error, Job, PARQUET, Result, RowOptions, StorageOptions, TableFileWriter, UpsertPart,
     table_writer, upsert_part,
 };
 use lakerace_exec::ConsumerThread;
@@ -30,15 +30,15 @@ pub(crate) struct TaskWriter {
 
 enum WriterTarget {
     /// Files of a table.
-    Table(Box<FileWriter>),
+    Table(Box<TableFileWriter>),
     /// A file that is written when all of its rows are here or their memory is full.
-    Staged(Box<Staged>),
+    Staged(Box<StagedOutput>),
     /// A part of an upsert: files, and the rows of the table that have its keys.
     Upsert(Box<Piped<UpsertPart>>),
 }
 
 /// A file that is staged.
-struct Staged {
+struct StagedOutput {
     rows: Piped<()>,
     path: String,
 }
@@ -53,7 +53,7 @@ impl TaskWriter {
         let schema: SchemaRef = Arc::new(arrow_schema(schema)?);
         let (job, storage) = (settings.job()?, settings.storage());
         let target = match settings.get("write.file") {
-            Some(path) => WriterTarget::Staged(Box::new(Staged::begin(path, &schema, &storage, &job)?)),
+            Some(path) => WriterTarget::Staged(Box::new(StagedOutput::begin(path, &schema, &storage, &job)?)),
             None => {
                 let version = settings.parsed("write.version", number)?;
                 let version = version.ok_or_else(|| Error::internal("a write without a version"))?;
@@ -111,7 +111,7 @@ impl TaskWriter {
         let message: Value = match self.target {
             WriterTarget::Table(files) => json!({"files": files.finish()?}),
             WriterTarget::Staged(staged) => {
-                let Staged { rows, path } = *staged;
+                let StagedOutput { rows, path } = *staged;
                 rows.finish()?;
                 json!({"staged": path, "rows": self.rows})
             }
@@ -121,7 +121,7 @@ impl TaskWriter {
     }
 }
 
-impl Staged {
+impl StagedOutput {
     fn begin(path: &str, schema: &SchemaRef, storage: &StorageOptions, job: &Job) -> Result<Self> {
         let mut options = CopyOptions { format: Some(&PARQUET), ..CopyOptions::default() };
         options.read.storage = storage.clone();

@@ -10,7 +10,7 @@ mod failure;
 mod file_locks;
 mod statement;
 
-pub use failure::{Failure, last_failure};
+pub use failure::{SqliteFailure, last_failure};
 pub use statement::{Row, Statement};
 
 /// Prepares SQLite for all connections of the process. It must be called before the first one is opened.

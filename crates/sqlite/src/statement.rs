@@ -10,7 +10,7 @@ use lakerace_io::{Error, Result};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ffi};
 
-use crate::failure::{Failure, last_failure};
+use crate::failure::{SqliteFailure, last_failure};
 
 /// A prepared statement. It must be dropped before its connection is.
 ///
@@ -39,7 +39,7 @@ pub struct Row<'a>(&'a Statement);
 
 impl Statement {
     /// Compiles the text's first statement.
-    pub fn prepare(connection: &Connection, sql: &str) -> Result<Self, Failure> {
+    pub fn prepare(connection: &Connection, sql: &str) -> Result<Self, SqliteFailure> {
         let mut raw = std::ptr::null_mut();
         // A longer text is refused by SQLite.
         let len = c_int::try_from(sql.len()).unwrap_or(c_int::MAX);
@@ -58,7 +58,7 @@ impl Statement {
     pub fn each<'a>(
         &mut self,
         values: impl IntoIterator<Item = ToSqlOutput<'a>>,
-        failed: impl Fn(Failure) -> Error,
+        failed: impl Fn(SqliteFailure) -> Error,
         mut each: impl FnMut(&Row<'_>) -> Result<bool>,
     ) -> Result<()> {
         self.bind_all(values).map_err(&failed)?;
@@ -81,7 +81,7 @@ impl Statement {
 
     /// Runs it with these values; gives the rows that it changed. A row that it gives ends it.
     #[inline]
-    pub fn run<'a>(&mut self, values: impl IntoIterator<Item = ToSqlOutput<'a>>) -> Result<u64, Failure> {
+    pub fn run<'a>(&mut self, values: impl IntoIterator<Item = ToSqlOutput<'a>>) -> Result<u64, SqliteFailure> {
         self.bind_all(values)?;
         // SAFETY: as above; the statement belongs to a living connection.
         unsafe {
@@ -97,7 +97,7 @@ impl Statement {
     }
 
     #[inline]
-    fn bind_all<'a>(&mut self, values: impl IntoIterator<Item = ToSqlOutput<'a>>) -> Result<(), Failure> {
+    fn bind_all<'a>(&mut self, values: impl IntoIterator<Item = ToSqlOutput<'a>>) -> Result<(), SqliteFailure> {
         for (at, value) in (1..).zip(values) {
             let code = match &value {
                 ToSqlOutput::Borrowed(value) => self.bind(at, *value, ffi::SQLITE_STATIC()),
@@ -134,7 +134,7 @@ impl Statement {
     }
 
     #[cold]
-    fn failure(&self, code: c_int) -> Failure {
+    fn failure(&self, code: c_int) -> SqliteFailure {
         // SAFETY: the statement belongs to a living connection.
         unsafe { last_failure(ffi::sqlite3_db_handle(self.raw), code) }
     }

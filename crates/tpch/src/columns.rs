@@ -19,9 +19,9 @@ use arrow::array::{ArrayRef, Date32Array, Decimal128Array, Int32Array, Primitive
 use arrow::datatypes::{ArrowPrimitiveType, Int64Type};
 use lakerace_io::{Error, Result};
 
-use crate::random::{ColumnStream, Draw, Few, RangePick, RowDraws};
+use crate::random::{ColumnStream, FewNumbers, RandomDraw, RangePick, RowDraws};
 use crate::scale::Scale;
-use crate::words::Words;
+use crate::words::NumberedWords;
 use crate::{Mode, Table};
 
 /// The part of a table that a batch is made from.
@@ -86,12 +86,12 @@ impl TablePiece {
     }
 
     /// Makes a number for each entity.
-    fn drawn<T>(&self, seed: u64, few: Few, value: impl Fn(i64) -> T) -> Vec<T> {
+    fn drawn<T>(&self, seed: u64, few: FewNumbers, value: impl Fn(i64) -> T) -> Vec<T> {
         self.stream(seed, 1).draws(self.len()).map(|draw| value(few.pick(draw))).collect()
     }
 
     /// Makes a word for each entity.
-    fn words(&self, seed: u64, words: &Words) -> Result<ArrayRef> {
+    fn words(&self, seed: u64, words: &NumberedWords) -> Result<ArrayRef> {
         let numbers = self.stream(seed, 1).draws(self.len()).map(|draw| words.number(draw)).collect();
         words.column(numbers, self.mode)
     }
@@ -150,21 +150,21 @@ fn several<const EACH: usize, T: Copy + Default>(
 /// Keys of another table, from 1 on.
 #[derive(Clone, Copy)]
 enum ForeignKeys {
-    Few(Few),
-    Many(crate::random::Many),
+    Few(FewNumbers),
+    Many(crate::random::ManyNumbers),
 }
 
 impl ForeignKeys {
     fn up_to(last: u64) -> Self {
-        if last <= Few::MAX {
-            Self::Few(Few::new(1, last as i64))
+        if last <= FewNumbers::MAX {
+            Self::Few(FewNumbers::new(1, last as i64))
         } else {
-            Self::Many(crate::random::Many::new(1, last as i64))
+            Self::Many(crate::random::ManyNumbers::new(1, last as i64))
         }
     }
 
     #[inline(always)]
-    fn pick(self, draw: Draw) -> i64 {
+    fn pick(self, draw: RandomDraw) -> i64 {
         match self {
             Self::Few(few) => few.pick(draw),
             Self::Many(many) => many.pick(draw),

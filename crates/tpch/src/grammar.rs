@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use tpchgen::distribution::{Distribution, Distributions};
 
-use crate::random::{Few, RangePick, Sequence};
+use crate::random::{DrawSequence, FewNumbers, RangePick};
 
 /// Bytes that hold the longest word and the space after it; as many are always copied, which is faster than their exact
 /// number.
@@ -14,21 +14,21 @@ const SENTENCE_BYTES: usize = 512;
 
 /// A word with a space after it.
 #[derive(Clone, Copy)]
-struct Word {
+struct SpacedWord {
     bytes: [u8; WORD_BYTES],
     len: usize,
 }
 
 /// Words by weight: a draw picks one.
 struct WeightedWords {
-    by_weight: Vec<Word>,
-    pick: Few,
+    by_weight: Vec<SpacedWord>,
+    pick: FewNumbers,
 }
 
 /// Patterns by weight; a pattern's letters stand for words or phrases.
 struct WeightedPatterns {
     by_weight: Vec<Vec<u8>>,
-    pick: Few,
+    pick: FewNumbers,
 }
 
 struct TextGrammar {
@@ -49,7 +49,7 @@ static GRAMMAR: LazyLock<TextGrammar> = LazyLock::new(TextGrammar::load);
 
 /// Generates sentences of at least `bytes` bytes. `seed` is the state of the sequence at the start of a sentence.
 pub(crate) fn text(seed: u32, bytes: usize) -> Vec<u8> {
-    let mut writer = GrammarWriter { out: vec![0; bytes + SENTENCE_BYTES], at: 0, sequence: Sequence::after(seed) };
+    let mut writer = GrammarWriter { out: vec![0; bytes + SENTENCE_BYTES], at: 0, sequence: DrawSequence::after(seed) };
     let grammar = &*GRAMMAR;
     while writer.at < bytes {
         writer.sentence(grammar);
@@ -59,13 +59,13 @@ pub(crate) fn text(seed: u32, bytes: usize) -> Vec<u8> {
 }
 
 /// The entries of a distribution, each as often as its weight says.
-fn by_weight<T: Clone>(distribution: &Distribution, entry: impl Fn(&str) -> T) -> (Vec<T>, Few) {
+fn by_weight<T: Clone>(distribution: &Distribution, entry: impl Fn(&str) -> T) -> (Vec<T>, FewNumbers) {
     let mut entries = Vec::new();
     for (i, value) in distribution.get_values().iter().enumerate() {
         // The weights are running sums.
         entries.resize(distribution.get_weight(i).max(0) as usize, entry(value));
     }
-    let pick = Few::new(0, entries.len() as i64 - 1);
+    let pick = FewNumbers::new(0, entries.len() as i64 - 1);
     (entries, pick)
 }
 
@@ -76,7 +76,7 @@ impl WeightedWords {
             let mut bytes = [0; WORD_BYTES];
             let len = text.len().min(WORD_BYTES);
             bytes[..len].copy_from_slice(&text.as_bytes()[..len]);
-            Word { bytes, len }
+            SpacedWord { bytes, len }
         });
         Self { by_weight, pick }
     }
@@ -112,7 +112,7 @@ impl TextGrammar {
 struct GrammarWriter {
     out: Vec<u8>,
     at: usize,
-    sequence: Sequence,
+    sequence: DrawSequence,
 }
 
 impl GrammarWriter {
@@ -181,7 +181,7 @@ impl GrammarWriter {
 /// Tells the length of each sentence and the state after it, while wanted.
 #[cfg(test)]
 pub(crate) fn walk(seed: u32, mut each: impl FnMut(usize, u32) -> bool) {
-    let mut writer = GrammarWriter { out: vec![0; SENTENCE_BYTES], at: 0, sequence: Sequence::after(seed) };
+    let mut writer = GrammarWriter { out: vec![0; SENTENCE_BYTES], at: 0, sequence: DrawSequence::after(seed) };
     loop {
         writer.at = 0;
         writer.sentence(&GRAMMAR);

@@ -11,7 +11,7 @@ use arrow::buffer::Buffer;
 
 use crate::grammar;
 use crate::pool_seeds::SEEDS;
-use crate::random::{ColumnStream, Few, Many, RangePick, RowDraws};
+use crate::random::{ColumnStream, FewNumbers, ManyNumbers, RangePick, RowDraws};
 
 /// Bytes of the pool.
 pub(crate) const POOL_BYTES: usize = 300 << 20;
@@ -25,14 +25,14 @@ static POOL: [OnceLock<Buffer>; PIECES] = [const { OnceLock::new() }; PIECES];
 
 /// A place in the pool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct CommentPosition {
     /// From the pool's start.
     pub(crate) offset: u32,
     /// Bytes.
     pub(crate) len: u32,
 }
 
-impl Place {
+impl CommentPosition {
     /// The piece that it is in.
     #[inline(always)]
     pub(crate) fn piece(self) -> usize {
@@ -79,8 +79,8 @@ fn make(number: usize) -> Buffer {
 /// The text that the comments of a column are cut from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommentPool {
-    offset: Many,
-    len: Few,
+    offset: ManyNumbers,
+    len: FewNumbers,
 }
 
 impl CommentPool {
@@ -88,7 +88,7 @@ impl CommentPool {
     pub(crate) fn new(average: u32) -> Self {
         let (min, max) = (f64::from(average) * 0.4, f64::from(average) * 1.6);
         let (min, max) = (min as i64, max as i64);
-        Self { offset: Many::new(0, POOL_BYTES as i64 - max), len: Few::new(min, max) }
+        Self { offset: ManyNumbers::new(0, POOL_BYTES as i64 - max), len: FewNumbers::new(min, max) }
     }
 
     /// Draws that a comment takes.
@@ -96,13 +96,17 @@ impl CommentPool {
 
     /// The comment `number` (from 0) of a row.
     #[inline(always)]
-    pub(crate) fn comment_place(self, row: RowDraws, number: usize) -> Place {
+    pub(crate) fn comment_place(self, row: RowDraws, number: usize) -> CommentPosition {
         let offset = self.offset.pick(row.draw(2 * number + 1)) as u32;
-        Place { offset, len: self.len.pick(row.draw(2 * number + 2)) as u32 }
+        CommentPosition { offset, len: self.len.pick(row.draw(2 * number + 2)) as u32 }
     }
 
     /// Makes a comment for each of `rows` rows.
-    pub(crate) fn places(self, mut stream: ColumnStream, rows: usize) -> impl ExactSizeIterator<Item = Place> {
+    pub(crate) fn places(
+        self,
+        mut stream: ColumnStream,
+        rows: usize,
+    ) -> impl ExactSizeIterator<Item = CommentPosition> {
         (0..rows).map(move |_| self.comment_place(stream.next_row(), 0))
     }
 }

@@ -74,7 +74,7 @@ impl ColumnStream {
     }
 
     /// Makes a draw of each of the next rows, of columns that have one draw a row.
-    pub(crate) fn draws(mut self, rows: usize) -> impl Iterator<Item = Draw> {
+    pub(crate) fn draws(mut self, rows: usize) -> impl Iterator<Item = RandomDraw> {
         (0..rows).map(move |_| self.next_row().draw(1))
     }
 }
@@ -82,20 +82,20 @@ impl ColumnStream {
 impl RowDraws {
     /// A draw of the row, from 1 to [`MAX_DRAWS`].
     #[inline(always)]
-    pub(crate) fn draw(self, number: usize) -> Draw {
-        Draw(multiply(self.0, POWERS[number]))
+    pub(crate) fn draw(self, number: usize) -> RandomDraw {
+        RandomDraw(multiply(self.0, POWERS[number]))
     }
 
     /// The draws of the row one after the other, however many.
-    pub(crate) fn sequence(self) -> Sequence {
-        Sequence(self.0)
+    pub(crate) fn sequence(self) -> DrawSequence {
+        DrawSequence(self.0)
     }
 }
 
 /// Draws one after the other.
-pub(crate) struct Sequence(u64);
+pub(crate) struct DrawSequence(u64);
 
-impl Sequence {
+impl DrawSequence {
     /// The sequence after `seed`.
     pub(crate) fn after(seed: u32) -> Self {
         Self(u64::from(seed))
@@ -109,17 +109,17 @@ impl Sequence {
 
     /// The next draw.
     #[inline(always)]
-    pub(crate) fn draw(&mut self) -> Draw {
+    pub(crate) fn draw(&mut self) -> RandomDraw {
         self.0 = multiply(self.0, MULTIPLIER);
-        Draw(self.0)
+        RandomDraw(self.0)
     }
 }
 
 /// A random number below [`MODULUS`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Draw(u64);
+pub(crate) struct RandomDraw(u64);
 
-impl Draw {
+impl RandomDraw {
     /// The last draw: the sequence continues from it.
     #[cfg(test)]
     pub(crate) fn seed(self) -> u64 {
@@ -130,17 +130,17 @@ impl Draw {
 /// Numbers of a range, by draws. The reference computes `low + trunc(draw / MODULUS * count)` in floating point.
 pub(crate) trait RangePick: Copy {
     /// The number for a draw.
-    fn pick(self, draw: Draw) -> i64;
+    fn pick(self, draw: RandomDraw) -> i64;
 }
 
-/// At most [`Few::MAX`] numbers, from one on.
+/// At most [`FewNumbers::MAX`] numbers, from one on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Few {
+pub(crate) struct FewNumbers {
     low: i64,
     count: u64,
 }
 
-impl Few {
+impl FewNumbers {
     /// Up to this count, integer arithmetic gives the same result as floating point: `draw * count / MODULUS` is no
     /// whole number (the modulus is prime) and so at least 2^-31 away from one, while two roundings move it by less
     /// than 2^-51 of its size.
@@ -152,9 +152,9 @@ impl Few {
     }
 }
 
-impl RangePick for Few {
+impl RangePick for FewNumbers {
     #[inline(always)]
-    fn pick(self, draw: Draw) -> i64 {
+    fn pick(self, draw: RandomDraw) -> i64 {
         let product = draw.0 * self.count;
         let quotient = product >> 31;
         let remainder = (product & MODULUS) + quotient;
@@ -164,12 +164,12 @@ impl RangePick for Few {
 
 /// Any number of numbers that 31 bits hold.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Many {
+pub(crate) struct ManyNumbers {
     low: i64,
     count: f64,
 }
 
-impl Many {
+impl ManyNumbers {
     /// The numbers from `low` to `high`.
     pub(crate) fn new(low: i64, high: i64) -> Self {
         // As the reference: the count is a 32-bit number and wraps.
@@ -177,9 +177,9 @@ impl Many {
     }
 }
 
-impl RangePick for Many {
+impl RangePick for ManyNumbers {
     #[inline(always)]
-    fn pick(self, draw: Draw) -> i64 {
+    fn pick(self, draw: RandomDraw) -> i64 {
         self.low + i64::from((draw.0 as f64 / MODULUS as f64 * self.count) as i32)
     }
 }

@@ -29,7 +29,7 @@ pub enum Table {
 
 /// The kind of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     /// A key: int64.
     Key,
     /// A number: int32.
@@ -44,7 +44,7 @@ pub(crate) enum Kind {
     Word,
 }
 
-use Kind::{Day, Decimal, Key, Number, Text, Word};
+use ColumnKind::{Day, Decimal, Key, Number, Text, Word};
 
 impl Table {
     /// All of them, in the order of the specification's appendix.
@@ -126,7 +126,7 @@ impl Table {
     /// Its columns as a schema, of arrays as `mode` makes them. With `whole_quantities`, `l_quantity` is a whole number,
     /// as dbgen prints it, rather than the specification's decimal.
     pub(crate) fn schema(self, mode: Mode, whole_quantities: bool) -> SchemaRef {
-        let field = |(name, kind): &(&str, Kind)| {
+        let field = |(name, kind): &(&str, ColumnKind)| {
             let data_type = match kind {
                 Decimal if whole_quantities && *name == "l_quantity" => DataType::Int64,
                 Key => DataType::Int64,
@@ -144,7 +144,7 @@ impl Table {
     }
 
     /// Its columns, in the specification's order.
-    pub(crate) fn columns(self) -> &'static [(&'static str, Kind)] {
+    pub(crate) fn columns(self) -> &'static [(&'static str, ColumnKind)] {
         match self {
             Self::Nation => &[("n_nationkey", Key), ("n_name", Word), ("n_regionkey", Key), ("n_comment", Text)],
             Self::Region => &[("r_regionkey", Key), ("r_name", Word), ("r_comment", Text)],

@@ -9,7 +9,7 @@ use lakerace_format::prefetch;
 use lakerace_io::{Error, Result};
 
 use crate::Mode;
-use crate::pool::{self, Place};
+use crate::pool::{self, CommentPosition};
 
 /// Texts that are made for a batch, in memory of the batch.
 pub(crate) struct BatchTexts {
@@ -63,7 +63,11 @@ impl BatchTexts {
 const INLINE_BYTES: usize = 12;
 
 /// A column of comments, each somewhere in the pool.
-pub(crate) fn comments(places: impl ExactSizeIterator<Item = Place>, average: usize, mode: Mode) -> Result<ArrayRef> {
+pub(crate) fn comments(
+    places: impl ExactSizeIterator<Item = CommentPosition>,
+    average: usize,
+    mode: Mode,
+) -> Result<ArrayRef> {
     let places = TextPrefetch { places, waiting: VecDeque::with_capacity(AHEAD + 1) };
     if mode == Mode::TrueZeroCopy {
         return Ok(comments_of_pool(places));
@@ -77,11 +81,11 @@ pub(crate) fn comments(places: impl ExactSizeIterator<Item = Place>, average: us
 }
 
 /// Views of the pool itself.
-fn comments_of_pool(places: TextPrefetch<impl ExactSizeIterator<Item = Place>>) -> ArrayRef {
+fn comments_of_pool(places: TextPrefetch<impl ExactSizeIterator<Item = CommentPosition>>) -> ArrayRef {
     if places.rows() < ROWS_OF_WHOLE_POOL {
         return comments_of_pieces(places);
     }
-    let view = |place: Place| make_view(place.text(), place.piece() as u32, place.offset_in_piece());
+    let view = |place: CommentPosition| make_view(place.text(), place.piece() as u32, place.offset_in_piece());
     let views: Vec<u128> = places.map(view).collect();
     // SAFETY: each view was made of the bytes at its place of the pool, which is ASCII; `whole` has the pool's pieces by
     // their numbers.
@@ -92,10 +96,10 @@ fn comments_of_pool(places: TextPrefetch<impl ExactSizeIterator<Item = Place>>) 
 const ROWS_OF_WHOLE_POOL: usize = 2048;
 
 /// Views of those pieces of the pool that they are in: no one makes the others for a few comments.
-fn comments_of_pieces(places: impl Iterator<Item = Place>) -> ArrayRef {
+fn comments_of_pieces(places: impl Iterator<Item = CommentPosition>) -> ArrayRef {
     let mut numbers = HashMap::new();
     let mut pieces: Vec<Buffer> = Vec::new();
-    let view = |place: Place| {
+    let view = |place: CommentPosition| {
         let number = *numbers.entry(place.piece()).or_insert_with(|| {
             pieces.push(pool::piece(place.piece()).clone());
             pieces.len() as u32 - 1
@@ -114,14 +118,14 @@ const AHEAD: usize = 16;
 /// Places whose texts are on their way into the cache.
 struct TextPrefetch<I> {
     places: I,
-    waiting: VecDeque<Place>,
+    waiting: VecDeque<CommentPosition>,
 }
 
-impl<I: ExactSizeIterator<Item = Place>> Iterator for TextPrefetch<I> {
-    type Item = Place;
+impl<I: ExactSizeIterator<Item = CommentPosition>> Iterator for TextPrefetch<I> {
+    type Item = CommentPosition;
 
     #[inline(always)]
-    fn next(&mut self) -> Option<Place> {
+    fn next(&mut self) -> Option<CommentPosition> {
         while self.waiting.len() <= AHEAD
             && let Some(place) = self.places.next()
         {
@@ -136,7 +140,7 @@ impl<I: ExactSizeIterator<Item = Place>> Iterator for TextPrefetch<I> {
     }
 }
 
-impl<I: ExactSizeIterator<Item = Place>> TextPrefetch<I> {
+impl<I: ExactSizeIterator<Item = CommentPosition>> TextPrefetch<I> {
     /// Comments that are left.
     fn rows(&self) -> usize {
         self.places.len() + self.waiting.len()

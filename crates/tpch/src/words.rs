@@ -9,18 +9,18 @@ use lakerace_io::{Error, Result};
 use tpchgen::distribution::{Distribution, Distributions};
 
 use crate::Mode;
-use crate::random::{Draw, Few, RangePick};
+use crate::random::{FewNumbers, RandomDraw, RangePick};
 
 /// The words of a column, of which there are 256 at most. They are numbered.
-pub(crate) struct Words {
+pub(crate) struct NumberedWords {
     /// By draw: each number as often as its weight says.
     by_weight: Vec<u8>,
-    pick: Few,
+    pick: FewNumbers,
     /// The words themselves, by number: the values of dictionaries.
     values: StringViewArray,
 }
 
-impl Words {
+impl NumberedWords {
     /// The words of a distribution, drawn by their weights.
     fn from_distribution(distribution: &Distribution) -> Self {
         let mut by_weight = Vec::new();
@@ -37,13 +37,13 @@ impl Words {
     }
 
     fn new(by_weight: Vec<u8>, words: impl IntoIterator<Item = String>) -> Self {
-        let pick = Few::new(0, by_weight.len() as i64 - 1);
+        let pick = FewNumbers::new(0, by_weight.len() as i64 - 1);
         Self { by_weight, pick, values: StringViewArray::from_iter_values(words) }
     }
 
     /// The number of the word for a draw.
     #[inline(always)]
-    pub(crate) fn number(&self, draw: Draw) -> u8 {
+    pub(crate) fn number(&self, draw: RandomDraw) -> u8 {
         self.by_weight[self.pick.pick(draw) as usize]
     }
 
@@ -72,7 +72,7 @@ impl Words {
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident = $words:expr;)*) => {$(
         $(#[$doc])*
-        pub(crate) static $name: LazyLock<Words> = LazyLock::new(|| $words);
+        pub(crate) static $name: LazyLock<NumberedWords> = LazyLock::new(|| $words);
     )*};
 }
 
@@ -80,8 +80,8 @@ fn distributions() -> &'static Distributions {
     Distributions::static_default()
 }
 
-fn owned(words: &[&str]) -> Words {
-    Words::listed(words.iter().map(|word| (*word).to_owned()))
+fn owned(words: &[&str]) -> NumberedWords {
+    NumberedWords::listed(words.iter().map(|word| (*word).to_owned()))
 }
 
 /// Manufacturers, and brands of each.
@@ -90,34 +90,34 @@ pub(crate) const MANUFACTURERS: u8 = 5;
 words! {
     /// `l_returnflag` of lines that were received; no draw gives the number [`NOT_RETURNED`].
     RETURN_FLAGS = {
-        let drawn = Words::from_distribution(distributions().return_flags());
+        let drawn = NumberedWords::from_distribution(distributions().return_flags());
         let words = distributions().return_flags().get_values().iter().chain(&["N"]).map(|word| (*word).to_owned());
-        Words::new(drawn.by_weight, words)
+        NumberedWords::new(drawn.by_weight, words)
     };
     /// `l_linestatus`.
     LINE_STATUS = owned(&["O", "F"]);
     /// `l_shipinstruct`.
-    SHIP_INSTRUCTIONS = Words::from_distribution(distributions().ship_instructions());
+    SHIP_INSTRUCTIONS = NumberedWords::from_distribution(distributions().ship_instructions());
     /// `l_shipmode`.
-    SHIP_MODES = Words::from_distribution(distributions().ship_modes());
+    SHIP_MODES = NumberedWords::from_distribution(distributions().ship_modes());
     /// `o_orderstatus`.
     ORDER_STATUS = owned(&["O", "P", "F"]);
     /// `o_orderpriority`.
-    ORDER_PRIORITIES = Words::from_distribution(distributions().order_priority());
+    ORDER_PRIORITIES = NumberedWords::from_distribution(distributions().order_priority());
     /// `c_mktsegment`.
-    MARKET_SEGMENTS = Words::from_distribution(distributions().market_segments());
+    MARKET_SEGMENTS = NumberedWords::from_distribution(distributions().market_segments());
     /// `p_mfgr`.
-    MANUFACTURER_NAMES = Words::listed((1..=MANUFACTURERS).map(|n| format!("Manufacturer#{n}")));
+    MANUFACTURER_NAMES = NumberedWords::listed((1..=MANUFACTURERS).map(|n| format!("Manufacturer#{n}")));
     /// `p_brand`.
-    BRANDS = Words::listed((1..=MANUFACTURERS).flat_map(|m| (1..=MANUFACTURERS).map(move |b| format!("Brand#{m}{b}"))));
+    BRANDS = NumberedWords::listed((1..=MANUFACTURERS).flat_map(|m| (1..=MANUFACTURERS).map(move |b| format!("Brand#{m}{b}"))));
     /// `p_type`.
-    PART_TYPES = Words::from_distribution(distributions().part_types());
+    PART_TYPES = NumberedWords::from_distribution(distributions().part_types());
     /// `p_container`.
-    CONTAINERS = Words::from_distribution(distributions().part_containers());
+    CONTAINERS = NumberedWords::from_distribution(distributions().part_containers());
     /// `n_name`.
-    NATIONS = Words::listed(distributions().nations().get_values().iter().map(|word| (*word).to_owned()));
+    NATIONS = NumberedWords::listed(distributions().nations().get_values().iter().map(|word| (*word).to_owned()));
     /// `r_name`.
-    REGIONS = Words::listed(distributions().regions().get_values().iter().map(|word| (*word).to_owned()));
+    REGIONS = NumberedWords::listed(distributions().regions().get_values().iter().map(|word| (*word).to_owned()));
 }
 
 /// The number of the `l_returnflag` of lines that were not yet received.

@@ -8,7 +8,7 @@ use lakerace::option::Choice;
 
 use super::StoreArgs;
 use super::durability::DurabilityArgs;
-use crate::value::{self, BatchRows, CommaList};
+use crate::value::{self, BatchRowCount, CommaList};
 
 #[derive(Debug, Args)]
 pub(crate) struct SyncArgs {
@@ -32,7 +32,7 @@ pub(crate) struct SyncArgs {
     pub(crate) interval: Duration,
     /// Rows of a checkpoint.
     #[arg(long, value_name = "N|all", value_parser = value::batch_rows)]
-    pub(crate) batch_rows: Option<BatchRows>,
+    pub(crate) batch_rows: Option<BatchRowCount>,
     /// Write at most N rows a second.
     #[arg(long, value_name = "N", value_parser = value::count)]
     pub(crate) max_rate: Option<u64>,

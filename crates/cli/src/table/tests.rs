@@ -30,7 +30,7 @@ fn batch(ids: Vec<Option<i64>>, names: Vec<Option<&str>>) -> RecordBatch {
 fn print(batches: &[RecordBatch], schema: SchemaRef, terminal: Option<usize>) -> String {
     console::set_colors_enabled(false);
     let out = Shared::default();
-    let mut table = Table::new(Box::new(out.clone()), schema, terminal);
+    let mut table = TablePrinter::new(Box::new(out.clone()), schema, terminal);
     for batch in batches {
         table.write(batch).unwrap();
     }

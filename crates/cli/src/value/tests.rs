@@ -39,8 +39,8 @@ fn numbers_are_bounded() {
 
 #[test]
 fn batch_rows_may_be_all() {
-    assert_eq!(batch_rows("ALL").unwrap(), BatchRows::All);
-    assert_eq!(batch_rows("7").unwrap(), BatchRows::AtMost(7));
+    assert_eq!(batch_rows("ALL").unwrap(), BatchRowCount::All);
+    assert_eq!(batch_rows("7").unwrap(), BatchRowCount::AtMost(7));
     assert!(batch_rows("0").is_err());
 }
 

@@ -7,7 +7,7 @@ use lakerace_io::{Error, Job, Result};
 use serde_json::{Map, Value, json};
 
 use super::aliases::alias_actions;
-use super::client::{Request, SearchClient};
+use super::client::{SearchClient, SearchRequest};
 use super::json_tree::JsonTree;
 use super::location::escape;
 use super::schema::OURS;
@@ -21,7 +21,7 @@ const PLACEHOLDER: &str = "placeholder";
 
 /// An index.
 #[derive(Debug, Clone)]
-pub(super) struct Index {
+pub(super) struct SearchIndex {
     pub name: String,
     pub properties: Map<String, Value>,
     /// The whole mapping, with `properties` and `_meta`.
@@ -38,12 +38,12 @@ pub(super) struct Index {
 /// The indices of a name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FoundIndices {
-    pub indices: Vec<Index>,
+    pub indices: Vec<SearchIndex>,
     /// The name is an alias, or a data stream.
     pub is_alias: bool,
 }
 
-impl Index {
+impl SearchIndex {
     /// A value of ours in `_meta`.
     pub fn ours(&self, key: &str) -> Option<&Value> {
         self.meta.get(OURS)?.get(key)
@@ -69,7 +69,7 @@ impl FoundIndices {
     /// Fails where the alias `name` would move away from an index that stays and that has other aliases: these would
     /// continue to show the old rows.
     pub fn check_moved(&self, name: &str) -> Result<()> {
-        let stays = |index: &&Index| self.is_alias && !index.was_made_for(name);
+        let stays = |index: &&SearchIndex| self.is_alias && !index.was_made_for(name);
         for index in self.indices.iter().filter(stays) {
             let others: Vec<&str> = index.aliases.iter().map(String::as_str).filter(|alias| *alias != name).collect();
             if !others.is_empty() {
@@ -101,13 +101,13 @@ impl IndexCatalog {
     /// Finds the indices of a name; none where there is no such index.
     pub fn find(&self, name: &str) -> Result<FoundIndices> {
         let path = format!("/{}?flat_settings=true", escape(name));
-        let Some(answer) = self.client.found(&self.job, Request::bare("GET", path))? else {
+        let Some(answer) = self.client.found(&self.job, SearchRequest::bare("GET", path))? else {
             return Ok(FoundIndices::default());
         };
         let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
         let answer = object(&answer);
         let is_alias = !answer.contains_key(name);
-        let indices = answer.iter().map(|(name, index)| Index {
+        let indices = answer.iter().map(|(name, index)| SearchIndex {
             name: name.clone(),
             properties: object(&index["mappings"]["properties"]),
             mappings: object(&index["mappings"]),
@@ -120,7 +120,7 @@ impl IndexCatalog {
     }
 
     /// The index of this name, which must be there.
-    pub fn index(&self, name: &str) -> Result<Index> {
+    pub fn index(&self, name: &str) -> Result<SearchIndex> {
         self.find(name)?.indices.into_iter().next().ok_or_else(|| self.gone(name))
     }
 
@@ -133,11 +133,11 @@ impl IndexCatalog {
     /// # Errors
     /// `Conflict` where there is one of this name, or an alias.
     pub fn create(&self, name: &str, body: &Value) -> Result<()> {
-        let answer = self.client.call(&self.job, Request::json("PUT", format!("/{}", escape(name)), body))?;
+        let answer = self.client.call(&self.job, SearchRequest::json("PUT", format!("/{}", escape(name)), body))?;
         if answer.status < 300 {
             return Ok(());
         }
-        let said = super::client::Said::from_body(&answer.body);
+        let said = super::client::ServerFailure::from_body(&answer.body);
         if matches!(said.kind(), "resource_already_exists_exception" | "invalid_index_name_exception")
             && said.reason().contains("already exists")
         {
@@ -151,24 +151,24 @@ impl IndexCatalog {
     /// Changes a mapping: fields are added, `_meta` is replaced.
     pub fn put_mapping(&self, name: &str, mapping: &Value) -> Result<()> {
         let path = format!("/{}/_mapping", escape(name));
-        self.client.object(&self.job, Request::json("PUT", path, mapping)).map(drop)
+        self.client.object(&self.job, SearchRequest::json("PUT", path, mapping)).map(drop)
     }
 
     /// Changes settings.
     pub fn put_settings(&self, name: &str, settings: &Value) -> Result<()> {
         let path = format!("/{}/_settings", escape(name));
-        self.client.object(&self.job, Request::json("PUT", path, settings)).map(drop)
+        self.client.object(&self.job, SearchRequest::json("PUT", path, settings)).map(drop)
     }
 
     /// Removes an index if it exists.
     pub fn remove(&self, name: &str) -> Result<()> {
-        self.client.found(&self.job, Request::bare("DELETE", format!("/{}", escape(name)))).map(drop)
+        self.client.found(&self.job, SearchRequest::bare("DELETE", format!("/{}", escape(name)))).map(drop)
     }
 
     /// Makes written rows visible to searches.
     pub fn refresh(&self, name: &str) -> Result<()> {
         let path = format!("/{}/_refresh", escape(name));
-        let answer = self.client.object(&self.job, Request::bare("POST", path))?;
+        let answer = self.client.object(&self.job, SearchRequest::bare("POST", path))?;
         match answer["_shards"]["failed"].as_u64() {
             Some(0) => Ok(()),
             _ => Err(Error::unavailable("a shard could not refresh to make the rows visible")
@@ -180,8 +180,8 @@ impl IndexCatalog {
     pub fn count(&self, name: &str, query: Option<&Value>) -> Result<u64> {
         let path = format!("/{}/_count", escape(name));
         let request = match query {
-            Some(query) => Request::json("POST", path, &json!({ "query": query })),
-            None => Request::bare("GET", path),
+            Some(query) => SearchRequest::json("POST", path, &json!({ "query": query })),
+            None => SearchRequest::bare("GET", path),
         };
         let answer = self.client.object(&self.job, request)?;
         match (answer["count"].as_u64(), answer["_shards"]["failed"].as_u64()) {
@@ -239,8 +239,8 @@ impl IndexCatalog {
             self.create(alias, &body)?;
             return self.replace(alias, index, &[json!({ "remove_index": { "index": alias } })], &[]);
         }
-        let is_removed = |old: &Index| !before.is_alias || old.was_made_for(alias);
-        let others: Vec<&Index> = before.indices.iter().filter(|old| old.name != index).collect();
+        let is_removed = |old: &SearchIndex| !before.is_alias || old.was_made_for(alias);
+        let others: Vec<&SearchIndex> = before.indices.iter().filter(|old| old.name != index).collect();
         let removals: Vec<Value> = others
             .iter()
             .map(|old| match is_removed(old) {
@@ -260,7 +260,8 @@ impl IndexCatalog {
     /// The answer that lists the aliases of an index: all, or one.
     fn aliases(&self, index: &str, alias: Option<&str>) -> Result<Bytes> {
         let alias = alias.map(|alias| format!("/{}", escape(alias))).unwrap_or_default();
-        let answer = self.client.call(&self.job, Request::bare("GET", format!("/{}/_alias{alias}", escape(index))))?;
+        let answer =
+            self.client.call(&self.job, SearchRequest::bare("GET", format!("/{}/_alias{alias}", escape(index))))?;
         match answer.status {
             200..=299 => Ok(answer.body),
             404 => Ok(Bytes::from_static(b"{}")),
@@ -280,7 +281,7 @@ impl IndexCatalog {
         let mut body = Vec::new();
         alias_actions(&answers, alias, index, removal_trees).write(&mut body);
         let request =
-            Request { method: "POST", path: "/_aliases".to_owned(), body: Bytes::from(body), is_lines: false };
+            SearchRequest { method: "POST", path: "/_aliases".to_owned(), body: Bytes::from(body), is_lines: false };
         let answer = self.client.call(&self.job, request)?;
         let replaced = || {
             Error::conflict("another load has just replaced it")

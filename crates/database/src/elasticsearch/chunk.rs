@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 
 /// A row of a request.
 #[derive(Debug, Clone)]
-pub(super) struct Item {
+pub(super) struct BulkItem {
     /// Its lines in the chunk.
     pub lines: Range<usize>,
     /// How many bytes the first of them has, which names the document.
@@ -24,9 +24,9 @@ pub(super) struct Item {
 
 /// Rows that are sent together, unless the server wants smaller requests.
 #[derive(Debug, Default)]
-pub(super) struct Chunk {
+pub(super) struct RequestChunk {
     pub body: Bytes,
-    pub items: Vec<Item>,
+    pub items: Vec<BulkItem>,
     pub batches: Vec<RecordBatch>,
     /// Hashes of the documents' names, where two rows may have one.
     pub names: Vec<u64>,
@@ -34,9 +34,9 @@ pub(super) struct Chunk {
     pub has_doubles: bool,
 }
 
-impl Chunk {
+impl RequestChunk {
     /// The lines of these rows. Rows that follow on each other are not copied.
-    pub fn body_of(&self, items: &[Item]) -> Bytes {
+    pub fn body_of(&self, items: &[BulkItem]) -> Bytes {
         let Some((first, last)) = items.first().zip(items.last()) else { return Bytes::new() };
         if items.windows(2).all(|pair| pair[0].lines.end == pair[1].lines.start) {
             return self.body.slice(first.lines.start..last.lines.end);
@@ -49,17 +49,17 @@ impl Chunk {
     }
 
     /// The line that names an item's document.
-    pub fn name_of(&self, item: &Item) -> &[u8] {
+    pub fn name_of(&self, item: &BulkItem) -> &[u8] {
         &self.body[item.lines.start..item.lines.start + item.first_line]
     }
 
     /// The document of an item.
-    pub fn source_of(&self, item: &Item) -> &[u8] {
+    pub fn source_of(&self, item: &BulkItem) -> &[u8] {
         &self.body[item.lines.start + item.first_line..item.lines.end]
     }
 
     /// Leaves out rows after which another one of the same document has been taken: sent again, they would win.
-    pub fn without_overtaken(&self, again: Vec<Item>, taken: &[Item]) -> (Vec<Item>, u64) {
+    pub fn without_overtaken(&self, again: Vec<BulkItem>, taken: &[BulkItem]) -> (Vec<BulkItem>, u64) {
         if !self.has_doubles {
             return (again, 0);
         }
@@ -69,8 +69,8 @@ impl Chunk {
             *number = (*number).max(item.number);
         }
         let before = again.len();
-        let is_newest = |item: &Item| newest.get(self.name_of(item)).is_none_or(|number| *number < item.number);
-        let left: Vec<Item> = again.into_iter().filter(is_newest).collect();
+        let is_newest = |item: &BulkItem| newest.get(self.name_of(item)).is_none_or(|number| *number < item.number);
+        let left: Vec<BulkItem> = again.into_iter().filter(is_newest).collect();
         let overtaken = before - left.len();
         (left, overtaken as u64)
     }
@@ -80,7 +80,7 @@ impl Chunk {
 #[derive(Debug, Default)]
 pub(super) struct RequestChunkBuilder {
     pub lines: Vec<u8>,
-    items: Vec<Item>,
+    items: Vec<BulkItem>,
     batches: Vec<RecordBatch>,
     names: HashMap<u64, ()>,
     has_doubles: bool,
@@ -101,7 +101,7 @@ impl RequestChunkBuilder {
     /// Adds the row whose lines start at `start`. `name` is its hash, where two rows may have one name.
     pub fn push(&mut self, start: usize, first_line: usize, row: usize, number: u64, name: Option<u64>) {
         let batch = self.batches.len().saturating_sub(1);
-        self.items.push(Item { lines: start..self.lines.len(), first_line, batch, row, number });
+        self.items.push(BulkItem { lines: start..self.lines.len(), first_line, batch, row, number });
         if let Some(name) = name {
             self.has_doubles |= self.names.insert(name, ()).is_some();
         }
@@ -112,12 +112,12 @@ impl RequestChunkBuilder {
     }
 
     /// Takes the chunk so far. Later rows start another one, of the same batch.
-    pub fn take(&mut self) -> Chunk {
+    pub fn take(&mut self) -> RequestChunk {
         let capacity = self.lines.capacity();
         let lines = std::mem::replace(&mut self.lines, Vec::with_capacity(capacity));
         let batches = std::mem::take(&mut self.batches);
         self.batches.extend(batches.last().cloned());
-        Chunk {
+        RequestChunk {
             body: Bytes::from(lines),
             items: std::mem::take(&mut self.items),
             batches,

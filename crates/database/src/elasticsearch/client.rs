@@ -53,7 +53,7 @@ pub(super) struct SearchClient {
 
 /// A request.
 #[derive(Clone)]
-pub(super) struct Request {
+pub(super) struct SearchRequest {
     pub method: &'static str,
     /// After the base, with a slash in front.
     pub path: String,
@@ -62,7 +62,7 @@ pub(super) struct Request {
     pub is_lines: bool,
 }
 
-impl Request {
+impl SearchRequest {
     /// A request without a body.
     pub fn bare(method: &'static str, path: impl Into<String>) -> Self {
         Self { method, path: path.into(), body: Bytes::new(), is_lines: false }
@@ -86,7 +86,7 @@ pub(super) struct ServerAnswer {
 }
 
 /// A request without an answer.
-pub(super) struct Lost {
+pub(super) struct LostRequest {
     pub error: Error,
     /// True if sending it again may help.
     pub is_transient: bool,
@@ -151,7 +151,7 @@ impl SearchClient {
     }
 
     /// Sends a request once.
-    pub async fn send(&self, request: &Request) -> std::result::Result<ServerAnswer, Lost> {
+    pub async fn send(&self, request: &SearchRequest) -> std::result::Result<ServerAnswer, LostRequest> {
         let url = format!("{}{}", self.location.base, request.path);
         let (body, is_packed) = self.packed(request).map_err(fatal)?;
         let method = reqwest::Method::from_bytes(request.method.as_bytes())
@@ -187,7 +187,7 @@ impl SearchClient {
 
     /// Reads the body of an answer. A refusal is cut at `most` bytes, as its first bytes say enough; a longer success
     /// is an error.
-    async fn body(&self, mut answer: reqwest::Response, most: usize) -> std::result::Result<Bytes, Lost> {
+    async fn body(&self, mut answer: reqwest::Response, most: usize) -> std::result::Result<Bytes, LostRequest> {
         let is_refusal = answer.status().as_u16() >= 300;
         let mut body = BytesMut::new();
         while let Some(piece) = answer.chunk().await.map_err(|error| self.lost(&error))? {
@@ -202,7 +202,7 @@ impl SearchClient {
         Ok(body.freeze())
     }
 
-    fn packed(&self, request: &Request) -> Result<(Bytes, bool)> {
+    fn packed(&self, request: &SearchRequest) -> Result<(Bytes, bool)> {
         if !self.has_gzip || request.body.len() < 1024 {
             return Ok((request.body.clone(), false));
         }
@@ -212,7 +212,7 @@ impl SearchClient {
     }
 
     /// Sends a request until the server answers something else than that it is busy, for `patience` at most.
-    pub async fn ask(&self, request: Request, patience: Duration) -> Result<ServerAnswer> {
+    pub async fn ask(&self, request: SearchRequest, patience: Duration) -> Result<ServerAnswer> {
         let mut backoff = RetryBackoff::new(patience);
         loop {
             let failed = match self.send(&request).await {
@@ -228,13 +228,13 @@ impl SearchClient {
     }
 
     /// [`Self::ask`] from a thread that is none of the runtime's.
-    pub fn call(&self, job: &Job, request: Request) -> Result<ServerAnswer> {
+    pub fn call(&self, job: &Job, request: SearchRequest) -> Result<ServerAnswer> {
         let client = self.clone();
         job.block_on(async move { client.ask(request, PATIENCE).await })
     }
 
     /// [`Self::call`] where any answer but success is an error; the answer is an object.
-    pub fn object(&self, job: &Job, request: Request) -> Result<Value> {
+    pub fn object(&self, job: &Job, request: SearchRequest) -> Result<Value> {
         let answer = self.call(job, request)?;
         if answer.status >= 300 {
             return Err(self.refusal(&answer));
@@ -243,7 +243,7 @@ impl SearchClient {
     }
 
     /// [`Self::object`], and `None` where there is no such thing.
-    pub fn found(&self, job: &Job, request: Request) -> Result<Option<Value>> {
+    pub fn found(&self, job: &Job, request: SearchRequest) -> Result<Option<Value>> {
         let answer = self.call(job, request)?;
         match answer.status {
             404 => Ok(None),
@@ -264,7 +264,7 @@ impl SearchClient {
 
     /// The error of an answer that is no success.
     pub fn refusal(&self, answer: &ServerAnswer) -> Error {
-        let said = Said::from_body(&answer.body);
+        let said = ServerFailure::from_body(&answer.body);
         let text = said.text(answer.status);
         let error = match answer.status {
             401 => Error::invalid(format!("the server rejects this user or API key: {text}")).advice(
@@ -285,7 +285,7 @@ impl SearchClient {
         error.at(&self.location.shown)
     }
 
-    fn lost(&self, error: &reqwest::Error) -> Lost {
+    fn lost(&self, error: &reqwest::Error) -> LostRequest {
         let text = chain(error);
         let shown = &self.location.shown;
         if text.contains("certificate")
@@ -301,7 +301,10 @@ impl SearchClient {
         }
         let what = if error.is_connect() { "the server does not answer" } else { "the connection broke" };
         let advice = "check that the server runs, and check the host and the port; then run it again";
-        Lost { error: Error::unavailable(format!("{what}: {text}")).at(shown).advice(advice), is_transient: true }
+        LostRequest {
+            error: Error::unavailable(format!("{what}: {text}")).at(shown).advice(advice),
+            is_transient: true,
+        }
     }
 }
 
@@ -317,12 +320,12 @@ pub(super) fn blocked(text: &str) -> Error {
 }
 
 /// A server's account of a failure.
-pub(super) struct Said {
+pub(super) struct ServerFailure {
     kind: String,
     reason: String,
 }
 
-impl Said {
+impl ServerFailure {
     /// Reads an answer's `error`, whichever form it has.
     pub fn from_body(body: &[u8]) -> Self {
         let value: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -366,7 +369,7 @@ impl Said {
     }
 }
 
-fn kind_of(request: &Request) -> RequestKind {
+fn kind_of(request: &SearchRequest) -> RequestKind {
     match request.method {
         "DELETE" => RequestKind::Delete,
         "PUT" => RequestKind::Put,
@@ -407,8 +410,8 @@ pub(super) fn is_too_large(error: &Error) -> bool {
     error.message().starts_with(TOO_LARGE)
 }
 
-fn fatal(error: Error) -> Lost {
-    Lost { error, is_transient: false }
+fn fatal(error: Error) -> LostRequest {
+    LostRequest { error, is_transient: false }
 }
 
 /// An error with its causes, without the URL, which may have a query.

@@ -83,7 +83,7 @@ pub(super) struct PageDecoder {
     schema: SchemaRef,
     document: Fields,
     /// The origin of each column.
-    columns: Vec<ColumnOrigin>,
+    columns: Vec<HitColumn>,
     id: Option<Slot>,
     routing: Option<Slot>,
     rows: usize,
@@ -92,7 +92,7 @@ pub(super) struct PageDecoder {
 }
 
 #[derive(Clone, Copy)]
-enum ColumnOrigin {
+enum HitColumn {
     Document(usize),
     Id,
     Routing,
@@ -105,9 +105,9 @@ impl PageDecoder {
         let (mut id, mut routing, mut kept, mut columns) = (None, None, Vec::new(), Vec::new());
         for field in schema.fields() {
             columns.push(match field.name().as_str() {
-                ID => ColumnOrigin::Id,
-                ROUTING => ColumnOrigin::Routing,
-                _ => ColumnOrigin::Document(kept.len()),
+                ID => HitColumn::Id,
+                ROUTING => HitColumn::Routing,
+                _ => HitColumn::Document(kept.len()),
             });
             match field.name().as_str() {
                 ID => id = Some(Slot::new(field, MappedField::NONE)?),
@@ -226,11 +226,9 @@ impl PageDecoder {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for (origin, field) in self.columns.iter().zip(self.schema.fields()) {
             let array = match origin {
-                ColumnOrigin::Document(index) => arrays.get_mut(*index).and_then(Option::take),
-                ColumnOrigin::Id => self.id.as_mut().map(|slot| slot.finish(field.data_type())).transpose()?,
-                ColumnOrigin::Routing => {
-                    self.routing.as_mut().map(|slot| slot.finish(field.data_type())).transpose()?
-                }
+                HitColumn::Document(index) => arrays.get_mut(*index).and_then(Option::take),
+                HitColumn::Id => self.id.as_mut().map(|slot| slot.finish(field.data_type())).transpose()?,
+                HitColumn::Routing => self.routing.as_mut().map(|slot| slot.finish(field.data_type())).transpose()?,
             };
             columns.push(array.ok_or_else(|| Error::internal("a column is requested twice"))?);
         }

@@ -11,8 +11,8 @@ use lakerace_io::{Error, Result};
 use serde_json::{Map, Value};
 
 use super::mapping::{ID, ROUTING, find, is_in_document, is_numeric, kind_of};
-use cells::Cells;
-use limits::Limits;
+use cells::CellColumn;
+use limits::FieldLimits;
 
 /// The longest `_id` that a server takes, in bytes: a longer one refuses its whole request.
 const LONGEST_ID: usize = 512;
@@ -46,18 +46,18 @@ pub(super) struct LineEncoder {
     action: DocumentAction,
     id: IdSource,
     routing: Option<usize>,
-    columns: Vec<Column>,
+    columns: Vec<EncodedColumn>,
 }
 
 #[derive(Debug, Clone)]
-struct Column {
+struct EncodedColumn {
     index: usize,
     /// `"name":`
     name: Vec<u8>,
     /// True if its field takes numbers, so that decimals and large integers are none of its texts.
     is_numeric: bool,
     /// The values that its field can't search exactly.
-    limits: Limits,
+    limits: FieldLimits,
 }
 
 impl LineEncoder {
@@ -97,8 +97,8 @@ impl LineEncoder {
                 name.push(b':');
                 let mapped = find(fields, field.name());
                 let is_numeric = mapped.is_some_and(|mapped| is_numeric(kind_of(mapped)));
-                let limits = Limits::new(field.name(), field.data_type(), mapped);
-                Column { index, name, is_numeric, limits }
+                let limits = FieldLimits::new(field.name(), field.data_type(), mapped);
+                EncodedColumn { index, name, is_numeric, limits }
             })
             .collect();
         let action = if matches!(id, IdSource::Row(_)) && action == DocumentAction::Delete {
@@ -114,7 +114,7 @@ impl LineEncoder {
     /// Lets these fields search by fewer digits than their documents have.
     pub fn allow_narrowing(mut self, is_allowed: impl Fn(&str) -> bool) -> Self {
         for column in &mut self.columns {
-            let limits = std::mem::replace(&mut column.limits, Limits::None);
+            let limits = std::mem::replace(&mut column.limits, FieldLimits::None);
             column.limits = limits.allow_narrowing(&is_allowed);
         }
         self
@@ -127,7 +127,7 @@ impl LineEncoder {
 
     /// The rows of a batch, ready to be written.
     pub fn rows<'a>(&'a self, batch: &RecordBatch) -> Result<EncodedRows<'a>> {
-        let cells = |index: usize| Cells::new(batch.column(index), false);
+        let cells = |index: usize| CellColumn::new(batch.column(index), false);
         let key = match &self.id {
             IdSource::Key(columns) => columns.iter().map(|&index| cells(index)).collect::<Result<_>>()?,
             IdSource::Row(_) => Vec::new(),
@@ -137,7 +137,7 @@ impl LineEncoder {
             _ => self
                 .columns
                 .iter()
-                .map(|column| Ok((column, Cells::new(batch.column(column.index), column.is_numeric)?)))
+                .map(|column| Ok((column, CellColumn::new(batch.column(column.index), column.is_numeric)?)))
                 .collect::<Result<_>>()?,
         };
         let routing = self.routing.map(cells).transpose()?;
@@ -145,8 +145,8 @@ impl LineEncoder {
     }
 }
 
-impl Column {
-    fn write(&self, cells: &Cells, row: usize, out: &mut Vec<u8>) -> std::result::Result<(), Refusal> {
+impl EncodedColumn {
+    fn write(&self, cells: &CellColumn, row: usize, out: &mut Vec<u8>) -> std::result::Result<(), Refusal> {
         let done = match self.limits.passed(cells, row) {
             Some(limit) => Err(limit.reason()),
             None => cells.write(row, out),
@@ -172,9 +172,9 @@ fn check_key(field: &Field) -> Result<()> {
 /// The rows of one batch.
 pub(super) struct EncodedRows<'a> {
     encoder: &'a LineEncoder,
-    key: Vec<Cells>,
-    routing: Option<Cells>,
-    columns: Vec<(&'a Column, Cells)>,
+    key: Vec<CellColumn>,
+    routing: Option<CellColumn>,
+    columns: Vec<(&'a EncodedColumn, CellColumn)>,
 }
 
 impl EncodedRows<'_> {

@@ -4,8 +4,8 @@ use lakerace_io::{Job, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::catalog::{Index, IndexCatalog};
-use super::client::{Request, SearchClient};
+use super::catalog::{IndexCatalog, SearchIndex};
+use super::client::{SearchClient, SearchRequest};
 use super::location::escape;
 use crate::fnv::fnv;
 
@@ -37,7 +37,7 @@ pub(super) struct JournalEntry {
 
 impl JournalEntry {
     /// Returns true if an index is the one that the load fills, as far as the journal records it.
-    pub fn is_of(&self, index: &Index) -> bool {
+    pub fn is_of(&self, index: &SearchIndex) -> bool {
         self.uuid.is_none() || self.uuid.as_deref() == index.setting("index.uuid")
     }
 }
@@ -56,7 +56,7 @@ impl LoadJournal {
     /// How far an earlier run of a load came.
     pub fn read(&self, target: &str, load: &str) -> Result<Option<JournalEntry>> {
         let path = path_of(target, load);
-        let Some(answer) = self.client.found(&self.job, Request::bare("GET", path))? else { return Ok(None) };
+        let Some(answer) = self.client.found(&self.job, SearchRequest::bare("GET", path))? else { return Ok(None) };
         Ok(serde_json::from_value(answer["_source"].clone()).ok())
     }
 
@@ -64,7 +64,7 @@ impl LoadJournal {
     pub fn write(&self, entry: &JournalEntry) -> Result<()> {
         let body = serde_json::to_value(entry).unwrap_or_default();
         let path = path_of(&entry.target, &entry.load);
-        self.client.object(&self.job, Request::json("PUT", path, &body)).map(drop)
+        self.client.object(&self.job, SearchRequest::json("PUT", path, &body)).map(drop)
     }
 
     /// Creates the index of the journal, unless it exists.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lakerace_format::json::{Json, Kind, NoJson, write_text};
+use lakerace_format::json::{Json, JsonKind, NoJson, write_text};
 
 /// Values nested deeper than this are refused, as the stack is finite.
 const MAX_DEPTH: usize = 512;
@@ -41,11 +41,11 @@ impl<'a> JsonTree<'a> {
         }
         let mut is_first = true;
         Ok(match json.kind()? {
-            Kind::Null => json.null().map(|()| Self::Word("null"))?,
-            Kind::Boolean => Self::Word(if json.boolean()? { "true" } else { "false" }),
-            Kind::Number => Self::Number(Cow::Borrowed(json.number()?)),
-            Kind::Text => Self::Text(json.text()?),
-            Kind::Array => {
+            JsonKind::Null => json.null().map(|()| Self::Word("null"))?,
+            JsonKind::Boolean => Self::Word(if json.boolean()? { "true" } else { "false" }),
+            JsonKind::Number => Self::Number(Cow::Borrowed(json.number()?)),
+            JsonKind::Text => Self::Text(json.text()?),
+            JsonKind::Array => {
                 let mut items = Vec::new();
                 json.open_array()?;
                 while json.next(&mut is_first)? {
@@ -53,7 +53,7 @@ impl<'a> JsonTree<'a> {
                 }
                 Self::Array(items)
             }
-            Kind::Object => {
+            JsonKind::Object => {
                 let mut fields = Vec::new();
                 json.open_object()?;
                 while let Some(key) = json.key(&mut is_first)? {

@@ -4,7 +4,7 @@ use lakerace_format::json::{Json, NoJson};
 use lakerace_io::Result;
 use serde_json::Value;
 
-use super::client::{Said, is_busy};
+use super::client::{ServerFailure, is_busy};
 use super::json_tree::JsonTree;
 
 /// The outcome of a row.
@@ -60,7 +60,7 @@ fn item(json: &mut Json<'_>) -> std::result::Result<RowOutcome, NoJson> {
         }
     }
     let error: Value = error.and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
-    let said = Said::of_error(&error);
+    let said = ServerFailure::of_error(&error);
     Ok(match status {
         200..=299 => RowOutcome::Taken,
         // A document that is to be removed and does not exist is removed.
@@ -73,7 +73,7 @@ fn item(json: &mut Json<'_>) -> std::result::Result<RowOutcome, NoJson> {
 }
 
 /// A reason without the values that servers put into theirs: the kind of the failure, and the field.
-fn reason(said: &Said, error: &Value) -> String {
+fn reason(said: &ServerFailure, error: &Value) -> String {
     let mut reason =
         if said.kind().is_empty() { "the server gives no reason".to_owned() } else { said.kind().to_owned() };
     if let Some(field) = field(said.reason()) {

@@ -7,7 +7,7 @@ use lakerace_io::wait::lock;
 use lakerace_io::{Error, Job, Result, runtime};
 use serde_json::{Value, json};
 
-use super::client::{Request, SearchClient};
+use super::client::{SearchClient, SearchRequest};
 use super::location::escape;
 
 /// How long the server keeps a view that no one asks for. Each page asks for as long again.
@@ -34,13 +34,13 @@ impl PointInTime {
     pub fn open(client: &SearchClient, index: &str, job: &Job) -> Result<Self> {
         let index = escape(index);
         let path = format!("/{index}/_pit?keep_alive={KEEP_ALIVE}");
-        let answer = client.call(job, Request::bare("POST", path))?;
+        let answer = client.call(job, SearchRequest::bare("POST", path))?;
         let (dialect, id): (ViewDialect, Value) = match answer.status {
             200..=299 => (ViewDialect::Elasticsearch, client.parsed::<Value>(&answer)?["id"].clone()),
             // OpenSearch has another path for it.
             400 | 405 => {
                 let path = format!("/{index}/_search/point_in_time?keep_alive={KEEP_ALIVE}");
-                (ViewDialect::OpenSearch, client.object(job, Request::bare("POST", path))?["pit_id"].clone())
+                (ViewDialect::OpenSearch, client.object(job, SearchRequest::bare("POST", path))?["pit_id"].clone())
             }
             _ => return Err(client.refusal(&answer)),
         };
@@ -67,8 +67,10 @@ impl Drop for PointInTime {
     fn drop(&mut self) {
         let id = self.id();
         let request = match self.dialect {
-            ViewDialect::Elasticsearch => Request::json("DELETE", "/_pit", &json!({ "id": id })),
-            ViewDialect::OpenSearch => Request::json("DELETE", "/_search/point_in_time", &json!({ "pit_id": [id] })),
+            ViewDialect::Elasticsearch => SearchRequest::json("DELETE", "/_pit", &json!({ "id": id })),
+            ViewDialect::OpenSearch => {
+                SearchRequest::json("DELETE", "/_search/point_in_time", &json!({ "pit_id": [id] }))
+            }
         };
         let Ok(runtime) = runtime() else { return };
         let client = self.client.clone();

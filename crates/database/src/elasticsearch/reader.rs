@@ -15,7 +15,7 @@ use lakerace_io::wait::lock;
 use lakerace_io::{Error, Job, Result, runtime};
 use serde_json::{Map, Value, json};
 
-use super::client::{Request, Said, SearchClient, is_too_large};
+use super::client::{SearchClient, SearchRequest, ServerFailure, is_too_large};
 use super::decode::{PageDecoder, UnmappedNames};
 use super::pit::{KEEP_ALIVE, PointInTime};
 
@@ -202,7 +202,7 @@ impl ViewSlice {
             body["search_after"] =
                 serde_json::from_slice(after).map_err(|_| Error::internal("the sort values are not valid JSON"))?;
         }
-        let request = Request::json("POST", "/_search?allow_partial_search_results=false", &body);
+        let request = SearchRequest::json("POST", "/_search?allow_partial_search_results=false", &body);
         let (client, patience) = (self.scan.client.clone(), self.scan.client.row_patience());
         let task = runtime()?.spawn(async move {
             let answer = client.ask(request, patience).await?;
@@ -214,7 +214,7 @@ impl ViewSlice {
 
 /// Why a page is refused.
 fn refused(client: &SearchClient, answer: &super::client::ServerAnswer) -> Error {
-    let said = Said::from_body(&answer.body);
+    let said = ServerFailure::from_body(&answer.body);
     let shown = &client.location().shown;
     if said.kind() == "search_context_missing_exception" || said.kind() == "no_such_remote_cluster_exception" {
         return Error::unavailable(

@@ -4,7 +4,7 @@ use arrow::datatypes::{DataType, Schema};
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value, json};
 
-use super::catalog::{FoundIndices, Index};
+use super::catalog::{FoundIndices, SearchIndex};
 use super::location::LocationParameters;
 use super::mapping::{find, holds_exactly, kind_of};
 use super::schema::{OURS, add_runtime};
@@ -30,7 +30,7 @@ const FULL_DISK: &str = "index.blocks.read_only_allow_delete";
 const OWN_KEYS: [&str; 3] = ["properties", "_meta", "runtime"];
 
 /// The index that a load replaces: the one that the name points to.
-pub(super) fn replaced<'a>(found: &'a FoundIndices, name: &str) -> Option<&'a Index> {
+pub(super) fn replaced<'a>(found: &'a FoundIndices, name: &str) -> Option<&'a SearchIndex> {
     match found.indices.as_slice() {
         [one] => Some(one),
         several => several.iter().find(|index| index.was_made_for(name)),
@@ -39,7 +39,7 @@ pub(super) fn replaced<'a>(found: &'a FoundIndices, name: &str) -> Option<&'a In
 }
 
 /// An index whose owner has blocked it is not replaced.
-pub(super) fn check_blocks(index: &Index) -> Result<()> {
+pub(super) fn check_blocks(index: &SearchIndex) -> Result<()> {
     let is_block = |name: &&String| name.starts_with("index.blocks.") && *name != FULL_DISK;
     match index.settings.keys().filter(is_block).find(|name| index.setting(name) == Some("true")) {
         None => Ok(()),
@@ -50,7 +50,7 @@ pub(super) fn check_blocks(index: &Index) -> Result<()> {
 
 /// Settings and mapping of a new index of these columns, with those that stay of the old one.
 pub(super) fn body(
-    old: &Index,
+    old: &SearchIndex,
     schema: &Schema,
     mut mapped: Map<String, Value>,
     parameters: &LocationParameters,
@@ -84,7 +84,7 @@ pub(super) fn body(
     json!({ "settings": settings(old), "mappings": mappings })
 }
 
-fn settings(old: &Index) -> Map<String, Value> {
+fn settings(old: &SearchIndex) -> Map<String, Value> {
     let mut settings = old.settings.clone();
     if let Some(restore) = SettingsRestore::noted(old) {
         restore.apply(&mut settings);

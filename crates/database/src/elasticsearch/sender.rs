@@ -9,8 +9,8 @@ use lakerace_io::wait::WatchedValue;
 use lakerace_io::{Error, Job, Result, runtime};
 use serde_json::json;
 
-use super::chunk::{Chunk, Item};
-use super::client::{Request, RetryBackoff, SearchClient, ServerAnswer, blocked, is_busy};
+use super::chunk::{BulkItem, RequestChunk};
+use super::client::{RetryBackoff, SearchClient, SearchRequest, ServerAnswer, blocked, is_busy};
 use super::location::escape;
 use super::outcome::{RowOutcome, are_there, name, outcomes};
 use crate::DeadLetters;
@@ -137,7 +137,7 @@ impl ChunkSender {
     }
 
     /// Sends a chunk, when there is room for it among the requests on their way.
-    pub fn send(&self, chunk: Chunk) -> Result<()> {
+    pub fn send(&self, chunk: RequestChunk) -> Result<()> {
         let mut state = self.shared.wait(|state| (state.in_flight as f64) < state.limit.floor().max(1.0))?;
         state.in_flight += 1;
         state.names.extend(&chunk.names);
@@ -210,7 +210,7 @@ impl SenderCore {
         &self.client.location().shown
     }
 
-    async fn deliver(&self, chunk: &Chunk) -> Result<()> {
+    async fn deliver(&self, chunk: &RequestChunk) -> Result<()> {
         // The last piece is next: pieces of one chunk go one after the other, in their order.
         let (mut pieces, mut was_lost) = (vec![chunk.items.clone()], self.is_resumed);
         while let Some(items) = pieces.pop() {
@@ -221,9 +221,9 @@ impl SenderCore {
 
     async fn deliver_piece(
         &self,
-        chunk: &Chunk,
-        mut items: Vec<Item>,
-        pieces: &mut Vec<Vec<Item>>,
+        chunk: &RequestChunk,
+        mut items: Vec<BulkItem>,
+        pieces: &mut Vec<Vec<BulkItem>>,
         was_lost: &mut bool,
     ) -> Result<()> {
         let mut backoff = RetryBackoff::new(self.client.row_patience());
@@ -232,7 +232,7 @@ impl SenderCore {
             if self.lock().is_dropped {
                 return Err(Error::cancelled());
             }
-            let request = Request::lines(self.path.clone(), chunk.body_of(&items));
+            let request = SearchRequest::lines(self.path.clone(), chunk.body_of(&items));
             let (begun, bytes) = (Instant::now(), request.body.len());
             let failed = match self.client.send(&request).await {
                 Ok(answer) if answer.status == 200 => {
@@ -279,18 +279,18 @@ impl SenderCore {
     /// Sorts rows by their outcome, and returns those that are to be sent again.
     async fn answered(
         &self,
-        chunk: &Chunk,
-        items: Vec<Item>,
+        chunk: &RequestChunk,
+        items: Vec<BulkItem>,
         answer: &ServerAnswer,
         was_lost: bool,
-    ) -> Result<Vec<Item>> {
+    ) -> Result<Vec<BulkItem>> {
         let outcomes = outcomes(&answer.body).map_err(|_| self.unavailable("the response is not valid JSON"))?;
         if outcomes.len() != items.len() {
             let message = format!("the server answered for {} of {} rows", outcomes.len(), items.len());
             return Err(self.unavailable(&message));
         }
         let (mut taken, mut again, mut existing) = (Vec::new(), Vec::new(), Vec::new());
-        let mut rejected: Vec<(Item, DocumentRejection)> = Vec::new();
+        let mut rejected: Vec<(BulkItem, DocumentRejection)> = Vec::new();
         for (item, outcome) in items.into_iter().zip(outcomes) {
             match outcome {
                 RowOutcome::Taken => taken.push(item),
@@ -318,7 +318,7 @@ impl SenderCore {
     }
 
     /// Splits the items into those whose stored documents equal the sent ones, and the others.
-    async fn sent_before(&self, chunk: &Chunk, items: Vec<Item>) -> Result<(Vec<Item>, Vec<Item>)> {
+    async fn sent_before(&self, chunk: &RequestChunk, items: Vec<BulkItem>) -> Result<(Vec<BulkItem>, Vec<BulkItem>)> {
         let mut docs = Vec::with_capacity(items.len());
         for item in &items {
             let (id, routing) = name(chunk.name_of(item))?;
@@ -327,7 +327,7 @@ impl SenderCore {
                 None => json!({ "_id": id }),
             });
         }
-        let request = Request::json("POST", format!("/{}/_mget", escape(&self.index)), &json!({ "docs": docs }));
+        let request = SearchRequest::json("POST", format!("/{}/_mget", escape(&self.index)), &json!({ "docs": docs }));
         let answer = self.client.ask(request, self.client.row_patience()).await?;
         if answer.status != 200 {
             return Err(self.client.refusal(&answer));
@@ -335,11 +335,17 @@ impl SenderCore {
         let are_ours = are_there(items.iter().map(|item| chunk.source_of(item)), &answer.body)
             .map_err(|_| self.unavailable("the response is not valid JSON"))?;
         let (ours, theirs): (Vec<_>, Vec<_>) = items.into_iter().zip(are_ours).partition(|(_, is_ours)| *is_ours);
-        let items = |pairs: Vec<(Item, bool)>| pairs.into_iter().map(|(item, _)| item).collect();
+        let items = |pairs: Vec<(BulkItem, bool)>| pairs.into_iter().map(|(item, _)| item).collect();
         Ok((items(ours), items(theirs)))
     }
 
-    fn too_large(&self, chunk: &Chunk, items: Vec<Item>, bytes: usize, pieces: &mut Vec<Vec<Item>>) -> Result<()> {
+    fn too_large(
+        &self,
+        chunk: &RequestChunk,
+        items: Vec<BulkItem>,
+        bytes: usize,
+        pieces: &mut Vec<Vec<BulkItem>>,
+    ) -> Result<()> {
         if items.len() > 1 {
             self.halve(items, bytes, pieces);
             return Ok(());
@@ -351,14 +357,14 @@ impl SenderCore {
     }
 
     /// Cuts a request in two, and those that come to the same size.
-    fn halve(&self, mut items: Vec<Item>, bytes: usize, pieces: &mut Vec<Vec<Item>>) {
+    fn halve(&self, mut items: Vec<BulkItem>, bytes: usize, pieces: &mut Vec<Vec<BulkItem>>) {
         let second = items.split_off(items.len() / 2);
         pieces.extend([second, items]);
         let mut state = self.lock();
         state.request_bytes = state.request_bytes.min(bytes / 2).max(LEAST_REQUEST_BYTES);
     }
 
-    fn reject_all(&self, chunk: &Chunk, rejected: &[(Item, DocumentRejection)]) -> Result<()> {
+    fn reject_all(&self, chunk: &RequestChunk, rejected: &[(BulkItem, DocumentRejection)]) -> Result<()> {
         if let (None, Some((item, reason))) = (&self.letters, rejected.first()) {
             let rows = rejected.len();
             return Err(self.rejection(rows, item.number, reason));

@@ -3,7 +3,7 @@
 use lakerace_io::Result;
 use serde_json::{Map, Value, json};
 
-use super::catalog::{Index, IndexCatalog};
+use super::catalog::{IndexCatalog, SearchIndex};
 use super::schema::OURS;
 
 const REFRESH: &str = "index.refresh_interval";
@@ -26,7 +26,7 @@ pub(super) enum SwitchableSetting {
 
 impl SettingsRestore {
     /// The settings that an earlier load has noted and not put back.
-    pub fn noted(index: &Index) -> Option<Self> {
+    pub fn noted(index: &SearchIndex) -> Option<Self> {
         index.ours(RESTORE)?.as_object().cloned().map(Self)
     }
 
@@ -55,7 +55,7 @@ impl SettingsRestore {
         settings.extend(self.0.clone());
     }
 
-    fn from_index(index: &Index, quiet: SwitchableSetting) -> Self {
+    fn from_index(index: &SearchIndex, quiet: SwitchableSetting) -> Self {
         let now = |name: &str| (name.to_owned(), index.settings.get(name).cloned().unwrap_or_default());
         match quiet {
             SwitchableSetting::New => Self(Map::from_iter([now(REFRESH), now(REPLICAS)])),
@@ -77,7 +77,7 @@ impl SettingsRestore {
 }
 
 /// An index whose note belongs to its settings: another load may be between the two.
-fn stable(catalog: &IndexCatalog, name: &str) -> Result<Index> {
+fn stable(catalog: &IndexCatalog, name: &str) -> Result<SearchIndex> {
     let mut index = catalog.index(name)?;
     for _ in 0..10 {
         let again = catalog.index(name)?;

@@ -9,7 +9,7 @@ use lakerace_io::option::{KEY, RESUME};
 use lakerace_io::{Error, Job, Result};
 
 use super::chunk::RequestChunkBuilder;
-use super::client::{Request, SearchClient};
+use super::client::{SearchClient, SearchRequest};
 use super::encode::{DocumentAction, LineEncoder};
 use super::journal::LoadJournal;
 use super::location::{SearchLocation, escape};
@@ -178,7 +178,7 @@ impl ElasticsearchSink {
         }
         if !self.target.is_durable {
             let path = format!("/{}/_flush", escape(&self.target.index));
-            self.client.object(&self.job, Request::bare("POST", path))?;
+            self.client.object(&self.job, SearchRequest::bare("POST", path))?;
         }
         self.run.entry.acknowledged_rows += self.rows - self.acknowledged;
         self.run.entry.rejected_rows = self.rejected_before + counts.rejected;

@@ -6,7 +6,7 @@ use lakerace_io::{Error, Job, Result};
 use serde_json::{Value, json};
 
 use super::catalog::IndexCatalog;
-use super::client::{Request, Said, SearchClient, ServerAnswer};
+use super::client::{SearchClient, SearchRequest, ServerAnswer, ServerFailure};
 use super::journal::{JOURNAL, LoadJournal, path_of};
 use crate::TargetState;
 
@@ -17,15 +17,15 @@ const REPLACED: &str = "replaced";
 /// Forgets the states of jobs for an index whose rows are gone, except for the state of the job that replaces them.
 pub(super) fn forget_states(client: &SearchClient, job: &Job, job_state: Option<&str>) -> Result<()> {
     // A role that only loads an index need not reach this one.
-    let is_denied = |answer: &ServerAnswer| answer.status == 403 && !Said::from_body(&answer.body).is_block();
-    let found = client.call(job, Request::bare("GET", format!("/{JOURNAL}")))?;
+    let is_denied = |answer: &ServerAnswer| answer.status == 403 && !ServerFailure::from_body(&answer.body).is_block();
+    let found = client.call(job, SearchRequest::bare("GET", format!("/{JOURNAL}")))?;
     if found.status == 404 || is_denied(&found) {
         return Ok(());
     }
     let target = &client.location().index;
     let generation = format!("{:032x}", rand::random::<u128>());
     let body = json!({ "target": target, "generation": generation, "stays": job_state });
-    let answer = client.call(job, Request::json("PUT", path_of(target, REPLACED), &body))?;
+    let answer = client.call(job, SearchRequest::json("PUT", path_of(target, REPLACED), &body))?;
     if answer.status < 300 || is_denied(&answer) { Ok(()) } else { Err(client.refusal(&answer)) }
 }
 
@@ -49,7 +49,7 @@ impl IndexState {
     /// Finds the text of a name and the document that stores it. The text is `None` if it belongs to rows that were
     /// replaced since, the document is returned in both cases.
     fn find(&self, name: &str) -> Result<(Option<String>, Option<Value>)> {
-        let Some(answer) = self.client.found(&self.job, Request::bare("GET", self.path(name)))? else {
+        let Some(answer) = self.client.found(&self.job, SearchRequest::bare("GET", self.path(name)))? else {
             return Ok((None, None));
         };
         let replaced = self.replaced()?;
@@ -65,7 +65,7 @@ impl IndexState {
     /// The mark of the rows that were replaced last; null where none were.
     fn replaced(&self) -> Result<Value> {
         let path = path_of(&self.client.location().index, REPLACED);
-        let answer = self.client.found(&self.job, Request::bare("GET", path))?;
+        let answer = self.client.found(&self.job, SearchRequest::bare("GET", path))?;
         Ok(answer.map(|answer| answer["_source"].clone()).unwrap_or_default())
     }
 }
@@ -91,7 +91,7 @@ impl TargetState for IndexState {
         let generation = self.replaced()?["generation"].clone();
         let target = &self.client.location().index;
         let body = json!({ "target": target, "name": name, "text": text, "generation": generation });
-        let request = Request::json("PUT", format!("{}?{condition}", self.path(name)), &body);
+        let request = SearchRequest::json("PUT", format!("{}?{condition}", self.path(name)), &body);
         let answer = self.client.call(&self.job, request)?;
         match answer.status {
             200..=299 => Ok(true),
@@ -102,7 +102,7 @@ impl TargetState for IndexState {
     }
 
     fn forget(&self, name: &str) -> Result<()> {
-        self.client.found(&self.job, Request::bare("DELETE", self.path(name))).map(drop)
+        self.client.found(&self.job, SearchRequest::bare("DELETE", self.path(name))).map(drop)
     }
 
     fn identity(&self) -> Result<Option<String>> {

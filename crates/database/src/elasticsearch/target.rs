@@ -5,7 +5,7 @@ use lakerace_io::option::{KEY, MODE, RESUME};
 use lakerace_io::{Error, ErrorKind, Job, Result};
 use serde_json::{Map, Value, json};
 
-use super::catalog::{FoundIndices, Index, IndexCatalog};
+use super::catalog::{FoundIndices, IndexCatalog, SearchIndex};
 use super::client::SearchClient;
 use super::journal::{JournalEntry, LoadJournal};
 use super::location::SearchLocation;
@@ -74,7 +74,7 @@ impl LoadRun {
     /// Starts over where the index that the load started with is gone, or another one has its name.
     fn check_index(&mut self, found: &FoundIndices, mode: WriteMode, location: &SearchLocation) -> Result<()> {
         let entry = &mut self.entry;
-        let has_name = |index: &&Index| Some(&index.name) == entry.staging.as_ref() && entry.uuid.is_some();
+        let has_name = |index: &&SearchIndex| Some(&index.name) == entry.staging.as_ref() && entry.uuid.is_some();
         // It has its name already, and was stopped before the journal said so.
         entry.is_finished |= self.was_begun
             && found.is_alias
@@ -164,7 +164,7 @@ impl LoadTarget {
     /// The new index that a run fills next to an existing one.
     fn staging(
         catalog: IndexCatalog,
-        (schema, body, old): (&SchemaRef, Value, Option<&Index>),
+        (schema, body, old): (&SchemaRef, Value, Option<&SearchIndex>),
         run: &mut LoadRun,
         journal: &LoadJournal,
         location: &SearchLocation,
@@ -256,7 +256,7 @@ impl LoadTarget {
         Ok(target)
     }
 
-    fn from_index(catalog: IndexCatalog, index: Index, is_staging: bool) -> Result<Self> {
+    fn from_index(catalog: IndexCatalog, index: SearchIndex, is_staging: bool) -> Result<Self> {
         Ok(Self {
             restore: SettingsRestore::noted(&index),
             is_durable: index.setting("index.translog.durability") != Some("async"),
@@ -303,7 +303,7 @@ impl LoadTarget {
 fn body(
     schema: &Schema,
     mapped: &Map<String, Value>,
-    old: Option<&Index>,
+    old: Option<&SearchIndex>,
     key: &[&str],
     location: &SearchLocation,
 ) -> Value {
@@ -360,7 +360,7 @@ fn id_key<'a>(schema: &Schema, options: &'a SinkOptions) -> Vec<&'a str> {
 }
 
 /// Rows are found by their `_id`, which must be made from the same key as those of the index.
-fn check_key(schema: &Schema, index: &Index, options: &SinkOptions) -> Result<()> {
+fn check_key(schema: &Schema, index: &SearchIndex, options: &SinkOptions) -> Result<()> {
     let key = id_key(schema, options);
     let Some(kept) = kept_key(&index.meta).filter(|kept| *kept != key) else { return Ok(()) };
     // Rows without a key are always new documents.
@@ -382,7 +382,7 @@ fn check_key(schema: &Schema, index: &Index, options: &SinkOptions) -> Result<()
 }
 
 /// Columns of an index keep their types.
-fn check_schema(schema: &Schema, index: &Index, location: &SearchLocation) -> Result<()> {
+fn check_schema(schema: &Schema, index: &SearchIndex, location: &SearchLocation) -> Result<()> {
     let Some(kept) = kept(&index.meta).map_err(|error| error.at(&location.shown))? else { return Ok(()) };
     for field in schema.fields() {
         let Ok(before) = kept.field_with_name(field.name()) else { continue };

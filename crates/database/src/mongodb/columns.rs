@@ -22,12 +22,12 @@ const DAY_MS: i64 = 86_400_000;
 
 /// A value that BSON can't hold: the field, and why.
 #[derive(Debug)]
-pub(super) struct Misfit {
+pub(super) struct BsonMisfit {
     pub field: String,
     pub reason: &'static str,
 }
 
-type Fits<T = ()> = std::result::Result<T, Misfit>;
+type Fits<T = ()> = std::result::Result<T, BsonMisfit>;
 
 /// How values become BSON.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,7 +39,7 @@ pub(super) struct BsonEncoding {
 }
 
 /// A column that is written as an element of its name.
-pub(super) struct Column {
+pub(super) struct DocumentColumn {
     /// The name with the zero at its end.
     name: Vec<u8>,
     nulls: Option<NullBuffer>,
@@ -71,11 +71,11 @@ enum ColumnValues {
     LargeBinary(LargeBinaryArray, u8),
     BinaryView(BinaryViewArray, u8),
     FixedBinary(FixedSizeBinaryArray, u8),
-    List(OffsetBuffer<i32>, Box<Column>),
-    LargeList(OffsetBuffer<i64>, Box<Column>),
-    FixedList(FixedSizeListArray, Box<Column>),
-    Struct(Vec<Column>),
-    Map(OffsetBuffer<i32>, StringArray, Box<Column>),
+    List(OffsetBuffer<i32>, Box<DocumentColumn>),
+    LargeList(OffsetBuffer<i64>, Box<DocumentColumn>),
+    FixedList(FixedSizeListArray, Box<DocumentColumn>),
+    Struct(Vec<DocumentColumn>),
+    Map(OffsetBuffer<i32>, StringArray, Box<DocumentColumn>),
 }
 
 /// Refuses types that no document can hold, and names that can't be written.
@@ -126,7 +126,7 @@ fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-impl Column {
+impl DocumentColumn {
     /// A column of a batch.
     pub(super) fn new(field: &Field, array: &ArrayRef, encoding: BsonEncoding) -> Result<Self> {
         let array = &plain(array)?;
@@ -170,7 +170,7 @@ impl Column {
         Ok(())
     }
 
-    fn within(&self, mut misfit: Misfit) -> Misfit {
+    fn within(&self, mut misfit: BsonMisfit) -> BsonMisfit {
         let name = String::from_utf8_lossy(self.name());
         misfit.field = if misfit.field.is_empty() { name.into_owned() } else { format!("{name}.{}", misfit.field) };
         misfit
@@ -199,7 +199,7 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef> {
 
 impl ColumnValues {
     fn new(field: &Field, array: &ArrayRef, encoding: BsonEncoding) -> Result<Self> {
-        let column = |field: &Field, array: &ArrayRef| Column::new(field, array, encoding);
+        let column = |field: &Field, array: &ArrayRef| DocumentColumn::new(field, array, encoding);
         let subtype = tag::binary_subtype(field);
         Ok(match array.data_type() {
             DataType::Null => Self::Null,
@@ -328,11 +328,11 @@ impl ColumnValues {
     }
 }
 
-fn misfit(reason: &'static str) -> Misfit {
-    Misfit { field: String::new(), reason }
+fn misfit(reason: &'static str) -> BsonMisfit {
+    BsonMisfit { field: String::new(), reason }
 }
 
-fn too_many_digits() -> Misfit {
+fn too_many_digits() -> BsonMisfit {
     misfit("a decimal has more than the 34 digits of Decimal128")
 }
 
@@ -398,7 +398,7 @@ pub(super) fn document(out: &mut Vec<u8>, elements: impl FnOnce(&mut Vec<u8>) ->
     Ok(())
 }
 
-fn list(out: &mut Vec<u8>, child: &Column, start: usize, end: usize) -> Fits {
+fn list(out: &mut Vec<u8>, child: &DocumentColumn, start: usize, end: usize) -> Fits {
     document(out, |out| {
         let mut name = Vec::with_capacity(8);
         for row in start..end {
@@ -432,7 +432,7 @@ pub(super) fn index_name(name: &mut Vec<u8>, mut index: usize) {
     name.push(0);
 }
 
-fn map(out: &mut Vec<u8>, keys: &StringArray, child: &Column, rows: std::ops::Range<usize>) -> Fits {
+fn map(out: &mut Vec<u8>, keys: &StringArray, child: &DocumentColumn, rows: std::ops::Range<usize>) -> Fits {
     let mut seen = std::collections::HashSet::with_capacity(rows.len());
     document(out, |out| {
         for row in rows {

@@ -8,7 +8,7 @@ const COEFFICIENT_END: u128 = 10_u128.pow(34);
 
 /// A decimal of BSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Decimal {
+pub(super) enum BsonDecimal {
     /// `coefficient` x 10^`exponent`.
     Finite { coefficient: i128, exponent: i32 },
     /// NaN or an infinity.
@@ -16,12 +16,12 @@ pub(super) enum Decimal {
 }
 
 /// Decodes 16 little-endian bytes.
-pub(super) fn decode(bytes: [u8; 16]) -> Decimal {
+pub(super) fn decode(bytes: [u8; 16]) -> BsonDecimal {
     let bits = u128::from_le_bytes(bytes);
     let is_negative = bits >> 127 == 1;
     let combination = (bits >> 122) & 0x1f;
     if combination >= 0x1e {
-        return Decimal::Special;
+        return BsonDecimal::Special;
     }
     // A coefficient beyond 34 digits means zero, as does each of the second form, which starts with 0b11.
     let (exponent, coefficient) = if combination >= 0x18 {
@@ -31,7 +31,7 @@ pub(super) fn decode(bytes: [u8; 16]) -> Decimal {
     };
     let coefficient = if coefficient >= COEFFICIENT_END { 0 } else { coefficient as i128 };
     let coefficient = if is_negative { -coefficient } else { coefficient };
-    Decimal::Finite { coefficient, exponent: exponent as i32 - BIAS }
+    BsonDecimal::Finite { coefficient, exponent: exponent as i32 - BIAS }
 }
 
 /// Encodes `value` x 10^-`scale`; `None` where that takes more than 34 digits.

@@ -13,7 +13,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Date32Type, Field, FieldRef, Fields, TimeUnit, i256};
 use lakerace_io::{Error, Result};
 
-use super::decimal::{self, Decimal};
+use super::decimal::{self, BsonDecimal};
 use super::elements::{self as kind, BsonValue, ElementIterator, extended_json, type_name};
 use super::tag::TextTag;
 
@@ -23,7 +23,7 @@ const OFFSET_END: usize = i32::MAX as usize;
 
 /// The treatment of a field that no column has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unknown {
+pub(super) enum UnknownFields {
     /// It is left out: the caller has named the columns.
     Skip,
     /// It is an error: a kept or inferred schema has all fields.
@@ -39,7 +39,7 @@ pub(super) struct DocumentBuilder {
     /// For each column, the number of the last document that had it, from 1.
     filled: Vec<u64>,
     documents: u64,
-    unknown: Unknown,
+    unknown: UnknownFields,
 }
 
 struct FieldColumn {
@@ -68,7 +68,7 @@ enum FieldValues {
 
 impl DocumentBuilder {
     /// For these columns.
-    pub(super) fn new(fields: &Fields, unknown: Unknown) -> Result<Self> {
+    pub(super) fn new(fields: &Fields, unknown: UnknownFields) -> Result<Self> {
         let names: Vec<Vec<u8>> = fields.iter().map(|field| field.name().as_bytes().to_vec()).collect();
         Ok(Self {
             by_name: names.iter().cloned().enumerate().map(|(index, name)| (name, index)).collect(),
@@ -98,7 +98,7 @@ impl DocumentBuilder {
                 next
             } else if let Some(index) = self.by_name.get(name) {
                 *index
-            } else if self.unknown == Unknown::Skip || Some(name) == ignored {
+            } else if self.unknown == UnknownFields::Skip || Some(name) == ignored {
                 continue;
             } else {
                 return Err(Error::invalid("the schema does not have this field, so its value would be lost")
@@ -144,7 +144,7 @@ impl DocumentBuilder {
 }
 
 impl FieldColumn {
-    fn new(field: &FieldRef, unknown: Unknown) -> Result<Self> {
+    fn new(field: &FieldRef, unknown: UnknownFields) -> Result<Self> {
         Ok(Self {
             field: Arc::clone(field),
             validity: BooleanBufferBuilder::new(0),
@@ -190,7 +190,7 @@ fn unsupported(data_type: &DataType) -> Error {
 }
 
 impl FieldValues {
-    fn new(field: &Field, unknown: Unknown) -> Result<Self> {
+    fn new(field: &Field, unknown: UnknownFields) -> Result<Self> {
         let int = |min: i64, max: i64| Self::Int { values: Vec::new(), min, max };
         Ok(match field.data_type() {
             DataType::Null => Self::Null,
@@ -488,8 +488,8 @@ fn scaled(value: BsonValue<'_>, precision: u8, scale: i8, field: &Field) -> Resu
         kind::INT32 => (i128::from(value.i32()?), 0),
         kind::INT64 => (i128::from(value.i64()?), 0),
         kind::DECIMAL128 => match decimal::decode(value.array()?) {
-            Decimal::Finite { coefficient, exponent } => (coefficient, exponent),
-            Decimal::Special => return Err(out_of_range(field)),
+            BsonDecimal::Finite { coefficient, exponent } => (coefficient, exponent),
+            BsonDecimal::Special => return Err(out_of_range(field)),
         },
         _ => return Err(misfit(value, field)),
     };

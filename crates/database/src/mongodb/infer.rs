@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
 use lakerace_io::{Error, Result};
 
-use super::decimal::{self, Decimal};
+use super::decimal::{self, BsonDecimal};
 use super::elements::{self as kind, BsonValue, ElementIterator, shown_id, type_name};
 use super::tag::{self, TextTag};
 
@@ -136,8 +136,8 @@ impl FieldShape {
                 self.has_large_integer |= int.unsigned_abs() > EXACT_DOUBLE && (int as f64 as i128) != i128::from(int);
             }
             kind::DECIMAL128 => match decimal::decode(value.array()?) {
-                Decimal::Special => self.has_special_decimal = true,
-                Decimal::Finite { coefficient, exponent } => {
+                BsonDecimal::Special => self.has_special_decimal = true,
+                BsonDecimal::Finite { coefficient, exponent } => {
                     let (whole, fraction) = decimal::digits(coefficient, exponent);
                     self.whole = self.whole.max(whole);
                     self.fraction = self.fraction.max(fraction);

@@ -1,7 +1,7 @@
 //! Canonical extended JSON, with the fields of documents in their order.
 
 use bson::{Bson, Document};
-use lakerace_format::json::{Json, Kind};
+use lakerace_format::json::{Json, JsonKind};
 use lakerace_format::keeps_digits;
 use lakerace_io::Result;
 
@@ -79,11 +79,11 @@ fn read(json: &mut Json<'_>, depth: usize) -> Option<Bson> {
     }
     let mut is_first = true;
     Some(match json.kind().ok()? {
-        Kind::Null => json.null().ok().map(|()| Bson::Null)?,
-        Kind::Boolean => json.boolean().ok()?.into(),
-        Kind::Text => json.text().ok()?.as_ref().into(),
-        Kind::Number => number(json.number().ok()?)?,
-        Kind::Array => {
+        JsonKind::Null => json.null().ok().map(|()| Bson::Null)?,
+        JsonKind::Boolean => json.boolean().ok()?.into(),
+        JsonKind::Text => json.text().ok()?.as_ref().into(),
+        JsonKind::Number => number(json.number().ok()?)?,
+        JsonKind::Array => {
             let mut array = Vec::new();
             json.open_array().ok()?;
             while json.next(&mut is_first).ok()? {
@@ -91,7 +91,7 @@ fn read(json: &mut Json<'_>, depth: usize) -> Option<Bson> {
             }
             Bson::Array(array)
         }
-        Kind::Object => {
+        JsonKind::Object => {
             let mut document = Document::new();
             let mut whole = json.clone();
             json.open_object().ok()?;

@@ -15,7 +15,7 @@ use lakerace_io::{Error, RequestKind, Result, runtime};
 use mongodb::raw_batch_cursor::{RawBatch, RawBatchCursor};
 
 use super::connection::MongoConnection;
-use super::decode::{DocumentBuilder, Unknown};
+use super::decode::{DocumentBuilder, UnknownFields};
 use super::elements::{ElementIterator, damaged, shown_id};
 use super::failure;
 
@@ -35,7 +35,7 @@ type BatchSender = ValueSender<RecordBatch, Error>;
 
 /// A query of a server.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Query {
+pub(super) struct MongoQuery {
     pub pipeline: Option<Vec<Document>>,
     pub filter: Option<Document>,
     pub projection: Option<Document>,
@@ -49,13 +49,13 @@ pub(super) struct ReadJob {
     pub read_schema: SchemaRef,
     /// The columns asked for, of `read_schema`.
     pub schema: SchemaRef,
-    pub unknown: Unknown,
+    pub unknown: UnknownFields,
     pub filter: Option<Predicate>,
     pub limit: Option<u64>,
     pub batch_rows: usize,
 }
 
-impl Query {
+impl MongoQuery {
     async fn run(self, connection: &MongoConnection) -> std::result::Result<RawBatchCursor, mongodb::error::Error> {
         let location = &connection.location;
         let collection =
@@ -88,7 +88,7 @@ impl Query {
 type Answers = tokio::sync::mpsc::Receiver<Result<Option<RawBatch>>>;
 
 /// Runs a query in the background.
-fn answers(connection: &MongoConnection, query: Query) -> Result<Answers> {
+fn answers(connection: &MongoConnection, query: MongoQuery) -> Result<Answers> {
     let (sender, receiver) = tokio::sync::mpsc::channel(ANSWERS_AHEAD);
     let connection = connection.clone();
     runtime()?.spawn(async move {
@@ -119,7 +119,7 @@ fn answers(connection: &MongoConnection, query: Query) -> Result<Answers> {
 /// Calls `look` with the documents of each answer until it says false.
 pub(super) fn each_batch(
     connection: &MongoConnection,
-    query: &Query,
+    query: &MongoQuery,
     mut look: impl FnMut(&[&[u8]]) -> Result<bool>,
 ) -> Result<()> {
     let mut answers = answers(connection, query.clone())?;
@@ -140,12 +140,12 @@ pub(super) fn each_batch(
 }
 
 /// Reads the parts concurrently, each by a thread.
-pub(super) fn read(job: ReadJob, parts: Vec<Query>) -> Result<Batches> {
+pub(super) fn read(job: ReadJob, parts: Vec<MongoQuery>) -> Result<Batches> {
     let schema = Arc::clone(&job.schema);
     if job.limit == Some(0) {
         return Ok(Batches::new(schema, std::iter::empty()));
     }
-    let producer = |part: Query| {
+    let producer = |part: MongoQuery| {
         let job = job.clone();
         move |sender: &BatchSender| {
             part_batches(&job, &part, sender).map_err(|error| error.at(&job.connection.location))
@@ -188,7 +188,7 @@ impl Iterator for BatchReceiver {
 }
 
 /// Decodes one part. Ends early when no one wants more.
-fn part_batches(job: &ReadJob, query: &Query, sender: &BatchSender) -> Result<()> {
+fn part_batches(job: &ReadJob, query: &MongoQuery, sender: &BatchSender) -> Result<()> {
     let mut documents = DocumentBuilder::new(job.read_schema.fields(), job.unknown)?;
     let ignored = job.read_schema.index_of("_id").is_err().then_some(&b"_id"[..]);
     let mut bytes = 0;

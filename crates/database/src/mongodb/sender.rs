@@ -13,7 +13,7 @@ use super::connection::MongoConnection;
 use super::count::count;
 use super::failure;
 use super::kept_schema::first_batch;
-use super::statement::{Command, Statement};
+use super::statement::{WriteCommand, WriteStatement};
 
 /// Commands on their way at most.
 pub(super) const LANES: usize = 4;
@@ -33,12 +33,12 @@ pub(super) struct RejectedRow {
 
 /// A command that was answered.
 pub(super) struct DeliveredCommand {
-    pub command: Command,
+    pub command: WriteCommand,
     pub rejected: Vec<RejectedRow>,
 }
 
 /// Commands on their way to one collection.
-pub(super) struct Sender {
+pub(super) struct CommandSender {
     target: Arc<CommandTarget>,
     job: Job,
     busy: [bool; LANES],
@@ -54,7 +54,7 @@ struct CommandTarget {
     goes_on: bool,
 }
 
-impl Sender {
+impl CommandSender {
     pub(super) fn new(connection: &MongoConnection, collection: &str, goes_on: bool) -> Self {
         let (result_to, results) = channel();
         let target = CommandTarget {
@@ -68,7 +68,7 @@ impl Sender {
 
     /// Sends a command in a lane, after the previous command of the lane. Rows of one key take the same lane, and so
     /// keep their order. Returns the commands that were answered in the meantime.
-    pub(super) fn send(&mut self, lane: Option<usize>, command: Command) -> Result<Vec<DeliveredCommand>> {
+    pub(super) fn send(&mut self, lane: Option<usize>, command: WriteCommand) -> Result<Vec<DeliveredCommand>> {
         let mut delivered = Vec::new();
         let lane = loop {
             let free = match lane {
@@ -121,7 +121,7 @@ impl Sender {
 }
 
 impl CommandTarget {
-    async fn deliver(&self, mut command: Command) -> Result<DeliveredCommand> {
+    async fn deliver(&self, mut command: WriteCommand) -> Result<DeliveredCommand> {
         let bytes = std::mem::take(&mut command.bytes);
         let raw = RawDocumentBuf::from_bytes(bytes).map_err(Error::unexpected)?;
         let mut was_sent_again = self.goes_on;
@@ -133,7 +133,7 @@ impl CommandTarget {
             attempt += 1;
             let passes = |row: &RejectedRow| {
                 failure::is_transient_code(row.code)
-                    || (row.code == DUPLICATE_KEY && command.statement == Statement::Upsert && attempt < 3)
+                    || (row.code == DUPLICATE_KEY && command.statement == WriteStatement::Upsert && attempt < 3)
             };
             if attempt == ITEM_ATTEMPTS || !rejected.iter().any(passes) {
                 break rejected;
@@ -148,7 +148,7 @@ impl CommandTarget {
     }
 
     /// Returns the rows that an answer rejects, after a check that it accounts for each row.
-    fn account(&self, command: &Command, answer: &Document, was_sent_again: bool) -> Result<Vec<RejectedRow>> {
+    fn account(&self, command: &WriteCommand, answer: &Document, was_sent_again: bool) -> Result<Vec<RejectedRow>> {
         let errors = answer.get_array("writeErrors").map(Vec::as_slice).unwrap_or_default();
         let mut rejected = Vec::with_capacity(errors.len());
         for error in errors.iter().filter_map(Bson::as_document) {
@@ -160,18 +160,18 @@ impl CommandTarget {
         let confirmed = count(answer, "n")?.and_then(|n| usize::try_from(n).ok()).ok_or_else(unaccounted)?;
         let expected = command.len() - rejected.len();
         // Deletes count documents, of which a key may have none.
-        let is_whole = command.statement == Statement::Delete || confirmed == expected;
+        let is_whole = command.statement == WriteStatement::Delete || confirmed == expected;
         if is_whole || was_sent_again && confirmed <= expected { Ok(rejected) } else { Err(unaccounted()) }
     }
 
     /// Leaves out rows that are there because an earlier attempt has written these very documents.
     async fn without_own(
         &self,
-        command: &Command,
+        command: &WriteCommand,
         rejected: Vec<RejectedRow>,
         was_sent_again: bool,
     ) -> Result<Vec<RejectedRow>> {
-        if command.statement != Statement::Insert
+        if command.statement != WriteStatement::Insert
             || !was_sent_again
             || !rejected.iter().any(|row| row.code == DUPLICATE_KEY)
         {

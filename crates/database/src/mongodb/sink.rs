@@ -13,8 +13,8 @@ use super::columns::BsonEncoding;
 use super::failure;
 use super::journal::MongoJournal;
 use super::kept_schema::KeptSchema;
-use super::sender::{DeliveredCommand, LANES, Sender};
-use super::statement::{AddedRow, CommandBuffer, DocumentRows, IdPlan, Statement};
+use super::sender::{CommandSender, DeliveredCommand, LANES};
+use super::statement::{AddedRow, CommandBuffer, DocumentRows, IdPlan, WriteStatement};
 use super::target::MongoTarget;
 use crate::fnv::fnv;
 use crate::narrowing::{whole_milliseconds, with_columns};
@@ -28,7 +28,7 @@ const BLOCK_ROWS: usize = 64;
 
 /// The purpose of a sink.
 pub(super) struct SinkPlan {
-    pub statement: Statement,
+    pub statement: WriteStatement,
     pub ids: IdPlan,
     pub kept: Option<KeptSchema>,
     pub encoding: BsonEncoding,
@@ -40,7 +40,7 @@ pub(super) struct MongoSink {
     plan: SinkPlan,
     schema: SchemaRef,
     buffers: Vec<CommandBuffer>,
-    sender: Sender,
+    sender: CommandSender,
     letters: Option<DeadLetters>,
     advice_on_rejected: String,
     journal: Option<MongoJournal>,
@@ -64,7 +64,7 @@ impl MongoSink {
         journal: Option<MongoJournal>,
         options: &SinkOptions,
     ) -> Result<Self> {
-        let lanes = if plan.statement == Statement::Insert { 1 } else { LANES };
+        let lanes = if plan.statement == WriteStatement::Insert { 1 } else { LANES };
         let concern = target.write_concern();
         let buffer = || CommandBuffer::new(target.loading(), plan.statement, &concern);
         let buffers = (0..lanes).map(|_| buffer()).collect::<Result<_>>()?;
@@ -73,7 +73,7 @@ impl MongoSink {
         // A staging collection that was made for this run has no row of an earlier one.
         let may_be_there = options.resume && (acknowledged > 0 || !target.is_aside());
         Ok(Self {
-            sender: Sender::new(&target.connection, target.loading(), may_be_there),
+            sender: CommandSender::new(&target.connection, target.loading(), may_be_there),
             letters: DeadLetters::create(options, &target.connection.job)?,
             advice_on_rejected: options.advice_on_rejected(),
             keeps_staging: journal.is_some() && matches!(options.batch_rows, BatchRows::Rows(_)),

@@ -10,12 +10,12 @@ use lakerace_io::{Error, Job, RequestPlan, Result};
 
 use super::connection::MongoConnection;
 use super::count::count;
-use super::decode::Unknown;
+use super::decode::UnknownFields;
 use super::filter::{is_plain_name, query};
 use super::infer::SchemaInference;
 use super::kept_schema::{self, collection_info, first_batch};
 use super::location::MongoLocation;
-use super::reader::{self, Query, ReadJob};
+use super::reader::{self, MongoQuery, ReadJob};
 use crate::SourceOptions;
 
 /// Rows of a batch, where no other number is given.
@@ -30,7 +30,7 @@ struct MongoSource {
     connection: MongoConnection,
     pipeline: Option<Vec<Document>>,
     schema: SchemaRef,
-    unknown: Unknown,
+    unknown: UnknownFields,
     split_documents: u64,
 }
 
@@ -49,10 +49,10 @@ pub(super) fn open(location: &str, options: &SourceOptions, job: &Job) -> Result
             _ => None,
         };
         let (schema, unknown) = match (&options.schema, kept, &options.known) {
-            (Some(schema), _, _) => (SchemaRef::clone(schema), Unknown::Skip),
-            (None, Some(kept), _) => (kept.schema, Unknown::Refuse),
-            (None, None, Some(known)) => (SchemaRef::clone(known), Unknown::Refuse),
-            (None, None, None) => (infer(&connection, pipeline.as_deref())?.into(), Unknown::Refuse),
+            (Some(schema), _, _) => (SchemaRef::clone(schema), UnknownFields::Skip),
+            (None, Some(kept), _) => (kept.schema, UnknownFields::Refuse),
+            (None, None, Some(known)) => (SchemaRef::clone(known), UnknownFields::Refuse),
+            (None, None, None) => (infer(&connection, pipeline.as_deref())?.into(), UnknownFields::Refuse),
         };
         let split_documents = options.split_documents.unwrap_or(SPLIT_DOCUMENTS);
         Ok(Arc::new(MongoSource { connection, pipeline, schema, unknown, split_documents }))
@@ -92,7 +92,7 @@ fn parse_pipeline(text: &str) -> Result<Vec<Document>> {
 }
 
 fn infer(connection: &MongoConnection, pipeline: Option<&[Document]>) -> Result<Schema> {
-    let query = Query { pipeline: pipeline.map(<[_]>::to_vec), ..Query::default() };
+    let query = MongoQuery { pipeline: pipeline.map(<[_]>::to_vec), ..MongoQuery::default() };
     let mut inference = SchemaInference::default();
     reader::each_batch(connection, &query, |documents| {
         for document in documents {
@@ -134,13 +134,13 @@ impl MongoSource {
     }
 
     /// Makes the query of the server.
-    fn query(&self, request: &ReadRequest, fields: &[FieldRef]) -> Query {
+    fn query(&self, request: &ReadRequest, fields: &[FieldRef]) -> MongoQuery {
         let filter = request.filter.as_ref().and_then(|filter| query(filter, &self.schema));
         let reads_all = fields.len() == self.schema.fields().len();
         // A read of all columns has no projection unless unknown fields are skipped: otherwise they are an error, and
         // must be read to be found.
-        let projects =
-            (!reads_all || self.unknown == Unknown::Skip) && fields.iter().all(|field| is_plain_name(field.name()));
+        let projects = (!reads_all || self.unknown == UnknownFields::Skip)
+            && fields.iter().all(|field| is_plain_name(field.name()));
         let projection = projects.then(|| {
             let mut projection: Document = fields.iter().map(|field| (field.name().clone(), Bson::Int32(1))).collect();
             if fields.is_empty() {
@@ -152,11 +152,11 @@ impl MongoSource {
         });
         // A limit is the server's only where its filter is the whole filter.
         let limit = request.limit.filter(|_| request.filter.is_none());
-        Query { pipeline: self.pipeline.clone(), filter, projection, limit }
+        MongoQuery { pipeline: self.pipeline.clone(), filter, projection, limit }
     }
 
     /// Parts of the collection by ranges of `_id`, that together are all of it.
-    fn parts(&self, request: &ReadRequest, query: Query) -> Result<Vec<Query>> {
+    fn parts(&self, request: &ReadRequest, query: MongoQuery) -> Result<Vec<MongoQuery>> {
         let threads = self.connection.job.options().threads;
         if threads < 2 || request.limit.is_some() || self.pipeline.is_some() || self.documents()? < self.split_documents
         {
@@ -265,15 +265,16 @@ impl Source for MongoSource {
         let selected = self.selected(request)?;
         let fields = self.read_fields(request, &selected)?;
         let query = self.query(request, &fields);
-        let is_all =
-            query.projection.is_none() && self.unknown == Unknown::Refuse && fields.len() == self.schema.fields().len();
+        let is_all = query.projection.is_none()
+            && self.unknown == UnknownFields::Refuse
+            && fields.len() == self.schema.fields().len();
         let read_schema = Arc::new(Schema::new(fields));
         let filter = request.filter.as_ref().map(|filter| Predicate::bind(filter, &read_schema)).transpose()?;
         let job = ReadJob {
             connection: self.connection.clone(),
             read_schema,
             schema: Arc::clone(&plan.schema),
-            unknown: if is_all { Unknown::Refuse } else { Unknown::Skip },
+            unknown: if is_all { UnknownFields::Refuse } else { UnknownFields::Skip },
             filter,
             limit: request.limit,
             batch_rows: request.batch_rows.unwrap_or(BATCH_ROWS).clamp(1, 1 << 20),

@@ -5,12 +5,12 @@ use arrow::record_batch::RecordBatch;
 use bson::{Document, RawDocumentBuf, doc};
 use lakerace_io::{Error, Result};
 
-use super::columns::{self, BsonEncoding, Column, Misfit};
+use super::columns::{self, BsonEncoding, BsonMisfit, DocumentColumn};
 use super::elements as kind;
 
 /// The statement of a command, which applies to all of its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Statement {
+pub(super) enum WriteStatement {
     Insert,
     Upsert,
     Delete,
@@ -31,27 +31,28 @@ pub(super) enum IdPlan {
 
 /// The columns of a batch, ready to be written as documents.
 pub(super) struct DocumentRows<'a> {
-    columns: Vec<Column>,
+    columns: Vec<DocumentColumn>,
     id: &'a IdPlan,
 }
 
 impl<'a> DocumentRows<'a> {
     pub(super) fn new(batch: &RecordBatch, schema: &Schema, id: &'a IdPlan, encoding: BsonEncoding) -> Result<Self> {
         let columns = schema.fields().iter().zip(batch.columns());
-        let columns = columns.map(|(field, array)| Column::new(field, array, encoding).map_err(|e| e.at(field.name())));
+        let columns =
+            columns.map(|(field, array)| DocumentColumn::new(field, array, encoding).map_err(|e| e.at(field.name())));
         Ok(Self { columns: columns.collect::<Result<_>>()?, id })
     }
 
     /// Writes the element of an array for a row.
     #[inline]
-    fn write(&self, out: &mut Vec<u8>, statement: Statement, row: usize, number: u64) -> Result<(), Misfit> {
-        if statement == Statement::Insert {
+    fn write(&self, out: &mut Vec<u8>, statement: WriteStatement, row: usize, number: u64) -> Result<(), BsonMisfit> {
+        if statement == WriteStatement::Insert {
             return self.document(out, row, number);
         }
         columns::document(out, |out| {
             out.extend_from_slice(&[kind::DOCUMENT, b'q', 0]);
             self.query(out, row, number)?;
-            if statement == Statement::Delete {
+            if statement == WriteStatement::Delete {
                 // A key that the server does not know to be unique may have several documents.
                 let limit = i32::from(!matches!(self.id, IdPlan::Server(_)));
                 out.push(kind::INT32);
@@ -68,7 +69,7 @@ impl<'a> DocumentRows<'a> {
     }
 
     #[inline]
-    fn document(&self, out: &mut Vec<u8>, row: usize, number: u64) -> Result<(), Misfit> {
+    fn document(&self, out: &mut Vec<u8>, row: usize, number: u64) -> Result<(), BsonMisfit> {
         columns::document(out, |out| {
             self.id(out, row, number)?;
             let skipped = if let IdPlan::Column(index) = self.id { *index } else { usize::MAX };
@@ -81,7 +82,7 @@ impl<'a> DocumentRows<'a> {
         })
     }
 
-    fn query(&self, out: &mut Vec<u8>, row: usize, number: u64) -> Result<(), Misfit> {
+    fn query(&self, out: &mut Vec<u8>, row: usize, number: u64) -> Result<(), BsonMisfit> {
         columns::document(out, |out| match self.id {
             IdPlan::Server(key) => key.iter().try_for_each(|index| self.key_part(out, *index, None, row)),
             _ => self.id(out, row, number),
@@ -89,7 +90,7 @@ impl<'a> DocumentRows<'a> {
     }
 
     #[inline]
-    fn id(&self, out: &mut Vec<u8>, row: usize, number: u64) -> Result<(), Misfit> {
+    fn id(&self, out: &mut Vec<u8>, row: usize, number: u64) -> Result<(), BsonMisfit> {
         const NAME: &[u8] = b"_id\0";
         match self.id {
             IdPlan::Row(token) => {
@@ -110,11 +111,11 @@ impl<'a> DocumentRows<'a> {
         }
     }
 
-    fn key_part(&self, out: &mut Vec<u8>, index: usize, name: Option<&[u8]>, row: usize) -> Result<(), Misfit> {
+    fn key_part(&self, out: &mut Vec<u8>, index: usize, name: Option<&[u8]>, row: usize) -> Result<(), BsonMisfit> {
         let column = &self.columns[index];
         if column.is_null(row) {
             let field = String::from_utf8_lossy(column.name()).into_owned();
-            return Err(Misfit { field, reason: "the key is null" });
+            return Err(BsonMisfit { field, reason: "the key is null" });
         }
         let own = [column.name(), &[0]].concat();
         column.write_named(out, name.unwrap_or(&own), row)
@@ -125,7 +126,7 @@ impl<'a> DocumentRows<'a> {
 pub(super) struct CommandBuffer {
     bytes: Vec<u8>,
     array_at: usize,
-    statement: Statement,
+    statement: WriteStatement,
     /// For each row: the start of its document, its batch, and its row in the batch.
     rows: Vec<RowAt>,
     batches: Vec<RecordBatch>,
@@ -158,11 +159,11 @@ const COMMAND_ROWS: usize = 100_000;
 
 impl CommandBuffer {
     /// An empty command on a collection.
-    pub(super) fn new(collection: &str, statement: Statement, write_concern: &Document) -> Result<Self> {
+    pub(super) fn new(collection: &str, statement: WriteStatement, write_concern: &Document) -> Result<Self> {
         let (command, array) = match statement {
-            Statement::Insert => ("insert", "documents"),
-            Statement::Upsert => ("update", "updates"),
-            Statement::Delete => ("delete", "deletes"),
+            WriteStatement::Insert => ("insert", "documents"),
+            WriteStatement::Upsert => ("update", "updates"),
+            WriteStatement::Delete => ("delete", "deletes"),
         };
         let head = doc! { command: collection, "ordered": false, "writeConcern": write_concern.clone() };
         let mut header = RawDocumentBuf::try_from(head).map_err(Error::unexpected)?.into_bytes();
@@ -212,7 +213,7 @@ impl CommandBuffer {
             return AddedRow::Rejected(format!("{}: {}", misfit.field, misfit.reason));
         }
         let length = self.bytes.len() - document;
-        let extra = if self.statement == Statement::Insert { 0 } else { 4 << 10 };
+        let extra = if self.statement == WriteStatement::Insert { 0 } else { 4 << 10 };
         if length > DOCUMENT_BYTES + extra {
             self.bytes.truncate(start);
             return AddedRow::Rejected(format!(
@@ -236,7 +237,7 @@ impl CommandBuffer {
     }
 
     /// Takes the command, and starts the next one.
-    pub(super) fn take(&mut self) -> Command {
+    pub(super) fn take(&mut self) -> WriteCommand {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.push(0);
         let length = (bytes.len() - self.array_at) as u32;
@@ -246,7 +247,7 @@ impl CommandBuffer {
         bytes[..4].copy_from_slice(&length.to_le_bytes());
         self.bytes.reserve(bytes.len() + bytes.len() / 8);
         self.begin();
-        Command {
+        WriteCommand {
             bytes,
             statement: self.statement,
             rows: std::mem::take(&mut self.rows),
@@ -256,14 +257,14 @@ impl CommandBuffer {
 }
 
 /// A command that is complete.
-pub(super) struct Command {
+pub(super) struct WriteCommand {
     pub bytes: Vec<u8>,
-    pub statement: Statement,
+    pub statement: WriteStatement,
     rows: Vec<RowAt>,
     batches: Vec<RecordBatch>,
 }
 
-impl Command {
+impl WriteCommand {
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }

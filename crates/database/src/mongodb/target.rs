@@ -17,7 +17,7 @@ use super::location::MongoLocation;
 use super::publication;
 use super::sink::{MongoSink, SinkPlan, write_concern};
 use super::state::forget_states;
-use super::statement::{IdPlan, Statement};
+use super::statement::{IdPlan, WriteStatement};
 use crate::{SinkOptions, WriteMode};
 
 /// How long removing a staging collection may take when a load fails.
@@ -53,9 +53,9 @@ pub(super) fn open(location: &str, schema: SchemaRef, options: &SinkOptions, job
         let (ids, kept) = opening.ids()?;
         let (target, journal) = opening.prepare(earlier, kept.as_ref())?;
         let statement = match options.mode {
-            WriteMode::Error | WriteMode::Overwrite | WriteMode::Append => Statement::Insert,
-            WriteMode::Upsert => Statement::Upsert,
-            WriteMode::Delete => Statement::Delete,
+            WriteMode::Error | WriteMode::Overwrite | WriteMode::Append => WriteStatement::Insert,
+            WriteMode::Upsert => WriteStatement::Upsert,
+            WriteMode::Delete => WriteStatement::Delete,
         };
         let plan = SinkPlan { statement, ids, kept, encoding };
         Ok(Box::new(MongoSink::new(target, plan, SchemaRef::clone(&schema), journal, options)?))

@@ -3,7 +3,7 @@
 use arrow::datatypes::i256;
 use bson::{Document, RawDocumentBuf, doc};
 
-use super::decimal::{Decimal, at_scale, decode, digits, encode, encode_i128};
+use super::decimal::{BsonDecimal, at_scale, decode, digits, encode, encode_i128};
 use super::elements::{ElementIterator, extended_json, shown_id};
 
 fn bytes(document: Document) -> Vec<u8> {
@@ -21,13 +21,13 @@ fn decimals_are_those_of_the_driver() {
     ] {
         let encoded = encode_i128(value, scale).unwrap();
         assert_eq!(bson::Decimal128::from_bytes(encoded).to_string(), text);
-        assert_eq!(decode(encoded), Decimal::Finite { coefficient: value, exponent: -scale });
+        assert_eq!(decode(encoded), BsonDecimal::Finite { coefficient: value, exponent: -scale });
     }
     assert_eq!(encode_i128(10_i128.pow(34) + 1, 0), None);
     let long = i256::from_i128(12) * i256::from_i128(10_i128.pow(38));
     assert_eq!(bson::Decimal128::from_bytes(encode(long, 40).unwrap()).to_string().parse::<f64>().unwrap(), 0.12);
     for special in ["NaN", "Infinity", "-Infinity"] {
-        assert_eq!(decode(special.parse::<bson::Decimal128>().unwrap().bytes()), Decimal::Special);
+        assert_eq!(decode(special.parse::<bson::Decimal128>().unwrap().bytes()), BsonDecimal::Special);
     }
     assert_eq!(digits(1500, -2), (2, 0));
     assert_eq!(digits(5, -3), (0, 3));

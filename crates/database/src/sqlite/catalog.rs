@@ -19,7 +19,7 @@ const LOADS: &str = "_lakerace_loads";
 
 /// A column of a table or a view.
 #[derive(Debug, Clone)]
-pub(super) struct Column {
+pub(super) struct TableColumn {
     pub name: String,
     pub declared: String,
     pub affinity: TypeAffinity,
@@ -34,8 +34,8 @@ pub(super) struct Column {
 
 /// A table or a view.
 #[derive(Debug, Clone)]
-pub(super) struct Table {
-    pub columns: Vec<Column>,
+pub(super) struct SqliteTable {
+    pub columns: Vec<TableColumn>,
     /// The name under which its rows have a number; views and tables without them have none.
     pub rowid: Option<&'static str>,
     /// Its primary key is an index next to the rows, and no name of their number.
@@ -50,7 +50,7 @@ pub(super) struct Table {
     pub kept: Option<Schema>,
 }
 
-impl Table {
+impl SqliteTable {
     /// Finds the entry of a name in the database.
     pub fn find(connection: &Connection, name: &str) -> Result<Option<Self>> {
         // A name is found in any case, as SQLite does.
@@ -91,14 +91,14 @@ pub(super) fn is_utf8(connection: &Connection) -> Result<bool> {
     Ok(encoding == "UTF-8")
 }
 
-fn columns(connection: &Connection, table: &str, is_strict: bool) -> Result<Vec<Column>> {
+fn columns(connection: &Connection, table: &str, is_strict: bool) -> Result<Vec<TableColumn>> {
     let sql = "SELECT name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo(?1)";
     let mut statement = connection.prepare(sql).map_err(failed)?;
     let rows = statement.query_map([table], |row| {
         let (name, declared): (String, String) = (row.get(0)?, row.get(1)?);
         let affinity = TypeAffinity::from_declared(&declared, is_strict);
         let (is_not_null, key_position, hidden): (bool, u32, u8) = (row.get(2)?, row.get(3)?, row.get(4)?);
-        let column = Column {
+        let column = TableColumn {
             name,
             declared,
             affinity,
@@ -110,7 +110,7 @@ fn columns(connection: &Connection, table: &str, is_strict: bool) -> Result<Vec<
         Ok((hidden != 1).then_some(column))
     });
     let columns = rows.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>).map_err(failed)?;
-    let mut columns: Vec<Column> = columns.into_iter().flatten().collect();
+    let mut columns: Vec<TableColumn> = columns.into_iter().flatten().collect();
     for column in &mut columns {
         // Columns of views have no collation.
         let collation = connection.column_metadata(Some("main"), table, column.name.as_str());
@@ -129,7 +129,7 @@ pub(super) fn takes_parts(connection: &Connection, table: &str) -> Result<bool> 
 }
 
 /// Returns true if columns are unique together, so that rows are found by them.
-pub(super) fn is_unique(connection: &Connection, table: &str, found: &Table, key: &[String]) -> Result<bool> {
+pub(super) fn is_unique(connection: &Connection, table: &str, found: &SqliteTable, key: &[String]) -> Result<bool> {
     let is_same = |names: &[String]| {
         names.len() == key.len() && key.iter().all(|name| names.iter().any(|other| other.eq_ignore_ascii_case(name)))
     };

@@ -5,7 +5,7 @@ use lakerace_io::option::MODE;
 use lakerace_io::{Error, Result};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::catalog::{Table, has_table};
+use super::catalog::{SqliteTable, has_table};
 use super::error::failed;
 use super::location::quoted;
 
@@ -69,7 +69,7 @@ fn words(sql: &str) -> Vec<String> {
 }
 
 /// The columns of the primary key, in its order.
-pub(super) fn primary_key(table: &Table) -> Vec<String> {
+pub(super) fn primary_key(table: &SqliteTable) -> Vec<String> {
     let mut columns: Vec<_> = table.columns.iter().filter(|column| column.key_position > 0).collect();
     columns.sort_unstable_by_key(|column| column.key_position);
     columns.into_iter().map(|column| column.name.clone()).collect()
@@ -79,7 +79,7 @@ pub(super) fn primary_key(table: &Table) -> Vec<String> {
 pub(super) fn losses(
     connection: &Connection,
     table: &str,
-    found: &Table,
+    found: &SqliteTable,
     schema: &Schema,
     key: &[String],
 ) -> Result<Vec<String>> {

@@ -4,7 +4,7 @@ use lakerace_io::{Error, Result};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
-use super::catalog::{Table, table_sql};
+use super::catalog::{SqliteTable, table_sql};
 use super::mark::{first_row, last_row, numbered_row, root_page, schema_version};
 use crate::fnv::fnv;
 
@@ -24,7 +24,8 @@ pub(super) struct TableIdentity {
 impl TableIdentity {
     /// The identity of a table. `None` where it is not there, or is a view.
     pub fn read(connection: &Connection, table: &str) -> Result<Option<Self>> {
-        let (Some(root_page), Some(found)) = (root_page(connection, table)?, Table::find(connection, table)?) else {
+        let (Some(root_page), Some(found)) = (root_page(connection, table)?, SqliteTable::find(connection, table)?)
+        else {
             return Ok(None);
         };
         let columns: Vec<String> = found.columns.into_iter().map(|column| column.name).collect();
@@ -42,7 +43,8 @@ impl TableIdentity {
 
     /// Tells if a table is the one of a text that was kept.
     pub fn is_of(connection: &Connection, table: &str, noted: &str) -> Result<bool> {
-        let (Some(root_page), Some(found)) = (root_page(connection, table)?, Table::find(connection, table)?) else {
+        let (Some(root_page), Some(found)) = (root_page(connection, table)?, SqliteTable::find(connection, table)?)
+        else {
             return Ok(false);
         };
         let Ok(noted) = serde_json::from_str::<Self>(noted) else { return Ok(false) };

@@ -9,7 +9,7 @@ use lakerace_io::{Error, Job, Result};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use super::catalog::{Column, Table};
+use super::catalog::{SqliteTable, TableColumn};
 use super::decode::decimal;
 use super::error::failed;
 use super::kind::{StorageClass, TypeAffinity};
@@ -44,7 +44,7 @@ pub(super) enum ComparisonOrder {
 
 impl ComparisonOrder {
     /// That of a column whose values may be of any kind.
-    fn of_any_values(table: &Table, column: &Column, data_type: &DataType) -> Self {
+    fn of_any_values(table: &SqliteTable, column: &TableColumn, data_type: &DataType) -> Self {
         let is_ordered = match StorageClass::for_type(data_type) {
             Ok(StorageClass::Text | StorageClass::Date | StorageClass::Timestamp { .. }) => table.is_utf8,
             // A column of a view may have another affinity than it declares.
@@ -55,7 +55,7 @@ impl ComparisonOrder {
     }
 
     /// That of a column whose values are all of its type.
-    fn of_strict(table: &Table, column: &Column, data_type: &DataType) -> Self {
+    fn of_strict(table: &SqliteTable, column: &TableColumn, data_type: &DataType) -> Self {
         match StorageClass::for_type(data_type) {
             Ok(StorageClass::Text) if !table.is_utf8 => Self::None,
             Ok(StorageClass::Integer | StorageClass::Real | StorageClass::Text | StorageClass::Boolean) => Self::All,
@@ -65,14 +65,14 @@ impl ComparisonOrder {
 }
 
 impl TypedColumn {
-    fn new(column: &Column, field: Field, is_given: bool, order: ComparisonOrder) -> Self {
+    fn new(column: &TableColumn, field: Field, is_given: bool, order: ComparisonOrder) -> Self {
         let collation = if column.is_binary { "" } else { " COLLATE BINARY" };
         let compared = format!("{}{collation}", quoted(&column.name));
         Self { field, is_given, affinity: column.affinity, compared, order }
     }
 
     /// A column whose values may be of any kind.
-    fn of_any_values(table: &Table, column: &Column, field: Field, is_given: bool) -> Self {
+    fn of_any_values(table: &SqliteTable, column: &TableColumn, field: Field, is_given: bool) -> Self {
         let order = ComparisonOrder::of_any_values(table, column, field.data_type());
         Self::new(column, field, is_given, order)
     }
@@ -94,13 +94,13 @@ pub(super) struct ResultLayout<'a> {
 /// The types of a table's columns: those that the user gives, those that lakerace kept, those that a STRICT table
 /// declares, or those that all values have in common.
 pub(super) fn typed(
-    table: &Table,
+    table: &SqliteTable,
     options: &SourceOptions,
     rows: &ResultLayout<'_>,
     job: &Job,
 ) -> Result<Vec<TypedColumn>> {
     let (given, found) = (options.schema.as_deref(), options.known.as_deref());
-    let of = |column: &Column| Ok(declared(table, column, given)?.or_else(|| found_before(table, column, found)));
+    let of = |column: &TableColumn| Ok(declared(table, column, given)?.or_else(|| found_before(table, column, found)));
     let mut known: Vec<Option<TypedColumn>> = table.columns.iter().map(of).collect::<Result<_>>()?;
     if let Some(given) = given {
         let names = table.columns.iter().map(|column| column.name.as_str());
@@ -123,11 +123,11 @@ pub(super) fn typed(
     Ok(known.into_iter().flatten().collect())
 }
 
-fn is_nullable(table: &Table, column: &Column) -> bool {
+fn is_nullable(table: &SqliteTable, column: &TableColumn) -> bool {
     column.is_nullable && table.rowid_column() != Some(column.name.as_str())
 }
 
-fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Option<TypedColumn>> {
+fn declared(table: &SqliteTable, column: &TableColumn, given: Option<&Schema>) -> Result<Option<TypedColumn>> {
     let is_rowid = table.rowid_column() == Some(column.name.as_str());
     let nullable = is_nullable(table, column);
     if let Some(field) = given.and_then(|given| given.field_with_name(&column.name).ok()) {
@@ -160,7 +160,7 @@ fn declared(table: &Table, column: &Column, given: Option<&Schema>) -> Result<Op
 }
 
 /// The type that an earlier read has found in the values of a column.
-fn found_before(table: &Table, column: &Column, found: Option<&Schema>) -> Option<TypedColumn> {
+fn found_before(table: &SqliteTable, column: &TableColumn, found: Option<&Schema>) -> Option<TypedColumn> {
     let field = found?.field_with_name(&column.name).ok()?;
     StorageClass::for_type(field.data_type()).ok()?;
     let field = field.clone().with_nullable(is_nullable(table, column));
@@ -192,7 +192,7 @@ const NAMES: [&str; 4] = ["integers", "floats", "texts", "bytes"];
 const CHECK_ROWS: i64 = 1 << 14;
 
 fn look(
-    columns: &[Column],
+    columns: &[TableColumn],
     known: &[Option<TypedColumn>],
     rows: &ResultLayout<'_>,
     job: &Job,
@@ -218,7 +218,7 @@ fn look(
 }
 
 impl SeenValues {
-    fn new(column: &Column) -> Self {
+    fn new(column: &TableColumn) -> Self {
         let declared = column.declared.to_ascii_uppercase();
         let is_time = is_time(&declared);
         Self {
@@ -272,7 +272,7 @@ impl SeenValues {
         }
     }
 
-    fn data_type(&self, column: &Column, has_rowid: bool) -> Result<DataType> {
+    fn data_type(&self, column: &TableColumn, has_rowid: bool) -> Result<DataType> {
         let has = self.first.map(|first| first.is_some());
         Ok(match has {
             [false, false, false, false] => of_nothing(column),
@@ -295,7 +295,7 @@ impl SeenValues {
         })
     }
 
-    fn mixed(&self, column: &Column, has_rowid: bool) -> Error {
+    fn mixed(&self, column: &TableColumn, has_rowid: bool) -> Error {
         let row = if has_rowid { "rowid" } else { "row" };
         let parts = self.first.iter().zip(NAMES);
         let parts = parts.filter_map(|(first, name)| first.map(|first| format!("{name} (first at {row} {first})")));
@@ -308,7 +308,7 @@ impl SeenValues {
 }
 
 /// The type of a column without values: the one that its values would have by the declaration.
-fn of_nothing(column: &Column) -> DataType {
+fn of_nothing(column: &TableColumn) -> DataType {
     let declared = column.declared.to_ascii_uppercase();
     let decimal = decimal_arguments(&declared).filter(|_| column.affinity == TypeAffinity::Numeric);
     match column.affinity {

@@ -5,7 +5,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::{Deserialize, Serialize};
 
-use super::catalog::Table;
+use super::catalog::SqliteTable;
 use super::error::failed;
 use super::location::quoted;
 use crate::fnv::fnv;
@@ -84,7 +84,7 @@ fn row(
     columns: &[&str],
     choice: impl FnOnce(&str) -> String,
 ) -> Result<Option<(i64, u64)>> {
-    let Some(rowid) = Table::find(connection, table)?.and_then(|found| found.rowid) else { return Ok(None) };
+    let Some(rowid) = SqliteTable::find(connection, table)?.and_then(|found| found.rowid) else { return Ok(None) };
     let columns: Vec<String> = columns.iter().map(|name| quoted(name)).collect();
     let sql = format!("SELECT {rowid}, {} FROM {} {}", columns.join(", "), quoted(table), choice(rowid));
     connection.query_row(&sql, [], hashed).optional().map_err(failed)

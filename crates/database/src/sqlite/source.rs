@@ -9,7 +9,7 @@ use lakerace_io::profile::Observations;
 use lakerace_io::{Error, Job, Result, plan_requests};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::catalog::{Column, Table, is_utf8};
+use super::catalog::{SqliteTable, TableColumn, is_utf8};
 use super::connect::{change_counter, same_state, to_read};
 use super::error::failed;
 use super::infer::{self, ResultLayout, TypedColumn, typed};
@@ -135,9 +135,9 @@ impl SqliteSource {
 }
 
 /// The columns of a relation, and its name in SQL.
-fn relation(connection: &Connection, relation: &TableRelation) -> Result<(Table, String)> {
+fn relation(connection: &Connection, relation: &TableRelation) -> Result<(SqliteTable, String)> {
     match relation {
-        TableRelation::Table(name) => match Table::find(connection, name)? {
+        TableRelation::Table(name) => match SqliteTable::find(connection, name)? {
             Some(table) => Ok((table, quoted(name))),
             None => Err(no_table(connection, name)?),
         },
@@ -147,7 +147,7 @@ fn relation(connection: &Connection, relation: &TableRelation) -> Result<(Table,
             if !statement.readonly() || statement.column_count() == 0 {
                 return Err(Error::usage("the query returns no rows, or changes the database").advice("write a SELECT"));
             }
-            let column = |name: &str| Column {
+            let column = |name: &str| TableColumn {
                 name: name.to_owned(),
                 declared: String::new(),
                 affinity: TypeAffinity::None,
@@ -156,14 +156,14 @@ fn relation(connection: &Connection, relation: &TableRelation) -> Result<(Table,
                 key_position: 0,
                 is_generated: false,
             };
-            let columns: Vec<Column> = statement.column_names().map(column).collect();
+            let columns: Vec<TableColumn> = statement.column_names().map(column).collect();
             let mut names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
             names.sort_unstable();
             if let Some(twice) = names.windows(2).find(|pair| pair[0].eq_ignore_ascii_case(pair[1])) {
                 return Err(Error::usage(format!("the query returns two columns named {:?}", twice[0]))
                     .advice("rename one of them with AS"));
             }
-            let table = Table {
+            let table = SqliteTable {
                 columns,
                 rowid: None,
                 has_key_index: false,

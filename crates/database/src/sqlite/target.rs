@@ -10,7 +10,7 @@ use lakerace_io::{Error, Result};
 use rusqlite::Connection;
 
 use super::catalog::{
-    Column, KnownLoad, Table, add_column, create_table, forget_schema, is_unique, keep_schema, takes_parts,
+    KnownLoad, SqliteTable, TableColumn, add_column, create_table, forget_schema, is_unique, keep_schema, takes_parts,
 };
 use super::definition::{OrphanRows, create_like, keep_number, last_number, losses, primary_key};
 use super::error::failed;
@@ -75,7 +75,7 @@ impl SqliteTarget {
         if options.mode != WriteMode::Delete {
             check_nested(schema)?;
         }
-        let found = Table::find(connection, table)?;
+        let found = SqliteTable::find(connection, table)?;
         if found.as_ref().is_some_and(|found| found.is_view) {
             return Err(Error::unsupported("it is a view, which rows can't be written to").advice("name a table"));
         }
@@ -93,11 +93,11 @@ impl SqliteTarget {
         let goes_on = load.is_some();
         let existing = match (options.mode, found) {
             (WriteMode::Overwrite, found) if replaces => {
-                let aside = Table::find(connection, &target.write_to)?.filter(|_| goes_on);
+                let aside = SqliteTable::find(connection, &target.write_to)?.filter(|_| goes_on);
                 if aside.is_none() {
                     target.make_aside(connection, found, options)?;
                 }
-                Table::find(connection, &target.write_to)?
+                SqliteTable::find(connection, &target.write_to)?
             }
             (WriteMode::Error, Some(_)) if !goes_on => {
                 return Err(Error::conflict("the table already exists").advice(format!(
@@ -130,7 +130,7 @@ impl SqliteTarget {
     }
 
     /// Makes the table that takes the place of another one: of the same definition where the rows fit it.
-    fn make_aside(&self, connection: &Connection, found: Option<Table>, options: &SinkOptions) -> Result<()> {
+    fn make_aside(&self, connection: &Connection, found: Option<SqliteTable>, options: &SinkOptions) -> Result<()> {
         let Some(found) = found else { return self.make(connection, &options.key) };
         if found.is_virtual {
             return Err(Error::unsupported("it is a virtual table, which can't be replaced")
@@ -163,7 +163,7 @@ impl SqliteTarget {
     }
 
     /// Why rows don't fit the definition of a table that they replace the rows of.
-    fn fits(&self, connection: &Connection, found: &Table, options: &SinkOptions) -> Result<()> {
+    fn fits(&self, connection: &Connection, found: &SqliteTable, options: &SinkOptions) -> Result<()> {
         if !options.key.is_empty() && !is_unique(connection, &self.table, found, &options.key)? {
             return Err(Error::invalid(format!("({}) is not a key of the table", options.key.join(", "))));
         }
@@ -200,7 +200,7 @@ impl SqliteTarget {
     }
 
     /// A table that lakerace has made, with the columns that it lacks, where the load may add them.
-    fn widened(&self, connection: &Connection, found: Table, options: &SinkOptions) -> Result<Table> {
+    fn widened(&self, connection: &Connection, found: SqliteTable, options: &SinkOptions) -> Result<SqliteTable> {
         let Some(kept) = found.kept.as_ref().filter(|_| options.adds_columns && options.mode != WriteMode::Delete)
         else {
             return Ok(found);
@@ -217,11 +217,11 @@ impl SqliteTarget {
         }
         keep_schema(connection, &self.table, &Schema::new_with_metadata(fields, kept.metadata().clone()))?;
         let gone = || Error::internal("the table is gone").at(&self.table);
-        Table::find(connection, &self.table)?.ok_or_else(gone)
+        SqliteTable::find(connection, &self.table)?.ok_or_else(gone)
     }
 
     /// Takes the columns of a table that exists.
-    fn join(&mut self, connection: &Connection, found: &Table, options: &SinkOptions) -> Result<()> {
+    fn join(&mut self, connection: &Connection, found: &SqliteTable, options: &SinkOptions) -> Result<()> {
         self.takes_parts = takes_parts(connection, &self.write_to)?;
         if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete | WriteMode::Append) {
             for name in &options.key {
@@ -274,10 +274,10 @@ impl SqliteTarget {
         }
         let (table, aside) = (quoted(&self.table), quoted(&self.write_to));
         let more = definitions(connection, &self.table)?;
-        let has_table = Table::find(connection, &self.table)?.is_some();
+        let has_table = SqliteTable::find(connection, &self.table)?.is_some();
         let orphans = if has_table { Some(OrphanRows::count(connection, &self.table)?) } else { None };
         let last = last_number(connection, &self.table)?;
-        let kept = Table::find(connection, &self.write_to)?.and_then(|aside| aside.kept);
+        let kept = SqliteTable::find(connection, &self.write_to)?.and_then(|aside| aside.kept);
         // Views and triggers that name the table stay unchanged.
         connection.pragma_update(None, "legacy_alter_table", true).map_err(failed)?;
         let swapped =
@@ -348,15 +348,15 @@ fn all_inputs(schema: &Schema, options: &SinkOptions) -> Vec<InputColumn> {
     inputs.collect()
 }
 
-fn find<'a>(table: &'a Table, name: &str) -> Result<&'a Column> {
+fn find<'a>(table: &'a SqliteTable, name: &str) -> Result<&'a TableColumn> {
     let names = table.columns.iter().map(|column| column.name.as_str());
     let found = table.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
     found.ok_or_else(|| column_not_found(name, names))
 }
 
 fn join_column(
-    table: &Table,
-    column: &Column,
+    table: &SqliteTable,
+    column: &TableColumn,
     from: &DataType,
     position: usize,
     is_key: bool,
@@ -381,7 +381,7 @@ fn join_column(
 }
 
 /// A declared type that makes texts of all values is an error.
-fn check_affinity(kind: StorageClass, column: &Column, from: &DataType) -> Result<()> {
+fn check_affinity(kind: StorageClass, column: &TableColumn, from: &DataType) -> Result<()> {
     if column.affinity != TypeAffinity::Text || kind.is_text() || kind == StorageClass::Bytes {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use divan::Bencher;
-use lakerace_delta::internals::{Batch, Lookup, sort};
+use lakerace_delta::internals::{BatchKeys, Lookup, sort};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -42,7 +42,7 @@ fn table(shape: &str) -> (Vec<u64>, Vec<u64>) {
 #[divan::bench(args = SHAPES)]
 fn find_ours(bencher: Bencher, shape: &str) {
     let (keys, batch) = table(shape);
-    let (lookup, batch) = (Lookup::new(keys), Batch::new(batch));
+    let (lookup, batch) = (Lookup::new(keys), BatchKeys::new(batch));
     bencher.bench_local(|| lookup.count(&batch));
 }
 

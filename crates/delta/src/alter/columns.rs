@@ -19,7 +19,7 @@ use crate::log::exact_numbers::ExactNumbers;
 use crate::properties::COLUMN_MAPPING;
 use crate::write::Evolve;
 use crate::write::evolve::MAX_COLUMN_ID;
-use crate::write::evolve::fields::{COLUMN_ID, Evolving, PHYSICAL_NAME, json_field, metadata_of_field};
+use crate::write::evolve::fields::{COLUMN_ID, EvolvingSchema, PHYSICAL_NAME, json_field, metadata_of_field};
 use crate::write::types::table_types;
 
 /// The metadata of a field that is its comment.
@@ -49,7 +49,7 @@ pub(super) fn altered_columns(snapshot: &Snapshot, options: &AlterOptions) -> Re
     let fields = fields.ok_or_else(|| Error::corrupt("the table's schema has no fields"))?;
     let mut altered = AlteredColumns::default();
     let allowed = Evolve { add: true, widen: true };
-    let mut evolving = Evolving::new(snapshot, allowed)?;
+    let mut evolving = EvolvingSchema::new(snapshot, allowed)?;
     let is_mapped = snapshot.kernel().table_configuration().column_mapping_mode() != ColumnMappingMode::None;
     if renames && !is_mapped {
         evolving.highest = Some(map_columns(fields)?);
@@ -119,7 +119,7 @@ fn widen(
     snapshot: &Snapshot,
     fields: &mut [Value],
     types: &BTreeMap<String, DataType>,
-    evolving: &mut Evolving<'_>,
+    evolving: &mut EvolvingSchema<'_>,
     altered: &mut AlteredColumns,
 ) -> Result<()> {
     let mut widens = false;
@@ -156,7 +156,7 @@ fn one_column(data_type: &DataType) -> Schema {
 }
 
 /// Adds columns after the others, with their metadata.
-fn add(fields: &mut Vec<Value>, added: &[Field], evolving: &mut Evolving<'_>) -> Result<()> {
+fn add(fields: &mut Vec<Value>, added: &[Field], evolving: &mut EvolvingSchema<'_>) -> Result<()> {
     table_types(&Schema::new(added.to_vec()), None)?;
     for field in added {
         let named = |error: Error| error.at(ADD_COLUMN.to(field.name().clone()));

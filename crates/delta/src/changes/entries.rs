@@ -10,7 +10,7 @@ use lakerace_io::Result;
 
 use super::{CHANGE_TYPE, ChangeOrigin, SchemaPiece, check_feed, feed_fields};
 use crate::Table;
-use crate::log::entry::{Entry, entry_bytes};
+use crate::log::entry::{LogEntry, entry_bytes};
 use crate::log::file_change::FileChange;
 use crate::log::files as log_files;
 use crate::snapshot::changed_rows::ChangedRows;
@@ -79,7 +79,7 @@ impl FeedEntries {
     }
 
     fn files_of(&self, version: &FeedVersion) -> Result<Vec<ChangedFile>> {
-        let mut entry = Entry::<FileChange>::parse(&entry_bytes(&self.table, version.number)?)?;
+        let mut entry = LogEntry::<FileChange>::parse(&entry_bytes(&self.table, version.number)?)?;
         entry.added.retain(FileChange::changes_data);
         entry.removed.retain(FileChange::changes_data);
         if version.is_within && entry.has_settings {

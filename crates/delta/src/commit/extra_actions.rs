@@ -65,9 +65,9 @@ impl MoreActions {
 /// Lowers the protocol of a new table to the lowest one that has its features. The kernel lists features where it need
 /// not, and readers that do not support lists refuse such a table. The statistics of its files come from the second
 /// part.
-pub(crate) struct Lowest(pub Table, pub MoreActions);
+pub(crate) struct MinProtocolCommitter(pub Table, pub MoreActions);
 
-impl Committer for Lowest {
+impl Committer for MinProtocolCommitter {
     fn commit(
         &self,
         engine: &dyn Engine,

@@ -25,7 +25,7 @@ use crate::{Snapshot, deletion_vector, protocol};
 
 /// The outcome of an upsert or a delete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangeOutcome {
     /// The rows and files that were written, and the version that was made; `None`: there was nothing to do.
     pub written: Written,
     /// Rows of the table that were hidden: replaced, or deleted.
@@ -64,15 +64,15 @@ pub(crate) struct DvCommit {
     /// The vectors of the last attempt, or of the next one.
     packed: Option<Object>,
     /// The vectors that were made ahead of the first attempt, and their version.
-    ahead: Option<(u64, Vectors)>,
+    ahead: Option<(u64, NewVectors)>,
     /// The actions that name change files. Where there is none, readers of the feed learn by the files and vectors.
     changes: Vec<RecordBatch>,
-    changed: Changed,
+    changed: ChangeOutcome,
 }
 
 /// The new vectors of files, by their paths.
 #[derive(Default)]
-struct Vectors {
+struct NewVectors {
     /// The vectors that files get.
     vectors: HashMap<String, DeletionVectorDescriptor>,
     /// The rows of these files, hidden ones included.
@@ -98,8 +98,8 @@ impl RemovalMethod {
         options: impl FnOnce() -> WriteOptions,
     ) -> Result<Self> {
         Ok(match protocol::vectors(snapshot, enables_vectors)? {
-            protocol::Vectors::Enabled | protocol::Vectors::Upgrade => Self::Vectors,
-            protocol::Vectors::Rewrite => Self::Rewrite(Box::new(FileRewrites::new(options()))),
+            protocol::VectorSupport::Enabled | protocol::VectorSupport::Upgrade => Self::Vectors,
+            protocol::VectorSupport::Rewrite => Self::Rewrite(Box::new(FileRewrites::new(options()))),
         })
     }
 }
@@ -128,7 +128,7 @@ impl DvCommit {
             packed: None,
             ahead: None,
             changes: Vec::new(),
-            changed: Changed::default(),
+            changed: ChangeOutcome::default(),
         }
     }
 
@@ -230,7 +230,7 @@ impl DvCommit {
     }
 
     /// As the commit's version needs them.
-    fn vectors(&mut self, snapshot: &Snapshot) -> Result<Vectors> {
+    fn vectors(&mut self, snapshot: &Snapshot) -> Result<NewVectors> {
         let (losing, hidden) = self.losing(snapshot)?;
         let (mut rows, mut names, mut maps, mut dead) = (HashMap::new(), Vec::new(), Vec::new(), HashSet::new());
         for touched in losing {
@@ -246,21 +246,21 @@ impl DvCommit {
         (self.changed.hidden, self.changed.vectors, self.changed.removed) =
             (hidden, names.len() as u64, dead.len() as u64);
         if maps.is_empty() {
-            return Ok(Vectors { dead, ..Vectors::default() });
+            return Ok(NewVectors { dead, ..NewVectors::default() });
         }
         let (object, descriptors) = deletion_vector::store(snapshot.table(), &maps)?;
         self.packed = Some(object);
-        Ok(Vectors { vectors: names.into_iter().zip(descriptors).collect(), rows, dead })
+        Ok(NewVectors { vectors: names.into_iter().zip(descriptors).collect(), rows, dead })
     }
 
     /// Sets the vectors of files that were prepared for this version, or those that they need.
     fn stage_vectors(
         &mut self,
         snapshot: &Snapshot,
-        ahead: Option<Vectors>,
+        ahead: Option<NewVectors>,
         update: &mut Transaction<UpdateTable>,
     ) -> Result<bool> {
-        let Vectors { vectors, rows, dead } = ahead.map_or_else(|| self.vectors(snapshot), Ok)?;
+        let NewVectors { vectors, rows, dead } = ahead.map_or_else(|| self.vectors(snapshot), Ok)?;
         if vectors.is_empty() && dead.is_empty() {
             return Ok(false);
         }
@@ -386,7 +386,7 @@ pub(crate) fn change(
     commit: &mut PendingCommit<DvCommit>,
     mut published: PublishedFiles,
     mut changes: PublishedFiles,
-) -> Result<Changed> {
+) -> Result<ChangeOutcome> {
     commit.stage().changes = changes.files().iter().map(change_file).collect::<Result<_>>()?;
     match commit.run(published.files()) {
         Ok(version) => {
@@ -395,7 +395,7 @@ pub(crate) fn change(
                 rewrites.written();
             }
             changes.written();
-            Ok(Changed { written: Written { version, ..published.written() }, ..commit.stage().changed.clone() })
+            Ok(ChangeOutcome { written: Written { version, ..published.written() }, ..commit.stage().changed.clone() })
         }
         Err((error, outcome)) => {
             published.abort(outcome);

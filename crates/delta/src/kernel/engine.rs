@@ -19,8 +19,8 @@ use super::error::{from_kernel, to_kernel};
 use super::executor::QuietExecutor;
 use crate::log::distrust::{DamagedLogFiles, damaged_advice, may_be_damage};
 use crate::log::store::LogStore;
-use crate::paths::Paths;
 use crate::paths::ROOT;
+use crate::paths::TablePaths;
 use crate::snapshot::statistics::lenient;
 
 type Inner = DefaultEngine<QuietExecutor>;
@@ -37,7 +37,7 @@ pub(crate) struct TableEngine {
 
 impl TableEngine {
     /// For the table in a folder.
-    pub fn new(paths: &Arc<Paths>) -> Result<Self> {
+    pub fn new(paths: &Arc<TablePaths>) -> Result<Self> {
         let distrust = Arc::new(DamagedLogFiles::default());
         let store = Arc::new(LogStore::new(&paths.store, &paths.root, &distrust));
         let inner = default_engine(Arc::clone(&store) as _)?;
@@ -94,7 +94,7 @@ fn foreign_name(url: &Url) -> Option<&str> {
 /// Reads and lists the log, and the deletion vectors of a change data feed.
 struct LogStorage {
     inner: Arc<dyn StorageHandler>,
-    paths: Arc<Paths>,
+    paths: Arc<TablePaths>,
 }
 
 impl LogStorage {
@@ -179,7 +179,7 @@ impl JsonHandler for LogJson {
 
 struct LogParquet {
     inner: Arc<dyn ParquetHandler>,
-    paths: Arc<Paths>,
+    paths: Arc<TablePaths>,
     log: LogFiles,
 }
 

@@ -9,7 +9,7 @@ use super::{ByteKeys, Key, KeyList, Keys, with_keys};
 
 /// The values that a column has in some keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Values {
+pub(crate) enum KeyColumnValues {
     /// These, in order.
     Few(Keys),
     /// The least and the largest of many.
@@ -23,7 +23,7 @@ const FEW: usize = 1024;
 /// Keys that are split into columns at a time.
 const CHUNK: usize = 65_536;
 
-impl Values {
+impl KeyColumnValues {
     /// The values of each key column but the first.
     pub fn from_keys(columns: &KeyColumns, keys: &Keys) -> Vec<Self> {
         let mut all: Vec<Self> = columns.others().iter().map(|column| Self::Few(column.no_keys())).collect();

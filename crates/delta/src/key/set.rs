@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use hashbrown::HashTable;
 
 use super::bitset::BitSet;
-use super::column_stats::Values;
+use super::column_stats::KeyColumnValues;
 use super::columns::KeyColumns;
 use super::filter::KeyFilter;
 use super::sorted_lookup::{BLOCK_ROWS, KeyBuckets};
@@ -29,7 +29,7 @@ pub(crate) struct KeySet {
     wide: OnceLock<Option<KeyBuckets<u128>>>,
     hashed: OnceLock<HashedKeys>,
     /// The values of each key column but the first.
-    values: OnceLock<Vec<Values>>,
+    values: OnceLock<Vec<KeyColumnValues>>,
 }
 
 #[derive(Debug)]
@@ -99,8 +99,8 @@ impl KeySet {
     }
 
     /// The values of each of these key columns but the first.
-    pub fn values(&self, columns: &KeyColumns) -> &[Values] {
-        self.values.get_or_init(|| Values::from_keys(columns, &self.keys))
+    pub fn values(&self, columns: &KeyColumns) -> &[KeyColumnValues] {
+        self.values.get_or_init(|| KeyColumnValues::from_keys(columns, &self.keys))
     }
 
     fn find_number<T: NumberKey + Key>(

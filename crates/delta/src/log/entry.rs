@@ -19,7 +19,7 @@ use crate::paths::{LOG, ROOT};
 
 /// The changes of a version. `F` is the parsed part of files: [`FileAction`] is the one for maintenance.
 #[derive(Debug)]
-pub(crate) struct Entry<F = FileAction> {
+pub(crate) struct LogEntry<F = FileAction> {
     pub info: Option<CommitInfo>,
     pub added: Vec<F>,
     pub removed: Vec<F>,
@@ -120,7 +120,7 @@ pub(crate) fn entry_bytes(table: &Table, version: u64) -> Result<Vec<u8>> {
     guarded(|| storage.read_files(vec![(url, None)])?.collect::<Result<Vec<_>, _>>()).map(|read| read.concat())
 }
 
-impl<F: DeserializeOwned> Entry<F> {
+impl<F: DeserializeOwned> LogEntry<F> {
     /// Reads an entry, which must be complete.
     pub fn read(table: &Table, file: &LogFile) -> Result<Self> {
         let bytes = read_bytes(table, file)?;

@@ -33,7 +33,7 @@ use super::sort::RowSorter;
 use super::zorder::{CurveSample, SortColumns};
 use crate::commit::outcome::EntryOutcome;
 use crate::commit::scan_rows::scan_rows;
-use crate::commit::{CommitAction, PendingCommit, Targets, WriteBase, selected};
+use crate::commit::{CommitAction, PendingCommit, TargetColumns, WriteBase, selected};
 use crate::snapshot::files::TableFile;
 use crate::write::{
     AddedFile, DataFiles, PublishedFiles, check_memory, check_row_tracking, other_rows, streamed_within_memory,
@@ -228,7 +228,7 @@ struct GroupWriter<'a> {
     snapshot: &'a Snapshot,
     options: &'a CompactOptions,
     state: Arc<WriteState>,
-    targets: Targets,
+    targets: TargetColumns,
 }
 
 impl GroupWriter<'_> {

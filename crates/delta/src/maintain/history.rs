@@ -7,7 +7,7 @@ use lakerace_io::Result;
 use serde::Serialize;
 
 use crate::Table;
-use crate::log::entry::{Entry, FileAction};
+use crate::log::entry::{FileAction, LogEntry};
 use crate::log::files as log_files;
 use crate::log::files::{LogFile, LogFileKind};
 
@@ -54,11 +54,11 @@ pub fn history(table: &Table, limit: Option<usize>) -> Result<Vec<HistoryEntry>>
     let moments = log_files::moments(&files);
     map_slice(&entries, READERS, |file| {
         let moment = moments.get(&file.version).copied().unwrap_or(file.info.modified);
-        Ok(told(file.version, moment, Entry::read(table, file)?))
+        Ok(told(file.version, moment, LogEntry::read(table, file)?))
     })
 }
 
-fn told(version: u64, moment: i64, entry: Entry) -> HistoryEntry {
+fn told(version: u64, moment: i64, entry: LogEntry) -> HistoryEntry {
     let info = entry.info.unwrap_or_default();
     let names = |files: &[FileAction]| files.iter().map(|file| file.path.clone()).collect();
     let (added, removed): (HashSet<String>, HashSet<String>) = (names(&entry.added), names(&entry.removed));

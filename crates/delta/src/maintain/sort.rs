@@ -33,7 +33,7 @@ pub(crate) struct RowSorter {
     limit_bytes: u64,
     batches: Vec<RecordBatch>,
     bytes: u64,
-    runs: Vec<spill::Run>,
+    runs: Vec<spill::RunLocation>,
     spill: Option<SpillFile>,
     /// Rows of a batch of the runs at most.
     run_rows: usize,
@@ -113,7 +113,7 @@ impl RowSorter {
     }
 
     /// Makes one run of all.
-    fn join(&self, spill: &mut SpillFile) -> Result<spill::Run> {
+    fn join(&self, spill: &mut SpillFile) -> Result<spill::RunLocation> {
         let sources = self.runs.iter().map(|run| RowSource::run(spill, *run)).collect::<Result<_>>()?;
         let mut all = SortedBatches { sources, merged_rows: self.merged_rows(self.run_rows) };
         let mut run = spill.begin(&self.schema)?;
@@ -204,7 +204,7 @@ impl RowSource {
         Self::over(Box::new(batches.map(|batch| batch.map_err(Error::unexpected))))
     }
 
-    fn run(spill: &SpillFile, run: spill::Run) -> Result<Self> {
+    fn run(spill: &SpillFile, run: spill::RunLocation) -> Result<Self> {
         Self::over(Box::new(spill.open(run, None)?.map(|batch| batch.map_err(spill::broken))))
     }
 

@@ -30,7 +30,7 @@ use lakerace_io::option::{ALLOW_SHORT_RETENTION, RETAIN};
 use lakerace_io::{Error, FileIds, ObjectInfo, Result};
 
 use super::history::READERS;
-use crate::log::entry::{Entry, FileAction};
+use crate::log::entry::{FileAction, LogEntry};
 use crate::log::files::{LogFile, LogFileKind};
 use crate::paths::CHANGE_FOLDER;
 use crate::protocol::writable;
@@ -145,7 +145,7 @@ fn needed(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Path>> {
     let files = table.list_log()?;
     let is_young = |file: &&LogFile| file.kind == LogFileKind::Entry && file.info.modified >= cutoff;
     let young: Vec<&LogFile> = files.iter().filter(is_young).collect();
-    for entry in map_slice(&young, READERS, |file| Entry::read(table, file))? {
+    for entry in map_slice(&young, READERS, |file| LogEntry::read(table, file))? {
         for file in entry.removed.into_iter().chain(entry.changes) {
             needed.extend(places(table, &file)?);
         }

@@ -24,11 +24,11 @@ pub(crate) struct SortColumns {
 }
 
 /// The ranges of each column's values: the least value of each but the first, as bytes that sort as the values do.
-pub(crate) struct Curve {
+pub(crate) struct ZOrderCurve {
     bounds: Vec<Vec<Vec<u8>>>,
 }
 
-/// Looks at values to find the ranges of a [`Curve`].
+/// Looks at values to find the ranges of a [`ZOrderCurve`].
 pub(crate) struct CurveSample {
     /// The values of each column, as bytes.
     values: Vec<Vec<Vec<u8>>>,
@@ -116,7 +116,7 @@ impl CurveSample {
     }
 
     /// The curve through the sampled values.
-    pub fn curve(self) -> Curve {
+    pub fn curve(self) -> ZOrderCurve {
         let bounds = |mut values: Vec<Vec<u8>>| {
             values.sort_unstable();
             let at = |range: usize| values.get(range * values.len() / RANGES).cloned();
@@ -128,11 +128,11 @@ impl CurveSample {
             }
             bounds
         };
-        Curve { bounds: self.values.into_iter().map(bounds).collect() }
+        ZOrderCurve { bounds: self.values.into_iter().map(bounds).collect() }
     }
 }
 
-impl Curve {
+impl ZOrderCurve {
     /// The places of rows on the curve: the bits of their ranges' numbers, the highest of each column first.
     pub fn keys(&self, columns: &SortColumns, batch: &RecordBatch) -> Result<BinaryArray> {
         let columns = columns.each(batch)?;

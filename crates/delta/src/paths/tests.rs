@@ -2,15 +2,15 @@
 
 use lakerace_io::{ALLOW_FOREIGN_PATHS, ErrorKind, Job, Location, StorageOptions};
 
-use super::Paths;
+use super::TablePaths;
 
-fn paths(place: &str, allows: Option<&str>) -> Paths {
+fn paths(place: &str, allows: Option<&str>) -> TablePaths {
     let mut storage = StorageOptions::default();
     storage.options.extend(allows.map(|value| (ALLOW_FOREIGN_PATHS.to_owned(), value.to_owned())));
     storage.options.insert("aws_access_key_id".to_owned(), "id".to_owned());
     storage.options.insert("aws_secret_access_key".to_owned(), "key".to_owned());
     let (store, root) = Location::parse(place).unwrap().open(&storage, &Job::default()).unwrap();
-    Paths { store, root, place: place.to_owned(), storage }
+    TablePaths { store, root, place: place.to_owned(), storage }
 }
 
 fn url(place: &str, name: &str) -> String {

@@ -12,7 +12,7 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 
-use super::kind::Kind;
+use super::kind::PackedKind;
 
 /// A column that is being unpacked.
 pub(super) struct UnpackedColumn {
@@ -44,17 +44,17 @@ const VIEWED_BYTES: usize = 1 << 30;
 
 impl UnpackedColumn {
     /// An empty column; with room for so many rows.
-    pub fn new(data_type: &DataType, kind: Kind, has_nulls: bool, rows: usize) -> Self {
+    pub fn new(data_type: &DataType, kind: PackedKind, has_nulls: bool, rows: usize) -> Self {
         let values = match kind {
-            Kind::Fixed { width: 1 } => UnpackedValues::Bytes(Vec::with_capacity(rows)),
-            Kind::Fixed { width: 2 } => UnpackedValues::Words16(Vec::with_capacity(rows)),
-            Kind::Fixed { width: 4 } => UnpackedValues::Words32(Vec::with_capacity(rows)),
-            Kind::Fixed { width: 8 } => UnpackedValues::Words64(Vec::with_capacity(rows)),
-            Kind::Fixed { .. } => UnpackedValues::Words128(Vec::with_capacity(rows)),
-            Kind::Text if matches!(data_type, DataType::Utf8View | DataType::BinaryView) => {
+            PackedKind::Fixed { width: 1 } => UnpackedValues::Bytes(Vec::with_capacity(rows)),
+            PackedKind::Fixed { width: 2 } => UnpackedValues::Words16(Vec::with_capacity(rows)),
+            PackedKind::Fixed { width: 4 } => UnpackedValues::Words32(Vec::with_capacity(rows)),
+            PackedKind::Fixed { width: 8 } => UnpackedValues::Words64(Vec::with_capacity(rows)),
+            PackedKind::Fixed { .. } => UnpackedValues::Words128(Vec::with_capacity(rows)),
+            PackedKind::Text if matches!(data_type, DataType::Utf8View | DataType::BinaryView) => {
                 UnpackedValues::Views { views: Vec::with_capacity(rows), bytes: Vec::new(), full: Vec::new() }
             }
-            Kind::Text => UnpackedValues::Texts { bytes: Vec::new(), ends: Vec::with_capacity(rows) },
+            PackedKind::Text => UnpackedValues::Texts { bytes: Vec::new(), ends: Vec::with_capacity(rows) },
         };
         let nulls = has_nulls.then(|| BooleanBufferBuilder::new(rows));
         Self { data_type: data_type.clone(), values, nulls }

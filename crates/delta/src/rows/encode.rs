@@ -12,12 +12,12 @@ use arrow::compute::take_record_batch;
 use arrow::datatypes::{BinaryType, DataType, LargeBinaryType, LargeUtf8Type, SchemaRef, Utf8Type};
 use arrow::error::ArrowError;
 use lakerace_exec::map_with_states;
-use lakerace_format::{Block, Pool, prefetch};
+use lakerace_format::{Block, MemoryPool, prefetch};
 use lakerace_io::{Error, Result};
 
 use super::decode::UnpackedColumn;
-use super::kind::Kind;
 use super::kind::LENGTH_BYTES;
+use super::kind::PackedKind;
 use crate::key::Keys;
 
 /// The packed form of rows of a schema.
@@ -35,7 +35,7 @@ pub(crate) struct RowPacking {
     /// Bytes of a row in front of its texts.
     fixed_bytes: usize,
     /// The pools, one for each thread: new memory is cleared under the pool's lock.
-    pools: Vec<Arc<Pool>>,
+    pools: Vec<Arc<MemoryPool>>,
     /// True if more rows are packed when others are gone.
     recycles: bool,
 }
@@ -45,7 +45,7 @@ struct PackedColumn {
     number: usize,
     /// The offset of a row's value, or the length of its text.
     at: usize,
-    kind: Kind,
+    kind: PackedKind,
 }
 
 /// Some rows, packed.
@@ -74,7 +74,7 @@ pub(crate) type PackedBatch = Vec<(PackedRows, Option<Keys>)>;
 #[derive(Debug)]
 pub(super) struct PackedPieces {
     pieces: Vec<PackedRows>,
-    pools: Vec<Arc<Pool>>,
+    pools: Vec<Arc<MemoryPool>>,
     recycles: bool,
 }
 
@@ -110,7 +110,8 @@ macro_rules! with_texts {
 impl RowPacking {
     /// The packing of rows of this schema, on up to so many threads; `None` where no column can be packed.
     pub fn new(schema: &SchemaRef, threads: usize) -> Option<Self> {
-        let kinds: Vec<Option<Kind>> = schema.fields().iter().map(|field| Kind::for_type(field.data_type())).collect();
+        let kinds: Vec<Option<PackedKind>> =
+            schema.fields().iter().map(|field| PackedKind::for_type(field.data_type())).collect();
         let others = (0..kinds.len()).filter(|number| kinds[*number].is_none()).collect();
         let null_bytes = kinds.iter().flatten().count().div_ceil(8);
         let mut at = null_bytes;
@@ -121,7 +122,7 @@ impl RowPacking {
                 at += kind.width();
             }
         }
-        let (schema, pools) = (Arc::clone(schema), (0..threads.max(1)).map(|_| Pool::new()).collect());
+        let (schema, pools) = (Arc::clone(schema), (0..threads.max(1)).map(|_| MemoryPool::new()).collect());
         let recycles = false;
         (!packed.is_empty()).then_some(Self { schema, packed, others, null_bytes, fixed_bytes: at, pools, recycles })
     }
@@ -136,14 +137,14 @@ impl RowPacking {
     ///
     /// Errors: `Invalid` for a row of 4 GiB and more.
     pub fn pack(&self, batch: &RecordBatch, keys: Option<&Keys>) -> Result<PackedBatch> {
-        let mut pools: Vec<&Arc<Pool>> = self.pools.iter().take(batch.num_rows().div_ceil(PIECE_ROWS)).collect();
+        let mut pools: Vec<&Arc<MemoryPool>> = self.pools.iter().take(batch.num_rows().div_ceil(PIECE_ROWS)).collect();
         if pools.is_empty() {
             return Ok(Vec::new());
         }
         // Piece by piece, as threads get a core: the source's threads have work, too.
         let packed = map_with_states(&mut pools, ranges(batch), |pool, range| {
             let mut pieces = Vec::with_capacity(1);
-            Packer { packing: self, batch, keys, pool }.pack(range, &mut pieces)?;
+            RowPacker { packing: self, batch, keys, pool }.pack(range, &mut pieces)?;
             Ok::<_, Error>(pieces)
         })?;
         Ok(packed.into_iter().flatten().collect())
@@ -152,14 +153,14 @@ impl RowPacking {
     /// Like [`Self::pack`], on the calling thread only, which has this number.
     pub fn pack_alone(&self, batch: &RecordBatch, keys: Option<&Keys>, thread: usize) -> Result<PackedBatch> {
         let pool = &self.pools[thread % self.pools.len()];
-        let packer = Packer { packing: self, batch, keys, pool };
+        let packer = RowPacker { packing: self, batch, keys, pool };
         let mut pieces = Vec::new();
         ranges(batch).try_for_each(|range| packer.pack(range, &mut pieces))?;
         Ok(pieces)
     }
 
     fn texts(&self) -> impl Iterator<Item = &PackedColumn> {
-        self.packed.iter().filter(|column| matches!(column.kind, Kind::Text))
+        self.packed.iter().filter(|column| matches!(column.kind, PackedKind::Text))
     }
 
     /// The columns that stay, of these rows.
@@ -234,14 +235,14 @@ fn ranges(batch: &RecordBatch) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// Packs rows of a batch by one thread.
-struct Packer<'a> {
+struct RowPacker<'a> {
     packing: &'a RowPacking,
     batch: &'a RecordBatch,
     keys: Option<&'a Keys>,
-    pool: &'a Arc<Pool>,
+    pool: &'a Arc<MemoryPool>,
 }
 
-impl Packer<'_> {
+impl RowPacker<'_> {
     /// Packs rows of a batch, in several pieces where they are too large for one.
     ///
     /// Errors: `Invalid` for a row of 4 GiB and more.
@@ -293,7 +294,7 @@ impl Packer<'_> {
             // The bytes of each row, then its start.
             ends.clear();
             ends.resize(rows.len(), packing.fixed_bytes as u32);
-            for (_, array, _, nulls) in columns.iter().filter(|(column, ..)| matches!(column.kind, Kind::Text)) {
+            for (_, array, _, nulls) in columns.iter().filter(|(column, ..)| matches!(column.kind, PackedKind::Text)) {
                 with_texts!(array, texts => for (row, end) in rows.iter().zip(&mut ends) {
                     *end += text(texts.value(*row as usize), nulls.as_ref(), *row).len() as u32;
                 });
@@ -311,11 +312,11 @@ impl Packer<'_> {
                     mark_nulls(nulls, rows, nth, starts, packed);
                 }
                 match column.kind {
-                    Kind::Fixed { width } => {
+                    PackedKind::Fixed { width } => {
                         let values = &data.buffers()[0].as_slice()[data.offset() * width..];
                         put(width, values, rows, starts, column.at, packed);
                     }
-                    Kind::Text => with_texts!(array, texts => {
+                    PackedKind::Text => with_texts!(array, texts => {
                         for ((row, end), start) in rows.iter().zip(&mut ends).zip(starts) {
                             let text = text(texts.value(*row as usize), nulls.as_ref(), *row);
                             let at = *start as usize + column.at;

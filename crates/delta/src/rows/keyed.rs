@@ -6,14 +6,14 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use lakerace_io::Result;
 
-use super::{PackedBatch, RowPacking, Rows};
+use super::{NumberedRows, PackedBatch, RowPacking};
 use crate::key::{KeySet, Keys};
 
 /// Rows with their keys.
 #[derive(Debug)]
 pub(crate) struct KeyedRows {
     schema: SchemaRef,
-    rows: Rows,
+    rows: NumberedRows,
     /// In the order of the rows.
     keys: Keys,
     threads: usize,
@@ -24,7 +24,7 @@ pub(crate) struct KeyedRows {
 pub(crate) struct SortedRows {
     /// In order; those of the same key are as many as there are rows.
     pub keys: Keys,
-    pub rows: Rows,
+    pub rows: NumberedRows,
     /// The row of each key; those of the same key in their own order. `None`: the rows are in order.
     pub order: Option<Vec<u32>>,
 }
@@ -41,7 +41,7 @@ impl KeyedRows {
 
     /// As [`Self::new`], packed in this way; not at all where there is none.
     pub fn packed_by(schema: SchemaRef, no_keys: Keys, threads: usize, packing: Option<Arc<RowPacking>>) -> Self {
-        Self { schema, rows: Rows::new(packing), keys: no_keys, threads }
+        Self { schema, rows: NumberedRows::new(packing), keys: no_keys, threads }
     }
 
     /// Appends a batch, and a key for each of its rows.

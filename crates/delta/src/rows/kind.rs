@@ -4,12 +4,12 @@ use arrow::datatypes::DataType;
 
 /// The packed form of a value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum PackedKind {
     Fixed { width: usize },
     Text,
 }
 
-impl Kind {
+impl PackedKind {
     pub fn for_type(data_type: &DataType) -> Option<Self> {
         use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Utf8, Utf8View};
         match (data_type, data_type.primitive_width()) {

@@ -8,13 +8,13 @@ use lakerace_exec::{CancelToken, PoolOptions, consume_ordered};
 use lakerace_format::is_large_row;
 use lakerace_io::Result;
 
-use super::Rows;
+use super::NumberedRows;
 
 /// Rows, and the order in which they are returned.
 #[derive(Debug)]
 pub(crate) struct OrderedRows {
     schema: SchemaRef,
-    rows: Rows,
+    rows: NumberedRows,
     /// Numbers of rows. `None`: all rows of all batches in the original order.
     order: Option<Vec<u32>>,
 }
@@ -28,13 +28,13 @@ const LARGE_SLICES: usize = 16;
 
 impl OrderedRows {
     /// These rows of `rows`, which have this schema; without an order, all of them in the original one.
-    pub fn new(schema: SchemaRef, rows: Rows, order: Option<Vec<u32>>) -> Self {
+    pub fn new(schema: SchemaRef, rows: NumberedRows, order: Option<Vec<u32>>) -> Self {
         Self { schema, rows, order }
     }
 
     /// No rows.
     pub fn none(schema: SchemaRef) -> Self {
-        Self::new(schema, Rows::new(None), None)
+        Self::new(schema, NumberedRows::new(None), None)
     }
 
     /// The schema of the rows.

@@ -11,7 +11,7 @@ use lakerace_format::{FindBy, TableSchema};
 use lakerace_io::{Error, Result};
 
 use crate::kernel::error::from_kernel;
-use crate::write::Target;
+use crate::write::TargetColumn;
 
 /// The metadata of a field that has its id in Parquet files.
 const FIELD_ID: &str = "PARQUET:field_id";
@@ -62,8 +62,8 @@ impl TableColumns {
     }
 
     /// All columns, as a write needs them.
-    pub fn targets(&self) -> Vec<Target> {
-        let pair = |(logical, stored): (&FieldRef, &FieldRef)| Target {
+    pub fn targets(&self) -> Vec<TargetColumn> {
+        let pair = |(logical, stored): (&FieldRef, &FieldRef)| TargetColumn {
             logical: Arc::clone(logical),
             stored: Arc::clone(stored),
         };

@@ -1,7 +1,7 @@
 use super::*;
 
-fn budget(files: u64, bytes: u64) -> Budget {
-    Budget { files, bytes, is_unused: true }
+fn budget(files: u64, bytes: u64) -> StreamBudget {
+    StreamBudget { files, bytes, is_unused: true }
 }
 
 #[test]

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::key_partitions::{KeyProbe, KeyWindows};
 use super::row_mapping::RowMapping;
-use super::{SourceRows, Upsert, UpsertKind, UpsertOptions};
+use super::{SourceRows, UpsertAttempt, UpsertKind, UpsertOptions};
 use crate::Table;
-use crate::protocol::{Vectors, vectors};
+use crate::protocol::{VectorSupport, vectors};
 use crate::snapshot::files::TableFile;
 
 /// The plan of an upsert. `Display` is for people, `Serialize` for `--json`.
@@ -70,7 +70,7 @@ pub fn explain(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptio
     let snapshot = table.snapshot(None)?;
     let rows = rows.into();
     let shape = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
-    let upsert = Upsert { table, snapshot: snapshot.clone(), shape: &shape, options, ends: UpsertKind::Upsert };
+    let upsert = UpsertAttempt { table, snapshot: snapshot.clone(), shape: &shape, options, ends: UpsertKind::Upsert };
     let windows = match upsert.keys_ahead(&rows)? {
         Some(ahead) => KeyWindows::Memory(ahead.keys),
         None => shape.gather(rows.batches()?, options, table.job())?,
@@ -121,7 +121,7 @@ pub fn explain(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptio
     }
     plan.row_groups = plan.files.iter().map(|file| file.row_groups).sum();
     plan.key_bytes = plan.files.iter().map(|file| file.key_bytes).sum();
-    if !options.insert_only && vectors(&snapshot, options.enables_vectors)? != Vectors::Rewrite {
+    if !options.insert_only && vectors(&snapshot, options.enables_vectors)? != VectorSupport::Rewrite {
         plan.vectors_at_most = touched.len() as u64;
     } else if !options.insert_only {
         plan.rewrites_at_most = touched.len() as u64;

@@ -11,7 +11,7 @@ use lakerace_format::is_large_row;
 use lakerace_io::{Error, Result};
 
 use super::operator::MergeOperators;
-use super::sorted_chunk::{Chunk, ChunkBuilder, OnDuplicate};
+use super::sorted_chunk::{ChunkBuilder, OnDuplicate, SortedChunk};
 use crate::key::{KeyColumns, Keys};
 use crate::spill::{self, RunReader, SpillFile};
 
@@ -45,7 +45,7 @@ pub(crate) struct ExternalSort {
 #[derive(Debug, Clone, Copy)]
 struct RunPlace {
     level: u32,
-    run: spill::Run,
+    run: spill::RunLocation,
 }
 
 /// The runs' rows, in chunks that follow on each other in the order of keys, one row a key.
@@ -53,7 +53,7 @@ struct RunPlace {
 pub(crate) struct MergedChunks {
     columns: KeyColumns,
     schema: SchemaRef,
-    runs: Vec<Run>,
+    runs: Vec<SortedRunReader>,
     limit_bytes: usize,
     at_once: usize,
     on_duplicate: OnDuplicate,
@@ -62,7 +62,7 @@ pub(crate) struct MergedChunks {
 
 /// A run that is being read.
 #[derive(Debug)]
-struct Run {
+struct SortedRunReader {
     reader: RunReader,
     /// The rows read and not yet given, with their keys. `None` at the end of the run.
     ahead: Option<(RecordBatch, Keys)>,
@@ -90,7 +90,7 @@ impl ExternalSort {
     }
 
     /// Writes a chunk as the next run.
-    pub fn push(&mut self, chunk: &Chunk) -> Result<()> {
+    pub fn push(&mut self, chunk: &SortedChunk) -> Result<()> {
         let row_bytes = chunk.row_bytes() / chunk.rows().max(1);
         if is_large_row(row_bytes as u64, self.schema.fields().len()) {
             // A row of each run is in memory.
@@ -134,13 +134,13 @@ impl ExternalSort {
     }
 
     /// Rows of a batch so that one of each run takes half of the memory, at most.
-    fn batch_rows(&self, chunk: &Chunk) -> usize {
+    fn batch_rows(&self, chunk: &SortedChunk) -> usize {
         let row_bytes = (chunk.row_bytes() / chunk.rows().max(1)).max(1);
         (self.limit_bytes / 2 / self.at_once / row_bytes).clamp(1, BATCH_ROWS)
     }
 
     /// Writes a run.
-    fn write<C: std::borrow::Borrow<Chunk>>(
+    fn write<C: std::borrow::Borrow<SortedChunk>>(
         &mut self,
         chunks: impl Iterator<Item = Result<C>>,
         batch_rows: usize,
@@ -184,7 +184,8 @@ impl ExternalSort {
         on_duplicate: OnDuplicate,
         operators: MergeOperators,
     ) -> Result<MergedChunks> {
-        let open = |place: &RunPlace| Run::open(self.spill.open(place.run, projection.clone())?, &self.columns);
+        let open =
+            |place: &RunPlace| SortedRunReader::open(self.spill.open(place.run, projection.clone())?, &self.columns);
         let runs = places.iter().map(open).collect::<Result<_>>()?;
         Ok(MergedChunks {
             columns: self.columns.clone(),
@@ -198,7 +199,7 @@ impl ExternalSort {
     }
 }
 
-impl Run {
+impl SortedRunReader {
     fn open(reader: RunReader, columns: &KeyColumns) -> Result<Self> {
         let mut run = Self { reader, ahead: None };
         run.read_ahead(columns)?;
@@ -229,7 +230,7 @@ impl Run {
 }
 
 impl MergedChunks {
-    fn next_chunk(&mut self) -> Result<Option<Chunk>> {
+    fn next_chunk(&mut self) -> Result<Option<SortedChunk>> {
         let mut builder = ChunkBuilder::new(self.columns.clone(), Arc::clone(&self.schema), None, 1);
         let (mut pieces, mut rows, mut rounds) = (Vec::new(), 0, 0);
         // At least one round, even with little memory.
@@ -271,7 +272,7 @@ impl MergedChunks {
 }
 
 impl Iterator for MergedChunks {
-    type Item = Result<Chunk>;
+    type Item = Result<SortedChunk>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_chunk().transpose()

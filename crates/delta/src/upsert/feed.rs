@@ -13,8 +13,8 @@ use lakerace_io::{Error, Result};
 
 use crate::Table;
 use crate::changes::CHANGE_TYPE;
-use crate::commit::Targets;
-use crate::write::{DataFiles, PublishedFiles, Target};
+use crate::commit::TargetColumns;
+use crate::write::{DataFiles, PublishedFiles, TargetColumn};
 
 /// Writes the changes of rows. Readers read a version with change files from these alone, so that they contain every
 /// changed row.
@@ -50,7 +50,7 @@ impl ChangeFiles {
     pub fn new(
         table: &Table,
         columns: &SchemaRef,
-        targets: &Targets,
+        targets: &TargetColumns,
         state: Arc<WriteState>,
         options: &WriteOptions,
     ) -> Result<Self> {
@@ -59,7 +59,7 @@ impl ChangeFiles {
         let fields: Vec<FieldRef> = columns.fields().iter().map(nullable).chain([Arc::clone(&kind)]).collect();
         let schema = Arc::new(Schema::new(fields));
         let mut targets = targets.clone();
-        targets.data.push(Target { logical: Arc::clone(&kind), stored: kind });
+        targets.data.push(TargetColumn { logical: Arc::clone(&kind), stored: kind });
         let files = DataFiles::new(table, &schema, &targets, state, options)?.of_changes();
         Ok(Self { files, schema, has_updates: false })
     }

@@ -15,10 +15,10 @@ use roaring::RoaringTreemap;
 
 use super::external_sort::ExternalSort;
 use super::operator::MergeOperators;
-use super::sorted_chunk::{Chunk, ChunkBuilder, ChunkReader, OnDuplicate};
+use super::sorted_chunk::{ChunkBuilder, ChunkReader, OnDuplicate, SortedChunk};
 use crate::Snapshot;
 use crate::key::{KeyColumns, KeySet, Keys};
-use crate::probe::{Look, RowProbe, StatsPredicate, by_file};
+use crate::probe::{FileLookup, RowProbe, StatsPredicate, by_file};
 use crate::rows::value_bytes;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::statistics::FileStatistics;
@@ -28,7 +28,7 @@ use crate::write::BatchFit;
 #[derive(Debug)]
 pub(crate) enum KeyWindows {
     /// A window in memory.
-    Memory(Chunk),
+    Memory(SortedChunk),
     /// One window or more on disk.
     Disk(ExternalSort),
 }
@@ -159,7 +159,7 @@ impl KeyWindows {
     }
 
     /// Visits the windows in the order of keys.
-    pub fn each(&self, visit: &mut dyn FnMut(&Chunk) -> Result<()>) -> Result<()> {
+    pub fn each(&self, visit: &mut dyn FnMut(&SortedChunk) -> Result<()>) -> Result<()> {
         match self {
             Self::Memory(chunk) => visit(chunk),
             Self::Disk(runs) => runs.merge()?.try_for_each(|chunk| visit(&chunk?)),
@@ -312,8 +312,8 @@ impl KeyProbe<'_> {
     }
 
     /// The way in which files are searched.
-    pub fn look<'a>(&'a self, snapshot: &'a Snapshot) -> Look<'a> {
-        Look { snapshot, columns: self.columns.names().map(str::to_owned).collect(), sought: self }
+    pub fn look<'a>(&'a self, snapshot: &'a Snapshot) -> FileLookup<'a> {
+        FileLookup { snapshot, columns: self.columns.names().map(str::to_owned).collect(), sought: self }
     }
 
     fn find_in(&self, batch: &RecordBatch, mut found: impl FnMut(usize, usize)) -> Result<()> {

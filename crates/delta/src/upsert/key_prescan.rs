@@ -10,15 +10,15 @@ use lakerace_io::{Job, Result};
 
 use super::key_partitions::FIRST_ROW;
 use super::row_mapping::RowMapping;
-use super::sorted_chunk::{Chunk, OnDuplicate, kept_rows};
-use super::source::Again;
+use super::sorted_chunk::{OnDuplicate, SortedChunk, kept_rows};
+use super::source::RereadableRows;
 use crate::key::{KeySet, Keys};
 use crate::rows::SORTING_BYTES_PER_ROW;
 
 /// The keys of all rows of a source.
 pub(crate) struct KeyPrescan {
     /// The different ones, in order, without rows.
-    pub keys: Chunk,
+    pub keys: SortedChunk,
     /// The number of the source's rows, including those that a later one replaces.
     pub rows: u32,
     /// The rows that no later one replaces, in the order of their keys, counted from 0. `None`: all of them in the
@@ -33,7 +33,7 @@ impl KeyPrescan {
     /// Errors: those of the source, and `Invalid` for rows without a key.
     pub fn read(
         shape: &RowMapping,
-        source: &Again,
+        source: &RereadableRows,
         on_duplicate: OnDuplicate,
         limit_bytes: usize,
         job: &Job,
@@ -64,7 +64,7 @@ impl KeyPrescan {
         let (keys, order) = keys.sorted(threads);
         let repeated = keys.repeated();
         let ahead = |keys, order| {
-            let keys = Chunk::of_keys(Arc::clone(&shape.written), KeySet::new(keys));
+            let keys = SortedChunk::of_keys(Arc::clone(&shape.written), KeySet::new(keys));
             Some(Self { keys, rows, order })
         };
         if repeated.is_empty() {

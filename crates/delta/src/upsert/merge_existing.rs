@@ -15,13 +15,13 @@ use lakerace_io::{Error, Result};
 use super::feed::ChangeFiles;
 use super::key_partitions::Match;
 use super::operator::MergeOperators;
-use super::sorted_chunk::Chunk;
+use super::sorted_chunk::SortedChunk;
 use crate::Snapshot;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::row_counts;
 
 /// The conversion of a window's rows to rows of the table.
-pub(crate) struct Merge<'a> {
+pub(crate) struct RowMerge<'a> {
     pub snapshot: &'a Snapshot,
     /// The table's columns, as they will be.
     pub table_schema: &'a Arc<TableSchema>,
@@ -44,11 +44,11 @@ const BATCHES_IN_MEMORY: u64 = 4;
 /// Bytes in memory for a byte of a file, where nothing better is known.
 const EXPANSION: u64 = 4;
 
-impl Merge<'_> {
+impl RowMerge<'_> {
     /// The rows of a window, merged with those of the table, in order. `changes` takes them with the rows that they replace.
     pub fn rows(
         &self,
-        window: &Chunk,
+        window: &SortedChunk,
         found: &FilesWithRows<'_>,
         write: &mut dyn FnMut(&RecordBatch) -> Result<()>,
         mut changes: Option<&mut ChangeFiles>,

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use super::key_partitions::{KeyWindows, KnownKeys, SourceKeys, join};
 use super::row_mapping::{self, RowMapping};
-use super::{OnDuplicate, SourceRows, Upsert, UpsertKind, UpsertOptions};
+use super::{OnDuplicate, SourceRows, UpsertAttempt, UpsertKind, UpsertOptions};
 use crate::commit::{PendingCommit, WriteBase};
-use crate::deletion_vector::commit::{Changed, DvCommit, RemovalMethod, RowDependency, change};
+use crate::deletion_vector::commit::{ChangeOutcome, DvCommit, RemovalMethod, RowDependency, change};
 use crate::key::KeyColumns;
 use crate::probe::RowProbe;
 use crate::snapshot::files::TableFile;
@@ -55,11 +55,11 @@ pub fn is_divisible(snapshot: &Snapshot, rows: &SchemaRef, options: &UpsertOptio
     Ok(of_part(snapshot, &shape, options).is_divisible())
 }
 
-fn of_part<'a>(snapshot: &'a Snapshot, shape: &'a RowMapping, options: &'a UpsertOptions) -> Upsert<'a> {
-    Upsert { table: snapshot.table(), snapshot: snapshot.clone(), shape, options, ends: UpsertKind::Upsert }
+fn of_part<'a>(snapshot: &'a Snapshot, shape: &'a RowMapping, options: &'a UpsertOptions) -> UpsertAttempt<'a> {
+    UpsertAttempt { table: snapshot.table(), snapshot: snapshot.clone(), shape, options, ends: UpsertKind::Upsert }
 }
 
-impl Upsert<'_> {
+impl UpsertAttempt<'_> {
     fn is_divisible(&self) -> bool {
         self.shape.evolved.is_none() && self.depends() == RowDependency::Nothing
     }
@@ -138,7 +138,7 @@ pub fn commit_upsert(
     keys: PartKeys,
     options: &UpsertOptions,
     transaction: Option<&AppTransaction>,
-) -> Result<Changed> {
+) -> Result<ChangeOutcome> {
     let named = |error: Error| error.at(table.location());
     let (mut files, mut found) = (Vec::new(), HashMap::<String, RoaringTreemap>::new());
     let count = parts.len() as u64;
@@ -151,12 +151,12 @@ pub fn commit_upsert(
     }
     let published = published(table, files)?;
     if published.files().is_empty() {
-        return Ok(Changed::default());
+        return Ok(ChangeOutcome::default());
     }
     if let Some(transaction) = transaction
         && has_transaction(table, transaction)?
     {
-        return Ok(Changed::default());
+        return Ok(ChangeOutcome::default());
     }
     let snapshot = table.snapshot(Some(VersionSpec::Version(version)))?;
     let of_transaction =

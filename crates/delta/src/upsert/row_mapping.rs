@@ -16,7 +16,7 @@ use super::streaming_write::StreamingWrite;
 use crate::Snapshot;
 use crate::key::KeyColumns;
 use crate::protocol::check_defaults;
-use crate::write::{BatchFit, EvolvedSchema, Target, evolve};
+use crate::write::{BatchFit, EvolvedSchema, TargetColumn, evolve};
 
 /// The source's columns as the table's.
 pub(crate) struct RowMapping {
@@ -164,7 +164,7 @@ fn names(schema: &SchemaRef) -> impl Iterator<Item = &str> + Clone {
 fn fit<'a>(source: &SchemaRef, fields: impl Iterator<Item = &'a FieldRef>, partitions: &[String]) -> Result<BatchFit> {
     let same = |field: &FieldRef| {
         let field = Arc::new(field.as_ref().clone().with_nullable(true));
-        Target { logical: Arc::clone(&field), stored: field }
+        TargetColumn { logical: Arc::clone(&field), stored: field }
     };
     Ok(BatchFit::exact(source, &fields.map(same).collect::<Vec<_>>())?.without_empty(partitions))
 }

@@ -10,7 +10,7 @@ use lakerace_io::{Error, Result};
 
 use super::operator::MergeOperators;
 use crate::key::{KeyColumns, KeySet, Keys};
-use crate::rows::{KeyedRows, OrderedRows, PackedBatch, RowPacking, Rows, SortedRows};
+use crate::rows::{KeyedRows, NumberedRows, OrderedRows, PackedBatch, RowPacking, SortedRows};
 
 /// The treatment of rows of one source that have the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,7 +26,7 @@ impl Choice for OnDuplicate {
     const CHOICES: &'static [(&'static str, Self)] = &[("last", Self::Last), ("error", Self::Error)];
 }
 
-/// Collects rows until they are many enough for a [`Chunk`].
+/// Collects rows until they are many enough for a [`SortedChunk`].
 #[derive(Debug)]
 pub(crate) struct ChunkBuilder {
     columns: KeyColumns,
@@ -64,7 +64,7 @@ impl ChunkReader {
 
 /// Rows in the order of their keys, which are distinct.
 #[derive(Debug)]
-pub(crate) struct Chunk {
+pub(crate) struct SortedChunk {
     rows: OrderedRows,
     keys: Arc<KeySet>,
     /// The approximate bytes of the rows' values.
@@ -133,13 +133,13 @@ impl ChunkBuilder {
     /// Sorts the rows and merges those with the same key into one.
     ///
     /// Errors: `Invalid` for a key that occurs twice where that is an error, and those of the operators.
-    pub fn finish(self, on_duplicate: OnDuplicate, operators: &MergeOperators) -> Result<Chunk> {
+    pub fn finish(self, on_duplicate: OnDuplicate, operators: &MergeOperators) -> Result<SortedChunk> {
         let Self { columns, rows, first_row } = self;
         let (count, row_bytes, schema) = (rows.len(), rows.bytes(), Arc::clone(rows.schema()));
         let SortedRows { keys, mut rows, order: sorted } = rows.sort();
         let chunk = |rows, keys, order| {
             let rows = OrderedRows::new(Arc::clone(&schema), rows, order);
-            Chunk { rows, keys: Arc::new(KeySet::new(keys)), row_bytes }
+            SortedChunk { rows, keys: Arc::new(KeySet::new(keys)), row_bytes }
         };
         let repeated = keys.repeated();
         if repeated.is_empty() {
@@ -185,7 +185,7 @@ pub(super) fn kept_rows(rows: usize, repeated: &[Range<usize>]) -> Vec<u32> {
 /// Makes a row for each range of rows with the same key.
 fn merged_rows(
     schema: &SchemaRef,
-    rows: &Rows,
+    rows: &NumberedRows,
     order: &[u32],
     repeated: &[Range<usize>],
     operators: &MergeOperators,
@@ -202,7 +202,7 @@ fn merged_rows(
     Ok(merged)
 }
 
-impl Chunk {
+impl SortedChunk {
     /// The keys, in order.
     pub fn keys(&self) -> &KeySet {
         &self.keys

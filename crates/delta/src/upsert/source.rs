@@ -18,11 +18,11 @@ pub struct SourceRows {
 enum SourceKind {
     /// A stream.
     Once(Batches),
-    Again(Again),
+    Again(RereadableRows),
 }
 
 /// Rows that can be read again, or some of their columns, in the same order.
-pub(crate) struct Again {
+pub(crate) struct RereadableRows {
     /// The number of rows.
     pub rows: u64,
     /// The approximate bytes of reading all columns.
@@ -57,7 +57,7 @@ impl SourceRows {
         bytes: u64,
         read: impl Fn(Option<&[String]>) -> Result<Batches> + Send + 'static,
     ) -> Self {
-        Self { schema, kind: SourceKind::Again(Again { rows, bytes, read: Box::new(read) }), place: None }
+        Self { schema, kind: SourceKind::Again(RereadableRows { rows, bytes, read: Box::new(read) }), place: None }
     }
 
     /// Names the source of the rows in errors: a file, folder or URL.
@@ -77,7 +77,7 @@ impl SourceRows {
     }
 
     /// The means to read them more than once, if that is possible.
-    pub(crate) fn again(&self) -> Option<&Again> {
+    pub(crate) fn again(&self) -> Option<&RereadableRows> {
         match &self.kind {
             SourceKind::Once(_) => None,
             SourceKind::Again(again) => Some(again),
@@ -89,7 +89,7 @@ impl SourceRows {
         let numbers = names.iter().map(|name| self.schema.index_of(name));
         let schema = numbers.collect::<Result<Vec<_>, _>>().and_then(|numbers| self.schema.project(&numbers));
         match (self.kind, schema) {
-            (SourceKind::Again(Again { rows, bytes, read }), Ok(schema)) => {
+            (SourceKind::Again(RereadableRows { rows, bytes, read }), Ok(schema)) => {
                 let names = names.to_vec();
                 let read = move |columns: Option<&[String]>| read(Some(columns.unwrap_or(&names)));
                 Self { place: self.place, ..Self::read_again(Arc::new(schema), rows, bytes, read) }
@@ -107,7 +107,7 @@ impl SourceRows {
     }
 }
 
-impl Again {
+impl RereadableRows {
     /// The rows with only these columns.
     pub fn columns(&self, names: &[String]) -> Result<Batches> {
         (self.read)(Some(names))

@@ -11,7 +11,7 @@ use lakerace_io::{Job, Result};
 
 use super::key_partitions::{FIRST_ROW, PIECES_AHEAD, numbered_pieces};
 use super::source::changed;
-use crate::rows::{OrderedRows, PackedBatch, RowPacking, Rows, value_bytes};
+use crate::rows::{NumberedRows, OrderedRows, PackedBatch, RowPacking, value_bytes};
 use crate::write::BatchFit;
 
 /// The options of writing rows in runs.
@@ -135,12 +135,12 @@ struct FillingRun {
     most_bytes: usize,
     /// The number of the first row.
     first_row: u32,
-    rows: Rows,
+    rows: NumberedRows,
     threads: usize,
 }
 
-fn no_rows(packing: &Option<Arc<RowPacking>>) -> Result<Rows> {
-    let mut rows = Rows::new(packing.clone());
+fn no_rows(packing: &Option<Arc<RowPacking>>) -> Result<NumberedRows> {
+    let mut rows = NumberedRows::new(packing.clone());
     rows.pack()?;
     Ok(rows)
 }

@@ -52,7 +52,7 @@ struct EntryHypothesis {
 }
 
 /// The log, replayed up to a version.
-struct Replay<'a> {
+struct LogReplay<'a> {
     table: &'a Table,
     folder: Vec<ObjectInfo>,
     copies: HashMap<String, Vec<ObjectInfo>>,
@@ -97,7 +97,7 @@ impl LogCheck {
         let copies = copies_by_entry(&found);
         let (check, hypotheses) = (Self::default(), Vec::new());
         let mut replay =
-            Replay { table, folder: found, copies, check, hypotheses, drops_empty_entry, keeps_hint: false };
+            LogReplay { table, folder: found, copies, check, hypotheses, drops_empty_entry, keeps_hint: false };
         replay.check.state = entries.contains_key(&0).then(VersionState::empty);
         let versions: BTreeSet<u64> = entries.keys().chain(&checkpoints).copied().collect();
         let versions: Vec<u64> = versions.into_iter().collect();
@@ -136,7 +136,7 @@ impl LogCheck {
     }
 }
 
-impl Replay<'_> {
+impl LogReplay<'_> {
     fn url(&self, name: &str) -> String {
         self.table.store().url(&self.path(name))
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::commit::ENGINE;
 use crate::log::completeness::ACTION_COUNT;
-use crate::log::entry::Entry;
+use crate::log::entry::LogEntry;
 use crate::log::files::{self as log_files, LogFile, LogFileKind};
 use crate::maintain::restore::TIMES_IN_ENTRIES;
 use crate::{Table, VersionSpec};
@@ -122,6 +122,6 @@ fn time_in_entry(table: &Table, version: u64) -> Result<i64> {
 }
 
 fn time_of(table: &Table, file: &LogFile) -> Result<Option<i64>> {
-    let entry: Entry = Entry::read(table, file)?;
+    let entry: LogEntry = LogEntry::read(table, file)?;
     Ok(entry.info.and_then(|info| info.in_commit_timestamp))
 }

@@ -12,7 +12,7 @@ use delta_kernel::schema::StructType;
 use lakerace_io::{Error, Result};
 use serde_json::Value;
 
-use super::fit::Target;
+use super::fit::TargetColumn;
 use super::strict::{refuse_duplicates, refuse_same_names};
 use super::types::table_types;
 use crate::Snapshot;
@@ -24,7 +24,7 @@ pub(crate) mod fields;
 
 pub(crate) use fields::wider;
 
-use fields::Evolving;
+use fields::EvolvingSchema;
 
 /// The changes of a table's schema that a write may make.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub(crate) fn evolve(
     if allowed.add {
         refuse_same_names(&table_types(source, Some(table.fields()))?)?;
     }
-    let mut evolving = Evolving::new(snapshot, allowed)?;
+    let mut evolving = EvolvingSchema::new(snapshot, allowed)?;
     let mut added = Vec::new();
     for field in source.fields() {
         let named = |error: Error| error.at(format!("column {:?}", field.name()));
@@ -117,7 +117,8 @@ pub(crate) fn evolve(
     let columns = Arc::new(TableColumns::new(&kernel, configuration.column_mapping_mode())?);
     changes.schema = Some(text);
     let targets = columns.targets();
-    let is_new = |target: &&Target| names.contains(target.logical.name()) && !target.logical.data_type().is_nested();
+    let is_new =
+        |target: &&TargetColumn| names.contains(target.logical.name()) && !target.logical.data_type().is_nested();
     let new_columns = targets.iter().filter(is_new).map(|target| target.stored.name().clone()).collect();
     // A table that names the columns with statistics means these.
     let chosen = snapshot.kernel().table_properties().data_skipping_stats_columns.is_some();

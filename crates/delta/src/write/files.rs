@@ -21,11 +21,11 @@ use lakerace_io::{Deferred, Error, ErrorKind, IfExists, InFlight, Object, Output
 
 use super::file_path::check_path;
 use super::file_publisher::{DoneFile, FilePublisher};
-use super::fit::{BatchFit, Target, empty_partition_value};
+use super::fit::{BatchFit, TargetColumn, empty_partition_value};
 use super::published::{AddedFile, PublishedFiles};
 use super::statistics::StatisticsCollector;
 use crate::Table;
-use crate::commit::Targets;
+use crate::commit::TargetColumns;
 use crate::constraint::RowChecks;
 use crate::kernel::error::from_kernel;
 use crate::paths::{CHANGE_FILE, CHANGE_FOLDER, DATA_FILE, file_name};
@@ -91,12 +91,12 @@ impl DataFiles {
     pub fn new(
         table: &Table,
         schema: &SchemaRef,
-        targets: &Targets,
+        targets: &TargetColumns,
         state: Arc<WriteState>,
         options: &WriteOptions,
     ) -> Result<Self> {
         for field in schema.fields() {
-            let is_this = |target: &Target| target.logical.name() == field.name();
+            let is_this = |target: &TargetColumn| target.logical.name() == field.name();
             if !targets.data.iter().chain(&targets.partitions).any(is_this) {
                 return Err(Error::invalid(format!("the table has no column {:?}", field.name()))
                     .advice(format!("leave it out by {COLUMNS}, or make it the table's by {}", EVOLVE.to("add"))));
@@ -328,11 +328,11 @@ fn has_sign_of_year(value: &Scalar, text: &str) -> bool {
 }
 
 impl BatchPartitions {
-    fn new(schema: &Schema, targets: &[Target]) -> Result<Option<Self>> {
+    fn new(schema: &Schema, targets: &[TargetColumn]) -> Result<Option<Self>> {
         if targets.is_empty() {
             return Ok(None);
         }
-        let name = |target: &Target| (target.logical.name().clone(), target.logical.is_nullable());
+        let name = |target: &TargetColumn| (target.logical.name().clone(), target.logical.is_nullable());
         let columns = targets.iter().map(name).collect();
         let fit = BatchFit::exact(schema, targets)?;
         let fields = fit.schema().fields().iter().map(|field| SortField::new(field.data_type().clone()));

@@ -16,7 +16,7 @@ use super::types::table_type;
 
 /// A column of a table, as a write needs it.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub(crate) struct TargetColumn {
     /// As the table names it, at every level.
     pub logical: FieldRef,
     /// As its files do.
@@ -25,11 +25,11 @@ pub(crate) struct Target {
 
 /// The columns of a table, as a write needs them.
 #[derive(Debug, Clone)]
-pub(crate) struct Targets {
+pub(crate) struct TargetColumns {
     /// The columns that are in files.
-    pub data: Vec<Target>,
+    pub data: Vec<TargetColumn>,
     /// The columns that files are divided by.
-    pub partitions: Vec<Target>,
+    pub partitions: Vec<TargetColumn>,
     /// New columns, by their stored names, whose statistics are taken though the kernel does not know of them yet.
     pub new_statistics: Vec<ColumnName>,
     /// True if readers of the table have to support deletion vectors.
@@ -43,7 +43,7 @@ pub(crate) struct BatchFit {
 }
 
 struct FittedColumn {
-    target: Target,
+    target: TargetColumn,
     /// The position in the batches; `None`: it is null.
     source: Option<usize>,
     /// The type of the table that the batches' type is read as.
@@ -57,17 +57,17 @@ struct FittedColumn {
 impl BatchFit {
     /// For batches of this schema. A column that the table lacks, one that must be there and is not, and a type that
     /// does not fit are errors.
-    pub fn new(source: &Schema, targets: &[Target]) -> Result<Self> {
+    pub fn new(source: &Schema, targets: &[TargetColumn]) -> Result<Self> {
         refuse_duplicates(source.fields())?;
-        let column = |target: &Target| FittedColumn::new(source, target, MissingFields::Null);
+        let column = |target: &TargetColumn| FittedColumn::new(source, target, MissingFields::Null);
         Self::from_columns(targets.iter().map(column).collect::<Result<Vec<_>>>()?)
     }
 
     /// Fits like [`Self::new`], with exactly the types of the table, including the layout of text. The rows may take
     /// the place of others, so that a struct that lacks a field of the table's is an error.
-    pub fn exact(source: &Schema, targets: &[Target]) -> Result<Self> {
+    pub fn exact(source: &Schema, targets: &[TargetColumn]) -> Result<Self> {
         refuse_duplicates(source.fields())?;
-        let exact = |target: &Target| {
+        let exact = |target: &TargetColumn| {
             let column = FittedColumn::new(source, target, MissingFields::Refuse)?;
             Ok(FittedColumn { stored: target.stored.data_type().clone(), ..column })
         };
@@ -103,7 +103,7 @@ impl BatchFit {
 }
 
 impl FittedColumn {
-    fn new(source: &Schema, target: &Target, missing: MissingFields) -> Result<Self> {
+    fn new(source: &Schema, target: &TargetColumn, missing: MissingFields) -> Result<Self> {
         let name = target.logical.name();
         let named = |error: Error| error.at(format!("column {name:?}"));
         let Some((at, field)) = source.column_with_name(name) else {

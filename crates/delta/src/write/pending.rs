@@ -77,13 +77,13 @@ impl PendingFile {
 
 /// Writes files for a version of a table that exists. If it is dropped before [`Self::finish`], all of them are
 /// removed.
-pub struct FileWriter {
+pub struct TableFileWriter {
     files: DataFiles,
     /// The files by key, where the table has a key.
     by_key: Option<ByKey>,
 }
 
-impl FileWriter {
+impl TableFileWriter {
     /// Starts to write batches of this schema.
     pub fn begin(table: &Table, version: u64, schema: &SchemaRef, options: &WriteOptions) -> Result<Self> {
         let named = |error: Error| error.at(table.location());

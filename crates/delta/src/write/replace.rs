@@ -37,24 +37,24 @@ type Partition = Vec<String>;
 
 /// An entry that removes the files of some partitions.
 pub(crate) struct ReplacedPartitions {
-    columns: PartitionColumns,
+    columns: LoggedPartitionColumns,
     partitions: HashSet<Partition>,
 }
 
 /// The partition columns, by the names that the log has for them.
-struct PartitionColumns(Vec<(String, PrimitiveType)>);
+struct LoggedPartitionColumns(Vec<(String, PrimitiveType)>);
 
 impl ReplacedPartitions {
     /// The partitions that these files belong to.
     pub fn from_files(snapshot: &Snapshot, files: &[AddedFile]) -> Result<Self> {
-        let columns = PartitionColumns::from_snapshot(snapshot)?;
+        let columns = LoggedPartitionColumns::from_snapshot(snapshot)?;
         let values = |file: &AddedFile| columns.partition(|name| file.partition_values.get(name)?.clone());
         let partitions = files.iter().map(values).collect::<Result<_>>()?;
         Ok(Self { columns, partitions })
     }
 }
 
-impl PartitionColumns {
+impl LoggedPartitionColumns {
     fn from_snapshot(snapshot: &Snapshot) -> Result<Self> {
         let schema = snapshot.kernel().schema();
         let column = |name: String| {

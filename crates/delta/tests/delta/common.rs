@@ -12,7 +12,7 @@ use futures::StreamExt;
 use futures::executor::block_on;
 use futures::stream::BoxStream;
 use lakerace_delta::{
-    Changed, DeltaSink, DeltaSource, Evolve, Table, TableWrite, UpsertOptions, VersionSpec, WriteMode, upsert,
+    ChangeOutcome, DeltaSink, DeltaSource, Evolve, Table, TableWrite, UpsertOptions, VersionSpec, WriteMode, upsert,
 };
 use lakerace_format::{Batches, CompareOp, Expr, Literal, ReadRequest, Sink, Source, WriteOptions};
 use lakerace_io::object_store::memory::InMemory;
@@ -84,7 +84,7 @@ pub fn append(table: &Table, ids: Range<i64>, text: &str) {
     write(table, WriteMode::Append, batch(&rows(ids, text)), &[], &[]);
 }
 
-pub fn put(table: &Table, rows: &[(i64, String)]) -> Result<Changed> {
+pub fn put(table: &Table, rows: &[(i64, String)]) -> Result<ChangeOutcome> {
     let batch = batch(rows);
     let schema: SchemaRef = batch.schema();
     let options = UpsertOptions { key: vec!["id".to_owned()], ..UpsertOptions::default() };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Schema};
-use lakerace_delta::{Changed, DeltaSink, Evolve, Table, TableWrite, UpsertOptions, WriteMode, upsert};
+use lakerace_delta::{ChangeOutcome, DeltaSink, Evolve, Table, TableWrite, UpsertOptions, WriteMode, upsert};
 use lakerace_format::{Batches, WriteOptions, Written};
 use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::{ErrorKind, Result};
@@ -58,7 +58,7 @@ fn copy(table: &Table, mode: WriteMode, batch: &RecordBatch, partition_by: &[&st
     sink.finish()
 }
 
-fn put(table: &Table, batch: &RecordBatch) -> Result<Changed> {
+fn put(table: &Table, batch: &RecordBatch) -> Result<ChangeOutcome> {
     let options = UpsertOptions { key: vec!["id".to_owned()], ..UpsertOptions::default() };
     upsert(table, Batches::new(batch.schema(), std::iter::once(Ok(batch.clone()))), &options)
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 use lakerace_delta::{
-    Changed, CompactOptions, DeltaSource, MergeOperator, Table, UpsertOptions, VersionSpec, WriteMode, compact, delete,
-    delete_keys, explain_upsert, restore, upsert,
+    ChangeOutcome, CompactOptions, DeltaSource, MergeOperator, Table, UpsertOptions, VersionSpec, WriteMode, compact,
+    delete, delete_keys, explain_upsert, restore, upsert,
 };
 use lakerace_format::{Batches, ReadRequest, Source};
 use lakerace_io::object_store::memory::InMemory;
@@ -126,7 +126,7 @@ fn files_without_a_row_left_are_only_removed() {
     assert_eq!((changed.hidden, changed.rewritten, changed.removed), (15, 1, 1));
     let expected: Model = rows(15..20, "new").into_iter().chain(rows(20..30, "base")).collect();
     assert_eq!(read(&table), expected);
-    assert_eq!(delete(&table, &less("id", 15)).unwrap(), Changed::default());
+    assert_eq!(delete(&table, &less("id", 15)).unwrap(), ChangeOutcome::default());
     assert_eq!(version(&table), 4);
     let changed = delete_keys(&table, stream(batch(&rows([15, 20, 77], ""))), &by_id()).unwrap();
     assert_eq!((changed.hidden, changed.rewritten, changed.written.rows), (2, 2, 0));
@@ -249,9 +249,9 @@ fn a_feed_tells_the_same() {
 /// Upserts and deletes while another writer is faster; gives the change, and the version that it made.
 fn beside(
     inner: &Arc<InMemory>,
-    mine: impl FnOnce(&Table) -> Changed,
+    mine: impl FnOnce(&Table) -> ChangeOutcome,
     other: impl FnOnce(&Table) + Send + 'static,
-) -> (Changed, u64) {
+) -> (ChangeOutcome, u64) {
     let others = table(inner);
     let next = version(&others) + 1;
     let changed = mine(&on(Meanwhile::before(next, inner, move || other(&others))));

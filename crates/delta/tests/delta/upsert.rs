@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
-use lakerace_delta::{Changed, CommitFence, DeltaSource, OnDuplicate, Table, UpsertOptions, WriteMode};
+use lakerace_delta::{ChangeOutcome, CommitFence, DeltaSource, OnDuplicate, Table, UpsertOptions, WriteMode};
 use lakerace_delta::{delete, delete_keys, explain_upsert, upsert};
 use lakerace_format::{Batches, ReadRequest, Source};
 use lakerace_io::object_store::memory::InMemory;
@@ -55,7 +55,7 @@ fn many_upserts_are_a_map() {
             assert_eq!(read(&table), model, "delete of round {round}");
         }
     }
-    assert_eq!(delete(&table, &less("id", -5)).unwrap(), Changed::default());
+    assert_eq!(delete(&table, &less("id", -5)).unwrap(), ChangeOutcome::default());
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn writers_at_the_same_time_lose_nothing() {
 fn of_writers_that_read_before_they_write_a_fence_lets_one_pass() {
     let inner = Arc::new(InMemory::new());
     create(&table(&inner), &[(7, "0".to_owned())], &[]);
-    let add_one = |table: &Table| -> Result<Changed> {
+    let add_one = |table: &Table| -> Result<ChangeOutcome> {
         let snapshot = table.snapshot(None)?;
         let fence = Some(CommitFence::read(Some(&snapshot), "counter")?);
         let number: u64 = read_at(table, Some(snapshot.version()))?[&7].parse().unwrap();
@@ -430,7 +430,7 @@ fn of_writers_that_read_before_they_write_a_fence_lets_one_pass() {
 }
 
 /// Breaks a change off after each number of requests, until it is done twice.
-pub fn break_off(change: &dyn Fn(&Table) -> Result<Changed>) {
+pub fn break_off(change: &dyn Fn(&Table) -> Result<ChangeOutcome>) {
     let (mut failures, mut done) = (0, 0);
     let prepare = || {
         let inner = Arc::new(InMemory::new());

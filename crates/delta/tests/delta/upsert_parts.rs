@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use lakerace_delta::{
-    AppTransaction, Changed, CompactOptions, OnDuplicate, PartKeys, Table, UpsertOptions, UpsertPart, VersionSpec,
-    WriteMode, commit_upsert, compact, discard_files, files_per_key, has_transaction, is_divisible, upsert_part,
+    AppTransaction, ChangeOutcome, CompactOptions, OnDuplicate, PartKeys, Table, UpsertOptions, UpsertPart,
+    VersionSpec, WriteMode, commit_upsert, compact, discard_files, files_per_key, has_transaction, is_divisible,
+    upsert_part,
 };
 use lakerace_format::Batches;
 use lakerace_io::object_store::memory::InMemory;
@@ -35,7 +36,7 @@ fn divided(rows: &[(i64, String)], count: i64) -> Vec<Vec<(i64, String)>> {
     (0..count).map(|n| rows.iter().filter(|(id, _)| id.rem_euclid(count) == n).cloned().collect()).collect()
 }
 
-fn commit(table: &Table, version: u64, parts: Vec<UpsertPart>) -> Result<Changed> {
+fn commit(table: &Table, version: u64, parts: Vec<UpsertPart>) -> Result<ChangeOutcome> {
     commit_upsert(table, version, parts, PartKeys::Own, &options(), None)
 }
 
@@ -137,7 +138,7 @@ fn a_transaction_takes_effect_once() {
     assert_eq!(upsert(0, "first", 3).written.version, Some(1));
     let before = names(&inner);
     for number in [3, 2] {
-        assert_eq!(upsert(1, "again", number), Changed::default());
+        assert_eq!(upsert(1, "again", number), ChangeOutcome::default());
         assert_eq!(names(&inner), before);
     }
     assert!(has_transaction(&table, &transaction(3)).unwrap());
@@ -160,7 +161,7 @@ fn parts_that_are_given_up_leave_nothing() {
     let twice = part(&table, 0, &rows([1, 1], "twice")).unwrap_err();
     assert_eq!(twice.kind(), ErrorKind::Invalid);
     assert_eq!(names(&inner), before);
-    assert_eq!(commit(&table, 0, vec![part(&table, 0, &[]).unwrap()]).unwrap(), Changed::default());
+    assert_eq!(commit(&table, 0, vec![part(&table, 0, &[]).unwrap()]).unwrap(), ChangeOutcome::default());
     assert_eq!(version(&table), 0);
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 use lakerace_delta::{
-    Changed, OnDuplicate, SourceRows, Table, UpsertOptions, WriteMode, delete_keys, explain_upsert, upsert,
+    ChangeOutcome, OnDuplicate, SourceRows, Table, UpsertOptions, WriteMode, delete_keys, explain_upsert, upsert,
 };
 use lakerace_format::Batches;
 use lakerace_io::object_store::memory::InMemory;
@@ -113,7 +113,7 @@ fn runs_hold_what_a_map_would_hold() {
 fn no_rows_are_no_version() {
     let (inner, table) = base(&[], &[]);
     let before = stored(&inner);
-    assert_eq!(upsert(&table, again(vec![batch(&[])]), &by_id()).unwrap(), Changed::default());
+    assert_eq!(upsert(&table, again(vec![batch(&[])]), &by_id()).unwrap(), ChangeOutcome::default());
     assert_eq!((version(&table), stored(&inner)), (0, before));
 }
 
@@ -282,7 +282,7 @@ fn rows_of_another_writer_are_found_too() {
     let other = table(&inner);
     let meanwhile = Meanwhile::before(1, &inner, move || drop(put(&other, &rows([5, 100_000], "other")).unwrap()));
     let some = rows((0..4000).map(|n| n * 7919 % 4000), "new");
-    let changed: Result<Changed> = upsert(&on(meanwhile), again(shuffled(&some)), &by_id());
+    let changed: Result<ChangeOutcome> = upsert(&on(meanwhile), again(shuffled(&some)), &by_id());
     assert_eq!(changed.unwrap().written.version, Some(2));
     let model = read(&quiet);
     assert_eq!((model.len(), model[&5].as_str(), model[&100_000].as_str()), (4001, "new 5", "other 100000"));

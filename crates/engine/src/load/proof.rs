@@ -12,7 +12,7 @@ use lakerace_io::{Error, ErrorKind, Job, Result};
 
 use crate::checksum::{Checksum, checksum, of_batch, row_hashes};
 use crate::database::shown;
-use crate::keys::Key;
+use crate::keys::KeyProjection;
 use crate::load::samples::ColumnSamples;
 use crate::target::CopyTarget;
 use crate::{CopyOptions, ReadOptions, Scan, WriteMode};
@@ -49,7 +49,7 @@ enum SentRows {
     /// Rows that are there next to those from before: their checksum, and that of the rejected ones.
     Added { sent: Checksum, rejected: Checksum },
     /// Rows by the hash of their key: the last one of each counts. About 70 bytes a row.
-    ByKey { key: Key, rows: HashMap<u128, u128> },
+    ByKey { key: KeyProjection, rows: HashMap<u128, u128> },
     /// The number of times that a row was sent, by its hash. Any of them may have existed before. About 70 bytes a row.
     Resent { rows: HashMap<u128, u64>, sent: Checksum },
 }
@@ -96,7 +96,7 @@ impl LoadProof {
         let (mode, schema) = (options.mode, Arc::clone(batches.schema()));
         let sent = match mode {
             WriteMode::Upsert | WriteMode::Delete => {
-                SentRows::ByKey { key: Key::new(&schema, &options.load.key)?, rows: HashMap::new() }
+                SentRows::ByKey { key: KeyProjection::new(&schema, &options.load.key)?, rows: HashMap::new() }
             }
             // Rows after the last checkpoint are sent again, and those that had arrived are not added twice.
             WriteMode::Append if options.load.resume && target.shows_rows_at_once() => {
@@ -243,7 +243,7 @@ impl LoadProof {
         let total = Checksum { rows: expected.len() as u64, sum };
         let (mut still_there, mut others) = (0u64, 0u64);
         if let Some(scan) = self.scan(job)?.filter(|_| !expected.is_empty()) {
-            let key = Key::new(&scan.schema(), &self.key)?;
+            let key = KeyProjection::new(&scan.schema(), &self.key)?;
             for batch in scan.batches()? {
                 job.check()?;
                 let batch = batch?;

@@ -13,7 +13,7 @@ use lakerace_io::{ErrorKind, Job, Result};
 use super::{pour, skip_rows};
 use crate::WriteMode;
 use crate::options::LoadOptions;
-use crate::target::Place;
+use crate::target::TargetKind;
 
 /// What a sink was told: rows, or a checkpoint.
 #[derive(Debug, PartialEq, Eq)]
@@ -102,20 +102,20 @@ fn options_that_a_place_cannot_follow_are_errors() {
     let verify = LoadOptions { verify: true, ..LoadOptions::default() };
     let none = LoadOptions::default();
     let cases = [
-        (&key, Place::Files, WriteMode::Error),
-        (&key, Place::Delta, WriteMode::Append),
-        (&resume, Place::Files, WriteMode::Append),
-        (&options(1), Place::Stream, WriteMode::Error),
-        (&none, Place::Database, WriteMode::Upsert),
-        (&key, Place::Delta, WriteMode::Upsert),
-        (&none, Place::Files, WriteMode::Delete),
-        (&verify, Place::Stream, WriteMode::Error),
+        (&key, TargetKind::Files, WriteMode::Error),
+        (&key, TargetKind::Delta, WriteMode::Append),
+        (&resume, TargetKind::Files, WriteMode::Append),
+        (&options(1), TargetKind::Stream, WriteMode::Error),
+        (&none, TargetKind::Database, WriteMode::Upsert),
+        (&key, TargetKind::Delta, WriteMode::Upsert),
+        (&none, TargetKind::Files, WriteMode::Delete),
+        (&verify, TargetKind::Stream, WriteMode::Error),
     ];
     for (load, place, mode) in cases {
         let error = load.check(place, mode).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{load:?} {place:?} {mode:?}");
     }
-    key.check(Place::Database, WriteMode::Upsert).unwrap();
-    options(1).check(Place::Delta, WriteMode::Append).unwrap();
-    verify.check(Place::Files, WriteMode::Overwrite).unwrap();
+    key.check(TargetKind::Database, WriteMode::Upsert).unwrap();
+    options(1).check(TargetKind::Delta, WriteMode::Append).unwrap();
+    verify.check(TargetKind::Files, WriteMode::Overwrite).unwrap();
 }

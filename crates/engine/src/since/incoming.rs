@@ -15,12 +15,12 @@ use lakerace_io::option::{COLUMNS, SINCE};
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Result};
 
-use super::kept::Kept;
+use super::kept::EarlierRun;
 use super::mark::WatermarkValue;
 use super::{IncrementalUnload, table};
 use crate::checksum::row_hashes;
 use crate::database::KnownTypes;
-use crate::keys::Key;
+use crate::keys::KeyProjection;
 use crate::target::CopyTarget;
 use crate::{ReadOptions, Scan};
 
@@ -65,7 +65,7 @@ struct SeenMarks {
 
 impl SeenRows {
     /// The knowledge for the next run.
-    pub fn kept(&self, before: &Kept, types: KnownTypes) -> Kept {
+    pub fn kept(&self, before: &EarlierRun, types: KnownTypes) -> EarlierRun {
         let seen = lock(&self.0);
         let mut rows = if seen.rows <= REMEMBERED_ROWS {
             seen.first.clone()
@@ -74,13 +74,18 @@ impl SeenRows {
             [few(&seen.at_highest), few(&seen.without_value)].concat()
         };
         rows.sort_unstable();
-        Kept { mark: seen.highest.clone(), types, rows, target: before.target.clone() }
+        EarlierRun { mark: seen.highest.clone(), types, rows, target: before.target.clone() }
     }
 }
 
 impl IncrementalUnload<'_> {
     /// Starts to read from the stored value.
-    pub(super) fn incoming(&self, kept: &Kept, knows_types: bool, target: Option<&CopyTarget>) -> Result<IncomingRows> {
+    pub(super) fn incoming(
+        &self,
+        kept: &EarlierRun,
+        knows_types: bool,
+        target: Option<&CopyTarget>,
+    ) -> Result<IncomingRows> {
         let read = self.read(kept.mark.as_ref())?;
         let declares_none = DatabaseSystem::for_location(self.source).is_some_and(|system| system.infers_types);
         let kept_types = Some(&kept.types).filter(|types| declares_none && knows_types && types.found.is_some());
@@ -178,7 +183,7 @@ impl IncrementalUnload<'_> {
     }
 
     /// The rows that the target does not have unchanged; the watermark and hashes for the next run are collected on the way.
-    fn noted(&self, batches: Batches, kept: &Kept) -> Result<(Batches, SeenRows, Arc<AtomicBool>)> {
+    fn noted(&self, batches: Batches, kept: &EarlierRun) -> Result<(Batches, SeenRows, Arc<AtomicBool>)> {
         let schema = Arc::clone(batches.schema());
         let at = schema.index_of(&self.since.column).map_err(Error::unexpected)?;
         let seen = SeenRows(Arc::new(Mutex::new(SeenMarks {
@@ -189,7 +194,7 @@ impl IncrementalUnload<'_> {
             without_value: Vec::new(),
         })));
         let (noted, has_failed) = (Arc::clone(&seen.0), Arc::new(AtomicBool::new(false)));
-        let mut again = RepeatedRows::new(kept, Key::new(&schema, &self.options.load.key)?);
+        let mut again = RepeatedRows::new(kept, KeyProjection::new(&schema, &self.options.load.key)?);
         let failed = Arc::clone(&has_failed);
         let rows = batches.map(move |batch| {
             let fail = |error: &Error| {
@@ -264,13 +269,13 @@ fn remember(rows: &mut Vec<u128>, batch: &RecordBatch, which: &BooleanArray) -> 
 struct RepeatedRows {
     known: HashSet<u128>,
     mark: Option<WatermarkValue>,
-    key: Key,
+    key: KeyProjection,
     /// Keys of rows that are sent: a later row of one of them is sent, too, as the last one counts.
     sent: HashSet<u128>,
 }
 
 impl RepeatedRows {
-    fn new(kept: &Kept, key: Key) -> Self {
+    fn new(kept: &EarlierRun, key: KeyProjection) -> Self {
         Self { known: kept.rows.iter().copied().collect(), mark: kept.mark.clone(), key, sent: HashSet::new() }
     }
 

@@ -11,7 +11,7 @@ use crate::lease;
 
 /// A run's knowledge of the one before.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Kept {
+pub(super) struct EarlierRun {
     /// The highest value that was seen. `None`: all rows are read.
     pub mark: Option<WatermarkValue>,
     /// The types of a source which declares none: those that the user has named, and those that were found.
@@ -22,7 +22,7 @@ pub(super) struct Kept {
     pub target: Option<String>,
 }
 
-impl Kept {
+impl EarlierRun {
     /// Parses the kept state, also that of earlier versions, which kept the value alone.
     pub fn parse(text: &str) -> Result<Self> {
         let kept: Map<String, Value> = serde_json::from_str(text).map_err(|_| WatermarkValue::damaged())?;

@@ -7,7 +7,7 @@ use lakerace_delta::{AlterOptions, CommitFence, HistoryEntry, Snapshot, SourceRo
 use lakerace_format::Written;
 use lakerace_io::{Error, ErrorKind, Result};
 
-use super::kept::Kept;
+use super::kept::EarlierRun;
 use super::{IncrementalUnload, UnloadAttempt};
 use crate::delta::open_table;
 use crate::target::CopyTarget;
@@ -20,7 +20,7 @@ const KEEPS: u32 = 100;
 
 /// The table's state of an unload before a run of it.
 struct EarlierUnload {
-    kept: Kept,
+    kept: EarlierRun,
     /// The text of it.
     text: Option<String>,
     /// The version; `None`: there was no table.
@@ -69,14 +69,14 @@ fn before(table: &Table, unload: &IncrementalUnload<'_>) -> Result<EarlierUnload
     let snapshot = table.exists()?.then(|| table.snapshot(None)).transpose()?;
     let fence = CommitFence::read(snapshot.as_ref(), &property(&unload.name))?;
     let Some(snapshot) = snapshot else {
-        return Ok(EarlierUnload { kept: Kept::default(), text: None, version: None, fence });
+        return Ok(EarlierUnload { kept: EarlierRun::default(), text: None, version: None, fence });
     };
     let text = kept_text(&snapshot, unload);
-    let parsed = text.as_deref().map(Kept::parse).transpose().map_err(|error| error.at(table.location()))?;
+    let parsed = text.as_deref().map(EarlierRun::parse).transpose().map_err(|error| error.at(table.location()))?;
     let mut kept = parsed.unwrap_or_default();
     if kept.mark.is_some() && is_overwritten(table, snapshot.version(), &kept)? {
         // Whoever overwrote the rows has left the property: all rows are sent again.
-        kept = Kept::default();
+        kept = EarlierRun::default();
     }
     Ok(EarlierUnload { kept, text, version: Some(snapshot.version()), fence })
 }
@@ -114,7 +114,7 @@ fn is_overtaken(table: &Table, unload: &IncrementalUnload<'_>, before: &EarlierU
 }
 
 /// True where the rows of the table were overwritten after the version that the last run has noted.
-fn is_overwritten(table: &Table, version: u64, kept: &Kept) -> Result<bool> {
+fn is_overwritten(table: &Table, version: u64, kept: &EarlierRun) -> Result<bool> {
     let Some(noted) = kept.target.as_deref().and_then(|version| version.parse::<u64>().ok()) else { return Ok(false) };
     let later = version.saturating_sub(noted);
     if later == 0 {
@@ -140,7 +140,7 @@ fn property(name: &str) -> String {
 
 /// Stores the state of a run, unless a later run has committed rows in the meantime, which stores its own. Returns the
 /// version that this makes.
-fn keep(table: &Table, name: &str, fence: &CommitFence, kept: &Kept) -> Result<Option<u64>> {
+fn keep(table: &Table, name: &str, fence: &CommitFence, kept: &EarlierRun) -> Result<Option<u64>> {
     let set = BTreeMap::from([(property(name), kept.text()?)]);
     for _ in 0..KEEPS {
         if !table.exists()? {

@@ -8,7 +8,7 @@ use lakerace_format::Batches;
 use lakerace_io::Result;
 use serde::{Deserialize, Serialize};
 
-use super::State;
+use super::SyncState;
 use super::leased::LeasedTarget;
 use crate::{WriteMode, load};
 
@@ -36,13 +36,13 @@ pub(super) struct SyncRun<'a> {
     pub target: &'a LeasedTarget<'a>,
     pub to: &'a Snapshot,
     /// The target's state.
-    state: &'a State,
+    state: &'a SyncState,
     begun: InFlightSync,
     is_noted: Cell<bool>,
 }
 
 impl<'a> SyncRun<'a> {
-    pub fn new(target: &'a LeasedTarget<'a>, state: &'a State, to: &'a Snapshot, way: ChangeDetection) -> Self {
+    pub fn new(target: &'a LeasedTarget<'a>, state: &'a SyncState, to: &'a Snapshot, way: ChangeDetection) -> Self {
         let begun = InFlightSync { version: to.version(), way };
         Self { target, to, state, begun, is_noted: Cell::new(state.begun == Some(begun)) }
     }
@@ -67,7 +67,7 @@ impl<'a> SyncRun<'a> {
         let mut batches = batches.filter(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0));
         let Some(first) = batches.next().transpose()? else { return Ok(0) };
         if !self.is_noted.get() {
-            self.target.note(&State { begun: Some(self.begun), ..self.state.clone() })?;
+            self.target.note(&SyncState { begun: Some(self.begun), ..self.state.clone() })?;
             self.is_noted.set(true);
         }
         let batches = Batches::new(schema, std::iter::once(Ok(first)).chain(batches));

@@ -18,7 +18,7 @@ use super::keys::{DeletedKeys, MOST_KEYS, kept};
 use super::{Synced, shared};
 use crate::WriteMode;
 use crate::checksum::row_hashes;
-use crate::keys::Key;
+use crate::keys::KeyProjection;
 
 /// Brings the changes between the version that the target has and a later one.
 pub(super) fn bring(run: &SyncRun<'_>, done: &mut Synced) -> Result<()> {
@@ -89,7 +89,7 @@ impl EarlierRows {
 
     /// False: the keys are too many.
     fn add(&mut self, run: &SyncRun<'_>, batches: Batches, part: KeyPart, with_rows: bool) -> Result<bool> {
-        let key = Key::new(batches.schema(), run.key())?;
+        let key = KeyProjection::new(batches.schema(), run.key())?;
         self.schema = Some(Arc::clone(&key.schema));
         for batch in batches {
             run.target.follower.job.check()?;
@@ -121,7 +121,7 @@ fn bring_part(run: &SyncRun<'_>, before: &Snapshot, part: KeyPart, done: &mut Sy
         return Ok(false);
     };
     let to = run.to;
-    let new_key = Key::new(to.schema(), run.key())?;
+    let new_key = KeyProjection::new(to.schema(), run.key())?;
     // Only keys of old rows are held: there may be any number of new rows.
     let left = shared(gone.hashes());
     let known = Arc::clone(&left);

@@ -16,11 +16,11 @@ use super::begun::SyncRun;
 use super::keys::{DeletedKeys, MOST_KEYS, kept};
 use super::{Shared, Synced, shared};
 use crate::WriteMode;
-use crate::keys::Key;
+use crate::keys::KeyProjection;
 
 /// The outcome of the feed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum FeedOutcome {
     /// The target has the changes.
     Brought,
     /// The feed does not cover all of these versions.
@@ -28,7 +28,7 @@ pub(super) enum Outcome {
 }
 
 /// Brings the changes of the versions after the one that the target has.
-pub(super) fn bring(run: &SyncRun<'_>, done: &mut Synced) -> Result<Outcome> {
+pub(super) fn bring(run: &SyncRun<'_>, done: &mut Synced) -> Result<FeedOutcome> {
     let mut from = run.from() + 1;
     let to = run.to.version();
     let mut end = to;
@@ -40,7 +40,7 @@ pub(super) fn bring(run: &SyncRun<'_>, done: &mut Synced) -> Result<Outcome> {
                 from = end + 1;
                 end = to;
             }
-            SentChanges::NoFeed => return Ok(Outcome::NoFeed),
+            SentChanges::NoFeed => return Ok(FeedOutcome::NoFeed),
             // Fewer versions have fewer keys.
             SentChanges::TooMany if !is_single => end = from + (end - from) / 2,
             SentChanges::TooMany => {
@@ -48,14 +48,14 @@ pub(super) fn bring(run: &SyncRun<'_>, done: &mut Synced) -> Result<Outcome> {
                 // missing for a moment.
                 let part = VersionPart { run, from, to: end };
                 if part.bring(true, done)? == SentChanges::NoFeed {
-                    return Ok(Outcome::NoFeed);
+                    return Ok(FeedOutcome::NoFeed);
                 }
                 from = end + 1;
                 end = to;
             }
         }
     }
-    Ok(Outcome::Brought)
+    Ok(FeedOutcome::Brought)
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -216,7 +216,7 @@ struct ChangeReader {
     /// The table's columns.
     columns: Vec<usize>,
     schema: SchemaRef,
-    key: Key,
+    key: KeyProjection,
     change_type: usize,
     version: usize,
 }
@@ -227,7 +227,7 @@ impl ChangeReader {
         let (change_type, version) = (index(CHANGE_TYPE)?, index(COMMIT_VERSION)?);
         let columns: Vec<usize> = (0..feed.fields().len()).filter(|at| *at != change_type && *at != version).collect();
         let schema = Arc::new(feed.project(&columns).map_err(Error::unexpected)?);
-        let key = Key::new(&schema, key)?;
+        let key = KeyProjection::new(&schema, key)?;
         Ok(Self { columns, schema, key, change_type, version })
     }
 

@@ -2,7 +2,7 @@
 
 use lakerace_io::Result;
 
-use super::{STATE, State, TableFollower};
+use super::{STATE, SyncState, TableFollower};
 use crate::database::DatabaseTarget;
 use crate::lease::TargetLease;
 use crate::options::LoadOptions;
@@ -17,7 +17,7 @@ pub(super) struct LeasedTarget<'a> {
 
 impl LeasedTarget<'_> {
     /// Notes how far the run is.
-    pub fn note(&self, state: &State) -> Result<()> {
+    pub fn note(&self, state: &SyncState) -> Result<()> {
         self.lease.write(state)
     }
 

@@ -7,7 +7,7 @@ use lakerace_io::{Error, ErrorKind, Result};
 
 use super::begun::{ChangeDetection, InFlightSync, SyncRun};
 use super::leased::LeasedTarget;
-use super::{RunStep, State, Synced, TableFollower, columns_by_stored_name, compare, feed, verify};
+use super::{RunStep, SyncState, Synced, TableFollower, columns_by_stored_name, compare, feed, verify};
 use crate::copy::into_target;
 use crate::delta::named;
 use crate::lease::TargetLease;
@@ -22,9 +22,9 @@ pub(super) struct WriteTurn<'a> {
 }
 
 /// The outcome of bringing changes.
-enum Outcome {
+enum TurnOutcome {
     /// The target has the version.
-    Brought(State),
+    Brought(SyncState),
     /// The target has a part of the feed, whose rest is missing: only a load makes it right.
     Lost,
 }
@@ -40,12 +40,12 @@ impl<'a> WriteTurn<'a> {
         let mut done = Synced { from_version: Some(version), version, ..Synced::default() };
         let mut state = match step {
             RunStep::Load => self.load(snapshot, &key, &mut done)?,
-            RunStep::Nothing(_) => State { begun: None, ..self.following(snapshot, &key)? },
+            RunStep::Nothing(_) => SyncState { begun: None, ..self.following(snapshot, &key)? },
             RunStep::Bring(state) => {
                 done.from_version = Some(state.version);
                 match self.bring(state, snapshot, &mut done)? {
-                    Outcome::Brought(state) => state,
-                    Outcome::Lost => self.load(snapshot, &key, &mut done)?,
+                    TurnOutcome::Brought(state) => state,
+                    TurnOutcome::Lost => self.load(snapshot, &key, &mut done)?,
                 }
             }
         };
@@ -67,8 +67,8 @@ impl<'a> WriteTurn<'a> {
             || self.follower.options.load.allow_narrowing && self.has_loaded.get())
     }
 
-    fn following(&self, snapshot: &Snapshot, key: &[String]) -> Result<State> {
-        Ok(State {
+    fn following(&self, snapshot: &Snapshot, key: &[String]) -> Result<SyncState> {
+        Ok(SyncState {
             table_id: snapshot.table_id().to_owned(),
             key: key.to_vec(),
             version: snapshot.version(),
@@ -80,10 +80,10 @@ impl<'a> WriteTurn<'a> {
     }
 
     /// Loads a version whole. All rows appear together, and replace the earlier ones.
-    fn load(&self, snapshot: &Snapshot, key: &[String], done: &mut Synced) -> Result<State> {
+    fn load(&self, snapshot: &Snapshot, key: &[String], done: &mut Synced) -> Result<SyncState> {
         let version = snapshot.version();
         let state = self.following(snapshot, key)?;
-        self.target.note(&State { is_loading: true, ..state.clone() })?;
+        self.target.note(&SyncState { is_loading: true, ..state.clone() })?;
         let mut options = self.target.copy_options(WriteMode::Overwrite, key);
         options.read = ReadOptions {
             at: Some(version.to_string()),
@@ -117,7 +117,7 @@ impl<'a> WriteTurn<'a> {
     }
 
     /// Brings the changes since the version that the target has: by the table's change feed, or by comparing versions.
-    fn bring(&self, state: State, to: &Snapshot, done: &mut Synced) -> Result<Outcome> {
+    fn bring(&self, state: SyncState, to: &Snapshot, done: &mut Synced) -> Result<TurnOutcome> {
         let mut state = state;
         if let Some(InFlightSync { version, way: ChangeDetection::Comparison }) = state.begun {
             // The sent rows are right in that version, and no other comparison finds all of them.
@@ -125,22 +125,22 @@ impl<'a> WriteTurn<'a> {
             state = self.compare(state, &between.map_err(compare::lost)?, done)?;
         }
         if state.version == to.version() {
-            return Ok(Outcome::Brought(state));
+            return Ok(TurnOutcome::Brought(state));
         }
         let run = SyncRun::new(&self.target, &state, to, ChangeDetection::Feed);
-        if feed::bring(&run, done)? == feed::Outcome::Brought {
-            return Ok(Outcome::Brought(State { version: to.version(), begun: None, ..state }));
+        if feed::bring(&run, done)? == feed::FeedOutcome::Brought {
+            return Ok(TurnOutcome::Brought(SyncState { version: to.version(), begun: None, ..state }));
         }
         if run.is_dirty() {
-            return Ok(Outcome::Lost);
+            return Ok(TurnOutcome::Lost);
         }
-        self.compare(state, to, done).map(Outcome::Brought)
+        self.compare(state, to, done).map(TurnOutcome::Brought)
     }
 
     /// Brings the differences between the version of the target and a later one, and stores the new version.
-    fn compare(&self, state: State, to: &Snapshot, done: &mut Synced) -> Result<State> {
+    fn compare(&self, state: SyncState, to: &Snapshot, done: &mut Synced) -> Result<SyncState> {
         compare::bring(&SyncRun::new(&self.target, &state, to, ChangeDetection::Comparison), done)?;
-        let state = State { version: to.version(), begun: None, ..state };
+        let state = SyncState { version: to.version(), begun: None, ..state };
         self.target.note(&state)?;
         Ok(state)
     }

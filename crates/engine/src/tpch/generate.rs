@@ -166,12 +166,12 @@ struct GeneratedFile {
     spec: Spec,
     /// Which columns.
     request: ReadRequest,
-    target: FileTarget,
+    target: GeneratedTarget,
     /// A measure of the work.
     weight: u64,
 }
 
-enum FileTarget {
+enum GeneratedTarget {
     Named(CopyTarget),
     Stream(Output),
 }
@@ -286,7 +286,7 @@ impl Generation {
                 "name one by {TABLES}, another {TPCH_FORMAT} than delta, and no parts; or name a folder as the {OUTPUT}"
             )));
         };
-        let target = FileTarget::Stream(Output::stream(writer, STANDARD_OUTPUT, &self.job));
+        let target = GeneratedTarget::Stream(Output::stream(writer, STANDARD_OUTPUT, &self.job));
         let (spec, request) = (self.spec(*table, Part::WHOLE), ReadRequest::default());
         self.files.push(GeneratedFile { table: 0, number: 1, spec, request, target, weight: 1 });
         Ok(())
@@ -305,7 +305,7 @@ impl Generation {
                 let target =
                     CopyTarget::resolve(&self.name(folder, table, part), &self.options.copy_of(table), &self.job)?;
                 let weight = table.text_bytes(self.options.scale) / u64::from(parts);
-                let (spec, target) = (self.spec(table, part), FileTarget::Named(target));
+                let (spec, target) = (self.spec(table, part), GeneratedTarget::Named(target));
                 self.files.push(GeneratedFile {
                     table: place,
                     number,
@@ -330,7 +330,7 @@ impl Generation {
                 };
                 let target = CopyTarget::resolve(&name, &self.options.copy_of(file.table()), &self.job)?;
                 let spec = file.spec(self.spec(file.table(), Part::WHOLE), stream);
-                let (request, target) = (file.request(), FileTarget::Named(target));
+                let (request, target) = (file.request(), GeneratedTarget::Named(target));
                 let weight = stream_weight(spec);
                 self.files.push(GeneratedFile { table: place, number: stream, spec, request, target, weight });
             }
@@ -530,15 +530,17 @@ impl GenerationRun<'_> {
 }
 
 fn create(
-    target: FileTarget,
+    target: GeneratedTarget,
     schema: SchemaRef,
     options: &CopyOptions,
     job: &Job,
 ) -> Result<(Box<dyn Sink>, Option<Deferred>)> {
     match (target, options.format) {
-        (FileTarget::Named(target), _) => target.create_deferred(schema, options, job),
-        (FileTarget::Stream(output), Some(format)) => Ok(((format.create)(output, schema, &options.write, job)?, None)),
-        (FileTarget::Stream(_), None) => Err(Error::internal("a Delta table is no stream")),
+        (GeneratedTarget::Named(target), _) => target.create_deferred(schema, options, job),
+        (GeneratedTarget::Stream(output), Some(format)) => {
+            Ok(((format.create)(output, schema, &options.write, job)?, None))
+        }
+        (GeneratedTarget::Stream(_), None) => Err(Error::internal("a Delta table is no stream")),
     }
 }
 

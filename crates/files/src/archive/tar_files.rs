@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::gzip::GzipReader;
 use super::{ArchiveKind, DecodedArchive};
-use crate::import::{FileImport, Length};
+use crate::import::{ContentLength, FileImport};
 use crate::name::shown;
 
 /// Reads the files of a tar archive, and the archive to its end, where its compression has a checksum.
@@ -84,7 +84,7 @@ impl SeenNames {
             let byte = char::from(kind.as_byte());
             return Err(Error::unsupported(format!("an entry of the unknown type {byte:?}")).at(shown(&name)));
         }
-        let (batches, length) = (import.batches(), Length::Exact(entry.size()));
+        let (batches, length) = (import.batches(), ContentLength::Exact(entry.size()));
         import.content(&name, length, mtime_ms, entry)?;
         self.files.insert(xxh3_64(name.as_bytes()), batches);
         Ok(())

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::root::{FOLDER, StoreRoot};
 use crate::name::shown;
-use crate::{FileVersion, IfExists, PutOptions, Tail};
+use crate::{FileVersion, IfExists, PendingAppend, PutOptions};
 
 /// Excludes other such changes, of any thread and process, while it lives.
 pub(super) struct ChangeLock(#[expect(dead_code, reason = "the lock ends with its descriptor")] OwnedFd);
@@ -61,7 +61,7 @@ impl StoreRoot {
 
     /// Appends to the file in place, and creates it if it doesn't exist. The bytes follow those in the file when they
     /// are written, even if another process wrote them. After an error, none of the bytes are left.
-    pub(super) fn append(&self, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<()> {
+    pub(super) fn append(&self, name: &str, tail: &mut dyn PendingAppend, options: &PutOptions) -> Result<()> {
         self.may_write(name, options)?;
         // A concurrent replacement by another process would remove the appended bytes.
         let _lock = self.lock_changes().map_err(|e| self.failed(e, name))?;

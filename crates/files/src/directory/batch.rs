@@ -8,11 +8,11 @@ use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
 use super::root::{StoreRoot, folder_is_file, hidden_part, moved};
-use super::staged::{FileId, Hidden, StagedFile, id};
+use super::staged::{FileId, HiddenContent, StagedFile, id};
 use super::{DirectoryHome, walk};
 use crate::home::HomeOperation;
 use crate::name::{check_name, not_found, shown, taken};
-use crate::{Batch, IfExists, PutOptions};
+use crate::{IfExists, PutOptions, WriteBatch};
 
 /// Contents are staged as they come, and named one after the other at the end.
 pub(super) struct DirectoryBatch {
@@ -20,7 +20,7 @@ pub(super) struct DirectoryBatch {
     work: Vec<DirectoryOp>,
 }
 
-type DirectoryOp = HomeOperation<(Hidden, FileId)>;
+type DirectoryOp = HomeOperation<(HiddenContent, FileId)>;
 
 impl DirectoryBatch {
     pub(super) fn new(home: &DirectoryHome) -> Self {
@@ -28,7 +28,7 @@ impl DirectoryBatch {
     }
 }
 
-impl Batch for DirectoryBatch {
+impl WriteBatch for DirectoryBatch {
     fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
         let mut staged = StagedFile::new(&self.home, name, options)?;
         staged.append(data)?;

@@ -22,14 +22,14 @@ pub(super) fn id(file: &File) -> Result<FileId> {
 }
 
 /// A complete content in a hidden file, which goes where no one gives it its name.
-pub(super) struct Hidden {
+pub(super) struct HiddenContent {
     home: DirectoryHome,
     pub(super) name: String,
     part: Option<String>,
     pub(super) if_exists: IfExists,
 }
 
-impl Hidden {
+impl HiddenContent {
     /// Gives the file its name, which [`StoreRoot::sync`](super::root::Root::sync) puts on the disk.
     pub(super) fn publish(&mut self, folder: Option<&OwnedFd>) -> Result<()> {
         let (root, name) = (&self.home.0, self.name.as_str());
@@ -49,7 +49,7 @@ impl Hidden {
     }
 }
 
-impl Drop for Hidden {
+impl Drop for HiddenContent {
     fn drop(&mut self) {
         if let Some(part) = &self.part {
             // A file that can't be removed stays hidden, until the store is compacted.
@@ -63,7 +63,7 @@ impl Drop for Hidden {
 
 /// A hidden file that gets its name when it is complete.
 pub(super) struct StagedFile {
-    hidden: Hidden,
+    hidden: HiddenContent,
     mtime_ms: Option<i64>,
     folder: OwnedFd,
     pub(super) file: File,
@@ -78,7 +78,7 @@ impl StagedFile {
             rustix::fs::openat(folder, part.as_str(), flags, Mode::from_raw_mode(0o666))
         })?;
         let (home, name, if_exists) = (home.clone(), name.to_owned(), options.if_exists);
-        let hidden = Hidden { home, name, part: Some(part), if_exists };
+        let hidden = HiddenContent { home, name, part: Some(part), if_exists };
         Ok(Self { hidden, mtime_ms: options.mtime_ms, folder, file: file.into() })
     }
 
@@ -109,7 +109,7 @@ impl StagedFile {
     }
 
     /// The complete file, closed: a batch may have more of them than a process may have open.
-    pub(super) fn close(self) -> Result<(Hidden, FileId)> {
+    pub(super) fn close(self) -> Result<(HiddenContent, FileId)> {
         self.complete()?;
         let id = id(&self.file)?;
         Ok((self.hidden, id))

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use lakerace_io::{Error, Result};
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, compress_bound, get_error_name};
 
-use super::Dictionary;
+use super::TrainedDictionary;
 use crate::Codec;
 
 /// The sliding window of Brotli, in bits: a piece's.
@@ -28,7 +28,7 @@ thread_local! {
 pub(super) fn compress(
     codec: Codec,
     level: i32,
-    dictionary: Option<&Dictionary>,
+    dictionary: Option<&TrainedDictionary>,
     data: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<()> {
@@ -76,7 +76,7 @@ pub(super) fn compress(
     Ok(())
 }
 
-fn zstd(level: i32, dictionary: Option<&Dictionary>, data: &[u8], out: &mut Vec<u8>) -> Result<()> {
+fn zstd(level: i32, dictionary: Option<&TrainedDictionary>, data: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     out.resize(start + compress_bound(data.len()), 0);
     let target = &mut out[start..];
@@ -115,7 +115,12 @@ fn without_header_fields() -> std::result::Result<CCtx<'static>, usize> {
 }
 
 /// Fills `out`, which has the length of the decompressed bytes.
-pub(super) fn decompress(codec: Codec, dictionary: Option<&Dictionary>, packed: &[u8], out: &mut [u8]) -> Result<()> {
+pub(super) fn decompress(
+    codec: Codec,
+    dictionary: Option<&TrainedDictionary>,
+    packed: &[u8],
+    out: &mut [u8],
+) -> Result<()> {
     let len = match codec {
         Codec::None => return Err(Error::internal("nothing to decompress")),
         Codec::Zstd => DECODER.with_borrow_mut(|context| {

@@ -23,20 +23,20 @@ const ENOUGH_SAMPLES: usize = 2_000;
 const FEWEST_SAMPLES: usize = 16;
 
 /// A trained dictionary with its number in the store.
-pub(crate) struct Dictionary {
+pub(crate) struct TrainedDictionary {
     pub(crate) id: u32,
     pub(crate) bytes: Vec<u8>,
     pub(super) decompressor: DDict<'static>,
     compressors: Mutex<Vec<(i32, Arc<CDict<'static>>)>>,
 }
 
-impl fmt::Debug for Dictionary {
+impl fmt::Debug for TrainedDictionary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Dictionary {{ id: {}, bytes: {} }}", self.id, self.bytes.len())
     }
 }
 
-impl Dictionary {
+impl TrainedDictionary {
     pub(crate) fn new(id: u32, bytes: Vec<u8>) -> Result<Self> {
         let decompressor = DDict::try_create(&bytes)
             .ok_or_else(|| Error::corrupt(format!("dictionary {id} is not a zstd dictionary")))?;
@@ -57,12 +57,12 @@ impl Dictionary {
 
 /// Contents to train from, in bounded memory.
 #[derive(Debug, Default)]
-pub(crate) struct Samples {
+pub(crate) struct TrainingSamples {
     bytes: Vec<u8>,
     sizes: Vec<usize>,
 }
 
-impl Samples {
+impl TrainingSamples {
     /// Takes a content, unless it is too long or enough are there.
     pub(crate) fn add(&mut self, content: &[u8]) {
         let fits = !content.is_empty() && content.len() <= MAX_SAMPLE_BYTES;

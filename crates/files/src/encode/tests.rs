@@ -7,7 +7,7 @@ use super::*;
 
 fn toolbox(key: Option<&[u8]>, encrypt: bool, base64: bool) -> EncodingContext {
     let transforms = if base64 { vec![<dyn Transform>::named("base64").unwrap()] } else { Vec::new() };
-    let key = key.map(|key| Key::new(key).unwrap());
+    let key = key.map(|key| SecretKey::new(key).unwrap());
     EncodingContext::new(&Options { key, encrypt, transforms, ..Options::default() }).unwrap()
 }
 
@@ -73,10 +73,10 @@ fn a_dictionary_halves_small_documents() {
             i % 10
         )
     };
-    let mut samples = Samples::default();
+    let mut samples = TrainingSamples::default();
     (0..3_000).for_each(|i| samples.add(document(i).as_bytes()));
     assert!(samples.is_enough());
-    let dictionary = Arc::new(Dictionary::new(1, samples.train().unwrap()).unwrap());
+    let dictionary = Arc::new(TrainedDictionary::new(1, samples.train().unwrap()).unwrap());
     let zstd: Compression = "zstd".parse().unwrap();
     let toolbox = toolbox(None, false, false);
     let trained = toolbox.encoding(zstd, Some(Arc::clone(&dictionary)));
@@ -95,7 +95,7 @@ fn a_dictionary_halves_small_documents() {
 
 #[test]
 fn training_needs_samples() {
-    assert_eq!(Samples::default().train().map_err(|e| e.kind()), Err(ErrorKind::Invalid));
+    assert_eq!(TrainingSamples::default().train().map_err(|e| e.kind()), Err(ErrorKind::Invalid));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn equal_contents_encrypt_to_different_bytes_that_only_the_key_opens() {
         assert_eq!(encoding.decode(piece, &stored, &mut out).map_err(|e| e.kind()), Err(ErrorKind::Corrupt));
     }
     let mut none = |_| Err(Error::internal("no dictionary"));
-    let kind = |toolbox: EncodingContext, none: &mut dyn FnMut(u32) -> Result<Arc<Dictionary>>| {
+    let kind = |toolbox: EncodingContext, none: &mut dyn FnMut(u32) -> Result<Arc<TrainedDictionary>>| {
         toolbox.parse(&encoding.text, none).map(|_| ()).map_err(|e| e.kind())
     };
     assert_eq!(kind(toolbox(Some(&[1; 32]), false, false), &mut none), Ok(()));

@@ -40,15 +40,15 @@ impl Transform for Base64Transform {
 
 /// A key of 256 bits. It is not shown.
 #[derive(Clone)]
-pub struct Key([u8; 32]);
+pub struct SecretKey([u8; 32]);
 
-impl fmt::Debug for Key {
+impl fmt::Debug for SecretKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(***)")
     }
 }
 
-impl Key {
+impl SecretKey {
     /// Takes 32 bytes; an error of kind `Usage` for another length.
     pub fn new(bytes: &[u8]) -> Result<Self> {
         let key = bytes.try_into().map_err(|_| {
@@ -69,7 +69,7 @@ const SALT_BYTES: usize = 16;
 /// no two share key and nonce. The salt, the encrypted bytes and the tag of 16 bytes are stored; the piece's number is
 /// authenticated.
 pub(super) struct AesTransform {
-    key: Key,
+    key: SecretKey,
     spec: String,
 }
 
@@ -89,7 +89,7 @@ impl KeyType for DerivedLength {
 }
 
 impl AesTransform {
-    pub(super) fn new(key: &Key) -> Self {
+    pub(super) fn new(key: &SecretKey) -> Self {
         let mut id = [0_u8; 4];
         // HKDF gives any length up to 8,160 bytes.
         let _ = derive(key, b"", b"lakerace-files key id", &mut id);
@@ -104,7 +104,7 @@ impl AesTransform {
     }
 }
 
-fn derive(key: &Key, salt: &[u8], purpose: &[u8], out: &mut [u8]) -> Result<()> {
+fn derive(key: &SecretKey, salt: &[u8], purpose: &[u8], out: &mut [u8]) -> Result<()> {
     let secret: Prk = Salt::new(HKDF_SHA256, salt).extract(&key.0);
     let derived = secret.expand(&[purpose], DerivedLength(out.len())).and_then(|okm| okm.fill(out));
     derived.map_err(|_| Error::internal("HKDF can't derive a key of this length"))

@@ -48,7 +48,7 @@ impl MountSession {
         ];
         options.acl = if allow_other { SessionACL::All } else { SessionACL::Owner };
         options.n_threads = Some(THREADS);
-        let files = Files { tree, owner: (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw()) };
+        let files = FuseFiles { tree, owner: (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw()) };
         let session = fuser::Session::new(files, directory, &options);
         let running = session.map_err(|e| not_mounted(&e).at(directory.display()))?.spawn();
         let running = running.map_err(|e| Error::from(e).at(directory.display()))?;
@@ -109,12 +109,12 @@ fn source(name: &str) -> String {
 
 /// The tree, as the kernel asks for it.
 #[derive(Debug)]
-struct Files {
+struct FuseFiles {
     tree: FileTree,
     owner: (u32, u32),
 }
 
-impl Files {
+impl FuseFiles {
     fn attributes(&self, node: &Node) -> FileAttr {
         let time = time_of(node.mtime_ms);
         let (kind, perm, nlink) = match node.kind {
@@ -159,7 +159,7 @@ fn time_of(ms: i64) -> SystemTime {
     time.unwrap_or(UNIX_EPOCH)
 }
 
-impl Filesystem for Files {
+impl Filesystem for FuseFiles {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         // No name in a store is anything but UTF-8.
         let Some(name) = name.to_str() else { return reply.error(Errno::ENOENT) };

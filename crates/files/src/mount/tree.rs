@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::file_metadata::now_ms;
 use crate::name::shown;
 use crate::store::{children_page, folder_prefix};
-use crate::{Child, Content, Reads, Stat};
+use crate::{Child, RandomAccessFile, Reads, Stat};
 
 /// A callback for messages that a file system can't return.
 pub type Tell = Box<dyn Fn(&str) + Send + Sync>;
@@ -70,7 +70,7 @@ pub struct FileTree {
     tell: Tell,
     told: Mutex<HashSet<String>>,
     nodes: Mutex<HashMap<u64, KnownNode>>,
-    files: Mutex<HandleTable<Box<dyn Content>>>,
+    files: Mutex<HandleTable<Box<dyn RandomAccessFile>>>,
     folders: Mutex<HandleTable<OpenFolder>>,
 }
 

@@ -1,7 +1,7 @@
 //! The names of a version of the index, in bounded memory.
 //!
 //! Most names are in a file that does not change ([`NamesFile`]); those that have changed since are in memory. Where these become many, a new file
-//! takes them in. Files are kept by version for the next opening ([`Cache`]).
+//! takes them in. Files are kept by version for the next opening ([`NameCache`]).
 
 mod base;
 mod build;
@@ -15,15 +15,15 @@ use lakerace_io::Result;
 
 use self::base::NamesFile;
 use self::build::NamesBuilder;
-pub(super) use self::cache::Cache;
+pub(super) use self::cache::NameCache;
 use crate::name::prefix_end;
-use crate::{Entry, IndexVersion};
+use crate::{IndexEntry, IndexVersion};
 
 /// Names that get other entries, or none.
-pub(super) type Changes = BTreeMap<Arc<str>, Option<Arc<Entry>>>;
+pub(super) type Changes = BTreeMap<Arc<str>, Option<Arc<IndexEntry>>>;
 
 /// A file of the index.
-pub(super) type Named = (Arc<str>, Arc<Entry>);
+pub(super) type Named = (Arc<str>, Arc<IndexEntry>);
 
 /// Names in memory: with more, a file takes them in.
 const CHANGED_NAMES: usize = 32_768;
@@ -62,7 +62,7 @@ pub(super) struct StoreNames {
 
 impl StoreNames {
     /// Loads the names of a version: from `known` or from the cache, by the changes since, or from the whole table.
-    pub(super) fn load(version: &dyn IndexVersion, known: &Self, cache: &Cache) -> Result<Self> {
+    pub(super) fn load(version: &dyn IndexVersion, known: &Self, cache: &NameCache) -> Result<Self> {
         let id = VersionId::from_version(version);
         if let Some(names) = known.advance(version, &id, cache)? {
             return Ok(names);
@@ -81,7 +81,7 @@ impl StoreNames {
     }
 
     /// Advances these names to a later version; `None` if the changes since their version are not available.
-    fn advance(&self, version: &dyn IndexVersion, id: &VersionId, cache: &Cache) -> Result<Option<Self>> {
+    fn advance(&self, version: &dyn IndexVersion, id: &VersionId, cache: &NameCache) -> Result<Option<Self>> {
         let own = self.id.as_ref().filter(|own| own.table == id.table && own.version <= id.version);
         let Some((own, commit)) = own.and_then(|own| Some((own, own.commit?))) else { return Ok(None) };
         if own.version == id.version {
@@ -96,9 +96,9 @@ impl StoreNames {
     /// These names with changes that make the version `id`.
     pub(super) fn changed(
         &self,
-        changes: &[(Arc<str>, Option<Arc<Entry>>)],
+        changes: &[(Arc<str>, Option<Arc<IndexEntry>>)],
         id: Option<VersionId>,
-        cache: &Cache,
+        cache: &NameCache,
     ) -> Result<Self> {
         let mut builder = NamesBuilder::new(cache, self);
         for (name, entry) in changes {
@@ -108,7 +108,7 @@ impl StoreNames {
     }
 
     /// Finds the entry of a name.
-    pub(super) fn find(&self, name: &str) -> Result<Option<Arc<Entry>>> {
+    pub(super) fn find(&self, name: &str) -> Result<Option<Arc<IndexEntry>>> {
         match (self.changed.get(name), &self.base) {
             (Some(change), _) => Ok(change.clone()),
             (None, Some(base)) => base.find(name).map(|entry| entry.map(Arc::new)),
@@ -161,14 +161,14 @@ pub(super) fn changes(
     all: &Changes,
     from: String,
     end: Option<Vec<u8>>,
-) -> impl Iterator<Item = (&Arc<str>, &Option<Arc<Entry>>)> {
+) -> impl Iterator<Item = (&Arc<str>, &Option<Arc<IndexEntry>>)> {
     all.range::<str, _>((Bound::Included(from.as_str()), Bound::Unbounded))
         .take_while(move |(name, _)| end.as_deref().is_none_or(|end| name.as_bytes() < end))
 }
 
 /// Files of which some have changed, in the order of names.
 pub(super) fn merged<'a>(
-    changes: impl Iterator<Item = (&'a Arc<str>, &'a Option<Arc<Entry>>)>,
+    changes: impl Iterator<Item = (&'a Arc<str>, &'a Option<Arc<IndexEntry>>)>,
     files: impl Iterator<Item = Result<Named>>,
 ) -> impl Iterator<Item = Result<Named>> {
     let (mut changes, mut files) = (changes.peekable(), files.peekable());

@@ -11,13 +11,18 @@ use super::names::StoreNames;
 use super::shared::{self, PackStore};
 use crate::encode::Encoding;
 use crate::name::{not_found, shown};
-use crate::{Content, Each, Entry, Reads, Segment, Sink, Stat};
+use crate::{ContentSink, Each, IndexEntry, RandomAccessFile, Reads, Segment, Stat};
 
 /// Stored bytes that are fetched together for many contents; one longer content is fetched for itself.
 const FETCH_BYTES: u64 = 64 << 20;
 
 /// Decodes a content's parts into the memory for it.
-pub(super) fn decode(shared: &PackStore, entry: &Entry, stored: &[Bytes], out: &mut [MaybeUninit<u8>]) -> Result<()> {
+pub(super) fn decode(
+    shared: &PackStore,
+    entry: &IndexEntry,
+    stored: &[Bytes],
+    out: &mut [MaybeUninit<u8>],
+) -> Result<()> {
     let encoding = shared.encoding(&entry.encoding)?;
     let mut parts = out.chunks_mut(SEGMENT_BYTES);
     for (number, stored) in (0..).zip(stored) {
@@ -40,19 +45,19 @@ pub(super) fn decode_part(shared: &PackStore, encoding: &Encoding, part: usize, 
     Ok(bytes)
 }
 
-fn give(shared: &PackStore, entry: &Entry, stored: &[Bytes], sink: &mut dyn Sink) -> Result<usize> {
+fn give(shared: &PackStore, entry: &IndexEntry, stored: &[Bytes], sink: &mut dyn ContentSink) -> Result<usize> {
     let size = usize::try_from(entry.size).map_err(|_| Error::unsupported("the content does not fit into memory"))?;
     decode(shared, entry, stored, sink.begin(size)?)?;
     Ok(size)
 }
 
-fn get(shared: &PackStore, name: &str, entry: &Entry, sink: &mut dyn Sink) -> Result<usize> {
+fn get(shared: &PackStore, name: &str, entry: &IndexEntry, sink: &mut dyn ContentSink) -> Result<usize> {
     let stored = shared.fetch(&entry.segments)?;
     give(shared, entry, &stored, sink).map_err(|e| e.at(shown(name)))
 }
 
 /// Gives contents in the order of their places in packs, some at a time.
-fn get_many(shared: &PackStore, names: &[&str], found: &[Option<Arc<Entry>>], each: Each<'_>) -> Result<()> {
+fn get_many(shared: &PackStore, names: &[&str], found: &[Option<Arc<IndexEntry>>], each: Each<'_>) -> Result<()> {
     let mut order: Vec<usize> = (0..names.len()).collect();
     let place =
         |at: &usize| found[*at].as_ref().and_then(|entry| entry.segments.first()).map(|one| (one.pack, one.start));
@@ -62,7 +67,8 @@ fn get_many(shared: &PackStore, names: &[&str], found: &[Option<Arc<Entry>>], ea
     while !order.is_empty() {
         let mut bytes = 0;
         let fits = |at: &&usize| {
-            let stored = |entry: &Arc<Entry>| entry.segments.iter().map(|segment| u64::from(segment.len)).sum::<u64>();
+            let stored =
+                |entry: &Arc<IndexEntry>| entry.segments.iter().map(|segment| u64::from(segment.len)).sum::<u64>();
             bytes += found[**at].as_ref().map_or(0, stored);
             bytes <= FETCH_BYTES
         };
@@ -93,7 +99,7 @@ fn get_many(shared: &PackStore, names: &[&str], found: &[Option<Arc<Entry>>], ea
 pub(super) struct LiveNames<'a>(pub(super) &'a Arc<PackStore>);
 
 impl LiveNames<'_> {
-    pub(super) fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+    pub(super) fn get(&self, name: &str, sink: &mut dyn ContentSink) -> Result<usize> {
         self.0.with_newest(|| {
             let entry = self.0.find(name)?.ok_or_else(|| not_found(name))?;
             get(self.0, name, &entry, sink)
@@ -117,7 +123,7 @@ impl PackSnapshot {
         Self { shared: Arc::clone(shared), names: shared.names() }
     }
 
-    fn find(&self, name: &str) -> Result<Arc<Entry>> {
+    fn find(&self, name: &str) -> Result<Arc<IndexEntry>> {
         let _running = self.shared.opener.enter()?;
         self.names.find(name)?.ok_or_else(|| not_found(name))
     }
@@ -128,7 +134,7 @@ impl PackSnapshot {
 }
 
 impl Reads for PackSnapshot {
-    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+    fn get(&self, name: &str, sink: &mut dyn ContentSink) -> Result<usize> {
         self.with_location(self.find(name).and_then(|entry| get(&self.shared, name, &entry, sink)))
     }
 
@@ -149,7 +155,7 @@ impl Reads for PackSnapshot {
         self.with_location(files.map(|found| found.map(|(name, entry)| shared::stat(&name, &entry))).collect())
     }
 
-    fn open(&self, name: &str) -> Result<Box<dyn Content>> {
+    fn open(&self, name: &str) -> Result<Box<dyn RandomAccessFile>> {
         let entry = self.with_location(self.find(name))?;
         Ok(open(&self.shared, name, entry))
     }
@@ -159,12 +165,12 @@ impl Reads for PackSnapshot {
 struct PartReader {
     shared: Arc<PackStore>,
     name: String,
-    entry: Arc<Entry>,
+    entry: Arc<IndexEntry>,
     /// The part that was decoded last.
     current: Option<(usize, Vec<u8>)>,
 }
 
-pub(super) fn open(shared: &Arc<PackStore>, name: &str, entry: Arc<Entry>) -> Box<dyn Content> {
+pub(super) fn open(shared: &Arc<PackStore>, name: &str, entry: Arc<IndexEntry>) -> Box<dyn RandomAccessFile> {
     Box::new(PartReader { shared: Arc::clone(shared), name: name.to_owned(), entry, current: None })
 }
 
@@ -189,7 +195,7 @@ impl PartReader {
     }
 }
 
-impl Content for PartReader {
+impl RandomAccessFile for PartReader {
     fn size(&self) -> u64 {
         self.entry.size
     }

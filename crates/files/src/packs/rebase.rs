@@ -9,7 +9,7 @@ use super::shared::PackStore;
 use super::staged::ContentBase;
 use super::{appended, read};
 use crate::name::changed;
-use crate::{Content, Entry, PutOptions, Tail, content_copy};
+use crate::{IndexEntry, PendingAppend, PutOptions, RandomAccessFile, content_copy};
 
 impl PackStore {
     /// Returns true if pending contents require that the files they were made from are unchanged.
@@ -58,9 +58,9 @@ impl PackStore {
 fn append_again(
     shared: &Arc<PackStore>,
     name: &str,
-    (base, made): (&ContentBase, &Arc<Entry>),
-    now: Option<&Arc<Entry>>,
-) -> Result<Arc<Entry>> {
+    (base, made): (&ContentBase, &Arc<IndexEntry>),
+    now: Option<&Arc<IndexEntry>>,
+) -> Result<Arc<IndexEntry>> {
     let start = base.entry.as_ref().map_or(0, |entry| entry.size);
     let mut tail = AppendedPart { content: read::open(shared, name, Arc::clone(made)), start };
     let compression = made.encoding.split(';').next().and_then(|codec| codec.trim().parse().ok());
@@ -71,11 +71,11 @@ fn append_again(
 
 /// The end of a content.
 struct AppendedPart {
-    content: Box<dyn Content>,
+    content: Box<dyn RandomAccessFile>,
     start: u64,
 }
 
-impl Tail for AppendedPart {
+impl PendingAppend for AppendedPart {
     fn give(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         content_copy::copy_from(&mut *self.content, self.start, each)
     }

@@ -9,13 +9,13 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Fetcher, JobStore, Object, ObjectInfo, Output, Result, Wanted, plan_requests};
 
-use super::names::{Cache, Changes, StoreNames, VersionId, changes, merged};
+use super::names::{Changes, NameCache, StoreNames, VersionId, changes, merged};
 use super::pack::{OpenPack, SealedPack, StoredPart, check_sum};
 use super::staged::{Bases, ContentBase, StagedChanges};
 use crate::encode::{Encoding, EncodingContext};
 use crate::fork::OpeningProcess;
 use crate::name::{changed, composed, normalisation_warning, prefix_end};
-use crate::{Changed, Compression, Entry, Index, Segment, Stat};
+use crate::{Compression, Index, IndexChange, IndexEntry, Segment, Stat};
 
 /// Packs that may wait for the store. Where there are more, a put whose pack can't be sent is an error.
 const UNSENT_PACKS: usize = 4;
@@ -32,7 +32,7 @@ pub(super) struct PackStore {
     pub(super) store: JobStore,
     pub(super) root: Path,
     pub(super) index: Box<dyn Index>,
-    cache: Cache,
+    cache: NameCache,
     pub(super) toolbox: EncodingContext,
     pub(super) compression: Compression,
     pub(super) is_read_only: bool,
@@ -64,7 +64,7 @@ impl PackStore {
         options: &crate::Options,
     ) -> Result<Self> {
         let shared = Self {
-            cache: Cache::new(&store.url(&root), options),
+            cache: NameCache::new(&store.url(&root), options),
             location,
             store,
             root,
@@ -200,14 +200,14 @@ impl PackStore {
         std::mem::take(&mut lock(&self.warnings).0)
     }
 
-    pub(super) fn find(&self, name: &str) -> Result<Option<Arc<Entry>>> {
+    pub(super) fn find(&self, name: &str) -> Result<Option<Arc<IndexEntry>>> {
         let _running = self.opener.enter()?;
         let pending = lock(&self.state).pending.get(name).cloned();
         pending.map_or_else(|| self.with_names(|names| names.find(name)), Ok)
     }
 
     /// The entries of names at one moment.
-    pub(super) fn find_all(&self, names: &[&str]) -> Result<Vec<Option<Arc<Entry>>>> {
+    pub(super) fn find_all(&self, names: &[&str]) -> Result<Vec<Option<Arc<IndexEntry>>>> {
         let pick = |pending: &Changes| names.iter().map(|name| pending.get(*name).cloned()).collect::<Vec<_>>();
         self.with_state(pick, |committed, pending| {
             let found = names.iter().zip(pending);
@@ -242,7 +242,12 @@ impl PackStore {
 
     /// Makes a content pending that consists of `before` and more bytes. Returns false if the name's content is no
     /// longer `before`.
-    pub(super) fn apply_append(&self, name: &str, before: Option<&Arc<Entry>>, entry: Arc<Entry>) -> Result<bool> {
+    pub(super) fn apply_append(
+        &self,
+        name: &str,
+        before: Option<&Arc<IndexEntry>>,
+        entry: Arc<IndexEntry>,
+    ) -> Result<bool> {
         let mut is_made = false;
         self.apply(|staged| {
             is_made = staged.find(name)?.as_ref() == before;
@@ -379,9 +384,9 @@ impl PackStore {
     }
 
     /// Takes in changes that are committed. False where theirs is not the version after the one that is known.
-    fn take_in(&self, changes: &[(Arc<str>, Option<Arc<Entry>>)], made: Changed) -> Result<bool> {
+    fn take_in(&self, changes: &[(Arc<str>, Option<Arc<IndexEntry>>)], made: IndexChange) -> Result<bool> {
         let known = self.names();
-        let Changed { version, commit, before } = made;
+        let IndexChange { version, commit, before } = made;
         let id = match &known.id {
             Some(id) => VersionId { version, commit, ..id.clone() },
             None => match self.index.newest()? {
@@ -541,7 +546,7 @@ pub(super) fn range(segment: &Segment) -> Range<u64> {
 }
 
 /// Makes the facts of a file from its entry in the index.
-pub(super) fn stat(name: &str, entry: &Entry) -> Stat {
+pub(super) fn stat(name: &str, entry: &IndexEntry) -> Stat {
     Stat {
         name: name.to_owned(),
         size: entry.size,

@@ -7,7 +7,7 @@ use lakerace_io::Result;
 
 use super::names::{Changes, StoreNames};
 use crate::name::not_found;
-use crate::{Entry, FileVersion, IfExists};
+use crate::{FileVersion, IfExists, IndexEntry};
 
 /// The bases of contents, by their names.
 pub(super) type Bases = BTreeMap<Arc<str>, ContentBase>;
@@ -16,7 +16,7 @@ pub(super) type Bases = BTreeMap<Arc<str>, ContentBase>;
 #[derive(Debug, Clone)]
 pub(super) struct ContentBase {
     /// The committed file; `None` where there was none.
-    pub(super) entry: Option<Arc<Entry>>,
+    pub(super) entry: Option<Arc<IndexEntry>>,
     /// True if the content is that of the file and more bytes.
     pub(super) is_append: bool,
 }
@@ -40,14 +40,14 @@ impl<'a> StagedChanges<'a> {
         (self.changes, self.based)
     }
 
-    pub(super) fn find(&self, name: &str) -> Result<Option<Arc<Entry>>> {
+    pub(super) fn find(&self, name: &str) -> Result<Option<Arc<IndexEntry>>> {
         match self.changes.get(name).or_else(|| self.pending.get(name)) {
             Some(change) => Ok(change.clone()),
             None => self.names.find(name),
         }
     }
 
-    pub(super) fn put(&mut self, name: &str, entry: Arc<Entry>, if_exists: IfExists) -> Result<()> {
+    pub(super) fn put(&mut self, name: &str, entry: Arc<IndexEntry>, if_exists: IfExists) -> Result<()> {
         if_exists.check(name, || Ok(self.find(name)?.map(|entry| version(&entry))))?;
         let base = match if_exists {
             IfExists::ReplaceVersion(_) => self.base(name)?,
@@ -58,7 +58,7 @@ impl<'a> StagedChanges<'a> {
     }
 
     /// Puts a content that consists of the name's current content and more bytes.
-    pub(super) fn append(&mut self, name: &str, entry: Arc<Entry>) -> Result<()> {
+    pub(super) fn append(&mut self, name: &str, entry: Arc<IndexEntry>) -> Result<()> {
         let base = self.base(name)?;
         self.change(name, Some(entry), base);
         Ok(())
@@ -91,7 +91,7 @@ impl<'a> StagedChanges<'a> {
         Ok(Some(ContentBase { entry: self.names.find(name)?, is_append: true }))
     }
 
-    fn change(&mut self, name: &str, change: Option<Arc<Entry>>, base: Option<ContentBase>) {
+    fn change(&mut self, name: &str, change: Option<Arc<IndexEntry>>, base: Option<ContentBase>) {
         let name: Arc<str> = name.into();
         match base {
             Some(base) => drop(self.based.insert(Arc::clone(&name), base)),
@@ -102,6 +102,6 @@ impl<'a> StagedChanges<'a> {
 }
 
 /// The version of a file.
-pub(super) fn version(entry: &Entry) -> FileVersion {
+pub(super) fn version(entry: &IndexEntry) -> FileVersion {
     FileVersion::new(entry.size, entry.mtime_ms, entry.checksum, entry.metadata.as_deref())
 }

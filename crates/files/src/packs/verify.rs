@@ -9,7 +9,7 @@ use super::read::decode;
 use super::shared::{PackStore, alike};
 use crate::home::Progress;
 use crate::stream::go_on;
-use crate::{Damage, Entry, Sink, Verified};
+use crate::{ContentSink, Damage, IndexEntry, VerifyOutcome};
 
 /// Stored bytes that are fetched together.
 const FETCH_BYTES: u64 = 32 << 20;
@@ -18,9 +18,9 @@ const FETCH_BYTES: u64 = 32 << 20;
 const FETCH_FILES: usize = 10_000;
 
 /// Reads every content. Long ones are held whole.
-pub(super) fn verify(shared: &PackStore, progress: Progress<'_>) -> Result<Verified> {
+pub(super) fn verify(shared: &PackStore, progress: Progress<'_>) -> Result<VerifyOutcome> {
     let names = shared.names();
-    let mut verified = Verified::default();
+    let mut verified = VerifyOutcome::default();
     let (mut group, mut bytes) = (Vec::new(), 0);
     names.by_place(&mut |named| {
         let own = named.1.segments.iter().map(|segment| u64::from(segment.len)).sum::<u64>();
@@ -41,7 +41,7 @@ pub(super) fn verify(shared: &PackStore, progress: Progress<'_>) -> Result<Verif
 }
 
 /// Fetches contents together and looks at each.
-fn fetched(shared: &PackStore, names: &StoreNames, group: &[Named], verified: &mut Verified) -> Result<()> {
+fn fetched(shared: &PackStore, names: &StoreNames, group: &[Named], verified: &mut VerifyOutcome) -> Result<()> {
     shared.store.job.check()?;
     let segments: Vec<_> = group.iter().flat_map(|(_, entry)| entry.segments.iter().copied()).collect();
     // If one content is damaged, each is checked separately.
@@ -63,9 +63,9 @@ fn fetched(shared: &PackStore, names: &StoreNames, group: &[Named], verified: &m
 fn one(
     shared: &PackStore,
     name: &str,
-    entry: &Entry,
+    entry: &IndexEntry,
     stored: Result<Vec<Bytes>>,
-    verified: &mut Verified,
+    verified: &mut VerifyOutcome,
 ) -> Result<()> {
     verified.files += 1;
     match stored.and_then(|stored| is_whole(shared, entry, &stored)) {
@@ -81,7 +81,7 @@ fn one(
 }
 
 /// Checks that a content is unchanged; false where the check lacks a key or a transform.
-fn is_whole(shared: &PackStore, entry: &Entry, stored: &[Bytes]) -> Result<bool> {
+fn is_whole(shared: &PackStore, entry: &IndexEntry, stored: &[Bytes]) -> Result<bool> {
     let encoding = match shared.encoding(&entry.encoding) {
         Ok(encoding) => encoding,
         Err(e) if matches!(e.kind(), ErrorKind::Usage | ErrorKind::Invalid) => return Ok(false),

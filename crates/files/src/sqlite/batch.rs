@@ -9,10 +9,10 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::inner::Inner;
 use super::record::ContentPlace;
-use super::writer::{Prepared, StoreWriter, StoredBody};
+use super::writer::{PreparedFile, StoreWriter, StoredBody};
 use crate::file_metadata::{check_metadata, now_ms};
 use crate::name::shown;
-use crate::{Batch, IfExists, PutOptions};
+use crate::{IfExists, PutOptions, WriteBatch};
 
 /// Bytes that a batch keeps in memory before it takes the store for writing.
 const BUFFER_BYTES: usize = 8 << 20;
@@ -34,7 +34,7 @@ pub(super) struct SqliteBatch {
 enum BatchOperation {
     Put {
         name: String,
-        file: Prepared<'static>,
+        file: PreparedFile<'static>,
     },
     /// Its content goes into a block, with those of its neighbours.
     Pack {
@@ -133,7 +133,7 @@ impl SqliteBatch {
     }
 }
 
-fn owned(file: Prepared<'_>) -> Prepared<'static> {
+fn owned(file: PreparedFile<'_>) -> PreparedFile<'static> {
     let body = match file.body {
         StoredBody::Inline(bytes) => StoredBody::Inline(Cow::Owned(bytes.into_owned())),
         StoredBody::Pieces(pieces) => {
@@ -141,7 +141,7 @@ fn owned(file: Prepared<'_>) -> Prepared<'static> {
         }
         StoredBody::At(place) => StoredBody::At(place),
     };
-    Prepared { body, metadata: file.metadata.map(|text| Cow::Owned(text.into_owned())), ..file }
+    PreparedFile { body, metadata: file.metadata.map(|text| Cow::Owned(text.into_owned())), ..file }
 }
 
 /// Puts between other work are put in the order of names, which touches each page once; of one name, the last stays the last.
@@ -205,7 +205,7 @@ fn pack(inner: &Inner, writer: &mut StoreWriter, work: &[BatchOperation]) -> Res
             true => xxh3_64(content),
             false => xxh3_64_with_seed(&stored, 0),
         };
-        let file = Prepared {
+        let file = PreparedFile {
             size: content.len() as u64,
             mtime_ms: options.mtime_ms.unwrap_or_default(),
             encoding: put_as.id,
@@ -234,7 +234,7 @@ fn number_encodings(inner: &Inner, work: &[BatchOperation]) -> Result<()> {
     Ok(())
 }
 
-impl Batch for SqliteBatch {
+impl WriteBatch for SqliteBatch {
     fn put(&mut self, name: &str, data: &[u8], options: &PutOptions) -> Result<()> {
         self.try_put(name, data, options).map_err(|e| e.at(&self.inner.location))
     }

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use super::schema::check_sum;
 use super::statement::{BoundValue, PreparedStatement};
-use crate::encode::{Dictionary, Encoding, EncodingContext, Samples};
+use crate::encode::{Encoding, EncodingContext, TrainedDictionary, TrainingSamples};
 use crate::{Compression, Options};
 
 /// How new contents are encoded, and the number of that encoding in the store.
@@ -24,11 +24,11 @@ pub(super) struct PutAs {
 pub(super) struct StoreCatalog {
     pub(super) toolbox: EncodingContext,
     known: RwLock<HashMap<i64, Arc<Encoding>>>,
-    dictionaries: Mutex<HashMap<u32, Arc<Dictionary>>>,
+    dictionaries: Mutex<HashMap<u32, Arc<TrainedDictionary>>>,
     /// Few, and asked for by every put.
     put: RwLock<Vec<(Compression, Arc<PutAs>)>>,
     /// Small contents that were put while there is no dictionary for them.
-    samples: Mutex<Samples>,
+    samples: Mutex<TrainingSamples>,
 }
 
 impl StoreCatalog {
@@ -53,7 +53,7 @@ impl StoreCatalog {
         Ok(parsed)
     }
 
-    pub(super) fn dictionary(&self, id: u32, connection: &Connection) -> Result<Arc<Dictionary>> {
+    pub(super) fn dictionary(&self, id: u32, connection: &Connection) -> Result<Arc<TrainedDictionary>> {
         let mut known = lock(&self.dictionaries);
         if let Some(known) = known.get(&id) {
             return Ok(Arc::clone(known));
@@ -68,7 +68,7 @@ impl StoreCatalog {
             }
         })?;
         let bytes = bytes.ok_or_else(|| Error::corrupt(format!("dictionary {id} is missing")))?;
-        let made = Arc::new(Dictionary::new(id, bytes)?);
+        let made = Arc::new(TrainedDictionary::new(id, bytes)?);
         known.insert(id, Arc::clone(&made));
         Ok(made)
     }
@@ -99,7 +99,7 @@ impl StoreCatalog {
         lock(&self.dictionaries).clear();
     }
 
-    pub(super) fn samples(&self) -> MutexGuard<'_, Samples> {
+    pub(super) fn samples(&self) -> MutexGuard<'_, TrainingSamples> {
         lock(&self.samples)
     }
 }

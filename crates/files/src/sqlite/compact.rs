@@ -13,7 +13,7 @@ use crate::file_metadata::now_ms;
 use crate::home::Progress;
 use crate::sqlite_error::is_disk_full;
 use crate::stream::go_on;
-use crate::{Compacted, PutOptions};
+use crate::{CompactOutcome, PutOptions};
 
 /// An upload of which nothing was heard for so long is given up, in milliseconds.
 const UPLOAD_MS: i64 = 3_600_000;
@@ -27,8 +27,8 @@ const LEAST_VACUUM_PAGES: i64 = 16;
 /// Files that one transaction encodes again.
 const REWRITE_FILES: usize = 1_000;
 
-pub(super) fn compact(inner: &Inner, progress: Progress<'_>) -> Result<Compacted> {
-    let mut compacted = Compacted { bytes_before: inner.bytes(), ..Compacted::default() };
+pub(super) fn compact(inner: &Inner, progress: Progress<'_>) -> Result<CompactOutcome> {
+    let mut compacted = CompactOutcome { bytes_before: inner.bytes(), ..CompactOutcome::default() };
     compacted.rewritten = from_sparse_blocks(inner, progress)? + with_dictionary(inner, progress)?;
     inner.write(|writer| {
         writer.is_dirty = true;

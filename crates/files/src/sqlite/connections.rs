@@ -8,7 +8,7 @@ use lakerace_io::wait::{lock, read_lock};
 use lakerace_io::{Error, Result};
 
 use super::keeper::ReadLockHolder;
-use super::queue::{Company, WriteQueue};
+use super::queue::{WorkIsolation, WriteQueue};
 use super::reader::StoreReader;
 use super::statement::pragma;
 use super::writer::{CheckpointMode, StoreWriter};
@@ -74,14 +74,14 @@ impl StoreConnections {
         }
     }
 
-    /// Runs `work` in a transaction, with that of other threads where `company` says so. It may run twice then.
+    /// Runs `work` in a transaction, with that of other threads where `isolation` says so. It may run twice then.
     pub(super) fn write(
         &self,
-        company: Company,
+        isolation: WorkIsolation,
         mut work: impl FnMut(&mut StoreWriter) -> Result<()> + Send,
     ) -> Result<()> {
         let _gate = self.enter()?;
-        let mut run = || self.queue.run(&|| self.open_writer(), self.options.busy_timeout, company, &mut work);
+        let mut run = || self.queue.run(&|| self.open_writer(), self.options.busy_timeout, isolation, &mut work);
         match run() {
             // A checkpoint may move the log's content to the file; then the log starts over in its allocated space.
             Err(e) if is_disk_full(&e) && self.checkpoint(CheckpointMode::Restart).is_ok() => match run() {

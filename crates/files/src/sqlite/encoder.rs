@@ -10,14 +10,14 @@ use super::catalog::PutAs;
 use super::inner::Inner;
 use super::schema::{add_encoding, check_sum};
 use super::statement::{BoundValue, PreparedStatement, pragma};
-use super::writer::{INLINE_BYTES, Prepared, StoreWriter, StoredBody};
-use crate::encode::{Dictionary, PIECE_BYTES, Samples};
+use super::writer::{INLINE_BYTES, PreparedFile, StoreWriter, StoredBody};
+use crate::encode::{PIECE_BYTES, TrainedDictionary, TrainingSamples};
 use crate::file_metadata::{check_metadata, now_ms};
 use crate::{Codec, Compression, PutOptions};
 
 impl Inner {
     /// Encodes a content into its stored form.
-    pub(super) fn prepare<'a>(&self, data: &'a [u8], options: &'a PutOptions) -> Result<Prepared<'a>> {
+    pub(super) fn prepare<'a>(&self, data: &'a [u8], options: &'a PutOptions) -> Result<PreparedFile<'a>> {
         self.prepare_in(None, data, options)
     }
 
@@ -27,7 +27,7 @@ impl Inner {
         writer: Option<&mut StoreWriter>,
         data: &'a [u8],
         options: &'a PutOptions,
-    ) -> Result<Prepared<'a>> {
+    ) -> Result<PreparedFile<'a>> {
         check_metadata(options.metadata.as_deref())?;
         let compression = options.compression.unwrap_or(self.compression);
         if writer.is_none() {
@@ -35,7 +35,7 @@ impl Inner {
         }
         let put_as = self.put_as_in(writer, compression)?;
         let (checksum, body) = encode(&put_as, data)?;
-        Ok(Prepared {
+        Ok(PreparedFile {
             size: data.len() as u64,
             mtime_ms: options.mtime_ms.unwrap_or_else(now_ms),
             encoding: put_as.id,
@@ -63,7 +63,7 @@ impl Inner {
         if is_committed { Ok(self.catalog.learn(compression, put_as)) } else { Ok(Arc::new(put_as)) }
     }
 
-    fn newest_dictionary(&self) -> Result<Option<Arc<Dictionary>>> {
+    fn newest_dictionary(&self) -> Result<Option<Arc<TrainedDictionary>>> {
         self.read(|reader, catalog| {
             let newest = pragma(&reader.connection, "SELECT coalesce(max(id), 0) FROM dictionaries")?;
             match u32::try_from(newest) {
@@ -142,7 +142,7 @@ impl Inner {
         let files = self.read(|reader, _| pragma(&reader.connection, "SELECT count(*) FROM files"))?;
         // So that samples are from everywhere.
         let step = (files as usize / 8_000).max(1);
-        let (mut samples, mut from, mut seen) = (Samples::default(), String::new(), 0_usize);
+        let (mut samples, mut from, mut seen) = (TrainingSamples::default(), String::new(), 0_usize);
         let mut content = Vec::new();
         loop {
             let page = self.read(|reader, _| reader.list("", &from, 1_000))?;
@@ -162,7 +162,7 @@ impl Inner {
         self.add_dictionary(&samples)
     }
 
-    fn add_dictionary(&self, samples: &Samples) -> Result<u32> {
+    fn add_dictionary(&self, samples: &TrainingSamples) -> Result<u32> {
         let bytes = samples.train()?;
         let mut id = 0;
         self.write(|writer| {

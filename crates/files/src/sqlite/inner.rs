@@ -11,7 +11,7 @@ use super::catalog::StoreCatalog;
 use super::connect::{connect, connect_to_read, sync};
 use super::connections::StoreConnections;
 use super::fork;
-use super::queue::Company;
+use super::queue::WorkIsolation;
 use super::reader::StoreReader;
 use super::schema;
 use super::writer::{CheckpointMode, StoreWriter};
@@ -93,12 +93,12 @@ impl Inner {
 
     /// Runs `work` in a transaction, with that of other threads. It may run twice.
     pub(super) fn write(&self, work: impl FnMut(&mut StoreWriter) -> Result<()> + Send) -> Result<()> {
-        self.connections.write(Company::Others, work)
+        self.connections.write(WorkIsolation::Others, work)
     }
 
     /// Runs `work` in a separate transaction. Reads through other connections see the state that it changes.
     pub(super) fn write_alone(&self, work: impl FnMut(&mut StoreWriter) -> Result<()> + Send) -> Result<()> {
-        self.connections.write(Company::Alone, work)
+        self.connections.write(WorkIsolation::Alone, work)
     }
 
     /// Returns an error if `name` may not be put.

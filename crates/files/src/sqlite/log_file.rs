@@ -8,14 +8,14 @@ use lakerace_io::{Error, Result};
 
 /// The log that a connection writes. SQLite keeps it open, and would continue to write a log that was removed.
 #[derive(Debug)]
-pub(super) struct LogFile {
+pub(super) struct SqliteLogFile {
     path: PathBuf,
     /// Device and number of the file, once it was seen.
     seen: Option<(u64, u64)>,
     is_gone: bool,
 }
 
-impl LogFile {
+impl SqliteLogFile {
     /// The log of the store at `path`.
     pub(super) fn new(path: &Path) -> Self {
         let mut log = OsString::from(path);

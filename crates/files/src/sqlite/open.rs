@@ -12,7 +12,7 @@ use super::reader::{LocatedFile, StoreReader, filled};
 use super::record::ContentPlace;
 use crate::encode::PIECE_BYTES;
 use crate::name::{not_found, shown};
-use crate::{Content, Each, Reads, Sink, Stat};
+use crate::{ContentSink, Each, RandomAccessFile, Reads, Stat};
 
 /// Gives the contents of `names` in the order of names: neighbours are on one page.
 pub(super) fn visit_all(
@@ -49,7 +49,7 @@ pub(super) fn in_order(names: &[&str]) -> Vec<usize> {
 
 /// A state of a store, in a read transaction.
 #[derive(Debug, Clone)]
-pub(super) struct Snapshot(Arc<HeldReader>);
+pub(super) struct SqliteSnapshot(Arc<HeldReader>);
 
 #[derive(Debug)]
 struct HeldReader {
@@ -58,7 +58,7 @@ struct HeldReader {
     reader: Mutex<Option<StoreReader>>,
 }
 
-impl Snapshot {
+impl SqliteSnapshot {
     pub(super) fn new(inner: &Arc<Inner>) -> Result<Self> {
         let _gate = inner.connections.enter()?;
         let mut reader = inner.connections.reader()?;
@@ -96,8 +96,8 @@ impl Drop for HeldReader {
     }
 }
 
-impl Reads for Snapshot {
-    fn get(&self, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+impl Reads for SqliteSnapshot {
+    fn get(&self, name: &str, sink: &mut dyn ContentSink) -> Result<usize> {
         self.read(|reader, catalog| reader.get(catalog, name, sink))
     }
 
@@ -113,18 +113,18 @@ impl Reads for Snapshot {
         self.read(|reader, _| reader.list(prefix, from, limit))
     }
 
-    fn open(&self, name: &str) -> Result<Box<dyn Content>> {
-        open(ReadHandle::Snapshot(self.clone()), name)
+    fn open(&self, name: &str) -> Result<Box<dyn RandomAccessFile>> {
+        open(SqliteReadHandle::Snapshot(self.clone()), name)
     }
 }
 
 /// The way in which an open content reads.
-pub(super) enum ReadHandle {
+pub(super) enum SqliteReadHandle {
     Home(Arc<Inner>),
-    Snapshot(Snapshot),
+    Snapshot(SqliteSnapshot),
 }
 
-impl ReadHandle {
+impl SqliteReadHandle {
     fn read<T>(&self, read: impl FnOnce(&mut StoreReader, &StoreCatalog) -> Result<T>) -> Result<T> {
         match self {
             Self::Home(inner) => inner.read(read),
@@ -135,7 +135,7 @@ impl ReadHandle {
 
 /// A content that is read piece by piece.
 struct PieceReader {
-    via: ReadHandle,
+    via: SqliteReadHandle,
     name: String,
     located: LocatedFile,
     /// The piece that was decoded last.
@@ -146,7 +146,7 @@ struct PieceReader {
 struct WholeContent(Vec<u8>);
 
 /// Opens a content. One in its row is read immediately; for others, each read fetches the piece that it needs.
-pub(super) fn open(via: ReadHandle, name: &str) -> Result<Box<dyn Content>> {
+pub(super) fn open(via: SqliteReadHandle, name: &str) -> Result<Box<dyn RandomAccessFile>> {
     let located = via.read(|reader, _| reader.locate(name))?.ok_or_else(|| not_found(name))?;
     if let ContentPlace::Chunks(_) = located.place {
         return Ok(Box::new(PieceReader { via, name: name.to_owned(), located, current: None }));
@@ -157,7 +157,7 @@ pub(super) fn open(via: ReadHandle, name: &str) -> Result<Box<dyn Content>> {
     Ok(Box::new(WholeContent(bytes)))
 }
 
-impl Content for WholeContent {
+impl RandomAccessFile for WholeContent {
     fn size(&self) -> u64 {
         self.0.len() as u64
     }
@@ -191,7 +191,7 @@ impl PieceReader {
     }
 }
 
-impl Content for PieceReader {
+impl RandomAccessFile for PieceReader {
     fn size(&self) -> u64 {
         self.located.size
     }

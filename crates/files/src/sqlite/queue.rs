@@ -23,7 +23,7 @@ const GROUP: usize = 4096;
 
 /// The other works that may be in a work's transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Company {
+pub(super) enum WorkIsolation {
     /// The work of other threads.
     Others,
     /// No other work: the work reads through another connection, which does not see the changes of the transaction.
@@ -38,7 +38,7 @@ pub(super) struct WriteQueue {
 #[derive(Debug, Default)]
 pub(super) struct QueueState {
     pub(super) writer: WriterSlot,
-    waiting: VecDeque<Arc<Ticket>>,
+    waiting: VecDeque<Arc<WriteRequest>>,
 }
 
 /// The place of the writer.
@@ -53,25 +53,25 @@ pub(super) enum WriterSlot {
 }
 
 /// Work that waits for a thread to run it.
-struct Ticket {
-    company: Company,
-    work: Mutex<Option<Pointer>>,
+struct WriteRequest {
+    isolation: WorkIsolation,
+    work: Mutex<Option<WorkPointer>>,
     outcome: Mutex<Option<Result<()>>>,
     is_done: AtomicBool,
     thread: Thread,
 }
 
-impl std::fmt::Debug for Ticket {
+impl std::fmt::Debug for WriteRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Ticket")
     }
 }
 
 /// Work on the stack of a thread that waits.
-struct Pointer(*mut Work<'static>);
+struct WorkPointer(*mut Work<'static>);
 
 // SAFETY: the work is `Send`, and its owner waits until no one has the pointer any more.
-unsafe impl Send for Pointer {}
+unsafe impl Send for WorkPointer {}
 
 impl WriteQueue {
     pub(super) fn lock(&self) -> MutexGuard<'_, QueueState> {
@@ -83,7 +83,7 @@ impl WriteQueue {
         &self,
         open: &dyn Fn() -> Result<StoreWriter>,
         patience: Duration,
-        company: Company,
+        isolation: WorkIsolation,
         work: &mut Work<'_>,
     ) -> Result<()> {
         let mut state = self.lock();
@@ -96,9 +96,9 @@ impl WriteQueue {
         }
         // SAFETY: only the lifetime changes. `wait` returns when the ticket is done or taken back, and by then no
         // thread runs the work any more.
-        let pointer = Pointer(unsafe { std::mem::transmute::<*mut Work<'_>, *mut Work<'static>>(work) });
-        let ticket = Arc::new(Ticket {
-            company,
+        let pointer = WorkPointer(unsafe { std::mem::transmute::<*mut Work<'_>, *mut Work<'static>>(work) });
+        let ticket = Arc::new(WriteRequest {
+            isolation,
             work: Mutex::new(Some(pointer)),
             outcome: Mutex::default(),
             is_done: AtomicBool::new(false),
@@ -109,7 +109,12 @@ impl WriteQueue {
         self.wait(open, patience, &ticket)
     }
 
-    fn wait(&self, open: &dyn Fn() -> Result<StoreWriter>, patience: Duration, ticket: &Arc<Ticket>) -> Result<()> {
+    fn wait(
+        &self,
+        open: &dyn Fn() -> Result<StoreWriter>,
+        patience: Duration,
+        ticket: &Arc<WriteRequest>,
+    ) -> Result<()> {
         let start = Instant::now();
         loop {
             if ticket.is_done.load(Ordering::Acquire) {
@@ -178,8 +183,9 @@ impl WriteQueue {
 
 impl QueueState {
     /// The work of the next transaction.
-    fn next_group(&mut self) -> Vec<Arc<Ticket>> {
-        let sociable = self.waiting.iter().take(GROUP).take_while(|ticket| ticket.company == Company::Others).count();
+    fn next_group(&mut self) -> Vec<Arc<WriteRequest>> {
+        let sociable =
+            self.waiting.iter().take(GROUP).take_while(|ticket| ticket.isolation == WorkIsolation::Others).count();
         // Work that stays alone is first where none is sociable.
         let count = sociable.max(1).min(self.waiting.len());
         self.waiting.drain(..count).collect()
@@ -224,7 +230,7 @@ impl WriterGuard<'_> {
     }
 
     /// Runs the work of all, in one transaction if that succeeds, else each in its own.
-    fn together(&mut self, group: &[Arc<Ticket>]) {
+    fn together(&mut self, group: &[Arc<WriteRequest>]) {
         let Some(writer) = &mut self.writer else { return };
         let _answers = CompletionGuard(group);
         if group.len() > 1 && try_together(writer, group) {
@@ -238,7 +244,7 @@ impl WriterGuard<'_> {
 }
 
 /// Answers those whose work a panic has left undone.
-struct CompletionGuard<'a>(&'a [Arc<Ticket>]);
+struct CompletionGuard<'a>(&'a [Arc<WriteRequest>]);
 
 impl Drop for CompletionGuard<'_> {
     fn drop(&mut self) {
@@ -263,7 +269,7 @@ fn transact(writer: &mut StoreWriter, work: &mut Work<'_>) -> Result<()> {
 
 /// Runs the work of all in one transaction. False where one failed when it had changed something, or the commit did: nothing has
 /// happened then.
-fn try_together(writer: &mut StoreWriter, group: &[Arc<Ticket>]) -> bool {
+fn try_together(writer: &mut StoreWriter, group: &[Arc<WriteRequest>]) -> bool {
     if writer.begin().is_err() {
         return false;
     }
@@ -286,7 +292,7 @@ fn try_together(writer: &mut StoreWriter, group: &[Arc<Ticket>]) -> bool {
     true
 }
 
-impl Ticket {
+impl WriteRequest {
     fn call(&self, run: impl FnOnce(&mut Work<'static>) -> Result<()>) -> Result<()> {
         let pointer = lock(&self.work);
         let Some(pointer) = pointer.as_ref() else { return Err(Error::internal("the queued write is gone")) };

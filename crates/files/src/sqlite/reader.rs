@@ -15,7 +15,7 @@ use super::statement::{BoundValue, PreparedStatement, Row, pragma};
 use crate::encode::{self, Encoding, PIECE_BYTES};
 use crate::name::{not_found, prefix_end, shown};
 use crate::sqlite_error::from_rusqlite;
-use crate::{Options, Sink, Stat};
+use crate::{ContentSink, Options, Stat};
 
 /// The pages that a reading connection keeps, in KiB.
 const CACHE_KIB: u32 = 16 << 10;
@@ -121,7 +121,7 @@ impl StoreReader {
         done
     }
 
-    pub(super) fn get(&mut self, catalog: &StoreCatalog, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+    pub(super) fn get(&mut self, catalog: &StoreCatalog, name: &str, sink: &mut dyn ContentSink) -> Result<usize> {
         let Self { find, connection, .. } = self;
         let found = find.first(&[BoundValue::Text(name.as_bytes())], |row| {
             let record = FileRecord::from_row(row, name)?;
@@ -141,7 +141,7 @@ impl StoreReader {
         }
     }
 
-    fn get_elsewhere(&mut self, catalog: &StoreCatalog, name: &str, sink: &mut dyn Sink) -> Result<usize> {
+    fn get_elsewhere(&mut self, catalog: &StoreCatalog, name: &str, sink: &mut dyn ContentSink) -> Result<usize> {
         let Some(located) = self.locate(name)? else { return Err(not_found(name)) };
         let size = size_of(located.size)?;
         let read = match located.place {

@@ -11,12 +11,12 @@ use super::inner::Inner;
 use super::reader::filled;
 use super::record::{ContentPlace, chunk_id};
 use super::statement::{BoundValue, PreparedStatement};
-use super::writer::{Prepared, StoredBody};
+use super::writer::{PreparedFile, StoredBody};
 use crate::encode::PIECE_BYTES;
 use crate::file_metadata::{check_metadata, now_ms};
 use crate::home::read_parts;
 use crate::name::shown;
-use crate::{PutOptions, Sink, Write};
+use crate::{ContentSink, PutOptions, Write};
 
 /// Encoded pieces that wait for a transaction, in bytes.
 const BUFFER_BYTES: usize = 4 << 20;
@@ -135,7 +135,7 @@ impl PieceUpload {
         self.store_encoded()?;
         check_metadata(self.options.metadata.as_deref())?;
         let place = self.place.unwrap_or_default();
-        let prepared = Prepared {
+        let prepared = PreparedFile {
             size: self.size,
             mtime_ms: self.options.mtime_ms.unwrap_or_else(now_ms),
             encoding: self.put_as.as_ref().map_or(0, |put_as| put_as.id),

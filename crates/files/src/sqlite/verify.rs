@@ -16,7 +16,7 @@ use crate::encode::PIECE_BYTES;
 use crate::home::Progress;
 use crate::name::composed;
 use crate::stream::go_on;
-use crate::{Damage, Verified};
+use crate::{Damage, VerifyOutcome};
 
 /// Files that are looked at between two looks at the tree.
 const PAGE: i64 = 500;
@@ -24,8 +24,8 @@ const PAGE: i64 = 500;
 /// Problems that SQLite is asked for.
 const PROBLEMS: u32 = 100;
 
-pub(super) fn verify(inner: &Inner, progress: Progress<'_>) -> Result<Verified> {
-    let mut verified = Verified::default();
+pub(super) fn verify(inner: &Inner, progress: Progress<'_>) -> Result<VerifyOutcome> {
+    let mut verified = VerifyOutcome::default();
     check_small_tables(inner, &mut verified)?;
     let mut scan = RowScan { inner, verified: &mut verified, progress, last: None, is_lost: false };
     if scan.range(RangeStart::Behind(Vec::new()), None)?.is_some() {
@@ -41,7 +41,7 @@ fn damaged(name: Option<String>, error: &Error) -> Damage {
 }
 
 /// Runs SQLite's own check of the file: lists of free pages, pages that two trees have.
-fn quick_check(inner: &Inner, verified: &mut Verified, progress: Progress<'_>) -> Result<()> {
+fn quick_check(inner: &Inner, verified: &mut VerifyOutcome, progress: Progress<'_>) -> Result<()> {
     let mut problems = Vec::new();
     let (files, bytes) = (verified.files, verified.bytes);
     let mut is_stopped = false;
@@ -66,8 +66,8 @@ fn quick_check(inner: &Inner, verified: &mut Verified, progress: Progress<'_>) -
     Ok(())
 }
 
-fn check_small_tables(inner: &Inner, verified: &mut Verified) -> Result<()> {
-    let note = |verified: &mut Verified, outcome: Result<()>| match outcome {
+fn check_small_tables(inner: &Inner, verified: &mut VerifyOutcome) -> Result<()> {
+    let note = |verified: &mut VerifyOutcome, outcome: Result<()>| match outcome {
         Err(e) if e.kind() == ErrorKind::Corrupt => {
             verified.damage.push(damaged(None, &e));
             Ok(())
@@ -110,7 +110,7 @@ enum SeenRow {
 
 struct RowScan<'a> {
     inner: &'a Inner,
-    verified: &'a mut Verified,
+    verified: &'a mut VerifyOutcome,
     progress: Progress<'a>,
     /// The last name that was read.
     last: Option<Vec<u8>>,

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::connect::connect;
 use super::keeper::ReadLockHolder;
-use super::log_file::LogFile;
+use super::log_file::SqliteLogFile;
 use super::record::{ContentPlace, FileRecord, chunk_id, chunk_ids, out_of_order};
 use super::schema::PIECE_BITS;
 use super::statement::{BoundValue, PreparedStatement, Row, pragma};
@@ -65,7 +65,7 @@ pub(super) struct StoreWriter {
     checkpoint_bytes: u64,
     looked_at_bytes: u64,
     busy_timeout: Duration,
-    log_file: LogFile,
+    log_file: SqliteLogFile,
     /// Commits after which the log is looked at.
     checked_every: u32,
     unchecked_commits: u32,
@@ -87,7 +87,7 @@ pub(super) enum CheckpointMode {
 
 /// The stored form of a file to be put.
 #[derive(Debug, Clone)]
-pub(super) struct Prepared<'a> {
+pub(super) struct PreparedFile<'a> {
     pub(super) size: u64,
     pub(super) mtime_ms: i64,
     pub(super) encoding: i64,
@@ -177,7 +177,7 @@ impl StoreWriter {
             checkpoint_bytes: CHECKPOINT_BYTES.min(options.wal_limit_bytes / 2),
             looked_at_bytes: 0,
             busy_timeout: options.busy_timeout,
-            log_file: LogFile::new(path),
+            log_file: SqliteLogFile::new(path),
             checked_every: if options.durability == Durability::Full { 1 } else { CHECKED_COMMITS },
             unchecked_commits: 0,
             connection,
@@ -271,7 +271,7 @@ impl StoreWriter {
         Ok((last >> PIECE_BITS) + 1)
     }
 
-    pub(super) fn put(&mut self, name: &str, file: &Prepared<'_>) -> Result<()> {
+    pub(super) fn put(&mut self, name: &str, file: &PreparedFile<'_>) -> Result<()> {
         self.check_version(name, file.if_exists)?;
         match &file.body {
             StoredBody::Inline(content) => self.put_row(name, file, ContentPlace::Inline, Some(content)),
@@ -289,7 +289,13 @@ impl StoreWriter {
         }
     }
 
-    fn put_row(&mut self, name: &str, file: &Prepared<'_>, place: ContentPlace, content: Option<&[u8]>) -> Result<()> {
+    fn put_row(
+        &mut self,
+        name: &str,
+        file: &PreparedFile<'_>,
+        place: ContentPlace,
+        content: Option<&[u8]>,
+    ) -> Result<()> {
         let record = FileRecord {
             name: name.as_bytes(),
             size: file.size,
@@ -427,7 +433,7 @@ impl StoreWriter {
 
     fn put_whole(&mut self, name: &str, row: FileRow, place: ContentPlace, if_exists: IfExists) -> Result<()> {
         self.check_version(name, if_exists)?;
-        let file = Prepared {
+        let file = PreparedFile {
             size: row.size,
             mtime_ms: row.mtime_ms,
             encoding: row.encoding,

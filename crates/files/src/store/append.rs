@@ -6,7 +6,7 @@ use lakerace_io::{ErrorKind, Result};
 
 use super::Store;
 use crate::content_copy::copy;
-use crate::{FileVersion, IfExists, PutOptions, Tail};
+use crate::{FileVersion, IfExists, PendingAppend, PutOptions};
 
 /// Attempts after which the next one waits a moment: other writers were faster each time.
 const QUICK_ATTEMPTS: u32 = 8;
@@ -16,7 +16,7 @@ const MOMENT_MS: u64 = 20;
 
 /// Appends in one step: to the file itself where the home supports it, otherwise by a new content that replaces the old
 /// one. If another writer was faster, this is repeated on the new content.
-pub(super) fn append(store: &Store, name: &str, tail: &mut dyn Tail, options: &PutOptions) -> Result<()> {
+pub(super) fn append(store: &Store, name: &str, tail: &mut dyn PendingAppend, options: &PutOptions) -> Result<()> {
     if store.home().append_in_place(name, tail, options)? {
         return Ok(());
     }
@@ -39,7 +39,7 @@ fn replace(
     store: &Store,
     name: &str,
     before: Option<FileVersion>,
-    tail: &mut dyn Tail,
+    tail: &mut dyn PendingAppend,
     options: &PutOptions,
 ) -> Result<()> {
     let if_exists = IfExists::ReplaceVersion(before.unwrap_or(FileVersion::ABSENT));

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use divan::Bencher;
-use lakerace_format::Pool;
+use lakerace_format::MemoryPool;
 use lakerace_format::internals::ChunkMemory;
 
 const BLOCK_BYTES: usize = 1 << 20;
@@ -14,7 +14,7 @@ const PAGE_BYTES: usize = 64 << 10;
 /// A column that is kept: new memory, each page of it touched. Nothing is freed, or the allocator would have it at hand.
 #[divan::bench(sample_count = 12, sample_size = 1)]
 fn collected_ours() {
-    let pool = Pool::new();
+    let pool = MemoryPool::new();
     for _ in 0..COLUMN_BYTES / BLOCK_BYTES {
         let mut block = pool.take(BLOCK_BYTES);
         block.fill(1);
@@ -35,7 +35,7 @@ fn collected_plain() {
 /// Batches that are dropped while the next ones are made: two blocks at once.
 #[divan::bench(args = [64 << 10, 1 << 20, 8 << 20])]
 fn dropped_ours(bencher: Bencher, bytes: usize) {
-    let pool = Pool::new();
+    let pool = MemoryPool::new();
     let mut before = pool.take(bytes);
     bencher.bench_local(|| {
         let mut block = pool.take(bytes);

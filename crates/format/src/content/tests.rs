@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::Content;
+use super::DetectedContent;
 
 use crate::{ARROW_IPC, CSV, JSON, JSON_LINES, ORC, PARQUET};
 
@@ -36,19 +36,19 @@ fn everywhere(text: &[u8]) -> Vec<Vec<u8>> {
 
 #[test]
 fn text_is_told_by_its_content_however_it_is_packed() {
-    let cases: [(&[u8], Content); 8] = [
-        (b"{\"id\":1}\n{\"id\":2}\n", Content::Known(&JSON_LINES)),
-        (b"{", Content::Known(&JSON_LINES)),
-        (b"[{\"id\":1},\n{\"id\":2}]\n", Content::Known(&JSON)),
-        (b"[\n  {\"id\":1}]", Content::Known(&JSON)),
-        (b"[]", Content::Known(&JSON)),
-        (b"[1,2]", Content::Known(&JSON)),
-        (b"[id],[name]\n1,a\n", Content::Text),
-        (b"id,name\n1,a\n", Content::Text),
+    let cases: [(&[u8], DetectedContent); 8] = [
+        (b"{\"id\":1}\n{\"id\":2}\n", DetectedContent::Known(&JSON_LINES)),
+        (b"{", DetectedContent::Known(&JSON_LINES)),
+        (b"[{\"id\":1},\n{\"id\":2}]\n", DetectedContent::Known(&JSON)),
+        (b"[\n  {\"id\":1}]", DetectedContent::Known(&JSON)),
+        (b"[]", DetectedContent::Known(&JSON)),
+        (b"[1,2]", DetectedContent::Known(&JSON)),
+        (b"[id],[name]\n1,a\n", DetectedContent::Text),
+        (b"id,name\n1,a\n", DetectedContent::Text),
     ];
     for (text, content) in cases {
         for bytes in everywhere(text) {
-            assert_eq!(Content::detect(&bytes), content, "{:?}", String::from_utf8_lossy(&bytes));
+            assert_eq!(DetectedContent::detect(&bytes), content, "{:?}", String::from_utf8_lossy(&bytes));
         }
     }
 }
@@ -57,32 +57,32 @@ fn text_is_told_by_its_content_however_it_is_packed() {
 fn text_with_several_byte_order_marks_is_told_by_what_follows() {
     for marks in 2..5 {
         let front = b"\xef\xbb\xbf".repeat(marks);
-        let of = |text: &[u8]| Content::detect(&[&front, text].concat());
-        assert_eq!(of(b"{\"id\":1}\n"), Content::Known(&JSON_LINES), "{marks}");
-        assert_eq!(of(b"[{\"id\":1}]"), Content::Known(&JSON), "{marks}");
-        assert_eq!(of(b"id,name\n"), Content::Text, "{marks}");
-        assert_eq!(of(b""), Content::Unclear, "{marks}");
+        let of = |text: &[u8]| DetectedContent::detect(&[&front, text].concat());
+        assert_eq!(of(b"{\"id\":1}\n"), DetectedContent::Known(&JSON_LINES), "{marks}");
+        assert_eq!(of(b"[{\"id\":1}]"), DetectedContent::Known(&JSON), "{marks}");
+        assert_eq!(of(b"id,name\n"), DetectedContent::Text, "{marks}");
+        assert_eq!(of(b""), DetectedContent::Unclear, "{marks}");
     }
 }
 
 #[test]
 fn files_and_packings_are_told_by_their_marks() {
-    let cases: [(&[u8], Content); 9] = [
-        (b"PAR1...", Content::Known(&PARQUET)),
-        (b"ORC...", Content::Known(&ORC)),
-        (b"ARROW1\0\0", Content::Known(&ARROW_IPC)),
-        (b"\xff\xff\xff\xff\x10\0\0\0", Content::Known(&ARROW_IPC)),
-        (b"\x04\x22\x4d\x18", Content::Packed("lz4")),
-        (b"BZh91,a\n", Content::Text),
-        (b"", Content::Unclear),
-        (b" \n", Content::Unclear),
-        (b"\x01\0\x02", Content::Unknown),
+    let cases: [(&[u8], DetectedContent); 9] = [
+        (b"PAR1...", DetectedContent::Known(&PARQUET)),
+        (b"ORC...", DetectedContent::Known(&ORC)),
+        (b"ARROW1\0\0", DetectedContent::Known(&ARROW_IPC)),
+        (b"\xff\xff\xff\xff\x10\0\0\0", DetectedContent::Known(&ARROW_IPC)),
+        (b"\x04\x22\x4d\x18", DetectedContent::Packed("lz4")),
+        (b"BZh91,a\n", DetectedContent::Text),
+        (b"", DetectedContent::Unclear),
+        (b" \n", DetectedContent::Unclear),
+        (b"\x01\0\x02", DetectedContent::Unknown),
     ];
     for (bytes, content) in cases {
-        assert_eq!(Content::detect(bytes), content, "{bytes:?}");
+        assert_eq!(DetectedContent::detect(bytes), content, "{bytes:?}");
     }
     for packed in [gzip(b"PAR1..."), bzip2(b"PAR1..."), xz(b"PAR1...")] {
-        assert_eq!(Content::detect(&packed), Content::PackedFile(&PARQUET));
+        assert_eq!(DetectedContent::detect(&packed), DetectedContent::PackedFile(&PARQUET));
     }
     let zipped = |name: &str| {
         let mut header = b"PK\x03\x04".to_vec();
@@ -90,14 +90,14 @@ fn files_and_packings_are_told_by_their_marks() {
         header.extend((name.len() as u16).to_le_bytes());
         header.extend([0, 0]);
         header.extend(name.as_bytes());
-        Content::detect(&header)
+        DetectedContent::detect(&header)
     };
-    assert_eq!(zipped("a/rows.csv"), Content::Known(&CSV));
-    assert_eq!(zipped("rows.parquet"), Content::PackedFile(&PARQUET));
-    assert_eq!(zipped("[Content_Types].xml"), Content::Archive);
+    assert_eq!(zipped("a/rows.csv"), DetectedContent::Known(&CSV));
+    assert_eq!(zipped("rows.parquet"), DetectedContent::PackedFile(&PARQUET));
+    assert_eq!(zipped("[Content_Types].xml"), DetectedContent::Archive);
     // A block that is cut short tells nothing yet.
     let packed = zstd::bulk::compress(&b"{\"id\":1}\n".repeat(1000), 3).unwrap();
-    assert_eq!(Content::detect(&packed[..8]), Content::Unclear);
+    assert_eq!(DetectedContent::detect(&packed[..8]), DetectedContent::Unclear);
 }
 
 #[test]
@@ -106,17 +106,17 @@ fn marks_that_frames_of_zstd_cut_are_told_by_more_bytes() {
     let marked = [b"\xef\xbb\xbf", &lines[..]].concat();
     let array = [b"[ ", &lines[..]].concat();
     let texts = [
-        (&lines, Content::Known(&JSON_LINES)),
-        (&marked, Content::Known(&JSON_LINES)),
-        (&array, Content::Known(&JSON)),
+        (&lines, DetectedContent::Known(&JSON_LINES)),
+        (&marked, DetectedContent::Known(&JSON_LINES)),
+        (&array, DetectedContent::Known(&JSON)),
     ];
     for (text, content) in texts {
         for cut in 1..8 {
             let frames = [&text[..cut], &text[cut..]].map(|part| zstd::bulk::compress(part, 3).unwrap());
             // The front ends within the second frame.
-            let told = Content::detect(&frames.concat()[..frames[0].len() + 12]);
-            assert!(told == Content::Unclear || told == content, "{told:?} by {cut} bytes");
-            assert_eq!(Content::detect(&frames.concat()), content, "{cut} bytes");
+            let told = DetectedContent::detect(&frames.concat()[..frames[0].len() + 12]);
+            assert!(told == DetectedContent::Unclear || told == content, "{told:?} by {cut} bytes");
+            assert_eq!(DetectedContent::detect(&frames.concat()), content, "{cut} bytes");
         }
     }
 }
@@ -127,24 +127,24 @@ fn blanks_and_skipped_frames_in_front_of_packed_text_are_passed() {
     for front in [&b""[..], b"\xef\xbb\xbf"] {
         let text = [front, &blanks, b"{\"id\":1}\n"].concat();
         for packed in [gzip(&text), zstd::bulk::compress(&text, 3).unwrap()] {
-            assert_eq!(Content::detect(&packed), Content::Known(&JSON_LINES));
+            assert_eq!(DetectedContent::detect(&packed), DetectedContent::Known(&JSON_LINES));
         }
     }
     let skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 7, 7];
     let text = zstd::bulk::compress(b"{\"id\":1}\n", 3).unwrap();
-    assert_eq!(Content::detect(&[&skipped[..], &text].concat()), Content::Known(&JSON_LINES));
+    assert_eq!(DetectedContent::detect(&[&skipped[..], &text].concat()), DetectedContent::Known(&JSON_LINES));
 }
 
 #[test]
 fn what_is_no_rows_is_refused_with_advice() {
-    assert_eq!(Content::Text.format(Some(&CSV)).unwrap(), &CSV);
+    assert_eq!(DetectedContent::Text.format(Some(&CSV)).unwrap(), &CSV);
     for (content, word) in [
-        (Content::Text, "`input_format`"),
-        (Content::Unclear, "empty"),
-        (Content::Archive, "`input_format`"),
-        (Content::Packed("lz4"), "lz4"),
-        (Content::PackedFile(&ORC), "orc"),
-        (Content::Unknown, "`input_format`"),
+        (DetectedContent::Text, "`input_format`"),
+        (DetectedContent::Unclear, "empty"),
+        (DetectedContent::Archive, "`input_format`"),
+        (DetectedContent::Packed("lz4"), "lz4"),
+        (DetectedContent::PackedFile(&ORC), "orc"),
+        (DetectedContent::Unknown, "`input_format`"),
     ] {
         let error = content.format(None).unwrap_err();
         let text = format!("{error} {}", error.advice_text().unwrap_or_default());

@@ -8,7 +8,7 @@ use lakerace_io::option::{NO_HEADER, QUOTE, SCHEMA};
 use lakerace_io::{Error, Result};
 
 use super::header::{header_names, record_fields};
-use super::parse::{RecordSpan, WantedLayout};
+use super::parse::{RecordSlice, WantedLayout};
 use super::rules::DialectRules;
 use super::scan::{ScanState, SpeculativeScan, first_end, open_quote};
 
@@ -46,8 +46,8 @@ pub(super) struct BlockChain {
 
 /// Whole records of a block, with what they need to be parsed.
 #[derive(Debug)]
-pub(super) struct RecordPiece {
-    pub pieces: Vec<RecordSpan>,
+pub(super) struct BlockRecords {
+    pub pieces: Vec<RecordSlice>,
     /// `None` if there are no records.
     pub layout: Option<Arc<WantedLayout>>,
     /// Why the file ends after them.
@@ -79,7 +79,7 @@ impl BlockChain {
     }
 
     /// The whole records that end in the block. Called for every block in order.
-    pub fn resolve(&mut self, block: &ScannedBlock) -> Result<RecordPiece> {
+    pub fn resolve(&mut self, block: &ScannedBlock) -> Result<BlockRecords> {
         if block.is_first {
             self.begin_file(&block.url);
         }
@@ -90,7 +90,7 @@ impl BlockChain {
     }
 
     /// Skips the lines at the front of a file.
-    fn skip_lines(&mut self, block: &ScannedBlock) -> Result<RecordPiece> {
+    fn skip_lines(&mut self, block: &ScannedBlock) -> Result<BlockRecords> {
         let ends = memchr::memchr_iter(b'\n', &block.bytes).map(|at| at + 1);
         let skipped = block.outlook.newlines.min(self.skip_left);
         self.line += skipped;
@@ -103,7 +103,7 @@ impl BlockChain {
         self.resolve_rows(&ScannedBlock { url, bytes, outlook, is_first: false, is_last: block.is_last })
     }
 
-    fn resolve_rows(&mut self, block: &ScannedBlock) -> Result<RecordPiece> {
+    fn resolve_rows(&mut self, block: &ScannedBlock) -> Result<BlockRecords> {
         let bytes = &block.bytes;
         let before = self.state;
         let (last_end, after) = block.outlook.resolve(before, bytes, &self.rules);
@@ -136,7 +136,7 @@ impl BlockChain {
         if block.is_last {
             error = self.end_file(block, &mut pieces).err();
         }
-        Ok(RecordPiece { pieces, layout: self.layout.clone(), error })
+        Ok(BlockRecords { pieces, layout: self.layout.clone(), error })
     }
 
     fn begin_file(&mut self, url: &Arc<str>) {
@@ -158,7 +158,7 @@ impl BlockChain {
         before: ScanState,
         last_end: usize,
         block: &ScannedBlock,
-        pieces: &mut Vec<RecordSpan>,
+        pieces: &mut Vec<RecordSlice>,
     ) -> Result<()> {
         let bytes = &block.bytes;
         let mut at = 0;
@@ -168,7 +168,7 @@ impl BlockChain {
             line += count_lines(&bytes[..at]);
             let mut record = std::mem::take(&mut self.carry);
             record.extend_from_slice(&bytes[..at]);
-            let record = RecordSpan { bytes: Bytes::from(record), line: self.carry_line };
+            let record = RecordSlice { bytes: Bytes::from(record), line: self.carry_line };
             if !self.take_header(&record, &block.url)? {
                 pieces.push(record);
             }
@@ -176,24 +176,24 @@ impl BlockChain {
         while self.layout.is_none() && at < last_end {
             let end = first_end(ScanState::record_start(&self.rules), &bytes[at..last_end], &self.rules)
                 .map_or(last_end, |e| at + e);
-            let record = RecordSpan { bytes: bytes.slice(at..end), line };
+            let record = RecordSlice { bytes: bytes.slice(at..end), line };
             self.take_header(&record, &block.url)?;
             line += count_lines(&record.bytes);
             at = end;
         }
         if at < last_end {
-            pieces.push(RecordSpan { bytes: bytes.slice(at..last_end), line });
+            pieces.push(RecordSlice { bytes: bytes.slice(at..last_end), line });
         }
         Ok(())
     }
 
     /// Ends a file: the rest is its last record, where no quote is open.
-    fn end_file(&mut self, block: &ScannedBlock, pieces: &mut Vec<RecordSpan>) -> Result<()> {
+    fn end_file(&mut self, block: &ScannedBlock, pieces: &mut Vec<RecordSlice>) -> Result<()> {
         if let Some(error) = self.unclosed(&block.url) {
             return Err(error);
         }
         if !self.carry.is_empty() {
-            let record = RecordSpan { bytes: Bytes::from(std::mem::take(&mut self.carry)), line: self.carry_line };
+            let record = RecordSlice { bytes: Bytes::from(std::mem::take(&mut self.carry)), line: self.carry_line };
             if !self.take_header(&record, &block.url)? {
                 pieces.push(record);
             }
@@ -221,7 +221,7 @@ impl BlockChain {
 
     /// Takes the record as the header if there is none yet, unless the line is blank. Returns true if it was taken or
     /// skipped.
-    fn take_header(&mut self, record: &RecordSpan, url: &Arc<str>) -> Result<bool> {
+    fn take_header(&mut self, record: &RecordSlice, url: &Arc<str>) -> Result<bool> {
         if self.layout.is_some() {
             return Ok(false);
         }

@@ -7,7 +7,7 @@ use arrow::array::ArrayRef;
 use std::borrow::Cow;
 
 /// A column that fields are appended to.
-pub(crate) trait Column: Send {
+pub(crate) trait CsvColumn: Send {
     /// Appends field `column` of every row of the table. Invalid fields are reported to `bad`; if it asks to stop, the
     /// rest of the rows is not appended.
     fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>);

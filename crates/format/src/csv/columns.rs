@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Field, TimeUnit};
 use lakerace_io::option::SCHEMA;
 use lakerace_io::{Error, Result};
 
-use super::column::{BadFields, Column, FieldError, FieldText, Text, TypeOrigin};
+use super::column::{BadFields, CsvColumn, FieldError, FieldText, Text, TypeOrigin};
 use super::fields::FieldTable;
 use super::other_column::{OtherColumn, usual_text};
 use super::text::{OffsetColumn, ViewColumn};
@@ -29,7 +29,7 @@ pub(super) fn column_for(
     rows: usize,
     origin: TypeOrigin,
     values: &ValueTexts,
-) -> Result<Box<dyn Column>> {
+) -> Result<Box<dyn CsvColumn>> {
     if !values.is_plain()
         && let Some(column) = other_column(field, rows, origin, values)
     {
@@ -45,7 +45,7 @@ pub(super) fn column_for(
 
 /// A column whose values have a given format: they are converted to the usual one first. `None` if the type has no such
 /// format.
-fn other_column(field: &Field, rows: usize, origin: TypeOrigin, values: &ValueTexts) -> Option<Box<dyn Column>> {
+fn other_column(field: &Field, rows: usize, origin: TypeOrigin, values: &ValueTexts) -> Option<Box<dyn CsvColumn>> {
     let usual = usual_text(field.data_type(), values)?;
     let inner = match origin {
         TypeOrigin::Inferred => inferred_column(field, rows),
@@ -57,7 +57,7 @@ fn other_column(field: &Field, rows: usize, origin: TypeOrigin, values: &ValueTe
 
 /// A column of an inferred type: it accepts the texts that inference accepts for the type. `None` if these are the same
 /// as for a given type.
-fn inferred_column(field: &Field, rows: usize) -> Option<Box<dyn Column>> {
+fn inferred_column(field: &Field, rows: usize) -> Option<Box<dyn CsvColumn>> {
     macro_rules! instants {
         ($type:ty) => {
             Box::new(PrimitiveColumn::<$type, _>::new(field.data_type(), rows, |t: &[u8], s, e| {
@@ -83,7 +83,7 @@ fn inferred_column(field: &Field, rows: usize) -> Option<Box<dyn Column>> {
 }
 
 /// A column of a given type: see [`crate::csv`] for the texts that it accepts.
-fn given_column(field: &Field, rows: usize) -> Result<Box<dyn Column>> {
+fn given_column(field: &Field, rows: usize) -> Result<Box<dyn CsvColumn>> {
     use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
     macro_rules! primitive {
         ($type:ty, $parse:expr) => {
@@ -266,7 +266,7 @@ where
     }
 }
 
-impl<T: ArrowPrimitiveType, P> Column for PrimitiveColumn<T, P>
+impl<T: ArrowPrimitiveType, P> CsvColumn for PrimitiveColumn<T, P>
 where
     P: Fn(&[u8], usize, usize) -> Option<T::Native> + Send,
 {
@@ -317,7 +317,7 @@ impl Default for CsvBooleanColumn {
     }
 }
 
-impl Column for CsvBooleanColumn {
+impl CsvColumn for CsvBooleanColumn {
     fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
         for (row, at) in table.column(column).enumerate().take(bad.stop_at) {
             let value = match text.field(at.0, at.1) {
@@ -352,7 +352,7 @@ impl Column for CsvBooleanColumn {
 #[derive(Debug)]
 struct CsvNullColumn(usize);
 
-impl Column for CsvNullColumn {
+impl CsvColumn for CsvNullColumn {
     fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
         for (row, at) in table.column(column).enumerate().take(bad.stop_at) {
             let badness = match text.field(at.0, at.1) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
-use super::column::{BadFields, Column, FieldError, FieldText, Text};
+use super::column::{BadFields, CsvColumn, FieldError, FieldText, Text};
 use super::fields::FieldTable;
 use super::rules::DialectRules;
 use super::value_texts::ValueTexts;
@@ -25,7 +25,7 @@ pub(super) fn usual_text(data_type: &DataType, values: &ValueTexts) -> Option<Us
 
 /// A column whose values are converted to their usual text before they are parsed.
 pub(super) struct OtherColumn {
-    inner: Box<dyn Column>,
+    inner: Box<dyn CsvColumn>,
     values: ValueTexts,
     usual: UsualText,
     /// The rules of the usual texts.
@@ -35,12 +35,12 @@ pub(super) struct OtherColumn {
 }
 
 impl OtherColumn {
-    pub fn new(inner: Box<dyn Column>, values: ValueTexts, usual: UsualText) -> Self {
+    pub fn new(inner: Box<dyn CsvColumn>, values: ValueTexts, usual: UsualText) -> Self {
         Self { inner, values, usual, rules: DialectRules::default(), table: FieldTable::default(), text: Vec::new() }
     }
 }
 
-impl Column for OtherColumn {
+impl CsvColumn for OtherColumn {
     fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
         self.text.clear();
         self.table.clear(1);

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use lakerace_io::option::{DELIMITER, ENCODING, INFER_ROWS, ON_BAD_ROW, QUOTE, SCHEMA};
 use lakerace_io::{Error, Result};
 
-use super::column::{BadFields, Column, FieldError, FieldText, Text, TypeOrigin};
+use super::column::{BadFields, CsvColumn, FieldError, FieldText, Text, TypeOrigin};
 use super::columns::column_for;
 use super::fields::{FieldSplitter, FieldTable, OnRagged, RaggedRow};
 use super::rules::DialectRules;
@@ -47,7 +47,7 @@ pub(super) struct BatchParser {
 
 /// Whole records at one place of a file.
 #[derive(Debug, Clone)]
-pub(super) struct RecordSpan {
+pub(super) struct RecordSlice {
     pub bytes: Bytes,
     /// The number of its first line, from 1.
     pub line: u64,
@@ -55,7 +55,7 @@ pub(super) struct RecordSpan {
 
 /// The outcome of a block.
 #[derive(Debug)]
-pub(super) struct Parsed {
+pub(super) struct ParsedBlock {
     /// The good rows, in order, up to the error.
     pub batch: RecordBatch,
     /// Rows that were left out or in which a field was replaced by null.
@@ -66,7 +66,7 @@ pub(super) struct Parsed {
 
 impl BatchParser {
     /// Parses the pieces of one block, in order. Texts of the largest piece are referred to, those of others copied.
-    pub fn parse(&self, pieces: &[RecordSpan], layout: &WantedLayout) -> Result<Parsed> {
+    pub fn parse(&self, pieces: &[RecordSlice], layout: &WantedLayout) -> Result<ParsedBlock> {
         let expected = self.expected_rows.load(Ordering::Relaxed);
         let room = expected + expected / 16;
         let fields = self.schema.fields().iter().zip(&self.origins);
@@ -96,7 +96,7 @@ impl BatchParser {
 struct TextBlock<'a> {
     parser: &'a BatchParser,
     layout: &'a WantedLayout,
-    columns: Vec<Box<dyn Column>>,
+    columns: Vec<Box<dyn CsvColumn>>,
     /// The text that string views refer to.
     text: Bytes,
     rows: usize,
@@ -109,7 +109,7 @@ struct TextBlock<'a> {
 }
 
 impl TextBlock<'_> {
-    fn piece(&mut self, piece: &RecordSpan) -> Result<()> {
+    fn piece(&mut self, piece: &RecordSlice) -> Result<()> {
         let rules = &*self.parser.rules;
         let is_utf8 = self.check_utf8(piece)?;
         let on_ragged = match self.parser.on_bad_row {
@@ -132,7 +132,7 @@ impl TextBlock<'_> {
     }
 
     /// Text that is not UTF-8 ends the read, unless bad fields are skipped.
-    fn check_utf8(&self, piece: &RecordSpan) -> Result<bool> {
+    fn check_utf8(&self, piece: &RecordSlice) -> Result<bool> {
         if simdutf8::basic::from_utf8(&piece.bytes).is_ok() {
             return Ok(true);
         }
@@ -150,7 +150,7 @@ impl TextBlock<'_> {
     }
 
     /// Appends the table's rows to all columns.
-    fn append(&mut self, text: &Text<'_>, piece: &RecordSpan) -> Result<()> {
+    fn append(&mut self, text: &Text<'_>, piece: &RecordSlice) -> Result<()> {
         let rows = self.table.rows();
         let mut stop_at = rows;
         self.found.clear();
@@ -184,7 +184,7 @@ impl TextBlock<'_> {
         &self,
         (row, column, badness): (usize, usize, FieldError),
         text: &Text<'_>,
-        piece: &RecordSpan,
+        piece: &RecordSlice,
     ) -> Error {
         let field = self.parser.schema.field(column);
         let position = self.layout.positions[column];
@@ -222,7 +222,7 @@ impl TextBlock<'_> {
         error.at(format!("{}, line {line}, column {:?}", self.layout.url, field.name()))
     }
 
-    fn ragged(&self, ragged: RaggedRow, piece: &RecordSpan) -> Error {
+    fn ragged(&self, ragged: RaggedRow, piece: &RecordSlice) -> Error {
         let (found, wanted) = (ragged.fields, self.layout.columns);
         let line = line_of(piece, ragged.start);
         Error::invalid(format!("the row has {found} field{}, not {wanted}", if found == 1 { "" } else { "s" }))
@@ -234,7 +234,7 @@ impl TextBlock<'_> {
             ))
     }
 
-    fn finish(mut self, error: Option<Error>) -> Result<Parsed> {
+    fn finish(mut self, error: Option<Error>) -> Result<ParsedBlock> {
         let borrowed: usize = self.columns.iter().map(|c| c.borrowed_bytes()).sum();
         // A block with few references would stay in memory for these.
         let is_wasteful = borrowed < self.text.len() / 2;
@@ -258,7 +258,7 @@ impl TextBlock<'_> {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema = Arc::clone(&self.parser.schema);
         let batch = RecordBatch::try_new_with_options(schema, arrays, &options).map_err(|e| internal(&e))?;
-        Ok(Parsed { batch, bad_rows: self.bad.len() as u64 + self.skipped, error })
+        Ok(ParsedBlock { batch, bad_rows: self.bad.len() as u64 + self.skipped, error })
     }
 
     fn keep_mask(&self) -> BooleanArray {
@@ -273,7 +273,7 @@ impl TextBlock<'_> {
 }
 
 /// The line of a position in a piece.
-fn line_of(piece: &RecordSpan, at: usize) -> u64 {
+fn line_of(piece: &RecordSlice, at: usize) -> u64 {
     piece.line + memchr::memchr_iter(b'\n', &piece.bytes[..at]).count() as u64
 }
 

@@ -9,8 +9,8 @@ use arrow::record_batch::RecordBatch;
 use lakerace_exec::OrderedPool;
 use lakerace_io::{Error, Fetcher, Job, Result};
 
-use super::chain::{BlockChain, RecordPiece, ScannedBlock};
-use super::parse::{BatchParser, Parsed, internal};
+use super::chain::{BlockChain, BlockRecords, ScannedBlock};
+use super::parse::{BatchParser, ParsedBlock, internal};
 use super::scan::SpeculativeScan;
 use crate::text::{BlockReader, RawBlock, fetch_block, pool_options, without_byte_order_mark};
 use crate::{Constants, Predicate};
@@ -34,7 +34,7 @@ pub(super) struct BlockWork {
 /// The batches of a read.
 pub(super) struct CsvBatches {
     /// `None` once nothing more is wanted: its threads end.
-    blocks: Option<OrderedPool<RawBlock, Parsed, Error>>,
+    blocks: Option<OrderedPool<RawBlock, ParsedBlock, Error>>,
     job: Job,
     pending: VecDeque<RecordBatch>,
     /// The error that ends the read, once the pending batches are taken.
@@ -69,7 +69,7 @@ impl CsvBatches {
     }
 
     /// Takes a block's rows: cut to the limit and to batches.
-    fn accept(&mut self, parsed: Parsed) {
+    fn accept(&mut self, parsed: ParsedBlock) {
         self.job.meter().bad_rows(parsed.bad_rows);
         let rows = (parsed.batch.num_rows() as u64).min(self.rows_left);
         self.rows_left -= rows;
@@ -121,10 +121,10 @@ impl BlockWork {
     }
 
     /// The rest of it, once the records are known: typed, filtered, projected.
-    fn parse(&self, records: RecordPiece) -> Result<Parsed> {
+    fn parse(&self, records: BlockRecords) -> Result<ParsedBlock> {
         let Some(layout) = &records.layout else {
             let batch = RecordBatch::new_empty(Arc::clone(&self.schema));
-            return Ok(Parsed { batch, bad_rows: 0, error: records.error });
+            return Ok(ParsedBlock { batch, bad_rows: 0, error: records.error });
         };
         let mut parsed = self.parser.parse(&records.pieces, layout)?;
         parsed.error = parsed.error.or(records.error);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, GenericStringArray, NullBufferBuilder, OffsetSizeTrait, StringViewArray};
 use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 
-use super::column::{BadFields, Column, FieldError, FieldText, Text};
+use super::column::{BadFields, CsvColumn, FieldError, FieldText, Text};
 use super::fields::FieldTable;
 
 /// The longest text that a view holds itself.
@@ -97,7 +97,7 @@ fn reference(text: &[u8], buffer: u32, offset: usize) -> u128 {
     text.len() as u128 | u128::from(prefix) << 32 | u128::from(buffer) << 64 | (offset as u128) << 96
 }
 
-impl Column for ViewColumn {
+impl CsvColumn for ViewColumn {
     fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
         let plain = text.rules.nulls.only_empty && text.is_utf8;
         let quote = text.rules.quote;
@@ -162,7 +162,7 @@ impl<O: OffsetSizeTrait> OffsetColumn<O> {
     }
 }
 
-impl<O: OffsetSizeTrait> Column for OffsetColumn<O> {
+impl<O: OffsetSizeTrait> CsvColumn for OffsetColumn<O> {
     fn append(&mut self, table: &FieldTable, column: usize, text: &Text<'_>, bad: &mut BadFields<'_>) {
         for (row, at) in table.column(column).enumerate().take(bad.stop_at) {
             let outcome = match text.field(at.0, at.1) {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// A step of a read: the same rows of every column of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct ReadStep {
     /// The unit.
     pub unit: usize,
     /// The number of its first row in the unit.
@@ -16,7 +16,7 @@ pub(crate) struct Step {
     pub rows: usize,
 }
 
-impl Step {
+impl ReadStep {
     /// Its rows in the unit.
     pub fn range(&self) -> Range<u64> {
         self.start..self.start + self.rows as u64
@@ -79,7 +79,7 @@ impl BatchPlan {
     }
 
     /// The step of this number.
-    pub fn get(&self, step: usize) -> Option<Step> {
+    pub fn get(&self, step: usize) -> Option<ReadStep> {
         if step >= self.count {
             return None;
         }
@@ -87,7 +87,7 @@ impl BatchPlan {
         let RowRun { unit, first_step, start, gap, rows, step_rows } = self.runs[run];
         let passed = (step - first_step) as u64 * step_rows;
         let gap = if passed == 0 { gap } else { 0 };
-        Some(Step { unit, start: start + passed, gap, rows: (rows - passed).min(step_rows) as usize })
+        Some(ReadStep { unit, start: start + passed, gap, rows: (rows - passed).min(step_rows) as usize })
     }
 
     /// The number of the first step of a unit, or of the next one that has any.

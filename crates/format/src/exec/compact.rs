@@ -1,6 +1,6 @@
 //! Moves the kept values together, by the processor's own instruction if it has one.
 
-use super::row_selection::{Piece, RowSelection};
+use super::row_selection::{RowSelection, SelectionPiece};
 
 /// Moves the kept values to the front of the slice; returns their number.
 pub(crate) fn compact<T: Copy>(values: &mut [T], kept: RowSelection<'_>) -> usize {
@@ -65,7 +65,7 @@ unsafe fn compact_pieces<T: Copy>(from: *const T, kept: RowSelection<'_>, to: *m
 /// # Safety
 /// As for [`compact_to`], `to` being the next slot.
 #[inline(always)]
-unsafe fn compact_piece<T: Copy>(from: *const T, piece: Piece, to: *mut T) {
+unsafe fn compact_piece<T: Copy>(from: *const T, piece: SelectionPiece, to: *mut T) {
     let mut filled = 0;
     for row in 0..piece.rows {
         // SAFETY: a slot for each value that is kept, and one more. Where values move within their own place, no more are

@@ -13,7 +13,7 @@ pub(crate) struct RowSelection<'a> {
 
 /// Up to 64 of the rows.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
+pub(crate) struct SelectionPiece {
     /// The number of the first one.
     pub start: usize,
     /// The number of rows.
@@ -47,16 +47,16 @@ impl<'a> RowSelection<'a> {
     }
 
     /// All rows, in pieces.
-    pub fn pieces(self) -> impl Iterator<Item = Piece> + 'a {
+    pub fn pieces(self) -> impl Iterator<Item = SelectionPiece> + 'a {
         (0..self.len).step_by(64).map(move |start| {
             let rows = (self.len - start).min(64);
-            Piece { start, rows, bits: self.word(start) & all(rows) }
+            SelectionPiece { start, rows, bits: self.word(start) & all(rows) }
         })
     }
 
     /// The ranges of rows that are kept, each as long as it can be within a piece.
     pub fn runs(self) -> impl Iterator<Item = Range<usize>> + 'a {
-        self.pieces().flat_map(|Piece { start, mut bits, .. }| {
+        self.pieces().flat_map(|SelectionPiece { start, mut bits, .. }| {
             std::iter::from_fn(move || {
                 let first = bits.trailing_zeros() as usize;
                 let length = bits.checked_shr(first as u32)?.trailing_ones() as usize;
@@ -81,7 +81,7 @@ impl<'a> RowSelection<'a> {
     }
 }
 
-impl Piece {
+impl SelectionPiece {
     /// The number of kept rows.
     pub fn count(&self) -> usize {
         self.bits.count_ones() as usize

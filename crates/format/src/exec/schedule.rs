@@ -10,7 +10,7 @@ use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use lakerace_exec::{WorkerThreads, caught, lock, wait_briefly};
 use lakerace_io::{Error, Job, Result};
 
-use super::batch_plan::{BatchPlan, Step};
+use super::batch_plan::{BatchPlan, ReadStep};
 use super::row_mask::RowMask;
 use super::{ColumnReader, DecodeUnits};
 use crate::columns::ReadColumns;
@@ -178,7 +178,7 @@ impl<U: DecodeUnits> ScheduleCore<U> {
         }
     }
 
-    fn step(&self, step: usize) -> Result<Step> {
+    fn step(&self, step: usize) -> Result<ReadStep> {
         self.scan.steps.get(step).ok_or_else(|| Error::internal(format!("step {step} does not exist")))
     }
 
@@ -272,7 +272,7 @@ impl<U: DecodeUnits> ScheduleCore<U> {
     /// Decodes one column of one step; `None` where the filter has left no row.
     fn decode(&self, (step, column): Task) -> Result<Option<ArrayRef>> {
         self.scan.job.check()?;
-        let Step { unit, gap, rows, .. } = self.step(step)?;
+        let ReadStep { unit, gap, rows, .. } = self.step(step)?;
         let selection = self.selection(step)?;
         let unit_lanes = self.lanes[unit].get_or_init(|| self.scan.fields.iter().map(|_| Mutex::new(None)).collect());
         let mut lane = lock(&unit_lanes[column]);
@@ -327,7 +327,7 @@ impl<U: DecodeUnits> ScheduleCore<U> {
         if state.stop {
             return Ok(());
         }
-        let Step { unit, rows, .. } = self.step(step)?;
+        let ReadStep { unit, rows, .. } = self.step(step)?;
         if self.scan.steps.get(step + 1).is_some_and(|next| next.unit == unit) {
             self.make_ready(&mut state, (step + 1, column));
         }

@@ -6,7 +6,7 @@ use lakerace_io::option::MODE;
 use lakerace_io::{Error, ErrorKind, IfExists, Job, JobStore, Output, Result, Unpublished, WriteMode};
 
 use super::listing::{list, list_once, relative};
-use super::marker::{Marker, State, new_name};
+use super::marker::{Marker, MarkerState, new_name};
 
 /// A copy under way: its files are sent, and wait to be made visible.
 pub(super) struct FolderCommit {
@@ -65,14 +65,14 @@ impl FolderCommit {
             return outputs.into_iter().try_for_each(Unpublished::publish).map(|()| urls);
         }
         let marker_name = new_name();
-        let mut marker = Marker { state: State::Pending, adds: self.names.clone(), removes };
+        let mut marker = Marker { state: MarkerState::Pending, adds: self.names.clone(), removes };
         self.put(&marker_name, &marker)?;
         // The marker below gets its state when their names are on the disk.
         if let Err(error) = outputs.into_iter().try_for_each(Unpublished::publish_in_group) {
             self.take_back(&marker_name);
             return Err(error);
         }
-        marker.state = State::Committed;
+        marker.state = MarkerState::Committed;
         if let Err(error) = self.put(&marker_name, &marker) {
             return Err(self.after_failed_commit(&marker_name, error));
         }
@@ -91,7 +91,7 @@ impl FolderCommit {
         let (mut removes, mut ended): (Vec<_>, Vec<_>) = (files.collect(), Vec::new());
         for name in markers {
             let marker = self.read(&name)?;
-            if marker.state == State::Committed {
+            if marker.state == MarkerState::Committed {
                 // The files that it removes may still exist, and only this marker hides them.
                 removes.extend(marker.removes);
                 ended.push(name);
@@ -128,7 +128,7 @@ impl FolderCommit {
     fn after_failed_commit(&self, marker: &str, error: Error) -> Error {
         let patient = self.uncancelled();
         match patient.read(marker).map(|found| found.state) {
-            Ok(State::Committed) => {
+            Ok(MarkerState::Committed) => {
                 let outcome = "the copy has taken effect, but the files that it replaces could not be removed";
                 Error::new(error.kind(), outcome).at(self.store.url(&self.folder)).caused_by(error)
             }

@@ -5,7 +5,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::{Deferred, Error, IfExists, JobStore, Output, Result, WriteMode};
 
 use super::commit::FolderCommit;
-use super::staged::Staged;
+use super::staged::StagedFolder;
 use crate::{Sink, Written};
 
 /// Makes the sink of one file.
@@ -29,7 +29,7 @@ pub(super) struct FolderFile {
 }
 
 enum FolderOutput {
-    Staged(Staged),
+    Staged(StagedFolder),
     Marked(FolderCommit),
 }
 
@@ -52,9 +52,10 @@ impl FolderFiles {
         if matches!(mode, WriteMode::Upsert | WriteMode::Delete) {
             return Err(Error::internal("rows in a folder can't be found by a key"));
         }
-        let is_staged = store.has_local_files() && !(mode == WriteMode::Append && Staged::holds_files(store, path)?);
+        let is_staged =
+            store.has_local_files() && !(mode == WriteMode::Append && StagedFolder::holds_files(store, path)?);
         let target = if is_staged {
-            FolderOutput::Staged(Staged::create(store, path, mode)?)
+            FolderOutput::Staged(StagedFolder::create(store, path, mode)?)
         } else {
             FolderOutput::Marked(FolderCommit::new(store, path, mode)?)
         };

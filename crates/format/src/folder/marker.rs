@@ -24,7 +24,7 @@ const SUFFIX: &str = ".json";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
     /// The state of the copy.
-    pub state: State,
+    pub state: MarkerState,
     /// Files that are new.
     pub adds: Vec<String>,
     /// Files, and markers of earlier copies, that do not count any more.
@@ -34,7 +34,7 @@ pub struct Marker {
 /// The state of a marker's copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum MarkerState {
     /// The copy has not taken effect, and perhaps never will.
     Pending,
     /// The copy has taken effect.
@@ -68,15 +68,15 @@ pub fn visible(files: Vec<String>, markers: &[(String, Vec<u8>)]) -> Result<Vec<
         parsed.push((name.as_str(), marker));
     }
     // A copy that replaced another one speaks for it.
-    let committed = |marker: &&(&str, Marker)| marker.1.state == State::Committed;
+    let committed = |marker: &&(&str, Marker)| marker.1.state == MarkerState::Committed;
     let removed: HashSet<&str> =
         parsed.iter().filter(committed).flat_map(|(_, m)| m.removes.iter().map(String::as_str)).collect();
     let listed: HashSet<&str> = files.iter().map(String::as_str).collect();
     let mut hidden = removed.clone();
     for (name, marker) in parsed.iter().filter(|(name, _)| !removed.contains(name)) {
         match marker.state {
-            State::Pending => hidden.extend(marker.adds.iter().map(String::as_str)),
-            State::Committed => {
+            MarkerState::Pending => hidden.extend(marker.adds.iter().map(String::as_str)),
+            MarkerState::Committed => {
                 if let Some(missing) =
                     marker.adds.iter().find(|add| !listed.contains(add.as_str()) && !removed.contains(add.as_str()))
                 {

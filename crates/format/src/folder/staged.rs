@@ -26,7 +26,7 @@ const OTHER_ENDINGS: [&str; 2] = [".crc", "_SUCCESS"];
 const FILES_ENDING: usize = 8;
 
 /// A hidden folder next to its target.
-pub(super) struct Staged {
+pub(super) struct StagedFolder {
     store: JobStore,
     hidden: PathBuf,
     /// The hidden folder, which is held while it is open.
@@ -44,7 +44,7 @@ pub(super) struct Staged {
     is_published: bool,
 }
 
-impl Staged {
+impl StagedFolder {
     /// Returns true if the folder exists and holds anything.
     pub(super) fn holds_files(store: &JobStore, path: &Path) -> Result<bool> {
         let folder = file_path(path);
@@ -168,7 +168,7 @@ impl Staged {
     }
 }
 
-impl Drop for Staged {
+impl Drop for StagedFolder {
     fn drop(&mut self) {
         if !self.is_published {
             // Errors can't be reported here; files that can't be removed stay hidden.

@@ -9,18 +9,18 @@ use lakerace_io::Result;
 use lakerace_io::option::{COLUMNS, SCHEMA};
 
 use super::fault::{LineFault, shown};
-use crate::json::{Json, Kind};
+use crate::json::{Json, JsonKind};
 use crate::schema_text::print_type;
 use crate::text::infer;
 
-pub(super) use nested::{Object, Others};
+pub(super) use nested::{ExtraFields, ObjectColumns};
 
 /// The result of an append.
 pub(super) type Append = std::result::Result<(), LineFault>;
 
 /// The origin of a column's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum InferredOrigin {
+pub(super) enum ColumnOrigin {
     /// The user's schema: texts take any value verbatim, and numbers may be quoted.
     Given,
     /// The schema of the table that the rows go to.
@@ -30,9 +30,9 @@ pub(super) enum InferredOrigin {
 }
 
 /// A column's values so far. After a fault, all that is appended to it for this row is of no use, and `finish` cuts it off.
-trait Column: Send {
+trait JsonColumn: Send {
     /// Appends a value other than null.
-    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append;
+    fn append(&mut self, json: &mut Json<'_>, kind: JsonKind, place: &ColumnPath) -> Append;
 
     fn append_null(&mut self);
 
@@ -42,26 +42,26 @@ trait Column: Send {
 
 /// The name of a column, or of values within one, in messages.
 #[derive(Debug, Clone)]
-struct Place {
+struct ColumnPath {
     /// Such as `a.b[]`.
     path: String,
     data_type: DataType,
-    origin: InferredOrigin,
+    origin: ColumnOrigin,
     is_nullable: bool,
 }
 
 /// A column with its place.
 pub(super) struct ColumnSlot {
-    place: Place,
-    column: Box<dyn Column>,
+    place: ColumnPath,
+    column: Box<dyn JsonColumn>,
 }
 
 impl ColumnSlot {
     /// # Errors
     /// `Unsupported` for types that JSON has no values for.
-    pub fn new(field: &Field, path: String, origin: InferredOrigin) -> Result<Self> {
+    pub fn new(field: &Field, path: String, origin: ColumnOrigin) -> Result<Self> {
         let data_type = field.data_type().clone();
-        let place = Place { path, data_type, origin, is_nullable: field.is_nullable() };
+        let place = ColumnPath { path, data_type, origin, is_nullable: field.is_nullable() };
         let column = match nested::column(&place)? {
             Some(column) => column,
             None => scalar::column(&place)?,
@@ -72,12 +72,12 @@ impl ColumnSlot {
     /// Appends the next value.
     pub fn append(&mut self, json: &mut Json<'_>) -> Append {
         match json.kind()? {
-            Kind::Null if self.place.is_nullable => {
+            JsonKind::Null if self.place.is_nullable => {
                 json.null()?;
                 self.column.append_null();
                 Ok(())
             }
-            Kind::Null => Err(self.place.null(json.position())),
+            JsonKind::Null => Err(self.place.null(json.position())),
             kind => self.column.append(json, kind, &self.place),
         }
     }
@@ -97,7 +97,7 @@ impl ColumnSlot {
     }
 }
 
-impl Place {
+impl ColumnPath {
     #[cold]
     fn null(&self, at: usize) -> LineFault {
         let message = format!("null in {:?}, which is declared `not null`", self.path);
@@ -117,11 +117,11 @@ impl Place {
         };
         let data_type = print_type(&self.data_type);
         let from = match self.origin {
-            InferredOrigin::Given => "",
-            InferredOrigin::Expected => ", which the table has",
-            InferredOrigin::Inferred => ", which was inferred from the first rows",
+            ColumnOrigin::Given => "",
+            ColumnOrigin::Expected => ", which the table has",
+            ColumnOrigin::Inferred => ", which was inferred from the first rows",
         };
-        let is_float = self.data_type == DataType::Float64 && self.origin == InferredOrigin::Inferred;
+        let is_float = self.data_type == DataType::Float64 && self.origin == ColumnOrigin::Inferred;
         let problem = match is_float && infer::loses_digits(written) {
             true => "has more digits than a value of type",
             false => "is not a value of type",

@@ -10,9 +10,9 @@ use arrow::datatypes::SchemaRef;
 use lakerace_io::{Error, Result};
 
 use super::blocks::LineBlock;
-use super::column::{InferredOrigin, Object, Others};
+use super::column::{ColumnOrigin, ExtraFields, ObjectColumns};
 use super::fault::{LineFault, RowUnit, no_object};
-use crate::json::{Json, Kind};
+use crate::json::{Json, JsonKind};
 use crate::{Constants, OnBadRow, Predicate};
 
 /// The work of threads on blocks.
@@ -21,10 +21,10 @@ pub(super) struct LineParser {
     pub unit: RowUnit,
     /// The columns that are read from the lines.
     pub schema: SchemaRef,
-    pub origins: Vec<InferredOrigin>,
+    pub origins: Vec<ColumnOrigin>,
     /// Columns that are known, and skipped.
     pub unread: Vec<String>,
-    pub others: Others,
+    pub others: ExtraFields,
     pub on_bad_row: OnBadRow,
     /// The columns of the lines, then those that the files' places give.
     pub whole_schema: SchemaRef,
@@ -47,7 +47,7 @@ pub(super) struct ParsedRows {
 impl LineParser {
     /// A block's rows: parsed, filtered, projected.
     pub fn parse(&self, block: &LineBlock) -> Result<ParsedRows> {
-        let object = Object::new(self.schema.fields(), &self.origins, "", self.others)?;
+        let object = ObjectColumns::new(self.schema.fields(), &self.origins, "", self.others)?;
         let mut object = object.with_unread(self.unread.iter().cloned());
         let (mut rows, mut bad_lines, mut error) = (0, Vec::new(), None);
         for (line, number) in NumberedLines::from_block(block) {
@@ -72,7 +72,7 @@ impl LineParser {
     }
 
     /// Appends the rows of all lines but these.
-    fn append_others(&self, object: &mut Object, block: &LineBlock, bad_lines: &[u64]) -> Result<()> {
+    fn append_others(&self, object: &mut ObjectColumns, block: &LineBlock, bad_lines: &[u64]) -> Result<()> {
         let mut bad_lines = bad_lines.iter().peekable();
         for (line, number) in NumberedLines::from_block(block) {
             if bad_lines.next_if_eq(&&number).is_none() {
@@ -119,12 +119,12 @@ impl LineParser {
 }
 
 /// Appends the row of a line. False: the line is blank.
-fn append(object: &mut Object, unit: RowUnit, line: &[u8]) -> std::result::Result<bool, LineFault> {
+fn append(object: &mut ObjectColumns, unit: RowUnit, line: &[u8]) -> std::result::Result<bool, LineFault> {
     let mut json = Json::new(line);
     if json.is_at_end() {
         return Ok(false);
     }
-    if json.kind() != Ok(Kind::Object) {
+    if json.kind() != Ok(JsonKind::Object) {
         return Err(no_object(unit, json.position()));
     }
     object.append(&mut json)?;

@@ -7,11 +7,11 @@ use arrow::datatypes::{DataType, Field, Schema};
 use lakerace_io::option::SCHEMA;
 use lakerace_io::{Error, Object, Result};
 
-use super::column::InferredOrigin;
+use super::column::ColumnOrigin;
 use super::fault::{RowUnit, no_json, no_object};
 use super::layout::JsonLayout;
 use super::shape::{Line, MixedPlace, NEAR_FLOATS, ValueShape};
-use crate::json::{Json, Kind};
+use crate::json::{Json, JsonKind};
 use crate::text::{read_front, without_byte_order_mark};
 use crate::{Constants, CsvOptions, FieldPositions, OnBadRow};
 
@@ -25,20 +25,20 @@ const MOST_FILES: usize = 16;
 pub(super) struct StatedTypes<'a> {
     given: Option<&'a Schema>,
     /// The columns of both, in the order in which they are asked.
-    positions: Vec<(&'a Schema, FieldPositions<'a>, InferredOrigin)>,
+    positions: Vec<(&'a Schema, FieldPositions<'a>, ColumnOrigin)>,
 }
 
 impl<'a> StatedTypes<'a> {
     /// Types of these columns.
     pub fn new(given: Option<&'a Schema>, expected: Option<&'a Schema>) -> Self {
-        let both = [(given, InferredOrigin::Given), (expected, InferredOrigin::Expected)];
+        let both = [(given, ColumnOrigin::Given), (expected, ColumnOrigin::Expected)];
         let indexed =
             |(schema, origin): (Option<&'a Schema>, _)| schema.map(|s| (s, FieldPositions::new(s.fields()), origin));
         Self { given, positions: both.into_iter().filter_map(indexed).collect() }
     }
 
-    fn find(&self, name: &str) -> Option<(Field, InferredOrigin)> {
-        let find = |(schema, positions, origin): &(&Schema, FieldPositions<'_>, InferredOrigin)| {
+    fn find(&self, name: &str) -> Option<(Field, ColumnOrigin)> {
+        let find = |(schema, positions, origin): &(&Schema, FieldPositions<'_>, ColumnOrigin)| {
             positions.of_name(name).map(|at| (schema.field(at).clone(), *origin))
         };
         self.positions.iter().find_map(find)
@@ -49,7 +49,7 @@ impl<'a> StatedTypes<'a> {
 pub(super) struct LearntTypes {
     pub schema: Schema,
     /// The origin of the type of each column.
-    pub origins: Vec<InferredOrigin>,
+    pub origins: Vec<ColumnOrigin>,
     /// The problems of columns, by position, that have no type for all of their values.
     pub mixed: HashMap<usize, Error>,
 }
@@ -86,21 +86,21 @@ pub(super) fn learn_schema(
             Some(column) => column,
             None if values.is_empty() && placed().is_some() => {
                 let data_type = placed().map_or(DataType::Utf8, |field| field.data_type().clone());
-                (Field::new(name, data_type, true), InferredOrigin::Inferred)
+                (Field::new(name, data_type, true), ColumnOrigin::Inferred)
             }
             None => {
                 let data_type = values.data_type(&path).unwrap_or_else(|error| {
                     mixed.insert(columns.len(), several_kinds(objects, layout.unit(), name, &error));
                     DataType::Utf8
                 });
-                (Field::new(name, data_type, true), InferredOrigin::Inferred)
+                (Field::new(name, data_type, true), ColumnOrigin::Inferred)
             }
         });
     }
     let found: HashSet<String> = columns.iter().map(|(column, _): &(Field, _)| column.name().clone()).collect();
     for field in known.given.iter().flat_map(|given| given.fields()) {
         if !found.contains(field.name()) {
-            columns.push((field.as_ref().clone(), InferredOrigin::Given));
+            columns.push((field.as_ref().clone(), ColumnOrigin::Given));
         }
     }
     let (fields, origins): (Vec<_>, Vec<_>) = columns.into_iter().map(|(field, from)| (Arc::new(field), from)).unzip();
@@ -147,7 +147,7 @@ fn look(
         let place: Line = (number, at as u64 + 1);
         // A line that is damaged says nothing of the columns.
         let mut dry = json.clone();
-        let is_object = matches!(dry.kind(), Ok(Kind::Object));
+        let is_object = matches!(dry.kind(), Ok(JsonKind::Object));
         let outcome = dry.skip().and_then(|_| if is_object { shape.add(&mut json, place) } else { Ok(()) });
         match outcome {
             Ok(()) if is_object => rows += 1,

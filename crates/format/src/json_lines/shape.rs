@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields};
 
-use crate::json::{Json, Kind, NoJson, Read, TOO_DEEP};
+use crate::json::{Json, JsonKind, NoJson, Read, TOO_DEEP};
 use crate::text::{infer, value};
 
 /// Deeper values are refused, as the stack is finite.
@@ -56,24 +56,24 @@ impl ValueShape {
         }
         let mut is_first = true;
         match json.kind()? {
-            Kind::Null => json.null()?,
-            Kind::Boolean => {
+            JsonKind::Null => json.null()?,
+            JsonKind::Boolean => {
                 json.boolean()?;
                 self.boolean.get_or_insert(line);
             }
-            Kind::Number => self.add_number(json.number()?, line),
-            Kind::Text => {
+            JsonKind::Number => self.add_number(json.number()?, line),
+            JsonKind::Text => {
                 json.text()?;
                 self.text.get_or_insert(line);
             }
-            Kind::Array => {
+            JsonKind::Array => {
                 let (_, items) = self.list.get_or_insert_with(|| (line, Box::default()));
                 json.open_array()?;
                 while json.next(&mut is_first)? {
                     items.add_nested(json, line, depth + 1)?;
                 }
             }
-            Kind::Object => {
+            JsonKind::Object => {
                 let (_, fields) = self.object.get_or_insert_with(|| (line, Vec::new()));
                 json.open_object()?;
                 // Fields usually have the same order.

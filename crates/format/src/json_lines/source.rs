@@ -10,7 +10,7 @@ use lakerace_io::option::{INFER_ROWS, ON_BAD_ROW};
 use lakerace_io::{Error, ErrorKind, Job, Object, PathProfile, RequestPlan, Result, Wanted};
 
 use super::blocks::{LineBlock, LineBlocks};
-use super::column::{InferredOrigin, Object as ReadColumns, Others};
+use super::column::{ColumnOrigin, ExtraFields, ObjectColumns};
 use super::layout::JsonLayout;
 use super::parse::{LineParser, ParsedRows, constants_of};
 use super::sample::{LearntTypes, StatedTypes, learn_schema};
@@ -36,7 +36,7 @@ pub struct JsonLinesSource {
     /// The lines' own columns, then those of the files' places.
     schema: SchemaRef,
     /// The origins of the types of the lines' own columns.
-    origins: Vec<InferredOrigin>,
+    origins: Vec<ColumnOrigin>,
     /// Columns of values of several kinds, by position: an error if they are requested.
     mixed: HashMap<usize, Error>,
     constants: Vec<Option<Arc<Constants>>>,
@@ -89,7 +89,7 @@ impl JsonLinesSource {
         let all = if all.is_empty() { &objects } else { all };
         let LearntTypes { schema, origins, mixed } = learn_schema(all, &known, &constants, layout, options)?;
         // Types that can't be read are reported before the read.
-        ReadColumns::new(schema.fields(), &origins, "", Others::Refused)?;
+        ObjectColumns::new(schema.fields(), &origins, "", ExtraFields::Refused)?;
         let schema = Arc::new(with_constants(&schema, &constants));
         Ok(Self {
             objects,
@@ -108,8 +108,8 @@ impl JsonLinesSource {
     /// # Errors
     /// `Unsupported` for a type without values in JSON.
     pub(crate) fn check_schema(schema: &Schema) -> Result<()> {
-        let origins = vec![InferredOrigin::Given; schema.fields().len()];
-        ReadColumns::new(schema.fields(), &origins, "", Others::Refused).map(drop)
+        let origins = vec![ColumnOrigin::Given; schema.fields().len()];
+        ObjectColumns::new(schema.fields(), &origins, "", ExtraFields::Refused).map(drop)
     }
 
     /// The requested columns, by position.
@@ -180,7 +180,7 @@ impl JsonLinesSource {
             schema: self.project(&read[..own])?,
             origins: read[..own].iter().map(|column| self.origins[*column]).collect(),
             unread: names.enumerate().filter(|(at, _)| !read[..own].contains(at)).map(|(_, name)| name).collect(),
-            others: if plan.request.columns.is_some() { Others::PassedOver } else { Others::Refused },
+            others: if plan.request.columns.is_some() { ExtraFields::PassedOver } else { ExtraFields::Refused },
             on_bad_row: self.on_bad_row,
             whole_schema: self.project(&read)?,
             filter,

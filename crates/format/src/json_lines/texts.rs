@@ -4,7 +4,7 @@ use arrow::array::{Array, ArrayRef, StringArray};
 use arrow::datatypes::Field;
 use lakerace_io::{Error, Result};
 
-use super::column::{ColumnSlot, InferredOrigin};
+use super::column::{ColumnOrigin, ColumnSlot};
 use super::fault::LineFault;
 use crate::json::Json;
 
@@ -14,7 +14,7 @@ use crate::json::Json;
 /// `Invalid` for a text that is not JSON, or whose value does not have the field's type; `Unsupported` for types
 /// without values in JSON.
 pub fn values_of_json(texts: &StringArray, field: &Field) -> Result<ArrayRef> {
-    let mut slot = ColumnSlot::new(&field.clone().with_nullable(true), field.name().clone(), InferredOrigin::Expected)?;
+    let mut slot = ColumnSlot::new(&field.clone().with_nullable(true), field.name().clone(), ColumnOrigin::Expected)?;
     for text in texts {
         append(&mut slot, text.unwrap_or("null").as_bytes()).map_err(|fault| match fault {
             LineFault::Json(error) => Error::invalid(format!("it is no JSON: {}", error.why)),

@@ -13,14 +13,14 @@ use lakerace_orc::read::{BatchReader, ReadOptions};
 use super::error::from_orc;
 use super::file::FINEST;
 use super::timestamps::{advise, read_options, unit_of};
-use super::unit::{Unit, spans};
+use super::unit::{StripeUnit, spans};
 use crate::TimestampUnit;
 use crate::conform::widen;
 use crate::exec::{ColumnReader, DecodeUnits, RowMask};
 
 /// The stripes of a read, and the data for decoding their columns.
 pub(crate) struct StripeSet {
-    units: Vec<Unit>,
+    units: Vec<StripeUnit>,
     /// The fields of the decoded columns.
     fields: Vec<FieldRef>,
     /// The most rows of a step.
@@ -32,7 +32,7 @@ pub(crate) struct StripeSet {
 impl StripeSet {
     /// Stripes, from the bytes of `fetcher`. Their footers must have been read.
     pub fn new(
-        units: Vec<Unit>,
+        units: Vec<StripeUnit>,
         fields: Vec<FieldRef>,
         step_rows: usize,
         timestamp_unit: TimestampUnit,
@@ -68,7 +68,7 @@ impl DecodeUnits for StripeSet {
 
 /// Yields the rows of one column of one stripe.
 pub(crate) struct OrcColumnReader {
-    unit: Unit,
+    unit: StripeUnit,
     field: FieldRef,
     fetcher: Fetcher,
     /// `None` where the file does not have the column.

@@ -10,7 +10,7 @@ use lakerace_io::{Error, Fetcher, Job, Result, Wanted, plan_requests};
 
 use super::error::named;
 use super::file::OrcFile;
-use super::unit::Unit;
+use super::unit::StripeUnit;
 use crate::columns::roots;
 use crate::files::profile;
 
@@ -19,7 +19,7 @@ const STRIPE_FOOTER_BYTES_AT_MOST: u64 = 64 << 20;
 
 /// Reads ranges, and gives `take` the bytes of each with its number, in order. Errors name the file.
 pub(crate) fn fetch(
-    places: &[(&Unit, Range<u64>)],
+    places: &[(&StripeUnit, Range<u64>)],
     job: &Job,
     mut take: impl FnMut(usize, Bytes) -> Result<()>,
 ) -> Result<()> {
@@ -50,7 +50,7 @@ pub(crate) fn fetch(
 }
 
 /// The place of a stripe's footer.
-pub(crate) fn footer_range(unit: &Unit) -> Result<Range<u64>> {
+pub(crate) fn footer_range(unit: &StripeUnit) -> Result<Range<u64>> {
     let (at, length) = unit.file.tail.stripes()[unit.stripe].footer_range();
     if length > STRIPE_FOOTER_BYTES_AT_MOST {
         let message = format!("the footer of stripe {} has {length} bytes", unit.stripe);
@@ -60,7 +60,7 @@ pub(crate) fn footer_range(unit: &Unit) -> Result<Range<u64>> {
 }
 
 /// Reads the footers of stripes that are not known yet. Files without any of `fields` are left out: nothing of them is read.
-pub(crate) fn read_stripe_footers(units: &[Unit], fields: &[FieldRef], job: &Job) -> Result<()> {
+pub(crate) fn read_stripe_footers(units: &[StripeUnit], fields: &[FieldRef], job: &Job) -> Result<()> {
     let mut places = Vec::new();
     for unit in units.iter().filter(|unit| unit.file.stripe(unit.stripe).is_none()) {
         if roots(&unit.file.schema, fields).iter().any(Option::is_some) {

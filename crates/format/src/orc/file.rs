@@ -11,7 +11,7 @@ use lakerace_orc::read::{FileTail, Projection, ReaderClock, Stripe, TailStep};
 use lakerace_orc::schema::{OrcKind, OrcType};
 
 use super::error::{from_orc, named};
-use super::row_groups::RowGroups;
+use super::row_groups::StripeRowGroups;
 use crate::duplicates::refuse_duplicates;
 use crate::files::{FileOpening, OpenFile};
 use crate::projection::key_and_value;
@@ -43,7 +43,7 @@ pub(crate) struct OrcFile {
     /// Its stripes, of all columns, once their footers were read.
     stripes: Vec<OnceLock<Stripe>>,
     /// The row groups that the last filter left of stripes, by their number.
-    groups: Mutex<HashMap<usize, Arc<RowGroups>>>,
+    groups: Mutex<HashMap<usize, Arc<StripeRowGroups>>>,
 }
 
 impl OpenFile for OrcFile {
@@ -176,12 +176,12 @@ impl OrcFile {
     }
 
     /// The row groups that the last filter left of a stripe, if it was some of them.
-    pub fn known_groups(&self, stripe: usize) -> Option<Arc<RowGroups>> {
+    pub fn known_groups(&self, stripe: usize) -> Option<Arc<StripeRowGroups>> {
         lock(&self.groups).get(&stripe).cloned()
     }
 
     /// Notes the part of a stripe that a filter has left: a read usually follows the planning.
-    pub fn keep_groups(&self, stripe: usize, groups: &Arc<RowGroups>) {
+    pub fn keep_groups(&self, stripe: usize, groups: &Arc<StripeRowGroups>) {
         lock(&self.groups).insert(stripe, Arc::clone(groups));
     }
 

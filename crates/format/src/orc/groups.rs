@@ -12,9 +12,9 @@ use lakerace_orc::schema::OrcKind;
 
 use super::error::{from_orc, named};
 use super::fetch::{fetch, footer_range};
-use super::row_groups::RowGroups;
+use super::row_groups::StripeRowGroups;
 use super::statistics::{column_of, excludes_group};
-use super::unit::Unit;
+use super::unit::StripeUnit;
 use crate::files::profile;
 use crate::predicate::{Predicate, Value};
 use crate::{Expr, RowGroupsPlan};
@@ -27,13 +27,13 @@ pub(crate) enum StripeRemainder {
     /// All of it.
     Whole,
     /// Some of its row groups.
-    Some(Arc<RowGroups>),
+    Some(Arc<StripeRowGroups>),
     /// Nothing, and why.
     Nothing(String),
 }
 
 /// A filter, and the columns that are decoded.
-pub(crate) struct Question<'a> {
+pub(crate) struct GroupFilter<'a> {
     /// The filter.
     pub predicate: &'a Predicate,
     /// The filter of the request.
@@ -45,7 +45,7 @@ pub(crate) struct Question<'a> {
 /// A stripe whose row groups may be excluded.
 struct StripeCandidate<'a> {
     nth: usize,
-    unit: &'a Unit,
+    unit: &'a StripeUnit,
     /// The ids of its decoded columns.
     columns: Vec<u32>,
     /// Its bytes from the first index to the footer, where a single request read these.
@@ -53,10 +53,10 @@ struct StripeCandidate<'a> {
     found: Vec<(OrcRange, Bytes)>,
 }
 
-impl Question<'_> {
+impl GroupFilter<'_> {
     /// Determines which part of each stripe the filter leaves. Planned requests read the indexes of all stripes,
     /// together with the footers where a second round of requests would take longer than it saves.
-    pub fn ask(&self, units: &[Unit], job: &Job) -> Result<Vec<StripeRemainder>> {
+    pub fn ask(&self, units: &[StripeUnit], job: &Job) -> Result<Vec<StripeRemainder>> {
         let mut left: Vec<StripeRemainder> = units.iter().map(|_| StripeRemainder::Whole).collect();
         let mut candidates = Vec::new();
         for (nth, unit) in units.iter().enumerate() {
@@ -82,12 +82,12 @@ impl Question<'_> {
         Ok(left)
     }
 
-    fn columns(&self, unit: &Unit) -> Vec<u32> {
+    fn columns(&self, unit: &StripeUnit) -> Vec<u32> {
         self.fields.iter().flat_map(|field| unit.file.columns(field)).collect()
     }
 
     /// Returns true if the statistics of a column that the file has can decide the filter.
-    fn can_be_decided(&self, unit: &Unit) -> bool {
+    fn can_be_decided(&self, unit: &StripeUnit) -> bool {
         let has_groups = unit.file.tail.row_group_rows().is_some() && unit.rows() > 0;
         has_groups && self.predicate.decided_by().iter().any(|column| column_of(&unit.file, &column.path).is_some())
     }
@@ -108,7 +108,7 @@ impl Question<'_> {
                 }
             }
         }
-        let places: Vec<(&Unit, Range<u64>)> =
+        let places: Vec<(&StripeUnit, Range<u64>)> =
             wanted.iter().map(|(_, _, unit, place)| (*unit, place.clone())).collect();
         fetch(&places, job, |at, bytes| {
             let (nth, range, _, _) = &wanted[at];
@@ -118,7 +118,7 @@ impl Question<'_> {
     }
 
     /// The index streams of a stripe that are needed; none if its row groups can't be distinguished.
-    fn ranges(&self, unit: &Unit, columns: &[u32]) -> Result<Vec<OrcRange>> {
+    fn ranges(&self, unit: &StripeUnit, columns: &[u32]) -> Result<Vec<OrcRange>> {
         let stripe = unit.file.columns_of_stripe(unit.stripe, columns)?;
         let groups = stripe.row_groups();
         let Some(mut ranges) = stripe.position_ranges() else { return Ok(Vec::new()) };
@@ -166,11 +166,17 @@ impl Question<'_> {
             return Ok(StripeRemainder::Whole);
         }
         let plan = RowGroupsPlan { all: groups as u64, kept: count as u64, reason };
-        Ok(StripeRemainder::Some(Arc::new(RowGroups { filter: self.filter.clone(), columns, stripe, kept, plan })))
+        Ok(StripeRemainder::Some(Arc::new(StripeRowGroups {
+            filter: self.filter.clone(),
+            columns,
+            stripe,
+            kept,
+            plan,
+        })))
     }
 
     /// The columns that must have one of some values.
-    fn equal(&self, unit: &Unit) -> Vec<EqualColumn> {
+    fn equal(&self, unit: &StripeUnit) -> Vec<EqualColumn> {
         let equalities = self.predicate.equalities().into_iter();
         let known = equalities.filter_map(|(column, values)| {
             let node = column_of(&unit.file, &column.path)?;
@@ -215,7 +221,7 @@ fn may_contain(filter: &BloomFilter, value: &Value) -> bool {
 /// Reads the footers that are not known yet, and all indexes with them if that is cheaper than another round of
 /// requests.
 fn read_footers(candidates: &mut [StripeCandidate<'_>], job: &Job) -> Result<()> {
-    let index_bytes = |unit: &Unit| unit.file.tail.stripes()[unit.stripe].index_bytes;
+    let index_bytes = |unit: &StripeUnit| unit.file.tail.stripes()[unit.stripe].index_bytes;
     let files: Vec<_> = candidates.iter().take(1).map(|candidate| Arc::clone(&candidate.unit.file)).collect();
     let bytes: u64 = candidates.iter().map(|candidate| index_bytes(candidate.unit)).sum();
     let is_known = |candidate: &StripeCandidate<'_>| candidate.unit.file.stripe(candidate.unit.stripe).is_some();

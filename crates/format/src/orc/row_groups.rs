@@ -8,7 +8,7 @@ use crate::{Expr, RowGroupsPlan};
 
 /// The row groups that a filter leaves of a stripe.
 #[derive(Debug)]
-pub(crate) struct RowGroups {
+pub(crate) struct StripeRowGroups {
     pub(super) filter: Expr,
     /// The ids of the columns that can be read, with those below them.
     pub(super) columns: Vec<u32>,
@@ -20,7 +20,7 @@ pub(crate) struct RowGroups {
     pub plan: RowGroupsPlan,
 }
 
-impl RowGroups {
+impl StripeRowGroups {
     /// The rows that are read: ascending, not empty, not touching.
     pub fn rows(&self) -> Vec<Range<u64>> {
         let mut rows: Vec<Range<u64>> = Vec::new();

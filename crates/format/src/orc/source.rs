@@ -12,10 +12,10 @@ use super::column_reader::StripeSet;
 use super::error::from_orc;
 use super::fetch::read_stripe_footers;
 use super::file::{OrcFile, open};
-use super::groups::{Question, StripeRemainder};
+use super::groups::{GroupFilter, StripeRemainder};
 use super::statistics::{excludes_file, excludes_stripe};
 use super::timestamps::settle;
-use super::unit::Unit;
+use super::unit::StripeUnit;
 use crate::columns::ReadColumns;
 use crate::exec::{BatchPlan, ScanTask, batch_rows, run, steps_ahead};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
@@ -64,29 +64,34 @@ impl OrcSource {
     }
 
     /// The requests for these stripes, and the bytes wanted of each.
-    fn requests(&self, units: &[Unit], fields: &[FieldRef]) -> Result<(RequestPlan, Vec<u64>)> {
+    fn requests(&self, units: &[StripeUnit], fields: &[FieldRef]) -> Result<(RequestPlan, Vec<u64>)> {
         let (wanted, bytes) = self.ranges(units, fields)?;
         Ok((plan_requests(&wanted, &self.job.options().ranges, &profile(&self.files)), bytes))
     }
 
     /// Finds the part of these stripes that the filter leaves: all of each, some of its row groups, or nothing.
-    fn row_groups(&self, units: &[Unit], columns: &ReadColumns, filter: Option<&Expr>) -> Result<Vec<StripeRemainder>> {
+    fn row_groups(
+        &self,
+        units: &[StripeUnit],
+        columns: &ReadColumns,
+        filter: Option<&Expr>,
+    ) -> Result<Vec<StripeRemainder>> {
         match (&columns.predicate, filter) {
             (Some(predicate), Some(filter)) => {
                 let fields = columns.fields(&self.schema);
-                Question { predicate, filter, fields: &fields }.ask(units, &self.job)
+                GroupFilter { predicate, filter, fields: &fields }.ask(units, &self.job)
             }
             _ => Ok(units.iter().map(|_| StripeRemainder::Whole).collect()),
         }
     }
 
     /// The stripes that a plan keeps, as this process knows them.
-    fn units_of_plan(&self, plan: &ReadPlan, files: &[Arc<OrcFile>], columns: &ReadColumns) -> Result<Vec<Unit>> {
+    fn units_of_plan(&self, plan: &ReadPlan, files: &[Arc<OrcFile>], columns: &ReadColumns) -> Result<Vec<StripeUnit>> {
         let mut units = Vec::new();
         let (mut partial, mut places) = (Vec::new(), Vec::new());
         for kept in kept_units(plan, files) {
             let (number, file, unit_plan) = kept?;
-            let unit = Unit::whole(file, number, unit_plan.index);
+            let unit = StripeUnit::whole(file, number, unit_plan.index);
             if let Some(row_groups) = &unit_plan.row_groups {
                 partial.push(unit.clone());
                 places.push((units.len(), row_groups));
@@ -106,7 +111,7 @@ impl OrcSource {
 
     /// The byte ranges of these stripes that are to be requested, and the number of bytes needed of each. Reads footers
     /// that are not known yet.
-    fn ranges(&self, units: &[Unit], fields: &[FieldRef]) -> Result<(Vec<Wanted>, Vec<u64>)> {
+    fn ranges(&self, units: &[StripeUnit], fields: &[FieldRef]) -> Result<(Vec<Wanted>, Vec<u64>)> {
         read_stripe_footers(units, fields, &self.job)?;
         let mut wanted = Vec::new();
         let bytes = units.iter().map(|unit| unit.want(fields, &mut wanted)).collect::<Result<_>>()?;
@@ -115,7 +120,7 @@ impl OrcSource {
 }
 
 /// Why nothing of a stripe is read.
-fn pruned(unit: &Unit, columns: &ReadColumns, left: u64, file_reason: Option<&String>) -> Result<Option<String>> {
+fn pruned(unit: &StripeUnit, columns: &ReadColumns, left: u64, file_reason: Option<&String>) -> Result<Option<String>> {
     if left == 0 {
         return Ok(Some("limit: enough rows before it".to_owned()));
     }
@@ -132,7 +137,7 @@ fn pruned(unit: &Unit, columns: &ReadColumns, left: u64, file_reason: Option<&St
     }
 }
 
-fn other_groups(unit: &Unit) -> Error {
+fn other_groups(unit: &StripeUnit) -> Error {
     let message = format!("the plan keeps other row groups of stripe {} than its filter does", unit.stripe);
     Error::usage(message).at(&unit.file.url).advice("plan the scan again")
 }
@@ -159,7 +164,7 @@ impl Source for OrcSource {
             let mut units = Vec::with_capacity(file.tail.stripes().len());
             for stripe in 0..file.tail.stripes().len() {
                 self.job.check()?;
-                let unit = Unit::whole(file, file_number, stripe);
+                let unit = StripeUnit::whole(file, file_number, stripe);
                 let pruned = pruned(&unit, &columns, left, file_reason.as_ref())?;
                 let rows = unit.rows();
                 if pruned.is_none() {
@@ -216,7 +221,7 @@ impl Source for OrcSource {
         let limit = plan.request.limit;
         let row_bytes = units.iter().map(|unit| unit.row_bytes(&fields)).max().unwrap_or(1);
         let step_rows = plan.request.batch_rows.unwrap_or_else(|| batch_rows(row_bytes, fields.len())).max(1);
-        let rows: Vec<Vec<Range<u64>>> = units.iter().map(Unit::row_ranges).collect();
+        let rows: Vec<Vec<Range<u64>>> = units.iter().map(StripeUnit::row_ranges).collect();
         let row_limit = limit.filter(|_| columns.predicate.is_none());
         let steps = BatchPlan::new(rows.iter().map(|rows| (rows.as_slice(), step_rows)), row_limit);
         let steps_ahead = steps_ahead(step_rows, row_bytes, fields.len(), self.job.options().threads);

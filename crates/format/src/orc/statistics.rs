@@ -7,7 +7,7 @@ use lakerace_orc::schema::{OrcKind, OrcType};
 
 use super::error::{from_orc, named};
 use super::file::OrcFile;
-use super::unit::Unit;
+use super::unit::StripeUnit;
 use crate::predicate::{Bounds, ColumnRef, ColumnStatistics, Predicate, Value};
 
 /// Why no row of a file can match; `None` where some may.
@@ -18,7 +18,7 @@ pub(crate) fn excludes_file(file: &OrcFile, predicate: &Predicate) -> Option<Str
 }
 
 /// Why no row of a stripe can match; `None` where some may.
-pub(crate) fn excludes_stripe(unit: &Unit, predicate: &Predicate) -> Result<Option<String>> {
+pub(crate) fn excludes_stripe(unit: &StripeUnit, predicate: &Predicate) -> Result<Option<String>> {
     let all = unit.file.tail.stripe_statistics(unit.stripe).map_err(|e| named(from_orc(e), &unit.file.url))?;
     let find = |column: u32| all.as_ref().and_then(|all| all.get(column as usize)).cloned();
     let statistics = UnitStatistics { file: &unit.file, rows: unit.rows(), label: "stripe statistics", find: &find };
@@ -26,7 +26,12 @@ pub(crate) fn excludes_stripe(unit: &Unit, predicate: &Predicate) -> Result<Opti
 }
 
 /// Why no row of a row group can match; `None` where some may. Its row index was set.
-pub(crate) fn excludes_group(unit: &Unit, stripe: &Stripe, group: usize, predicate: &Predicate) -> Option<String> {
+pub(crate) fn excludes_group(
+    unit: &StripeUnit,
+    stripe: &Stripe,
+    group: usize,
+    predicate: &Predicate,
+) -> Option<String> {
     let find = |column: u32| stripe.group_statistics(column, group);
     let (_, rows) = stripe.row_group(group);
     predicate.can_match(&UnitStatistics { file: &unit.file, rows, label: "row group statistics", find: &find }).err()

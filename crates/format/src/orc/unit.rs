@@ -9,7 +9,7 @@ use lakerace_orc::read::StripeRead;
 
 use super::error::{from_orc, named};
 use super::file::OrcFile;
-use super::row_groups::RowGroups;
+use super::row_groups::StripeRowGroups;
 
 /// The bytes that a column needs, ascending. Streams that touch are one range: they are read together or not at all.
 pub(crate) fn spans(read: &StripeRead) -> Vec<Range<u64>> {
@@ -28,7 +28,7 @@ pub(crate) fn spans(read: &StripeRead) -> Vec<Range<u64>> {
 
 /// A stripe of a read.
 #[derive(Debug, Clone)]
-pub(crate) struct Unit {
+pub(crate) struct StripeUnit {
     /// The file.
     pub file: Arc<OrcFile>,
     /// Its number in the plan.
@@ -36,10 +36,10 @@ pub(crate) struct Unit {
     /// The stripe.
     pub stripe: usize,
     /// The row groups that are read; `None`: all rows.
-    pub groups: Option<Arc<RowGroups>>,
+    pub groups: Option<Arc<StripeRowGroups>>,
 }
 
-impl Unit {
+impl StripeUnit {
     /// All rows of a stripe.
     pub fn whole(file: &Arc<OrcFile>, file_number: u32, stripe: usize) -> Self {
         Self { file: Arc::clone(file), file_number, stripe, groups: None }

@@ -30,11 +30,11 @@ use arrow::datatypes::{DataType, IntervalUnit};
 use parquet::basic::Type as Physical;
 use parquet::schema::types::ColumnDescriptor;
 
-use self::block::Pool;
+use self::block::MemoryPool;
 use self::booleans::BooleanDecoder;
 use self::byte_view::ViewCollector;
 use self::convert::*;
-use self::fixed::Fixed;
+use self::fixed::FixedWidthValues;
 use self::fixed_bytes::FixedBytes;
 use self::values::ValueCollector;
 
@@ -45,13 +45,13 @@ pub(crate) fn values_for(
     column: &ColumnDescriptor,
     to: &DataType,
     rounds_int96: bool,
-    pool: &Arc<Pool>,
+    pool: &Arc<MemoryPool>,
 ) -> Option<Box<dyn ValueCollector>> {
     use DataType as T;
     let to_type = to.clone();
     macro_rules! fixed {
         ($convert:expr) => {
-            Some(Box::new(Fixed::new($convert, to_type, Arc::clone(pool))))
+            Some(Box::new(FixedWidthValues::new($convert, to_type, Arc::clone(pool))))
         };
     }
     let length = usize::try_from(column.type_length()).unwrap_or(0);

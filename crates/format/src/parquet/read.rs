@@ -26,14 +26,14 @@ use lakerace_io::{Fetcher, Result};
 
 use self::column_reader::ParquetColumnReader;
 use self::column_source::ColumnSource;
-use self::unit::Unit;
-use super::decode::block::Pool;
+use self::unit::RowGroupUnit;
+use super::decode::block::MemoryPool;
 use crate::columns::roots;
 use crate::exec::DecodeUnits;
 
 /// The row groups of a read, and the data for decoding their columns.
 pub(crate) struct RowGroups {
-    units: Vec<Unit>,
+    units: Vec<RowGroupUnit>,
     /// The fields of the decoded columns.
     fields: Vec<FieldRef>,
     /// The positions of these in the file of each unit, once it is started.
@@ -42,13 +42,13 @@ pub(crate) struct RowGroups {
     step_rows: Vec<usize>,
     fetcher: Fetcher,
     /// Memory that is used over and over, by column.
-    pools: Vec<Arc<Pool>>,
+    pools: Vec<Arc<MemoryPool>>,
 }
 
 impl RowGroups {
     /// Row groups, from the bytes of `fetcher`.
-    pub fn new(units: Vec<Unit>, fields: Vec<FieldRef>, step_rows: Vec<usize>, fetcher: Fetcher) -> Self {
-        let pools = Pool::for_columns(fields.len());
+    pub fn new(units: Vec<RowGroupUnit>, fields: Vec<FieldRef>, step_rows: Vec<usize>, fetcher: Fetcher) -> Self {
+        let pools = MemoryPool::for_columns(fields.len());
         let roots = units.iter().map(|_| OnceLock::new()).collect();
         Self { units, fields, roots, step_rows, fetcher, pools }
     }

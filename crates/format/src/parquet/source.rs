@@ -13,7 +13,7 @@ use super::read::RowGroups;
 use super::read::extremes::extremes;
 use super::read::planning::{default_step_rows, row_bytes, want};
 use super::read::prune::GroupPruner;
-use super::read::unit::Unit;
+use super::read::unit::RowGroupUnit;
 use crate::columns::{ReadColumns, roots};
 use crate::exec::{BatchPlan, ScanTask, run, steps_ahead};
 use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
@@ -97,7 +97,7 @@ impl ParquetSource {
                     units.push(elsewhere(row_group));
                     continue;
                 }
-                let whole = Unit::whole(file, number, row_group);
+                let whole = RowGroupUnit::whole(file, number, row_group);
                 let (plan, kept) = self.plan_unit(&pruner, &whole, &columns, left)?;
                 if let Some(kept) = kept {
                     if columns.predicate.is_none() {
@@ -119,10 +119,10 @@ impl ParquetSource {
     fn plan_unit(
         &self,
         pruner: &GroupPruner<'_>,
-        unit: &Unit,
+        unit: &RowGroupUnit,
         columns: &ReadColumns,
         left: u64,
-    ) -> Result<(UnitPlan, Option<Unit>)> {
+    ) -> Result<(UnitPlan, Option<RowGroupUnit>)> {
         let rows = unit.file.metadata().row_group(unit.row_group).num_rows() as u64;
         let mut plan = UnitPlan { index: unit.row_group, rows: Some(rows), ..UnitPlan::default() };
         if left == 0 {
@@ -159,7 +159,7 @@ impl ParquetSource {
     /// The requests for these row groups, and the bytes wanted of each.
     pub(super) fn requests<'a>(
         &self,
-        units: impl Iterator<Item = &'a Unit>,
+        units: impl Iterator<Item = &'a RowGroupUnit>,
         fields: &[FieldRef],
     ) -> Result<(RequestPlan, Vec<u64>)> {
         let (wanted, bytes) = self.ranges(units, fields)?;
@@ -169,7 +169,7 @@ impl ParquetSource {
     /// The byte ranges of these row groups that are to be requested, and the number of bytes needed of each.
     fn ranges<'a>(
         &self,
-        units: impl Iterator<Item = &'a Unit>,
+        units: impl Iterator<Item = &'a RowGroupUnit>,
         fields: &[FieldRef],
     ) -> Result<(Vec<Wanted>, Vec<u64>)> {
         let (mut wanted, mut bytes) = (Vec::new(), Vec::new());
@@ -194,12 +194,12 @@ impl ParquetSource {
         plan: &ReadPlan,
         files: &[Arc<FileMeta>],
         columns: &ReadColumns,
-    ) -> Result<Vec<Unit>> {
+    ) -> Result<Vec<RowGroupUnit>> {
         let pruner = GroupPruner::new(&self.schema, &self.job);
         let mut units = Vec::new();
         for kept in kept_units(plan, files) {
             let (number, file, unit_plan) = kept?;
-            let unit = Unit::whole(file, number, unit_plan.index);
+            let unit = RowGroupUnit::whole(file, number, unit_plan.index);
             units.push(match unit_plan.rows_after_pages {
                 None => unit,
                 Some(_) => pruner.pages(&unit, columns)?,
@@ -259,7 +259,7 @@ impl ParquetSource {
         request: &ReadRequest,
         columns: ReadColumns,
         files: &[Arc<FileMeta>],
-        units: Vec<Unit>,
+        units: Vec<RowGroupUnit>,
         requests: Option<&RequestPlan>,
     ) -> Result<Batches> {
         let fields = columns.fields(&self.schema);

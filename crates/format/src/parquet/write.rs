@@ -23,8 +23,8 @@ use lakerace_io::{Error, Job, Output, Result};
 
 use self::file::FileParts;
 use self::nested::NestedEncoder;
-use self::options::{CheckedOptions, ColumnLayout, Layout};
-use self::pool::{Group, Pool};
+use self::options::{CheckedOptions, ColumnLayout, FileLayout};
+use self::pool::{EncodePool, OpenRowGroup};
 use super::encode::encoder::{ColumnEncoder, EncoderScratch};
 use super::encode::flat_encoder;
 use crate::array_bytes::array_bytes;
@@ -86,7 +86,7 @@ type Emit<'a> = &'a mut dyn FnMut(Bytes) -> Result<()>;
 pub(crate) struct FileEncoder {
     schema: SchemaRef,
     settings: Arc<CheckedOptions>,
-    layout: Layout,
+    layout: FileLayout,
     parts: FileParts,
     /// The first bytes, until they are emitted.
     magic: Option<Bytes>,
@@ -100,18 +100,18 @@ enum WriteEngine {
     /// The caller's thread alone.
     Inline { scratch: Box<EncoderScratch>, encoders: Vec<Box<dyn ColumnEncoder>> },
     /// Several threads.
-    Threads { pool: Pool, open: Option<Group>, closed: VecDeque<(Group, usize)> },
+    Threads { pool: EncodePool, open: Option<OpenRowGroup>, closed: VecDeque<(OpenRowGroup, usize)> },
 }
 
 impl FileEncoder {
     /// An empty file.
     pub(crate) fn new(schema: SchemaRef, options: &WriteOptions, job: &Job) -> Result<Self> {
         let settings = Arc::new(CheckedOptions::new(options)?);
-        let layout = Layout::new(&schema, options)?;
+        let layout = FileLayout::new(&schema, options)?;
         let (parts, magic) = FileParts::new(Arc::clone(&layout.descriptor), layout.key_values.clone());
         // More threads than columns find nothing to do but the next row group.
         let threads = job.options().threads.min(2 * layout.columns.len());
-        let pool = if threads > 1 { Pool::start(threads, &settings) } else { None };
+        let pool = if threads > 1 { EncodePool::start(threads, &settings) } else { None };
         let engine = match pool {
             Some(pool) => WriteEngine::Threads { pool, open: None, closed: VecDeque::new() },
             None => WriteEngine::Inline { scratch: Box::new(EncoderScratch::new(&settings)), encoders: Vec::new() },
@@ -193,7 +193,7 @@ impl FileEncoder {
                     Some(group) => group,
                     None => {
                         let names = layout.columns.iter().map(|c| c.field.name().clone());
-                        open.insert(Group::new(names.zip(new_encoders(layout, settings)?)))
+                        open.insert(OpenRowGroup::new(names.zip(new_encoders(layout, settings)?)))
                     }
                 };
                 for (at, (column, array)) in layout.columns.iter().zip(batch.columns()).enumerate() {
@@ -267,7 +267,7 @@ impl FileEncoder {
     }
 }
 
-fn new_encoders(layout: &Layout, settings: &Arc<CheckedOptions>) -> Result<Vec<Box<dyn ColumnEncoder>>> {
+fn new_encoders(layout: &FileLayout, settings: &Arc<CheckedOptions>) -> Result<Vec<Box<dyn ColumnEncoder>>> {
     let encoder = |column: &ColumnLayout| -> Result<Box<dyn ColumnEncoder>> {
         if column.is_nested {
             return Ok(Box::new(NestedEncoder::new(column, &layout.descriptor, settings)?));

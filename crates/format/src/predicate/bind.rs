@@ -23,12 +23,12 @@ use crate::{ArithmeticOp, CompareOp, Expr, Literal};
 const MAX_DEPTH: usize = 200;
 
 pub(super) fn bind(expr: &Expr, schema: &Schema) -> Result<ConditionNode> {
-    Binder { schema }.condition(expr, 0)
+    PredicateBinder { schema }.condition(expr, 0)
 }
 
 /// An expression as a value for each row, and the type of its values.
 pub(super) fn bind_value(expr: &Expr, schema: &Schema) -> Result<(RowScalar, DataType)> {
-    let binder = Binder { schema };
+    let binder = PredicateBinder { schema };
     let scalar = binder.scalar(expr, 0)?;
     let data_type = binder.type_of(&scalar)?;
     Ok((scalar, data_type))
@@ -48,11 +48,11 @@ enum ComparisonClass {
     Other,
 }
 
-struct Binder<'a> {
+struct PredicateBinder<'a> {
     schema: &'a Schema,
 }
 
-impl Binder<'_> {
+impl PredicateBinder<'_> {
     fn condition(&self, expr: &Expr, depth: usize) -> Result<ConditionNode> {
         if depth > MAX_DEPTH {
             return Err(Error::unsupported(format!("the filter is nested deeper than {MAX_DEPTH} levels")));

@@ -19,7 +19,7 @@ use super::operand::RowOperand;
 
 /// A function, with its parts that are the same for all rows.
 #[derive(Debug, Clone)]
-pub(super) enum Call {
+pub(super) enum FunctionCall {
     /// The first argument that is not null. All are of one type.
     Coalesce,
     /// Conditions and values by turns, then the value where none is true. All values are of one type.
@@ -49,7 +49,7 @@ pub(super) enum Call {
     },
 }
 
-impl Call {
+impl FunctionCall {
     /// A value for each of `rows` rows, or a single one for all if all arguments are constant.
     pub fn evaluate(&self, arguments: &[RowOperand], rows: usize) -> Result<RowOperand> {
         let is_scalar = arguments.iter().all(|argument| argument.is_scalar);

@@ -6,7 +6,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 use super::ColumnRef;
-use super::call::Call;
+use super::call::FunctionCall;
 use super::like::LikePattern;
 use super::value::Value;
 use crate::{ArithmeticOp, CompareOp};
@@ -67,7 +67,7 @@ pub(super) enum RowScalar {
     Condition(Box<ConditionNode>),
     /// A function of values.
     Call {
-        call: Call,
+        call: FunctionCall,
         arguments: Vec<RowScalar>,
         /// The type of its values.
         data_type: DataType,

@@ -128,20 +128,20 @@ fn stored_as(value: &Value) -> Vec<Value> {
 }
 
 /// The possible results of a condition: true and false; for an impossible one, the reason.
-struct Outcome {
+struct PossibleOutcomes {
     true_if: Result<(), String>,
     false_if: Result<(), String>,
 }
 
-impl Outcome {
+impl PossibleOutcomes {
     const UNKNOWN: Self = Self { true_if: Ok(()), false_if: Ok(()) };
 }
 
-fn outcome(node: &ConditionNode, statistics: &dyn ColumnStatistics) -> Outcome {
+fn outcome(node: &ConditionNode, statistics: &dyn ColumnStatistics) -> PossibleOutcomes {
     match node {
         ConditionNode::Constant(value) => {
             let never = |wanted: bool| if *value == Some(wanted) { Ok(()) } else { Err(constant_words(*value)) };
-            Outcome { true_if: never(true), false_if: never(false) }
+            PossibleOutcomes { true_if: never(true), false_if: never(false) }
         }
         ConditionNode::Known { column, value } => {
             let facts = ColumnFacts::new(column, statistics);
@@ -149,33 +149,35 @@ fn outcome(node: &ConditionNode, statistics: &dyn ColumnStatistics) -> Outcome {
                 Ok(()) if *value != wanted => Err(format!("the filter is {value} for every value of {}", facts.name)),
                 known => known,
             };
-            Outcome { true_if: never(true), false_if: never(false) }
+            PossibleOutcomes { true_if: never(true), false_if: never(false) }
         }
         ConditionNode::Compare { column, op, value } => {
             let facts = ColumnFacts::new(column, statistics);
             let false_if = if facts.is_float { facts.not_all_null() } else { facts.compare(op.negated(), value) };
-            Outcome { true_if: facts.compare(*op, value), false_if }
+            PossibleOutcomes { true_if: facts.compare(*op, value), false_if }
         }
         ConditionNode::In { column, values, has_null } => {
             let facts = ColumnFacts::new(column, statistics);
             let false_if =
                 if *has_null { Err("IN with a NULL is never false".to_owned()) } else { facts.not_all_null() };
-            Outcome { true_if: facts.any_of(values), false_if }
+            PossibleOutcomes { true_if: facts.any_of(values), false_if }
         }
         ConditionNode::Like { column, pattern } => {
             let facts = ColumnFacts::new(column, statistics);
-            Outcome { true_if: facts.begins_with(pattern.prefix()), false_if: facts.not_all_null() }
+            PossibleOutcomes { true_if: facts.begins_with(pattern.prefix()), false_if: facts.not_all_null() }
         }
         ConditionNode::IsNull(RowScalar::Column(column)) => {
             let facts = ColumnFacts::new(column, statistics);
-            Outcome { true_if: facts.any_null(), false_if: facts.not_all_null() }
+            PossibleOutcomes { true_if: facts.any_null(), false_if: facts.not_all_null() }
         }
         ConditionNode::Truth(RowScalar::Column(column)) => {
             let facts = ColumnFacts::new(column, statistics);
             let is = |wanted: bool| facts.compare(CompareOp::Eq, &Value::Boolean(wanted));
-            Outcome { true_if: is(true), false_if: is(false) }
+            PossibleOutcomes { true_if: is(true), false_if: is(false) }
         }
-        ConditionNode::IsNull(_) | ConditionNode::Truth(_) | ConditionNode::CompareScalars { .. } => Outcome::UNKNOWN,
+        ConditionNode::IsNull(_) | ConditionNode::Truth(_) | ConditionNode::CompareScalars { .. } => {
+            PossibleOutcomes::UNKNOWN
+        }
         ConditionNode::And(nodes) => {
             let (mut true_if, mut reasons, mut can_be_false) = (Ok(()), Vec::new(), false);
             for node in nodes {
@@ -186,7 +188,10 @@ fn outcome(node: &ConditionNode, statistics: &dyn ColumnStatistics) -> Outcome {
                     Err(reason) => reasons.push(reason),
                 }
             }
-            Outcome { true_if, false_if: if can_be_false { Ok(()) } else { Err(joined(reasons, "always true")) } }
+            PossibleOutcomes {
+                true_if,
+                false_if: if can_be_false { Ok(()) } else { Err(joined(reasons, "always true")) },
+            }
         }
         ConditionNode::Or(nodes) => {
             let (mut false_if, mut reasons, mut can_be_true) = (Ok(()), Vec::new(), false);
@@ -198,11 +203,14 @@ fn outcome(node: &ConditionNode, statistics: &dyn ColumnStatistics) -> Outcome {
                     Err(reason) => reasons.push(reason),
                 }
             }
-            Outcome { true_if: if can_be_true { Ok(()) } else { Err(joined(reasons, "always false")) }, false_if }
+            PossibleOutcomes {
+                true_if: if can_be_true { Ok(()) } else { Err(joined(reasons, "always false")) },
+                false_if,
+            }
         }
         ConditionNode::Not(node) => {
             let inner = outcome(node, statistics);
-            Outcome { true_if: inner.false_if, false_if: inner.true_if }
+            PossibleOutcomes { true_if: inner.false_if, false_if: inner.true_if }
         }
     }
 }

@@ -6,9 +6,9 @@ use arrow::datatypes::Field;
 
 use super::*;
 
-fn path(text: &str) -> Part {
+fn path(text: &str) -> ColumnPart {
     let names: Vec<String> = text.split('.').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    Part::of_path(&names)
+    ColumnPart::of_path(&names)
 }
 
 fn structure(fields: Vec<(&str, DataType)>) -> DataType {
@@ -21,12 +21,12 @@ fn parts_are_joined() {
     let mut part = path("b.c");
     part.join(path("a"));
     part.join(path("b.d"));
-    let of_b = Part::Fields(vec![("c".into(), Part::Whole), ("d".into(), Part::Whole)]);
-    assert_eq!(part, Part::Fields(vec![("b".into(), of_b), ("a".into(), Part::Whole)]));
+    let of_b = ColumnPart::Fields(vec![("c".into(), ColumnPart::Whole), ("d".into(), ColumnPart::Whole)]);
+    assert_eq!(part, ColumnPart::Fields(vec![("b".into(), of_b), ("a".into(), ColumnPart::Whole)]));
     part.join(path("b"));
-    assert_eq!(part, Part::Fields(vec![("b".into(), Part::Whole), ("a".into(), Part::Whole)]));
+    assert_eq!(part, ColumnPart::Fields(vec![("b".into(), ColumnPart::Whole), ("a".into(), ColumnPart::Whole)]));
     part.join(path(""));
-    assert_eq!(part, Part::Whole);
+    assert_eq!(part, ColumnPart::Whole);
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn fields_keep_the_order_of_their_struct() {
     part.join(path("a"));
     let wanted = structure(vec![("a", DataType::Int32), ("b", structure(vec![("d", DataType::Utf8)]))]);
     assert_eq!(part.of_field(&whole).data_type(), &wanted);
-    assert_eq!(Part::Whole.of_field(&whole), whole);
+    assert_eq!(ColumnPart::Whole.of_field(&whole), whole);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn map(value: DataType) -> DataType {
     DataType::Map(Arc::new(Field::new("entries", DataType::Struct(pair.into()), false)), false)
 }
 
-fn part_of(part: &Part, whole: DataType) -> DataType {
+fn part_of(part: &ColumnPart, whole: DataType) -> DataType {
     part.of_field(&Arc::new(Field::new("", whole, true))).data_type().clone()
 }
 
@@ -96,12 +96,12 @@ fn parts_go_through_lists_and_the_values_of_maps() {
     assert_eq!(part_of(&path("a"), list(map(list(pair())))), list(map(list(one.clone()))));
     assert_eq!(part_of(&path("a"), map(DataType::Int32)), map(DataType::Int32));
     // What is not there says nothing of the rest.
-    assert_eq!(part_of(&Part::of_paths(&[vec!["a".into()], vec!["c".into()]]), list(pair())), list(pair()));
+    assert_eq!(part_of(&ColumnPart::of_paths(&[vec!["a".into()], vec!["c".into()]]), list(pair())), list(pair()));
     // Where all is null is told by the field of the fewest bytes.
     let wide = structure(vec![("b", DataType::Utf8), ("l", list(DataType::Int32)), ("a", DataType::Int32)]);
-    assert_eq!(part_of(&Part::of_paths(&[]), list(wide)), list(one));
-    assert_eq!(part_of(&Part::nulls(), structure(Vec::new())), structure(Vec::new()));
-    assert_eq!(part_of(&Part::nulls_of_path(&["s".into()]), structure(vec![("s", pair())])), {
+    assert_eq!(part_of(&ColumnPart::of_paths(&[]), list(wide)), list(one));
+    assert_eq!(part_of(&ColumnPart::nulls(), structure(Vec::new())), structure(Vec::new()));
+    assert_eq!(part_of(&ColumnPart::nulls_of_path(&["s".into()]), structure(vec![("s", pair())])), {
         structure(vec![("s", structure(vec![("a", DataType::Int32)]))])
     });
 }

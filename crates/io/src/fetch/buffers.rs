@@ -34,10 +34,11 @@ const KEPT_BYTES_BUSY: usize = crate::plan::PREFETCH_BYTES as usize;
 /// The bytes that are kept while nothing is fetched.
 const KEPT_BYTES_IDLE: usize = 64 << 20;
 
-static POOL: Pool =
-    Pool { state: Mutex::new(BufferPoolState { classes: [const { Vec::new() }; CLASSES], kept_bytes: 0, users: 0 }) };
+static POOL: BufferPool = BufferPool {
+    state: Mutex::new(BufferPoolState { classes: [const { Vec::new() }; CLASSES], kept_bytes: 0, users: 0 }),
+};
 
-struct Pool {
+struct BufferPool {
     state: Mutex<BufferPoolState>,
 }
 
@@ -330,7 +331,7 @@ impl Drop for GrowingBuffer {
     }
 }
 
-impl Pool {
+impl BufferPool {
     fn lock(&self) -> std::sync::MutexGuard<'_, BufferPoolState> {
         lock(&self.state)
     }

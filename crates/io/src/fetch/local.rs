@@ -8,7 +8,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use lakerace_exec::lock;
 
-use crate::open_files::{FileVersion, OpenedFile, ReadHandle, ReaderFiles};
+use crate::open_files::{FileIdentity, OpenedFile, ReadHandle, ReaderFiles};
 use crate::read_permit::ReadPermit;
 use crate::store::error as store_error;
 use crate::{Error, Object, Request, Result};
@@ -27,7 +27,7 @@ const TELLING_BYTES: u64 = 256 << 10;
 pub(super) struct LocalFiles {
     open: ReaderFiles,
     /// The versions of files at their first opening: a file that is opened again must have the same.
-    versions: Mutex<Vec<Option<FileVersion>>>,
+    versions: Mutex<Vec<Option<FileIdentity>>>,
     from_disk: AtomicBool,
     /// For each file, the end of the plan's requests that the kernel was advised of: each advice scans all pages of a
     /// request in the page cache.
@@ -77,7 +77,7 @@ impl LocalFiles {
             self.from_disk.store(speed < PAGE_CACHE_BYTES_PER_SECOND, Ordering::Relaxed);
         }
         // A file that was written to in place has changed its time; a replaced one is still the one that is open.
-        if FileVersion::from_metadata(&opened.file.metadata().map_err(failed)?) != opened.version {
+        if FileIdentity::from_metadata(&opened.file.metadata().map_err(failed)?) != opened.version {
             return Err(store_error::replaced().at(object.url()));
         }
         bytes

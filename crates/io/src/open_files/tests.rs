@@ -4,7 +4,7 @@ use super::*;
 
 fn opened() -> Arc<OpenedFile> {
     let file = tempfile::tempfile().unwrap();
-    let version = FileVersion::from_metadata(&file.metadata().unwrap());
+    let version = FileIdentity::from_metadata(&file.metadata().unwrap());
     Arc::new(OpenedFile { file, version })
 }
 

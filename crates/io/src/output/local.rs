@@ -14,7 +14,7 @@ use super::IfExists;
 use super::hidden_file::{HiddenFile, are_many_open};
 use super::orphaned_files::remove_orphaned_files;
 use super::uring::{self, Ring};
-use super::writer_thread::Behind;
+use super::writer_thread::WriteBehind;
 use crate::open_files::FileShares;
 use crate::option::MODE;
 use crate::path::file_path;
@@ -49,7 +49,7 @@ pub(super) struct LocalFile {
 #[derive(Debug)]
 enum LocalWriter {
     Ring(Box<Ring>),
-    Behind(Behind),
+    Behind(WriteBehind),
 }
 
 impl LocalWriter {
@@ -76,14 +76,14 @@ struct SyncThread(Option<JoinHandle<Result<Result<u64>, RecvError>>>);
 impl SyncThread {
     /// Starts a thread for a file that is complete. Returns the writer if there are too many such threads, or none can
     /// be started.
-    fn begin(file: &File, written: u64, writer: Option<Behind>, job: &Job) -> Result<Self, Option<Behind>> {
+    fn begin(file: &File, written: u64, writer: Option<WriteBehind>, job: &Job) -> Result<Self, Option<WriteBehind>> {
         // Each thread has a separate handle.
         let most = SYNC_THREADS.min(FileShares::of_process().complete) as u64;
         let begun = SemaphorePermit::try_acquire_within(&SYNC_THREADS_IN_USE, 1, most).zip(file.try_clone().ok());
         let Some((permit, file)) = begun else { return Err(writer) };
         let job = job.clone();
         let thread = spawn_with("lakerace-sync", writer, move |writer| {
-            let written = writer.map_or(Ok(written), Behind::finish)?;
+            let written = writer.map_or(Ok(written), WriteBehind::finish)?;
             job.sync_file(&file)?;
             drop(permit);
             Ok(written)
@@ -242,7 +242,7 @@ impl LocalFile {
             (FileIo::Auto | FileIo::Sync, None) => Ok(None),
             (io @ (FileIo::Auto | FileIo::Sync), Some(limit_bytes)) => {
                 let may_pass = io == FileIo::Auto;
-                Ok(Behind::begin(file, self.written, limit_bytes, may_pass, job)?.map(LocalWriter::Behind))
+                Ok(WriteBehind::begin(file, self.written, limit_bytes, may_pass, job)?.map(LocalWriter::Behind))
             }
             (io, _) => {
                 let is_direct = io == FileIo::UringDirect;

@@ -5,12 +5,12 @@ use std::io::Write;
 
 use crate::{Job, Result};
 
-pub(super) struct Stream {
+pub(super) struct OutputStream {
     writer: Box<dyn Write + Send>,
     job: Job,
 }
 
-impl Stream {
+impl OutputStream {
     pub(super) fn new(writer: Box<dyn Write + Send>, job: &Job) -> Self {
         Self { writer, job: job.clone() }
     }
@@ -27,7 +27,7 @@ impl Stream {
     }
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for OutputStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Stream")
     }

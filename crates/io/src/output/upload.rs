@@ -37,7 +37,7 @@ const SMALL_WRITE_BYTES: usize = 64 << 10;
 const UPLOAD_METADATA: Attribute = Attribute::Metadata(Cow::Borrowed("lakeraceupload"));
 
 #[derive(Debug)]
-pub(super) struct Upload {
+pub(super) struct MultipartOutput {
     store: JobStore,
     path: Path,
     /// The path at which parts become an object: another name than `path` if the store does not support a condition at
@@ -81,7 +81,7 @@ impl SentParts {
     }
 }
 
-impl Upload {
+impl MultipartOutput {
     pub(super) fn create(store: &JobStore, path: &Path, if_exists: IfExists) -> Result<Self> {
         if if_exists == IfExists::Error && store.stat(path)?.is_some() {
             return Err(exists().at(store.url(path)));
@@ -296,7 +296,7 @@ fn exists() -> Error {
         .advice(format!("remove it, choose another name, or replace it with {}", MODE.to("overwrite")))
 }
 
-impl Drop for Upload {
+impl Drop for MultipartOutput {
     fn drop(&mut self) {
         if self.published {
             return;

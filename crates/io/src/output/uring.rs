@@ -64,8 +64,8 @@ pub(super) struct Ring {
     file: File,
     /// By the number that the kernel gets with a write and returns with its completion.
     under_way: Vec<Option<KernelWrite>>,
-    free: Vec<Piece>,
-    filling: Option<Piece>,
+    free: Vec<RegisteredBuffer>,
+    filling: Option<RegisteredBuffer>,
     is_registered: bool,
     is_direct: bool,
     /// Bytes of the file that were sent; the gathered bytes come next.
@@ -80,7 +80,7 @@ pub(super) struct Ring {
 }
 
 /// A buffer, and the number under which it is registered.
-struct Piece {
+struct RegisteredBuffer {
     buffer: PooledBuffer,
     index: u16,
 }
@@ -97,7 +97,7 @@ struct KernelWrite {
 
 /// The owner of the bytes of a write.
 enum HeldBytes {
-    Piece(Piece),
+    Piece(RegisteredBuffer),
     Shared(Bytes),
 }
 
@@ -140,8 +140,8 @@ impl Ring {
                 return Ok(None);
             }
         };
-        let pieces =
-            (0..BUFFERS as u16).map(|index| Ok(Piece { buffer: PooledBuffer::with_capacity(BUFFER_BYTES)?, index }));
+        let pieces = (0..BUFFERS as u16)
+            .map(|index| Ok(RegisteredBuffer { buffer: PooledBuffer::with_capacity(BUFFER_BYTES)?, index }));
         let mut ring = Self {
             uring,
             file: file.try_clone()?,
@@ -277,7 +277,7 @@ impl Ring {
         Ok(())
     }
 
-    fn free_piece(&mut self) -> Result<Piece> {
+    fn free_piece(&mut self) -> Result<RegisteredBuffer> {
         loop {
             if let Some(piece) = self.free.pop() {
                 return Ok(piece);

@@ -29,12 +29,12 @@ static WRITERS_IN_USE: WeightedSemaphore = WeightedSemaphore::new(WRITERS);
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Behind {
+pub(super) struct WriteBehind {
     thread: ConsumerThread<Bytes, u64, Error>,
     job: Job,
 }
 
-impl Behind {
+impl WriteBehind {
     /// Starts a thread that appends to `file`, which has `position` bytes. The caller may be up to `limit_bytes` ahead
     /// of it. The thread writes past the page cache if this is allowed and faster. `None` if many files have a thread,
     /// or none can be started.

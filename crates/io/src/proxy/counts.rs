@@ -34,11 +34,11 @@ pub struct ProxyCounts {
 macro_rules! counters {
     ($($name:ident),*) => {
         #[derive(Debug, Default)]
-        pub(super) struct Counters {
+        pub(super) struct ProxyCounters {
             $(pub(super) $name: AtomicU64,)*
         }
 
-        impl Counters {
+        impl ProxyCounters {
             pub(super) fn read(&self) -> ProxyCounts {
                 ProxyCounts { $($name: self.$name.load(Ordering::Relaxed),)* }
             }
@@ -52,7 +52,7 @@ macro_rules! counters {
 
 counters!(requests, get, put, head, delete, post, list, bytes_from_client, bytes_to_client, connections, faults);
 
-impl Counters {
+impl ProxyCounters {
     /// Counts a request and gives its number, from 1.
     pub(super) fn request(&self, method: &str, target: &str) -> u64 {
         let kind = match method {

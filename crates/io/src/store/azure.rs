@@ -12,7 +12,7 @@ use super::foreign_options::{ForeignOption, TranslatedOptions};
 use super::kind::{
     BuiltStore, ConditionalParts, StoreAddress, StoreAdvice, StoreClient, StoreIdentity, StoreKind, container_and_key,
 };
-use super::settings::{Settings, SettingsDraft, refused_setting};
+use super::settings::{SettingsDraft, StoreSettings, refused_setting};
 use crate::{Error, RequestKind, Result};
 
 mod blobs;
@@ -206,7 +206,7 @@ fn builder(container: &str, client: StoreClient) -> MicrosoftAzureBuilder {
         .with_container_name(container)
 }
 
-fn build(address: &StoreAddress, settings: &Settings, mut client: StoreClient) -> Result<BuiltStore> {
+fn build(address: &StoreAddress, settings: &StoreSettings, mut client: StoreClient) -> Result<BuiltStore> {
     let endpoint = settings.endpoint("azure_storage_endpoint", "azure_allow_http")?;
     let is_emulator = settings.is_true("azure_storage_use_emulator");
     let account = address.account.as_deref().or_else(|| settings.value("azure_storage_account_name"));
@@ -250,7 +250,7 @@ fn build(address: &StoreAddress, settings: &Settings, mut client: StoreClient) -
 }
 
 /// The source of the credentials, in the order in which `object_store` looks for them.
-fn credentials(settings: &Settings, is_emulator: bool) -> String {
+fn credentials(settings: &StoreSettings, is_emulator: bool) -> String {
     let given = |names: &[&str]| names.iter().all(|name| settings.value(name).is_some());
     let principal = ["azure_storage_client_id", "azure_storage_tenant_id"];
     let has = |more: &str| given(&principal) && given(&[more]);

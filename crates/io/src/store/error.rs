@@ -4,7 +4,7 @@ use object_store::Error as StoreError;
 
 use super::kind::{STORE_KINDS, StoreKind};
 use super::s3::S3;
-use super::wrap::Refused;
+use super::wrap::RefusedAnswer;
 use crate::nearest::nearest;
 use crate::option::{MODE, STORAGE_OPTION};
 use crate::{ALLOW_FOREIGN_PATHS, Error, ErrorKind, RETRY_TIME_OPTION};
@@ -156,7 +156,7 @@ fn generic(kind: &StoreKind, source: Box<dyn std::error::Error + Send + Sync>) -
         // The error of a provider of credentials explains the problem.
         return error.clone();
     }
-    if let Some(refused) = find::<Refused>(source.as_ref()) {
+    if let Some(refused) = find::<RefusedAnswer>(source.as_ref()) {
         return refused_answer(kind, refused);
     }
     let text = chain_text(source.as_ref());
@@ -196,16 +196,16 @@ fn generic(kind: &StoreKind, source: Box<dyn std::error::Error + Send + Sync>) -
 }
 
 /// An answer that is neither success nor an error of the store.
-fn refused_answer(kind: &StoreKind, refused: &Refused) -> Error {
+fn refused_answer(kind: &StoreKind, refused: &RefusedAnswer) -> Error {
     let error = Error::invalid(refused.to_string());
     match refused {
-        Refused::Redirect { region: Some(region), .. } => {
+        RefusedAnswer::Redirect { region: Some(region), .. } => {
             error.advice(format!("the bucket is in the region {region}: set AWS_REGION={region}"))
         }
-        Refused::Redirect { .. } if *kind == S3 => error.advice(
+        RefusedAnswer::Redirect { .. } if *kind == S3 => error.advice(
             "set AWS_ENDPOINT_URL to the address of the store itself, and AWS_REGION to the region of the bucket",
         ),
-        Refused::Redirect { .. } | Refused::NoAnswer { .. } => error.advice(kind.advice.no_store),
+        RefusedAnswer::Redirect { .. } | RefusedAnswer::NoAnswer { .. } => error.advice(kind.advice.no_store),
     }
 }
 
@@ -214,7 +214,7 @@ fn generic_kind(source: &(dyn std::error::Error + 'static)) -> ErrorKind {
     if let Some(own) = find::<Error>(source) {
         return own.kind();
     }
-    if find::<Refused>(source).is_some() {
+    if find::<RefusedAnswer>(source).is_some() {
         return ErrorKind::Invalid;
     }
     if source.downcast_ref::<object_store::path::Error>().is_some() {

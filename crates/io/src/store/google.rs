@@ -7,7 +7,7 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 
 use super::foreign_options::{ForeignOption, TranslatedOptions};
 use super::kind::{BuiltStore, ConditionalParts, StoreAddress, StoreAdvice, StoreClient, StoreIdentity, StoreKind};
-use super::settings::{Settings, SettingsDraft, refused_setting};
+use super::settings::{SettingsDraft, StoreSettings, refused_setting};
 use crate::{RequestKind, Result};
 
 /// Buckets of Google Cloud Storage, by its XML interface.
@@ -118,7 +118,7 @@ fn builder(bucket: &str, client: StoreClient) -> GoogleCloudStorageBuilder {
         .with_retry(client.retry)
 }
 
-fn build(address: &StoreAddress, settings: &Settings, client: StoreClient) -> Result<BuiltStore> {
+fn build(address: &StoreAddress, settings: &StoreSettings, client: StoreClient) -> Result<BuiltStore> {
     let endpoint = settings.endpoint("google_base_url", "google_allow_http")?;
     let again = client.again();
     let mut builder = builder(&address.container, client);
@@ -145,7 +145,7 @@ fn build(address: &StoreAddress, settings: &Settings, client: StoreClient) -> Re
 }
 
 /// The source of the credentials, in the order in which `object_store` looks for them.
-fn credentials(settings: &Settings) -> String {
+fn credentials(settings: &StoreSettings) -> String {
     let given = |name: &str| settings.value(name).is_some();
     match () {
         () if settings.is_true("google_skip_signature") => {

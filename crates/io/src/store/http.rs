@@ -13,7 +13,7 @@ use self::files::HttpFiles;
 pub(crate) use self::spooling::SpoolingStore;
 use super::foreign_options::ForeignOption;
 use super::kind::{BuiltStore, ConditionalParts, StoreAddress, StoreAdvice, StoreClient, StoreIdentity, StoreKind};
-use super::settings::{Settings, refused_setting};
+use super::settings::{StoreSettings, refused_setting};
 use crate::{Error, RequestKind, Result};
 
 mod answer;
@@ -117,7 +117,7 @@ fn bill(request: &HttpRequest) -> Option<RequestKind> {
     }
 }
 
-fn build(address: &StoreAddress, settings: &Settings, client: StoreClient) -> Result<BuiltStore> {
+fn build(address: &StoreAddress, settings: &StoreSettings, client: StoreClient) -> Result<BuiltStore> {
     let again = client.again();
     let with = |mut client: StoreClient, name: &str, value: &str| {
         if let Ok(key) = name.parse::<ClientConfigKey>() {
@@ -151,7 +151,7 @@ fn build(address: &StoreAddress, settings: &Settings, client: StoreClient) -> Re
 }
 
 /// The authorization of requests to the URL's own host.
-fn authorization(settings: &Settings) -> Result<Option<http::HeaderValue>> {
+fn authorization(settings: &StoreSettings) -> Result<Option<http::HeaderValue>> {
     let text = match (settings.value(BEARER_TOKEN), settings.value(USER), settings.value(PASSWORD)) {
         (Some(_), Some(_), _) => {
             return Err(Error::usage(format!("both {BEARER_TOKEN} and {USER} are given")).advice("give one of them"));

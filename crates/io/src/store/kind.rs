@@ -10,7 +10,7 @@ use object_store::{ClientOptions, ObjectStore, RetryConfig};
 use serde::Serialize;
 
 use super::foreign_options::{ForeignOption, TranslatedOptions};
-use super::settings::{Settings, SettingsDraft};
+use super::settings::{SettingsDraft, StoreSettings};
 use super::wrap::AttemptConnector;
 use super::{azure, google, http, s3};
 use crate::option::STORAGE_OPTION;
@@ -62,7 +62,7 @@ pub struct StoreKind {
     /// The billing category of a request; `None` if the request does not go to the store.
     pub(crate) bill: fn(&HttpRequest) -> Option<RequestKind>,
     /// Makes a client.
-    pub(crate) build: fn(&StoreAddress, &Settings, StoreClient) -> Result<BuiltStore>,
+    pub(crate) build: fn(&StoreAddress, &StoreSettings, StoreClient) -> Result<BuiltStore>,
 }
 
 /// The way to make an object of several parts on the condition that no object has its name.

@@ -22,7 +22,7 @@ use object_store::{
 };
 
 use super::object_info::ObjectInfo;
-use crate::open_files::{FileVersion, open_or_make_room};
+use crate::open_files::{FileIdentity, open_or_make_room};
 use crate::output::hidden_file::{HiddenFile, is_hidden_name, make_folders, rename_if_absent};
 use crate::path::file_path;
 use crate::read_permit::ReadPermit;
@@ -52,7 +52,7 @@ const PIECE_BYTES: u64 = 4 << 20;
 
 /// The tag of a file.
 pub(crate) fn e_tag(metadata: &Metadata) -> String {
-    FileVersion::from_metadata(metadata).e_tag()
+    FileIdentity::from_metadata(metadata).e_tag()
 }
 
 /// Opens a regular file. Anything else is an error: a folder, and a pipe, because opening or reading it would block.
@@ -76,7 +76,7 @@ pub(crate) fn open_file(path: &std::path::Path) -> std::io::Result<(File, Metada
 struct LocalBody {
     store: LocalStore,
     path: PathBuf,
-    version: FileVersion,
+    version: FileIdentity,
     left: Range<u64>,
 }
 
@@ -88,7 +88,7 @@ impl LocalBody {
         }
         let permit = self.store.permit(&self.path)?;
         let (file, metadata) = open_file(&self.path).map_err(|e| io_error(e, &self.path))?;
-        if FileVersion::from_metadata(&metadata) != self.version {
+        if FileIdentity::from_metadata(&metadata) != self.version {
             let (path, source) = (self.path.display().to_string(), "it was replaced while it was read".into());
             return Err(Error::Precondition { path, source });
         }
@@ -190,7 +190,7 @@ impl ObjectStore for LocalStore {
             }
         };
         let left = if options.head { 0..0 } else { range.clone() };
-        let mut body = LocalBody { store: self.clone(), path, version: FileVersion::from_metadata(&metadata), left };
+        let mut body = LocalBody { store: self.clone(), path, version: FileIdentity::from_metadata(&metadata), left };
         // A small file that is replaced from now on is whole.
         let first = body.read(&file)?;
         drop((file, permit));

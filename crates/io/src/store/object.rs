@@ -16,7 +16,7 @@ use super::local::{open_file, orphaned_files};
 use super::object_info::ObjectInfo;
 use crate::fetch::buffers::{PooledBuffer, collect_body};
 use crate::job::block_with_grace;
-use crate::open_files::{FileVersion, OpenedFile};
+use crate::open_files::{FileIdentity, OpenedFile};
 use crate::path::file_path;
 use crate::profile::RequestStopwatch;
 use crate::read_permit::ReadPermit;
@@ -74,7 +74,7 @@ pub struct Object {
 
 /// The last bytes of an object, and the store's properties of it.
 #[derive(Debug, Clone)]
-pub struct Tail {
+pub struct ObjectTail {
     /// The bytes, which end where the object ends.
     pub bytes: Bytes,
     /// The object's size.
@@ -277,7 +277,7 @@ impl Object {
     }
 
     /// Reads the last `n` bytes by one request (all of them where the object is shorter). Blocks.
-    pub fn read_tail(&self, n: u64) -> Result<Tail> {
+    pub fn read_tail(&self, n: u64) -> Result<ObjectTail> {
         if self.store.has_local_files() {
             return self.read_local_tail(n);
         }
@@ -289,7 +289,7 @@ impl Object {
             let result = match object.get(range).await {
                 // S3 has no suffix of an empty object.
                 Err(e) if is_range_not_satisfiable(&e) => {
-                    return Ok(Tail { bytes: Bytes::new(), size_bytes: 0, e_tag: object.e_tag });
+                    return Ok(ObjectTail { bytes: Bytes::new(), size_bytes: 0, e_tag: object.e_tag });
                 }
                 Err(e) if is_not_partial(&e) => return object.tail_without_ranges().await,
                 other => other.map_err(|e| store_error(e, &object.url()))?,
@@ -305,7 +305,7 @@ impl Object {
             if n == 0 {
                 bytes.clear();
             }
-            Ok(Tail { bytes, size_bytes, e_tag })
+            Ok(ObjectTail { bytes, size_bytes, e_tag })
         })
     }
 
@@ -362,19 +362,19 @@ impl Object {
         Ok(result)
     }
 
-    fn read_local_tail(&self, n: u64) -> Result<Tail> {
+    fn read_local_tail(&self, n: u64) -> Result<ObjectTail> {
         self.store.job.check()?;
         let (OpenedFile { file, version }, _permit) = self.open_local()?;
         let size_bytes = version.size_bytes;
         let bytes = self.read_local(&file, size_bytes.saturating_sub(n)..size_bytes)?;
-        Ok(Tail { bytes, size_bytes, e_tag: Some(version.e_tag()) })
+        Ok(ObjectTail { bytes, size_bytes, e_tag: Some(version.e_tag()) })
     }
 
     /// The file, whose tag must be the known one. It is closed before its permit is released.
     pub(crate) fn open_local(&self) -> Result<(OpenedFile, ReadPermit)> {
         let permit = ReadPermit::take(&self.store.job)?;
         let (file, metadata) = open_file(&file_path(&self.path)).map_err(|e| Error::from(e).at(self.url()))?;
-        let opened = OpenedFile { file, version: FileVersion::from_metadata(&metadata) };
+        let opened = OpenedFile { file, version: FileIdentity::from_metadata(&metadata) };
         if self.e_tag.as_ref().is_some_and(|known| *known != opened.version.e_tag()) {
             return Err(replaced().at(self.url()));
         }
@@ -400,12 +400,12 @@ impl Object {
 
     /// Some servers answer a request for a suffix of an empty object with the whole object. A server that does so for
     /// other objects does not support ranges.
-    async fn tail_without_ranges(&self) -> Result<Tail> {
+    async fn tail_without_ranges(&self) -> Result<ObjectTail> {
         let meta = self.store.store.head(&self.path).await.map_err(|e| store_error(e, &self.url()))?;
         if meta.size > 0 {
             return Err(Error::unsupported("the server does not support range requests").at(self.url()));
         }
-        Ok(Tail { bytes: Bytes::new(), size_bytes: 0, e_tag: meta.e_tag })
+        Ok(ObjectTail { bytes: Bytes::new(), size_bytes: 0, e_tag: meta.e_tag })
     }
 
     async fn get(&self, range: GetRange) -> object_store::Result<GetResult> {

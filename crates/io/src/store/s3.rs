@@ -6,7 +6,7 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::client::HttpRequest;
 
 use super::kind::{BuiltStore, ConditionalParts, StoreAddress, StoreAdvice, StoreClient, StoreIdentity, StoreKind};
-use super::settings::{Settings, protects_bodies, refused_setting};
+use super::settings::{StoreSettings, protects_bodies, refused_setting};
 use crate::{RequestKind, Result};
 
 mod chain;
@@ -100,7 +100,7 @@ fn builder(bucket: &str, client: StoreClient) -> AmazonS3Builder {
         .with_retry(client.retry)
 }
 
-fn build(address: &StoreAddress, settings: &Settings, client: StoreClient) -> Result<BuiltStore> {
+fn build(address: &StoreAddress, settings: &StoreSettings, client: StoreClient) -> Result<BuiltStore> {
     let bucket = address.container.as_str();
     let endpoint = match settings.value("aws_endpoint_url_s3") {
         Some(_) => settings.endpoint("aws_endpoint_url_s3", "aws_allow_http")?,

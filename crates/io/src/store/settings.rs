@@ -15,7 +15,7 @@ use crate::{ALLOW_FOREIGN_PATHS, Error, RETRY_TIME_OPTION, Result, StorageOption
 
 /// Settings by the names of `object_store`. Those of the options win over the environment's.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Settings {
+pub(crate) struct StoreSettings {
     kind: &'static StoreKind,
     values: BTreeMap<String, String>,
     /// The names of those that options give.
@@ -29,10 +29,10 @@ pub(crate) struct Settings {
 /// Settings on their way: a kind of store adds its defaults between those of the environment and those of the options.
 #[derive(Debug)]
 pub(crate) struct SettingsDraft {
-    settings: Settings,
+    settings: StoreSettings,
 }
 
-impl Settings {
+impl StoreSettings {
     /// The settings of this process and of one store.
     ///
     /// An option that no store knows, a value that no request can carry, and an address that is none are errors of kind
@@ -133,7 +133,7 @@ impl Settings {
 }
 
 /// The names alone: values may be secrets.
-impl fmt::Debug for Settings {
+impl fmt::Debug for StoreSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings").field("kind", &self.kind).field("names", &self.values.keys()).finish()
     }
@@ -314,7 +314,7 @@ pub(crate) fn protects_bodies(endpoint: Option<&Url>) -> bool {
 /// secret. `is_refused` tries one alone.
 pub(crate) fn refused_setting(
     kind: &StoreKind,
-    settings: &Settings,
+    settings: &StoreSettings,
     error: object_store::Error,
     is_refused: impl Fn(&str, &str) -> bool,
 ) -> Error {

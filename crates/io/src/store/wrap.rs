@@ -22,7 +22,7 @@ pub(crate) use self::attempt::AttemptConnector;
 pub(crate) use self::conditional::if_absent;
 pub use self::failing::{Failing, FailingOptions, Operation};
 pub use self::metered::Metered;
-pub(crate) use self::no_redirect::{NoRedirectConnector, Refused, bucket_region};
+pub(crate) use self::no_redirect::{NoRedirectConnector, RefusedAnswer, bucket_region};
 pub use self::retrying::{RetryPolicy, Retrying};
 pub use self::throttled::{ThrottleOptions, Throttled};
 

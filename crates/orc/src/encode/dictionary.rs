@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 /// Distinct byte strings and their numbers.
-pub(crate) struct Dictionary {
+pub(crate) struct DistinctStrings {
     bytes: Vec<u8>,
     /// The ends of strings, one more than there are strings: string `n` is `bytes[ends[n]..ends[n + 1]]`.
     ends: Vec<u32>,
@@ -23,7 +23,7 @@ struct DictionarySlot {
 const EMPTY: u32 = u32::MAX;
 const MIN_SLOTS: usize = 1 << 10;
 
-impl Dictionary {
+impl DistinctStrings {
     pub(crate) fn new() -> Self {
         let seed = RandomState::new().hash_one(0);
         Self { bytes: Vec::new(), ends: vec![0], slots: Vec::new(), seed }

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 
-use super::column::{Builder, ColumnReader};
+use super::column::{SectionBuilder, SubtreeReader};
 use super::input::SharedDecompressor;
 use super::options::ReadOptions;
 use super::stripe::{Stripe, StripeRead, StripeSection};
@@ -27,11 +27,11 @@ pub struct BatchReader {
     /// The sections still to be read, the next one last.
     sections: Vec<StripeSection>,
     current: Option<CurrentSection>,
-    dictionaries: HashMap<u32, super::column::Dictionary>,
+    dictionaries: HashMap<u32, super::column::DictionaryViews>,
 }
 
 struct CurrentSection {
-    column: ColumnReader,
+    column: SubtreeReader,
     row: u64,
     left: u64,
 }
@@ -101,7 +101,7 @@ impl BatchReader {
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
         while self.current.as_ref().is_none_or(|current| current.left == 0) {
             let Some(section) = self.sections.pop() else { return Ok(None) };
-            let mut builder = Builder {
+            let mut builder = SectionBuilder {
                 stripe: &self.stripe,
                 section: &section,
                 bytes: &self.bytes,

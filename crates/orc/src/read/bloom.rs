@@ -1,7 +1,7 @@
 //! Bloom filters of row groups.
 
 use super::tail::FileTail;
-use super::writer_kind::Writer;
+use super::writer_kind::WriterSoftware;
 use crate::proto;
 use crate::schema::OrcKind;
 
@@ -64,12 +64,12 @@ impl BloomFilter {
 /// in zones that differ. Filters of the first kind of stream aren't asked at all: Hive hashed text in the character set of the
 /// writer's machine, and changed their layout.
 pub(crate) fn trusted(file: &FileTail, kind: &OrcKind) -> bool {
-    if file.writer() == Writer::Cpp && bad_cpp(file.software_version()) {
+    if file.writer() == WriterSoftware::Cpp && bad_cpp(file.software_version()) {
         return false;
     }
     match kind {
         OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) | OrcKind::Binary => true,
-        OrcKind::Byte => file.writer() != Writer::Cpp,
+        OrcKind::Byte => file.writer() != WriterSoftware::Cpp,
         OrcKind::Short | OrcKind::Int | OrcKind::Long | OrcKind::Float | OrcKind::Double => true,
         OrcKind::Date => !file.julian(),
         _ => false,

@@ -16,47 +16,47 @@ use arrow::array::{ArrayRef, BooleanArray, BooleanBufferBuilder, Date32Array, Pr
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
 
-pub(super) use build::Builder;
-use decimal::Decimals;
-use micros::Micros;
-use nested::{Lists, Maps, Structs, Unions};
-pub(super) use text::Dictionary;
+pub(super) use build::SectionBuilder;
+use decimal::DecimalReader;
+use micros::MicrosReader;
+use nested::{ListReader, MapReader, StructReader, UnionReader};
+pub(super) use text::DictionaryViews;
 use text::{DictionaryText, DirectText};
-use time::Timestamps;
+use time::TimestampReader;
 
 use super::STEP;
 use super::calendar::from_julian;
 use super::input::{StreamInput, short};
-use super::ints::{Ints, NarrowInteger};
-use super::rle_byte::{Bits, ByteRuns};
+use super::ints::{IntReader, NarrowInteger};
+use super::rle_byte::{BitReader, ByteRuns};
 use crate::proto::StreamKind;
 use crate::{Error, Result};
 
 /// A column and those below it.
-pub(super) struct ColumnReader {
+pub(super) struct SubtreeReader {
     id: u32,
-    present: Option<Bits>,
+    present: Option<BitReader>,
     values: ReaderValues,
 }
 
 enum ReaderValues {
-    Boolean(Bits),
+    Boolean(BitReader),
     Byte(ByteRuns),
-    Short(Ints),
-    Int(Ints),
-    Long(Ints),
+    Short(IntReader),
+    Int(IntReader),
+    Long(IntReader),
     Float(StreamInput),
     Double(StreamInput),
-    Date { days: Ints, julian: bool },
-    Timestamp(Box<Timestamps>),
-    Micros(Box<Micros>),
-    Decimal(Box<Decimals>),
+    Date { days: IntReader, julian: bool },
+    Timestamp(Box<TimestampReader>),
+    Micros(Box<MicrosReader>),
+    Decimal(Box<DecimalReader>),
     Direct(Box<DirectText>),
     Dictionary(Box<DictionaryText>),
-    List(Box<Lists>),
-    Map(Box<Maps>),
-    Struct(Structs),
-    Union(Box<Unions>),
+    List(Box<ListReader>),
+    Map(Box<MapReader>),
+    Struct(StructReader),
+    Union(Box<UnionReader>),
 }
 
 /// Puts the column and stream in front of an error's message.
@@ -64,7 +64,7 @@ fn in_stream(column: u32, kind: StreamKind) -> impl Fn(Error) -> Error {
     move |error| error.at(format!("column {column}, stream {kind:?}"))
 }
 
-impl ColumnReader {
+impl SubtreeReader {
     /// The fields of the root, or the root itself where it isn't a struct.
     pub(super) fn read_root(&mut self, rows: usize) -> Result<Vec<ArrayRef>> {
         let validity = self.validity(rows, None)?;
@@ -142,7 +142,7 @@ impl ColumnReader {
     }
 }
 
-fn integers<T: ArrowPrimitiveType>(ints: &mut Ints, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef>
+fn integers<T: ArrowPrimitiveType>(ints: &mut IntReader, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef>
 where
     T::Native: NarrowInteger,
 {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::index::{MAX_ROW_GROUPS, Position, split_positions, stream_end};
+use super::index::{IndexPosition, MAX_ROW_GROUPS, split_positions, stream_end};
 use super::stripe::{Range, StreamPart, StreamPlace, Stripe, StripeRead, StripeSection};
 use crate::compress::Codec;
 use crate::proto::StreamKind;
@@ -11,7 +11,7 @@ use crate::schema::{OrcKind, OrcType};
 use crate::{Error, Result};
 
 /// The starts of row groups in the streams of each column.
-type Positions = HashMap<u32, HashMap<i32, Vec<Position>>>;
+type Positions = HashMap<u32, HashMap<i32, Vec<IndexPosition>>>;
 
 /// The ranges of a read, and the last one of each stream so far.
 #[derive(Default)]
@@ -116,7 +116,7 @@ impl Stripe {
             };
             let begin = start.map_or(0, |start| start.chunk);
             let (range, from) = ranges.part(key, kind, place, begin..end.max(begin));
-            let start = start.map(|start| Position { chunk: begin - from, ..start });
+            let start = start.map(|start| IndexPosition { chunk: begin - from, ..start });
             streams.insert(key, StreamPart { range, start, partial: end < place.length });
             Ok(())
         })?;
@@ -154,7 +154,7 @@ impl Stripe {
         Ok(fit.then_some(positions))
     }
 
-    fn column_positions(&self, column: u32) -> Result<Option<HashMap<i32, Vec<Position>>>> {
+    fn column_positions(&self, column: u32) -> Result<Option<HashMap<i32, Vec<IndexPosition>>>> {
         let Some(index) = self.indexes.get(&column).filter(|index| index.has_rows()) else {
             return Err(Error::invalid("the row index of this column has not been set"));
         };
@@ -167,11 +167,11 @@ impl Stripe {
             kinds.insert(0, (StreamKind::Present, 2));
         }
         let compressed = self.file.codec() != Codec::None;
-        let mut streams: Vec<Vec<Position>> = kinds.iter().map(|_| Vec::new()).collect();
+        let mut streams: Vec<Vec<IndexPosition>> = kinds.iter().map(|_| Vec::new()).collect();
         for (group, numbers) in index.positions().enumerate() {
             let position = match group {
                 // Java's writer leaves the numbers of the first one out, where it gave a dictionary up after it.
-                0 => vec![Position::default(); kinds.len()],
+                0 => vec![IndexPosition::default(); kinds.len()],
                 _ => match split_positions(&numbers?, &kinds, compressed) {
                     Some(position) => position,
                     None => return Ok(None),
@@ -240,8 +240,8 @@ impl FetchRanges {
 }
 
 /// Row groups follow each other within their stream.
-fn check(groups: &[Position], length: u64) -> Result<()> {
-    let mut before = Position::default();
+fn check(groups: &[IndexPosition], length: u64) -> Result<()> {
+    let mut before = IndexPosition::default();
     for (group, position) in groups.iter().enumerate() {
         if position.chunk > length {
             let message = format!("row group {group} starts at byte {} of {length}", position.chunk);

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 /// The start of a row group in a stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Position {
+pub(crate) struct IndexPosition {
     /// The byte of the stream; where it is compressed, the beginning of a chunk.
     pub(crate) chunk: u64,
     /// Bytes after it, decompressed.
@@ -95,13 +95,13 @@ pub(crate) fn split_positions(
     numbers: &[u64],
     streams: &[(StreamKind, usize)],
     compressed: bool,
-) -> Option<Vec<Position>> {
+) -> Option<Vec<IndexPosition>> {
     let mut numbers = numbers.iter().copied();
     let mut found = Vec::with_capacity(streams.len());
     for (_, behind) in streams {
         let mut next = |used: bool| if used { numbers.next() } else { Some(0) };
         let (chunk, offset) = (next(true)?, next(compressed)?);
-        found.push(Position { chunk, offset, values: next(*behind > 0)?, bits: next(*behind > 1)? });
+        found.push(IndexPosition { chunk, offset, values: next(*behind > 0)?, bits: next(*behind > 1)? });
     }
     numbers.next().is_none().then_some(found)
 }
@@ -112,7 +112,12 @@ pub(crate) fn split_positions(
 /// The last run may have started before the next row group and may continue in its chunk and the chunk after that. The
 /// lengths of chunks aren't known, except that none is longer than the block size. If a row group starts in another
 /// chunk, that chunk starts at the group's position.
-pub(crate) fn stream_end(later: impl IntoIterator<Item = Position>, compressed: bool, block: u64, length: u64) -> u64 {
+pub(crate) fn stream_end(
+    later: impl IntoIterator<Item = IndexPosition>,
+    compressed: bool,
+    block: u64,
+    length: u64,
+) -> u64 {
     let mut later = later.into_iter();
     let Some(next) = later.next() else { return length };
     let within_run = next.values > 0 || next.bits > 0;

@@ -7,12 +7,12 @@ use super::rle_v2::IntsV2;
 use crate::{Error, Result};
 
 /// A stream of integers.
-pub(crate) enum Ints {
+pub(crate) enum IntReader {
     V1(IntsV1),
     V2(IntsV2),
 }
 
-impl Ints {
+impl IntReader {
     pub(crate) fn new(input: StreamInput, signed: bool, second_version: bool) -> Self {
         if second_version { Self::V2(IntsV2::new(input, signed)) } else { Self::V1(IntsV1::new(input, signed)) }
     }
@@ -61,11 +61,11 @@ impl Ints {
 /// An integer type that columns are read as.
 pub(crate) trait NarrowInteger: Sized {
     /// Appends the next `count` integers of `ints`.
-    fn append(ints: &mut Ints, count: usize, out: &mut Vec<Self>) -> Result<()>;
+    fn append(ints: &mut IntReader, count: usize, out: &mut Vec<Self>) -> Result<()>;
 }
 
 impl NarrowInteger for i64 {
-    fn append(ints: &mut Ints, count: usize, out: &mut Vec<Self>) -> Result<()> {
+    fn append(ints: &mut IntReader, count: usize, out: &mut Vec<Self>) -> Result<()> {
         let at = out.len();
         out.resize(at + count, 0);
         ints.read(&mut out[at..])
@@ -75,7 +75,7 @@ impl NarrowInteger for i64 {
 macro_rules! narrow {
     ($($type:ty),*) => {$(
         impl NarrowInteger for $type {
-            fn append(ints: &mut Ints, mut count: usize, out: &mut Vec<Self>) -> Result<()> {
+            fn append(ints: &mut IntReader, mut count: usize, out: &mut Vec<Self>) -> Result<()> {
                 let mut scratch = [0i64; 1024];
                 while count > 0 {
                     let step = count.min(scratch.len());

@@ -2,7 +2,7 @@
 //! formats also have files of such writers.
 
 use super::calendar::from_julian;
-use super::writer_kind::Writer;
+use super::writer_kind::WriterSoftware;
 use super::zone::{JAVA_FIRST_SECOND, WriterZone};
 use crate::{Error, Result};
 
@@ -72,8 +72,8 @@ impl JavaClock {
         let after = ["UTC", "UT", ""].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
         let name = if after.starts_with(['+', '-']) { "GMT" } else { name };
         Ok(Self {
-            old: WriterZone::named(name, Writer::Cpp)?.with_ancient_of(YEAR_END),
-            place: WriterZone::named(name, Writer::Cpp)?,
+            old: WriterZone::named(name, WriterSoftware::Cpp)?.with_ancient_of(YEAR_END),
+            place: WriterZone::named(name, WriterSoftware::Cpp)?,
         })
     }
 

@@ -5,7 +5,7 @@
 
 use super::calendar::to_julian;
 use super::java_clock::JavaClock;
-use super::writer_kind::Writer;
+use super::writer_kind::WriterSoftware;
 use super::zone::WriterZone;
 use crate::{Error, Result};
 
@@ -29,7 +29,7 @@ impl ReaderClock {
     /// # Errors
     /// The zone is not known.
     pub fn in_zone(name: &str) -> Result<Self> {
-        let zone = WriterZone::named(name, Writer::Java)?;
+        let zone = WriterZone::named(name, WriterSoftware::Java)?;
         let old = JavaClock::in_zone(name).map_err(|error| error.to_string());
         Ok(Self { name: name.to_owned(), zone, old })
     }
@@ -37,7 +37,7 @@ impl ReaderClock {
     /// The zone of a stripe's writer as Java knows it; the reader's own where the stripe names none.
     pub(super) fn writer_zone(&self, name: Option<&str>) -> Result<WriterZone> {
         match name {
-            Some(name) if !name.is_empty() && name != self.name => WriterZone::named(name, Writer::Java),
+            Some(name) if !name.is_empty() && name != self.name => WriterZone::named(name, WriterSoftware::Java),
             _ => Ok(self.zone.clone()),
         }
     }

@@ -82,14 +82,14 @@ fn ends() -> Error {
 }
 
 /// Bits, the most significant of each byte first.
-pub(crate) struct Bits {
+pub(crate) struct BitReader {
     bytes: ByteRuns,
     /// Bits of the last byte that aren't taken yet, the next one lowest.
     carry: u8,
     carried: u32,
 }
 
-impl Bits {
+impl BitReader {
     pub(crate) fn new(input: StreamInput) -> Self {
         Self { bytes: ByteRuns::new(input), carry: 0, carried: 0 }
     }

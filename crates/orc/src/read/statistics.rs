@@ -7,7 +7,7 @@ use super::calendar::from_julian;
 use super::java_clock::FIRST_AGREED_SECOND;
 use super::tail::FileTail;
 use super::wire;
-use super::writer_kind::Writer;
+use super::writer_kind::WriterSoftware;
 use crate::schema::{OrcKind, OrcType};
 use crate::{Error, Result, proto};
 
@@ -75,7 +75,7 @@ impl FileTail {
 
 impl ColumnStats {
     pub(super) fn new(wire: &proto::ColumnStatistics, column: &OrcType, file: &FileTail) -> Self {
-        let java = file.writer() == Writer::Java;
+        let java = file.writer() == WriterSoftware::Java;
         // Java's writers gather statistics with the row index: without one, they write empty ones.
         if java && file.row_group_rows().is_none() {
             return Self { values: None, has_null: true, bounds: Bounds::Unknown, bytes_on_disk: wire.bytes_on_disk };
@@ -121,7 +121,7 @@ impl ColumnStats {
                     };
                     let min = nanos(s.minimum_utc?, file) + below(s.minimum_nanos, 0);
                     // Arrow's C++ writer cuts milliseconds before 1970 towards zero.
-                    let cut = file.writer() == Writer::Cpp && s.minimum_utc? <= 0;
+                    let cut = file.writer() == WriterSoftware::Cpp && s.minimum_utc? <= 0;
                     let min = if cut { min - 999_999 } else { min };
                     let max = nanos(s.maximum_utc?, file) + below(s.maximum_nanos, 999_999);
                     if column.kind == OrcKind::ClockInstant {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use prost::Message;
 
-use super::index::{ColumnIndex, Position};
+use super::index::{ColumnIndex, IndexPosition};
 use super::projection::Projection;
 use super::tail::{FileTail, MAX_FOOTER_BYTES, StripeInfo};
 use super::{bloom, wire};
@@ -61,7 +61,7 @@ pub(crate) struct StreamPart {
     /// Which of the ranges holds it.
     pub(crate) range: usize,
     /// The start of the section, counted from the beginning of the range; `None` at the beginning of the stream.
-    pub(crate) start: Option<Position>,
+    pub(crate) start: Option<IndexPosition>,
     /// True if the range may end within a chunk.
     pub(crate) partial: bool,
 }

@@ -5,7 +5,7 @@ use prost::Message;
 
 use super::reader_clock::ReaderClock;
 use super::wire;
-use super::writer_kind::Writer;
+use super::writer_kind::WriterSoftware;
 use crate::compress::{Codec, DEFAULT_BLOCK_SIZE, Decompressor, MAX_BLOCK_SIZE};
 use crate::proto::{self, CalendarKind};
 use crate::schema::{MAX_COLUMNS, OrcType};
@@ -184,15 +184,15 @@ impl FileTail {
     }
 
     /// Who wrote the file.
-    pub fn writer(&self) -> Writer {
+    pub fn writer(&self) -> WriterSoftware {
         match self.footer.writer() {
-            0 => Writer::Java,
-            1 => Writer::Cpp,
-            2 => Writer::Presto,
-            3 => Writer::Go,
-            4 => Writer::Trino,
-            5 => Writer::Cudf,
-            other => Writer::Other(other),
+            0 => WriterSoftware::Java,
+            1 => WriterSoftware::Cpp,
+            2 => WriterSoftware::Presto,
+            3 => WriterSoftware::Go,
+            4 => WriterSoftware::Trino,
+            5 => WriterSoftware::Cudf,
+            other => WriterSoftware::Other(other),
         }
     }
 
@@ -216,7 +216,7 @@ impl FileTail {
         match self.footer.calendar() {
             CalendarKind::JulianGregorian => true,
             CalendarKind::ProlepticGregorian => false,
-            CalendarKind::Unknown => self.writer() == Writer::Java,
+            CalendarKind::Unknown => self.writer() == WriterSoftware::Java,
         }
     }
 

@@ -2,7 +2,7 @@
 
 /// The software that wrote a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Writer {
+pub enum WriterSoftware {
     /// ORC Java, and Hive before it.
     Java,
     /// ORC C++.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-use super::writer_kind::Writer;
+use super::writer_kind::WriterSoftware;
 use crate::{Error, Result};
 
 /// Seconds from 1970 to 2015 in UTC: timestamps are counted from there.
@@ -52,7 +52,7 @@ impl WriterZone {
     ///
     /// Java's zones start in 1900: for earlier times, Java's clock shows the standard time of the last rule. Other
     /// writers use the local mean time of the place.
-    pub(crate) fn named(name: &str, writer: Writer) -> Result<Self> {
+    pub(crate) fn named(name: &str, writer: WriterSoftware) -> Result<Self> {
         let rules = match name {
             "" | "UTC" | "GMT" | "Z" | "Etc/UTC" | "Etc/GMT" => return Ok(Self::utc()),
             _ => match fixed(name) {
@@ -67,7 +67,7 @@ impl WriterZone {
         let mut zone = Self { rules, ancient: None, base: 0, memo: None };
         zone.base = BASE_SECONDS - zone.look_up(BASE_SECONDS);
         zone.base = BASE_SECONDS - zone.look_up(zone.base);
-        if writer == Writer::Java {
+        if writer == WriterSoftware::Java {
             zone.ancient = zone.standard_offset(LAST_RULE_SECOND);
         }
         Ok(zone)

@@ -4,16 +4,16 @@ use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::filter;
 
 use crate::proto::StreamKind;
-use crate::write::stream::{Stream, StreamCoding};
-use crate::write::values::{ValueTarget, Values, WrittenRows};
+use crate::write::stream::{StreamCoding, StreamWriter};
+use crate::write::values::{ValueStreams, ValueTarget, WrittenRows};
 use crate::{Error, Result};
 
 /// A column of booleans.
 pub(crate) struct BooleanWriter;
 
-impl Values for BooleanWriter {
-    fn streams(&self) -> Vec<Stream> {
-        vec![Stream::new(StreamKind::Data, StreamCoding::Bits)]
+impl ValueStreams for BooleanWriter {
+    fn streams(&self) -> Vec<StreamWriter> {
+        vec![StreamWriter::new(StreamKind::Data, StreamCoding::Bits)]
     }
 
     fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {

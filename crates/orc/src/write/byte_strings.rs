@@ -5,8 +5,8 @@ use arrow::datatypes::{ArrowNativeType, BinaryType, LargeBinaryType, LargeUtf8Ty
 use arrow::datatypes::{BinaryViewType, ByteArrayType, ByteViewType, DataType, StringViewType};
 
 use crate::proto::StreamKind;
-use crate::write::stream::{Stream, StreamCoding};
-use crate::write::values::{ValueTarget, Values, WrittenRows};
+use crate::write::stream::{StreamCoding, StreamWriter};
+use crate::write::values::{ValueStreams, ValueTarget, WrittenRows};
 use crate::{Error, Result, prefetch};
 
 /// The longest string that is stored in its view, in bytes.
@@ -17,10 +17,10 @@ const INLINE: u32 = 12;
 const AHEAD: usize = 16;
 
 /// The streams of byte strings without a dictionary: their bytes, their lengths.
-pub(crate) fn streams() -> Vec<Stream> {
+pub(crate) fn streams() -> Vec<StreamWriter> {
     vec![
-        Stream::new(StreamKind::Data, StreamCoding::Plain),
-        Stream::new(StreamKind::Length, StreamCoding::Ints { signed: false }),
+        StreamWriter::new(StreamKind::Data, StreamCoding::Plain),
+        StreamWriter::new(StreamKind::Length, StreamCoding::Ints { signed: false }),
     ]
 }
 
@@ -40,8 +40,8 @@ pub(crate) fn append(rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Resul
 /// A column of byte strings.
 pub(crate) struct BinaryWriter;
 
-impl Values for BinaryWriter {
-    fn streams(&self) -> Vec<Stream> {
+impl ValueStreams for BinaryWriter {
+    fn streams(&self) -> Vec<StreamWriter> {
         streams()
     }
 

@@ -10,29 +10,29 @@ use crate::schema::{OrcKind, OrcType};
 use crate::write::bloom::BloomWriter;
 use crate::write::booleans::BooleanWriter;
 use crate::write::byte_strings::BinaryWriter;
-use crate::write::decimals::Decimals;
+use crate::write::decimals::DecimalValues;
 use crate::write::floats::FloatWriter;
 use crate::write::integers::IntegerWriter;
-use crate::write::micros::Micros;
-use crate::write::nested::{Lists, Structs};
+use crate::write::micros::MicrosValues;
+use crate::write::nested::{ListValues, StructValues};
 use crate::write::options::WriterOptions;
 use crate::write::statistics::Statistics;
-use crate::write::stream::{FinishedStream, Stream, StreamCoding};
+use crate::write::stream::{FinishedStream, StreamCoding, StreamWriter};
 use crate::write::texts::TextWriter;
-use crate::write::timestamps::Timestamps;
-use crate::write::values::{GroupDigest, ValueTarget, Values, WrittenRows};
+use crate::write::timestamps::TimestampValues;
+use crate::write::values::{GroupDigest, ValueStreams, ValueTarget, WrittenRows};
 use crate::{Error, Result};
 
 /// A column that is being written.
-pub(crate) struct Column {
+pub(crate) struct ColumnWriter {
     id: u32,
     /// Names from the root, as errors and bloom filter options give them.
     path: String,
-    present: Stream,
-    values: Box<dyn Values>,
+    present: StreamWriter,
+    values: Box<dyn ValueStreams>,
     /// The streams of the values.
-    streams: Vec<Stream>,
-    children: Vec<Column>,
+    streams: Vec<StreamWriter>,
+    children: Vec<ColumnWriter>,
     /// The statistics of the row group, the stripe and the file.
     group: Statistics,
     stripe: Statistics,
@@ -55,7 +55,7 @@ pub(crate) struct FinishedColumn {
     pub(crate) statistics: proto::ColumnStatistics,
 }
 
-impl Column {
+impl ColumnWriter {
     /// The column for `orc` and its children. Names of bloom filter columns that were met are taken out of `blooms`.
     pub(crate) fn new(orc: &OrcType, path: String, options: &WriterOptions, blooms: &mut Vec<String>) -> Result<Self> {
         let (values, children) = values_of(&orc.kind, options).map_err(|error| error.at(path.clone()))?;
@@ -66,7 +66,7 @@ impl Column {
         let statistics = Statistics::new(&orc.kind);
         let mut column = Self {
             id: orc.id,
-            present: Stream::new(StreamKind::Present, StreamCoding::Bits),
+            present: StreamWriter::new(StreamKind::Present, StreamCoding::Bits),
             streams: values.streams(),
             values,
             children,
@@ -165,7 +165,7 @@ impl Column {
         if present {
             data.push(self.present.take());
         }
-        data.extend(self.streams.iter_mut().map(Stream::take));
+        data.extend(self.streams.iter_mut().map(StreamWriter::take));
         self.values.reset(&mut self.streams);
         self.stripe.bytes_on_disk = data.iter().map(|stream| stream.bytes.len() as u64).sum();
         self.file.merge(&self.stripe);
@@ -210,14 +210,14 @@ impl Column {
 
     /// An estimate of the bytes that the stripe's values take in the file.
     pub(crate) fn encoded_bytes(&self) -> usize {
-        let streams: usize = self.streams.iter().map(Stream::encoded_bytes).sum();
+        let streams: usize = self.streams.iter().map(StreamWriter::encoded_bytes).sum();
         let children: usize = self.children.iter().map(Self::encoded_bytes).sum();
         streams + children + self.values.waiting_bytes() + self.present.encoded_bytes()
     }
 
     /// Bytes held.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let streams: usize = self.streams.iter().map(Stream::memory_bytes).sum();
+        let streams: usize = self.streams.iter().map(StreamWriter::memory_bytes).sum();
         let children: usize = self.children.iter().map(Self::memory_bytes).sum();
         let bloom = self.bloom.as_ref().map_or(0, BloomWriter::memory_bytes);
         let index = self.groups.capacity() * size_of::<proto::ColumnStatistics>();
@@ -227,10 +227,10 @@ impl Column {
 }
 
 /// Encoder and children, with their names, of a kind of column.
-type Parts<'a> = (Box<dyn Values>, Vec<(&'a str, &'a OrcType)>);
+type Parts<'a> = (Box<dyn ValueStreams>, Vec<(&'a str, &'a OrcType)>);
 
 fn values_of<'a>(kind: &'a OrcKind, options: &WriterOptions) -> Result<Parts<'a>> {
-    let values: Box<dyn Values> = match kind {
+    let values: Box<dyn ValueStreams> = match kind {
         OrcKind::Boolean => Box::new(BooleanWriter),
         OrcKind::Byte => Box::new(IntegerWriter(StreamCoding::Bytes)),
         OrcKind::Short | OrcKind::Int | OrcKind::Long | OrcKind::Date => {
@@ -240,13 +240,13 @@ fn values_of<'a>(kind: &'a OrcKind, options: &WriterOptions) -> Result<Parts<'a>
         OrcKind::Double => Box::new(FloatWriter::<Float64Type>::new()),
         OrcKind::String => Box::new(TextWriter::new(options)),
         OrcKind::Binary => Box::new(BinaryWriter),
-        OrcKind::Decimal { precision, scale } => Box::new(Decimals::new(*precision, *scale)),
-        OrcKind::Micros => Box::new(Micros),
-        OrcKind::Timestamp | OrcKind::TimestampInstant => Box::new(Timestamps::default()),
-        OrcKind::List(item) => return Ok((Box::new(Lists), vec![("_elem", item)])),
-        OrcKind::Map(key, value) => return Ok((Box::new(Lists), vec![("_key", key), ("_value", value)])),
+        OrcKind::Decimal { precision, scale } => Box::new(DecimalValues::new(*precision, *scale)),
+        OrcKind::Micros => Box::new(MicrosValues),
+        OrcKind::Timestamp | OrcKind::TimestampInstant => Box::new(TimestampValues::default()),
+        OrcKind::List(item) => return Ok((Box::new(ListValues), vec![("_elem", item)])),
+        OrcKind::Map(key, value) => return Ok((Box::new(ListValues), vec![("_key", key), ("_value", value)])),
         OrcKind::Struct(fields) => {
-            return Ok((Box::new(Structs), fields.iter().map(|(name, orc)| (name.as_str(), orc)).collect()));
+            return Ok((Box::new(StructValues), fields.iter().map(|(name, orc)| (name.as_str(), orc)).collect()));
         }
         other => return Err(Error::unsupported(format!("{other:?} can't be written"))),
     };

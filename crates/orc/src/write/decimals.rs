@@ -7,15 +7,15 @@ use crate::encode::codec::BlockCompressor;
 use crate::encode::{int_rle, varint};
 use crate::proto::StreamKind;
 use crate::write::statistics::decimal_text;
-use crate::write::stream::{Stream, StreamCoding};
-use crate::write::values::{GroupDigest, ValueTarget, Values, WrittenRows};
+use crate::write::stream::{StreamCoding, StreamWriter};
+use crate::write::values::{GroupDigest, ValueStreams, ValueTarget, WrittenRows};
 use crate::{Error, Result};
 
 /// Decimals of at most this precision fit 64 bits.
 const NARROW: u8 = 18;
 
 /// A column of decimals.
-pub(crate) struct Decimals {
+pub(crate) struct DecimalValues {
     format: DecimalFormat,
     /// Values of the current array, of a column that fits 64 bits, and of one that does not.
     narrow: Vec<i64>,
@@ -30,18 +30,18 @@ struct DecimalFormat {
     scale: u8,
 }
 
-impl Decimals {
+impl DecimalValues {
     pub(crate) fn new(precision: u8, scale: u8) -> Self {
         Self { format: DecimalFormat { precision, scale }, narrow: Vec::new(), wide: Vec::new(), rows: 0 }
     }
 }
 
-impl Values for Decimals {
+impl ValueStreams for DecimalValues {
     /// Numbers, scales.
-    fn streams(&self) -> Vec<Stream> {
+    fn streams(&self) -> Vec<StreamWriter> {
         vec![
-            Stream::new(StreamKind::Data, StreamCoding::Plain),
-            Stream::new(StreamKind::Secondary, StreamCoding::Ints { signed: true }),
+            StreamWriter::new(StreamKind::Data, StreamCoding::Plain),
+            StreamWriter::new(StreamKind::Secondary, StreamCoding::Ints { signed: true }),
         ]
     }
 
@@ -69,7 +69,7 @@ impl Values for Decimals {
         Ok(Vec::new())
     }
 
-    fn end_group(&mut self, streams: &mut Vec<Stream>, _: &mut BlockCompressor) -> Result<()> {
+    fn end_group(&mut self, streams: &mut Vec<StreamWriter>, _: &mut BlockCompressor) -> Result<()> {
         if let Some(scales) = streams.last_mut() {
             int_rle::encode_repeated(self.format.scale.into(), self.rows, true, &mut scales.bytes);
         }
@@ -87,7 +87,7 @@ impl DecimalFormat {
     fn append<N: UnscaledDecimal>(
         self,
         values: &[N],
-        data: &mut Stream,
+        data: &mut StreamWriter,
         digest: &mut GroupDigest<'_>,
     ) -> Result<usize> {
         let Some(&first) = values.first() else { return Ok(0) };

@@ -7,7 +7,7 @@ use crate::Result;
 use crate::encode::codec::BlockCompressor;
 use crate::proto::{self, StreamKind};
 use crate::schema::OrcType;
-use crate::write::Finished;
+use crate::write::WrittenParts;
 use crate::write::column::FinishedColumn;
 use crate::write::options::WriterOptions;
 use crate::write::stream::FinishedStream;
@@ -32,7 +32,7 @@ const JOINED: usize = 64 << 10;
 const ZONE: &str = "UTC";
 
 /// Puts the file together.
-pub(crate) struct FileWriter {
+pub(crate) struct OrcFileWriter {
     types: Vec<proto::Type>,
     indexed: bool,
     /// Bytes of the file so far.
@@ -45,7 +45,7 @@ pub(crate) struct FileWriter {
     metadata: proto::Metadata,
 }
 
-impl FileWriter {
+impl OrcFileWriter {
     pub(crate) fn new(root: &OrcType, options: &WriterOptions) -> Self {
         Self {
             types: root.to_proto(),
@@ -164,7 +164,7 @@ impl FileWriter {
         statistics: Vec<proto::ColumnStatistics>,
         options: &WriterOptions,
         compressor: &mut BlockCompressor,
-    ) -> Result<Finished> {
+    ) -> Result<WrittenParts> {
         let content = self.offset;
         let metadata = std::mem::take(&mut self.metadata);
         let metadata_length = self.push_message(&metadata, compressor)?;
@@ -205,6 +205,6 @@ impl FileWriter {
         self.tail.push(postscript.len() as u8);
         self.offset += postscript.len() as u64 + 1;
         self.flush();
-        Ok(Finished { pieces: self.pieces, rows: self.rows, stripes: footer.stripes.len(), bytes: self.offset })
+        Ok(WrittenParts { pieces: self.pieces, rows: self.rows, stripes: footer.stripes.len(), bytes: self.offset })
     }
 }

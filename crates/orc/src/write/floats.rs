@@ -5,8 +5,8 @@ use arrow::datatypes::{Float32Type, Float64Type};
 
 use crate::Result;
 use crate::proto::StreamKind;
-use crate::write::stream::{Stream, StreamCoding};
-use crate::write::values::{ValueTarget, Values, WrittenRows};
+use crate::write::stream::{StreamCoding, StreamWriter};
+use crate::write::values::{ValueStreams, ValueTarget, WrittenRows};
 
 /// A column of floats.
 pub(crate) struct FloatWriter<T: StoredFloat> {
@@ -37,9 +37,9 @@ impl StoredFloat for Float64Type {
     }
 }
 
-impl<T: StoredFloat> Values for FloatWriter<T> {
-    fn streams(&self) -> Vec<Stream> {
-        vec![Stream::new(StreamKind::Data, StreamCoding::Plain)]
+impl<T: StoredFloat> ValueStreams for FloatWriter<T> {
+    fn streams(&self) -> Vec<StreamWriter> {
+        vec![StreamWriter::new(StreamKind::Data, StreamCoding::Plain)]
     }
 
     fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {

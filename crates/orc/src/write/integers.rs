@@ -6,8 +6,8 @@ use arrow::datatypes::{
 };
 
 use crate::proto::StreamKind;
-use crate::write::stream::{Stream, StreamCoding};
-use crate::write::values::{ValueTarget, Values, WrittenRows};
+use crate::write::stream::{StreamCoding, StreamWriter};
+use crate::write::values::{ValueStreams, ValueTarget, WrittenRows};
 use crate::{Error, Result};
 
 /// Milliseconds of a day.
@@ -16,9 +16,9 @@ const DAY: i64 = 86_400_000;
 /// Tinyint, in byte runs; smallint, int, bigint and date, in integer runs.
 pub(crate) struct IntegerWriter(pub(crate) StreamCoding);
 
-impl Values for IntegerWriter {
-    fn streams(&self) -> Vec<Stream> {
-        vec![Stream::new(StreamKind::Data, self.0)]
+impl ValueStreams for IntegerWriter {
+    fn streams(&self) -> Vec<StreamWriter> {
+        vec![StreamWriter::new(StreamKind::Data, self.0)]
     }
 
     fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {

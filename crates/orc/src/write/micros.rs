@@ -7,19 +7,19 @@ use arrow::datatypes::{
 };
 
 use crate::proto::StreamKind;
-use crate::write::stream::{Stream, StreamCoding};
-use crate::write::values::{ValueTarget, Values, WrittenRows};
+use crate::write::stream::{StreamCoding, StreamWriter};
+use crate::write::values::{ValueStreams, ValueTarget, WrittenRows};
 use crate::{Error, Result};
 
 /// Microseconds of a second.
 const MICROS: i64 = 1_000_000;
 
 /// Timestamps without a zone of any unit. Digits below microseconds are an error: Spark has none.
-pub(crate) struct Micros;
+pub(crate) struct MicrosValues;
 
-impl Values for Micros {
-    fn streams(&self) -> Vec<Stream> {
-        vec![Stream::new(StreamKind::Data, StreamCoding::Ints { signed: true })]
+impl ValueStreams for MicrosValues {
+    fn streams(&self) -> Vec<StreamWriter> {
+        vec![StreamWriter::new(StreamKind::Data, StreamCoding::Ints { signed: true })]
     }
 
     fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {

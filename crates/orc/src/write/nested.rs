@@ -6,16 +6,16 @@ use arrow::compute::filter;
 use arrow::datatypes::{ArrowNativeType, DataType};
 
 use crate::proto::StreamKind;
-use crate::write::stream::{Stream, StreamCoding};
-use crate::write::values::{ValueTarget, Values, WrittenRows};
+use crate::write::stream::{StreamCoding, StreamWriter};
+use crate::write::values::{ValueStreams, ValueTarget, WrittenRows};
 use crate::{Error, Result};
 
 /// Lists, and maps as lists of keys and of values.
-pub(crate) struct Lists;
+pub(crate) struct ListValues;
 
-impl Values for Lists {
-    fn streams(&self) -> Vec<Stream> {
-        vec![Stream::new(StreamKind::Length, StreamCoding::Ints { signed: false })]
+impl ValueStreams for ListValues {
+    fn streams(&self) -> Vec<StreamWriter> {
+        vec![StreamWriter::new(StreamKind::Length, StreamCoding::Ints { signed: false })]
     }
 
     fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>> {
@@ -81,10 +81,10 @@ fn items(
 }
 
 /// Structs.
-pub(crate) struct Structs;
+pub(crate) struct StructValues;
 
-impl Values for Structs {
-    fn streams(&self) -> Vec<Stream> {
+impl ValueStreams for StructValues {
+    fn streams(&self) -> Vec<StreamWriter> {
         Vec::new()
     }
 

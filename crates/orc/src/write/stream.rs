@@ -13,13 +13,13 @@ const MAX_WAITING: usize = 1 << 16;
 /// How values become bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamCoding {
-    /// As they are: append them to [`Stream::bytes`].
+    /// As they are: append them to [`StreamWriter::bytes`].
     Plain,
-    /// Integer runs: append to [`Stream::numbers`].
+    /// Integer runs: append to [`StreamWriter::numbers`].
     Ints { signed: bool },
-    /// Byte runs of the lowest byte of numbers: append to [`Stream::numbers`].
+    /// Byte runs of the lowest byte of numbers: append to [`StreamWriter::numbers`].
     Bytes,
-    /// Byte runs of bits: append to [`Stream::bits`].
+    /// Byte runs of bits: append to [`StreamWriter::bits`].
     Bits,
 }
 
@@ -49,7 +49,7 @@ impl SizeRatio {
 const BYTES_OF_NUMBER: usize = 4;
 
 /// A stream that is being written.
-pub(crate) struct Stream {
+pub(crate) struct StreamWriter {
     kind: StreamKind,
     coding: StreamCoding,
     /// True if the row index has positions of this stream; one without is read as a whole.
@@ -77,7 +77,7 @@ pub(crate) struct FinishedStream {
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Stream {
+impl StreamWriter {
     pub(crate) fn new(kind: StreamKind, coding: StreamCoding) -> Self {
         Self {
             kind,

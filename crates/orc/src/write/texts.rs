@@ -5,12 +5,12 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 
 use crate::encode::codec::BlockCompressor;
-use crate::encode::dictionary::Dictionary;
+use crate::encode::dictionary::DistinctStrings;
 use crate::proto::StreamKind;
 use crate::write::byte_strings::{self, for_each};
 use crate::write::options::WriterOptions;
-use crate::write::stream::{Stream, StreamCoding};
-use crate::write::values::{GroupDigest, ValueTarget, Values, WrittenRows};
+use crate::write::stream::{StreamCoding, StreamWriter};
+use crate::write::values::{GroupDigest, ValueStreams, ValueTarget, WrittenRows};
 use crate::{Error, Result};
 
 /// A column whose share of distinct values is below this part of the threshold certainly gets its dictionary: its
@@ -19,7 +19,7 @@ const SURE: f64 = 0.25;
 
 /// The encoding of the current stripe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum StripeEncoding {
     Direct,
     /// By a dictionary that may still be given up.
     Trial,
@@ -31,8 +31,8 @@ enum Mode {
 /// Streams of a stripe by mode: texts and their lengths; else numbers, lengths of the dictionary's texts, the texts.
 pub(crate) struct TextWriter {
     threshold: f64,
-    mode: Mode,
-    dictionary: Dictionary,
+    mode: StripeEncoding,
+    dictionary: DistinctStrings,
     /// By number: one more than the row group in which the text was last met.
     met: Vec<u32>,
     /// Row groups of the stripe so far, this one included.
@@ -52,7 +52,7 @@ impl TextWriter {
         Self {
             threshold,
             mode: first_mode(threshold),
-            dictionary: Dictionary::new(),
+            dictionary: DistinctStrings::new(),
             met: Vec::new(),
             groups: 0,
             numbers: Vec::new(),
@@ -128,7 +128,7 @@ impl TextWriter {
     }
 
     /// Encodes the numbers of the row groups kept so far.
-    fn encode_numbers(&mut self, streams: &mut [Stream], compressor: &mut BlockCompressor) -> Result<()> {
+    fn encode_numbers(&mut self, streams: &mut [StreamWriter], compressor: &mut BlockCompressor) -> Result<()> {
         for numbers in self.kept_groups() {
             streams[0].start_group();
             streams[0].numbers.extend(numbers.iter().map(|&number| i64::from(number)));
@@ -140,11 +140,11 @@ impl TextWriter {
     }
 
     /// Gives the dictionary up: writes the texts that the numbers kept so far stand for.
-    fn turn_direct(&mut self, streams: &mut Vec<Stream>, compressor: &mut BlockCompressor) -> Result<()> {
-        self.mode = Mode::Direct;
+    fn turn_direct(&mut self, streams: &mut Vec<StreamWriter>, compressor: &mut BlockCompressor) -> Result<()> {
+        self.mode = StripeEncoding::Direct;
         *streams = self.streams();
         for numbers in self.kept_groups() {
-            streams.iter_mut().for_each(Stream::start_group);
+            streams.iter_mut().for_each(StreamWriter::start_group);
             for &number in numbers {
                 let text = self.dictionary.get(number);
                 streams[0].bytes.extend_from_slice(text);
@@ -156,7 +156,7 @@ impl TextWriter {
         self.starts = Vec::new();
         self.numbers = Vec::new();
         self.met = Vec::new();
-        self.dictionary = Dictionary::new();
+        self.dictionary = DistinctStrings::new();
         Ok(())
     }
 
@@ -167,8 +167,8 @@ impl TextWriter {
     }
 }
 
-fn first_mode(threshold: f64) -> Mode {
-    if threshold > 0.0 { Mode::Trial } else { Mode::Direct }
+fn first_mode(threshold: f64) -> StripeEncoding {
+    if threshold > 0.0 { StripeEncoding::Trial } else { StripeEncoding::Direct }
 }
 
 /// The texts of an array's dictionary.
@@ -194,15 +194,15 @@ fn numbers_and_texts(array: &dyn AnyDictionaryArray) -> Result<(Vec<usize>, Text
     Ok((keys, texts))
 }
 
-impl Values for TextWriter {
-    fn streams(&self) -> Vec<Stream> {
-        if self.mode == Mode::Direct {
+impl ValueStreams for TextWriter {
+    fn streams(&self) -> Vec<StreamWriter> {
+        if self.mode == StripeEncoding::Direct {
             return byte_strings::streams();
         }
         vec![
-            Stream::new(StreamKind::Data, StreamCoding::Ints { signed: false }),
-            Stream::unindexed(StreamKind::Length, StreamCoding::Ints { signed: false }),
-            Stream::unindexed(StreamKind::DictionaryData, StreamCoding::Plain),
+            StreamWriter::new(StreamKind::Data, StreamCoding::Ints { signed: false }),
+            StreamWriter::unindexed(StreamKind::Length, StreamCoding::Ints { signed: false }),
+            StreamWriter::unindexed(StreamKind::DictionaryData, StreamCoding::Plain),
         ]
     }
 
@@ -211,47 +211,47 @@ impl Values for TextWriter {
         self.values += (array.len() - nulls.map_or(0, NullBuffer::null_count)) as u64;
         // A dictionary of the array is useful only where its texts repeat and the stripe's dictionary is looked up.
         let plain = match array.as_any_dictionary_opt() {
-            Some(keyed) if self.mode == Mode::Direct || keyed.values().len() > array.len() => {
+            Some(keyed) if self.mode == StripeEncoding::Direct || keyed.values().len() > array.len() => {
                 Some(cast(array, keyed.values().data_type())?)
             }
             _ => None,
         };
         let rows = WrittenRows { array: plain.as_deref().unwrap_or(array), nulls };
         match self.mode {
-            Mode::Direct => byte_strings::append(&rows, out)?,
-            Mode::Trial | Mode::Dictionary => self.append_numbers(&rows, &mut out.digest)?,
+            StripeEncoding::Direct => byte_strings::append(&rows, out)?,
+            StripeEncoding::Trial | StripeEncoding::Dictionary => self.append_numbers(&rows, &mut out.digest)?,
         }
         Ok(Vec::new())
     }
 
-    fn start_group(&mut self, streams: &mut [Stream]) {
+    fn start_group(&mut self, streams: &mut [StreamWriter]) {
         self.groups += 1;
         match self.mode {
-            Mode::Direct => streams.iter_mut().for_each(Stream::start_group),
-            Mode::Trial | Mode::Dictionary => self.starts.push(self.numbers.len()),
+            StripeEncoding::Direct => streams.iter_mut().for_each(StreamWriter::start_group),
+            StripeEncoding::Trial | StripeEncoding::Dictionary => self.starts.push(self.numbers.len()),
         }
     }
 
-    fn end_group(&mut self, streams: &mut Vec<Stream>, compressor: &mut BlockCompressor) -> Result<()> {
+    fn end_group(&mut self, streams: &mut Vec<StreamWriter>, compressor: &mut BlockCompressor) -> Result<()> {
         match self.mode {
-            Mode::Trial if self.values > 0 && !self.pays() => return self.turn_direct(streams, compressor),
-            Mode::Trial if (self.dictionary.len() as f64) < self.values as f64 * self.threshold * SURE => {
-                self.mode = Mode::Dictionary;
+            StripeEncoding::Trial if self.values > 0 && !self.pays() => return self.turn_direct(streams, compressor),
+            StripeEncoding::Trial if (self.dictionary.len() as f64) < self.values as f64 * self.threshold * SURE => {
+                self.mode = StripeEncoding::Dictionary;
             }
             _ => (),
         }
-        if self.mode == Mode::Dictionary {
+        if self.mode == StripeEncoding::Dictionary {
             self.encode_numbers(streams, compressor)?;
         }
         Ok(())
     }
 
-    fn end_stripe(&mut self, streams: &mut Vec<Stream>, compressor: &mut BlockCompressor) -> Result<Option<u32>> {
-        if self.mode == Mode::Trial && self.dictionary.len() == 0 {
+    fn end_stripe(&mut self, streams: &mut Vec<StreamWriter>, compressor: &mut BlockCompressor) -> Result<Option<u32>> {
+        if self.mode == StripeEncoding::Trial && self.dictionary.len() == 0 {
             // Only nulls: nothing to look up.
             self.turn_direct(streams, compressor)?;
         }
-        if self.mode == Mode::Direct {
+        if self.mode == StripeEncoding::Direct {
             return Ok(None);
         }
         self.encode_numbers(streams, compressor)?;
@@ -260,7 +260,7 @@ impl Values for TextWriter {
         Ok(Some(self.dictionary.len() as u32))
     }
 
-    fn reset(&mut self, streams: &mut Vec<Stream>) {
+    fn reset(&mut self, streams: &mut Vec<StreamWriter>) {
         self.dictionary.clear();
         self.met.clear();
         self.numbers.clear();
@@ -273,7 +273,7 @@ impl Values for TextWriter {
     }
 
     fn waiting_bytes(&self) -> usize {
-        let dictionary = if self.mode == Mode::Direct { 0 } else { self.dictionary.bytes().len() };
+        let dictionary = if self.mode == StripeEncoding::Direct { 0 } else { self.dictionary.bytes().len() };
         self.numbers.len() * 2 + dictionary
     }
 

@@ -9,8 +9,8 @@ use arrow::datatypes::{
 use crate::encode::nanos;
 use crate::proto::StreamKind;
 use crate::write::statistics::Instant;
-use crate::write::stream::{Stream, StreamCoding};
-use crate::write::values::{ValueTarget, Values, WrittenRows};
+use crate::write::stream::{StreamCoding, StreamWriter};
+use crate::write::values::{ValueStreams, ValueTarget, WrittenRows};
 use crate::{Error, Result};
 
 /// Seconds from 1970 to 2015, in UTC, which is the zone that the writer states.
@@ -28,16 +28,16 @@ const MAX_SECONDS: i64 = i64::MAX / 1000 - 1;
 /// last 999 milliseconds before 1970 but their first nanoseconds: readers take any of them for a time in 1970. They are
 /// refused.
 #[derive(Default)]
-pub(crate) struct Timestamps {
+pub(crate) struct TimestampValues {
     scratch: Vec<i64>,
 }
 
-impl Values for Timestamps {
+impl ValueStreams for TimestampValues {
     /// Seconds, nanoseconds.
-    fn streams(&self) -> Vec<Stream> {
+    fn streams(&self) -> Vec<StreamWriter> {
         vec![
-            Stream::new(StreamKind::Data, StreamCoding::Ints { signed: true }),
-            Stream::new(StreamKind::Secondary, StreamCoding::Ints { signed: false }),
+            StreamWriter::new(StreamKind::Data, StreamCoding::Ints { signed: true }),
+            StreamWriter::new(StreamKind::Secondary, StreamCoding::Ints { signed: false }),
         ]
     }
 
@@ -63,7 +63,7 @@ impl Values for Timestamps {
     }
 }
 
-impl Timestamps {
+impl TimestampValues {
     /// Appends ticks, of which a second has `TICKS`.
     fn append_ticks<T: ArrowTimestampType, const TICKS: i64>(
         &mut self,

@@ -7,34 +7,38 @@ use crate::encode::codec::BlockCompressor;
 use crate::skipped_days::TimeScale;
 use crate::write::bloom::BloomWriter;
 use crate::write::statistics::{Instant, Statistics};
-use crate::write::stream::Stream;
+use crate::write::stream::StreamWriter;
 use crate::{Error, Result};
 
 /// The values of one column, nulls left out. Its streams are the column's, which ends their row groups and compresses them.
-pub(crate) trait Values: Send {
+pub(crate) trait ValueStreams: Send {
     /// The streams of a stripe, in the order of their positions in the row index.
-    fn streams(&self) -> Vec<Stream>;
+    fn streams(&self) -> Vec<StreamWriter>;
 
     /// Appends the values of `rows`, and returns the arrays of the child columns.
     fn append(&mut self, rows: &WrittenRows<'_>, out: &mut ValueTarget<'_>) -> Result<Vec<ArrayRef>>;
 
     /// Starts a row group.
-    fn start_group(&mut self, streams: &mut [Stream]) {
-        streams.iter_mut().for_each(Stream::start_group);
+    fn start_group(&mut self, streams: &mut [StreamWriter]) {
+        streams.iter_mut().for_each(StreamWriter::start_group);
     }
 
     /// Moves the values that are kept of the row group into the streams.
-    fn end_group(&mut self, _streams: &mut Vec<Stream>, _compressor: &mut BlockCompressor) -> Result<()> {
+    fn end_group(&mut self, _streams: &mut Vec<StreamWriter>, _compressor: &mut BlockCompressor) -> Result<()> {
         Ok(())
     }
 
     /// Moves the values that are kept of the stripe into the streams, and returns the size of its dictionary, if any.
-    fn end_stripe(&mut self, _streams: &mut Vec<Stream>, _compressor: &mut BlockCompressor) -> Result<Option<u32>> {
+    fn end_stripe(
+        &mut self,
+        _streams: &mut Vec<StreamWriter>,
+        _compressor: &mut BlockCompressor,
+    ) -> Result<Option<u32>> {
         Ok(None)
     }
 
     /// Makes room for the next stripe; the streams have been taken.
-    fn reset(&mut self, _streams: &mut Vec<Stream>) {}
+    fn reset(&mut self, _streams: &mut Vec<StreamWriter>) {}
 
     /// An estimate of the bytes in the file of the values that wait outside of the streams.
     fn waiting_bytes(&self) -> usize {
@@ -98,13 +102,13 @@ impl WrittenRows<'_> {
 
 /// The target of values.
 pub(crate) struct ValueTarget<'a> {
-    pub(crate) streams: &'a mut [Stream],
+    pub(crate) streams: &'a mut [StreamWriter],
     pub(crate) digest: GroupDigest<'a>,
 }
 
 impl<'a> ValueTarget<'a> {
     /// The streams, of which there are `N`, and the digest.
-    pub(crate) fn parts<const N: usize>(&mut self) -> Result<(&mut [Stream; N], &mut GroupDigest<'a>)> {
+    pub(crate) fn parts<const N: usize>(&mut self) -> Result<(&mut [StreamWriter; N], &mut GroupDigest<'a>)> {
         let count = self.streams.len();
         let streams = self.streams.try_into();
         Ok((streams.map_err(|_| Error::internal(format!("{count} streams instead of {N}")))?, &mut self.digest))

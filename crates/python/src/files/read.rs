@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, RwLock};
 
 use lakerace::{Error, ErrorKind, Result};
-use lakerace_files::{Content, Reads, Sink, Stat};
+use lakerace_files::{ContentSink, RandomAccessFile, Reads, Stat};
 use lakerace_io::wait::{lock, read_lock, write_lock};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -26,12 +26,12 @@ thread_local! {
 }
 
 /// A sink for small contents: those that fit go into the thread's buffer, of longer ones it keeps the length only.
-enum Small<'a> {
+enum SmallSink<'a> {
     Buffer(&'a mut Vec<u8>),
     TooLong(usize),
 }
 
-impl Sink for Small<'_> {
+impl ContentSink for SmallSink<'_> {
     fn begin(&mut self, size: usize) -> Result<&mut [MaybeUninit<u8>]> {
         if size > SMALL_BYTES {
             *self = Self::TooLong(size);
@@ -45,15 +45,15 @@ impl Sink for Small<'_> {
 }
 
 /// The memory of a bytes object that no one else has yet.
-struct Fixed {
+struct PyBytesBuffer {
     start: *mut u8,
     len: usize,
 }
 
 // SAFETY: only this thread has the object until it is complete.
-unsafe impl Send for Fixed {}
+unsafe impl Send for PyBytesBuffer {}
 
-impl Sink for Fixed {
+impl ContentSink for PyBytesBuffer {
     fn begin(&mut self, size: usize) -> Result<&mut [MaybeUninit<u8>]> {
         if size != self.len {
             return Err(Error::conflict("the file was replaced while it was read"));
@@ -69,9 +69,9 @@ pub(super) fn get(py: Python<'_>, reads: &(dyn Reads + '_), name: &str) -> PyRes
         // Taken, not borrowed: a transform in Python may read other files in the meantime.
         let mut buffer = BUFFER.take();
         let (got, long) = py.detach(|| {
-            let mut sink = Small::Buffer(&mut buffer);
+            let mut sink = SmallSink::Buffer(&mut buffer);
             let got = reads.get(name, &mut sink);
-            let long = if let Small::TooLong(size) = sink { Some(size) } else { None };
+            let long = if let SmallSink::TooLong(size) = sink { Some(size) } else { None };
             (got, long)
         });
         let Some(size) = long else {
@@ -94,7 +94,7 @@ pub(super) fn get(py: Python<'_>, reads: &(dyn Reads + '_), name: &str) -> PyRes
         };
         // SAFETY: it is a bytes object.
         let start = unsafe { pyo3::ffi::PyBytes_AsString(bytes.as_ptr()) }.cast::<u8>();
-        let mut sink = Fixed { start, len: size };
+        let mut sink = PyBytesBuffer { start, len: size };
         match py.detach(|| reads.get(name, &mut sink)) {
             Ok(_) => return Ok(bytes.unbind()),
             // Another length: once more.
@@ -229,11 +229,11 @@ impl FileSnapshot {
 pub(crate) struct FileReader {
     #[pyo3(get)]
     size: u64,
-    content: Mutex<Box<dyn Content>>,
+    content: Mutex<Box<dyn RandomAccessFile>>,
 }
 
 impl FileReader {
-    pub(super) fn new(content: Box<dyn Content>) -> Self {
+    pub(super) fn new(content: Box<dyn RandomAccessFile>) -> Self {
         Self { size: content.size(), content: Mutex::new(content) }
     }
 }

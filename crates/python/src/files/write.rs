@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex};
 
 use lakerace::{Error, Result};
-use lakerace_files::{Batch, FileVersion, IfExists, PutOptions, Store, Tail, Write};
+use lakerace_files::{FileVersion, IfExists, PendingAppend, PutOptions, Store, Write, WriteBatch};
 use lakerace_io::wait::{lock, value_mut};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
@@ -77,7 +77,7 @@ impl AppendedBytes {
     }
 }
 
-impl Tail for AppendedBytes {
+impl PendingAppend for AppendedBytes {
     fn give(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match self {
             Self::Bytes(bytes) => each(bytes),
@@ -166,15 +166,15 @@ impl Drop for FileWriter {
 pub(crate) struct FileBatch {
     /// There until the batch is dropped.
     store: Option<Arc<Store>>,
-    batch: Mutex<Option<Box<dyn Batch>>>,
+    batch: Mutex<Option<Box<dyn WriteBatch>>>,
 }
 
 impl FileBatch {
-    pub(super) fn new(store: Arc<Store>, batch: Box<dyn Batch>) -> Self {
+    pub(super) fn new(store: Arc<Store>, batch: Box<dyn WriteBatch>) -> Self {
         Self { store: Some(store), batch: Mutex::new(Some(batch)) }
     }
 
-    fn with<T: Send>(&self, py: Python<'_>, run: impl FnOnce(&mut dyn Batch) -> Result<T> + Send) -> PyResult<T> {
+    fn with<T: Send>(&self, py: Python<'_>, run: impl FnOnce(&mut dyn WriteBatch) -> Result<T> + Send) -> PyResult<T> {
         let done = py.detach(|| match &mut *lock(&self.batch) {
             Some(batch) => run(&mut **batch),
             None => Err(Error::usage("the batch has ended").advice("begin another one")),

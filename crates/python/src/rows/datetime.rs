@@ -17,7 +17,7 @@ const DAY_SECONDS: i64 = 86_400;
 
 /// The front of `PyDateTime_CAPI`, as it has been since Python 3.7.
 #[repr(C)]
-struct Table {
+struct DatetimeApi {
     date_class: *mut PyObject,
     datetime_class: *mut PyObject,
     time_class: *mut PyObject,
@@ -41,21 +41,21 @@ struct Table {
 }
 
 // SAFETY: nothing writes to the table once the interpreter has made it, and it is never freed.
-unsafe impl Sync for Table {}
+unsafe impl Sync for DatetimeApi {}
 
 /// Makes dates and times.
-pub(super) struct Maker {
+pub(super) struct DatetimeMaker {
     date: Py<PyType>,
     datetime: Py<PyType>,
     time: Py<PyType>,
     delta: Py<PyType>,
     utc: Py<PyAny>,
-    table: Option<&'static Table>,
+    table: Option<&'static DatetimeApi>,
 }
 
-static MAKER: PyOnceLock<Maker> = PyOnceLock::new();
+static MAKER: PyOnceLock<DatetimeMaker> = PyOnceLock::new();
 
-impl Maker {
+impl DatetimeMaker {
     /// The one of this interpreter.
     pub fn get(py: Python<'_>) -> PyResult<&Self> {
         MAKER.get_or_try_init(py, || Self::new(py))
@@ -64,7 +64,7 @@ impl Maker {
     fn new(py: Python<'_>) -> PyResult<Self> {
         let mut maker = Self::of_classes(py)?;
         // SAFETY: the name ends in a zero byte; the returned pointer is checked below.
-        let table = unsafe { PyCapsule_Import(c"datetime.datetime_CAPI".as_ptr(), 0) }.cast::<Table>();
+        let table = unsafe { PyCapsule_Import(c"datetime.datetime_CAPI".as_ptr(), 0) }.cast::<DatetimeApi>();
         if table.is_null() {
             // SAFETY: the interpreter is attached.
             unsafe { PyErr_Clear() };

@@ -2,15 +2,15 @@
 
 use super::*;
 
-fn feed(options: &str) -> Result<Option<ChangeFeed>> {
-    ChangeFeed::from_settings(&SparkSettings::parse(options)?)
+fn feed(options: &str) -> Result<Option<FeedVersions>> {
+    FeedVersions::from_settings(&SparkSettings::parse(options)?)
 }
 
 #[test]
 fn options_say_which_versions() {
     assert_eq!(feed(r#"{"readChangeFeed":"false"}"#).unwrap(), None);
     let both = r#"{"readChangeFeed":"TRUE","startingVersion":"3","endingVersion":"5"}"#;
-    assert_eq!(feed(both).unwrap(), Some(ChangeFeed { from: 3, to: Some(5) }));
+    assert_eq!(feed(both).unwrap(), Some(FeedVersions { from: 3, to: Some(5) }));
     for (options, told) in [
         (r#"{"readchangefeed":"true"}"#, "begins with a version"),
         (r#"{"readchangefeed":"true","startingversion":"-1"}"#, "is no version"),

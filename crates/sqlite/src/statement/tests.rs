@@ -6,7 +6,7 @@ fn text(text: &str) -> ToSqlOutput<'_> {
     ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes()))
 }
 
-fn failed(failure: Failure) -> Error {
+fn failed(failure: SqliteFailure) -> Error {
     Error::internal(failure.to_string())
 }
 

@@ -10,9 +10,9 @@ use super::part::retail_price;
 use super::partsupp::PartSuppliers;
 use super::{ForeignKeys, TablePiece, days, decimals, keys, numbers, several, unknown};
 use crate::pool::CommentPool;
-use crate::random::{ColumnStream, Few, RangePick, RowDraws};
+use crate::random::{ColumnStream, FewNumbers, RangePick, RowDraws};
 use crate::texts::comments;
-use crate::words::{self, NOT_RETURNED, Words};
+use crate::words::{self, NOT_RETURNED, NumberedWords};
 
 /// The most lines of an order: each order owns the draws of this many.
 const LINES: usize = 7;
@@ -21,16 +21,16 @@ const COMMENT: u32 = 27;
 /// 1995-06-17, the day on which the data was made, in days since 1970 (specification 4.2.2.12).
 const NOW: i32 = 9298;
 
-const LINE_COUNTS: Few = Few::new(1, LINES as i64);
+const LINE_COUNTS: FewNumbers = FewNumbers::new(1, LINES as i64);
 const LINE_COUNT_SEED: u64 = 1_434_868_289;
-const QUANTITIES: Few = Few::new(1, 50);
-const DISCOUNTS: Few = Few::new(0, 10);
-const TAXES: Few = Few::new(0, 8);
-const SUPPLIER_NUMBERS: Few = Few::new(0, 3);
+const QUANTITIES: FewNumbers = FewNumbers::new(1, 50);
+const DISCOUNTS: FewNumbers = FewNumbers::new(0, 10);
+const TAXES: FewNumbers = FewNumbers::new(0, 8);
+const SUPPLIER_NUMBERS: FewNumbers = FewNumbers::new(0, 3);
 /// Days from order to shipping, from order to the day agreed on, and from shipping to receipt.
-const SHIP_DAYS: Few = Few::new(1, 121);
-const COMMIT_DAYS: Few = Few::new(30, 90);
-const RECEIPT_DAYS: Few = Few::new(1, 30);
+const SHIP_DAYS: FewNumbers = FewNumbers::new(1, 121);
+const COMMIT_DAYS: FewNumbers = FewNumbers::new(30, 90);
+const RECEIPT_DAYS: FewNumbers = FewNumbers::new(1, 30);
 
 /// Returns true if a day is not after the one on which the data was made.
 #[inline(always)]
@@ -196,12 +196,12 @@ impl<'p> OrderLines<'p> {
         flags
     }
 
-    fn words(&self, seed: u64, words: &Words) -> Result<ArrayRef> {
+    fn words(&self, seed: u64, words: &NumberedWords) -> Result<ArrayRef> {
         words.column(self.drawn(seed, |row, number| words.number(row.draw(number + 1))), self.piece.mode)
     }
 
     /// A number for each line.
-    fn small<T: Copy + Default>(&self, seed: u64, few: Few, value: impl Fn(i64) -> T) -> Vec<T> {
+    fn small<T: Copy + Default>(&self, seed: u64, few: FewNumbers, value: impl Fn(i64) -> T) -> Vec<T> {
         self.drawn(seed, |row, number| value(few.pick(row.draw(number + 1))))
     }
 

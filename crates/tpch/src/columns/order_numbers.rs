@@ -1,14 +1,14 @@
 //! Keys and days of orders, which their lines share.
 
 use super::TablePiece;
-use crate::random::Few;
+use crate::random::FewNumbers;
 use crate::refresh::order_key;
 
 /// 1992-01-01, in days since 1970.
 pub(crate) const FIRST_DAY: i64 = 8035;
 
 /// Days on which orders are made: until 151 days before the end of 1998.
-pub(crate) const ORDER_DAYS: Few = Few::new(FIRST_DAY, FIRST_DAY + 2557 - 151 - 1);
+pub(crate) const ORDER_DAYS: FewNumbers = FewNumbers::new(FIRST_DAY, FIRST_DAY + 2557 - 151 - 1);
 
 /// The orders' keys.
 pub(crate) fn order_keys(piece: &TablePiece) -> impl ExactSizeIterator<Item = i64> + use<> {

@@ -7,7 +7,7 @@ use super::lineitem::{OrderLines, is_past};
 use super::order_numbers::{order_days, order_keys};
 use super::{ForeignKeys, TablePiece, days, decimals, keys, numbers, unknown};
 use crate::pool::CommentPool;
-use crate::random::{Many, RangePick};
+use crate::random::{ManyNumbers, RangePick};
 use crate::texts::{BatchTexts, comments, push_numbered};
 use crate::words;
 
@@ -93,7 +93,7 @@ impl<'p> PieceOrders<'p> {
 
     fn clerks(&self) -> Result<ArrayRef> {
         let last = self.piece.scale.clerks();
-        let clerks = Many::new(1, last as i64);
+        let clerks = ManyNumbers::new(1, last as i64);
         let mut texts = BatchTexts::new(self.piece.len(), 15);
         for draw in self.piece.stream(1_171_034_773, 1).draws(self.piece.len()) {
             push_numbered(b"Clerk#", clerks.pick(draw) as u64, texts.bytes());

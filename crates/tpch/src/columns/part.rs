@@ -6,7 +6,7 @@ use tpchgen::distribution::Distributions;
 
 use super::{TablePiece, decimals, keys, numbers, unknown};
 use crate::pool::CommentPool;
-use crate::random::{Few, RangePick};
+use crate::random::{FewNumbers, RangePick};
 use crate::texts::{BatchTexts, comments};
 use crate::words::{self, MANUFACTURERS};
 
@@ -15,10 +15,10 @@ const COMMENT: u32 = 14;
 /// Colours in a name.
 const NAME_WORDS: usize = 5;
 /// Manufacturers, and brands of each.
-const ONE_OF_FIVE: Few = Few::new(1, MANUFACTURERS as i64);
+const ONE_OF_FIVE: FewNumbers = FewNumbers::new(1, MANUFACTURERS as i64);
 
 pub(super) fn column(piece: &TablePiece, name: &str) -> Result<ArrayRef> {
-    const SIZES: Few = Few::new(1, 50);
+    const SIZES: FewNumbers = FewNumbers::new(1, 50);
     match name {
         "p_partkey" => keys(piece.numbers().collect()),
         "p_name" => part_name(piece),
@@ -56,7 +56,7 @@ fn manufacturers(piece: &TablePiece) -> Vec<u8> {
 fn part_name(piece: &TablePiece) -> Result<ArrayRef> {
     let colours = Distributions::static_default().part_colors().get_values();
     let last = colours.len() as i64 - 1;
-    let picks: [Few; NAME_WORDS] = std::array::from_fn(|place| Few::new(place as i64, last));
+    let picks: [FewNumbers; NAME_WORDS] = std::array::from_fn(|place| FewNumbers::new(place as i64, last));
     let mut texts = BatchTexts::new(piece.len(), 34);
     let mut stream = piece.stream(709_314_158, colours.len() as u64);
     let mut order: Vec<usize> = (0..colours.len()).collect();

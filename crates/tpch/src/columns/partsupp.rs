@@ -5,7 +5,7 @@ use lakerace_io::Result;
 
 use super::{TablePiece, decimals, keys, numbers, several, unknown};
 use crate::pool::CommentPool;
-use crate::random::{Few, RangePick};
+use crate::random::{FewNumbers, RangePick};
 use crate::texts::comments;
 
 /// Suppliers of a part.
@@ -14,8 +14,8 @@ pub(super) const SUPPLIERS: usize = 4;
 const COMMENT: u32 = 124;
 
 pub(super) fn column(piece: &TablePiece, name: &str) -> Result<ArrayRef> {
-    const QUANTITIES: Few = Few::new(1, 9999);
-    const COSTS: Few = Few::new(100, 100_000);
+    const QUANTITIES: FewNumbers = FewNumbers::new(1, 9999);
+    const COSTS: FewNumbers = FewNumbers::new(100, 100_000);
     let total = piece.len() * SUPPLIERS;
     let counts = vec![SUPPLIERS as u8; piece.len()];
     match name {

@@ -4,7 +4,7 @@ use arrow::array::ArrayRef;
 use lakerace_io::Result;
 
 use super::{TablePiece, decimals};
-use crate::random::{Few, Many, RangePick};
+use crate::random::{FewNumbers, ManyNumbers, RangePick};
 use crate::texts::{BatchTexts, push_digits, push_numbered};
 
 /// Characters of addresses: six bits of a draw choose one.
@@ -12,13 +12,13 @@ const CHARACTERS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyz ABCDEFGHIJK
 /// Characters that a draw is good for.
 const CHARACTERS_A_DRAW: usize = 5;
 /// The length of an address.
-const ADDRESS_BYTES: Few = Few::new(10, 40);
+const ADDRESS_BYTES: FewNumbers = FewNumbers::new(10, 40);
 /// Draws that an address owns.
 const ADDRESS_DRAWS: u64 = 9;
 /// The least and the greatest account balance, in hundredths.
 const BALANCES: (i64, i64) = (-99_999, 999_999);
 /// Nations.
-const NATIONS: Few = Few::new(0, 24);
+const NATIONS: FewNumbers = FewNumbers::new(0, 24);
 
 /// `Customer#000000001`.
 pub(super) fn name(piece: &TablePiece, prefix: &str) -> Result<ArrayRef> {
@@ -33,7 +33,7 @@ pub(super) fn name(piece: &TablePiece, prefix: &str) -> Result<ArrayRef> {
 pub(super) fn address(piece: &TablePiece, seed: u64) -> Result<ArrayRef> {
     let mut texts = BatchTexts::new(piece.len(), 26);
     let mut stream = piece.stream(seed, ADDRESS_DRAWS);
-    let all = Many::new(0, i32::MAX.into());
+    let all = ManyNumbers::new(0, i32::MAX.into());
     for _ in 0..piece.len() {
         let mut sequence = stream.next_row().sequence();
         let mut left = ADDRESS_BYTES.pick(sequence.draw()) as usize;
@@ -60,8 +60,8 @@ pub(super) fn nations(piece: &TablePiece, seed: u64) -> Vec<i64> {
 
 /// `27-918-335-1736`, whose first number says the nation.
 pub(super) fn phone(piece: &TablePiece, seed: u64, nation_seed: u64) -> Result<ArrayRef> {
-    const THREE_DIGITS: Few = Few::new(100, 999);
-    const FOUR_DIGITS: Few = Few::new(1000, 9999);
+    const THREE_DIGITS: FewNumbers = FewNumbers::new(100, 999);
+    const FOUR_DIGITS: FewNumbers = FewNumbers::new(1000, 9999);
     let mut texts = BatchTexts::new(piece.len(), 15);
     let mut stream = piece.stream(seed, 3);
     for nation in nations(piece, nation_seed) {
@@ -80,6 +80,6 @@ pub(super) fn phone(piece: &TablePiece, seed: u64, nation_seed: u64) -> Result<A
 }
 
 pub(super) fn balance(piece: &TablePiece, seed: u64) -> Result<ArrayRef> {
-    let balances = Many::new(BALANCES.0, BALANCES.1);
+    let balances = ManyNumbers::new(BALANCES.0, BALANCES.1);
     decimals(piece.stream(seed, 1).draws(piece.len()).map(|draw| i128::from(balances.pick(draw))).collect())
 }

@@ -5,7 +5,7 @@ use lakerace_io::Result;
 
 use super::{TablePiece, keys, people, unknown};
 use crate::pool::CommentPool;
-use crate::random::{Few, RangePick};
+use crate::random::{FewNumbers, RangePick};
 use crate::texts::{BatchTexts, comments};
 
 const NATION_SEED: u64 = 110_356_601;
@@ -32,8 +32,8 @@ fn comment(piece: &TablePiece) -> Result<ArrayRef> {
     const COMPLAINTS: &[u8] = b"Complaints";
     const RECOMMENDS: &[u8] = b"Recommends";
     const WORDS_BYTES: usize = CUSTOMER.len() + COMPLAINTS.len();
-    const ONE_OF: Few = Few::new(1, 10_000);
-    const PERCENT: Few = Few::new(0, 100);
+    const ONE_OF: FewNumbers = FewNumbers::new(1, 10_000);
+    const PERCENT: FewNumbers = FewNumbers::new(0, 100);
 
     let stream = piece.stream(1_341_315_363, CommentPool::DRAWS);
     let places = CommentPool::new(COMMENT).places(stream, piece.len());
@@ -51,8 +51,8 @@ fn comment(piece: &TablePiece) -> Result<ArrayRef> {
         let from = texts.bytes().len();
         texts.bytes().extend_from_slice(text);
         if is_chosen {
-            let gap = Few::new(0, (text.len() - WORDS_BYTES) as i64).pick(gap) as usize;
-            let start = Few::new(0, (text.len() - WORDS_BYTES - gap) as i64).pick(start) as usize;
+            let gap = FewNumbers::new(0, (text.len() - WORDS_BYTES) as i64).pick(gap) as usize;
+            let start = FewNumbers::new(0, (text.len() - WORDS_BYTES - gap) as i64).pick(start) as usize;
             let word = if PERCENT.pick(kind) < 50 { COMPLAINTS } else { RECOMMENDS };
             let first = from + start;
             let second = first + CUSTOMER.len() + gap;

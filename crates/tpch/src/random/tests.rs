@@ -23,8 +23,8 @@ fn picks_are_those_of_the_reference() {
     let ranges = [(1, 50), (0, 10), (1, 7), (-99_999, 420_000), (1, 1 << 19), (0, 90), (100, 100_000)];
     for (low, high) in ranges {
         let mut reference = RandomBoundedInt::new(1_769_349_045, low, high);
-        let (few, many) = (Few::new(low.into(), high.into()), Many::new(low.into(), high.into()));
-        assert!(few.count <= Few::MAX + 100_000);
+        let (few, many) = (FewNumbers::new(low.into(), high.into()), ManyNumbers::new(low.into(), high.into()));
+        assert!(few.count <= FewNumbers::MAX + 100_000);
         for draw in ColumnStream::at(1_769_349_045, 1, 0).draws(200_000) {
             let expected = i64::from(reference.next_value());
             assert_eq!(few.pick(draw), expected);
@@ -35,11 +35,11 @@ fn picks_are_those_of_the_reference() {
 
 #[test]
 fn the_extremes_of_the_modulus_are_right() {
-    for count in [1, 2, 3, 7, 50, 999, 524_287, Few::MAX] {
+    for count in [1, 2, 3, 7, 50, 999, 524_287, FewNumbers::MAX] {
         for draw in [1, 2, MODULUS / 2, MODULUS / 2 + 1, MODULUS - 2, MODULUS - 1] {
             let expected = draw * count / MODULUS;
-            assert_eq!(Few { low: 0, count }.pick(Draw(draw)), expected as i64, "{draw} of {count}");
-            assert_eq!(Many { low: 0, count: count as f64 }.pick(Draw(draw)), expected as i64);
+            assert_eq!(FewNumbers { low: 0, count }.pick(RandomDraw(draw)), expected as i64, "{draw} of {count}");
+            assert_eq!(ManyNumbers { low: 0, count: count as f64 }.pick(RandomDraw(draw)), expected as i64);
         }
     }
     assert_eq!(multiply(MODULUS - 1, MODULUS - 1), 1);
@@ -50,7 +50,7 @@ fn the_extremes_of_the_modulus_are_right() {
 fn all_alphanumeric_draws_are_the_references() {
     // The range of these is all of 31 bits, and wraps in 32.
     let mut reference = RowRandomInt::new(706_178_559, 9);
-    let pick = Many::new(0, i32::MAX.into());
+    let pick = ManyNumbers::new(0, i32::MAX.into());
     let mut sequence = ColumnStream::at(706_178_559, 9, 0).next_row().sequence();
     for _ in 0..9 {
         assert_eq!(pick.pick(sequence.draw()), i64::from(reference.next_int(0, i32::MAX)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field, FieldRef};
-use lakerace_format::json::{Json, Kind};
+use lakerace_format::json::{Json, JsonKind};
 use lakerace_io::Result;
 
 use super::slot::Slot;
@@ -197,8 +197,8 @@ impl Slot {
     /// Takes an object, a list of objects or null into the fields of a struct.
     pub(super) fn push_object(fields: &mut Fields, json: &mut Json<'_>, unmapped: &mut UnmappedNames) -> Pushed<bool> {
         match json.kind()? {
-            Kind::Object => fields.push(json, unmapped).map(|()| true),
-            Kind::Null => {
+            JsonKind::Object => fields.push(json, unmapped).map(|()| true),
+            JsonKind::Null => {
                 json.null()?;
                 fields.push_null();
                 Ok(false)

@@ -16,7 +16,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit, i256};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lakerace_format::calendar::units_per_second;
-use lakerace_format::json::{Json, Kind, write_text};
+use lakerace_format::json::{Json, JsonKind, write_text};
 use lakerace_format::predicate::time::parse_time;
 use lakerace_io::{Error, Result};
 
@@ -156,7 +156,7 @@ impl Slot {
     /// Takes the next value. Names in it that no field takes are noted.
     pub fn push(&mut self, json: &mut Json<'_>, unmapped: &mut UnmappedNames) -> Pushed {
         let kind = json.kind()?;
-        if kind == Kind::Null {
+        if kind == JsonKind::Null {
             json.null()?;
             self.push_null();
             return Ok(());
@@ -258,7 +258,7 @@ impl Slot {
             }
             Self::List { items, ends, count, nulls, .. } => {
                 let items_before = *count;
-                if kind == Kind::Array {
+                if kind == JsonKind::Array {
                     let mut is_first = true;
                     json.open_array()?;
                     while json.next(&mut is_first)? {
@@ -438,25 +438,25 @@ fn failed(error: arrow::error::ArrowError) -> Error {
     Error::internal("the values did not form an array").because(error)
 }
 
-pub(super) fn name_of(kind: Kind) -> &'static str {
+pub(super) fn name_of(kind: JsonKind) -> &'static str {
     match kind {
-        Kind::Null => "null",
-        Kind::Boolean => "a boolean",
-        Kind::Number => "a number",
-        Kind::Text => "a text",
-        Kind::Array => "an array",
-        Kind::Object => "an object",
+        JsonKind::Null => "null",
+        JsonKind::Boolean => "a boolean",
+        JsonKind::Number => "a number",
+        JsonKind::Text => "a text",
+        JsonKind::Array => "an array",
+        JsonKind::Object => "an object",
     }
 }
 
-fn misplaced<T>(kind: Kind, wanted: &str) -> Pushed<T> {
+fn misplaced<T>(kind: JsonKind, wanted: &str) -> Pushed<T> {
     wrong(format!("{} where {wanted} is expected", name_of(kind)))
 }
 
-fn boolean(json: &mut Json<'_>, kind: Kind) -> Pushed<bool> {
+fn boolean(json: &mut Json<'_>, kind: JsonKind) -> Pushed<bool> {
     match kind {
-        Kind::Boolean => Ok(json.boolean()?),
-        Kind::Text => match json.text()?.as_ref() {
+        JsonKind::Boolean => Ok(json.boolean()?),
+        JsonKind::Text => match json.text()?.as_ref() {
             "true" => Ok(true),
             "false" | "" => Ok(false),
             _ => wrong("text that is not a boolean"),
@@ -466,29 +466,29 @@ fn boolean(json: &mut Json<'_>, kind: Kind) -> Pushed<bool> {
 }
 
 /// The digits of a number as written, in quotes or not.
-fn digits<'a>(json: &mut Json<'a>, kind: Kind, wanted: &str) -> Pushed<Cow<'a, str>> {
+fn digits<'a>(json: &mut Json<'a>, kind: JsonKind, wanted: &str) -> Pushed<Cow<'a, str>> {
     match kind {
-        Kind::Number => Ok(Cow::Borrowed(json.number()?)),
-        Kind::Text => Ok(json.text()?),
+        JsonKind::Number => Ok(Cow::Borrowed(json.number()?)),
+        JsonKind::Text => Ok(json.text()?),
         other => misplaced(other, wanted),
     }
 }
 
-fn plain_text<'a>(json: &mut Json<'a>, kind: Kind, wanted: &str) -> Pushed<Cow<'a, str>> {
-    if kind == Kind::Text { Ok(json.text()?) } else { misplaced(kind, wanted) }
+fn plain_text<'a>(json: &mut Json<'a>, kind: JsonKind, wanted: &str) -> Pushed<Cow<'a, str>> {
+    if kind == JsonKind::Text { Ok(json.text()?) } else { misplaced(kind, wanted) }
 }
 
 /// A text; numbers and booleans are the text that the server has of them.
-fn text<'a>(json: &mut Json<'a>, kind: Kind) -> Pushed<Cow<'a, str>> {
+fn text<'a>(json: &mut Json<'a>, kind: JsonKind) -> Pushed<Cow<'a, str>> {
     match kind {
-        Kind::Text => Ok(json.text()?),
-        Kind::Number => Ok(Cow::Borrowed(json.number()?)),
-        Kind::Boolean => Ok(Cow::Borrowed(if json.boolean()? { "true" } else { "false" })),
+        JsonKind::Text => Ok(json.text()?),
+        JsonKind::Number => Ok(Cow::Borrowed(json.number()?)),
+        JsonKind::Boolean => Ok(Cow::Borrowed(if json.boolean()? { "true" } else { "false" })),
         other => misplaced(other, "a text"),
     }
 }
 
-fn decimal(json: &mut Json<'_>, kind: Kind, precision: u8, scale: i8) -> Pushed<i256> {
+fn decimal(json: &mut Json<'_>, kind: JsonKind, precision: u8, scale: i8) -> Pushed<i256> {
     match number::decimal(&digits(json, kind, "a number")?, precision, scale) {
         Some(value) => Ok(value),
         None => wrong(format!("a number that does not fit decimal({precision}, {scale})")),
@@ -496,7 +496,7 @@ fn decimal(json: &mut Json<'_>, kind: Kind, precision: u8, scale: i8) -> Pushed<
 }
 
 /// The days of a date, which may be written with a time of midnight.
-fn date(json: &mut Json<'_>, kind: Kind, formats: &DateFormats) -> Pushed<i32> {
+fn date(json: &mut Json<'_>, kind: JsonKind, formats: &DateFormats) -> Pushed<i32> {
     let nanoseconds = instant(json, kind, formats)?;
     if nanoseconds.rem_euclid(DAY_NS) != 0 {
         return wrong("a time of day where a date is expected");
@@ -508,8 +508,8 @@ fn date(json: &mut Json<'_>, kind: Kind, formats: &DateFormats) -> Pushed<i32> {
 }
 
 /// Nanoseconds since 1970, as the server understands a date.
-fn instant(json: &mut Json<'_>, kind: Kind, formats: &DateFormats) -> Pushed<i128> {
-    let found = if kind == Kind::Number {
+fn instant(json: &mut Json<'_>, kind: JsonKind, formats: &DateFormats) -> Pushed<i128> {
+    let found = if kind == JsonKind::Number {
         formats.number(json.number()?)
     } else {
         let text = plain_text(json, kind, "a date")?;

@@ -20,7 +20,7 @@ use crate::elasticsearch::time::{write_clock, write_date, write_timestamp};
 type Written = std::result::Result<(), Refusal>;
 
 /// A column, in the few layouts that are written.
-pub(super) enum Cells {
+pub(super) enum CellColumn {
     Null,
     Boolean(BooleanArray),
     Integer(PrimitiveArray<Int64Type>),
@@ -36,11 +36,11 @@ pub(super) enum Cells {
     Date(PrimitiveArray<Date32Type>),
     Timestamp(PrimitiveArray<Int64Type>, TimeUnit, bool),
     Time(PrimitiveArray<Time64NanosecondType>, TimeUnit),
-    List(ListArray, Box<Cells>),
-    Struct(ArrayRef, Vec<(Vec<u8>, Cells)>),
+    List(ListArray, Box<CellColumn>),
+    Struct(ArrayRef, Vec<(Vec<u8>, CellColumn)>),
 }
 
-impl Cells {
+impl CellColumn {
     /// The values of `array`. Numbers that JSON's readers may round are texts, unless the field is numeric.
     pub fn new(array: &ArrayRef, is_numeric: bool) -> Result<Self> {
         let to = |data_type: DataType| cast(array, &data_type).map_err(Error::unexpected);

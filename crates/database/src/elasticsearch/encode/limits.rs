@@ -5,14 +5,14 @@ use arrow::datatypes::DataType;
 use lakerace_format::calendar::units_per_second;
 use serde_json::{Map, Value};
 
-use super::cells::Cells;
+use super::cells::CellColumn;
 use crate::elasticsearch::date_format::DAY_NS;
 use crate::elasticsearch::mapping::{find, ignore_above, kind_of};
 use lakerace_io::option::ALLOW_NARROWING;
 
 /// The limits of a field and of those in it.
 #[derive(Debug, Clone)]
-pub(super) enum Limits {
+pub(super) enum FieldLimits {
     /// It finds all values.
     None,
     /// It does not find some.
@@ -77,12 +77,12 @@ impl FieldLimit {
         Some(Self { path: path.to_owned(), check })
     }
 
-    fn is_passed(&self, cells: &Cells, row: usize) -> bool {
+    fn is_passed(&self, cells: &CellColumn, row: usize) -> bool {
         let nanoseconds = || match cells {
-            Cells::Timestamp(array, unit, _) => {
+            CellColumn::Timestamp(array, unit, _) => {
                 Some(i128::from(array.value(row)) * i128::from(1_000_000_000 / units_per_second(*unit)))
             }
-            Cells::Date(array) => Some(i128::from(array.value(row)) * DAY_NS),
+            CellColumn::Date(array) => Some(i128::from(array.value(row)) * DAY_NS),
             _ => None,
         };
         match self.check {
@@ -90,7 +90,7 @@ impl FieldLimit {
                 cells.text(row).is_some_and(|text| text.len() > most && text.encode_utf16().count() > most)
             }
             LimitCheck::Float32 => match cells {
-                Cells::Float64(array) => !is_float32(array.value(row)),
+                CellColumn::Float64(array) => !is_float32(array.value(row)),
                 _ => false,
             },
             LimitCheck::Milliseconds => nanoseconds().is_some_and(|value| value % 1_000_000 != 0),
@@ -107,7 +107,7 @@ fn is_float32(value: f64) -> bool {
         || single.is_finite() && zmij::Buffer::new().format_finite(single).parse() == Ok(value)
 }
 
-impl Limits {
+impl FieldLimits {
     /// The limits of a field of this type with this mapping.
     pub fn new(path: &str, data_type: &DataType, mapped: Option<&Value>) -> Self {
         let Some(mapped) = mapped else { return Self::None };
@@ -147,16 +147,16 @@ impl Limits {
     }
 
     /// The limit that a value of the row's passes, if one does.
-    pub fn passed(&self, cells: &Cells, row: usize) -> Option<&FieldLimit> {
+    pub fn passed(&self, cells: &CellColumn, row: usize) -> Option<&FieldLimit> {
         if matches!(self, Self::None) || !cells.is_valid(row) {
             return None;
         }
         match (self, cells) {
-            (_, Cells::List(array, items)) => {
+            (_, CellColumn::List(array, items)) => {
                 let offsets = array.value_offsets();
                 (offsets[row] as usize..offsets[row + 1] as usize).find_map(|item| self.passed(items, item))
             }
-            (Self::Fields(limits), Cells::Struct(_, fields)) => {
+            (Self::Fields(limits), CellColumn::Struct(_, fields)) => {
                 limits.iter().zip(fields).find_map(|(limits, (_, cells))| limits.passed(cells, row))
             }
             (Self::Value(limit), cells) => limit.is_passed(cells, row).then_some(limit),

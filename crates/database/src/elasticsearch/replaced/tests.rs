@@ -11,9 +11,9 @@ fn object(value: Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap()
 }
 
-fn old(mappings: Value, settings: Value) -> Index {
+fn old(mappings: Value, settings: Value) -> SearchIndex {
     let mappings = object(mappings);
-    Index {
+    SearchIndex {
         name: "i".to_owned(),
         properties: object(mappings["properties"].clone()),
         meta: mappings.get("_meta").cloned().map(object).unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use lakerace_io::ErrorKind;
 
-use super::Entry;
+use super::LogEntry;
 
 #[test]
 fn entries_give_their_files_and_who_wrote_them() {
@@ -13,7 +13,7 @@ fn entries_give_their_files_and_who_wrote_them() {
 {"remove":{"path":"b","dataChange":true}}
 {"txn":{"appId":"x","version":1}}
 "#;
-    let entry: Entry = Entry::parse(text).unwrap();
+    let entry: LogEntry = LogEntry::parse(text).unwrap();
     let info = entry.info.unwrap();
     assert_eq!(info.operation.as_deref(), Some("WRITE"));
     assert_eq!(info.parameters["mode"], "Append");
@@ -25,7 +25,7 @@ fn entries_give_their_files_and_who_wrote_them() {
 #[test]
 fn numbers_of_other_writers_keep_their_digits() {
     let text = br#"{"commitInfo":{"operationParameters":{"a":"b\"c","n":12345678901234567890.123,"l":[1e400]},"operationMetrics":{"m":"5"}}}"#;
-    let info = <Entry>::parse(text).unwrap().info.unwrap();
+    let info = <LogEntry>::parse(text).unwrap().info.unwrap();
     let parameters: Vec<(&str, &str)> = info.parameters.iter().map(|(name, text)| (&**name, &**text)).collect();
     assert_eq!(parameters, [("a", r#"b"c"#), ("l", "[1e400]"), ("n", "12345678901234567890.123")]);
     assert_eq!(info.metrics["m"], "5");
@@ -33,8 +33,8 @@ fn numbers_of_other_writers_keep_their_digits() {
 
 #[test]
 fn damaged_lines_are_named() {
-    let error = <Entry>::parse(b"{\"add\":{\"path\":\"a\"}}\n{\"add\":{\"path\":").unwrap_err();
+    let error = <LogEntry>::parse(b"{\"add\":{\"path\":\"a\"}}\n{\"add\":{\"path\":").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(error.to_string().contains("line 2"), "{error}");
-    assert_eq!(<Entry>::parse(b"\xff\n").unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(<LogEntry>::parse(b"\xff\n").unwrap_err().kind(), ErrorKind::Corrupt);
 }

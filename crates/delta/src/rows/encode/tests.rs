@@ -9,7 +9,7 @@ use arrow::compute::{cast, interleave_record_batch};
 use arrow::datatypes::{Field, Int32Type, Schema, i256};
 use proptest::prelude::*;
 
-use super::super::Rows;
+use super::super::NumberedRows;
 use super::*;
 
 /// A column of each layout, numbers and texts in turns, of these texts and their lengths. Only every second batch has nulls.
@@ -61,7 +61,7 @@ fn texts(rows: usize) -> Vec<Option<String>> {
 /// Packed, and taken in this order, they are as Arrow's own kernel has them.
 fn check(batches: &[RecordBatch], order: &[u32], whole_first: usize) {
     let schema = batches[0].schema();
-    let mut rows = Rows::new(RowPacking::new(&schema, 2).map(Arc::new));
+    let mut rows = NumberedRows::new(RowPacking::new(&schema, 2).map(Arc::new));
     for (number, batch) in batches.iter().enumerate() {
         if number == whole_first {
             rows.pack().unwrap();
@@ -95,7 +95,7 @@ fn a_schema_of_other_columns_is_not_packed() {
     let whole = batch(&texts(3), true);
     let lists = whole.project(&[16]).unwrap();
     assert!(RowPacking::new(&lists.schema(), 1).is_none());
-    let mut rows = Rows::new(None);
+    let mut rows = NumberedRows::new(None);
     rows.push(lists.clone()).unwrap();
     rows.pack().unwrap();
     assert_eq!(rows.gather(&lists.schema(), 0..3).unwrap(), lists);
@@ -128,9 +128,9 @@ fn ranges_are_bounded_by_rows_and_bytes() {
     let lengths = [10usize, 5000, 10, 10, 10, 400, 400, 400, 10];
     let texts: Vec<Option<String>> = lengths.iter().map(|length| Some("x".repeat(*length))).collect();
     let whole = batch(&texts, true).project(&[1]).unwrap();
-    let mut rows = Rows::new(RowPacking::new(&whole.schema(), 1).map(Arc::new));
+    let mut rows = NumberedRows::new(RowPacking::new(&whole.schema(), 1).map(Arc::new));
     rows.push(whole.clone()).unwrap();
-    let cut = |rows: &Rows, most_rows, most_bytes| rows.cut(0..9, most_rows, most_bytes);
+    let cut = |rows: &NumberedRows, most_rows, most_bytes| rows.cut(0..9, most_rows, most_bytes);
     assert_eq!(cut(&rows, 4, 1000), [0..4, 4..8, 8..9]);
     rows.pack().unwrap();
     assert_eq!(cut(&rows, 4, 1000), [0..1, 1..2, 2..6, 6..9]);
@@ -167,7 +167,7 @@ fn rows_are_kept_nearly_in_the_order_of_their_keys() {
     let keys: Vec<u64> = (0..rows as u64).map(|row| (row / 2 * 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 30).collect();
     let packing = Arc::new(RowPacking::new(&whole.schema(), 2).unwrap());
     let rows_and_keys = |alone: bool| {
-        let (mut packed, mut kept) = (Rows::new(Some(Arc::clone(&packing))), Keys::Narrow(Vec::new()));
+        let (mut packed, mut kept) = (NumberedRows::new(Some(Arc::clone(&packing))), Keys::Narrow(Vec::new()));
         let keys = Keys::Narrow(keys.clone());
         if alone {
             let batch = packing.pack_alone(&whole, Some(&keys), 7).unwrap();

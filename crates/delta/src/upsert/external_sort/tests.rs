@@ -37,7 +37,7 @@ fn runs(
     runs
 }
 
-fn pairs_of(chunk: &Chunk) -> Vec<(i64, String)> {
+fn pairs_of(chunk: &SortedChunk) -> Vec<(i64, String)> {
     let batches: Vec<RecordBatch> = chunk.sorted().batches(100).map(Result::unwrap).collect();
     let all = concat_batches(chunk.schema(), &batches).unwrap();
     let (keys, values) = (all.column(0).as_primitive::<Int64Type>(), all.column(1).as_string_view());

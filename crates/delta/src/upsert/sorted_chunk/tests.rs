@@ -33,7 +33,7 @@ fn operators(text: &str) -> MergeOperators {
     MergeOperators::new([("v".to_owned(), text.parse().unwrap())], &schema, &["k"]).unwrap()
 }
 
-fn pairs_of(chunk: &Chunk, batch_rows: usize) -> Vec<(i64, String)> {
+fn pairs_of(chunk: &SortedChunk, batch_rows: usize) -> Vec<(i64, String)> {
     let batches: Vec<RecordBatch> = chunk.sorted().batches(batch_rows).map(Result::unwrap).collect();
     assert!(batches.iter().all(|batch| batch.num_rows() <= batch_rows));
     let all = concat_batches(chunk.schema(), &batches).unwrap();

@@ -5,7 +5,7 @@ use arrow::datatypes::{FieldRef, Int64Type};
 use lakerace_io::{Error, ErrorKind, JobOptions};
 
 use super::*;
-use crate::write::Target;
+use crate::write::TargetColumn;
 
 /// Rows of keys, the bytes of their texts given by the number of the row.
 fn batch(keys: &[i64], first: usize, text_bytes: &dyn Fn(usize) -> usize) -> RecordBatch {
@@ -24,7 +24,7 @@ fn batches(keys: &[i64], text_bytes: &dyn Fn(usize) -> usize) -> Vec<RecordBatch
 /// What is written of rows, batch by batch.
 fn written(batches: Vec<RecordBatch>, order: Option<Vec<u32>>, run_bytes: usize, rows: u32) -> Result<Vec<Vec<i64>>> {
     let schema = batches[0].schema();
-    let target = |field: &FieldRef| Target { logical: Arc::clone(field), stored: Arc::clone(field) };
+    let target = |field: &FieldRef| TargetColumn { logical: Arc::clone(field), stored: Arc::clone(field) };
     let fit = BatchFit::exact(&schema, &schema.fields().iter().map(target).collect::<Vec<_>>()).unwrap();
     let job = Job::new(JobOptions { threads: 2, ..JobOptions::default() });
     let source = Batches::new(schema, batches.into_iter().map(Ok));
@@ -109,7 +109,7 @@ fn an_error_of_the_writer_ends_it() {
     let keys = shuffled(3000, 3000);
     let all = batches(&keys, &|_| 4);
     let schema = all[0].schema();
-    let target = |field: &FieldRef| Target { logical: Arc::clone(field), stored: Arc::clone(field) };
+    let target = |field: &FieldRef| TargetColumn { logical: Arc::clone(field), stored: Arc::clone(field) };
     let fit = BatchFit::exact(&schema, &schema.fields().iter().map(target).collect::<Vec<_>>()).unwrap();
     let job = Job::new(JobOptions { threads: 2, ..JobOptions::default() });
     let source = Batches::new(schema, all.into_iter().map(Ok));

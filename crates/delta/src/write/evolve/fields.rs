@@ -21,7 +21,7 @@ pub(crate) const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
 const TYPE_CHANGES: &str = "delta.typeChanges";
 
 /// A schema on its way from a table's to one that takes a source.
-pub(crate) struct Evolving<'a> {
+pub(crate) struct EvolvingSchema<'a> {
     snapshot: &'a Snapshot,
     allowed: Evolve,
     /// True if the table allows types to be widened.
@@ -32,7 +32,7 @@ pub(crate) struct Evolving<'a> {
     pub has_changed: bool,
 }
 
-impl<'a> Evolving<'a> {
+impl<'a> EvolvingSchema<'a> {
     pub fn new(snapshot: &'a Snapshot, allowed: Evolve) -> Result<Self> {
         let configuration = snapshot.kernel().table_configuration();
         let mut highest = None;

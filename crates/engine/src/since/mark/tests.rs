@@ -2,7 +2,7 @@
 
 use arrow::array::{Date32Array, Decimal128Array, TimestampMicrosecondArray};
 
-use super::super::kept::Kept;
+use super::super::kept::EarlierRun;
 use super::*;
 
 fn largest_of(column: ArrayRef) -> WatermarkValue {
@@ -10,8 +10,8 @@ fn largest_of(column: ArrayRef) -> WatermarkValue {
 }
 
 fn again(mark: &WatermarkValue) -> WatermarkValue {
-    let kept = Kept { mark: Some(mark.clone()), ..Kept::default() };
-    Kept::parse(&kept.text().unwrap()).unwrap().mark.unwrap()
+    let kept = EarlierRun { mark: Some(mark.clone()), ..EarlierRun::default() };
+    EarlierRun::parse(&kept.text().unwrap()).unwrap().mark.unwrap()
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn nothing_lowers_a_mark() {
 #[test]
 fn damaged_marks_are_errors_with_a_way_on() {
     for text in ["", "{}", r#"{"type":"int64","value":"x"}"#, r#"{"type":"float64","value":"inf"}"#] {
-        let error = Kept::parse(text).unwrap_err();
+        let error = EarlierRun::parse(text).unwrap_err();
         assert_eq!(error.kind(), lakerace_io::ErrorKind::Corrupt);
         assert!(error.to_string().contains("`where=1 = 1`"), "{error}");
     }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::Named;
 use crate::sqlite_error::from_rusqlite;
-use crate::{Entry, Segment};
+use crate::{IndexEntry, Segment};
 
 pub(super) const TABLE: &str = "CREATE TABLE names (name BLOB PRIMARY KEY, size INTEGER NOT NULL, mtime_ms INTEGER NOT NULL, \
     encoding TEXT NOT NULL, checksum INTEGER NOT NULL, metadata TEXT, segments BLOB NOT NULL) WITHOUT ROWID";
@@ -108,7 +108,7 @@ impl NamesFile {
         Connection::open_with_flags(uri, flags)
     }
 
-    pub(super) fn find(&self, name: &str) -> Result<Option<Entry>> {
+    pub(super) fn find(&self, name: &str) -> Result<Option<IndexEntry>> {
         self.read(|connection| {
             let mut select = connection.prepare_cached(FIND)?;
             select.query_row([name.as_bytes()], entry).optional()
@@ -172,9 +172,9 @@ fn named(row: &Row<'_>) -> rusqlite::Result<Named> {
     Ok((name.into(), Arc::new(entry(row)?)))
 }
 
-fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+fn entry(row: &Row<'_>) -> rusqlite::Result<IndexEntry> {
     let segments = row.get_ref(6)?.as_blob()?.as_chunks::<SEGMENT_BYTES>().0;
-    Ok(Entry {
+    Ok(IndexEntry {
         size: row.get::<_, i64>(1)?.cast_unsigned(),
         mtime_ms: row.get(2)?,
         encoding: row.get_ref(3)?.as_str()?.into(),

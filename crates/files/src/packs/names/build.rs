@@ -7,25 +7,25 @@ use rusqlite::{Connection, params};
 
 use super::base::{DELETE, INSERT, NamesFile, TABLE, stored_segments};
 use super::cache::NamesDraft;
-use super::{CHANGED_NAMES, Cache, Changes, StoreNames, VersionId};
-use crate::Entry;
+use super::{CHANGED_NAMES, Changes, NameCache, StoreNames, VersionId};
+use crate::IndexEntry;
 use crate::sqlite_error::from_rusqlite;
 
 /// Builds names from existing ones and their changes.
 pub(super) struct NamesBuilder<'a> {
-    cache: &'a Cache,
+    cache: &'a NameCache,
     base: Option<Arc<NamesFile>>,
     changed: Arc<Changes>,
     file: Option<NamesWriter>,
 }
 
 impl<'a> NamesBuilder<'a> {
-    pub(super) fn new(cache: &'a Cache, from: &StoreNames) -> Self {
+    pub(super) fn new(cache: &'a NameCache, from: &StoreNames) -> Self {
         Self { cache, base: from.base.clone(), changed: Arc::clone(&from.changed), file: None }
     }
 
     /// Gives a name another entry, or none.
-    pub(super) fn give(&mut self, name: Arc<str>, entry: Option<Arc<Entry>>) -> Result<()> {
+    pub(super) fn give(&mut self, name: Arc<str>, entry: Option<Arc<IndexEntry>>) -> Result<()> {
         if let Some(file) = &mut self.file {
             return file.give(&name, entry.as_deref());
         }
@@ -75,7 +75,7 @@ impl NamesWriter {
         Ok(Self { draft, connection, segments: Vec::new() })
     }
 
-    fn give(&mut self, name: &str, entry: Option<&Entry>) -> Result<()> {
+    fn give(&mut self, name: &str, entry: Option<&IndexEntry>) -> Result<()> {
         let Self { draft, connection, segments } = self;
         let given = match entry {
             None => connection.prepare_cached(DELETE).and_then(|mut delete| delete.execute([name.as_bytes()])),

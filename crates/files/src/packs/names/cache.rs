@@ -34,7 +34,7 @@ const UNUSED_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The folder of a store; `None` where there is none: files then go with their process.
 #[derive(Debug)]
-pub(in crate::packs) struct Cache {
+pub(in crate::packs) struct NameCache {
     folder: Option<PathBuf>,
 }
 
@@ -103,7 +103,7 @@ fn is_private(folder: &Path) -> bool {
     made.is_ok() && std::fs::symlink_metadata(folder).is_ok_and(is_own)
 }
 
-impl Cache {
+impl NameCache {
     /// The cache of the store at `url`.
     pub(in crate::packs) fn new(url: &str, options: &Options) -> Self {
         let root = options.cache_folder.clone().or_else(default_folder);

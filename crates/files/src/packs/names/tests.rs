@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lakerace_io::Result;
 
-use super::{CHANGED_NAMES, Cache, StoreNames};
-use crate::{EachName, Entry, IndexVersion, Options, Segment};
+use super::{CHANGED_NAMES, NameCache, StoreNames};
+use crate::{EachName, IndexEntry, IndexVersion, Options, Segment};
 
 type Model = BTreeMap<String, u64>;
 
@@ -31,14 +31,14 @@ impl Table {
 
 struct Version<'a>(&'a Table, usize);
 
-fn entry(value: u64) -> Entry {
+fn entry(value: u64) -> IndexEntry {
     let segment = |part: u64| Segment {
         pack: u128::from(value % 7) << 100,
         start: value * 1_000 + part,
         len: value as u32,
         check_sum: u32::MAX - value as u32,
     };
-    Entry {
+    IndexEntry {
         size: value,
         mtime_ms: -(value as i64),
         encoding: if value.is_multiple_of(2) { "none".into() } else { "zstd; base64".into() },
@@ -81,14 +81,14 @@ impl IndexVersion for Version<'_> {
     }
 }
 
-fn cache(folder: &Path) -> Cache {
-    Cache::new("s3://bucket/store", &Options { cache_folder: Some(folder.join("cache")), ..Options::default() })
+fn cache(folder: &Path) -> NameCache {
+    NameCache::new("s3://bucket/store", &Options { cache_folder: Some(folder.join("cache")), ..Options::default() })
 }
 
 fn check(names: &StoreNames, model: &Model) {
-    let found = |files: &mut dyn Iterator<Item = Result<(Arc<str>, Arc<Entry>)>>| -> Vec<(String, Entry)> {
+    let found = |files: &mut dyn Iterator<Item = Result<(Arc<str>, Arc<IndexEntry>)>>| -> Vec<(String, IndexEntry)> {
         files
-            .map(|found| found.map(|(name, entry)| (name.to_string(), Entry::clone(&entry))))
+            .map(|found| found.map(|(name, entry)| (name.to_string(), IndexEntry::clone(&entry))))
             .collect::<Result<_>>()
             .unwrap()
     };
@@ -105,7 +105,7 @@ fn check(names: &StoreNames, model: &Model) {
     let mut placed = Vec::new();
     names
         .by_place(&mut |(name, entry)| {
-            placed.push((name.to_string(), Entry::clone(&entry)));
+            placed.push((name.to_string(), IndexEntry::clone(&entry)));
             Ok(())
         })
         .unwrap();

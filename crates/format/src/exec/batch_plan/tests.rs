@@ -6,7 +6,7 @@ use super::*;
 /// Unit, gap, and rows of each step.
 fn steps(units: &[&[Range<u64>]], step_rows: usize, limit: Option<u64>) -> Vec<(usize, u64, Range<u64>)> {
     let steps = BatchPlan::new(units.iter().map(|unit| (*unit, step_rows)), limit);
-    let all: Vec<Step> = (0..steps.len()).map(|step| steps.get(step).unwrap()).collect();
+    let all: Vec<ReadStep> = (0..steps.len()).map(|step| steps.get(step).unwrap()).collect();
     assert_eq!(steps.get(steps.len()), None);
     for unit in 0..=units.len() {
         let first = all.iter().position(|step| step.unit >= unit).unwrap_or(all.len());
@@ -39,5 +39,5 @@ fn absurd_counts_cost_nothing() {
     let rows = [0..u64::MAX];
     let steps = BatchPlan::new([(&rows[..], 1)], None);
     assert_eq!(steps.len(), usize::MAX);
-    assert_eq!(steps.get(1 << 60), Some(Step { unit: 0, start: 1 << 60, gap: 0, rows: 1 }));
+    assert_eq!(steps.get(1 << 60), Some(ReadStep { unit: 0, start: 1 << 60, gap: 0, rows: 1 }));
 }

@@ -8,7 +8,7 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|n| (*n).to_owned()).collect()
 }
 
-fn marker(name: &str, state: State, adds: &[&str], removes: &[&str]) -> (String, Vec<u8>) {
+fn marker(name: &str, state: MarkerState, adds: &[&str], removes: &[&str]) -> (String, Vec<u8>) {
     let marker = Marker { state, adds: names(adds), removes: names(removes) };
     (name.to_owned(), serde_json::to_vec(&marker).unwrap())
 }
@@ -21,30 +21,30 @@ fn without_markers_every_file_counts() {
 #[test]
 fn pending_adds_and_committed_removes_do_not_count() {
     let files = || names(&["new", "old", "other"]);
-    let pending = marker("m", State::Pending, &["new"], &["old"]);
+    let pending = marker("m", MarkerState::Pending, &["new"], &["old"]);
     assert_eq!(visible(files(), &[pending]).unwrap(), ["old", "other"]);
-    let committed = marker("m", State::Committed, &["new"], &["old"]);
+    let committed = marker("m", MarkerState::Committed, &["new"], &["old"]);
     assert_eq!(visible(files(), &[committed]).unwrap(), ["new", "other"]);
 }
 
 #[test]
 fn a_listing_older_than_its_marker_is_not_used() {
-    let committed = marker("m", State::Committed, &["new"], &["old"]);
+    let committed = marker("m", MarkerState::Committed, &["new"], &["old"]);
     assert_eq!(visible(names(&["old"]), &[committed]).unwrap_err().kind(), ErrorKind::Conflict);
 }
 
 #[test]
 fn a_replaced_marker_says_nothing_any_more() {
     // The first copy's file is gone, its marker could not be removed.
-    let first = marker("m1", State::Committed, &["one"], &[]);
-    let second = marker("m2", State::Committed, &["two"], &["one", "m1"]);
+    let first = marker("m1", MarkerState::Committed, &["one"], &[]);
+    let second = marker("m2", MarkerState::Committed, &["two"], &["one", "m1"]);
     assert_eq!(visible(names(&["two"]), &[first, second]).unwrap(), ["two"]);
 }
 
 #[test]
 fn two_copies_at_once() {
-    let first = marker("m1", State::Committed, &["one"], &[]);
-    let second = marker("m2", State::Pending, &["two"], &["base"]);
+    let first = marker("m1", MarkerState::Committed, &["one"], &[]);
+    let second = marker("m2", MarkerState::Pending, &["two"], &["base"]);
     assert_eq!(visible(names(&["base", "one", "two"]), &[first, second]).unwrap(), ["base", "one"]);
 }
 

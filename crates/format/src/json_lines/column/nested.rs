@@ -13,11 +13,11 @@ use arrow::datatypes::{DataType, FieldRef, Fields};
 use lakerace_io::option::{COLUMNS, INFER_ROWS, SCHEMA};
 use lakerace_io::{Error, Result};
 
-use super::{Append, Column, ColumnSlot, InferredOrigin, LineFault, Place};
-use crate::json::{Json, Kind};
+use super::{Append, ColumnOrigin, ColumnPath, ColumnSlot, JsonColumn, LineFault};
+use crate::json::{Json, JsonKind};
 
 /// The column of a nested type; `None` for other types.
-pub(super) fn column(place: &Place) -> Result<Option<Box<dyn Column>>> {
+pub(super) fn column(place: &ColumnPath) -> Result<Option<Box<dyn JsonColumn>>> {
     let items = |field: &FieldRef| ColumnSlot::new(field, format!("{}[]", place.path), place.origin);
     Ok(Some(match &place.data_type {
         DataType::List(field) => Box::new(List::<i32>::new(field, items(field)?)),
@@ -30,7 +30,7 @@ pub(super) fn column(place: &Place) -> Result<Option<Box<dyn Column>>> {
         }),
         DataType::Struct(fields) => {
             let origins = vec![place.origin; fields.len()];
-            let object = Object::new(fields, &origins, &place.path, Others::Refused)?;
+            let object = ObjectColumns::new(fields, &origins, &place.path, ExtraFields::Refused)?;
             Box::new(StructColumn { fields: fields.clone(), object, nulls: NullBufferBuilder::new(0) })
         }
         DataType::Map(entries, false) => Box::new(MapColumn::new(entries, place)?),
@@ -68,9 +68,9 @@ fn too_many(at: usize) -> LineFault {
     LineFault::value(at, "the lists have more items than their type can count".to_owned(), "use large_list".to_owned())
 }
 
-impl<O: OffsetSizeTrait> Column for List<O> {
-    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
-        if kind != Kind::Array {
+impl<O: OffsetSizeTrait> JsonColumn for List<O> {
+    fn append(&mut self, json: &mut Json<'_>, kind: JsonKind, place: &ColumnPath) -> Append {
+        if kind != JsonKind::Array {
             return Err(place.misfit(json));
         }
         json.open_array()?;
@@ -108,9 +108,9 @@ struct FixedSizeList {
     nulls: NullBufferBuilder,
 }
 
-impl Column for FixedSizeList {
-    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
-        if kind != Kind::Array {
+impl JsonColumn for FixedSizeList {
+    fn append(&mut self, json: &mut Json<'_>, kind: JsonKind, place: &ColumnPath) -> Append {
+        if kind != JsonKind::Array {
             return Err(place.misfit(json));
         }
         let before = json.clone();
@@ -142,7 +142,7 @@ impl Column for FixedSizeList {
 
 /// The treatment of fields that have no column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Others {
+pub(in super::super) enum ExtraFields {
     /// They are errors.
     Refused,
     /// They are skipped.
@@ -150,7 +150,7 @@ pub(in super::super) enum Others {
 }
 
 /// The columns of an object's fields.
-pub(in super::super) struct Object {
+pub(in super::super) struct ObjectColumns {
     slots: Vec<ColumnSlot>,
     names: Vec<String>,
     by_name: HashMap<String, usize>,
@@ -159,23 +159,23 @@ pub(in super::super) struct Object {
     /// The last object that had the field, by its number from 1.
     seen: Vec<u64>,
     number: u64,
-    others: Others,
+    others: ExtraFields,
     /// The types that an unknown field is missing from, as messages name them.
     lacks: &'static str,
 }
 
-impl Object {
-    pub fn new(fields: &Fields, origins: &[InferredOrigin], path: &str, others: Others) -> Result<Self> {
+impl ObjectColumns {
+    pub fn new(fields: &Fields, origins: &[ColumnOrigin], path: &str, others: ExtraFields) -> Result<Self> {
         let dot = if path.is_empty() { "" } else { "." };
-        let slot = |(field, origin): (&FieldRef, &InferredOrigin)| {
+        let slot = |(field, origin): (&FieldRef, &ColumnOrigin)| {
             ColumnSlot::new(field, format!("{path}{dot}{}", field.name()), *origin)
         };
         let slots = fields.iter().zip(origins).map(slot).collect::<Result<Vec<_>>>()?;
         let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
         let by_name = names.iter().cloned().enumerate().map(|(at, name)| (name, at)).collect();
         let lacks = match () {
-            () if origins.contains(&InferredOrigin::Given) => "the given columns lack",
-            () if origins.contains(&InferredOrigin::Inferred) => "the first rows lack",
+            () if origins.contains(&ColumnOrigin::Given) => "the given columns lack",
+            () if origins.contains(&ColumnOrigin::Inferred) => "the first rows lack",
             () => "the table's type lacks",
         };
         let (seen, unread) = (vec![0; slots.len()], HashSet::new());
@@ -199,7 +199,7 @@ impl Object {
             let is_hinted = self.names.get(hint).is_some_and(|known| *known == name);
             let at = if is_hinted { Some(hint) } else { self.by_name.get(name.as_ref()).copied() };
             let Some(at) = at else {
-                if self.others == Others::Refused && !self.unread.contains(name.as_ref()) {
+                if self.others == ExtraFields::Refused && !self.unread.contains(name.as_ref()) {
                     return Err(self.unknown(before, &name));
                 }
                 json.skip()?;
@@ -246,13 +246,13 @@ impl Object {
 
 struct StructColumn {
     fields: Fields,
-    object: Object,
+    object: ObjectColumns,
     nulls: NullBufferBuilder,
 }
 
-impl Column for StructColumn {
-    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
-        if kind != Kind::Object {
+impl JsonColumn for StructColumn {
+    fn append(&mut self, json: &mut Json<'_>, kind: JsonKind, place: &ColumnPath) -> Append {
+        if kind != JsonKind::Object {
             return Err(place.misfit(json));
         }
         self.object.append(json)?;
@@ -286,7 +286,7 @@ struct MapColumn {
 }
 
 impl MapColumn {
-    fn new(entries: &FieldRef, place: &Place) -> Result<Self> {
+    fn new(entries: &FieldRef, place: &ColumnPath) -> Result<Self> {
         let DataType::Struct(pair) = entries.data_type() else {
             return Err(Error::internal("the entries of a map are not structs"));
         };
@@ -302,9 +302,9 @@ impl MapColumn {
     }
 }
 
-impl Column for MapColumn {
-    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
-        if kind != Kind::Object {
+impl JsonColumn for MapColumn {
+    fn append(&mut self, json: &mut Json<'_>, kind: JsonKind, place: &ColumnPath) -> Append {
+        if kind != JsonKind::Object {
             return Err(place.misfit(json));
         }
         json.open_object()?;

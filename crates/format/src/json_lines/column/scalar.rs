@@ -13,16 +13,16 @@ use arrow::datatypes::{DataType, TimeUnit};
 use lakerace_io::option::SCHEMA;
 use lakerace_io::{Error, Result};
 
-use super::{Append, Column, ColumnSlot, InferredOrigin, LineFault, Place};
-use crate::json::{Json, Kind};
+use super::{Append, ColumnOrigin, ColumnPath, ColumnSlot, JsonColumn, LineFault};
+use crate::json::{Json, JsonKind};
 use crate::schema_text::print_type;
 use crate::text::{infer, value};
 
 /// The column of a type that is not nested.
-pub(super) fn column(place: &Place) -> Result<Box<dyn Column>> {
+pub(super) fn column(place: &ColumnPath) -> Result<Box<dyn JsonColumn>> {
     use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
-    let is_inferred = place.origin == InferredOrigin::Inferred;
-    let is_given = place.origin == InferredOrigin::Given;
+    let is_inferred = place.origin == ColumnOrigin::Inferred;
+    let is_given = place.origin == ColumnOrigin::Given;
     macro_rules! numbers {
         ($type:ty, $parse:expr) => {
             ScalarColumn::<$type, _>::boxed(&place.data_type, ParsedKinds { numbers: true, texts: is_given }, $parse)
@@ -168,19 +168,19 @@ struct ScalarColumn<T: ArrowPrimitiveType, P> {
 }
 
 impl<T: ArrowPrimitiveType, P: Fn(&[u8]) -> Option<T::Native> + Send + 'static> ScalarColumn<T, P> {
-    fn boxed(data_type: &DataType, takes: ParsedKinds, parse: P) -> Box<dyn Column> {
+    fn boxed(data_type: &DataType, takes: ParsedKinds, parse: P) -> Box<dyn JsonColumn> {
         let builder = PrimitiveBuilder::new().with_data_type(data_type.clone());
         Box::new(Self { builder, takes, parse })
     }
 }
 
-impl<T: ArrowPrimitiveType, P: Fn(&[u8]) -> Option<T::Native> + Send> Column for ScalarColumn<T, P> {
+impl<T: ArrowPrimitiveType, P: Fn(&[u8]) -> Option<T::Native> + Send> JsonColumn for ScalarColumn<T, P> {
     #[inline]
-    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
+    fn append(&mut self, json: &mut Json<'_>, kind: JsonKind, place: &ColumnPath) -> Append {
         let before = json.clone();
         let parsed = match kind {
-            Kind::Number if self.takes.numbers => (self.parse)(json.number()?.as_bytes()),
-            Kind::Text if self.takes.texts => (self.parse)(json.text()?.as_bytes()),
+            JsonKind::Number if self.takes.numbers => (self.parse)(json.number()?.as_bytes()),
+            JsonKind::Text if self.takes.texts => (self.parse)(json.text()?.as_bytes()),
             _ => return Err(place.misfit(json)),
         };
         match parsed {
@@ -215,8 +215,8 @@ impl<A: Array + 'static> IntoArc for A {
 #[derive(Default)]
 struct JsonNullColumn(usize);
 
-impl Column for JsonNullColumn {
-    fn append(&mut self, json: &mut Json<'_>, _: Kind, place: &Place) -> Append {
+impl JsonColumn for JsonNullColumn {
+    fn append(&mut self, json: &mut Json<'_>, _: JsonKind, place: &ColumnPath) -> Append {
         Err(place.misfit(json))
     }
 
@@ -233,9 +233,9 @@ impl Column for JsonNullColumn {
 #[derive(Default)]
 struct JsonBooleanColumn(BooleanBuilder);
 
-impl Column for JsonBooleanColumn {
-    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
-        if kind != Kind::Boolean {
+impl JsonColumn for JsonBooleanColumn {
+    fn append(&mut self, json: &mut Json<'_>, kind: JsonKind, place: &ColumnPath) -> Append {
+        if kind != JsonKind::Boolean {
             return Err(place.misfit(json));
         }
         self.0.append_value(json.boolean()?);
@@ -255,14 +255,14 @@ impl Column for JsonBooleanColumn {
 #[derive(Default)]
 struct TextColumn(StringBuilder);
 
-impl Column for TextColumn {
+impl JsonColumn for TextColumn {
     #[inline]
-    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
-        if kind == Kind::Text {
+    fn append(&mut self, json: &mut Json<'_>, kind: JsonKind, place: &ColumnPath) -> Append {
+        if kind == JsonKind::Text {
             self.0.append_value(json.text()?);
             return Ok(());
         }
-        if place.origin != InferredOrigin::Given {
+        if place.origin != ColumnOrigin::Given {
             return Err(place.misfit(json));
         }
         let before = json.clone();
@@ -304,9 +304,9 @@ impl BytesColumn {
     }
 }
 
-impl Column for BytesColumn {
-    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> Append {
-        if kind != Kind::Text {
+impl JsonColumn for BytesColumn {
+    fn append(&mut self, json: &mut Json<'_>, kind: JsonKind, place: &ColumnPath) -> Append {
+        if kind != JsonKind::Text {
             return Err(place.misfit(json));
         }
         let before = json.clone();
@@ -329,22 +329,27 @@ impl Column for BytesColumn {
 
 /// Values of one type that are kept as another.
 struct CastColumn {
-    inner: Box<dyn Column>,
+    inner: Box<dyn JsonColumn>,
     to: DataType,
 }
 
 impl CastColumn {
-    fn boxed(place: &Place, from: DataType) -> Result<Box<dyn Column>> {
-        let inner = Place { data_type: from, ..place.clone() };
+    fn boxed(place: &ColumnPath, from: DataType) -> Result<Box<dyn JsonColumn>> {
+        let inner = ColumnPath { data_type: from, ..place.clone() };
         let field = arrow::datatypes::Field::new("", inner.data_type.clone(), true);
         let slot = ColumnSlot::new(&field, inner.path, inner.origin)?;
         Ok(Box::new(Self { inner: slot.column, to: place.data_type.clone() }))
     }
 }
 
-impl Column for CastColumn {
+impl JsonColumn for CastColumn {
     #[inline]
-    fn append(&mut self, json: &mut Json<'_>, kind: Kind, place: &Place) -> std::result::Result<(), LineFault> {
+    fn append(
+        &mut self,
+        json: &mut Json<'_>,
+        kind: JsonKind,
+        place: &ColumnPath,
+    ) -> std::result::Result<(), LineFault> {
         self.inner.append(json, kind, place)
     }
 

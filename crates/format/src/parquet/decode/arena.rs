@@ -51,7 +51,7 @@ unsafe impl Sync for RegionMapping {}
 
 /// A mapping with a count of users for each unit.
 #[derive(Debug)]
-struct Region {
+struct ArenaRegion {
     mapping: ManuallyDrop<RegionMapping>,
     spare: &'static SpareMemory,
     /// Parts in each unit, and one for the cursor while more may come.
@@ -66,8 +66,8 @@ struct Region {
 
 /// Hands out the bytes of a region, front to back.
 #[derive(Debug)]
-pub(crate) struct Cursor {
-    region: Arc<Region>,
+pub(crate) struct RegionCursor {
+    region: Arc<ArenaRegion>,
     /// Bytes that were allocated.
     taken: usize,
     /// Units that are mapped to memory.
@@ -78,8 +78,8 @@ pub(crate) struct Cursor {
 
 /// Some bytes of a region, initialised when allocated: with zeros, or with the contents of an earlier part.
 #[derive(Debug)]
-pub(crate) struct Part {
-    region: Arc<Region>,
+pub(crate) struct ArenaBytes {
+    region: Arc<ArenaRegion>,
     offset: usize,
     bytes: usize,
 }
@@ -139,7 +139,7 @@ impl Drop for RegionMapping {
     }
 }
 
-impl Region {
+impl ArenaRegion {
     /// A region in a spare mapping, or in a new one.
     fn new(spare: &'static SpareMemory) -> Option<Self> {
         let mapping = spare.take().map_or_else(RegionMapping::new, Some)?;
@@ -209,27 +209,27 @@ impl Region {
     }
 }
 
-impl Drop for Region {
+impl Drop for ArenaRegion {
     fn drop(&mut self) {
         // SAFETY: the mapping is taken once, here, and not used afterwards.
         self.spare.put(unsafe { ManuallyDrop::take(&mut self.mapping) });
     }
 }
 
-impl Cursor {
+impl RegionCursor {
     /// At the front of a region without parts; `None` where the system gives no address space.
     pub fn new() -> Option<Self> {
         Self::in_region_of(SpareMemory::shared())
     }
 
     fn in_region_of(spare: &'static SpareMemory) -> Option<Self> {
-        let region = Arc::new(Region::new(spare)?);
+        let region = Arc::new(ArenaRegion::new(spare)?);
         region.note_idle();
         Some(Self { region, taken: 0, populated: 0, left: 0 })
     }
 
     /// The next `bytes` bytes, at most [`LARGEST_BYTES`]; `None` at the end of the region.
-    pub fn take(&mut self, bytes: usize) -> Option<Part> {
+    pub fn take(&mut self, bytes: usize) -> Option<ArenaBytes> {
         let bytes = bytes.max(1).checked_next_multiple_of(ALIGNMENT)?;
         let offset = self.taken;
         let end = offset.checked_add(bytes).filter(|end| *end <= UNITS * UNIT_BYTES)?;
@@ -237,7 +237,7 @@ impl Cursor {
             self.region.populate(self.populated);
             self.populated += 1;
         }
-        let part = Part { region: Arc::clone(&self.region), offset, bytes };
+        let part = ArenaBytes { region: Arc::clone(&self.region), offset, bytes };
         for unit in part.units() {
             self.region.users[unit].fetch_add(1, Ordering::AcqRel);
         }
@@ -250,7 +250,7 @@ impl Cursor {
     }
 }
 
-impl Drop for Cursor {
+impl Drop for RegionCursor {
     fn drop(&mut self) {
         self.region.is_complete.store(true, Ordering::Release);
         for unit in self.left..self.populated {
@@ -259,7 +259,7 @@ impl Drop for Cursor {
     }
 }
 
-impl Part {
+impl ArenaBytes {
     /// The start of the bytes.
     pub fn start(&self) -> NonNull<u8> {
         // SAFETY: parts lie within their region.
@@ -276,7 +276,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for ArenaBytes {
     fn drop(&mut self) {
         for unit in self.units() {
             self.region.leave(unit);

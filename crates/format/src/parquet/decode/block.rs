@@ -1,7 +1,7 @@
 //! Recycled memory for pages and arrays.
 //!
 //! A scan makes and drops gigabytes of buffers of a few sizes. If they came from the system each time, half of the work
-//! would be the kernel's: mapping and zeroing pages. A [`Block`] returns to its [`Pool`] when the last array that
+//! would be the kernel's: mapping and zeroing pages. A [`Block`] returns to its [`MemoryPool`] when the last array that
 //! points into it is dropped. Memory of a block is always initialised: with zeros, or with the contents of an earlier
 //! block.
 
@@ -18,7 +18,7 @@ use arrow::buffer::Buffer;
 use bytes::Bytes;
 
 #[cfg(target_os = "linux")]
-use super::arena::{Cursor, LARGEST_BYTES, Part};
+use super::arena::{ArenaBytes, LARGEST_BYTES, RegionCursor};
 use lakerace_io::wait::lock;
 
 /// Arrow's recommendation, and the size of a cache line.
@@ -39,7 +39,7 @@ const KEPT_BYTES: usize = 192 << 20;
 /// Memory of one column: blocks that wait to be reused, by capacity, and the source of new ones. Each column has its
 /// own pool, because the memory that a table keeps usually is that of whole columns.
 #[derive(Debug, Default)]
-pub struct Pool {
+pub struct MemoryPool {
     state: Mutex<BlockPoolState>,
     /// Bytes that wait, in all pools of the scan.
     kept_bytes: Arc<AtomicUsize>,
@@ -53,7 +53,7 @@ struct BlockPoolState {
     #[cfg(target_os = "linux")]
     taken_bytes: usize,
     #[cfg(target_os = "linux")]
-    region: Option<Cursor>,
+    region: Option<RegionCursor>,
 }
 
 /// Owned, initialised, aligned bytes.
@@ -69,7 +69,7 @@ enum MemoryOrigin {
     /// The allocator.
     Heap(Layout),
     #[cfg(target_os = "linux")]
-    Region { _part: Part },
+    Region { _part: ArenaBytes },
 }
 
 // SAFETY: it owns its bytes like a `Box<[u8]>` does.
@@ -105,10 +105,10 @@ impl Drop for AlignedMemory {
 pub struct Block {
     /// `None` only while it is dropped.
     memory: Option<AlignedMemory>,
-    pool: Arc<Pool>,
+    pool: Arc<MemoryPool>,
 }
 
-impl Pool {
+impl MemoryPool {
     /// Makes a separate pool.
     pub fn new() -> Arc<Self> {
         Arc::default()
@@ -194,7 +194,7 @@ impl BlockPoolState {
         }
         let mut part = self.region.as_mut().and_then(|region| region.take(capacity));
         if part.is_none() {
-            self.region = Cursor::new();
+            self.region = RegionCursor::new();
             part = self.region.as_mut().and_then(|region| region.take(capacity));
         }
         match part {
@@ -250,9 +250,9 @@ impl DerefMut for Block {
 
 impl Block {
     /// The bytes as values of a plain type; trailing bytes that do not fill a value are left out.
-    pub(crate) fn typed_mut<T: Plain>(&mut self) -> &mut [T] {
+    pub(crate) fn typed_mut<T: PlainOldData>(&mut self) -> &mut [T] {
         let bytes: &mut [u8] = self;
-        // SAFETY: `T: Plain` may hold any bits, and the start is aligned to more than `T`.
+        // SAFETY: `T: PlainOldData` may hold any bits, and the start is aligned to more than `T`.
         unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>()) }
     }
 
@@ -275,12 +275,12 @@ fn shared_buffer(block: &Arc<Block>, range: Range<usize>) -> Buffer {
 ///
 /// # Safety
 /// No padding, no invalid values, alignment of at most [`ALIGNMENT`].
-pub(crate) unsafe trait Plain: Copy + Default + Send + Sync + 'static {}
+pub(crate) unsafe trait PlainOldData: Copy + Default + Send + Sync + 'static {}
 
 macro_rules! plain {
     ($($t:ty),*) => {$(
         // SAFETY: integers and arrays of them hold any bits.
-        unsafe impl Plain for $t {}
+        unsafe impl PlainOldData for $t {}
     )*};
 }
 plain!(u8, u16, u32, u64, u128, [u64; 4]);

@@ -6,12 +6,12 @@ use arrow::array::{ArrayRef, BinaryViewArray, StringViewArray};
 use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 use lakerace_io::{Error, Result};
 
-use super::block::{Block, PageBytes, Pool};
-use super::copied_text::{LENGTH_BYTES, TextBytes, TextTarget, Texts, Utf8Check};
+use super::block::{Block, MemoryPool, PageBytes};
+use super::copied_text::{CopiedTexts, LENGTH_BYTES, TextBytes, TextTarget, Utf8Check};
 use super::delta::{self, ValueLengths};
 use super::dictionary_indices::{IndexSlots, PageIndexes};
 use super::error::page_ends;
-use super::literal_page::Pieces;
+use super::literal_page::PageSlices;
 use super::spread::spread;
 use super::validity::ValidBits;
 use super::values::{PageEncoding, ValueCollector, slots};
@@ -21,7 +21,7 @@ use crate::exec::RowSelection;
 /// Collects text or bytes.
 pub(crate) struct ViewCollector {
     is_text: bool,
-    pool: Arc<Pool>,
+    pool: Arc<MemoryPool>,
     /// Views of the dictionary's values, which have buffer 0 of every array.
     dictionary: Vec<u128>,
     dictionary_buffer: Option<Buffer>,
@@ -37,15 +37,15 @@ pub(crate) struct ViewCollector {
 }
 
 enum ViewPage {
-    Plain(Plain),
+    Plain(PlainPage),
     /// Values that are copied.
-    Texts(Box<Texts>),
+    Texts(Box<CopiedTexts>),
     Dictionary(PageIndexes),
 }
 
 /// A page of consecutive values, each with its length (4 bytes, little-endian) before it unless the lengths are stored
 /// separately.
-struct Plain {
+struct PlainPage {
     data: PageBytes,
     at: usize,
     lengths: Option<ValueLengths>,
@@ -58,7 +58,7 @@ struct Plain {
 /// Values from this mean length on are checked one by one.
 const LONG_VALUE_BYTES: usize = 64;
 
-impl Plain {
+impl PlainPage {
     /// A page of `count` values.
     fn new(data: PageBytes, is_text: bool, count: usize) -> Self {
         // A length of 128 or more is no character: a page of long values is not UTF-8 as a whole, and is not tried.
@@ -76,7 +76,7 @@ impl Plain {
     }
 
     /// Makes views of the next values.
-    fn make(&self, target: &mut [u128], buffers: &[Buffer]) -> Result<Made> {
+    fn make(&self, target: &mut [u128], buffers: &[Buffer]) -> Result<FoundViews> {
         let buffer = self.number(buffers);
         match &self.lengths {
             None => make_views(&mut LengthWalk::new(&self.data, self.at, buffer), target),
@@ -87,7 +87,7 @@ impl Plain {
     }
 
     /// Makes views of those of the next values that are kept, and one after them.
-    fn make_kept(&self, kept: RowSelection<'_>, target: &mut [u128], buffers: &[Buffer]) -> Result<Made> {
+    fn make_kept(&self, kept: RowSelection<'_>, target: &mut [u128], buffers: &[Buffer]) -> Result<FoundViews> {
         let buffer = self.number(buffers);
         match &self.lengths {
             None => make_kept_views(&mut LengthWalk::new(&self.data, self.at, buffer), kept, target),
@@ -100,14 +100,14 @@ impl Plain {
 
 impl ViewCollector {
     /// For text (checked to be UTF-8) or bytes.
-    pub fn new(is_text: bool, pool: Arc<Pool>) -> Self {
+    pub fn new(is_text: bool, pool: Arc<MemoryPool>) -> Self {
         Self {
             is_text,
             bytes: TextBytes::new(Arc::clone(&pool)),
             pool,
             dictionary: Vec::new(),
             dictionary_buffer: None,
-            page: ViewPage::Plain(Plain::new(PageBytes::empty(), false, 0)),
+            page: ViewPage::Plain(PlainPage::new(PageBytes::empty(), false, 0)),
             out: None,
             rows: 0,
             len: 0,
@@ -125,7 +125,7 @@ impl ValueCollector for ViewCollector {
         if count > data.len() / 4 {
             return Err(page_ends());
         }
-        let mut page = Plain::new(data, self.is_text, count);
+        let mut page = PlainPage::new(data, self.is_text, count);
         let mut views = vec![0; count];
         let made = page.make(&mut views, &[])?;
         page.note(&made, count, self.is_text, &mut Vec::new())?;
@@ -144,13 +144,13 @@ impl ValueCollector for ViewCollector {
             }
             PageEncoding::DeltaLengthByteArray => {
                 let (lengths, at) = delta::lengths(&data, count)?;
-                self.page = ViewPage::Plain(Plain::apart(data, at, lengths, self.is_text)?);
+                self.page = ViewPage::Plain(PlainPage::apart(data, at, lengths, self.is_text)?);
                 return Ok(());
             }
             PageEncoding::DeltaByteArray => delta::prefixed_byte_arrays(&data, count)?,
             other => return Err(other.unfit()),
         };
-        self.page = ViewPage::Plain(Plain::new(data, self.is_text, count));
+        self.page = ViewPage::Plain(PlainPage::new(data, self.is_text, count));
         Ok(())
     }
 
@@ -158,9 +158,9 @@ impl ValueCollector for ViewCollector {
         matches!(encoding, PageEncoding::Plain | PageEncoding::DeltaLengthByteArray)
     }
 
-    fn pieces(&mut self, mut pieces: Pieces, encoding: PageEncoding, count: usize) -> Result<()> {
+    fn pieces(&mut self, mut pieces: PageSlices, encoding: PageEncoding, count: usize) -> Result<()> {
         let texts = match encoding {
-            PageEncoding::Plain => Texts::new(pieces, count),
+            PageEncoding::Plain => CopiedTexts::new(pieces, count),
             PageEncoding::DeltaLengthByteArray => {
                 // Lengths may go on after the first piece, which looks as if the page ended early then.
                 let head = pieces.head();
@@ -171,7 +171,7 @@ impl ValueCollector for ViewCollector {
                     _ => {
                         let whole = pieces.join(&self.pool)?;
                         let found = delta::lengths(&whole, count)?;
-                        pieces = Pieces::whole(whole);
+                        pieces = PageSlices::whole(whole);
                         found
                     }
                 };
@@ -179,7 +179,7 @@ impl ValueCollector for ViewCollector {
                 if lengths.sum() > pieces.left() as u64 {
                     return Err(page_ends());
                 }
-                Texts::apart(pieces, lengths)
+                CopiedTexts::apart(pieces, lengths)
             }
             other => return Err(other.unfit()),
         };
@@ -279,7 +279,7 @@ impl ValueCollector for ViewCollector {
     }
 }
 
-impl Plain {
+impl PlainPage {
     /// The number that its buffer has among these, or will have.
     fn number(&self, buffers: &[Buffer]) -> u32 {
         self.buffer.unwrap_or(buffers.len() as u32)
@@ -287,7 +287,7 @@ impl Plain {
 
     /// Skips the next `count` values, for which views were made: checks them, and adds its buffer if a view points into
     /// it.
-    fn note(&mut self, made: &Made, count: usize, is_text: bool, buffers: &mut Vec<Buffer>) -> Result<()> {
+    fn note(&mut self, made: &FoundViews, count: usize, is_text: bool, buffers: &mut Vec<Buffer>) -> Result<()> {
         let start = std::mem::replace(&mut self.at, made.end);
         let is_checked = !is_text || (self.is_utf8 && !made.cuts_characters);
         if !is_checked {
@@ -323,7 +323,7 @@ impl Plain {
 }
 
 /// The views that [`make_views`] found.
-struct Made {
+struct FoundViews {
     end: usize,
     has_long: bool,
     /// A value starts or ends within bytes that look like one character of the whole page.
@@ -338,7 +338,7 @@ fn length_at(data: &[u8], at: usize) -> Result<usize> {
     if length > data.len() - at - LENGTH_BYTES { Err(page_ends()) } else { Ok(length) }
 }
 
-fn make_views(walk: &mut impl NextView, target: &mut [u128]) -> Result<Made> {
+fn make_views(walk: &mut impl NextView, target: &mut [u128]) -> Result<FoundViews> {
     let mut has_long = false;
     for slot in target.iter_mut() {
         let (view, length) = walk.next()?;
@@ -349,7 +349,7 @@ fn make_views(walk: &mut impl NextView, target: &mut [u128]) -> Result<Made> {
 }
 
 /// The views of the values that are kept, and one after them.
-fn make_kept_views(walk: &mut impl NextView, kept: RowSelection<'_>, target: &mut [u128]) -> Result<Made> {
+fn make_kept_views(walk: &mut impl NextView, kept: RowSelection<'_>, target: &mut [u128]) -> Result<FoundViews> {
     let (mut has_long, mut filled) = (false, 0);
     for piece in kept.pieces() {
         let slots = &mut target[filled..=filled + piece.count()];
@@ -371,7 +371,7 @@ trait NextView {
     /// The view of the next value, and its length.
     fn next(&mut self) -> Result<(u128, usize)>;
 
-    fn made(&self, has_long: bool) -> Made;
+    fn made(&self, has_long: bool) -> FoundViews;
 }
 
 /// Values with their lengths before them.
@@ -402,9 +402,9 @@ impl NextView for LengthWalk<'_> {
         Ok((view_of(word, length, self.buffer, from), length))
     }
 
-    fn made(&self, has_long: bool) -> Made {
+    fn made(&self, has_long: bool) -> FoundViews {
         let cuts_characters = self.cuts_characters || self.data.get(self.at).is_some_and(|byte| is_continuation(*byte));
-        Made { end: self.at, has_long, cuts_characters }
+        FoundViews { end: self.at, has_long, cuts_characters }
     }
 }
 
@@ -438,10 +438,10 @@ impl NextView for LengthSums<'_> {
         Ok((view_of(word, length, self.buffer, from), length))
     }
 
-    fn made(&self, has_long: bool) -> Made {
+    fn made(&self, has_long: bool) -> FoundViews {
         // The following bytes may belong to another array, and start a value as well.
         let cuts_characters = self.cuts_characters || self.data.get(self.at).is_some_and(|byte| is_continuation(*byte));
-        Made { end: self.at, has_long, cuts_characters }
+        FoundViews { end: self.at, has_long, cuts_characters }
     }
 }
 

@@ -6,14 +6,19 @@ use std::sync::Arc;
 use lakerace_io::{Error, Result};
 use parquet::basic::CompressionCodec;
 
-use super::block::{Block, Pool};
+use super::block::{Block, MemoryPool};
 use super::snappy;
 
 /// No page may be larger: its header has 32 bits for it, one of them the sign.
 pub(crate) const PAGE_BYTES_AT_MOST: usize = i32::MAX as usize;
 
 /// Decompresses `stored` to exactly `length` bytes, which stand at the start of the block.
-pub(crate) fn decompress(codec: CompressionCodec, stored: &[u8], length: usize, pool: &Arc<Pool>) -> Result<Block> {
+pub(crate) fn decompress(
+    codec: CompressionCodec,
+    stored: &[u8],
+    length: usize,
+    pool: &Arc<MemoryPool>,
+) -> Result<Block> {
     check_ratio(codec, stored.len(), length)?;
     let mut block = pool.take_with_slack(length);
     let target = &mut block[..];

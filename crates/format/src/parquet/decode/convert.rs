@@ -5,12 +5,12 @@ use std::marker::PhantomData;
 
 use arrow::datatypes::TimeUnit;
 
-use super::block::Plain;
+use super::block::PlainOldData;
 
 /// Turns stored values of a fixed width into Arrow's.
 pub(crate) trait ValueConversion: Send {
     /// The type that Arrow stores.
-    type Out: Plain;
+    type Out: PlainOldData;
 
     /// Bytes of a stored value.
     fn width(&self) -> usize;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow::buffer::Buffer;
 use lakerace_io::{Error, Result};
 
-use super::block::{Block, Pool};
+use super::block::{Block, MemoryPool};
 use super::delta::ValueLengths;
 use super::error::page_ends;
-use super::literal_page::Pieces;
+use super::literal_page::PageSlices;
 use super::view::{INLINE_BYTES, is_continuation, view_of};
 use crate::exec::RowSelection;
 
@@ -24,8 +24,8 @@ const CHUNK_ROWS: usize = 64;
 pub(crate) const LENGTH_BYTES: usize = 4;
 
 /// A page of texts, each with its length (4 bytes, little-endian) before it unless the lengths are stored separately.
-pub(crate) struct Texts {
-    pieces: Pieces,
+pub(crate) struct CopiedTexts {
+    pieces: PageSlices,
     lengths: Option<ValueLengths>,
     /// Bytes of a text, on average.
     mean_bytes: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Texts {
 
 /// The bytes of the texts of an array under way.
 pub(crate) struct TextBytes {
-    pool: Arc<Pool>,
+    pool: Arc<MemoryPool>,
     /// Memory, its number among the array's buffers, and how much of it is used.
     open: Option<(Block, u32)>,
     used: usize,
@@ -53,7 +53,7 @@ pub(crate) struct Utf8Check {
 
 impl TextBytes {
     /// Memory comes from this pool.
-    pub fn new(pool: Arc<Pool>) -> Self {
+    pub fn new(pool: Arc<MemoryPool>) -> Self {
         Self { pool, open: None, used: 0, doubt: Utf8Check::default() }
     }
 
@@ -79,15 +79,15 @@ impl TextBytes {
     }
 }
 
-impl Texts {
+impl CopiedTexts {
     /// A page of at most `count` texts.
-    pub fn new(pieces: Pieces, count: usize) -> Self {
+    pub fn new(pieces: PageSlices, count: usize) -> Self {
         let mean_bytes = (pieces.left() / count.max(1)).saturating_sub(LENGTH_BYTES);
         Self { pieces, lengths: None, mean_bytes, starts: [0; CHUNK_ROWS] }
     }
 
     /// A page of texts that have these lengths.
-    pub fn apart(pieces: Pieces, lengths: ValueLengths) -> Self {
+    pub fn apart(pieces: PageSlices, lengths: ValueLengths) -> Self {
         let mean_bytes = pieces.left() / lengths.peek(usize::MAX).len().max(1);
         Self { pieces, lengths: Some(lengths), mean_bytes, starts: [0; CHUNK_ROWS] }
     }

@@ -22,14 +22,14 @@ pub(crate) struct PageIndexes {
     data: PageBytes,
     width: u32,
     hybrid: HybridDecoder,
-    chunk: Box<Chunk>,
+    chunk: Box<IndexChunk>,
 }
 
 /// Indexes that are unpacked together: they stay in the first-level cache.
 const CHUNK: usize = 1024;
 
 /// Unpacked indexes. Most runs and reads are short, so all of a page use the same memory.
-type Chunk = [u32; CHUNK];
+type IndexChunk = [u32; CHUNK];
 
 impl PageIndexes {
     /// The indexes in the values of a page.
@@ -72,7 +72,7 @@ fn take(data: &[u8], width: u32, hybrid: &mut HybridDecoder, count: usize, mut r
 struct IndexRunner<'a, G> {
     gather: &'a mut G,
     width: u32,
-    chunk: &'a mut Chunk,
+    chunk: &'a mut IndexChunk,
 }
 
 struct KeptRunner<'a, 'k, G> {
@@ -80,7 +80,7 @@ struct KeptRunner<'a, 'k, G> {
     width: u32,
     /// The selection of the values that are left.
     kept: RowSelection<'k>,
-    chunk: &'a mut Chunk,
+    chunk: &'a mut IndexChunk,
 }
 
 fn beyond(index: u32, len: usize) -> Error {
@@ -134,7 +134,7 @@ struct PackedRun<'a> {
 
 impl PackedRun<'_> {
     /// Hands the indexes, of a dictionary of `len` values, to `each`, a chunk at a time.
-    fn unpack(&self, chunk: &mut Chunk, len: usize, mut each: impl FnMut(&mut [u32])) -> Result<()> {
+    fn unpack(&self, chunk: &mut IndexChunk, len: usize, mut each: impl FnMut(&mut [u32])) -> Result<()> {
         let mut done = 0;
         while done < self.count {
             let length = (self.count - done).min(CHUNK);

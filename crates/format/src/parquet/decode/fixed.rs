@@ -8,22 +8,22 @@ use arrow::datatypes::DataType;
 use lakerace_io::option::{COLUMNS, TIMESTAMP_UNIT};
 use lakerace_io::{Error, Result};
 
-use super::block::{Block, PageBytes, Pool};
+use super::block::{Block, MemoryPool, PageBytes};
 use super::convert::{ValueConversion, ValueFlaw};
 use super::delta;
 use super::dictionary_indices::{IndexSlots, PageIndexes};
 use super::error::page_ends;
-use super::literal_page::Pieces;
+use super::literal_page::PageSlices;
 use super::spread::spread;
 use super::validity::ValidBits;
 use super::values::{PageEncoding, ValueCollector, slots, stored};
 use crate::exec::{RowSelection, copy_kept};
 
 /// Collects values of a fixed width.
-pub(crate) struct Fixed<C: ValueConversion> {
+pub(crate) struct FixedWidthValues<C: ValueConversion> {
     convert: C,
     data_type: DataType,
-    pool: Arc<Pool>,
+    pool: Arc<MemoryPool>,
     dictionary: Vec<C::Out>,
     page: FixedPage,
     /// The array under way.
@@ -34,19 +34,19 @@ pub(crate) struct Fixed<C: ValueConversion> {
 enum FixedPage {
     /// The next value is at this byte.
     Plain(PageBytes, usize),
-    Pieces(Pieces),
+    Pieces(PageSlices),
     Dictionary(PageIndexes),
 }
 
-impl<C: ValueConversion> Fixed<C> {
+impl<C: ValueConversion> FixedWidthValues<C> {
     /// For arrays of `data_type`, whose values must be as wide as `C::Out`.
-    pub fn new(convert: C, data_type: DataType, pool: Arc<Pool>) -> Self {
+    pub fn new(convert: C, data_type: DataType, pool: Arc<MemoryPool>) -> Self {
         let page = FixedPage::Plain(PageBytes::empty(), 0);
         Self { convert, data_type, pool, dictionary: Vec::new(), page, out: None, len: 0 }
     }
 }
 
-impl<C: ValueConversion> ValueCollector for Fixed<C> {
+impl<C: ValueConversion> ValueCollector for FixedWidthValues<C> {
     fn dictionary(&mut self, data: PageBytes, count: usize) -> Result<()> {
         let width = self.convert.width();
         let bytes = count.checked_mul(width).and_then(|bytes| data.get(..bytes)).ok_or_else(page_ends)?;
@@ -74,7 +74,7 @@ impl<C: ValueConversion> ValueCollector for Fixed<C> {
         encoding == PageEncoding::Plain && self.convert.width() <= WIDTH_IN_PIECES
     }
 
-    fn pieces(&mut self, pieces: Pieces, _: PageEncoding, _: usize) -> Result<()> {
+    fn pieces(&mut self, pieces: PageSlices, _: PageEncoding, _: usize) -> Result<()> {
         self.page = FixedPage::Pieces(pieces);
         Ok(())
     }
@@ -183,7 +183,12 @@ const WIDTH_IN_PIECES: usize = 32;
 
 /// Passes the next `count` values of `width` bytes to `each`, as many together as lie in a piece. A value that
 /// continues in the next piece is assembled first.
-fn in_pieces(pieces: &mut Pieces, width: usize, mut count: usize, mut each: impl FnMut(&[u8], usize)) -> Result<()> {
+fn in_pieces(
+    pieces: &mut PageSlices,
+    width: usize,
+    mut count: usize,
+    mut each: impl FnMut(&[u8], usize),
+) -> Result<()> {
     while count > 0 {
         let (bytes, place) = pieces.window();
         let values = (place.len() / width.max(1)).min(count);

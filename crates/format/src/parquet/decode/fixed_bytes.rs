@@ -7,7 +7,7 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
 use lakerace_io::{Error, Result};
 
-use super::block::{Block, PageBytes, Pool};
+use super::block::{Block, MemoryPool, PageBytes};
 use super::delta;
 use super::dictionary_indices::{IndexGather, PageIndexes};
 use super::error::page_ends;
@@ -19,7 +19,7 @@ use crate::exec::RowSelection;
 pub(crate) struct FixedBytes {
     width: usize,
     data_type: DataType,
-    pool: Arc<Pool>,
+    pool: Arc<MemoryPool>,
     dictionary: PageBytes,
     page: BytesPage,
     out: Option<Block>,
@@ -34,7 +34,7 @@ enum BytesPage {
 
 impl FixedBytes {
     /// Makes a decoder of values of `width` bytes each.
-    pub fn new(width: usize, data_type: DataType, pool: Arc<Pool>) -> Self {
+    pub fn new(width: usize, data_type: DataType, pool: Arc<MemoryPool>) -> Self {
         let page = BytesPage::Plain(PageBytes::empty(), 0);
         Self { width, data_type, pool, dictionary: PageBytes::empty(), page, out: None, len: 0 }
     }

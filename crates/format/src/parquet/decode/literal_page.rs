@@ -9,7 +9,7 @@ use bytes::Bytes;
 use lakerace_io::Result;
 use parquet::basic::CompressionCodec;
 
-use super::block::{PageBytes, Pool};
+use super::block::{MemoryPool, PageBytes};
 use super::error::page_ends;
 use super::snappy::preamble;
 
@@ -18,7 +18,7 @@ const MEAN_PIECE_BYTES: usize = 4096;
 
 /// Consecutive pieces of bytes, read front to back.
 #[derive(Debug)]
-pub(crate) struct Pieces {
+pub(crate) struct PageSlices {
     bytes: PageBytes,
     /// The places of the pieces, from the current one on in reverse order.
     places: Vec<Range<usize>>,
@@ -26,7 +26,7 @@ pub(crate) struct Pieces {
     left: usize,
 }
 
-impl Pieces {
+impl PageSlices {
     /// Bytes in one piece.
     pub fn whole(bytes: PageBytes) -> Self {
         let all = 0..bytes.len();
@@ -111,7 +111,7 @@ impl Pieces {
     }
 
     /// Joins the rest in one block, by a copy.
-    pub fn join(mut self, pool: &Arc<Pool>) -> Result<PageBytes> {
+    pub fn join(mut self, pool: &Arc<MemoryPool>) -> Result<PageBytes> {
         let length = self.left;
         let mut block = pool.take_with_slack(length);
         self.take(&mut block[..length])?;

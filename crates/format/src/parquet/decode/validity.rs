@@ -13,12 +13,12 @@ const RLE: i32 = 3;
 const BIT_PACKED: i32 = 4;
 
 /// The definition levels of a page of an optional column.
-pub(crate) struct Levels {
+pub(crate) struct DefinitionLevels {
     data: PageBytes,
     hybrid: HybridDecoder,
 }
 
-impl Levels {
+impl DefinitionLevels {
     /// The levels of a version 2 page.
     pub fn v2(data: PageBytes) -> Result<Self> {
         Ok(Self { data, hybrid: HybridDecoder::new(1, 0)? })

@@ -6,9 +6,9 @@ use arrow::array::ArrayRef;
 use arrow::buffer::NullBuffer;
 use lakerace_io::{Error, Result};
 
-use super::block::{Block, PageBytes, Plain};
+use super::block::{Block, PageBytes, PlainOldData};
 use super::error::page_ends;
-use super::literal_page::Pieces;
+use super::literal_page::PageSlices;
 use super::validity::ValidBits;
 use crate::exec::RowSelection;
 
@@ -71,7 +71,7 @@ pub(crate) trait ValueCollector: Send {
 
     /// Takes the values of the next data page, at most `count`, in an encoding for which [`Self::takes_pieces`]. That
     /// pays off if many of them are not wanted.
-    fn pieces(&mut self, pieces: Pieces, encoding: PageEncoding, count: usize) -> Result<()> {
+    fn pieces(&mut self, pieces: PageSlices, encoding: PageEncoding, count: usize) -> Result<()> {
         let _ = (pieces, encoding, count);
         Err(Error::internal("the values can't be read in pieces"))
     }
@@ -97,7 +97,7 @@ pub(crate) trait ValueCollector: Send {
 }
 
 /// Some slots of the array under way.
-pub(crate) fn slots<T: Plain>(out: &mut Option<Block>, slots: Range<usize>) -> Result<&mut [T]> {
+pub(crate) fn slots<T: PlainOldData>(out: &mut Option<Block>, slots: Range<usize>) -> Result<&mut [T]> {
     let out = out.as_mut().ok_or_else(|| Error::internal("no array was started"))?;
     out.typed_mut::<T>().get_mut(slots).ok_or_else(|| Error::internal("there are more values than rows"))
 }

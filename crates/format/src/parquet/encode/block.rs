@@ -20,7 +20,7 @@ const FIRST_BYTES: usize = 4 << 10;
 pub(crate) struct BlockPool(Arc<Mutex<Vec<Vec<u8>>>>);
 
 /// A chunk's bytes, appended to.
-pub(crate) struct Blocks {
+pub(crate) struct BlockBuffer {
     pool: BlockPool,
     full: Vec<Bytes>,
     open: Vec<u8>,
@@ -33,7 +33,7 @@ struct ReturningBlock {
     pool: BlockPool,
 }
 
-impl Blocks {
+impl BlockBuffer {
     /// No bytes yet.
     pub(crate) fn new(pool: &BlockPool) -> Self {
         Self { pool: pool.clone(), full: Vec::new(), open: Vec::new(), bytes: 0 }

@@ -7,23 +7,23 @@ use lakerace_io::Result;
 use parquet::basic::Encoding;
 use parquet::schema::types::ColumnDescPtr;
 
-use super::encoder::{ColumnEncoder, EncoderScratch, Levels, PAGE_ROWS};
+use super::encoder::{ColumnEncoder, EncoderScratch, PAGE_ROWS, PageNulls};
 use super::page::{EncodedChunk, PageSummary, PageWriter};
-use super::statistics::{Bounds, ValueOrder};
+use super::statistics::{ValueBounds, ValueOrder};
 use super::values::{plain_array, wrong_type};
 use crate::parquet::write::options::CheckedOptions;
 
 /// Encodes booleans.
 pub(crate) struct BooleanEncoder {
     writer: PageWriter,
-    levels: Levels,
+    levels: PageNulls,
     values: BooleanBufferBuilder,
 }
 
 impl BooleanEncoder {
     /// An encoder for one chunk of `column`.
     pub(crate) fn new(column: ColumnDescPtr, settings: Arc<CheckedOptions>) -> Self {
-        let levels = Levels::new(column.max_def_level() > 0);
+        let levels = PageNulls::new(column.max_def_level() > 0);
         Self { writer: PageWriter::new(column, settings), levels, values: BooleanBufferBuilder::new(0) }
     }
 
@@ -39,7 +39,7 @@ impl BooleanEncoder {
         let trues = values.count_set_bits();
         let min_max = (!values.is_empty() && self.writer.wanted_order() != ValueOrder::None)
             .then(|| (vec![u8::from(trues == values.len())], vec![u8::from(trues > 0)]));
-        let bounds = Bounds { min_max, nans: 0 };
+        let bounds = ValueBounds { min_max, nans: 0 };
         let summary = PageSummary { rows, nulls, encoding: Encoding::PLAIN, bounds, value_bytes: None };
         self.writer.data_page(&scratch.body, summary, &mut scratch.compressor)
     }

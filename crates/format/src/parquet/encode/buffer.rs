@@ -4,10 +4,10 @@ use lakerace_io::Result;
 use parquet::basic::Encoding;
 
 use super::delta::{append_differences, append_lengths};
-use super::encoder::{EncoderScratch, Levels, PAGE_ROWS};
+use super::encoder::{EncoderScratch, PAGE_ROWS, PageNulls};
 use super::page::{PageSummary, PageWriter};
 use super::rle::{append_hybrid, index_bits};
-use super::statistics::Bounds;
+use super::statistics::ValueBounds;
 
 /// Levels of a page without nulls are shorter than this, and are written before its values without moving them.
 const GAP: usize = 16;
@@ -17,8 +17,8 @@ const LENGTHS_GAP: usize = PAGE_ROWS * 5 / 4;
 
 /// Levels and values of a page, the values as PLAIN, which may become differences, or as indices of a dictionary.
 pub(crate) struct PageBuffer {
-    pub(crate) levels: Levels,
-    pub(crate) bounds: Bounds,
+    pub(crate) levels: PageNulls,
+    pub(crate) bounds: ValueBounds,
     /// PLAIN values, after a gap; append only. Texts are without their lengths if these are stored separately.
     pub(crate) plain: Vec<u8>,
     gap: usize,
@@ -34,8 +34,8 @@ impl PageBuffer {
     /// Without a row.
     pub(crate) fn new(is_optional: bool) -> Self {
         Self {
-            levels: Levels::new(is_optional),
-            bounds: Bounds::default(),
+            levels: PageNulls::new(is_optional),
+            bounds: ValueBounds::default(),
             plain: vec![0; GAP],
             gap: GAP,
             lengths: None,

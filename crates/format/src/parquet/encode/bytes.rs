@@ -13,12 +13,13 @@ use parquet::schema::types::ColumnDescPtr;
 use super::buffer::PageBuffer;
 use super::dictionary::BytesDictionary;
 use super::encoder::{
-    ColumnEncoder, DICTIONARY_BYTES, EncoderScratch, HeldChunk, PAGE_ROWS, PIECE_ROWS, Sample, folded, new_bloom_filter,
+    ColumnEncoder, DICTIONARY_BYTES, EncoderScratch, HeldChunk, PAGE_ROWS, PIECE_ROWS, SampleResult, folded,
+    new_bloom_filter,
 };
 use super::page::{EncodedChunk, PageWriter};
 use super::rle::index_bits;
-use super::statistics::{Bounds, ValueOrder};
-use super::values::{ByteStrings, Layout, Words};
+use super::statistics::{ValueBounds, ValueOrder};
+use super::values::{ByteLayout, ByteStrings, DictionaryTexts};
 use crate::parquet::write::options::CheckedOptions;
 use crate::prefetch;
 
@@ -103,7 +104,7 @@ impl BytesEncoder {
                 }
             }
         }
-        let sample = Sample { values, distinct: seen.len().min(values), bytes, is_all: is_all && step == 1 };
+        let sample = SampleResult { values, distinct: seen.len().min(values), bytes, is_all: is_all && step == 1 };
         let favours = seen.len() > 0 && sample.favours_dictionary();
         self.mode = if favours {
             ByteEncodingMode::Dictionary(BytesDictionary::new(self.has_lengths))
@@ -119,12 +120,16 @@ impl BytesEncoder {
 
     fn append(&mut self, strings: &ByteStrings, scratch: &mut EncoderScratch) -> Result<()> {
         match &strings.layout {
-            Layout::Offsets32(offsets, data) => self.append_from(&(&offsets[..], data.as_slice()), strings, scratch),
-            Layout::Offsets64(offsets, data) => self.append_from(&(&offsets[..], data.as_slice()), strings, scratch),
-            Layout::Texts(texts) => self.append_from(texts, strings, scratch),
-            Layout::Words(words) => self.append_from(words, strings, scratch),
-            Layout::Binaries(binaries) => self.append_from(binaries, strings, scratch),
-            Layout::Fixed(width, data) => self.append_from(&(*width, data.as_slice()), strings, scratch),
+            ByteLayout::Offsets32(offsets, data) => {
+                self.append_from(&(&offsets[..], data.as_slice()), strings, scratch)
+            }
+            ByteLayout::Offsets64(offsets, data) => {
+                self.append_from(&(&offsets[..], data.as_slice()), strings, scratch)
+            }
+            ByteLayout::Texts(texts) => self.append_from(texts, strings, scratch),
+            ByteLayout::Words(words) => self.append_from(words, strings, scratch),
+            ByteLayout::Binaries(binaries) => self.append_from(binaries, strings, scratch),
+            ByteLayout::Fixed(width, data) => self.append_from(&(*width, data.as_slice()), strings, scratch),
         }
     }
 
@@ -303,7 +308,7 @@ impl ColumnEncoder for BytesEncoder {
 }
 
 /// Widens bounds by the values of a range.
-fn widen(bounds: &mut Bounds, access: &impl ValueAccess, from: usize, to: usize, order: ValueOrder) {
+fn widen(bounds: &mut ValueBounds, access: &impl ValueAccess, from: usize, to: usize, order: ValueOrder) {
     if from == to {
         return;
     }
@@ -312,7 +317,7 @@ fn widen(bounds: &mut Bounds, access: &impl ValueAccess, from: usize, to: usize,
             let value = access.get(at).to_vec();
             let min_max = order.float_bounds(value.clone(), value);
             let nans = u64::from(min_max.is_none());
-            bounds.merge(&Bounds { min_max, nans }, order);
+            bounds.merge(&ValueBounds { min_max, nans }, order);
         });
     }
     let (min, max) = extremes(access, from, to, order);
@@ -414,7 +419,7 @@ impl<T: arrow::datatypes::ByteViewType> ValueAccess for arrow::array::GenericByt
     }
 }
 
-impl ValueAccess for Words {
+impl ValueAccess for DictionaryTexts {
     #[inline]
     fn get(&self, at: usize) -> &[u8] {
         self.words.value(usize::from(self.numbers[at])).as_bytes()
@@ -441,7 +446,7 @@ impl ValueAccess for (usize, &[u8]) {
     }
 }
 
-impl Layout {
+impl ByteLayout {
     fn get(&self, at: usize) -> &[u8] {
         match self {
             Self::Offsets32(offsets, data) => &data.as_slice()[offsets[at] as usize..offsets[at + 1] as usize],

@@ -64,7 +64,7 @@ pub(crate) fn folded(filter: Option<Sbbf>) -> Option<Sbbf> {
 }
 
 /// The nulls of a page under way.
-pub(crate) struct Levels {
+pub(crate) struct PageNulls {
     is_optional: bool,
     rows: usize,
     nulls: usize,
@@ -72,7 +72,7 @@ pub(crate) struct Levels {
     validity: Option<BooleanBufferBuilder>,
 }
 
-impl Levels {
+impl PageNulls {
     /// No rows yet.
     pub(crate) fn new(is_optional: bool) -> Self {
         Self { is_optional, rows: 0, nulls: 0, validity: None }
@@ -160,7 +160,7 @@ impl<V> HeldChunk<V> {
 
 /// The result of a sample of a column's values.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sample {
+pub(crate) struct SampleResult {
     /// Values in it.
     pub(crate) values: usize,
     /// Different ones.
@@ -171,7 +171,7 @@ pub(crate) struct Sample {
     pub(crate) is_all: bool,
 }
 
-impl Sample {
+impl SampleResult {
     /// Returns true if a dictionary is worth trying.
     ///
     /// Among `n` values drawn from `d` equally likely ones, approximately n²/2d are repeats. Solved for `d`, the

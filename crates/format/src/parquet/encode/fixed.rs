@@ -14,10 +14,11 @@ use super::bloom::insert_numbers;
 use super::buffer::PageBuffer;
 use super::dictionary::NumberDictionary;
 use super::encoder::{
-    ColumnEncoder, DICTIONARY_BYTES, EncoderScratch, HeldChunk, PAGE_ROWS, PIECE_ROWS, Sample, folded, new_bloom_filter,
+    ColumnEncoder, DICTIONARY_BYTES, EncoderScratch, HeldChunk, PAGE_ROWS, PIECE_ROWS, SampleResult, folded,
+    new_bloom_filter,
 };
 use super::page::{EncodedChunk, PageWriter};
-use super::physical::{Numbers, Physical};
+use super::physical::{NumberArray, Physical};
 use super::rle::index_bits;
 use super::statistics::{MinMax, ValueOrder, time_scale};
 use crate::parquet::write::options::CheckedOptions;
@@ -30,7 +31,7 @@ pub(crate) struct FixedEncoder<P: Physical> {
     /// The scale of days or times.
     scale: Option<TimeScale>,
     mode: FixedEncodingMode<P>,
-    held: HeldChunk<Numbers<P::Native>>,
+    held: HeldChunk<NumberArray<P::Native>>,
     held_bytes: u64,
     page: PageBuffer,
     page_rows: usize,
@@ -82,7 +83,7 @@ impl<P: Physical> FixedEncoder<P> {
             }
         }
         let bytes = values * size_of::<P::Native>();
-        let sample = Sample { values, distinct: seen.len(), bytes, is_all: is_all && step == 1 };
+        let sample = SampleResult { values, distinct: seen.len(), bytes, is_all: is_all && step == 1 };
         self.mode = if sample.favours_dictionary() {
             FixedEncodingMode::Dictionary(NumberDictionary::new())
         } else {
@@ -95,7 +96,7 @@ impl<P: Physical> FixedEncoder<P> {
         Ok(())
     }
 
-    fn append(&mut self, numbers: &Numbers<P::Native>, scratch: &mut EncoderScratch) -> Result<()> {
+    fn append(&mut self, numbers: &NumberArray<P::Native>, scratch: &mut EncoderScratch) -> Result<()> {
         let mut at = 0;
         while at < numbers.values.len() {
             let rows = (numbers.values.len() - at).min(PIECE_ROWS).min(self.page_rows - self.page.levels.rows());

@@ -13,12 +13,12 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use parquet::schema::types::ColumnDescPtr;
 
-use super::block::Blocks;
+use super::block::BlockBuffer;
 use super::bloom::with_other_floats;
 use super::compress::CodecCompressor;
 use super::literals::PageBody;
 use super::rle::append_varint;
-use super::statistics::{Bounds, ValueOrder, chunk_statistics, is_utf8};
+use super::statistics::{ValueBounds, ValueOrder, chunk_statistics, is_utf8};
 use crate::parquet::write::options::CheckedOptions;
 
 /// An encoded column chunk. Offsets in it count from its own first byte.
@@ -44,7 +44,7 @@ pub(crate) struct PageSummary {
     /// The encoding of the values.
     pub(crate) encoding: Encoding,
     /// Their bounds.
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: ValueBounds,
     /// Bytes of the values of a byte array column, without lengths.
     pub(crate) value_bytes: Option<i64>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct PageWriter {
     order: ValueOrder,
     dictionary: Option<Bytes>,
     pages: Vec<PendingPage>,
-    blocks: Blocks,
+    blocks: BlockBuffer,
     /// Bytes of all pieces so far.
     compressed_bytes: u64,
     /// Bytes of all pages before compression, headers included.
@@ -77,7 +77,7 @@ impl PageWriter {
     /// A chunk without pages.
     pub(crate) fn new(column: ColumnDescPtr, settings: Arc<CheckedOptions>) -> Self {
         let order = ValueOrder::for_column(&column);
-        let blocks = Blocks::new(&settings.blocks);
+        let blocks = BlockBuffer::new(&settings.blocks);
         Self {
             column,
             settings,
@@ -178,7 +178,7 @@ impl PageWriter {
 
     /// Ends the chunk.
     pub(crate) fn finish(self, bloom_filter: Option<Sbbf>) -> Result<EncodedChunk> {
-        let mut bounds = Bounds::default();
+        let mut bounds = ValueBounds::default();
         let (mut rows, mut nulls) = (0, 0);
         for page in &self.pages {
             bounds.merge(&page.summary.bounds, self.order);

@@ -17,11 +17,11 @@ pub(crate) trait Physical: 'static {
     fn bits(value: Self::Native) -> u64;
 
     /// The values of an array whose column has this physical type.
-    fn values(array: &ArrayRef, column: &ColumnDescPtr) -> Result<Numbers<Self::Native>>;
+    fn values(array: &ArrayRef, column: &ColumnDescPtr) -> Result<NumberArray<Self::Native>>;
 }
 
 /// An array as numbers.
-pub(crate) struct Numbers<T: ArrowNativeType> {
+pub(crate) struct NumberArray<T: ArrowNativeType> {
     pub(crate) values: ScalarBuffer<T>,
     pub(crate) nulls: Option<NullBuffer>,
 }

@@ -37,7 +37,7 @@ pub(crate) enum ValueOrder {
 
 /// The bounds of a page or column chunk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Bounds {
+pub(crate) struct ValueBounds {
     /// Minimum and maximum of the numbers; `None` if all values are NaNs, or there is no order.
     pub(crate) min_max: Option<(Vec<u8>, Vec<u8>)>,
     /// NaNs among the values.
@@ -131,7 +131,7 @@ impl ValueOrder {
     }
 }
 
-impl Bounds {
+impl ValueBounds {
     /// Widens these bounds by others of the same column.
     pub(crate) fn merge(&mut self, other: &Self, order: ValueOrder) {
         self.nans += other.nans;
@@ -203,7 +203,7 @@ pub(crate) struct StoredBounds {
 pub(crate) fn chunk_statistics(
     column: &ColumnDescriptor,
     order: ValueOrder,
-    bounds: &Bounds,
+    bounds: &ValueBounds,
     nulls: u64,
 ) -> Statistics {
     let (min, max, exact) = match bounds.stored(order, column) {
@@ -275,7 +275,7 @@ pub(crate) fn is_utf8(column: &ColumnDescriptor) -> bool {
 /// The least and greatest of some numbers, and the count of NaNs.
 pub(crate) trait MinMax: Copy {
     /// Bounds of `values`; `order` distinguishes signed from unsigned.
-    fn min_max(values: &[Self], order: ValueOrder) -> Bounds;
+    fn min_max(values: &[Self], order: ValueOrder) -> ValueBounds;
 
     /// The other bits by which readers look for this value: the other zero, or the usual NaN.
     fn other_bits(self) -> Option<Self> {
@@ -286,9 +286,9 @@ pub(crate) trait MinMax: Copy {
 macro_rules! integer_min_max {
     ($type:ty, $unsigned:ty, $order:path) => {
         impl MinMax for $type {
-            fn min_max(values: &[Self], order: ValueOrder) -> Bounds {
+            fn min_max(values: &[Self], order: ValueOrder) -> ValueBounds {
                 if values.is_empty() || order == ValueOrder::None {
-                    return Bounds::default();
+                    return ValueBounds::default();
                 }
                 // Flipping the sign bit maps the unsigned order to the signed one.
                 let flip = if order == $order { <$type>::MIN } else { 0 };
@@ -296,7 +296,7 @@ macro_rules! integer_min_max {
                     .iter()
                     .fold((<$type>::MAX, <$type>::MIN), |(min, max), v| (min.min(v ^ flip), max.max(v ^ flip)));
                 let bytes = |v: $type| (v ^ flip).to_le_bytes().to_vec();
-                Bounds { min_max: Some((bytes(min), bytes(max))), nans: 0 }
+                ValueBounds { min_max: Some((bytes(min), bytes(max))), nans: 0 }
             }
         }
     };
@@ -308,9 +308,9 @@ integer_min_max!(i64, u64, ValueOrder::Unsigned64);
 macro_rules! float_min_max {
     ($type:ty, $int:ty) => {
         impl MinMax for $type {
-            fn min_max(values: &[Self], order: ValueOrder) -> Bounds {
+            fn min_max(values: &[Self], order: ValueOrder) -> ValueBounds {
                 if values.is_empty() {
-                    return Bounds::default();
+                    return ValueBounds::default();
                 }
                 // Keys order as IEEE 754's total order does. A NaN takes the key that never wins.
                 let key = |v: $type| {
@@ -325,14 +325,14 @@ macro_rules! float_min_max {
                     nans += nan as $int;
                 }
                 if nans as usize == values.len() {
-                    return Bounds { min_max: None, nans: nans as u64 };
+                    return ValueBounds { min_max: None, nans: nans as u64 };
                 }
                 let bytes = |k: $int| {
                     (k ^ (((k >> (<$int>::BITS - 1)) as <$int as UnsignedTwin>::Type) >> 1) as $int)
                         .to_le_bytes()
                         .to_vec()
                 };
-                Bounds { min_max: order.float_bounds(bytes(min), bytes(max)), nans: nans as u64 }
+                ValueBounds { min_max: order.float_bounds(bytes(min), bytes(max)), nans: nans as u64 }
             }
 
             fn other_bits(self) -> Option<Self> {

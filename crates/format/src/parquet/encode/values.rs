@@ -14,7 +14,7 @@ use lakerace_io::{Error, Result};
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
 use super::intervals::interval_bytes;
-use super::physical::{Numbers, Physical};
+use super::physical::{NumberArray, Physical};
 
 /// INT32.
 pub(crate) struct Int32Values;
@@ -32,11 +32,11 @@ impl Physical for Int32Values {
         u64::from(value as u32)
     }
 
-    fn values(array: &ArrayRef, column: &ColumnDescPtr) -> Result<Numbers<i32>> {
+    fn values(array: &ArrayRef, column: &ColumnDescPtr) -> Result<NumberArray<i32>> {
         let array = plain_array(array)?;
         match array.data_type() {
             DataType::Null => {
-                Ok(Numbers { values: vec![0; array.len()].into(), nulls: Some(NullBuffer::new_null(array.len())) })
+                Ok(NumberArray { values: vec![0; array.len()].into(), nulls: Some(NullBuffer::new_null(array.len())) })
             }
             DataType::Int32 | DataType::UInt32 | DataType::Date32 | DataType::Time32(TimeUnit::Millisecond) => {
                 reinterpret(&array)
@@ -61,7 +61,7 @@ impl Physical for Int64Values {
         value as u64
     }
 
-    fn values(array: &ArrayRef, column: &ColumnDescPtr) -> Result<Numbers<i64>> {
+    fn values(array: &ArrayRef, column: &ColumnDescPtr) -> Result<NumberArray<i64>> {
         let array = plain_array(array)?;
         match array.data_type() {
             DataType::Int64
@@ -85,10 +85,10 @@ impl Physical for FloatValues {
         u64::from(value.to_bits())
     }
 
-    fn values(array: &ArrayRef, column: &ColumnDescPtr) -> Result<Numbers<f32>> {
+    fn values(array: &ArrayRef, column: &ColumnDescPtr) -> Result<NumberArray<f32>> {
         let array = plain_array(array)?;
         let floats = array.as_primitive_opt::<Float32Type>().ok_or_else(|| wrong_type(&array, column))?;
-        Ok(Numbers { values: floats.values().clone(), nulls: floats.nulls().cloned() })
+        Ok(NumberArray { values: floats.values().clone(), nulls: floats.nulls().cloned() })
     }
 }
 
@@ -99,39 +99,39 @@ impl Physical for DoubleValues {
         value.to_bits()
     }
 
-    fn values(array: &ArrayRef, column: &ColumnDescPtr) -> Result<Numbers<f64>> {
+    fn values(array: &ArrayRef, column: &ColumnDescPtr) -> Result<NumberArray<f64>> {
         let array = plain_array(array)?;
         let floats = array.as_primitive_opt::<Float64Type>().ok_or_else(|| wrong_type(&array, column))?;
-        Ok(Numbers { values: floats.values().clone(), nulls: floats.nulls().cloned() })
+        Ok(NumberArray { values: floats.values().clone(), nulls: floats.nulls().cloned() })
     }
 }
 
 /// An array as byte strings.
 pub(crate) struct ByteStrings {
-    pub(crate) layout: Layout,
+    pub(crate) layout: ByteLayout,
     pub(crate) nulls: Option<NullBuffer>,
     pub(crate) rows: usize,
 }
 
 /// The layout of the bytes.
-pub(crate) enum Layout {
+pub(crate) enum ByteLayout {
     Offsets32(ScalarBuffer<i32>, Buffer),
     Offsets64(ScalarBuffer<i64>, Buffer),
     Texts(GenericByteViewArray<StringViewType>),
-    Words(Words),
+    Words(DictionaryTexts),
     Binaries(GenericByteViewArray<BinaryViewType>),
     /// All of the same length.
     Fixed(usize, Buffer),
 }
 
 /// A dictionary array of few texts.
-pub(crate) struct Words {
+pub(crate) struct DictionaryTexts {
     /// The text of each row, by its number.
     pub(crate) numbers: ScalarBuffer<u8>,
     pub(crate) words: GenericByteViewArray<StringViewType>,
 }
 
-impl Words {
+impl DictionaryTexts {
     /// `None` for other arrays, and if a row or a word is null.
     fn from_array(array: &ArrayRef) -> Option<Self> {
         let array = array.as_dictionary_opt::<UInt8Type>()?;
@@ -144,8 +144,8 @@ impl Words {
 impl ByteStrings {
     /// The values of an array whose column is of byte arrays, fixed or not.
     pub(crate) fn from_array(array: &ArrayRef, column: &ColumnDescPtr) -> Result<Self> {
-        if let Some(words) = Words::from_array(array) {
-            return Ok(Self { layout: Layout::Words(words), nulls: None, rows: array.len() });
+        if let Some(words) = DictionaryTexts::from_array(array) {
+            return Ok(Self { layout: ByteLayout::Words(words), nulls: None, rows: array.len() });
         }
         let array = plain_array(array)?;
         let (rows, nulls) = (array.len(), array.nulls().cloned());
@@ -155,51 +155,51 @@ impl ByteStrings {
             DataType::Binary => {
                 offsets32(array.as_binary::<i32>().offsets().inner(), array.as_binary::<i32>().values())
             }
-            DataType::LargeUtf8 => Layout::Offsets64(
+            DataType::LargeUtf8 => ByteLayout::Offsets64(
                 array.as_string::<i64>().offsets().inner().clone(),
                 array.as_string::<i64>().values().clone(),
             ),
-            DataType::LargeBinary => Layout::Offsets64(
+            DataType::LargeBinary => ByteLayout::Offsets64(
                 array.as_binary::<i64>().offsets().inner().clone(),
                 array.as_binary::<i64>().values().clone(),
             ),
-            DataType::Utf8View => Layout::Texts(array.as_string_view().clone()),
-            DataType::BinaryView => Layout::Binaries(array.as_binary_view().clone()),
+            DataType::Utf8View => ByteLayout::Texts(array.as_string_view().clone()),
+            DataType::BinaryView => ByteLayout::Binaries(array.as_binary_view().clone()),
             DataType::FixedSizeBinary(size) if *size as usize == width => {
-                Layout::Fixed(width, array.as_fixed_size_binary().values().clone())
+                ByteLayout::Fixed(width, array.as_fixed_size_binary().values().clone())
             }
             DataType::Float16 if width == 2 => {
-                Layout::Fixed(2, array.as_primitive::<Float16Type>().values().inner().clone())
+                ByteLayout::Fixed(2, array.as_primitive::<Float16Type>().values().inner().clone())
             }
             DataType::Decimal128(..) => {
                 let values = array.as_primitive::<Decimal128Type>().values();
                 let fits = |v: &i128| big_endian_fits(&v.to_be_bytes(), width);
-                Layout::Fixed(width, big_endian(values.iter(), fits, |v| v.to_be_bytes(), width, &nulls, column)?)
+                ByteLayout::Fixed(width, big_endian(values.iter(), fits, |v| v.to_be_bytes(), width, &nulls, column)?)
             }
             DataType::Decimal256(..) => {
                 let values = array.as_primitive::<Decimal256Type>().values();
                 let fits = |v: &i256| big_endian_fits(&v.to_be_bytes(), width);
-                Layout::Fixed(width, big_endian(values.iter(), fits, |v| v.to_be_bytes(), width, &nulls, column)?)
+                ByteLayout::Fixed(width, big_endian(values.iter(), fits, |v| v.to_be_bytes(), width, &nulls, column)?)
             }
             DataType::Decimal64(..) => {
                 let values = array.as_primitive::<Decimal64Type>().values();
                 let to = |v: &i64| i128::from(*v).to_be_bytes();
-                Layout::Fixed(width, big_endian(values.iter(), |_| true, to, width, &nulls, column)?)
+                ByteLayout::Fixed(width, big_endian(values.iter(), |_| true, to, width, &nulls, column)?)
             }
             DataType::Decimal32(..) => {
                 let values = array.as_primitive::<Decimal32Type>().values();
                 let to = |v: &i32| i128::from(*v).to_be_bytes();
-                Layout::Fixed(width, big_endian(values.iter(), |_| true, to, width, &nulls, column)?)
+                ByteLayout::Fixed(width, big_endian(values.iter(), |_| true, to, width, &nulls, column)?)
             }
-            DataType::Interval(_) if width == 12 => Layout::Fixed(width, interval_bytes(&array)?),
+            DataType::Interval(_) if width == 12 => ByteLayout::Fixed(width, interval_bytes(&array)?),
             _ => return Err(wrong_type(&array, column)),
         };
         Ok(Self { layout, nulls, rows })
     }
 }
 
-fn offsets32(offsets: &ScalarBuffer<i32>, data: &Buffer) -> Layout {
-    Layout::Offsets32(offsets.clone(), data.clone())
+fn offsets32(offsets: &ScalarBuffer<i32>, data: &Buffer) -> ByteLayout {
+    ByteLayout::Offsets32(offsets.clone(), data.clone())
 }
 
 /// Returns true if all but the last `width` bytes repeat the sign.
@@ -259,31 +259,34 @@ fn beyond_precision(column: &ColumnDescriptor) -> Error {
 }
 
 /// Reinterprets the bits as another type of the same width.
-fn reinterpret<T: ArrowNativeType>(array: &ArrayRef) -> Result<Numbers<T>> {
+fn reinterpret<T: ArrowNativeType>(array: &ArrayRef) -> Result<NumberArray<T>> {
     let data = array.to_data();
     let Some(buffer) = data.buffers().first() else { return Err(Error::internal("an array has no values")) };
-    Ok(Numbers { values: ScalarBuffer::new(buffer.clone(), data.offset(), data.len()), nulls: array.nulls().cloned() })
+    Ok(NumberArray {
+        values: ScalarBuffer::new(buffer.clone(), data.offset(), data.len()),
+        nulls: array.nulls().cloned(),
+    })
 }
 
-fn widen<A: ArrowPrimitiveType, T: ArrowNativeType + From<A::Native>>(array: &PrimitiveArray<A>) -> Numbers<T> {
+fn widen<A: ArrowPrimitiveType, T: ArrowNativeType + From<A::Native>>(array: &PrimitiveArray<A>) -> NumberArray<T> {
     let values: Vec<T> = array.values().iter().map(|v| T::from(*v)).collect();
-    Numbers { values: values.into(), nulls: array.nulls().cloned() }
+    NumberArray { values: values.into(), nulls: array.nulls().cloned() }
 }
 
 fn narrow<A: ArrowPrimitiveType, T: ArrowNativeType + TryFrom<A::Native>>(
     array: &PrimitiveArray<A>,
     column: &ColumnDescPtr,
-) -> Result<Numbers<T>> {
+) -> Result<NumberArray<T>> {
     let convert = |(at, value): (usize, &A::Native)| match T::try_from(*value) {
         Ok(value) => Ok(value),
         Err(_) if array.is_null(at) => Ok(T::default()),
         Err(_) => Err(beyond_precision(column)),
     };
     let values: Vec<T> = array.values().iter().enumerate().map(convert).collect::<Result<_>>()?;
-    Ok(Numbers { values: values.into(), nulls: array.nulls().cloned() })
+    Ok(NumberArray { values: values.into(), nulls: array.nulls().cloned() })
 }
 
-fn narrow_256<T: ArrowNativeType + TryFrom<i128>>(array: &ArrayRef, column: &ColumnDescPtr) -> Result<Numbers<T>> {
+fn narrow_256<T: ArrowNativeType + TryFrom<i128>>(array: &ArrayRef, column: &ColumnDescPtr) -> Result<NumberArray<T>> {
     let decimals = array.as_primitive::<Decimal256Type>();
     let convert = |(at, value): (usize, &i256)| match value.to_i128().and_then(|v| T::try_from(v).ok()) {
         Some(value) => Ok(value),
@@ -291,5 +294,5 @@ fn narrow_256<T: ArrowNativeType + TryFrom<i128>>(array: &ArrayRef, column: &Col
         None => Err(beyond_precision(column)),
     };
     let values: Vec<T> = decimals.values().iter().enumerate().map(convert).collect::<Result<_>>()?;
-    Ok(Numbers { values: values.into(), nulls: decimals.nulls().cloned() })
+    Ok(NumberArray { values: values.into(), nulls: decimals.nulls().cloned() })
 }

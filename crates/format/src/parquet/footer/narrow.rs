@@ -133,7 +133,7 @@ impl KeptColumns {
 }
 
 /// An element of a schema.
-struct Element<'a> {
+struct SchemaElement<'a> {
     bytes: Range<usize>,
     name: &'a [u8],
     children: u64,
@@ -146,7 +146,7 @@ mod element {
     pub(super) const CHILDREN: i16 = 5;
 }
 
-fn next_element<'a>(reader: &mut FooterMender<'a>) -> Option<Element<'a>> {
+fn next_element<'a>(reader: &mut FooterMender<'a>) -> Option<SchemaElement<'a>> {
     let (begin, mut last) = (reader.at, 0);
     let (mut name, mut children, mut has_type): (&[u8], u64, bool) = (&[], 0, false);
     while let Some((id, found)) = reader.next_field(last)? {
@@ -168,7 +168,7 @@ fn next_element<'a>(reader: &mut FooterMender<'a>) -> Option<Element<'a>> {
         }
     }
     // Groups without fields are left to others.
-    (has_type == (children == 0)).then_some(Element { bytes: begin..reader.at, name, children })
+    (has_type == (children == 0)).then_some(SchemaElement { bytes: begin..reader.at, name, children })
 }
 
 /// Copies the root of a schema and the columns that are wanted.

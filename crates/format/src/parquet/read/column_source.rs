@@ -1,7 +1,7 @@
 //! The pages of a column, and their purpose.
 
-use super::unit::Unit;
-use crate::parquet::decode::block::Pool;
+use super::unit::RowGroupUnit;
+use crate::parquet::decode::block::MemoryPool;
 use crate::parquet::footer::FileMeta;
 use crate::parquet::footer::page_index::ChunkPages;
 use arrow::datatypes::FieldRef;
@@ -29,13 +29,13 @@ pub(crate) struct ColumnSource {
     /// The bytes.
     pub fetcher: Fetcher,
     /// Memory.
-    pub pool: Arc<Pool>,
+    pub pool: Arc<MemoryPool>,
 }
 
 impl ColumnSource {
     /// The pages of a flat column, where only some of them were planned for.
     pub fn pages(&self, root: usize, leaf: usize) -> Result<Option<Arc<ChunkPages>>> {
-        let unit = Unit {
+        let unit = RowGroupUnit {
             file: Arc::clone(&self.file),
             file_number: self.file_number,
             row_group: self.row_group,

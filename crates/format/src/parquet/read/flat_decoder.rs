@@ -1,6 +1,6 @@
 //! The columns for which this crate has a decoder.
 
-use crate::parquet::decode::block::Pool;
+use crate::parquet::decode::block::MemoryPool;
 use crate::parquet::decode::values::ValueCollector;
 use crate::parquet::decode::values_for;
 use crate::parquet::footer::FileMeta;
@@ -14,7 +14,7 @@ pub(crate) fn decoder(
     file: &FileMeta,
     row_group: usize,
     root: usize,
-    pool: &Arc<Pool>,
+    pool: &Arc<MemoryPool>,
 ) -> Option<Box<dyn ValueCollector>> {
     let leaves = file.leaves.get(root).cloned().unwrap_or(0..0);
     let chunk = file.metadata().row_group(row_group).columns().get(leaves.start)?;

@@ -8,10 +8,10 @@ use lakerace_io::{Error, Result};
 use super::column_source::ColumnSource;
 use super::flat_decoder::decoder;
 use super::page_header::PageKind;
-use super::pages::{Chunk, ClosedPage, PageData, PageWalk};
+use super::pages::{ClosedPage, PageChunk, PageData, PageWalk};
 use crate::exec::{RowMask, RowSelection};
-use crate::parquet::decode::literal_page::Pieces;
-use crate::parquet::decode::validity::{Levels, ValidityBuilder};
+use crate::parquet::decode::literal_page::PageSlices;
+use crate::parquet::decode::validity::{DefinitionLevels, ValidityBuilder};
 use crate::parquet::decode::values::{PageEncoding, ValueCollector};
 
 /// Above this share of selected rows, going through all values and keeping some is faster than picking.
@@ -40,7 +40,7 @@ enum FlatPage {
     /// Its header was read, its body not yet.
     Closed(ClosedPage),
     /// Being decoded; without levels where no row is null.
-    Open(Option<Levels>),
+    Open(Option<DefinitionLevels>),
 }
 
 impl FlatReader {
@@ -50,7 +50,7 @@ impl FlatReader {
         let leaf = source.file.leaves.get(root).map_or(0, |leaves| leaves.start);
         let chunk = source.file.metadata().row_group(source.row_group).column(leaf);
         let places = source.pages(root, leaf)?;
-        let pages = PageWalk::new(Chunk {
+        let pages = PageWalk::new(PageChunk {
             fetcher: source.fetcher.clone(),
             file: source.file_number,
             range: source.file.chunk_range(source.row_group, leaf)?,
@@ -263,7 +263,7 @@ fn open(
     is_optional: bool,
     share: f64,
     values: &mut dyn ValueCollector,
-) -> Result<Option<Levels>> {
+) -> Result<Option<DefinitionLevels>> {
     let header = &page.header;
     let encoding = PageEncoding::from_number(header.encoding)?;
     let takes_pieces = values.takes_pieces(encoding);
@@ -271,11 +271,11 @@ fn open(
     let mut data = opened.values;
     let levels = match header.kind {
         PageKind::Data { definition_encoding } if is_optional => {
-            let found = match Levels::v1(&data.head(), definition_encoding, header.values) {
+            let found = match DefinitionLevels::v1(&data.head(), definition_encoding, header.values) {
                 // They may go on after the first piece.
                 Err(_) if matches!(data, PageData::Pieces(_)) => {
                     data = PageData::Whole(data.whole(pages.pool())?);
-                    Levels::v1(&data.head(), definition_encoding, header.values)
+                    DefinitionLevels::v1(&data.head(), definition_encoding, header.values)
                 }
                 found => found,
             };
@@ -283,13 +283,13 @@ fn open(
             data = data.skip_bytes(start)?;
             Some(levels)
         }
-        PageKind::DataV2 { nulls, .. } if is_optional && nulls > 0 => Some(Levels::v2(opened.levels)?),
+        PageKind::DataV2 { nulls, .. } if is_optional && nulls > 0 => Some(DefinitionLevels::v2(opened.levels)?),
         _ => None,
     };
     match data {
         PageData::Pieces(pieces) => values.pieces(pieces, encoding, header.values)?,
         PageData::Whole(bytes) if takes_pieces && share <= COPY_AT_MOST => {
-            values.pieces(Pieces::whole(bytes), encoding, header.values)?;
+            values.pieces(PageSlices::whole(bytes), encoding, header.values)?;
         }
         PageData::Whole(bytes) => values.page(bytes, encoding, header.values)?,
     }

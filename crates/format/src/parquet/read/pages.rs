@@ -8,9 +8,9 @@ use lakerace_io::{Error, Fetcher, Result};
 use parquet::basic::CompressionCodec;
 
 use super::page_header::{PageHeader, PageKind, parse};
-use crate::parquet::decode::block::{PageBytes, Pool};
+use crate::parquet::decode::block::{MemoryPool, PageBytes};
 use crate::parquet::decode::codec::{PAGE_BYTES_AT_MOST, decompress};
-use crate::parquet::decode::literal_page::Pieces;
+use crate::parquet::decode::literal_page::PageSlices;
 use crate::parquet::footer::page_index::{ChunkPages, PagePlace};
 
 /// Bytes that are requested to find a header; most are a few dozen bytes long.
@@ -25,7 +25,7 @@ pub(crate) struct PageWalk {
     codec: CompressionCodec,
     /// The most bytes that a page may have once decompressed.
     page_bytes_at_most: usize,
-    pool: Arc<Pool>,
+    pool: Arc<MemoryPool>,
     /// The rest of the chunk.
     left: Range<u64>,
     /// The places of the pages, where the scan leaves some of them out.
@@ -60,7 +60,7 @@ pub(crate) enum PageData {
     /// Pages one after the other.
     Whole(PageBytes),
     /// Pages where they are stored.
-    Pieces(Pieces),
+    Pieces(PageSlices),
 }
 
 impl PageData {
@@ -84,7 +84,7 @@ impl PageData {
     }
 
     /// All bytes in one piece; several pieces are copied together.
-    pub fn whole(self, pool: &Arc<Pool>) -> Result<PageBytes> {
+    pub fn whole(self, pool: &Arc<MemoryPool>) -> Result<PageBytes> {
         match self {
             Self::Whole(bytes) => Ok(bytes),
             Self::Pieces(pieces) => pieces.join(pool),
@@ -93,7 +93,7 @@ impl PageData {
 }
 
 /// The chunk to walk through.
-pub(crate) struct Chunk {
+pub(crate) struct PageChunk {
     /// The bytes.
     pub fetcher: Fetcher,
     /// The file's number in the fetcher.
@@ -111,13 +111,13 @@ pub(crate) struct Chunk {
     /// Its values, nulls included: the rows of a flat column.
     pub values: u64,
     /// Memory.
-    pub pool: Arc<Pool>,
+    pub pool: Arc<MemoryPool>,
 }
 
 impl PageWalk {
     /// Starts at the front.
-    pub fn new(chunk: Chunk) -> Self {
-        let Chunk { fetcher, file, range, places, rows, codec, plain_bytes, values, pool } = chunk;
+    pub fn new(chunk: PageChunk) -> Self {
+        let PageChunk { fetcher, file, range, places, rows, codec, plain_bytes, values, pool } = chunk;
         let released = range.start;
         let left = match &places {
             Some(places) => places.dictionary.clone(),
@@ -157,7 +157,7 @@ impl PageWalk {
     }
 
     /// The memory of its column.
-    pub fn pool(&self) -> &Arc<Pool> {
+    pub fn pool(&self) -> &Arc<MemoryPool> {
         &self.pool
     }
 
@@ -271,7 +271,7 @@ impl PageWalk {
             }
             return Ok(PageData::Whole(PageBytes::Stored(stored.clone())));
         }
-        if in_place && let Some(pieces) = Pieces::literals(self.codec, stored, length) {
+        if in_place && let Some(pieces) = PageSlices::literals(self.codec, stored, length) {
             return Ok(PageData::Pieces(pieces));
         }
         let block = decompress(self.codec, stored, length, &self.pool)?;

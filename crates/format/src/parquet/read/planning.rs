@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrow::datatypes::{DataType, FieldRef};
 use lakerace_io::Wanted;
 
-use super::unit::Unit;
+use super::unit::RowGroupUnit;
 use crate::columns::roots;
 use crate::exec::batch_rows;
 
@@ -31,12 +31,12 @@ pub(crate) fn want(wanted: &mut Vec<Wanted>, file: u32, ranges: &[Range<u64>]) -
 }
 
 /// The rows of a step where the caller did not say.
-pub(crate) fn default_step_rows(units: &[Unit], fields: &[FieldRef]) -> usize {
+pub(crate) fn default_step_rows(units: &[RowGroupUnit], fields: &[FieldRef]) -> usize {
     batch_rows(units.iter().map(|unit| row_bytes(unit, fields)).max().unwrap_or(1), fields.len())
 }
 
 /// Approximate size of a row in memory, in bytes.
-pub(crate) fn row_bytes(unit: &Unit, fields: &[FieldRef]) -> u64 {
+pub(crate) fn row_bytes(unit: &RowGroupUnit, fields: &[FieldRef]) -> u64 {
     let group = unit.file.metadata().row_group(unit.row_group);
     let rows = (group.num_rows() as u64).max(1);
     let mut bytes = 0u64;

@@ -16,7 +16,7 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::trust;
-use super::unit::Unit;
+use super::unit::RowGroupUnit;
 use crate::columns::ReadColumns;
 use crate::panic_guard::guarded;
 use crate::parquet::footer::FileMeta;
@@ -39,7 +39,7 @@ impl<'a> GroupPruner<'a> {
     }
 
     /// Prunes a unit to its remaining part, or returns the reason why nothing remains.
-    pub fn prune(&self, unit: &Unit, columns: &ReadColumns) -> Result<Result<Unit, String>> {
+    pub fn prune(&self, unit: &RowGroupUnit, columns: &ReadColumns) -> Result<Result<RowGroupUnit, String>> {
         let Some(predicate) = &columns.predicate else { return Ok(Ok(unit.clone())) };
         self.job.check()?;
         if let Err(reason) = predicate.can_match(&self.group_statistics(unit)) {
@@ -57,7 +57,7 @@ impl<'a> GroupPruner<'a> {
 
     /// The unit with the rows that page statistics can't exclude. The same for the same file and filter, wherever it
     /// is called.
-    pub fn pages(&self, unit: &Unit, columns: &ReadColumns) -> Result<Unit> {
+    pub fn pages(&self, unit: &RowGroupUnit, columns: &ReadColumns) -> Result<RowGroupUnit> {
         let mut kept = unit.rows.as_ref().clone();
         for conjunct in columns.predicate.iter().flat_map(Predicate::conjuncts) {
             let refs: Vec<&ColumnRef> = conjunct.column_refs().collect();
@@ -67,14 +67,14 @@ impl<'a> GroupPruner<'a> {
                 kept = intersect(&kept, &ranges);
             }
         }
-        Ok(if kept == *unit.rows { unit.clone() } else { Unit { rows: Arc::new(kept), ..unit.clone() } })
+        Ok(if kept == *unit.rows { unit.clone() } else { RowGroupUnit { rows: Arc::new(kept), ..unit.clone() } })
     }
 
     /// The rows of the pages that have to be read according to the statistics of one column; `None` if the file has
     /// none.
     pub fn matching_pages(
         &self,
-        unit: &Unit,
+        unit: &RowGroupUnit,
         column: &ColumnRef,
         keeps: &dyn Fn(&dyn ColumnStatistics) -> bool,
     ) -> Result<Option<Vec<Range<u64>>>> {
@@ -124,7 +124,7 @@ impl<'a> GroupPruner<'a> {
     }
 
     /// The footer's statistics of a unit's values.
-    pub fn group_statistics<'b>(&'b self, unit: &'b Unit) -> impl ColumnStatistics + 'b {
+    pub fn group_statistics<'b>(&'b self, unit: &'b RowGroupUnit) -> impl ColumnStatistics + 'b {
         GroupStatistics { pruner: self, file: &unit.file, group: unit.file.metadata().row_group(unit.row_group) }
     }
 
@@ -141,7 +141,7 @@ impl<'a> GroupPruner<'a> {
     }
 
     /// Why the bloom filters of a unit exclude it.
-    fn excluded_by_bloom_filter(&self, unit: &Unit, predicate: &Predicate) -> Result<Option<String>> {
+    fn excluded_by_bloom_filter(&self, unit: &RowGroupUnit, predicate: &Predicate) -> Result<Option<String>> {
         for (column, values) in predicate.equalities() {
             let Some((root, leaf)) = flat_leaf(&unit.file, &column) else { continue };
             let group = unit.file.metadata().row_group(unit.row_group);

@@ -8,7 +8,7 @@ use lakerace_io::{Error, Result};
 
 use super::planning::row_bytes;
 use super::prune::{GroupPruner, intersect};
-use super::unit::Unit;
+use super::unit::RowGroupUnit;
 use crate::columns::ReadColumns;
 use crate::exec::{BATCH_BYTES, is_large_row};
 use crate::files::files_of_plan;
@@ -28,7 +28,7 @@ pub struct RowGroup {
     pub file: usize,
     /// Its number in the file.
     pub index: usize,
-    unit: Unit,
+    unit: RowGroupUnit,
 }
 
 impl RowGroup {
@@ -51,7 +51,7 @@ impl ParquetSource {
     pub fn row_groups(&self) -> Vec<RowGroup> {
         let mut groups = Vec::new();
         for (file, meta) in self.files.iter().enumerate() {
-            let units = (0..meta.metadata().num_row_groups()).map(|index| Unit::whole(meta, 0, index));
+            let units = (0..meta.metadata().num_row_groups()).map(|index| RowGroupUnit::whole(meta, 0, index));
             groups.extend(units.filter(|unit| unit.visible_count() > 0).map(|unit| RowGroup {
                 file,
                 index: unit.row_group,
@@ -67,10 +67,10 @@ impl ParquetSource {
         let files = files_of_plan(plan, &self.files)?;
         let units = self.units_of_plan(plan, &files, &columns)?.into_iter();
         // The plan names the files in the order of the source. A row group is read as one of a single file.
-        let group = |unit: Unit| RowGroup {
+        let group = |unit: RowGroupUnit| RowGroup {
             file: unit.file_number as usize,
             index: unit.row_group,
-            unit: Unit { file_number: 0, ..unit },
+            unit: RowGroupUnit { file_number: 0, ..unit },
         };
         Ok(units.map(group).collect())
     }
@@ -93,7 +93,7 @@ impl ParquetSource {
                 rows = intersect(&rows, &kept);
             }
         }
-        Ok(RowGroup { unit: Unit { rows: Arc::new(rows), ..group.unit.clone() }, ..group.clone() })
+        Ok(RowGroup { unit: RowGroupUnit { rows: Arc::new(rows), ..group.unit.clone() }, ..group.clone() })
     }
 
     /// The cost of reading some columns of a row group: bytes, and requests.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A row group of a read.
 #[derive(Debug, Clone)]
-pub(crate) struct Unit {
+pub(crate) struct RowGroupUnit {
     /// The file.
     pub file: Arc<FileMeta>,
     /// Its number in the plan.
@@ -21,7 +21,7 @@ pub(crate) struct Unit {
     pub rows: Arc<Vec<Range<u64>>>,
 }
 
-impl Unit {
+impl RowGroupUnit {
     /// All rows of a row group, except for long runs of hidden ones.
     pub fn whole(file: &Arc<FileMeta>, file_number: u32, row_group: usize) -> Self {
         let rows = match &file.hidden {

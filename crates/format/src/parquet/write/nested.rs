@@ -28,7 +28,7 @@ use crate::parquet::encode::encoder::{
 };
 use crate::parquet::encode::intervals::check_intervals;
 use crate::parquet::encode::page::EncodedChunk;
-use crate::parquet::encode::statistics::{Bounds, ValueOrder, chunk_statistics, time_scale, time_value};
+use crate::parquet::encode::statistics::{ValueBounds, ValueOrder, chunk_statistics, time_scale, time_value};
 
 /// Encodes one nested column, all of its leaves.
 pub(crate) struct NestedEncoder {
@@ -156,7 +156,7 @@ fn for_readers(
         (Some(min), Some(max)) => Some((min.to_vec(), max.to_vec())),
         _ => None,
     };
-    let bounds = Bounds { min_max, nans: statistics.nan_count_opt().unwrap_or(0) };
+    let bounds = ValueBounds { min_max, nans: statistics.nan_count_opt().unwrap_or(0) };
     let statistics = chunk_statistics(&column, order, &bounds, statistics.null_count_opt().unwrap_or(0));
     Ok((metadata.into_builder().set_statistics(statistics).build()?, index))
 }
@@ -193,7 +193,7 @@ fn pages_for_readers(
         }
         let min_max = page_bounds(index, page);
         let min_max = if order.is_float() { min_max.and_then(|(a, b)| order.float_bounds(a, b)) } else { min_max };
-        let stored = Bounds { min_max, nans: 0 }.stored(order, column);
+        let stored = ValueBounds { min_max, nans: 0 }.stored(order, column);
         let Some((min, Some(max))) = stored.map(|stored| (stored.min, stored.max)) else { return Ok(None) };
         builder.append(false, min, max, nulls, nans);
     }

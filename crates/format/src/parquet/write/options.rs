@@ -66,7 +66,7 @@ impl CheckedOptions {
 }
 
 /// A file's schema, and how each of its top-level columns is encoded.
-pub(crate) struct Layout {
+pub(crate) struct FileLayout {
     /// Parquet's schema.
     pub(crate) descriptor: SchemaDescPtr,
     /// The Arrow schema for readers that know it, and the schema's own metadata.
@@ -92,7 +92,7 @@ pub(crate) struct ColumnLayout {
     pub(crate) bloom: Vec<usize>,
 }
 
-impl Layout {
+impl FileLayout {
     /// Lays out a file of this schema. A type that Parquet can't hold is an error that names the column.
     pub(crate) fn new(schema: &SchemaRef, options: &WriteOptions) -> Result<Self> {
         let mut stored_fields = Vec::with_capacity(schema.fields().len());

@@ -16,7 +16,7 @@ use crate::parquet::encode::page::EncodedChunk;
 const WAITING_BYTES: u64 = 32 << 20;
 
 /// Threads that encode columns.
-pub(crate) struct Pool {
+pub(crate) struct EncodePool {
     shared: Arc<EncoderPoolCore>,
     /// Bytes of arrays that may wait.
     room_bytes: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Pool {
 
 /// A row group under way.
 #[derive(Clone)]
-pub(crate) struct Group(Arc<GroupState>);
+pub(crate) struct OpenRowGroup(Arc<GroupState>);
 
 struct GroupState {
     columns: Vec<PoolColumn>,
@@ -62,11 +62,11 @@ struct ColumnState {
 }
 
 struct PoolTask {
-    group: Group,
+    group: OpenRowGroup,
     column: usize,
 }
 
-impl Pool {
+impl EncodePool {
     /// Starts this many threads, or as many as the system starts; `None` if that is none.
     pub(crate) fn start(threads: usize, settings: &CheckedOptions) -> Option<Self> {
         let shared = Arc::new(EncoderPoolCore { state: WatchedValue::default(), stop: AtomicBool::new(false) });
@@ -78,17 +78,17 @@ impl Pool {
     }
 
     /// Passes an array of approximately `bytes` bytes to a column of a group.
-    pub(crate) fn submit(&self, group: &Group, column: usize, array: ArrayRef, bytes: u64) -> Result<()> {
+    pub(crate) fn submit(&self, group: &OpenRowGroup, column: usize, array: ArrayRef, bytes: u64) -> Result<()> {
         self.shared.state.lock().waiting_bytes += bytes;
         self.schedule(group, column, |state| state.waiting.push((array, bytes)))
     }
 
     /// Marks a group as complete.
-    pub(crate) fn close(&self, group: &Group) -> Result<()> {
+    pub(crate) fn close(&self, group: &OpenRowGroup) -> Result<()> {
         (0..group.0.columns.len()).try_for_each(|column| self.schedule(group, column, |state| state.is_closed = true))
     }
 
-    fn schedule(&self, group: &Group, column: usize, change: impl FnOnce(&mut ColumnState)) -> Result<()> {
+    fn schedule(&self, group: &OpenRowGroup, column: usize, change: impl FnOnce(&mut ColumnState)) -> Result<()> {
         let mut state = lock(&group.0.columns[column].state);
         change(&mut state);
         if state.is_scheduled {
@@ -112,7 +112,7 @@ impl Pool {
     }
 
     /// Waits until a closed group is encoded.
-    pub(crate) fn wait_for(&self, group: &Group, job: &Job) -> Result<()> {
+    pub(crate) fn wait_for(&self, group: &OpenRowGroup, job: &Job) -> Result<()> {
         self.wait(job, |_| group.is_done())
     }
 
@@ -130,7 +130,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for EncodePool {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
         self.sender = None;
@@ -138,7 +138,7 @@ impl Drop for Pool {
     }
 }
 
-impl Group {
+impl OpenRowGroup {
     /// A group with one encoder for each column.
     pub(crate) fn new(encoders: impl Iterator<Item = (String, Box<dyn ColumnEncoder>)>) -> Self {
         let column = |(name, encoder)| PoolColumn {

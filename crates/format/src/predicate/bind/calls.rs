@@ -5,8 +5,8 @@ use arrow::compute::DatePart;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
 use lakerace_io::{Error, Result};
 
-use super::{Binder, ComparisonClass, class, class_of, fold, words};
-use crate::predicate::call::Call;
+use super::{ComparisonClass, PredicateBinder, class, class_of, fold, words};
+use crate::predicate::call::FunctionCall;
 use crate::predicate::date_trunc::DateUnit;
 use crate::predicate::evaluate;
 use crate::predicate::like::LikePattern;
@@ -15,7 +15,7 @@ use crate::predicate::time::DAY_NS;
 use crate::predicate::value::plain_type;
 use crate::{Expr, Literal, ScalarFunction};
 
-impl Binder<'_> {
+impl PredicateBinder<'_> {
     /// A function with its arguments.
     pub(super) fn call(&self, function: ScalarFunction, arguments: &[Expr], depth: usize) -> Result<RowScalar> {
         use ScalarFunction as F;
@@ -36,16 +36,16 @@ impl Binder<'_> {
         match function {
             F::Coalesce => {
                 let values = self.of_one_type(all()?, name(function))?;
-                self.made(Call::Coalesce, values)
+                self.made(FunctionCall::Coalesce, values)
             }
-            F::Lower => self.over_texts(function, Call::Lower, all()?, arguments.len()),
-            F::Upper => self.over_texts(function, Call::Upper, all()?, arguments.len()),
-            F::Length => self.over_texts(function, Call::Length, all()?, arguments.len()),
-            F::Concat => self.over_texts(function, Call::Concat, all()?, arguments.len()),
-            F::Trim => self.over_texts(function, Call::Trim { at_start: true, at_end: true }, all()?, 2),
-            F::TrimStart => self.over_texts(function, Call::Trim { at_start: true, at_end: false }, all()?, 2),
-            F::TrimEnd => self.over_texts(function, Call::Trim { at_start: false, at_end: true }, all()?, 2),
-            F::Substr => self.over_texts(function, Call::Substr, all()?, 1),
+            F::Lower => self.over_texts(function, FunctionCall::Lower, all()?, arguments.len()),
+            F::Upper => self.over_texts(function, FunctionCall::Upper, all()?, arguments.len()),
+            F::Length => self.over_texts(function, FunctionCall::Length, all()?, arguments.len()),
+            F::Concat => self.over_texts(function, FunctionCall::Concat, all()?, arguments.len()),
+            F::Trim => self.over_texts(function, FunctionCall::Trim { at_start: true, at_end: true }, all()?, 2),
+            F::TrimStart => self.over_texts(function, FunctionCall::Trim { at_start: true, at_end: false }, all()?, 2),
+            F::TrimEnd => self.over_texts(function, FunctionCall::Trim { at_start: false, at_end: true }, all()?, 2),
+            F::Substr => self.over_texts(function, FunctionCall::Substr, all()?, 1),
             F::RegexpLike => {
                 let text = |at: usize| match arguments.get(at) {
                     Some(Expr::Literal(Literal::Text(text))) => Ok(Some(text.clone())),
@@ -53,7 +53,7 @@ impl Binder<'_> {
                     Some(_) => Err(Error::unsupported("the regular expression must be a text constant")),
                 };
                 let (pattern, flags) = (text(1)?.unwrap_or_default(), text(2)?);
-                self.over_texts(function, Call::Regexp { pattern, flags }, vec![bound(&arguments[0])?], 1)
+                self.over_texts(function, FunctionCall::Regexp { pattern, flags }, vec![bound(&arguments[0])?], 1)
             }
             F::DateTrunc | F::DatePart => {
                 let Expr::Literal(Literal::Text(part)) = &arguments[0] else {
@@ -69,8 +69,11 @@ impl Binder<'_> {
                         words(&value)
                     )));
                 }
-                let call =
-                    if function == F::DateTrunc { Call::DateTrunc(DateUnit::parse(part)?) } else { date_part(part)? };
+                let call = if function == F::DateTrunc {
+                    FunctionCall::DateTrunc(DateUnit::parse(part)?)
+                } else {
+                    date_part(part)?
+                };
                 self.made(call, vec![value])
             }
         }
@@ -84,7 +87,7 @@ impl Binder<'_> {
         if !arrow::compute::can_cast_types(&from, &to) {
             return Err(Error::invalid(format!("{} can't be cast to {data_type}", words(&value))));
         }
-        self.made(Call::Cast { to, is_lenient }, vec![value])
+        self.made(FunctionCall::Cast { to, is_lenient }, vec![value])
     }
 
     /// The value of the first branch that is true.
@@ -99,7 +102,7 @@ impl Binder<'_> {
         let mut values = self.of_one_type(values, "CASE")?;
         let otherwise = values.pop();
         let pairs = conditions.into_iter().zip(values).flat_map(|(condition, value)| [condition, value]);
-        self.made(Call::Case, pairs.chain(otherwise).collect())
+        self.made(FunctionCall::Case, pairs.chain(otherwise).collect())
     }
 
     /// A computed text that matches a pattern.
@@ -107,7 +110,7 @@ impl Binder<'_> {
         let value = self.scalar(expr, depth)?;
         match class(&value) {
             ComparisonClass::Null => Ok(ConditionNode::Constant(None)),
-            ComparisonClass::Text => fold(ConditionNode::Truth(self.made(Call::Like(pattern), vec![value])?)),
+            ComparisonClass::Text => fold(ConditionNode::Truth(self.made(FunctionCall::Like(pattern), vec![value])?)),
             _ => Err(Error::invalid(format!("{} is not text, but LIKE needs text", words(&value)))),
         }
     }
@@ -116,7 +119,7 @@ impl Binder<'_> {
     fn over_texts(
         &self,
         function: ScalarFunction,
-        call: Call,
+        call: FunctionCall,
         arguments: Vec<RowScalar>,
         texts: usize,
     ) -> Result<RowScalar> {
@@ -133,7 +136,7 @@ impl Binder<'_> {
     }
 
     /// A function with the type of its values: an error if it fails for constants.
-    fn made(&self, call: Call, arguments: Vec<RowScalar>) -> Result<RowScalar> {
+    fn made(&self, call: FunctionCall, arguments: Vec<RowScalar>) -> Result<RowScalar> {
         let scalar = RowScalar::Call { call, arguments, data_type: DataType::Null };
         let data_type = self.type_of(&scalar)?;
         match scalar {
@@ -162,7 +165,7 @@ impl Binder<'_> {
         };
         let cast = |(value, data_type): (RowScalar, &DataType)| match *data_type == common {
             true => Ok(value),
-            false => self.made(Call::Cast { to: common.clone(), is_lenient: false }, vec![value]),
+            false => self.made(FunctionCall::Cast { to: common.clone(), is_lenient: false }, vec![value]),
         };
         values.into_iter().zip(&types).map(cast).collect()
     }
@@ -269,9 +272,9 @@ fn common_instant(types: &[&DataType]) -> DataType {
     DataType::Timestamp(finest, zone)
 }
 
-fn date_part(part: &str) -> Result<Call> {
+fn date_part(part: &str) -> Result<FunctionCall> {
     let lower = part.to_lowercase();
-    Ok(Call::DatePart(match lower.as_str() {
+    Ok(FunctionCall::DatePart(match lower.as_str() {
         "year" | "years" => DatePart::Year,
         "quarter" | "quarters" => DatePart::Quarter,
         "month" | "months" => DatePart::Month,
@@ -283,7 +286,7 @@ fn date_part(part: &str) -> Result<Call> {
         "hour" | "hours" => DatePart::Hour,
         "minute" | "minutes" => DatePart::Minute,
         "second" | "seconds" => DatePart::Second,
-        "epoch" => return Ok(Call::Epoch),
+        "epoch" => return Ok(FunctionCall::Epoch),
         _ => {
             return Err(Error::usage(format!("{part:?} is not a part of a date or time")).advice(
                 "choose one of year, quarter, month, week, day, dow, isodow, doy, hour, minute, second, epoch",

@@ -53,7 +53,7 @@ fn classes_hold_what_they_are_asked_for() {
 
 #[test]
 fn unused_memory_that_is_a_little_larger_is_taken() {
-    let pool = Pool {
+    let pool = BufferPool {
         state: Mutex::new(BufferPoolState { classes: [const { Vec::new() }; CLASSES], kept_bytes: 0, users: 1 }),
     };
     let class = class_of(1 << 20).unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Behind, WRITERS};
+use super::{WRITERS, WriteBehind};
 use crate::output::direct::set_direct;
 use crate::output::page_cache::CacheWay;
 use crate::output::tests::{job, names, target};
@@ -14,9 +14,9 @@ use crate::{ErrorKind, FileIo, IfExists, Job, Output};
 const LIMIT_BYTES: usize = 3 << 20;
 
 /// A thread that writes a new file. Tests of other files may have all of them for a while.
-fn begin(file: &File, position: u64, job: &Job) -> Behind {
+fn begin(file: &File, position: u64, job: &Job) -> WriteBehind {
     loop {
-        if let Some(behind) = Behind::begin(file, position, LIMIT_BYTES, true, job).unwrap() {
+        if let Some(behind) = WriteBehind::begin(file, position, LIMIT_BYTES, true, job).unwrap() {
             return behind;
         }
         std::thread::yield_now();
@@ -82,7 +82,7 @@ fn a_file_that_was_given_up_or_cancelled_leaves_nothing() {
 #[test]
 fn a_thread_ends_with_its_file() {
     let folder = tempfile::tempdir().unwrap();
-    let files: Vec<Behind> = (0..2 * WRITERS as usize)
+    let files: Vec<WriteBehind> = (0..2 * WRITERS as usize)
         .map(|number| {
             let mut behind = begin(&File::create(folder.path().join(format!("{number}"))).unwrap(), 0, &Job::default());
             behind.write(chunk(number, 2 << 20)).unwrap();

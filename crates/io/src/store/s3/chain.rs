@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::store::error::no_credentials;
 use crate::store::foreign_options::TranslatedOptions;
-use crate::store::settings::{Settings, SettingsDraft};
+use crate::store::settings::{SettingsDraft, StoreSettings};
 
 use super::S3;
 use super::profile::{self, ProfileCredentials};
@@ -75,7 +75,7 @@ pub(super) fn defaults(draft: &mut SettingsDraft, options: &TranslatedOptions) -
 }
 
 /// Finds the source of the credentials, in words; an error if there is none and the store is not Amazon's.
-pub(super) fn credentials(settings: &Settings, has_endpoint: bool) -> Result<String> {
+pub(super) fn credentials(settings: &StoreSettings, has_endpoint: bool) -> Result<String> {
     let given = |name: &str| settings.value(name).is_some();
     Ok(match () {
         () if settings.is_true("aws_skip_signature") => "none: requests are not signed (aws_skip_signature)".to_owned(),

@@ -16,7 +16,7 @@ const KEYS: [&str; 3] = ["aws_access_key_id", "aws_secret_access_key", "aws_sess
 
 /// A profile of both files.
 #[derive(Debug)]
-pub(super) struct Profile {
+pub(super) struct CredentialProfile {
     name: String,
     entries: BTreeMap<String, String>,
     /// Sections of `sso-session`, by their names.
@@ -40,10 +40,10 @@ pub(super) enum ProfileCredentials {
 ///
 /// # Errors
 /// `Usage` where neither file has a profile that must be there.
-pub(super) fn read(name: &str, must_exist: bool) -> Result<Option<Profile>> {
+pub(super) fn read(name: &str, must_exist: bool) -> Result<Option<CredentialProfile>> {
     let files = [file("AWS_CONFIG_FILE", "config"), file("AWS_SHARED_CREDENTIALS_FILE", "credentials")];
     let files = files.into_iter().flatten().collect::<Vec<PathBuf>>();
-    let found = Profile::of_files(name, &files, must_exist)?;
+    let found = CredentialProfile::of_files(name, &files, must_exist)?;
     if found.is_none() && must_exist {
         return Err(missing(name, &files));
     }
@@ -57,7 +57,7 @@ fn missing(name: &str, files: &[PathBuf]) -> Error {
         .advice("choose another one with AWS_PROFILE or the storage option aws_profile, or give keys")
 }
 
-impl Profile {
+impl CredentialProfile {
     fn of_files(name: &str, files: &[PathBuf], must_exist: bool) -> Result<Option<Self>> {
         let (mut entries, mut sessions) = (BTreeMap::new(), BTreeMap::<String, BTreeMap<_, _>>::new());
         let mut exists = false;

@@ -9,8 +9,8 @@ use object_store::client::{HttpConnector, HttpRequest, HttpRequestBody};
 use super::{StoreClient, config_key};
 use crate::Result;
 use crate::store::kind::{RegionSource, StoreRegion};
-use crate::store::settings::Settings;
-use crate::store::wrap::{Refused, bucket_region};
+use crate::store::settings::StoreSettings;
+use crate::store::wrap::{RefusedAnswer, bucket_region};
 
 /// Time for the one question.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// request failed; `object_store` then uses us-east-1.
 pub(super) fn find(
     bucket: &str,
-    settings: &Settings,
+    settings: &StoreSettings,
     has_endpoint: bool,
     client: &StoreClient,
 ) -> Result<Option<StoreRegion>> {
@@ -72,7 +72,7 @@ fn ask(url: &str, client: &StoreClient, options: &ClientOptions) -> Result<Optio
 fn redirected(error: &object_store::client::HttpError) -> Option<String> {
     let mut cause = std::error::Error::source(error);
     while let Some(found) = cause {
-        if let Some(Refused::Redirect { region, .. }) = found.downcast_ref::<Refused>() {
+        if let Some(RefusedAnswer::Redirect { region, .. }) = found.downcast_ref::<RefusedAnswer>() {
             return region.clone();
         }
         cause = found.source();

@@ -2,13 +2,13 @@
 
 use url::Url;
 
-use super::{Settings, protects_bodies};
+use super::{StoreSettings, protects_bodies};
 use crate::store::s3::S3;
 use crate::{ErrorKind, Result, StorageOptions};
 
-fn settings(name: &str, value: &str) -> Result<Settings> {
+fn settings(name: &str, value: &str) -> Result<StoreSettings> {
     let options = [(name.to_owned(), value.to_owned()), ("aws_allow_http".to_owned(), "true".to_owned())];
-    Settings::gather(&S3, &StorageOptions::from_iter(options))
+    StoreSettings::gather(&S3, &StorageOptions::from_iter(options))
 }
 
 #[test]

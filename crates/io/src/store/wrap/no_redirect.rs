@@ -58,10 +58,10 @@ impl HttpService for NoRedirectClient {
         let response = self.inner.execute(request).await.map_err(broken_off)?;
         let status = response.status();
         if status.is_redirection() && status.as_u16() != NOT_MODIFIED && !self.answers_redirects {
-            return Err(refuse(Refused::redirect(&response)));
+            return Err(refuse(RefusedAnswer::redirect(&response)));
         }
         if status.is_success() && !is_answer(method.as_str(), status.as_u16(), is_azure) {
-            return Err(refuse(Refused::NoAnswer { method: method.to_string(), status: status.as_u16() }));
+            return Err(refuse(RefusedAnswer::NoAnswer { method: method.to_string(), status: status.as_u16() }));
         }
         Ok(response)
     }
@@ -95,13 +95,13 @@ fn is_answer(method: &str, status: u16, is_azure: bool) -> bool {
 }
 
 /// An error after which the request is not repeated.
-fn refuse(refused: Refused) -> HttpError {
+fn refuse(refused: RefusedAnswer) -> HttpError {
     HttpError::new(HttpErrorKind::Unknown, refused)
 }
 
 /// An answer that is neither success nor an error of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum RefusedAnswer {
     /// The store sends us elsewhere.
     Redirect {
         /// The status of the answer.
@@ -120,7 +120,7 @@ pub(crate) enum Refused {
     },
 }
 
-impl Refused {
+impl RefusedAnswer {
     fn redirect(response: &http::Response<HttpResponseBody>) -> Self {
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
         let to = header("location").and_then(|location| url::Url::parse(location).ok());
@@ -144,7 +144,7 @@ fn is_region(text: &str) -> bool {
     !text.is_empty() && text.len() < 40 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for RefusedAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Redirect { status, to, .. } => {
@@ -159,7 +159,7 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for RefusedAnswer {}
 
 /// A client with the settings of `object_store`, except for redirects.
 fn client(options: &ClientOptions) -> Result<reqwest::Client> {

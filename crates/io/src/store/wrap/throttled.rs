@@ -52,18 +52,21 @@ impl Throttled {
         tokio::time::sleep(self.options.latency).await;
     }
 
-    fn line(&self) -> Line {
-        Line { connection: BytePace::new(self.options.connection_bytes_per_second), total: Arc::clone(&self.total) }
+    fn line(&self) -> RequestShare {
+        RequestShare {
+            connection: BytePace::new(self.options.connection_bytes_per_second),
+            total: Arc::clone(&self.total),
+        }
     }
 }
 
 /// The share of a request in the path.
-struct Line {
+struct RequestShare {
     connection: BytePace,
     total: Arc<Mutex<BytePace>>,
 }
 
-impl Line {
+impl RequestShare {
     async fn pass(&mut self, mut bytes: usize) {
         self.connection.begin();
         while bytes > 0 {
@@ -78,7 +81,7 @@ impl Line {
     }
 }
 
-fn throttled_body(body: BoxStream<'static, Result<Bytes>>, line: Line) -> BoxStream<'static, Result<Bytes>> {
+fn throttled_body(body: BoxStream<'static, Result<Bytes>>, line: RequestShare) -> BoxStream<'static, Result<Bytes>> {
     let pieces = body.flat_map(|chunk| match chunk {
         Err(e) => stream::iter(vec![Err(e)]),
         Ok(mut chunk) => {
@@ -191,7 +194,7 @@ impl MultipartUpload for ThrottledUpload {
     fn put_part(&mut self, data: PutPayload) -> UploadPart {
         let (bytes, latency) = (data.content_length(), self.options.latency);
         let connection = BytePace::new(self.options.connection_bytes_per_second);
-        let mut line = Line { connection, total: Arc::clone(&self.total) };
+        let mut line = RequestShare { connection, total: Arc::clone(&self.total) };
         let part = self.inner.put_part(data);
         Box::pin(async move {
             line.pass(bytes).await;

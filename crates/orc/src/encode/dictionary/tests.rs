@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn numbers_strings_by_first_use() {
-    let mut dictionary = Dictionary::new();
+    let mut dictionary = DistinctStrings::new();
     for _ in 0..2 {
         let texts: Vec<String> = (0..20_000).map(|n: u64| "x".repeat((n % 40) as usize) + &n.to_string()).collect();
         for round in 0..2 {

@@ -6,23 +6,23 @@ use arrow::datatypes::Field;
 use bytes::Bytes;
 
 use super::super::input::{SharedDecompressor, StreamInput};
-use super::super::ints::Ints;
+use super::super::ints::IntReader;
 use super::super::options::ReadOptions;
-use super::super::rle_byte::{Bits, ByteRuns};
+use super::super::rle_byte::{BitReader, ByteRuns};
 use super::super::stripe::{Stripe, StripeSection};
 use super::super::zone::WriterZone;
-use super::decimal::{DecimalDigits, Decimals};
-use super::micros::Micros;
-use super::nested::{Lists, Maps, Structs, Unions};
-use super::text::{Dictionary, DictionaryText, DirectText};
-use super::time::Timestamps;
-use super::{ColumnReader, ReaderValues, in_stream};
+use super::decimal::{DecimalDigits, DecimalReader};
+use super::micros::MicrosReader;
+use super::nested::{ListReader, MapReader, StructReader, UnionReader};
+use super::text::{DictionaryText, DictionaryViews, DirectText};
+use super::time::TimestampReader;
+use super::{ReaderValues, SubtreeReader, in_stream};
 use crate::proto::{EncodingKind, StreamKind};
 use crate::schema::{OrcKind, OrcType};
 use crate::{Error, Result};
 
 /// The parts that the columns of a section are made from.
-pub(in super::super) struct Builder<'a> {
+pub(in super::super) struct SectionBuilder<'a> {
     pub(in super::super) stripe: &'a Stripe,
     pub(in super::super) section: &'a StripeSection,
     pub(in super::super) bytes: &'a [Bytes],
@@ -32,7 +32,7 @@ pub(in super::super) struct Builder<'a> {
     /// True if the columns have a value for each row. Columns below lists, maps and unions do not.
     pub(in super::super) in_rows: bool,
     /// Dictionaries that sections before have read.
-    pub(in super::super) dictionaries: &'a mut HashMap<u32, Dictionary>,
+    pub(in super::super) dictionaries: &'a mut HashMap<u32, DictionaryViews>,
 }
 
 /// The start of a section in a stream.
@@ -44,9 +44,9 @@ struct SectionStart {
     bits: usize,
 }
 
-impl Builder<'_> {
+impl SectionBuilder<'_> {
     /// The column of a node of the tree, with those below it.
-    pub(in super::super) fn column(&mut self, node: &OrcType) -> Result<ColumnReader> {
+    pub(in super::super) fn column(&mut self, node: &OrcType) -> Result<SubtreeReader> {
         let id = node.id;
         let (encoding, dictionary_size) = self.stripe.encoding(id).map_err(|e| e.at(format!("column {id}")))?;
         let second = matches!(encoding, EncodingKind::DirectV2 | EncodingKind::DictionaryV2);
@@ -70,7 +70,7 @@ impl Builder<'_> {
             OrcKind::Timestamp | OrcKind::TimestampInstant | OrcKind::ClockInstant => {
                 let instant = node.kind != OrcKind::Timestamp;
                 let clock = self.stripe.file.clock.as_ref().filter(|_| node.kind == OrcKind::ClockInstant);
-                ReaderValues::Timestamp(Box::new(Timestamps {
+                ReaderValues::Timestamp(Box::new(TimestampReader {
                     id,
                     seconds: self.ints(id, StreamKind::Data, true, second)?,
                     nanos: self.ints(id, StreamKind::Secondary, false, second)?,
@@ -83,7 +83,7 @@ impl Builder<'_> {
                     row: self.in_rows.then(|| self.first_row()),
                 }))
             }
-            OrcKind::Micros => ReaderValues::Micros(Box::new(Micros {
+            OrcKind::Micros => ReaderValues::Micros(Box::new(MicrosReader {
                 id,
                 micros: self.ints(id, StreamKind::Data, true, second)?,
                 unit: self.options.timestamp_unit,
@@ -98,7 +98,7 @@ impl Builder<'_> {
                         scales: self.ints(id, StreamKind::Secondary, true, second)?,
                     },
                 };
-                ReaderValues::Decimal(Box::new(Decimals { id, digits, precision: *precision, scale: *scale }))
+                ReaderValues::Decimal(Box::new(DecimalReader { id, digits, precision: *precision, scale: *scale }))
             }
             OrcKind::String | OrcKind::Varchar(_) | OrcKind::Char(_) | OrcKind::Binary | OrcKind::Geometry => {
                 let binary = matches!(node.kind, OrcKind::Binary | OrcKind::Geometry);
@@ -111,13 +111,13 @@ impl Builder<'_> {
                     ReaderValues::Direct(Box::new(DirectText::new(id, binary, lengths, self.plain(id)?)))
                 }
             }
-            OrcKind::List(item) => ReaderValues::List(Box::new(Lists {
+            OrcKind::List(item) => ReaderValues::List(Box::new(ListReader {
                 id,
                 lengths: self.ints(id, StreamKind::Length, false, second)?,
                 item: self.item(item)?,
                 data_type: node.to_arrow(self.options.timestamp_unit),
             })),
-            OrcKind::Map(key, value) => ReaderValues::Map(Box::new(Maps {
+            OrcKind::Map(key, value) => ReaderValues::Map(Box::new(MapReader {
                 id,
                 lengths: self.ints(id, StreamKind::Length, false, second)?,
                 key: self.item(key)?,
@@ -129,20 +129,20 @@ impl Builder<'_> {
                 let fields = fields
                     .iter()
                     .map(|(name, child)| Field::new(name, child.to_arrow(self.options.timestamp_unit), true));
-                ReaderValues::Struct(Structs { fields: fields.collect(), columns })
+                ReaderValues::Struct(StructReader { fields: fields.collect(), columns })
             }
-            OrcKind::Union(members) => ReaderValues::Union(Box::new(Unions {
+            OrcKind::Union(members) => ReaderValues::Union(Box::new(UnionReader {
                 id,
                 tags: self.byte_runs(id)?,
                 members: members.iter().map(|member| self.item(member)).collect::<Result<_>>()?,
                 data_type: node.to_arrow(self.options.timestamp_unit),
             })),
         };
-        Ok(ColumnReader { id, present, values })
+        Ok(SubtreeReader { id, present, values })
     }
 
     /// A column that has none or many values in a row.
-    fn item(&mut self, node: &OrcType) -> Result<ColumnReader> {
+    fn item(&mut self, node: &OrcType) -> Result<SubtreeReader> {
         let outer = std::mem::replace(&mut self.in_rows, false);
         let column = self.column(node);
         self.in_rows = outer;
@@ -189,9 +189,9 @@ impl Builder<'_> {
         Ok(input)
     }
 
-    fn bits(&self, column: u32, kind: StreamKind) -> Result<Bits> {
+    fn bits(&self, column: u32, kind: StreamKind) -> Result<BitReader> {
         let (input, start) = self.input(column, kind)?;
-        let mut bits = Bits::new(input);
+        let mut bits = BitReader::new(input);
         if let Some(start) = start {
             bits.seek(start.chunk, start.offset, start.values, start.bits).map_err(in_stream(column, kind))?;
         }
@@ -207,22 +207,22 @@ impl Builder<'_> {
         Ok(bytes)
     }
 
-    fn ints(&self, column: u32, kind: StreamKind, signed: bool, second_version: bool) -> Result<Ints> {
+    fn ints(&self, column: u32, kind: StreamKind, signed: bool, second_version: bool) -> Result<IntReader> {
         let (input, start) = self.input(column, kind)?;
-        let mut ints = Ints::new(input, signed, second_version);
+        let mut ints = IntReader::new(input, signed, second_version);
         if let Some(start) = start {
             ints.seek(start.chunk, start.offset, start.values).map_err(in_stream(column, kind))?;
         }
         Ok(ints)
     }
 
-    fn dictionary(&mut self, column: u32, size: u32, second_version: bool, binary: bool) -> Result<Dictionary> {
+    fn dictionary(&mut self, column: u32, size: u32, second_version: bool, binary: bool) -> Result<DictionaryViews> {
         if let Some(known) = self.dictionaries.get(&column) {
             return Ok(known.clone());
         }
         let mut lengths = self.ints(column, StreamKind::Length, false, second_version)?;
         let (mut blob, _) = self.input(column, StreamKind::DictionaryData)?;
-        let read = Dictionary::read(column, size as usize, &mut lengths, &mut blob, binary)?;
+        let read = DictionaryViews::read(column, size as usize, &mut lengths, &mut blob, binary)?;
         self.dictionaries.insert(column, read.clone());
         Ok(read)
     }

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, Decimal128Array};
 use arrow::buffer::NullBuffer;
 
 use super::super::input::{StreamInput, short};
-use super::super::ints::Ints;
+use super::super::ints::IntReader;
 use super::super::varint::{STOP, gather, varint128, zigzag, zigzag128};
 use super::{STEP, in_stream, spread};
 use crate::proto::StreamKind;
@@ -18,7 +18,7 @@ const LONGEST: usize = 20;
 /// Values that are decoded between two checks of their scales.
 const PIECE: usize = 1024;
 
-pub(super) struct Decimals {
+pub(super) struct DecimalReader {
     pub(super) id: u32,
     pub(super) digits: DecimalDigits,
     pub(super) precision: u8,
@@ -27,12 +27,12 @@ pub(super) struct Decimals {
 
 pub(super) enum DecimalDigits {
     /// Integers at the column's scale.
-    Short(Ints),
+    Short(IntReader),
     /// Varints of any length, each with a separate scale.
-    Long { values: StreamInput, scales: Ints },
+    Long { values: StreamInput, scales: IntReader },
 }
 
-impl Decimals {
+impl DecimalReader {
     pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
         let data = in_stream(self.id, StreamKind::Data);
         let values = match &mut self.digits {

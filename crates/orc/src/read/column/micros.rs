@@ -4,7 +4,7 @@ use arrow::array::ArrayRef;
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::TimeUnit;
 
-use super::super::ints::Ints;
+use super::super::ints::IntReader;
 use super::in_stream;
 use super::time::{in_unit, misfit};
 use crate::Result;
@@ -12,9 +12,9 @@ use crate::proto::StreamKind;
 
 const PER_SECOND: i64 = 1_000_000;
 
-pub(super) struct Micros {
+pub(super) struct MicrosReader {
     pub(super) id: u32,
-    pub(super) micros: Ints,
+    pub(super) micros: IntReader,
     pub(super) unit: TimeUnit,
     /// Digits below the unit are an error.
     pub(super) exact: bool,
@@ -22,7 +22,7 @@ pub(super) struct Micros {
     pub(super) row: Option<u64>,
 }
 
-impl Micros {
+impl MicrosReader {
     pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
         let mut values: Vec<i64> = self.micros.take(there).map_err(in_stream(self.id, StreamKind::Data))?;
         let per_unit = match self.unit {

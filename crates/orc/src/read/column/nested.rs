@@ -8,20 +8,20 @@ use arrow::compute::concat;
 use arrow::datatypes::{DataType, Fields};
 
 use super::super::MAX_BATCH_ITEMS;
-use super::super::ints::Ints;
+use super::super::ints::IntReader;
 use super::super::rle_byte::ByteRuns;
-use super::{ColumnReader, STEP, in_stream, spread};
+use super::{STEP, SubtreeReader, in_stream, spread};
 use crate::proto::StreamKind;
 use crate::{Error, Result};
 
-pub(super) struct Lists {
+pub(super) struct ListReader {
     pub(super) id: u32,
-    pub(super) lengths: Ints,
-    pub(super) item: ColumnReader,
+    pub(super) lengths: IntReader,
+    pub(super) item: SubtreeReader,
     pub(super) data_type: DataType,
 }
 
-impl Lists {
+impl ListReader {
     pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
         let offsets = offsets(self.id, &mut self.lengths, there, validity.as_ref())?;
         let items = self.item.read(children(&offsets), None)?;
@@ -32,15 +32,15 @@ impl Lists {
     }
 }
 
-pub(super) struct Maps {
+pub(super) struct MapReader {
     pub(super) id: u32,
-    pub(super) lengths: Ints,
-    pub(super) key: ColumnReader,
-    pub(super) value: ColumnReader,
+    pub(super) lengths: IntReader,
+    pub(super) key: SubtreeReader,
+    pub(super) value: SubtreeReader,
     pub(super) data_type: DataType,
 }
 
-impl Maps {
+impl MapReader {
     pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
         let offsets = offsets(self.id, &mut self.lengths, there, validity.as_ref())?;
         let pairs = children(&offsets);
@@ -61,7 +61,7 @@ impl Maps {
 }
 
 /// The offsets of lists from their lengths.
-fn offsets(id: u32, lengths: &mut Ints, there: usize, validity: Option<&NullBuffer>) -> Result<OffsetBuffer<i32>> {
+fn offsets(id: u32, lengths: &mut IntReader, there: usize, validity: Option<&NullBuffer>) -> Result<OffsetBuffer<i32>> {
     let length = in_stream(id, StreamKind::Length);
     let lengths: Vec<i64> = spread(lengths.take(there).map_err(&length)?, validity);
     let mut offsets = Vec::with_capacity(lengths.len() + 1);
@@ -84,12 +84,12 @@ fn children(offsets: &OffsetBuffer<i32>) -> usize {
     offsets.last() as usize
 }
 
-pub(super) struct Structs {
+pub(super) struct StructReader {
     pub(super) fields: Fields,
-    pub(super) columns: Vec<ColumnReader>,
+    pub(super) columns: Vec<SubtreeReader>,
 }
 
-impl Structs {
+impl StructReader {
     pub(super) fn read(&mut self, rows: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
         let columns = self.read_fields(rows, validity.as_ref())?;
         if columns.is_empty() {
@@ -103,14 +103,14 @@ impl Structs {
     }
 }
 
-pub(super) struct Unions {
+pub(super) struct UnionReader {
     pub(super) id: u32,
     pub(super) tags: ByteRuns,
-    pub(super) members: Vec<ColumnReader>,
+    pub(super) members: Vec<SubtreeReader>,
     pub(super) data_type: DataType,
 }
 
-impl Unions {
+impl UnionReader {
     pub(super) fn read(&mut self, rows: usize, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
         let data = in_stream(self.id, StreamKind::Data);
         let mut tags: Vec<u8> = Vec::with_capacity(there.min(STEP));

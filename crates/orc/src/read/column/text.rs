@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, BinaryViewArray, StringViewArray, make_view};
 use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 
 use super::super::input::{StreamInput, short};
-use super::super::ints::Ints;
+use super::super::ints::IntReader;
 use super::super::{MAX_BATCH_TEXT, MAX_DICTIONARY};
 use super::{in_stream, spread};
 use crate::proto::StreamKind;
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 pub(super) struct DirectText {
     id: u32,
     binary: bool,
-    lengths: Ints,
+    lengths: IntReader,
     data: StreamInput,
     /// The current chunk, and where the next value starts in it.
     chunk: Buffer,
@@ -24,7 +24,7 @@ pub(super) struct DirectText {
 }
 
 impl DirectText {
-    pub(super) fn new(id: u32, binary: bool, lengths: Ints, data: StreamInput) -> Self {
+    pub(super) fn new(id: u32, binary: bool, lengths: IntReader, data: StreamInput) -> Self {
         Self { id, binary, lengths, data, chunk: Buffer::from_vec(Vec::<u8>::new()), at: 0 }
     }
 
@@ -163,13 +163,19 @@ fn array(views: Vec<u128>, buffers: Arc<[Buffer]>, validity: Option<NullBuffer>,
 
 /// The values of a dictionary as views of one buffer.
 #[derive(Clone)]
-pub(in super::super) struct Dictionary {
+pub(in super::super) struct DictionaryViews {
     views: Arc<[u128]>,
     blob: Buffer,
 }
 
-impl Dictionary {
-    pub(super) fn read(id: u32, size: usize, lengths: &mut Ints, blob: &mut StreamInput, binary: bool) -> Result<Self> {
+impl DictionaryViews {
+    pub(super) fn read(
+        id: u32,
+        size: usize,
+        lengths: &mut IntReader,
+        blob: &mut StreamInput,
+        binary: bool,
+    ) -> Result<Self> {
         if size > MAX_DICTIONARY {
             let message = format!("a dictionary has {size} values, more than {MAX_DICTIONARY}");
             return Err(in_stream(id, StreamKind::Length)(Error::unsupported(message)));
@@ -189,8 +195,8 @@ impl Dictionary {
 pub(super) struct DictionaryText {
     pub(super) id: u32,
     pub(super) binary: bool,
-    pub(super) dictionary: Dictionary,
-    pub(super) indices: Ints,
+    pub(super) dictionary: DictionaryViews,
+    pub(super) indices: IntReader,
 }
 
 impl DictionaryText {

@@ -11,7 +11,7 @@ use arrow::datatypes::{
 use chrono::DateTime;
 
 use super::super::calendar::{FIRST_GREGORIAN_DAY, from_julian};
-use super::super::ints::Ints;
+use super::super::ints::IntReader;
 use super::super::reader_clock::ReaderClock;
 use super::super::zone::WriterZone;
 use super::{in_stream, spread};
@@ -20,10 +20,10 @@ use crate::{Error, Result};
 
 const DAY: i64 = 86_400;
 
-pub(super) struct Timestamps {
+pub(super) struct TimestampReader {
     pub(super) id: u32,
-    pub(super) seconds: Ints,
-    pub(super) nanos: Ints,
+    pub(super) seconds: IntReader,
+    pub(super) nanos: IntReader,
     pub(super) zone: WriterZone,
     /// The reader's clock, by which the values are instants.
     pub(super) clock: Option<ReaderClock>,
@@ -36,7 +36,7 @@ pub(super) struct Timestamps {
     pub(super) row: Option<u64>,
 }
 
-impl Timestamps {
+impl TimestampReader {
     pub(super) fn read(&mut self, there: usize, validity: Option<NullBuffer>) -> Result<ArrayRef> {
         let mut values: Vec<i64> = self.seconds.take(there).map_err(in_stream(self.id, StreamKind::Data))?;
         let nanos: Vec<i64> = self.nanos.take(there).map_err(in_stream(self.id, StreamKind::Secondary))?;

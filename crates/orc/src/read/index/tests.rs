@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn at(chunk: u64, offset: u64, values: u64) -> Position {
-    Position { chunk, offset, values, bits: 0 }
+fn at(chunk: u64, offset: u64, values: u64) -> IndexPosition {
+    IndexPosition { chunk, offset, values, bits: 0 }
 }
 
 #[test]
@@ -11,7 +11,7 @@ fn numbers_go_to_their_streams() {
     let kinds = [(StreamKind::Present, 2), (StreamKind::Data, 0), (StreamKind::Length, 1)];
     let numbers = [10, 11, 12, 13, 20, 21, 30, 31, 32];
     let found = split_positions(&numbers, &kinds, true).unwrap();
-    assert_eq!(found, [Position { chunk: 10, offset: 11, values: 12, bits: 13 }, at(20, 21, 0), at(30, 31, 32)]);
+    assert_eq!(found, [IndexPosition { chunk: 10, offset: 11, values: 12, bits: 13 }, at(20, 21, 0), at(30, 31, 32)]);
     let plain = split_positions(&[20, 30, 32], &kinds[1..], false).unwrap();
     assert_eq!(plain, [at(20, 0, 0), at(30, 0, 32)]);
     assert_eq!(split_positions(&numbers[..8], &kinds, true), None);

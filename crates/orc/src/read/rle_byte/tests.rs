@@ -12,7 +12,7 @@ fn examples_of_the_specification() {
     ByteRuns::new(plain(&[0xfe, 0x44, 0x45])).read(&mut out).unwrap();
     assert_eq!(out, [0x44, 0x45]);
     // Booleans: one byte 0x80 is true and seven times false.
-    let bits = Bits::new(plain(&[0xff, 0x80])).read(8).unwrap();
+    let bits = BitReader::new(plain(&[0xff, 0x80])).read(8).unwrap();
     assert_eq!(bits.iter().collect::<Vec<_>>(), [true, false, false, false, false, false, false, false]);
 }
 
@@ -29,7 +29,7 @@ fn bits_come_in_pieces_of_any_length() {
         .flat_map(|byte| (0..8).map(move |bit| byte << bit & 128 != 0))
         .collect();
     for piece in 1..40 {
-        let mut reader = Bits::new(plain(&stream));
+        let mut reader = BitReader::new(plain(&stream));
         let mut got = Vec::new();
         while got.len() < all.len() {
             got.extend(reader.read(piece.min(all.len() - got.len())).unwrap().iter());
@@ -37,7 +37,7 @@ fn bits_come_in_pieces_of_any_length() {
         assert_eq!(got, all, "{piece}");
         assert!(reader.read(1).is_err());
     }
-    let mut reader = Bits::new(plain(&stream));
+    let mut reader = BitReader::new(plain(&stream));
     reader.seek(0, 0, 3, 5).unwrap();
     assert_eq!(reader.read(50).unwrap().iter().collect::<Vec<_>>(), all[29..79]);
     reader.seek(129, 0, 9, 8).unwrap();
@@ -50,5 +50,5 @@ fn ends_are_errors() {
         assert!(ByteRuns::new(plain(stream)).read(&mut [0; 2]).is_err());
     }
     // Absurd counts don't allocate: the stream ends first.
-    assert!(Bits::new(plain(&[0, 0])).read(usize::MAX / 16).is_err());
+    assert!(BitReader::new(plain(&[0, 0])).read(usize::MAX / 16).is_err());
 }

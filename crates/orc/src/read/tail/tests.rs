@@ -46,7 +46,7 @@ fn says_how_many_bytes_it_needs() {
                 given = needed as usize;
             }
             TailStep::Done(tail) => {
-                assert_eq!((tail.rows(), tail.version(), tail.writer()), (0, (0, 12), Writer::Java));
+                assert_eq!((tail.rows(), tail.version(), tail.writer()), (0, (0, 12), WriterSoftware::Java));
                 return;
             }
         }
@@ -74,7 +74,7 @@ fn nonsense_is_an_error() {
     corrupt(&postscript, &proto::Footer { statistics, ..footer.clone() }, "statistics of 3 columns");
     let stripes = vec![proto::StripeInformation { offset: Some(3), data_length: Some(1 << 40), ..Default::default() }];
     corrupt(&postscript, &proto::Footer { stripes, ..footer.clone() }, "doesn't lie within the file");
-    corrupt(&postscript, &proto::Footer { number_of_rows: Some(7), ..footer.clone() }, "says 7 rows");
+    corrupt(&postscript, &proto::Footer { number_of_rows: Some(7), ..footer.clone() }, "states 7 rows");
     for file in [&b""[..], b"ORC", b"plain text without an end\n", &[0; 100]] {
         assert_eq!(parse(file).unwrap_err().kind(), ErrorKind::Corrupt);
     }

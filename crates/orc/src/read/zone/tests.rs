@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn offsets_follow_summer_time() {
-    let mut zone = WriterZone::named("America/Los_Angeles", Writer::Java).unwrap();
+    let mut zone = WriterZone::named("America/Los_Angeles", WriterSoftware::Java).unwrap();
     assert_eq!(zone.base, BASE_SECONDS + 8 * 3600);
     // 2015-03-08 10:00 UTC: the clock jumps from 2:00 to 3:00.
     let jump = 1_425_808_800;
@@ -16,30 +16,30 @@ fn offsets_follow_summer_time() {
     // Beyond any calendar.
     zone.offset(i64::MAX);
     zone.offset(i64::MIN);
-    assert!(WriterZone::named("Nowhere/Town", Writer::Java).is_err());
+    assert!(WriterZone::named("Nowhere/Town", WriterSoftware::Java).is_err());
 }
 
 #[test]
 fn fixed_zones() {
     for (name, seconds) in [("GMT+08:00", 28_800), ("UTC-3", -10_800), ("+05:30", 19_800), ("GMT-0130", -5_400)] {
-        let mut zone = WriterZone::named(name, Writer::Cpp).unwrap();
+        let mut zone = WriterZone::named(name, WriterSoftware::Cpp).unwrap();
         assert_eq!((zone.offset(7), zone.base), (seconds, BASE_SECONDS - seconds), "{name}");
     }
-    assert!(WriterZone::named("GMT", Writer::Cpp).unwrap().is_utc());
-    assert!(WriterZone::named("GMT+99", Writer::Cpp).is_err());
+    assert!(WriterZone::named("GMT", WriterSoftware::Cpp).unwrap().is_utc());
+    assert!(WriterZone::named("GMT+99", WriterSoftware::Cpp).is_err());
 }
 
 #[test]
 fn times_before_1900_have_the_offset_that_their_writer_knew() {
     // 1850: Los Angeles' own time was 7:52:58 behind Greenwich; Java's zones don't know that.
     let offset = |name, writer, seconds| WriterZone::named(name, writer).unwrap().offset(seconds);
-    assert_eq!(offset("America/Los_Angeles", Writer::Cpp, -3_786_825_600), -28_378);
-    assert_eq!(offset("America/Los_Angeles", Writer::Java, -3_786_825_600), -28_800);
-    assert_eq!(offset("Europe/Berlin", Writer::Java, -13_000_000_000), 3600);
+    assert_eq!(offset("America/Los_Angeles", WriterSoftware::Cpp, -3_786_825_600), -28_378);
+    assert_eq!(offset("America/Los_Angeles", WriterSoftware::Java, -3_786_825_600), -28_800);
+    assert_eq!(offset("Europe/Berlin", WriterSoftware::Java, -13_000_000_000), 3600);
     // From 1900 on both know the same.
     assert_eq!(
-        offset("Europe/Amsterdam", Writer::Java, JAVA_FIRST_SECOND),
-        offset("Europe/Amsterdam", Writer::Cpp, JAVA_FIRST_SECOND)
+        offset("Europe/Amsterdam", WriterSoftware::Java, JAVA_FIRST_SECOND),
+        offset("Europe/Amsterdam", WriterSoftware::Cpp, JAVA_FIRST_SECOND)
     );
 }
 
@@ -60,7 +60,7 @@ fn the_last_rule_goes_on_for_ever() {
         ("Asia/Tokyo", 9 * 3600, 9 * 3600),
         ("America/Sao_Paulo", -3 * 3600, -3 * 3600),
     ] {
-        for writer in [Writer::Java, Writer::Cpp] {
+        for writer in [WriterSoftware::Java, WriterSoftware::Cpp] {
             let mut zone = WriterZone::named(name, writer).unwrap();
             for (seconds, wanted) in january.map(|at| (at, in_january)).into_iter().chain(july.map(|at| (at, in_july)))
             {
@@ -72,7 +72,7 @@ fn the_last_rule_goes_on_for_ever() {
         }
     }
     // 2050-03-13 10:00 UTC and 2050-11-06 9:00 UTC: Los Angeles' clock jumps.
-    let mut zone = WriterZone::named("America/Los_Angeles", Writer::Java).unwrap();
+    let mut zone = WriterZone::named("America/Los_Angeles", WriterSoftware::Java).unwrap();
     for (jump, before, behind) in [(2_530_778_400i64, -8, -7), (2_551_338_000, -7, -8)] {
         let around: Vec<i64> = [jump - 1, jump].map(|at| zone.offset(at) / 3600).to_vec();
         assert_eq!(around, [before, behind]);

@@ -5,7 +5,7 @@ use crate::compress::Codec;
 fn positions_name_block_and_byte() {
     for codec in [Codec::None, Codec::Zlib] {
         let mut compressor = BlockCompressor::new(codec, None, 4).unwrap();
-        let mut stream = Stream::new(StreamKind::Data, StreamCoding::Plain);
+        let mut stream = StreamWriter::new(StreamKind::Data, StreamCoding::Plain);
         for bytes in [3, 5, 4, 0] {
             stream.start_group();
             stream.bytes.resize(stream.bytes.len() + bytes, 1);
@@ -26,9 +26,9 @@ fn positions_name_block_and_byte() {
 #[test]
 fn positions_in_runs_and_bits_end_with_what_is_to_be_skipped() {
     let mut compressor = BlockCompressor::new(Codec::None, None, 1024).unwrap();
-    let mut numbers = Stream::new(StreamKind::Data, StreamCoding::Ints { signed: true });
-    let mut bits = Stream::new(StreamKind::Present, StreamCoding::Bits);
-    let mut whole = Stream::unindexed(StreamKind::DictionaryData, StreamCoding::Plain);
+    let mut numbers = StreamWriter::new(StreamKind::Data, StreamCoding::Ints { signed: true });
+    let mut bits = StreamWriter::new(StreamKind::Present, StreamCoding::Bits);
+    let mut whole = StreamWriter::unindexed(StreamKind::DictionaryData, StreamCoding::Plain);
     for group in 0..3 {
         for stream in [&mut numbers, &mut bits, &mut whole] {
             stream.start_group();
@@ -40,7 +40,7 @@ fn positions_in_runs_and_bits_end_with_what_is_to_be_skipped() {
             stream.end_group(&mut compressor).unwrap();
         }
     }
-    let position = |stream: &Stream, group| {
+    let position = |stream: &StreamWriter, group| {
         let mut positions = Vec::new();
         stream.push_position(group, &compressor, &mut positions);
         positions
@@ -54,7 +54,7 @@ fn positions_in_runs_and_bits_end_with_what_is_to_be_skipped() {
 #[test]
 fn numbers_do_not_wait_without_bound() {
     let mut compressor = BlockCompressor::new(Codec::None, None, 1024).unwrap();
-    let mut stream = Stream::new(StreamKind::Length, StreamCoding::Ints { signed: false });
+    let mut stream = StreamWriter::new(StreamKind::Length, StreamCoding::Ints { signed: false });
     stream.numbers.extend(0..3 * MAX_WAITING as i64 + 5);
     stream.relieve(&mut compressor).unwrap();
     assert_eq!(stream.numbers, (3 * MAX_WAITING as i64..).take(5).collect::<Vec<_>>());

@@ -20,8 +20,8 @@ fn objects(texts: &[Option<&str>]) -> ArrayRef {
 }
 
 fn passed(array: &ArrayRef, mapped: &Value) -> Vec<Option<String>> {
-    let limits = Limits::new("o", array.data_type(), Some(mapped));
-    let cells = Cells::new(array, false).unwrap();
+    let limits = FieldLimits::new("o", array.data_type(), Some(mapped));
+    let cells = CellColumn::new(array, false).unwrap();
     (0..array.len()).map(|row| limits.passed(&cells, row).map(|limit| limit.path.clone())).collect()
 }
 
@@ -44,8 +44,8 @@ fn fields_of_objects_have_limits_too() {
 fn where_nothing_is_limited_nothing_is_looked_at() {
     let array = objects(&[Some("abcd")]);
     let mapped = json!({ "properties": { "t": { "type": "keyword" }, "n": { "type": "long" } } });
-    assert!(matches!(Limits::new("o", array.data_type(), Some(&mapped)), Limits::None));
-    assert!(matches!(Limits::new("o", array.data_type(), None), Limits::None));
+    assert!(matches!(FieldLimits::new("o", array.data_type(), Some(&mapped)), FieldLimits::None));
+    assert!(matches!(FieldLimits::new("o", array.data_type(), None), FieldLimits::None));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn digits_that_a_field_lacks_pass_its_limit() {
         let mapped = json!({ "type": kind });
         let found: Vec<bool> = passed(&array, &mapped).iter().map(Option::is_some).collect();
         assert_eq!(found, expected, "{kind}");
-        let limits = Limits::new("o", array.data_type(), Some(&mapped)).allow_narrowing(&|path| path == "o");
-        assert_eq!(matches!(limits, Limits::None), kind != "date_nanos", "{kind}");
+        let limits = FieldLimits::new("o", array.data_type(), Some(&mapped)).allow_narrowing(&|path| path == "o");
+        assert_eq!(matches!(limits, FieldLimits::None), kind != "date_nanos", "{kind}");
     }
 }

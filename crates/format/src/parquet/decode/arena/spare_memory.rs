@@ -13,7 +13,7 @@ use std::time::Duration;
 use lakerace_io::freed_memory;
 use lakerace_io::wait::lock;
 
-use super::{MOVED_UNITS, MOVED_UNITS_AT_MOST, Region, RegionMapping, UNIT_BYTES};
+use super::{ArenaRegion, MOVED_UNITS, MOVED_UNITS_AT_MOST, RegionMapping, UNIT_BYTES};
 
 /// Bytes that stay mapped permanently.
 const IDLE_BYTES_KEPT: usize = 64 << 20;
@@ -40,7 +40,7 @@ struct SpareMemoryState {
     /// In the order in which they were dropped: a table is dropped front to back, and the next one takes the same memory in the same order.
     mappings: VecDeque<RegionMapping>,
     /// Regions with idle units.
-    regions: Vec<Weak<Region>>,
+    regions: Vec<Weak<ArenaRegion>>,
     is_used: bool,
     /// The process whose thread trims it: a forked child has none.
     trimmed_by: Option<NonZeroU32>,
@@ -117,7 +117,7 @@ impl SpareMemory {
     }
 
     /// Notes a region with idle units.
-    pub(super) fn note(&'static self, region: Weak<Region>) {
+    pub(super) fn note(&'static self, region: Weak<ArenaRegion>) {
         let mut state = self.lock();
         state.is_used = true;
         if state.regions.len() == state.regions.capacity() {
@@ -152,7 +152,7 @@ impl SpareMemory {
         let mut state = self.lock();
         // The lock is held: a region's cursor may use such a unit again. Dropping the last handle of a region takes the
         // lock.
-        let handles: Vec<Arc<Region>> = state.regions.drain(..).filter_map(|region| region.upgrade()).collect();
+        let handles: Vec<Arc<ArenaRegion>> = state.regions.drain(..).filter_map(|region| region.upgrade()).collect();
         handles.iter().for_each(|region| region.release_idle());
         let kept =
             |state: &SpareMemoryState| state.mappings.iter().map(RegionMapping::resident_units).sum::<u32>() as usize;

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{Cursor, LARGEST_BYTES, MappingCost, PAUSES, Part, SpareMemory, UNIT_BYTES, UNITS};
+use super::{ArenaBytes, LARGEST_BYTES, MappingCost, PAUSES, RegionCursor, SpareMemory, UNIT_BYTES, UNITS};
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -12,15 +12,15 @@ fn spare_memory() -> &'static SpareMemory {
     Box::leak(Box::new(SpareMemory::new(None)))
 }
 
-fn bytes(part: &mut Part) -> &mut [u8] {
+fn bytes(part: &mut ArenaBytes) -> &mut [u8] {
     // SAFETY: a part's bytes are its own.
     unsafe { std::slice::from_raw_parts_mut(part.start().as_ptr(), part.len()) }
 }
 
 #[test]
 fn parts_are_packed_zeroed_and_apart() {
-    let mut cursor = Cursor::in_region_of(spare_memory()).unwrap();
-    let mut parts: Vec<Part> = Vec::new();
+    let mut cursor = RegionCursor::in_region_of(spare_memory()).unwrap();
+    let mut parts: Vec<ArenaBytes> = Vec::new();
     for (number, length) in [1, 64, 65, 1 << 20, 3 << 20, LARGEST_BYTES].into_iter().enumerate() {
         let mut part = cursor.take(length).unwrap();
         assert!(part.len() >= length && part.len() < length + 64);
@@ -38,8 +38,8 @@ fn parts_are_packed_zeroed_and_apart() {
 
 #[test]
 fn a_region_ends() {
-    let mut cursor = Cursor::in_region_of(spare_memory()).unwrap();
-    let parts: Vec<Part> = std::iter::from_fn(|| cursor.take(UNIT_BYTES + 64)).collect();
+    let mut cursor = RegionCursor::in_region_of(spare_memory()).unwrap();
+    let parts: Vec<ArenaBytes> = std::iter::from_fn(|| cursor.take(UNIT_BYTES + 64)).collect();
     assert_eq!(parts.len(), UNITS - 1);
     assert!(cursor.take(usize::MAX).is_none());
     assert!(cursor.take(UNIT_BYTES - 64 * (UNITS - 1)).is_some(), "what is left can be taken");
@@ -47,8 +47,8 @@ fn a_region_ends() {
 
 #[test]
 fn units_go_when_their_last_part_does() {
-    let mut cursor = Cursor::in_region_of(spare_memory()).unwrap();
-    let users = |cursor: &Cursor| -> Vec<u32> {
+    let mut cursor = RegionCursor::in_region_of(spare_memory()).unwrap();
+    let users = |cursor: &RegionCursor| -> Vec<u32> {
         cursor.region.users[..4].iter().map(|users| users.load(Ordering::Relaxed)).collect()
     };
     let first = cursor.take(UNIT_BYTES / 2).unwrap();
@@ -68,15 +68,15 @@ fn units_go_when_their_last_part_does() {
 #[test]
 fn a_dropped_table_is_the_memory_of_the_next() {
     let spare = spare_memory();
-    let mut cursor = Cursor::in_region_of(spare).unwrap();
-    let table: Vec<Part> = (0..4).map(|_| cursor.take(UNIT_BYTES).unwrap()).collect();
+    let mut cursor = RegionCursor::in_region_of(spare).unwrap();
+    let table: Vec<ArenaBytes> = (0..4).map(|_| cursor.take(UNIT_BYTES).unwrap()).collect();
     let start = table[0].start();
     drop(cursor);
     assert_eq!(spare.idle_bytes(), 0, "parts lie in all units");
     drop(table);
     assert_eq!(spare.idle_bytes(), 4 * UNIT_BYTES);
 
-    let mut cursor = Cursor::in_region_of(spare).unwrap();
+    let mut cursor = RegionCursor::in_region_of(spare).unwrap();
     let mut part = cursor.take(3 * UNIT_BYTES).unwrap();
     assert_eq!(part.start(), start);
     assert_eq!(spare.idle_bytes(), UNIT_BYTES, "three of four are in use again");
@@ -89,15 +89,15 @@ fn a_dropped_table_is_the_memory_of_the_next() {
 #[test]
 fn idle_units_move_to_where_they_are_wanted() {
     let spare = spare_memory();
-    let mut cursor = Cursor::in_region_of(spare).unwrap();
-    let table: Vec<Part> = (0..4).map(|_| cursor.take(UNIT_BYTES).unwrap()).collect();
+    let mut cursor = RegionCursor::in_region_of(spare).unwrap();
+    let table: Vec<ArenaBytes> = (0..4).map(|_| cursor.take(UNIT_BYTES).unwrap()).collect();
     drop(cursor);
     drop(table);
     assert_eq!(spare.idle_bytes(), 4 * UNIT_BYTES);
 
     // A small column has the mapping, and a large one begins in a new one.
-    let mut small = Cursor::in_region_of(spare).unwrap();
-    let mut large = Cursor::in_region_of(spare).unwrap();
+    let mut small = RegionCursor::in_region_of(spare).unwrap();
+    let mut large = RegionCursor::in_region_of(spare).unwrap();
     let mut first = small.take(UNIT_BYTES).unwrap();
     bytes(&mut first).fill(1);
     let mut second = large.take(3 * UNIT_BYTES).unwrap();
@@ -116,9 +116,9 @@ fn idle_units_move_to_where_they_are_wanted() {
 /// Takes, fills, checks and drops parts.
 fn use_memory(spare: &'static SpareMemory, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
-    let mut held: Vec<(Part, u8)> = Vec::new();
+    let mut held: Vec<(ArenaBytes, u8)> = Vec::new();
     for _ in 0..20 {
-        let mut cursor = Cursor::in_region_of(spare).unwrap();
+        let mut cursor = RegionCursor::in_region_of(spare).unwrap();
         for _ in 0..random.random_range(1..8) {
             let Some(mut part) = cursor.take(random.random_range(1..2 * UNIT_BYTES)) else { break };
             let mark = random.random();
@@ -152,7 +152,7 @@ fn threads_share_spare_memory_while_it_is_trimmed() {
 #[test]
 fn units_of_a_stream_do_not_pile_up() {
     let spare = spare_memory();
-    let mut cursor = Cursor::in_region_of(spare).unwrap();
+    let mut cursor = RegionCursor::in_region_of(spare).unwrap();
     for _ in 0..UNITS - 1 {
         drop(cursor.take(UNIT_BYTES).unwrap());
     }
@@ -162,8 +162,8 @@ fn units_of_a_stream_do_not_pile_up() {
 #[test]
 fn spare_memory_is_trimmed_to_what_it_keeps() {
     let spare = spare_memory();
-    let mut cursors: Vec<Cursor> = (0..3).map(|_| Cursor::in_region_of(spare).unwrap()).collect();
-    let mut parts: Vec<Part> =
+    let mut cursors: Vec<RegionCursor> = (0..3).map(|_| RegionCursor::in_region_of(spare).unwrap()).collect();
+    let mut parts: Vec<ArenaBytes> =
         cursors.iter_mut().flat_map(|cursor| (0..UNITS).map(|_| cursor.take(UNIT_BYTES).unwrap())).collect();
     drop(cursors);
     // One unit of the first region stays in use.

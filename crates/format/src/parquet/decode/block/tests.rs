@@ -1,11 +1,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{KEPT_BYTES, Pool, SLACK_BYTES, class};
+use super::{KEPT_BYTES, MemoryPool, SLACK_BYTES, class};
 
 #[test]
 fn blocks_are_zeroed_aligned_and_apart() {
-    let pool = Arc::new(Pool::default());
+    let pool = Arc::new(MemoryPool::default());
     let mut blocks = Vec::new();
     for (number, bytes) in [1, 20_000, 1 << 20, 3 << 20, 70_000].into_iter().cycle().take(60).enumerate() {
         let mut block = pool.take_with_slack(bytes);
@@ -21,7 +21,7 @@ fn blocks_are_zeroed_aligned_and_apart() {
 
 #[test]
 fn a_block_comes_back_when_its_last_buffer_goes() {
-    let pool = Arc::new(Pool::default());
+    let pool = Arc::new(MemoryPool::default());
     let block = pool.take(100_000);
     let place = block.as_ptr();
     let buffer = block.into_buffer(10);
@@ -47,7 +47,7 @@ fn classes_waste_a_sixteenth_at_most() {
 
 #[test]
 fn columns_share_what_is_kept() {
-    let pools = Pool::for_columns(3);
+    let pools = MemoryPool::for_columns(3);
     let blocks: Vec<_> = (0..60).map(|number| pools[number % 3].take(5 << 20)).collect();
     drop(blocks);
     let kept = pools[0].kept_bytes.load(Ordering::Relaxed);

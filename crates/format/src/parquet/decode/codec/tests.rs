@@ -4,10 +4,10 @@ use std::io::Write;
 
 use parquet::basic::CompressionCodec;
 
-use super::{Pool, decompress};
+use super::{MemoryPool, decompress};
 
 fn plain(codec: CompressionCodec, stored: &[u8], length: usize) -> lakerace_io::Result<Vec<u8>> {
-    let pool = Pool::new();
+    let pool = MemoryPool::new();
     decompress(codec, stored, length, &pool).map(|block| block[..length].to_vec())
 }
 

@@ -57,7 +57,7 @@ fn ways() -> impl Strategy<Value = Way> {
 }
 
 /// The page, with other bytes between its pieces.
-fn pieces(page: &[u8], lengths: &[usize]) -> Pieces {
+fn pieces(page: &[u8], lengths: &[usize]) -> PageSlices {
     let (mut bytes, mut places, mut at) = (vec![0xf4], Vec::new(), 0);
     for length in lengths.iter().cycle() {
         let end = page.len().min(at + length);
@@ -69,7 +69,7 @@ fn pieces(page: &[u8], lengths: &[usize]) -> Pieces {
             break;
         }
     }
-    Pieces::from_ranges(PageBytes::Stored(bytes.into()), places)
+    PageSlices::from_ranges(PageBytes::Stored(bytes.into()), places)
 }
 
 #[derive(Debug, Clone)]
@@ -146,7 +146,7 @@ proptest! {
             values[row].insert(at, 0xc3);
             row
         });
-        let mut views = ViewCollector::new(is_text, Pool::new());
+        let mut views = ViewCollector::new(is_text, MemoryPool::new());
         way.take(&mut views, &way.page(&values), values.len()).unwrap();
         let mut row = 0;
         // An array, and another one that begins within the page.
@@ -198,7 +198,7 @@ proptest! {
         let at = change.0.index(page.len());
         page[at] ^= change.1;
         page.truncate(cut.index(page.len()) + 1);
-        let mut views = ViewCollector::new(true, Pool::new());
+        let mut views = ViewCollector::new(true, MemoryPool::new());
         match way.take(&mut views, &page, values.len()).and_then(|()| run(&mut views, &steps)) {
             Ok(array) => array.to_data().validate_full().unwrap(),
             Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Corrupt),
@@ -221,7 +221,7 @@ fn a_letter_cut_by_two_texts_is_no_text() {
         for pieces in [vec![], vec![1000], vec![45]] {
             let way = Way { encoding, pieces };
             for steps in [vec![Step::Read(2)], vec![Step::Read(1)], vec![Step::Skip(1), Step::Keep(vec![true])]] {
-                let mut views = ViewCollector::new(true, Pool::new());
+                let mut views = ViewCollector::new(true, MemoryPool::new());
                 way.take(&mut views, &way.page(&values), 2).unwrap();
                 assert_eq!(run(&mut views, &steps).unwrap_err().kind(), ErrorKind::Corrupt, "{way:?} {steps:?}");
             }

@@ -27,7 +27,7 @@ fn snappy_block(literals: &[(Vec<u8>, usize)]) -> Vec<u8> {
 }
 
 /// All bytes, taken some at a time.
-fn taken(mut pieces: Pieces, sizes: &[usize]) -> Vec<u8> {
+fn taken(mut pieces: PageSlices, sizes: &[usize]) -> Vec<u8> {
     let mut found = Vec::new();
     for size in sizes.iter().cycle() {
         let size = (*size).min(pieces.left());
@@ -56,16 +56,16 @@ proptest! {
         }));
         let plain: Vec<u8> = literals.iter().flat_map(|(bytes, _)| bytes.clone()).collect();
         let stored = Bytes::from(snappy_block(&literals));
-        let pieces = || Pieces::literals(CompressionCodec::SNAPPY, &stored, plain.len()).unwrap();
+        let pieces = || PageSlices::literals(CompressionCodec::SNAPPY, &stored, plain.len()).unwrap();
         prop_assert_eq!(pieces().places.len(), literals.len());
         prop_assert_eq!(taken(pieces(), &sizes), &plain[..]);
-        prop_assert_eq!(&pieces().join(&Pool::new()).unwrap()[..], &plain[..]);
+        prop_assert_eq!(&pieces().join(&MemoryPool::new()).unwrap()[..], &plain[..]);
         prop_assert_eq!(&pieces().head()[..], &literals[0].0[..]);
         let skipped = skipped.index(plain.len());
         let mut behind = pieces();
         behind.skip(skipped).unwrap();
         prop_assert_eq!(taken(behind, &sizes), &plain[skipped..]);
-        prop_assert_eq!(taken(Pieces::whole(PageBytes::Stored(stored.clone())), &sizes), &stored[..]);
+        prop_assert_eq!(taken(PageSlices::whole(PageBytes::Stored(stored.clone())), &sizes), &stored[..]);
     }
 
     /// Whatever is taken for literals is what the codec makes of it.
@@ -87,8 +87,8 @@ proptest! {
             }
             let length = plain.len() + longer;
             let stored = Bytes::from(stored);
-            if let Some(pieces) = Pieces::literals(codec, &stored, length) {
-                let pool = Pool::new();
+            if let Some(pieces) = PageSlices::literals(codec, &stored, length) {
+                let pool = MemoryPool::new();
                 let block = crate::parquet::decode::codec::decompress(codec, &stored, length, &pool).unwrap();
                 prop_assert_eq!(&pieces.join(&pool).unwrap()[..], &block[..length]);
             }
@@ -100,9 +100,9 @@ proptest! {
 fn many_short_literals_are_not_worth_it() {
     let literals: Vec<(Vec<u8>, usize)> = (0..100).map(|byte| (vec![byte; 50], 0)).collect();
     let stored = Bytes::from(snappy_block(&literals));
-    assert!(Pieces::literals(CompressionCodec::SNAPPY, &stored, 5000).is_none());
-    assert!(Pieces::literals(CompressionCodec::ZSTD, &stored, 5000).is_none());
-    let pool = Pool::new();
+    assert!(PageSlices::literals(CompressionCodec::SNAPPY, &stored, 5000).is_none());
+    assert!(PageSlices::literals(CompressionCodec::ZSTD, &stored, 5000).is_none());
+    let pool = MemoryPool::new();
     assert!(crate::parquet::decode::codec::decompress(CompressionCodec::SNAPPY, &stored, 5000, &pool).is_ok());
 }
 
@@ -117,8 +117,8 @@ fn a_page_of_noise_is_one_piece_of_lz4() {
         }
         stored.extend_from_slice(&plain);
         let stored = Bytes::from(stored);
-        let pieces = Pieces::literals(CompressionCodec::LZ4_RAW, &stored, length).unwrap();
+        let pieces = PageSlices::literals(CompressionCodec::LZ4_RAW, &stored, length).unwrap();
         assert_eq!(taken(pieces, &[7, 300]), plain);
-        assert!(Pieces::literals(CompressionCodec::LZ4_RAW, &stored, length + 1).is_none());
+        assert!(PageSlices::literals(CompressionCodec::LZ4_RAW, &stored, length + 1).is_none());
     }
 }

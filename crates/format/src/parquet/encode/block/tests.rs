@@ -6,7 +6,7 @@ use super::*;
 fn bytes_come_in_order_and_blocks_come_back() {
     let pool = BlockPool::default();
     for _ in 0..3 {
-        let mut blocks = Blocks::new(&pool);
+        let mut blocks = BlockBuffer::new(&pool);
         let mut expected = Vec::new();
         for page in 0..100usize {
             let body = vec![page as u8; page * 1500];
@@ -26,7 +26,7 @@ fn bytes_come_in_order_and_blocks_come_back() {
 #[test]
 fn a_page_larger_than_a_block_is_one_piece() {
     let pool = BlockPool::default();
-    let mut blocks = Blocks::new(&pool);
+    let mut blocks = BlockBuffer::new(&pool);
     blocks.push(b"a", &PageBody::Bytes(&[]));
     blocks.push(b"h", &PageBody::Bytes(&vec![7; 3 * BLOCK_BYTES]));
     blocks.push(b"z", &PageBody::Bytes(&[]));

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn sample(values: usize, distinct: usize, value_bytes: usize) -> Sample {
-    Sample { values, distinct, bytes: values * value_bytes, is_all: false }
+fn sample(values: usize, distinct: usize, value_bytes: usize) -> SampleResult {
+    SampleResult { values, distinct, bytes: values * value_bytes, is_all: false }
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn a_dictionary_is_tried_where_values_repeat() {
 
 #[test]
 fn a_small_column_is_judged_by_its_bytes() {
-    let all = |values, distinct| Sample { values, distinct, bytes: values * 8, is_all: true };
+    let all = |values, distinct| SampleResult { values, distinct, bytes: values * 8, is_all: true };
     assert!(all(10, 2).favours_dictionary());
     assert!(!all(10, 10).favours_dictionary());
     assert!(!all(1, 1).favours_dictionary());
@@ -30,7 +30,7 @@ fn a_small_column_is_judged_by_its_bytes() {
 
 #[test]
 fn levels_begin_anew_after_a_flush() {
-    let mut levels = Levels::new(true);
+    let mut levels = PageNulls::new(true);
     levels.push_valid(3);
     levels.push(&NullBuffer::from(vec![true, false])).unwrap();
     assert_eq!((levels.rows(), levels.nulls()), (5, 1));
@@ -43,6 +43,6 @@ fn levels_begin_anew_after_a_flush() {
 
 #[test]
 fn a_null_in_a_required_column_is_an_error() {
-    let error = Levels::new(false).push(&NullBuffer::from(vec![true, false])).unwrap_err();
+    let error = PageNulls::new(false).push(&NullBuffer::from(vec![true, false])).unwrap_err();
     assert_eq!(error.kind(), lakerace_io::ErrorKind::Invalid);
 }

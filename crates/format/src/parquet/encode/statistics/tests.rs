@@ -6,8 +6,8 @@ use parquet::schema::types::ColumnPath;
 
 use super::*;
 
-fn bounds(min: impl Into<Vec<u8>>, max: impl Into<Vec<u8>>) -> Bounds {
-    Bounds { min_max: Some((min.into(), max.into())), nans: 0 }
+fn bounds(min: impl Into<Vec<u8>>, max: impl Into<Vec<u8>>) -> ValueBounds {
+    ValueBounds { min_max: Some((min.into(), max.into())), nans: 0 }
 }
 
 /// A column of byte arrays.
@@ -25,7 +25,7 @@ fn integers_signed_and_unsigned() {
     let values = [5, -1, 0, i64::MAX];
     assert_eq!(i64::min_max(&values, ValueOrder::Signed64), bounds((-1i64).to_le_bytes(), i64::MAX.to_le_bytes()));
     assert_eq!(i64::min_max(&values, ValueOrder::Unsigned64), bounds(0u64.to_le_bytes(), u64::MAX.to_le_bytes()));
-    assert_eq!(i64::min_max(&[], ValueOrder::Signed64), Bounds::default());
+    assert_eq!(i64::min_max(&[], ValueOrder::Signed64), ValueBounds::default());
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn floats_leave_nans_out() {
         let found = f32::min_max(zeros, ValueOrder::Float32);
         assert_eq!(found.min_max, Some(((-0.0f32).to_le_bytes().to_vec(), 0.0f32.to_le_bytes().to_vec())));
     }
-    assert_eq!(f64::min_max(&[f64::NAN, -f64::NAN], ValueOrder::Float64), Bounds { min_max: None, nans: 2 });
+    assert_eq!(f64::min_max(&[f64::NAN, -f64::NAN], ValueOrder::Float64), ValueBounds { min_max: None, nans: 2 });
 }
 
 #[test]

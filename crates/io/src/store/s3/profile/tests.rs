@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Profile, ProfileCredentials, missing};
+use super::{CredentialProfile, ProfileCredentials, missing};
 use crate::ErrorKind;
 
 const CONFIG: &str = "[default]\nregion=us-east-1\n[profile work]\nregion = eu-west-1\ns3 =\n  addressing_style = path\n# no\n\
@@ -26,13 +26,13 @@ fn files() -> (tempfile::TempDir, Vec<PathBuf>) {
 #[test]
 fn keys_of_a_profile_are_read_from_both_files() {
     let (_folder, files) = files();
-    let work = Profile::of_files("work", &files, true).unwrap().unwrap();
+    let work = CredentialProfile::of_files("work", &files, true).unwrap().unwrap();
     assert_eq!(work.settings().collect::<Vec<_>>(), [("aws_region", "eu-west-1")]);
     let ProfileCredentials::Settings { settings, source } = work.credentials(true).unwrap() else { panic!("keys") };
     let expected = [("aws_access_key_id", "AKIA"), ("aws_secret_access_key", "a=b/c+d==")];
     assert_eq!(settings, expected.map(|(name, value)| (name, value.to_owned())));
     assert_eq!(source, "the profile work");
-    let pod = Profile::of_files("pod", &files, true).unwrap().unwrap();
+    let pod = CredentialProfile::of_files("pod", &files, true).unwrap().unwrap();
     let ProfileCredentials::Settings { settings, .. } = pod.credentials(true).unwrap() else { panic!("a role") };
     assert_eq!(settings[1], ("aws_web_identity_token_file", "/token".to_owned()));
 }
@@ -41,11 +41,11 @@ fn keys_of_a_profile_are_read_from_both_files() {
 fn providers_are_told_from_keys() {
     let (_folder, files) = files();
     for (name, says) in [("sso", "single sign-on"), ("process", "credential_process")] {
-        let profile = Profile::of_files(name, &files, true).unwrap().unwrap();
+        let profile = CredentialProfile::of_files(name, &files, true).unwrap().unwrap();
         let ProfileCredentials::Provider { source, .. } = profile.credentials(true).unwrap() else { panic!("{name}") };
         assert!(source.contains(says), "{source}");
     }
-    let default = Profile::of_files("default", &files, true).unwrap().unwrap();
+    let default = CredentialProfile::of_files("default", &files, true).unwrap().unwrap();
     assert!(matches!(default.credentials(false).unwrap(), ProfileCredentials::Absent));
 }
 
@@ -57,10 +57,10 @@ fn what_a_profile_lacks_is_said_with_the_command_that_adds_it() {
         ("half", ErrorKind::Usage, "aws configure sso --profile half"),
         ("default", ErrorKind::Usage, "aws configure --profile default"),
     ] {
-        let error = Profile::of_files(name, &files, true).unwrap().unwrap().credentials(true).err().unwrap();
+        let error = CredentialProfile::of_files(name, &files, true).unwrap().unwrap().credentials(true).err().unwrap();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(says) && !error.to_string().contains("a=b"), "{error}");
     }
-    assert!(Profile::of_files("wrk", &files, true).unwrap().is_none());
+    assert!(CredentialProfile::of_files("wrk", &files, true).unwrap().is_none());
     assert!(missing("wrk", &files).to_string().contains("no profile \"wrk\""));
 }

@@ -15,8 +15,8 @@ fn read(micros: i64, unit: TimeUnit, exact: bool) -> Result<ArrayRef> {
         rest >>= 7;
     }
     bytes.push(rest as u8);
-    let ints = Ints::new(plain(&bytes), true, false);
-    Micros { id: 1, micros: ints, unit, exact, row: Some(7) }.read(1, Some(NullBuffer::from(vec![false, true])))
+    let ints = IntReader::new(plain(&bytes), true, false);
+    MicrosReader { id: 1, micros: ints, unit, exact, row: Some(7) }.read(1, Some(NullBuffer::from(vec![false, true])))
 }
 
 #[test]

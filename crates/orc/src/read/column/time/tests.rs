@@ -3,7 +3,7 @@
 use arrow::array::AsArray;
 
 use super::super::super::testing::plain;
-use super::super::super::writer_kind::Writer;
+use super::super::super::writer_kind::WriterSoftware;
 use super::*;
 
 /// One time, stored as version 1 integers.
@@ -21,10 +21,10 @@ fn read_with(stored: i64, nanos: u64, zone: WriterZone, julian: bool, (unit, exa
         bytes.push(rest as u8);
         bytes
     };
-    let seconds = Ints::new(plain(&literal((stored << 1 ^ stored >> 63) as u64)), true, false);
-    let nanos = Ints::new(plain(&literal(nanos)), false, false);
+    let seconds = IntReader::new(plain(&literal((stored << 1 ^ stored >> 63) as u64)), true, false);
+    let nanos = IntReader::new(plain(&literal(nanos)), false, false);
     let mut times =
-        Timestamps { id: 1, seconds, nanos, zone, clock: None, instant: false, julian, unit, exact, row: Some(7) };
+        TimestampReader { id: 1, seconds, nanos, zone, clock: None, instant: false, julian, unit, exact, row: Some(7) };
     let array = times.read(1, None)?;
     Ok(match unit {
         TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().value(0),
@@ -56,7 +56,7 @@ fn times_before_1970_are_cut_towards_zero() {
 
 #[test]
 fn the_writers_clock_is_kept() {
-    let zone = || WriterZone::named("America/Los_Angeles", Writer::Java).unwrap();
+    let zone = || WriterZone::named("America/Los_Angeles", WriterSoftware::Java).unwrap();
     let seconds = |stored| read(stored, 0, zone(), false, TimeUnit::Nanosecond).unwrap() / 1_000_000_000;
     assert_eq!(seconds(0), 1_420_070_400);
     // 2015-07-01: an hour of summer time.
