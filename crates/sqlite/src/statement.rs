@@ -15,7 +15,7 @@ use crate::failure::{SqliteFailure, last_failure};
 /// A prepared statement. It must be dropped before its connection is.
 ///
 /// ```
-/// use lakerace_sqlite::{Failure, Statement};
+/// use lakerace_sqlite::{SqliteFailure, Statement};
 /// use rusqlite::types::{ToSqlOutput, ValueRef};
 ///
 /// let connection = rusqlite::Connection::open_in_memory().unwrap();
