@@ -10,8 +10,7 @@ mod names;
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Field};
-use delta_kernel::table_configuration::TableConfiguration;
+use arrow::datatypes::{DataType, Field, Schema};
 use delta_kernel::table_features::TableFeature;
 use delta_kernel::transaction::{Transaction, UpdateTable, UpdateTableOperation};
 use lakerace_format::schema_text::print_type;
@@ -20,8 +19,8 @@ use lakerace_io::option::{CONSTRAINT as CONSTRAINT_OPTION, RENAME, SET, TABLE_PR
 use lakerace_io::{Error, Result};
 use serde_json::json;
 
-use self::columns::{AlteredColumns, altered_columns};
-use crate::changes::FEED_COLUMNS;
+use self::columns::{AlteredColumns, TYPE_WIDENING, altered_columns, altered_schema};
+use crate::changes::is_feed_column;
 use crate::commit::{CommitAction, MetadataChanges, PendingCommit, WriteBase, metadata_action};
 use crate::constraint::{CONSTRAINT, TableConstraint};
 use crate::properties::{COLUMN_MAPPING, FEATURE, check_columns, check_property};
@@ -66,11 +65,14 @@ impl AlterOptions {
 pub struct Altered {
     /// The version that was made; `None`: the table was so already.
     pub version: Option<u64>,
-    /// All properties that the table has now.
+    /// All properties that the table has now; in a dry run, those that it would have.
     pub properties: BTreeMap<String, String>,
     /// Features that its protocol has got.
     pub features_added: Vec<String>,
 }
+
+/// The property that lets each change of a row be recorded.
+const CHANGE_FEED: &str = "delta.enableChangeDataFeed";
 
 /// Properties that describe the existing files, so that only a new table can get them. The advice of the error says
 /// how.
@@ -113,39 +115,51 @@ pub fn alter(table: &Table, options: &AlterOptions) -> Result<Altered> {
         return Err(named(Error::usage(format!("the property {name} is both set and unset"))));
     }
     let current = table.snapshot(None)?;
-    let stage = AlterCommit { options: options.clone(), more: Vec::new(), features_added: Vec::new() };
+    let stage = AlterCommit { options: options.clone(), ..AlterCommit::default() };
     let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(current)), stage).map_err(named)?;
     let version = commit.run(&[]).map_err(|(error, _)| named(error))?;
-    let features_added = std::mem::take(&mut commit.stage().features_added);
-    let properties = match table.made()? {
-        Some(made) => made.properties(),
-        None => table.snapshot(None)?.properties(),
-    };
+    let AlterCommit { features_added, properties, .. } = std::mem::take(commit.stage());
     Ok(Altered { version, properties, features_added })
 }
 
+#[derive(Default)]
 struct AlterCommit {
     options: AlterOptions,
     more: Vec<RecordBatch>,
     features_added: Vec<String>,
+    /// All properties after the changes.
+    properties: BTreeMap<String, String>,
 }
 
 impl AlterCommit {
-    /// The properties to be set, checked against a version, without those that it has already.
-    fn properties(&self, snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
+    /// The properties to be set, checked against the columns as they will be, without those that the version has
+    /// already. `follow`: those that follow the changed columns. A value that is set has precedence over them.
+    fn properties(
+        &self,
+        snapshot: &Snapshot,
+        schema: &Schema,
+        follow: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>> {
         let known = snapshot.properties();
-        let mut changed = BTreeMap::new();
+        let mut changed = follow.clone();
         for (name, value) in &self.options.set {
             let named = |error: Error| error.at(SET.to(format!("{name}={value}")));
             check_property(name, value).map_err(named)?;
-            if name.starts_with(FEATURE) || known.get(name) == Some(value) {
+            let follows = follow.get(name);
+            if [COLUMN_MAPPING, TYPE_WIDENING].contains(&name.as_str())
+                && let Some(needed) = follows.filter(|needed| *needed != value)
+            {
+                let message = format!("the changes of columns need {name}={needed}");
+                return Err(named(Error::usage(message).advice("leave the property out, or change the columns later")));
+            }
+            if name.starts_with(FEATURE) || (follows.is_none() && known.get(name) == Some(value)) {
                 continue;
             }
             let is_default = !known.contains_key(name) && matches!(value.as_str(), "false" | "none");
             if OF_NEW_TABLES.contains(&name.as_str()) && !is_default {
                 return Err(named(of_new_tables(name)));
             }
-            check_columns(name, value, snapshot.schema()).map_err(named)?;
+            check_columns(name, value, schema).map_err(named)?;
             changed.insert(name.clone(), value.clone());
         }
         Ok(changed)
@@ -153,9 +167,14 @@ impl AlterCommit {
 
     /// The properties that are new constraints, of which all rows of a version are true.
     fn constraints(&self, snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
-        let (known, mut added) = (snapshot.properties(), BTreeMap::new());
+        let (known, mut added) = (snapshot.properties(), BTreeMap::<String, String>::new());
         for (name, text) in &self.options.constraints {
             let named = |error: Error| error.at(CONSTRAINT_OPTION.to(format!("{name}={text}")));
+            if self.options.constraints.keys().any(|other| other != name && other.to_lowercase() == name.to_lowercase())
+            {
+                let message = "two constraints have names that differ in their case alone";
+                return Err(named(Error::usage(message).advice("choose another name for one of them")));
+            }
             if name.is_empty() || name.contains(char::is_whitespace) {
                 return Err(named(Error::usage("a constraint has a name without blanks")));
             }
@@ -166,7 +185,7 @@ impl AlterCommit {
                 ));
             }
             let property = format!("{CONSTRAINT}{name}");
-            match known.iter().find(|(known, _)| known.eq_ignore_ascii_case(&property)) {
+            match known.iter().find(|(known, _)| known.to_lowercase() == property.to_lowercase()) {
                 Some((_, same)) if same == text => continue,
                 Some((property, other)) => {
                     return Err(named(
@@ -179,6 +198,7 @@ impl AlterCommit {
                 None => {}
             }
             let constraint = TableConstraint::parse(snapshot.table(), name, text).map_err(named)?;
+            let constraint = constraint.as_in_spark(snapshot).map_err(named)?;
             constraint.check_version(snapshot).map_err(named)?;
             added.insert(property, text.clone());
         }
@@ -240,14 +260,18 @@ impl CommitAction for AlterCommit {
         false
     }
 
+    fn needs_constraints(&self) -> bool {
+        false
+    }
+
     fn more_actions(&mut self) -> Result<Vec<RecordBatch>> {
         Ok(std::mem::take(&mut self.more))
     }
 
     fn stage(&mut self, snapshot: &Snapshot, _update: &mut Transaction<UpdateTable>) -> Result<bool> {
         let AlteredColumns { changes: columns, mut features } = altered_columns(snapshot, &self.options)?;
-        let mut properties = self.properties(snapshot)?;
-        properties.extend(columns.properties.clone());
+        let schema = altered_schema(snapshot, &columns)?;
+        let mut properties = self.properties(snapshot, &schema, &columns.properties)?;
         let constraints = self.constraints(snapshot)?;
         if !constraints.is_empty() {
             features.push(TableFeature::CheckConstraints);
@@ -256,12 +280,17 @@ impl CommitAction for AlterCommit {
         let changes = MetadataChanges { properties, removed: self.removed(snapshot)?, ..columns };
         let configuration = snapshot.kernel().table_configuration();
         features.extend(wanted(&self.options.set)?);
-        features.dedup();
-        let added = adds(configuration.protocol(), &features);
-        check_together(snapshot, configuration, &changes, &added)?;
+        let mut added: Vec<TableFeature> = Vec::new();
+        for feature in adds(configuration.protocol(), &features) {
+            if !added.contains(&feature) {
+                added.push(feature);
+            }
+        }
+        check_together(snapshot, &schema, &changes, &added)?;
         let protocol = with_features(configuration.protocol(), &added)?;
         // A configuration that the kernel could not read afterwards is an error now.
-        configured(configuration, &protocol, &changes)?;
+        let after = configured(configuration, &protocol, &changes)?;
+        self.properties = after.metadata().configuration().clone().into_iter().collect();
         self.features_added = added.iter().map(ToString::to_string).collect();
         self.more.clear();
         if !added.is_empty() {
@@ -283,9 +312,9 @@ fn wanted(properties: &BTreeMap<String, String>) -> Result<Vec<TableFeature>> {
     for (name, value) in properties {
         let feature = match (name.as_str(), value.as_str()) {
             (DELETION_VECTORS, "true") => TableFeature::DeletionVectors,
-            ("delta.enableChangeDataFeed", "true") => TableFeature::ChangeDataFeed,
+            (CHANGE_FEED, "true") => TableFeature::ChangeDataFeed,
             ("delta.appendOnly", "true") => TableFeature::AppendOnly,
-            ("delta.enableTypeWidening", "true") => TableFeature::TypeWidening,
+            (TYPE_WIDENING, "true") => TableFeature::TypeWidening,
             ("delta.checkpointPolicy", "v2") => TableFeature::V2Checkpoint,
             (name, _) if name.starts_with(FEATURE) => listed(name)?,
             _ => continue,
@@ -323,10 +352,11 @@ fn listed(name: &str) -> Result<TableFeature> {
 /// Returns an error where a property is incompatible with the table.
 fn check_together(
     snapshot: &Snapshot,
-    configuration: &TableConfiguration,
+    schema: &Schema,
     changes: &MetadataChanges,
     added: &[TableFeature],
 ) -> Result<()> {
+    let configuration = snapshot.kernel().table_configuration();
     let is_set = |name: &str| changes.properties.get(name).is_some_and(|value| value == "true");
     let known = configuration.metadata().configuration();
     if added.contains(&TableFeature::DeletionVectors) || is_set(DELETION_VECTORS) {
@@ -337,14 +367,24 @@ fn check_together(
                 .advice("leave it out: files are written anew"));
         }
     }
-    if is_set("delta.enableChangeDataFeed")
-        && let Some(name) = FEED_COLUMNS.iter().find(|name| snapshot.schema().field_with_name(name).is_ok())
+    let is_off =
+        changes.removed.contains(CHANGE_FEED) || changes.properties.get(CHANGE_FEED).is_some_and(|v| v != "true");
+    let is_new = |name: &String| snapshot.schema().field_with_name(name).is_err();
+    let mut reserved = schema.fields().iter().map(|field| field.name()).filter(|name| is_feed_column(name));
+    if is_set(CHANGE_FEED)
+        && let Some(name) = reserved.next()
     {
         return Err(Error::unsupported(format!("a table with a column {name:?} can't have a change data feed"))
-            .at(SET.to("delta.enableChangeDataFeed=true"))
-            .advice("write the table anew with another name for the column"));
+            .at(SET.to(format!("{CHANGE_FEED}=true")))
+            .advice("give the column another name first"));
     }
-    Ok(())
+    match reserved.find(|name| is_new(name)) {
+        Some(name) if snapshot.has_change_feed() && !is_off => {
+            Err(Error::unsupported(format!("a table with a change data feed can't have a column {name:?}"))
+                .advice("choose another name"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn of_new_tables(name: &str) -> Error {

@@ -43,6 +43,12 @@ pub const COMMIT_VERSION: &str = "_commit_version";
 pub const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
 /// The columns that a feed has next to the table's.
 pub(crate) const FEED_COLUMNS: [&str; 3] = [CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP];
+
+/// Returns true if the feed has a column of this name, which no table with a feed may have. Case makes no difference.
+pub(crate) fn is_feed_column(name: &str) -> bool {
+    FEED_COLUMNS.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
+}
+
 /// Ranges of versions that are read apart: each opens the table's log.
 const RANGES_AT_MOST: u64 = 200;
 

@@ -35,7 +35,7 @@ pub(crate) use self::file_actions::{added, change_file};
 pub(crate) use self::metadata::{MetadataChanges, metadata_action};
 pub(crate) use self::scan_rows::{for_vectors, named, selected};
 use crate::commit::outcome::EntryOutcome;
-use crate::constraint::RowChecks;
+use crate::constraint::{RowChecks, constraints};
 use crate::kernel::error::{from_kernel, guarded};
 use crate::log::cleanup;
 use crate::log::completeness::{ACTION_COUNT, check_entry};
@@ -75,6 +75,12 @@ pub(crate) trait CommitAction: Send {
 
     /// Returns true if it changes the table's rows; false if it only stores the same rows differently.
     fn changes_data(&self) -> bool {
+        true
+    }
+
+    /// Returns true if it adds or removes rows, so that the table's constraints have to be known; false for changes of
+    /// properties and columns, by which a constraint can be removed.
+    fn needs_constraints(&self) -> bool {
         true
     }
 
@@ -421,6 +427,9 @@ impl<S: CommitAction> PendingCommit<S> {
         // The kernel refuses to add and remove files of a table with a change data feed, unless no data changes: it
         // does not support our change files. Its `dataChange` is corrected on the way to the log.
         let changes_data = self.stage.changes_data() && !snapshot.has_change_feed();
+        if self.stage.needs_constraints() {
+            constraints(snapshot)?;
+        }
         let writable = writable(snapshot, self.stage.may_upgrade(snapshot))?;
         let builder = writable.kernel.update_table(operation, ENGINE, changes_data);
         let builder = builder.with_operation_parameters(parameters).with_commit_info(info, info_schema);

@@ -1,8 +1,10 @@
 //! CHECK constraints of a table: conditions that are true of every row that is written.
 //!
 //! The log has them as SQL, which a parser of the table's opener parses ([`crate::Table::with_condition_parser`]). A
-//! constraint that can't be parsed or bound is an error of every write. Format:
+//! constraint that can't be evaluated as Spark does is an error of every write, and of no other change. Format:
 //! <https://github.com/delta-io/delta/blob/master/PROTOCOL.md#check-constraints>.
+
+mod spark_meaning;
 
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{DataType, Fields, Schema};
@@ -39,6 +41,15 @@ impl TableConstraint {
         Ok(Self { name: name.to_owned(), text: text.to_owned(), condition: parse(text)? })
     }
 
+    /// The constraint with Spark's value for every row of a version; an error where lakerace knows of none.
+    pub fn as_in_spark(self, snapshot: &Snapshot) -> Result<Self> {
+        // Conditions that can't be bound have clearer errors there.
+        self.bind(snapshot.schema())?;
+        let padded = has_padded_texts(snapshot.schema_text());
+        let condition = spark_meaning::as_in_spark(&self.condition, snapshot.schema(), padded)?;
+        Ok(Self { condition, ..self })
+    }
+
     /// Binds the condition to columns; its value is a boolean.
     fn bind(&self, schema: &Schema) -> Result<Predicate> {
         Predicate::bind(&self.condition, schema)
@@ -48,11 +59,6 @@ impl TableConstraint {
     pub fn columns(&self, schema: &Schema) -> Result<Vec<String>> {
         let predicate = self.bind(schema)?;
         Ok(predicate.columns().iter().map(|at| schema.field(*at).name().clone()).collect())
-    }
-
-    /// The name without the prefix of its property.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// An error where a row of a version violates it.
@@ -78,11 +84,21 @@ impl TableConstraint {
     }
 }
 
+/// True of a schema of the log where some text is padded (`CHAR`), or compared by a collation.
+fn has_padded_texts(schema: &str) -> bool {
+    let is_char = schema.contains("__CHAR_VARCHAR_TYPE_STRING") && schema.replace("varchar(", "").contains("char(");
+    is_char || schema.contains("__COLLATIONS")
+}
+
+/// The names and texts of a version's constraints.
+pub(crate) fn constraint_texts(snapshot: &Snapshot) -> Vec<(String, String)> {
+    let properties = snapshot.properties().into_iter();
+    properties.filter_map(|(name, text)| Some((name.strip_prefix(CONSTRAINT)?.to_owned(), text))).collect()
+}
+
 /// The constraints of a version. An error of kind `Unsupported` where one can't be checked.
 pub(crate) fn constraints(snapshot: &Snapshot) -> Result<Vec<TableConstraint>> {
-    let properties = snapshot.properties();
-    let parsed = properties.iter().filter_map(|(property, text)| Some((property.strip_prefix(CONSTRAINT)?, text)));
-    let parsed = parsed.map(|(name, text)| {
+    let parsed = constraint_texts(snapshot).into_iter().map(|(name, text)| {
         let refused = |error: &Error| {
             let what = format!(
                 "writing to a table with the constraint {name} ({text}; the feature checkConstraints): {}",
@@ -92,9 +108,8 @@ pub(crate) fn constraints(snapshot: &Snapshot) -> Result<Vec<TableConstraint>> {
             Error::unsupported(what)
                 .advice(format!("write with an engine that checks it, or drop it there or by {unset}"))
         };
-        let constraint = TableConstraint::parse(snapshot.table(), name, text).map_err(|error| refused(&error))?;
-        constraint.bind(snapshot.schema()).map_err(|error| refused(&error))?;
-        Ok(constraint)
+        let constraint = TableConstraint::parse(snapshot.table(), &name, &text);
+        constraint.and_then(|constraint| constraint.as_in_spark(snapshot)).map_err(|error| refused(&error))
     });
     parsed.collect()
 }

@@ -20,7 +20,7 @@ use lakerace_io::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::commit::MetadataChanges;
-use crate::constraint::{CONSTRAINT, constraints};
+use crate::constraint::CONSTRAINT;
 use crate::kernel::error::guarded;
 
 use crate::{Snapshot, Table};
@@ -95,7 +95,7 @@ pub(crate) struct WritableVersion {
 }
 
 /// Prepares a version for a write that follows it; with `upgrades`, for one that enables deletion vectors. An error
-/// where a feature is in use that can't be honoured.
+/// where a feature is in use that can't be honoured. Constraints are not checked here.
 pub(crate) fn writable(snapshot: &Snapshot, upgrades: bool) -> Result<WritableVersion> {
     let kernel = snapshot.kernel();
     let configuration = kernel.table_configuration();
@@ -194,8 +194,6 @@ fn unused(snapshot: &Snapshot) -> Result<Vec<TableFeature>> {
     if unused.is_empty() && !has_invariants {
         return Ok(unused);
     }
-    // Constraints are checked where rows are written.
-    constraints(snapshot)?;
     let properties = configuration.metadata().configuration();
     let text = configuration.metadata().schema_string();
     for (mark, what, feature) in [

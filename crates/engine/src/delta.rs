@@ -7,7 +7,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::option::INPUT_FORMAT;
 use lakerace_io::{Error, Job, JobStore, Location, Result, StorageOptions};
 
-use crate::filter::parse_filter;
+use crate::filter::parse_constraint;
 use crate::resolve::LocationKind;
 use crate::{CopyOptions, ReadOptions};
 
@@ -40,7 +40,7 @@ pub(crate) fn open_table(name: &str, storage: &StorageOptions, job: &Job) -> Res
 
 /// The table in a folder, whose constraints are filters. Sends no request.
 pub(crate) fn table_at(location: &Location, storage: &StorageOptions, job: &Job) -> Result<Table> {
-    Table::at(location, storage, job)?.with_condition_parser(parse_filter)
+    Table::at(location, storage, job)?.with_condition_parser(parse_constraint)
 }
 
 /// The version that a read is for, opened.

@@ -7,6 +7,7 @@
 //! `TIME '…'`. Names such as `user` and `current_date` are columns, not functions. `"any name"` or `` `any name` `` is a
 //! column, as is `a.b` for a struct's field. [`lakerace_format::predicate`] describes the meaning of the operators.
 
+mod constraint_text;
 mod functions;
 mod parameters;
 
@@ -25,6 +26,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 pub use parameters::{FilterParameter, with_parameters};
 
+pub(crate) use constraint_text::parse_constraint;
 /// A filter longer than this is a mistake: a list this long is better joined with.
 const MAX_BYTES: usize = 1 << 20;
 

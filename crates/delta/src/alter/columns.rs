@@ -1,8 +1,10 @@
 //! The columns of a table that exists, as they become others.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use delta_kernel::schema::StructType;
 use delta_kernel::table_features::{ColumnMappingMode, TableFeature};
 use lakerace_format::schema_text::print_type;
 use lakerace_io::option::{ADD_COLUMN, TYPE};
@@ -17,6 +19,7 @@ use crate::commit::MetadataChanges;
 use crate::constraint::named_fields;
 use crate::log::exact_numbers::ExactNumbers;
 use crate::properties::COLUMN_MAPPING;
+use crate::snapshot::columns::{FIELD_ID, TableColumns};
 use crate::write::Evolve;
 use crate::write::evolve::MAX_COLUMN_ID;
 use crate::write::evolve::fields::{COLUMN_ID, EvolvingSchema, PHYSICAL_NAME, json_field, metadata_of_field};
@@ -25,7 +28,11 @@ use crate::write::types::table_types;
 /// The metadata of a field that is its comment.
 const COMMENT: &str = "comment";
 /// The property that lets types become wider.
-const TYPE_WIDENING: &str = "delta.enableTypeWidening";
+pub(super) const TYPE_WIDENING: &str = "delta.enableTypeWidening";
+
+/// The metadata of a field that says how files have it, and that which gives rows without it a value.
+const MAPPING_METADATA: &str = "delta.columnMapping.";
+const DEFAULTS: [&str; 2] = ["CURRENT_DEFAULT", "EXISTS_DEFAULT"];
 
 /// Columns that have changed, with the features and properties that they require.
 #[derive(Default)]
@@ -56,8 +63,8 @@ pub(super) fn altered_columns(snapshot: &Snapshot, options: &AlterOptions) -> Re
         altered.changes.properties.insert(COLUMN_MAPPING.to_owned(), "name".to_owned());
         altered.features.push(TableFeature::ColumnMapping);
     }
-    widen(snapshot, fields, column_types, &mut evolving, &mut altered)?;
-    let mut names = ColumnUses::new(snapshot)?;
+    let mut names = ColumnUses::new(snapshot, options)?;
+    widen(&names, fields, column_types, &mut evolving, &mut altered)?;
     names.drop_columns(fields, drop_columns)?;
     names.rename(fields, rename_columns)?;
     names.finish(&mut altered.changes);
@@ -114,14 +121,26 @@ fn map_below(data_type: &mut Value, highest: &mut i64) -> Result<()> {
     Ok(())
 }
 
+/// The columns of a version after these changes, as batches have them.
+pub(super) fn altered_schema(snapshot: &Snapshot, changes: &MetadataChanges) -> Result<SchemaRef> {
+    let Some(text) = &changes.schema else { return Ok(Arc::clone(snapshot.schema())) };
+    let kernel: StructType = serde_json::from_str(text).map_err(Error::unexpected)?;
+    let mode = match changes.properties.contains_key(COLUMN_MAPPING) {
+        true => ColumnMappingMode::Name,
+        false => snapshot.kernel().table_configuration().column_mapping_mode(),
+    };
+    Ok(Arc::clone(TableColumns::new(&kernel, mode)?.schema.schema()))
+}
+
 /// Widens the types of columns.
 fn widen(
-    snapshot: &Snapshot,
+    names: &ColumnUses<'_>,
     fields: &mut [Value],
     types: &BTreeMap<String, DataType>,
     evolving: &mut EvolvingSchema<'_>,
     altered: &mut AlteredColumns,
 ) -> Result<()> {
+    let snapshot = names.snapshot();
     let mut widens = false;
     for (name, wanted) in types {
         let named = |error: Error| error.at(TYPE.to(format!("{name}={}", print_type(wanted))));
@@ -132,6 +151,7 @@ fn widen(
         if before == wanted_json["type"] {
             continue;
         }
+        names.check_constraints(name).map_err(named)?;
         let is_fixed = snapshot.partition_columns().contains(name) || snapshot.key().contains(name);
         let was_allowed = std::mem::replace(&mut evolving.allows_widening, true);
         evolving.field(&mut fields[at], known, wanted, is_fixed).map_err(named)?;
@@ -172,6 +192,14 @@ fn add(fields: &mut Vec<Value>, added: &[Field], evolving: &mut EvolvingSchema<'
         let mut json = evolving.added(field, &beside).map_err(named)?;
         let metadata = metadata_of_field(&mut json)?;
         for (name, value) in field.metadata() {
+            // The column gets its own id and stored name, where the table has such.
+            if name.starts_with(MAPPING_METADATA) || name == FIELD_ID {
+                continue;
+            }
+            if name.starts_with("delta.") || DEFAULTS.contains(&name.as_str()) {
+                let message = format!("a new column with the metadata {name:?}, which has a meaning in Delta");
+                return Err(named(Error::unsupported(message).advice("leave this metadata out")));
+            }
             metadata.insert(name.clone(), json!(value));
         }
         fields.push(json);

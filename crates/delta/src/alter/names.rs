@@ -7,11 +7,11 @@ use lakerace_io::option::{DROP, RENAME, SET, UNSET};
 use lakerace_io::{Error, Result};
 use serde_json::Value;
 
+use super::AlterOptions;
 use super::fields::{name_of, position, set_name};
 use crate::Snapshot;
-use crate::changes::FEED_COLUMNS;
 use crate::commit::MetadataChanges;
-use crate::constraint::{CONSTRAINT, constraints};
+use crate::constraint::{CONSTRAINT, TableConstraint, constraint_texts};
 use crate::snapshot::KEY_PROPERTY;
 use crate::write::evolve::fields::PHYSICAL_NAME;
 
@@ -28,17 +28,29 @@ pub(super) struct ColumnUses<'a> {
     clustering: Vec<String>,
     /// The columns of constraints, with their names.
     constrained: Vec<(String, String)>,
+    /// A constraint whose columns are unknown, and the reason.
+    unreadable: Option<(String, String)>,
     has_changed: bool,
 }
 
 impl<'a> ColumnUses<'a> {
-    pub fn new(snapshot: &'a Snapshot) -> Result<Self> {
-        let statistics = snapshot.properties().get(STATISTICS_COLUMNS).cloned();
-        let statistics = statistics.map(|list| ColumnName::parse_column_name_list(list).unwrap_or_default());
-        let mut constrained = Vec::new();
-        for constraint in constraints(snapshot)? {
-            let columns = constraint.columns(snapshot.schema())?;
-            constrained.extend(columns.into_iter().map(|column| (column, constraint.name().to_owned())));
+    pub fn new(snapshot: &'a Snapshot, options: &AlterOptions) -> Result<Self> {
+        let is_replaced =
+            options.set.contains_key(STATISTICS_COLUMNS) || options.unset.iter().any(|name| name == STATISTICS_COLUMNS);
+        let statistics = match snapshot.properties().get(STATISTICS_COLUMNS) {
+            Some(list) if !is_replaced => Some(statistics_columns(list)?),
+            _ => None,
+        };
+        let (mut constrained, mut unreadable) = (Vec::new(), None);
+        for (name, text) in constraint_texts(snapshot) {
+            if options.unset.contains(&format!("{CONSTRAINT}{name}")) {
+                continue;
+            }
+            let constraint = TableConstraint::parse(snapshot.table(), &name, &text);
+            match constraint.and_then(|constraint| constraint.columns(snapshot.schema())) {
+                Ok(columns) => constrained.extend(columns.into_iter().map(|column| (column, name.clone()))),
+                Err(error) => unreadable = Some((name, error.message().to_owned())),
+            }
         }
         Ok(Self {
             snapshot,
@@ -47,8 +59,14 @@ impl<'a> ColumnUses<'a> {
             statistics,
             clustering: Vec::new(),
             constrained,
+            unreadable,
             has_changed: false,
         })
+    }
+
+    /// The version whose columns these are.
+    pub fn snapshot(&self) -> &'a Snapshot {
+        self.snapshot
     }
 
     /// Removes columns from a schema of the log.
@@ -98,7 +116,13 @@ impl<'a> ColumnUses<'a> {
         self.check_constraints(column)
     }
 
-    fn check_constraints(&self, column: &String) -> Result<()> {
+    /// An error where a constraint uses a column, or may use it.
+    pub fn check_constraints(&self, column: &String) -> Result<()> {
+        if let Some((constraint, reason)) = &self.unreadable {
+            let message = format!("the constraint {constraint} may use the column: {reason}");
+            return Err(Error::unsupported(message)
+                .advice(format!("remove it first: {}", UNSET.to(format!("{CONSTRAINT}{constraint}")))));
+        }
         match self.constrained.iter().find(|(known, _)| known == column) {
             None => Ok(()),
             Some((_, constraint)) => Err(Error::unsupported(format!("the constraint {constraint} uses the column"))
@@ -113,10 +137,6 @@ impl<'a> ColumnUses<'a> {
             let named = |error: Error| error.at(RENAME.to(format!("{old}={new}")));
             places.push((position(fields, old).map_err(named)?, new));
             self.check_constraints(old).map_err(named)?;
-            if self.snapshot.has_change_feed() && FEED_COLUMNS.contains(&new.as_str()) {
-                let message = format!("a table with a change data feed can't have a column {new:?}");
-                return Err(named(Error::unsupported(message).advice("choose another name")));
-            }
             if new.contains(',') && self.key.contains(old) {
                 let message = "a column of the key has no comma in its name";
                 return Err(named(Error::unsupported(message).advice("choose another name")));
@@ -160,4 +180,12 @@ impl<'a> ColumnUses<'a> {
             }
         }
     }
+}
+
+/// The columns with statistics, which a property lists.
+fn statistics_columns(list: &str) -> Result<Vec<ColumnName>> {
+    ColumnName::parse_column_name_list(list).map_err(|_| {
+        Error::corrupt(format!("the table's property {STATISTICS_COLUMNS} is no list of columns: {list:?}"))
+            .advice(format!("set it to a list such as a,b.c, or remove it: {}", UNSET.to(STATISTICS_COLUMNS)))
+    })
 }

@@ -62,6 +62,10 @@ struct RestoreCommit {
 }
 
 impl CommitAction for RestoreCommit {
+    fn needs_constraints(&self) -> bool {
+        false
+    }
+
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
         let parameters = vec![("version", self.restored.to_string())];
         (UpdateTableOperation::Custom("RESTORE".to_owned()), parameters)

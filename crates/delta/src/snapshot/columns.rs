@@ -14,7 +14,7 @@ use crate::kernel::error::from_kernel;
 use crate::write::TargetColumn;
 
 /// The metadata of a field that has its id in Parquet files.
-const FIELD_ID: &str = "PARQUET:field_id";
+pub(crate) const FIELD_ID: &str = "PARQUET:field_id";
 
 /// The columns of a version.
 #[derive(Debug)]

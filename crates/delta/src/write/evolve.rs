@@ -16,6 +16,7 @@ use super::fit::TargetColumn;
 use super::strict::{refuse_duplicates, refuse_same_names};
 use super::types::table_types;
 use crate::Snapshot;
+use crate::changes::is_feed_column;
 use crate::commit::metadata::MetadataChanges;
 use crate::log::exact_numbers::ExactNumbers;
 use crate::snapshot::columns::TableColumns;
@@ -98,6 +99,10 @@ pub(crate) fn evolve(
             Some((at, known)) => {
                 let is_fixed = snapshot.partition_columns().contains(field.name()) || key.contains(field.name());
                 evolving.field(&mut fields[at], known, field.data_type(), is_fixed).map_err(named)?;
+            }
+            None if allowed.add && snapshot.has_change_feed() && is_feed_column(field.name()) => {
+                let message = "a table with a change data feed can't have a column of this name";
+                return Err(named(Error::unsupported(message).advice("rename it in the source, or leave it out")));
             }
             None if allowed.add => added.push(evolving.added(field, table.fields()).map_err(named)?),
             None => {}

@@ -8,7 +8,7 @@ use lakerace_io::option::{PARTITION_BY, TABLE_PROPERTY};
 use lakerace_io::{Error, Result};
 
 use super::strict::pair;
-use crate::changes::FEED_COLUMNS;
+use crate::changes::is_feed_column;
 use crate::properties::COLUMN_MAPPING;
 
 /// Characters that no column has in a table whose files have the same names. Source: Delta's Parquet files.
@@ -27,8 +27,7 @@ pub(super) fn check_new_table(
 ) -> Result<()> {
     check_names(schema.fields(), maps_columns(properties))?;
     if properties.get("delta.enableChangeDataFeed").is_some_and(|value| value == "true") {
-        let is_reserved = |field: &&str| FEED_COLUMNS.iter().any(|reserved| reserved.eq_ignore_ascii_case(field));
-        if let Some(name) = schema.fields().iter().map(|field| field.name().as_str()).find(is_reserved) {
+        if let Some(name) = schema.fields().iter().map(|field| field.name()).find(|name| is_feed_column(name)) {
             return Err(Error::invalid(format!("the column {name:?} has the name of one of the change data feed's"))
                 .advice(format!("rename it, or leave {} out", TABLE_PROPERTY.to("delta.enableChangeDataFeed=true"))));
         }

@@ -201,3 +201,50 @@ fn a_table_that_is_not_there_is_told() {
     let error = set(&table(&inner), "owner", "me").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
 }
+
+#[test]
+fn metadata_of_new_columns_names_no_id_of_another_table() {
+    let inner = Arc::new(InMemory::new());
+    let table = table(&inner);
+    create(&table, 0..10, &[PLAIN, ("delta.columnMapping.mode", "name")]);
+    let new = |metadata: &[(&str, &str)]| {
+        let metadata = metadata.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let add_columns = vec![Field::new("price", DataType::Int32, true).with_metadata(metadata)];
+        alter(&table, &AlterOptions { add_columns, ..AlterOptions::default() })
+    };
+    for name in ["delta.generationExpression", "delta.identity.start", "CURRENT_DEFAULT"] {
+        let error = new(&[(name, "1")]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    let of_another = [("delta.columnMapping.id", "1"), ("delta.columnMapping.physicalName", "id"), ("comment", "new")];
+    new(&of_another).unwrap();
+    let metadata = action(&inner, 1, "metaData").unwrap();
+    let schema: Value = serde_json::from_str(metadata["schemaString"].as_str().unwrap()).unwrap();
+    let added = &schema["fields"].as_array().unwrap().last().unwrap()["metadata"];
+    assert_eq!(added["comment"], "new");
+    assert_eq!(
+        added["delta.columnMapping.id"].to_string(),
+        metadata["configuration"]["delta.columnMapping.maxColumnId"].as_str().unwrap()
+    );
+    assert!(added["delta.columnMapping.physicalName"].as_str().unwrap().starts_with("col-"), "{added}");
+}
+
+#[test]
+fn a_feature_that_is_asked_for_twice_is_listed_once() {
+    let inner = Arc::new(InMemory::new());
+    let table = a_table(&inner);
+    let set = [
+        ("delta.enableTypeWidening", "true"),
+        ("delta.feature.typeWidening", "supported"),
+        ("delta.appendOnly", "true"),
+    ];
+    let options = AlterOptions {
+        set: set.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        column_types: [("id".to_owned(), DataType::Int64)].into(),
+        ..AlterOptions::default()
+    };
+    assert_eq!(alter(&table, &options).unwrap().features_added, ["typeWidening"]);
+    let protocol = action(&inner, 1, "protocol").unwrap();
+    assert_eq!(protocol["readerFeatures"], json!(["typeWidening"]));
+}
