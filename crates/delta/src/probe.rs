@@ -75,6 +75,7 @@ impl FileLookup<'_> {
             constants: file.constants.clone(),
             // With the hidden rows, so that their numbers are those of the file.
             hidden: None,
+            stated_rows: file.rows,
         });
         // Row groups are read side by side, each by one thread.
         let job = self.snapshot.table().job().with_threads(1);

@@ -221,7 +221,7 @@ impl RewriteWriter<'_> {
         let input = |touched: &&TouchedFile<'_>| {
             let hidden = hide(touched).map_err(|error| error.at(touched.file.object.url()))?;
             let (object, constants) = (touched.file.object.clone(), touched.file.constants.clone());
-            Ok(InputFile { object, constants, hidden: Some(Arc::new(hidden)) })
+            Ok(InputFile { object, constants, hidden: Some(Arc::new(hidden)), stated_rows: touched.file.rows })
         };
         let inputs = some.iter().map(input).collect::<Result<Vec<_>>>()?;
         let table: &Table = self.snapshot.table();

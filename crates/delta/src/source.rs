@@ -161,6 +161,7 @@ pub(crate) fn open_parquet(table: &Table, columns: &Arc<TableSchema>, files: &[&
         object: file.object.clone(),
         constants: file.constants.clone(),
         hidden,
+        stated_rows: file.rows,
     });
     ParquetSource::open_table(inputs.collect(), columns, table.job())
 }

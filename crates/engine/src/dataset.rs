@@ -106,8 +106,8 @@ fn open_files(files: FileSource, options: &ReadOptions, filter: Option<&Expr>, j
     for (object, constants) in files.objects.into_iter().zip(constants) {
         let reason = constants.as_ref().and_then(|c| conditions.iter().find_map(|p| p.can_match(c.as_ref()).err()));
         match reason {
-            None => kept.push(InputFile { object, constants, hidden: None }),
-            Some(reason) => pruned.push((InputFile { object, constants, hidden: None }, reason)),
+            None => kept.push(InputFile { constants, ..InputFile::from(object) }),
+            Some(reason) => pruned.push((InputFile { constants, ..InputFile::from(object) }, reason)),
         }
     }
     if kept.is_empty() && !pruned.is_empty() {

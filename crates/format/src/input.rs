@@ -19,6 +19,9 @@ pub struct InputFile {
     pub constants: Option<Arc<Constants>>,
     /// Rows of it that are not read. Parquet files only.
     pub hidden: Option<Arc<DeletedRows>>,
+    /// Its rows, the hidden ones included, where a table says so: a file of a table with another number is damaged.
+    /// Parquet files only.
+    pub stated_rows: Option<u64>,
 }
 
 /// Columns with the same value in all rows of a file: those that Hive partitions name in folders (`day=2024-02-29/`).
@@ -30,7 +33,7 @@ pub struct Constants {
 
 impl From<Object> for InputFile {
     fn from(object: Object) -> Self {
-        Self { object, constants: None, hidden: None }
+        Self { object, constants: None, hidden: None, stated_rows: None }
     }
 }
 

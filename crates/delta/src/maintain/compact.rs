@@ -309,6 +309,7 @@ impl GroupWriter<'_> {
             object: file.object.clone(),
             constants: file.constants.clone(),
             hidden,
+            stated_rows: file.rows,
         };
         let inputs = files.iter().zip(hidden).map(input).collect();
         let source = ParquetSource::open_table(inputs, self.snapshot.table_schema(), table.job())

@@ -55,6 +55,7 @@ pub(crate) fn read_files(
         constants: file.constants.clone(),
         // With the hidden rows, so that their numbers are those of the file.
         hidden: None,
+        stated_rows: file.rows,
     });
     let source = ParquetSource::open_table(inputs.collect(), columns, table.job())?;
     let condition = RowCondition::new(table, columns.schema(), request)?.map(Arc::new);

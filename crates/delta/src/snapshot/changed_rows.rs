@@ -84,7 +84,8 @@ impl ChangedVectors {
                 Some(Arc::new(hidden))
             }
         };
-        Ok(Some(InputFile { object: file.object.clone(), constants: file.constants.clone(), hidden }))
+        let (object, constants) = (file.object.clone(), file.constants.clone());
+        Ok(Some(InputFile { object, constants, hidden, stated_rows: file.rows }))
     }
 
     fn rows(&self, vector: Option<&DeletionVectorDescriptor>) -> RoaringTreemap {

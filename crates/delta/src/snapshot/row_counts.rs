@@ -26,6 +26,7 @@ pub(crate) fn count_of(files: &[&TableFile], columns: &Arc<TableSchema>, job: &J
             object: files[*number].object.clone(),
             constants: files[*number].constants.clone(),
             hidden: None,
+            stated_rows: files[*number].rows,
         };
         let inputs = numbers.iter().map(input).collect();
         let source = ParquetSource::open_table(inputs, columns, job)?;

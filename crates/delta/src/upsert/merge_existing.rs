@@ -107,7 +107,7 @@ impl RowMerge<'_> {
             let rows = (*count).max(last + 1);
             let hidden = DeletedRows::all_but(wanted.iter().map(|(row, _)| *row), rows)?;
             let (object, constants) = (file.object.clone(), file.constants.clone());
-            inputs.push(InputFile { object, constants, hidden: Some(Arc::new(hidden)) });
+            inputs.push(InputFile { object, constants, hidden: Some(Arc::new(hidden)), stated_rows: file.rows });
             keys.extend(wanted.iter().map(|(_, key)| *key));
         }
         let columns = fields.iter().map(|field| field.name().clone()).collect();

@@ -214,7 +214,7 @@ impl WrittenKeys {
         let input = |file: &AddedFile| {
             let constants = Constants::new(partitions.of_file(&file.partition_values)?);
             let object = snapshot.table().object(&file.name)?;
-            Ok(InputFile { object, constants: Some(constants.into()), hidden: None })
+            Ok(InputFile { constants: Some(constants.into()), ..InputFile::from(object) })
         };
         let key = row_mapping::key(snapshot, options)?;
         let options = UpsertOptions { key, merge: Vec::new(), ..options.clone() };

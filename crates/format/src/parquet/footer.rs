@@ -168,7 +168,7 @@ pub(crate) fn open(file: InputFile, types: TypesBy<'_>, opening: &FileOpening) -
 }
 
 fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &FileOpening) -> Result<FileMeta> {
-    let InputFile { mut object, constants, hidden } = file;
+    let InputFile { mut object, constants, hidden, stated_rows } = file;
     let stated_bytes = object.size_bytes;
     let tail = opening.read_tail(&mut object)?;
     let size_bytes = object.size_bytes.unwrap_or(tail.len() as u64);
@@ -186,6 +186,9 @@ fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &FileOpen
         TypesBy::File(..) => None,
         TypesBy::Table(table) => Some(Arc::clone(table)),
     };
+    if let (TypesBy::Table(_), Some(stated_rows)) = (types, stated_rows) {
+        check_rows(stated_rows, total_rows(metadata))?;
+    }
     if let Some(hidden) = &hidden
         && hidden.end() > total_rows(metadata)
     {
@@ -223,6 +226,17 @@ fn check_size(stated_bytes: u64, size_bytes: u64) -> Result<()> {
         "the file was replaced or truncated: restore it from a backup, or restore an earlier version of the table with \
          `lakerace restore` (Table.restore)",
     ))
+}
+
+/// Checks that a file of a table has as many rows as its log states: one of the same size may have replaced it.
+fn check_rows(stated_rows: u64, rows: u64) -> Result<()> {
+    match stated_rows == rows {
+        true => Ok(()),
+        false => Err(Error::corrupt(format!("it has {rows} rows, and the log says {stated_rows}")).advice(
+            "the file was replaced: restore it from a backup, or an earlier version of the table by \
+             `lakerace restore` (Table.restore)",
+        )),
+    }
 }
 
 /// A decoded footer.

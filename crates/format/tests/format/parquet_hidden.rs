@@ -68,7 +68,7 @@ fn open(path: &Path, hidden: &[u64], threads: usize) -> Result<ParquetSource> {
     let object = Location::parse(path.to_str().unwrap())?.object(&StorageOptions::default(), &job)?;
     let hidden = DeletedRows::new(hidden.iter().copied(), hidden.last().copied(), u64::MAX >> 1)?;
     ParquetSource::open_files(
-        vec![InputFile { object, constants: None, hidden: Some(Arc::new(hidden)) }],
+        vec![InputFile { hidden: Some(Arc::new(hidden)), ..InputFile::from(object) }],
         ParquetOptions::default(),
         ColumnUnion::default(),
         &job,
