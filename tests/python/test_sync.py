@@ -147,6 +147,83 @@ def test_columns_that_get_other_names_are_a_conflict(tmp_path: Path) -> None:
         lr.sync(table, place)
 
 
+def test_fields_that_get_other_names_and_states_without_columns(tmp_path: Path) -> None:
+    table, path = str(tmp_path / "table"), tmp_path / "copy.db"
+    place = f"sqlite:{path}#t"
+    place_type = pa.struct([("x", pa.int64()), ("y", pa.string())])
+    first = pa.table({"id": [1, 2], "a": ["p", "q"], "place": pa.array([{"x": 1, "y": "u"}] * 2, place_type)})
+    lr.copy(first, f"delta:{table}", table_properties={"lakerace.primaryKey": "id", "delta.columnMapping.mode": "name"})
+    lr.sync(table, place)
+    # Another writer renames a field.
+    log = tmp_path / "table" / "_delta_log"
+    (metadata,) = [line for line in (log / f"{0:020}.json").read_text().splitlines() if '"metaData"' in line]
+    renamed = json.loads(metadata)
+    schema = json.loads(renamed["metaData"]["schemaString"])
+    schema["fields"][2]["type"]["fields"][0]["name"] = "z"
+    renamed["metaData"]["schemaString"] = json.dumps(schema)
+    (log / f"{1:020}.json").write_text(json.dumps(renamed) + "\n")
+    for columns in [{}, {"columns": None, "entry": None}]:
+        change_state(path, columns)
+        with pytest.raises(lr.ConflictError, match='column "place.x" of the table was renamed'):
+            lr.sync(table, place)
+    lr.sync(table, place, mode="overwrite")
+    change_state(path, {"columns": None, "entry": None})
+    lr.Table(table).alter(rename={"a": "b"})
+    with pytest.raises(lr.ConflictError, match='column "a" of the table was renamed'):
+        lr.sync(table, place)
+
+
+def test_a_column_that_a_restore_brings_back(tmp_path: Path) -> None:
+    table, path = str(tmp_path / "table"), tmp_path / "copy.db"
+    place = f"sqlite:{path}#t"
+    lr.copy(pa.table({"id": [1, 2], "a": ["x", "y"]}), f"delta:{table}", table_properties={"lakerace.primaryKey": "id"})
+    lr.Table(table).alter(drop="a")
+    lr.Table(table).alter(add_columns="b int")
+    lr.sync(table, place)
+    lr.Table(table).alter(add_columns="c int")
+    assert lr.sync(table, place).upserted == 0
+    lr.Table(table).restore(0)
+    with pytest.raises(lr.ConflictError, match='column "a" of the table came back by a restore'):
+        lr.sync(table, place)
+    lr.sync(table, place, mode="overwrite", verify=True)
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT id, a FROM t ORDER BY id").fetchall() == [(1, "x"), (2, "y")]
+
+
+@pytest.mark.parametrize("has_feed", [True, False])
+@pytest.mark.parametrize("later", [0, 2])
+def test_a_log_that_was_set_back_and_written_again(tmp_path: Path, has_feed: bool, later: int) -> None:
+    folder, backup, path = tmp_path / "table", tmp_path / "backup", tmp_path / "a.db"
+    target = f"sqlite:{path}#t"
+    table = made(folder, 100, has_feed=has_feed)
+    shutil.copytree(folder, backup)
+    table.upsert(rows(50, 120, "lost"))
+    lr.sync(folder, target, key="id")
+    shutil.rmtree(folder)
+    shutil.copytree(backup, folder)
+    for number in range(1 + later):
+        lr.Table(folder, key="id").upsert(rows(10, 11 + number, "kept"))
+    with pytest.raises(lr.ConflictError, match="version 1 of the table is another one .* set back"):
+        lr.sync(folder, target, key="id")
+    done = run("sync", folder, target, "--key", "id")
+    assert done.code == 7
+    assert "--mode overwrite" in done.err
+    lr.sync(folder, target, key="id", mode="overwrite")
+    same(target, lr.Table(folder), folder)
+    assert lr.sync(folder, target, key="id").rows == 0
+
+
+@pytest.mark.parametrize("has_feed", [True, False])
+def test_a_log_that_was_set_back_below_a_stopped_run(tmp_path: Path, has_feed: bool) -> None:
+    folder, path = tmp_path / "table", tmp_path / "a.db"
+    table = stopped_run(folder, path, has_feed=has_feed)
+    for version in (1, 2, 3):
+        entry(folder, version).unlink()
+    table.upsert(rows(10, 12, "kept"))
+    with pytest.raises(lr.ConflictError, match="version 1 of the table is another one"):
+        lr.sync(folder, f"sqlite:{path}#t", key="id")
+
+
 def test_what_does_not_follow_the_table_is_left_alone(target: str, tmp_path: Path) -> None:
     folder, other = tmp_path / "table", tmp_path / "other"
     table = made(folder, 10)
@@ -293,7 +370,7 @@ def test_every_step_can_be_the_last_one(tmp_path: Path, has_feed: bool) -> None:
     table.delete("id >= 100 and id < 150")
     table.upsert(rows(300, 320))
     lr.sync(folder, target, key="id")
-    begun = {"version": 0, "begun": {"version": 3, "way": "feed" if has_feed else "comparison"}}
+    begun = {"version": 0, "entry": None, "begun": {"version": 3, "way": "feed" if has_feed else "comparison"}}
     # All was sent, and the version was not noted.
     change_state(path, begun)
     done = lr.sync(folder, target, key="id")
@@ -339,7 +416,8 @@ def stopped_run(folder: Path, path: Path, *, has_feed: bool) -> lr.Table:
 def test_what_a_stopped_run_has_sent_and_later_versions_take_back(tmp_path: Path, has_feed: bool) -> None:
     folder, path = tmp_path / "table", tmp_path / "a.db"
     table = stopped_run(folder, path, has_feed=has_feed)
-    assert kept_state(path)["begun"] == {"version": 1, "way": "feed" if has_feed else "comparison"}
+    begun = kept_state(path)["begun"]
+    assert (begun["version"], begun["way"]) == (1, "feed" if has_feed else "comparison")
     done = lr.sync(folder, f"sqlite:{path}#t", key="id")
     assert (done.from_version, done.version) == (0, 3)
     same(f"sqlite:{path}#t", table, folder)

@@ -83,7 +83,7 @@ impl Snapshot {
     }
 
     /// Returns true if each changed row must be recorded for its readers.
-    pub(crate) fn has_change_feed(&self) -> bool {
+    pub fn has_change_feed(&self) -> bool {
         self.kernel.table_configuration().is_feature_enabled(&TableFeature::ChangeDataFeed)
     }
 

@@ -9,6 +9,7 @@
 //! does not: a row that was inserted and deleted in between is in neither of its versions.
 
 mod begun;
+mod columns;
 mod compare;
 mod feed;
 mod keys;
@@ -28,6 +29,7 @@ use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
 use serde::{Deserialize, Serialize};
 
 use self::begun::InFlightSync;
+use self::columns::columns_by_stored_name;
 use self::turn::WriteTurn;
 use crate::ReadOptions;
 use crate::database;
@@ -79,6 +81,10 @@ struct SyncState {
     table_id: String,
     key: Vec<String>,
     version: u64,
+    /// The digest of the version's entry, which differs where the log was set back and written again. States of earlier
+    /// versions lack it.
+    #[serde(default)]
+    entry: Option<u64>,
     /// The whole table is on its way.
     is_loading: bool,
     /// Changes are on their way: the target may have any part of them.
@@ -88,7 +94,8 @@ struct SyncState {
     /// lack it.
     #[serde(default)]
     target: Option<String>,
-    /// The columns by their stored names in files, which do not change. States of earlier versions lack them.
+    /// The columns and the fields below them by their stored names in files, which do not change. States of earlier
+    /// versions lack them, or the fields.
     #[serde(default)]
     columns: Option<BTreeMap<String, String>>,
 }
@@ -241,17 +248,24 @@ impl<'a> TableFollower<'a> {
             }
             return Err(self.conflict("it was made again after the last run, and has rows that are not of this table"));
         }
-        if let Some(columns) = &state.columns
-            && let Some(column) = moved_column(columns, &columns_by_stored_name(snapshot)?)
-        {
-            let message =
-                format!("column {column:?} of the table was renamed, or dropped and added again, after the last run");
-            return Err(self.conflict(&message));
-        }
         let (from, to) = (state.version, snapshot.version());
         let highest = state.begun.map_or(from, |begun| begun.version.max(from));
         if highest > to {
             return Err(self.conflict(&format!("it has version {highest} of the table, whose last one is {to}")));
+        }
+        let begun = state.begun.map(|begun| (begun.version, begun.entry));
+        for (version, noted) in [Some((from, state.entry)), begun].into_iter().flatten() {
+            // An entry that was cleaned up is older than the rows that a log could get after it was set back.
+            let found = if noted.is_some() { self.table.entry_digest(version)? } else { None };
+            if found.is_some() && found != noted {
+                let message = format!(
+                    "version {version} of the table is another one than the last run has read: the log was set back and written again"
+                );
+                return Err(self.conflict(&message));
+            }
+        }
+        if from < to {
+            self.check_columns(&state, snapshot)?;
         }
         Ok(if from < to { RunStep::Bring(state) } else { RunStep::Nothing(from) })
     }
@@ -308,28 +322,6 @@ impl<'a> TableFollower<'a> {
                 .advice(format!("load the table anew by {}", MODE.to("overwrite")))
         })
     }
-}
-
-/// The names of a version's columns by those that files have for them.
-fn columns_by_stored_name(snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
-    let corrupt = |error| Error::corrupt("the table's schema can't be read").because(error);
-    let schema: serde_json::Value = serde_json::from_str(snapshot.schema_text()).map_err(corrupt)?;
-    let fields = schema["fields"].as_array().into_iter().flatten();
-    let named = fields.filter_map(|field| {
-        let name = field["name"].as_str()?;
-        let stored = field["metadata"]["delta.columnMapping.physicalName"].as_str().unwrap_or(name);
-        Some((stored.to_owned(), name.to_owned()))
-    });
-    Ok(named.collect())
-}
-
-/// A column that has another name than before, or whose name has become that of another column.
-fn moved_column<'a>(before: &'a BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Option<&'a str> {
-    let is_moved = |(stored, name): &(&'a String, &'a String)| match now.get(*stored) {
-        Some(renamed) => renamed != *name,
-        None => now.values().any(|other| other == *name),
-    };
-    before.iter().find(is_moved).map(|(_, name)| name.as_str())
 }
 
 /// The task of a run.

@@ -11,8 +11,8 @@ use crate::log::files::{LogFileKind, checkpoints};
 
 /// The property that enables a table's change data feed.
 const PROPERTY: &str = "delta.enableChangeDataFeed";
-/// Entries that are searched for the version that sets the property.
-const ENTRIES_AT_MOST: u64 = 1000;
+/// Entries that are searched for the version that sets the property: the error is not worth more requests.
+const ENTRIES_AT_MOST: u64 = 32;
 
 /// The version of which the kernel says that it has no change feed.
 pub(super) fn version_without_feed(error: &KernelError) -> Option<u64> {
@@ -27,13 +27,16 @@ pub(super) fn version_without_feed(error: &KernelError) -> Option<u64> {
 pub(super) fn no_feed(engine: &TableEngine, version: u64, latest: u64) -> Error {
     let message = format!("version {version} has no change feed: the property {PROPERTY} is not set in it");
     let set = ALTER.with([SET.to(format!("{PROPERTY}=true"))]);
-    Error::unsupported(message).advice(match first_with_feed(engine, version, latest) {
+    let found = first_with_feed(engine, version, latest);
+    let is_whole = latest - version.min(latest) <= ENTRIES_AT_MOST;
+    Error::unsupported(message).advice(match found {
+        None if !is_whole => format!("a later version may set it (`lakerace history` lists them), or set it by {set}"),
         Some(first) => format!("version {first} sets it: read the changes from there ({})", FROM.to(first.to_string())),
         None => format!("set it by {set}: later versions then have a change feed, and earlier ones stay without"),
     })
 }
 
-/// The version after one without a feed from which on all versions have one.
+/// The version after one without a feed from which on all versions have one, as far as entries are searched.
 fn first_with_feed(engine: &TableEngine, without: u64, latest: u64) -> Option<u64> {
     let storage = engine.storage_handler();
     let mut first = None;

@@ -172,7 +172,7 @@ impl LogStore {
             let mut known = lock(&known);
             known.small.extend(small);
             known.sizes.extend(sizes);
-            known.tags.extend(tags);
+            tags.into_iter().for_each(|(location, tag)| known.note_tag(location, tag));
             drop(known);
             Ok::<_, Error>(stream::iter(found.into_iter().map(Ok)))
         };
@@ -181,6 +181,16 @@ impl LogStore {
 }
 
 impl KnownLog {
+    /// Notes the tag of an entry. One that was replaced, in a log that was set back, is fetched again.
+    fn note_tag(&mut self, location: Path, tag: u64) {
+        if self.tags.get(&location).is_some_and(|known| *known != tag)
+            && let Some((_, bytes)) = self.files.remove(&location)
+        {
+            self.bytes -= bytes.len();
+        }
+        self.tags.insert(location, tag);
+    }
+
     fn keep(&mut self, location: &Path, meta: &ObjectMeta, bytes: &Bytes) {
         if self.bytes + bytes.len() > KNOWN_BYTES {
             self.files.clear();

@@ -27,6 +27,9 @@ pub(super) enum ChangeDetection {
 pub(super) struct InFlightSync {
     /// The version to which they lead.
     pub version: u64,
+    /// The digest of its entry. States of earlier versions lack it.
+    #[serde(default)]
+    pub entry: Option<u64>,
     /// The method of finding them.
     pub way: ChangeDetection,
 }
@@ -42,9 +45,15 @@ pub(super) struct SyncRun<'a> {
 }
 
 impl<'a> SyncRun<'a> {
-    pub fn new(target: &'a LeasedTarget<'a>, state: &'a SyncState, to: &'a Snapshot, way: ChangeDetection) -> Self {
-        let begun = InFlightSync { version: to.version(), way };
-        Self { target, to, state, begun, is_noted: Cell::new(state.begun == Some(begun)) }
+    pub fn new(
+        target: &'a LeasedTarget<'a>,
+        state: &'a SyncState,
+        to: &'a Snapshot,
+        way: ChangeDetection,
+    ) -> Result<Self> {
+        let entry = to.table().entry_digest(to.version())?;
+        let begun = InFlightSync { version: to.version(), entry, way };
+        Ok(Self { target, to, state, begun, is_noted: Cell::new(state.begun == Some(begun)) })
     }
 
     /// The version that the target has.

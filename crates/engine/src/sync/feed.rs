@@ -29,6 +29,9 @@ pub(super) enum FeedOutcome {
 
 /// Brings the changes of the versions after the one that the target has.
 pub(super) fn bring(run: &SyncRun<'_>, done: &mut Synced) -> Result<FeedOutcome> {
+    if !run.to.has_change_feed() {
+        return Ok(FeedOutcome::NoFeed);
+    }
     let mut from = run.from() + 1;
     let to = run.to.version();
     let mut end = to;

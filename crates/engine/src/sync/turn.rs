@@ -40,7 +40,7 @@ impl<'a> WriteTurn<'a> {
         let mut done = Synced { from_version: Some(version), version, ..Synced::default() };
         let mut state = match step {
             RunStep::Load => self.load(snapshot, &key, &mut done)?,
-            RunStep::Nothing(_) => SyncState { begun: None, ..self.following(snapshot, &key)? },
+            RunStep::Nothing(_) => self.following(snapshot, &key)?,
             RunStep::Bring(state) => {
                 done.from_version = Some(state.version);
                 match self.bring(state, snapshot, &mut done)? {
@@ -72,6 +72,7 @@ impl<'a> WriteTurn<'a> {
             table_id: snapshot.table_id().to_owned(),
             key: key.to_vec(),
             version: snapshot.version(),
+            entry: snapshot.table().entry_digest(snapshot.version())?,
             is_loading: false,
             begun: None,
             target: None,
@@ -119,7 +120,7 @@ impl<'a> WriteTurn<'a> {
     /// Brings the changes since the version that the target has: by the table's change feed, or by comparing versions.
     fn bring(&self, state: SyncState, to: &Snapshot, done: &mut Synced) -> Result<TurnOutcome> {
         let mut state = state;
-        if let Some(InFlightSync { version, way: ChangeDetection::Comparison }) = state.begun {
+        if let Some(InFlightSync { version, way: ChangeDetection::Comparison, .. }) = state.begun {
             // The sent rows are right in that version, and no other comparison finds all of them.
             let between = self.follower.table.snapshot(Some(VersionSpec::Version(version)));
             state = self.compare(state, &between.map_err(compare::lost)?, done)?;
@@ -127,9 +128,9 @@ impl<'a> WriteTurn<'a> {
         if state.version == to.version() {
             return Ok(TurnOutcome::Brought(state));
         }
-        let run = SyncRun::new(&self.target, &state, to, ChangeDetection::Feed);
+        let run = SyncRun::new(&self.target, &state, to, ChangeDetection::Feed)?;
         if feed::bring(&run, done)? == feed::FeedOutcome::Brought {
-            return Ok(TurnOutcome::Brought(SyncState { version: to.version(), begun: None, ..state }));
+            return reached(state, to).map(TurnOutcome::Brought);
         }
         if run.is_dirty() {
             return Ok(TurnOutcome::Lost);
@@ -139,9 +140,15 @@ impl<'a> WriteTurn<'a> {
 
     /// Brings the differences between the version of the target and a later one, and stores the new version.
     fn compare(&self, state: SyncState, to: &Snapshot, done: &mut Synced) -> Result<SyncState> {
-        compare::bring(&SyncRun::new(&self.target, &state, to, ChangeDetection::Comparison), done)?;
-        let state = SyncState { version: to.version(), begun: None, ..state };
+        compare::bring(&SyncRun::new(&self.target, &state, to, ChangeDetection::Comparison)?, done)?;
+        let state = reached(state, to)?;
         self.target.note(&state)?;
         Ok(state)
     }
+}
+
+/// The state of a target that has a version.
+fn reached(state: SyncState, to: &Snapshot) -> Result<SyncState> {
+    let (version, entry) = (to.version(), to.table().entry_digest(to.version())?);
+    Ok(SyncState { version, entry, begun: None, columns: Some(columns_by_stored_name(to)?), ..state })
 }

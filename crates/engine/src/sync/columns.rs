@@ -1,0 +1,103 @@
+//! The columns of a followed table, which the target has by name.
+//!
+//! Rows that have not changed are not sent again, so that a column that gets another name, or comes back, has values in
+//! the table that the target lacks.
+
+use std::collections::BTreeMap;
+
+use lakerace_delta::{Snapshot, VersionSpec, history};
+use lakerace_io::{Error, ErrorKind, Result};
+use serde_json::Value;
+
+use super::{SyncState, TableFollower};
+
+/// Between the names of a path. No column has it in its name.
+const SEPARATOR: char = '\u{1f}';
+
+impl TableFollower<'_> {
+    /// Fails where rows that have not changed have other values for the target's columns than before.
+    pub(super) fn check_columns(&self, state: &SyncState, snapshot: &Snapshot) -> Result<()> {
+        let known = match &state.columns {
+            // States without the entry lack fields.
+            Some(columns) if state.entry.is_some() => columns.clone(),
+            _ => self.columns_at(state.version)?,
+        };
+        let now = columns_by_stored_name(snapshot)?;
+        if let Some(column) = moved_column(&known, &now) {
+            let message =
+                format!("column {column:?} of the table was renamed, or dropped and added again, after the last run");
+            return Err(self.conflict(&message));
+        }
+        match now.iter().find(|(stored, _)| !known.contains_key(*stored)) {
+            Some((_, column)) if self.is_restored(state.version, snapshot.version())? => {
+                let column = shown(column);
+                Err(self.conflict(&format!("column {column:?} of the table came back by a restore after the last run")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The columns of the version that the target has.
+    fn columns_at(&self, version: u64) -> Result<BTreeMap<String, String>> {
+        match self.table.snapshot(Some(VersionSpec::Version(version))) {
+            Ok(snapshot) => columns_by_stored_name(&snapshot),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let message = format!("it has version {version} of the table, whose columns are not known any more");
+                Err(self.conflict(&message))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns true if a version after the first of these was made by a restore, or may have been: its entry is gone.
+    fn is_restored(&self, from: u64, to: u64) -> Result<bool> {
+        let count = usize::try_from(to - from).map_err(Error::unexpected)?;
+        let entries = history(&self.table, Some(count))?;
+        let later = entries.iter().filter(|entry| entry.version > from && entry.version <= to);
+        let is_restore = |operation: &Option<String>| operation.as_deref().is_some_and(|name| name == "RESTORE");
+        let kinds: Vec<bool> = later.map(|entry| is_restore(&entry.operation)).collect();
+        Ok(kinds.len() < count || kinds.contains(&true))
+    }
+}
+
+/// The names of a version's columns, and of the fields below them, by those that files have for them.
+pub(super) fn columns_by_stored_name(snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
+    let corrupt = |error| Error::corrupt("the table's schema can't be read").because(error);
+    let schema: Value = serde_json::from_str(snapshot.schema_text()).map_err(corrupt)?;
+    let mut names = BTreeMap::new();
+    add_fields(&schema, "", "", &mut names);
+    Ok(names)
+}
+
+/// Adds the fields of a type, at every level, below these paths.
+fn add_fields(data_type: &Value, stored: &str, name: &str, names: &mut BTreeMap<String, String>) {
+    let join = |path: &str, name: &str| match path {
+        "" => name.to_owned(),
+        path => format!("{path}{SEPARATOR}{name}"),
+    };
+    for field in data_type["fields"].as_array().into_iter().flatten() {
+        let Some(own) = field["name"].as_str() else { continue };
+        let own_stored = field["metadata"]["delta.columnMapping.physicalName"].as_str().unwrap_or(own);
+        let (stored, name) = (join(stored, own_stored), join(name, own));
+        add_fields(&field["type"], &stored, &name, names);
+        names.insert(stored, name);
+    }
+    for part in ["elementType", "keyType", "valueType"] {
+        if let Some(below) = data_type.get(part) {
+            add_fields(below, &join(stored, part), &join(name, part), names);
+        }
+    }
+}
+
+/// A column that has another name than before, or whose name has become that of another column.
+fn moved_column(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Option<String> {
+    let is_moved = |(stored, name): &(&String, &String)| match now.get(*stored) {
+        Some(renamed) => renamed != *name,
+        None => now.values().any(|other| other == *name),
+    };
+    before.iter().find(is_moved).map(|(_, name)| shown(name))
+}
+
+fn shown(path: &str) -> String {
+    path.replace(SEPARATOR, ".")
+}
