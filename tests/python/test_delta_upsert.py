@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import ok, run
+from deltalake import DeltaTable, QueryBuilder
 
 import lakerace as lr
 
@@ -251,3 +252,24 @@ def test_the_commands(tmp_path: Path) -> None:
     assert run("upsert", table, tmp_path / "more.parquet", "--key", "id", "--merge", "v=average").code == 2
     assert run("upsert", table, tmp_path / "more.parquet").code == 2
     assert run("upsert", tmp_path / "nope", tmp_path / "more.parquet", "--key", "id").code == 3
+
+
+def test_a_key_beside_the_declared_one_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "table"
+    rows = pa.table({"id": [1, 2], "code": ["a", "b"]})
+    lr.copy(rows, f"delta:{folder}", table_properties={"lakerace.primaryKey": "id"})
+    for call in [
+        lambda: lr.Table(folder, key="code").upsert(rows),
+        lambda: lr.Table(folder).upsert(rows, key=["id", "code"]),
+        lambda: lr.Table(f"delta:{tmp_path / 'new'}", key="code").upsert(rows, table_properties={"lakerace.primaryKey": "id"}),
+    ]:
+        with pytest.raises(lr.UsageError, match=r"key of the upsert is .*code.*, and the table's is id"):
+            call()
+    assert lr.Table(folder).version == 0
+    assert not (tmp_path / "new").exists()
+    # Rows may be deleted by any column.
+    lr.Table(folder).delete_keys(rows.select(["code"]).slice(1), key="code")
+    lr.Table(folder).alter(set={"lakerace.primaryKey": "code"})
+    lr.Table(folder, key="code").upsert(pa.table({"id": [5], "code": ["a"]}))
+    found = QueryBuilder().register("t", DeltaTable(folder)).execute("SELECT id, code FROM t")
+    assert pa.table(found).to_pylist() == [{"id": 5, "code": "a"}]

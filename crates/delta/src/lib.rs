@@ -57,6 +57,7 @@ pub use stream::{NonAppend, StreamOptions, StreamPosition, StreamStart, TableStr
 pub use table::Table;
 pub use table_format::DELTA;
 pub use table_scan::{ScanFile, ScannedVersion, TableScan, TableTask, read_table_task};
+pub use upsert::row_mapping::check_declared_key;
 pub use upsert::{
     MergeOperator, OnDuplicate, PartKeys, PlannedFile, SourceRows, UpsertOptions, UpsertPart, UpsertPlan,
     commit_upsert, delete_keys, explain as explain_upsert, files_per_key, is_divisible, upsert, upsert_part,

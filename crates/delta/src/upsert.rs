@@ -38,7 +38,7 @@ mod key_prescan;
 mod merge_existing;
 mod operator;
 mod part;
-mod row_mapping;
+pub(crate) mod row_mapping;
 mod sorted_chunk;
 mod source;
 mod streaming_write;

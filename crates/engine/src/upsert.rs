@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
     AppTransaction, ChangeOutcome, CommitFence, Compacted, DeleteOptions, DeltaSink, KEY_PROPERTY, SourceRows, Table,
-    TableWrite, UpsertPlan, WriteMode, check_existing, has_transaction,
+    TableWrite, UpsertPlan, WriteMode, check_declared_key, check_existing, has_transaction,
 };
 use lakerace_io::option::{EXPLAIN, KEY};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
@@ -100,6 +100,11 @@ fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<
     }
     let named = |error: Error| error.at(table.location());
     let mut properties = options.table_properties.clone();
+    let declared = properties.get(KEY_PROPERTY).filter(|_| !options.rows.key.is_empty());
+    if let Some(declared) = declared {
+        let declared: Vec<String> = declared.split(',').map(|name| name.trim().to_owned()).collect();
+        check_declared_key(&declared, &options.rows.key).map_err(named)?;
+    }
     if !properties.contains_key(KEY_PROPERTY) {
         if options.rows.key.is_empty() {
             return Err(named(Error::usage("the upsert makes the table, and is not told its key"))

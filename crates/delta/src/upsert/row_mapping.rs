@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Batches, FieldPositions};
-use lakerace_io::option::KEY;
+use lakerace_io::option::{ALTER, KEY, SET};
 use lakerace_io::{Error, Job, Result};
 
 use super::UpsertOptions;
@@ -16,6 +16,7 @@ use super::streaming_write::StreamingWrite;
 use crate::Snapshot;
 use crate::key::KeyColumns;
 use crate::protocol::check_defaults;
+use crate::snapshot::KEY_PROPERTY;
 use crate::write::{BatchFit, EvolvedSchema, TargetColumn, evolve};
 
 /// The source's columns as the table's.
@@ -43,6 +44,7 @@ impl RowMapping {
     /// The rows of an upsert.
     pub fn of_upsert(snapshot: &Snapshot, source: &SchemaRef, options: &UpsertOptions) -> Result<Self> {
         let key = key(snapshot, options)?;
+        check_declared_key(&snapshot.key(), &key)?;
         let evolved = evolve(snapshot, source, options.evolve, &key)?;
         let schema = evolved.as_ref().map_or(snapshot.schema(), |evolved| evolved.columns.schema.schema());
         let columns = KeyColumns::new(schema, &key)?;
@@ -146,6 +148,22 @@ pub(super) fn key(snapshot: &Snapshot, options: &UpsertOptions) -> Result<Vec<St
             .advice(format!("name the key's columns by {}", KEY.to("A,B"))));
     }
     Ok(key)
+}
+
+/// An error where rows would be put by another key than the one that their table declares: they could double a row by
+/// its declared key.
+pub fn check_declared_key(declared: &[String], given: &[String]) -> Result<()> {
+    let is_same = declared.len() == given.len() && declared.iter().all(|name| given.contains(name));
+    if declared.is_empty() || is_same {
+        return Ok(());
+    }
+    let (declared, given) = (declared.join(","), given.join(","));
+    Err(Error::usage(format!("the key of the upsert is {given}, and the table's is {declared} ({KEY_PROPERTY})"))
+        .at(KEY.to(given.clone()))
+        .advice(format!(
+            "leave the key out, or give the table this one: {}",
+            ALTER.with([SET.to(format!("{KEY_PROPERTY}={given}"))])
+        )))
 }
 
 /// An error where the rows lack a key column.
