@@ -1,5 +1,7 @@
 //! From a location to the files after it.
 
+mod tables_on_the_way;
+
 use std::io::ErrorKind as Io;
 
 use lakerace_format::folder::{list, list_unless};
@@ -9,6 +11,7 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::option::{INPUT_FORMAT, OUTPUT_FORMAT};
 use lakerace_io::{Error, Glob, Job, JobStore, Location, Object, ObjectInfo, Result};
 
+use self::tables_on_the_way::TablesOnTheWay;
 use crate::{ReadOptions, delta};
 
 /// The kind of a location.
@@ -90,12 +93,14 @@ impl FileSource {
             return Ok(FoundLocation::DeltaTable);
         };
         let root = path.as_ref();
+        let tables = TablesOnTheWay::new(&found, root);
         let below = |info: &ObjectInfo| info.path.as_ref()[root.len()..].trim_start_matches('/').to_owned();
         let found: Vec<ObjectInfo> = found.into_iter().filter(|info| !is_hidden(&below(info))).collect();
         let found = found
             .into_iter()
             .filter(|info| info.size_bytes > 0 || FileFormat::of_file_name(info.path.as_ref()).is_some());
         let found = store.without_doubles(&path, found.collect());
+        tables.check(&store, &found, options).map_err(|e| e.at(location.as_str()))?;
         let files = of_one_format(&store, found, root, options.format, named);
         Ok(files.map_err(|e| e.at(location.as_str()))?.map_or(FoundLocation::Nothing, FoundLocation::Files))
     }
@@ -193,8 +198,10 @@ fn of_pattern(store: &JobStore, path: &Path, options: &ReadOptions) -> Result<Fi
         let folders = if shows_hidden { below.rsplit_once('/').map_or("", |(folders, _)| folders) } else { below };
         !is_hidden(folders) && matches(&glob, path, root.len())
     };
-    let found: Vec<ObjectInfo> = list(store, &folder)?.into_iter().filter(is_wanted).collect();
-    let found = store.without_doubles(&folder, found);
+    let found = list(store, &folder)?;
+    let tables = TablesOnTheWay::new(&found, root);
+    let found = store.without_doubles(&folder, found.into_iter().filter(is_wanted).collect());
+    tables.check(store, &found, options)?;
     let nothing = || Error::not_found("no file matches the pattern");
     of_one_format(store, found, root, options.format, None)?.ok_or_else(nothing)
 }
