@@ -11,6 +11,8 @@ mod constraint_text;
 mod functions;
 mod parameters;
 
+use std::cell::Cell;
+
 use lakerace_format::predicate::time::{parse_date, parse_time, parse_timestamp};
 use lakerace_format::{ArithmeticOp, CompareOp, Expr, Literal, ScalarFunction};
 use lakerace_io::option::{PARAM, WHERE};
@@ -24,9 +26,9 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
+pub(crate) use constraint_text::parse_constraint;
 pub use parameters::{FilterParameter, with_parameters};
 
-pub(crate) use constraint_text::parse_constraint;
 /// A filter longer than this is a mistake: a list this long is better joined with.
 const MAX_BYTES: usize = 1 << 20;
 
@@ -35,6 +37,9 @@ const SPLIT_BYTES: usize = 4096;
 
 /// Parentheses and the like may be nested this deep.
 const MAX_DEPTH: usize = 100;
+
+/// Parts of operands that are copied at most.
+const MAX_COPIES: usize = 100_000;
 
 /// The stack of the parser and of its tree: this, and so much more for each byte of text (`a+a+a…` is a tree as deep as
 /// half of its length). Only the used part of it becomes memory.
@@ -89,7 +94,7 @@ fn parse(text: &str) -> Result<Expr> {
         let message = format!("unexpected {} after the end of the condition", rest.token);
         return Err(Error::usage(message).at(position(rest.span.start)));
     }
-    convert(sql, 0)
+    convert(sql, ExprDepth { level: 0, copies: &Cell::new(0) })
 }
 
 /// Rejects a filter that is nested too deeply. The parser has such a limit itself, but tries other readings when it
@@ -151,20 +156,46 @@ fn unsupported(what: &str, at: Location) -> Error {
     Error::unsupported(format!("{what} can't be used in a filter")).at(position(at))
 }
 
-fn convert(sql: Sql, depth: usize) -> Result<Expr> {
-    if depth > MAX_DEPTH {
+/// The depth of an expression, and the parts that were copied so far in the whole filter.
+#[derive(Clone, Copy)]
+struct ExprDepth<'a> {
+    level: usize,
+    copies: &'a Cell<usize>,
+}
+
+impl ExprDepth<'_> {
+    fn below(self) -> Self {
+        Self { level: self.level + 1, ..self }
+    }
+
+    /// A copy of an operand that SQL writes once and that stands twice in an expression, as in `BETWEEN`. Copies of
+    /// copies double with each level.
+    fn copied(self, expr: &Expr) -> Result<Expr> {
+        let copies = self.copies.get() + expr.part_count();
+        if copies > MAX_COPIES {
+            let message = format!("its operands stand in more than {MAX_COPIES} places when it is written out");
+            return Err(Error::unsupported(message)
+                .advice("nest nullif, CASE, BETWEEN, IN and IS TRUE less deeply in one another"));
+        }
+        self.copies.set(copies);
+        Ok(expr.clone())
+    }
+}
+
+fn convert(sql: Sql, depth: ExprDepth<'_>) -> Result<Expr> {
+    if depth.level > MAX_DEPTH {
         return Err(unsupported(&format!("a chain of more than {MAX_DEPTH} operators"), sql.span().start));
     }
     // A long chain's span is worked out from all of its parts: not at each of its levels.
     let at = if matches!(sql, Sql::BinaryOp { .. }) { Location::empty() } else { sql.span().start };
-    let inner = |sql: Box<Sql>| convert(*sql, depth + 1).map(Box::new);
+    let inner = |sql: Box<Sql>| convert(*sql, depth.below()).map(Box::new);
     let is = |sql: Box<Sql>, wanted: bool| -> Result<Expr> {
-        let value = convert(*sql, depth + 1)?;
-        let is_known = not(Expr::IsNull(Box::new(value.clone())));
+        let value = convert(*sql, depth.below())?;
+        let is_known = not(Expr::IsNull(Box::new(depth.copied(&value)?)));
         Ok(Expr::And(vec![is_known, if wanted { value } else { not(value) }]))
     };
     match sql {
-        Sql::Nested(sql) => convert(*sql, depth + 1),
+        Sql::Nested(sql) => convert(*sql, depth.below()),
         Sql::Identifier(name) => Ok(Expr::Column(name.value)),
         Sql::CompoundIdentifier(names) => {
             Ok(Expr::Column(names.into_iter().map(|n| n.value).collect::<Vec<_>>().join(".")))
@@ -198,13 +229,14 @@ fn convert(sql: Sql, depth: usize) -> Result<Expr> {
         Sql::IsNotTrue(sql) => is(sql, true).map(not),
         Sql::IsNotFalse(sql) => is(sql, false).map(not),
         Sql::InList { expr, list, negated } => {
-            let found = in_list(*convert(*expr, depth + 1).map(Box::new)?, list, depth)?;
+            let found = in_list(*convert(*expr, depth.below()).map(Box::new)?, list, depth)?;
             Ok(if negated { not(found) } else { found })
         }
         Sql::Between { expr, negated, low, high } => {
             let value = inner(expr)?;
+            let copy = Box::new(depth.copied(&value)?);
             let within = Expr::And(vec![
-                Expr::Compare { op: CompareOp::GreaterOrEq, left: value.clone(), right: inner(low)? },
+                Expr::Compare { op: CompareOp::GreaterOrEq, left: copy, right: inner(low)? },
                 Expr::Compare { op: CompareOp::LessOrEq, left: value, right: inner(high)? },
             ]);
             Ok(if negated { not(within) } else { within })
@@ -270,8 +302,8 @@ fn construct(sql: &Sql) -> String {
     }
 }
 
-fn unary(op: UnaryOperator, expr: Sql, depth: usize, at: Location) -> Result<Expr> {
-    let value = convert(expr, depth + 1)?;
+fn unary(op: UnaryOperator, expr: Sql, depth: ExprDepth<'_>, at: Location) -> Result<Expr> {
+    let value = convert(expr, depth.below())?;
     match (op, value) {
         (UnaryOperator::Not, value) => Ok(not(value)),
         (UnaryOperator::Plus, value) => Ok(value),
@@ -292,11 +324,11 @@ fn unary(op: UnaryOperator, expr: Sql, depth: usize, at: Location) -> Result<Exp
     }
 }
 
-fn binary(left: Box<Sql>, op: BinaryOperator, right: Box<Sql>, depth: usize) -> Result<Expr> {
+fn binary(left: Box<Sql>, op: BinaryOperator, right: Box<Sql>, depth: ExprDepth<'_>) -> Result<Expr> {
     use {ArithmeticOp as A, CompareOp as C};
     if matches!(op, BinaryOperator::And | BinaryOperator::Or) {
         let sides = chain(*left, &op, *right);
-        let parts: Vec<Expr> = sides.into_iter().map(|sql| convert(sql, depth + 1)).collect::<Result<_>>()?;
+        let parts: Vec<Expr> = sides.into_iter().map(|sql| convert(sql, depth.below())).collect::<Result<_>>()?;
         return Ok(if op == BinaryOperator::And { Expr::And(parts) } else { Expr::Or(parts) });
     }
     let compare = match op {
@@ -317,13 +349,13 @@ fn binary(left: Box<Sql>, op: BinaryOperator, right: Box<Sql>, depth: usize) -> 
         _ => None,
     };
     if op == BinaryOperator::StringConcat {
-        let sides = [convert(*left, depth + 1)?, convert(*right, depth + 1)?];
+        let sides = [convert(*left, depth.below())?, convert(*right, depth.below())?];
         return Ok(functions::call(ScalarFunction::Concat, sides.into()));
     }
     if compare.is_none() && arithmetic.is_none() {
         return Err(unsupported(&format!("the operator {op}"), left.span().start));
     }
-    let (left, right) = (Box::new(convert(*left, depth + 1)?), Box::new(convert(*right, depth + 1)?));
+    let (left, right) = (Box::new(convert(*left, depth.below())?), Box::new(convert(*right, depth.below())?));
     match (compare, arithmetic) {
         (Some(op), _) => Ok(Expr::Compare { op, left, right }),
         (None, Some(op)) => Ok(Expr::Arithmetic { op, left, right }),
@@ -349,22 +381,25 @@ fn chain(left: Sql, op: &BinaryOperator, right: Sql) -> Vec<Sql> {
     }
 }
 
-fn in_list(value: Expr, list: Vec<Sql>, depth: usize) -> Result<Expr> {
-    let items: Vec<Expr> = list.into_iter().map(|sql| convert(sql, depth + 1)).collect::<Result<_>>()?;
+fn in_list(value: Expr, list: Vec<Sql>, depth: ExprDepth<'_>) -> Result<Expr> {
+    let items: Vec<Expr> = list.into_iter().map(|sql| convert(sql, depth.below())).collect::<Result<_>>()?;
     let as_literal = |e: &Expr| if let Expr::Literal(l) = e { Some(l.clone()) } else { None };
     match items.iter().map(as_literal).collect::<Option<Vec<Literal>>>() {
         Some(list) => Ok(Expr::In { expr: Box::new(value), list }),
         None => {
-            let equal =
-                |item| Expr::Compare { op: CompareOp::Eq, left: Box::new(value.clone()), right: Box::new(item) };
-            Ok(Expr::Or(items.into_iter().map(equal).collect()))
+            let equal = |item| {
+                let left = Box::new(depth.copied(&value)?);
+                Ok(Expr::Compare { op: CompareOp::Eq, left, right: Box::new(item) })
+            };
+            Ok(Expr::Or(items.into_iter().map(equal).collect::<Result<_>>()?))
         }
     }
 }
 
 fn like(expr: Box<Expr>, pattern: Sql, escape: Option<Box<Sql>>, case_insensitive: bool) -> Result<Expr> {
     let at = pattern.span().start;
-    let text = |sql: Sql| match convert(sql, 0) {
+    let copies = Cell::new(0);
+    let text = |sql: Sql| match convert(sql, ExprDepth { level: 0, copies: &copies }) {
         Ok(Expr::Literal(Literal::Text(text))) => Ok(text),
         _ => Err(unsupported("LIKE with a pattern or escape that is no text constant", at)),
     };

@@ -111,6 +111,27 @@ pub enum ScalarFunction {
 }
 
 impl Expr {
+    /// The number of its parts: columns, constants and operators.
+    pub fn part_count(&self) -> usize {
+        let sum = |parts: &mut dyn Iterator<Item = &Self>| parts.map(Self::part_count).sum::<usize>();
+        1 + match self {
+            Self::Column(_) | Self::Literal(_) => 0,
+            Self::Compare { left, right, .. } | Self::Arithmetic { left, right, .. } => {
+                left.part_count() + right.part_count()
+            }
+            Self::And(parts) | Self::Or(parts) => sum(&mut parts.iter()),
+            Self::Not(expr) | Self::IsNull(expr) | Self::Like { expr, .. } | Self::Cast { expr, .. } => {
+                expr.part_count()
+            }
+            Self::In { expr, list } => expr.part_count() + list.len(),
+            Self::Call { arguments, .. } => sum(&mut arguments.iter()),
+            Self::Case { branches, otherwise } => {
+                let branches = branches.iter().flat_map(|(condition, value)| [condition, value]);
+                sum(&mut branches.chain(otherwise.as_deref()))
+            }
+        }
+    }
+
     /// Calls `visit` with the name of each column, once for each occurrence.
     pub fn visit_columns(&self, visit: &mut dyn FnMut(&str)) {
         match self {

@@ -11,7 +11,7 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Location;
 
-use super::{construct, convert, position, unsupported};
+use super::{ExprDepth, construct, convert, position, unsupported};
 
 /// Functions that are called by a name and arguments in parentheses.
 const FUNCTIONS: &[(&str, ScalarFunction)] = &[
@@ -38,7 +38,7 @@ const KNOWN: &str = "coalesce, nullif, lower, upper, length, concat, substr, tri
                      regexp_like, now";
 
 /// Converts a call of a function, or an expression for which SQL has special syntax.
-pub(super) fn computed(sql: Sql, depth: usize, at: Location) -> Result<Expr> {
+pub(super) fn computed(sql: Sql, depth: ExprDepth<'_>, at: Location) -> Result<Expr> {
     match sql {
         Sql::Function(called) => function(called, depth, at),
         Sql::Cast { kind, expr, data_type, format: None, .. } => cast(&kind, *expr, &data_type, depth, at),
@@ -49,15 +49,15 @@ pub(super) fn computed(sql: Sql, depth: usize, at: Location) -> Result<Expr> {
         Sql::Substring { expr, substring_from, substring_for, .. } => {
             let start = substring_from.unwrap_or_else(|| Box::new(Sql::value(Value::Number("1".to_owned(), false))));
             let parts = [Some(expr), Some(start), substring_for].into_iter().flatten();
-            let arguments = parts.map(|sql| convert(*sql, depth + 1)).collect::<Result<_>>()?;
+            let arguments = parts.map(|sql| convert(*sql, depth.below())).collect::<Result<_>>()?;
             Ok(call(ScalarFunction::Substr, arguments))
         }
         Sql::Extract { field, expr, .. } => {
             let part = Expr::Literal(Literal::Text(field.to_string()));
-            Ok(call(ScalarFunction::DatePart, vec![part, convert(*expr, depth + 1)?]))
+            Ok(call(ScalarFunction::DatePart, vec![part, convert(*expr, depth.below())?]))
         }
         Sql::RLike { negated, expr, pattern, .. } => {
-            let arguments = vec![convert(*expr, depth + 1)?, convert(*pattern, depth + 1)?];
+            let arguments = vec![convert(*expr, depth.below())?, convert(*pattern, depth.below())?];
             let found = call(ScalarFunction::RegexpLike, arguments);
             Ok(if negated { Expr::Not(Box::new(found)) } else { found })
         }
@@ -71,7 +71,7 @@ pub(super) fn call(function: ScalarFunction, arguments: Vec<Expr>) -> Expr {
 }
 
 /// A function that is called by its name.
-fn function(function: Function, depth: usize, at: Location) -> Result<Expr> {
+fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Expr> {
     let name = function.name.to_string().to_lowercase();
     let plain = function.over.is_none() && function.filter.is_none() && function.within_group.is_empty();
     let FunctionArguments::List(list) = function.args else {
@@ -83,7 +83,7 @@ fn function(function: Function, depth: usize, at: Location) -> Result<Expr> {
     let mut arguments = Vec::with_capacity(list.args.len());
     for argument in list.args {
         match argument {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(sql)) => arguments.push(convert(sql, depth + 1)?),
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(sql)) => arguments.push(convert(sql, depth.below())?),
             _ => return Err(unsupported(&format!("an argument of {name} that is no value"), at)),
         }
     }
@@ -96,8 +96,8 @@ fn function(function: Function, depth: usize, at: Location) -> Result<Expr> {
             Ok(call(ScalarFunction::Concat, parts.chain([empty()]).collect()))
         }
         ("nullif", [value, other]) => {
-            let equal =
-                Expr::Compare { op: CompareOp::Eq, left: Box::new(value.clone()), right: Box::new(other.clone()) };
+            let left = Box::new(depth.copied(value)?);
+            let equal = Expr::Compare { op: CompareOp::Eq, left, right: Box::new(other.clone()) };
             let branches = vec![(equal, Expr::Literal(Literal::Null))];
             Ok(Expr::Case { branches, otherwise: Some(Box::new(value.clone())) })
         }
@@ -118,11 +118,11 @@ fn now() -> Result<Expr> {
 }
 
 /// `CAST(a AS int)`, `TRY_CAST(a AS int)`, `a::int`.
-fn cast(kind: &CastKind, sql: Sql, data_type: &DataType, depth: usize, at: Location) -> Result<Expr> {
+fn cast(kind: &CastKind, sql: Sql, data_type: &DataType, depth: ExprDepth<'_>, at: Location) -> Result<Expr> {
     let name = type_name(data_type);
     parse_type(&name).map_err(|error| error.at(position(at)))?;
     let is_lenient = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
-    Ok(Expr::Cast { expr: Box::new(convert(sql, depth + 1)?), data_type: name, is_lenient })
+    Ok(Expr::Cast { expr: Box::new(convert(sql, depth.below())?), data_type: name, is_lenient })
 }
 
 /// A type of SQL by the name that schemas have for it.
@@ -146,21 +146,22 @@ fn case(
     operand: Option<Box<Sql>>,
     conditions: Vec<CaseWhen>,
     otherwise: Option<Box<Sql>>,
-    depth: usize,
+    depth: ExprDepth<'_>,
 ) -> Result<Expr> {
-    let operand = operand.map(|sql| convert(*sql, depth + 1)).transpose()?;
+    let operand = operand.map(|sql| convert(*sql, depth.below())).transpose()?;
     let mut branches = Vec::with_capacity(conditions.len());
     for CaseWhen { condition, result } in conditions {
-        let condition = convert(condition, depth + 1)?;
+        let condition = convert(condition, depth.below())?;
         let condition = match &operand {
             None => condition,
             Some(operand) => {
-                Expr::Compare { op: CompareOp::Eq, left: Box::new(operand.clone()), right: Box::new(condition) }
+                let left = Box::new(depth.copied(operand)?);
+                Expr::Compare { op: CompareOp::Eq, left, right: Box::new(condition) }
             }
         };
-        branches.push((condition, convert(result, depth + 1)?));
+        branches.push((condition, convert(result, depth.below())?));
     }
-    let otherwise = otherwise.map(|sql| convert(*sql, depth + 1).map(Box::new)).transpose()?;
+    let otherwise = otherwise.map(|sql| convert(*sql, depth.below()).map(Box::new)).transpose()?;
     Ok(Expr::Case { branches, otherwise })
 }
 
@@ -170,22 +171,22 @@ fn trim(
     what: Option<Box<Sql>>,
     sql: Sql,
     characters: Option<Vec<Sql>>,
-    depth: usize,
+    depth: ExprDepth<'_>,
 ) -> Result<Expr> {
     let function = match side {
         None | Some(TrimWhereField::Both) => ScalarFunction::Trim,
         Some(TrimWhereField::Leading) => ScalarFunction::TrimStart,
         Some(TrimWhereField::Trailing) => ScalarFunction::TrimEnd,
     };
-    let mut arguments = vec![convert(sql, depth + 1)?];
+    let mut arguments = vec![convert(sql, depth.below())?];
     for sql in what.map(|sql| *sql).into_iter().chain(characters.into_iter().flatten()) {
-        arguments.push(convert(sql, depth + 1)?);
+        arguments.push(convert(sql, depth.below())?);
     }
     Ok(call(function, arguments))
 }
 
 /// `INTERVAL '1 day'`, `INTERVAL '1 day 2 hours'`, `INTERVAL 1 DAY`.
-fn interval(interval: Interval, depth: usize, at: Location) -> Result<Expr> {
+fn interval(interval: Interval, depth: ExprDepth<'_>, at: Location) -> Result<Expr> {
     let wrong = |text: &str| {
         Error::usage(format!("{text:?} is no interval"))
             .at(position(at))
@@ -194,7 +195,7 @@ fn interval(interval: Interval, depth: usize, at: Location) -> Result<Expr> {
     if interval.last_field.is_some() {
         return Err(unsupported("an interval of two units", at));
     }
-    let value = match convert(*interval.value, depth + 1)? {
+    let value = match convert(*interval.value, depth.below())? {
         Expr::Literal(Literal::Text(text)) => text,
         Expr::Literal(Literal::Number { digits, scale: 0 }) => digits.to_string(),
         _ => return Err(unsupported("an interval that is no constant", at)),

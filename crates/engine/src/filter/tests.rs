@@ -244,3 +244,25 @@ fn keywords_are_advised_to_be_quoted() {
         assert_eq!(parse_filter(&format!("\"{name}\" = 1")).unwrap(), parse_filter(&format!("`{name}` = 1")).unwrap());
     }
 }
+
+#[test]
+fn operands_that_are_copied_again_and_again_are_bounded() {
+    let nested =
+        |levels: usize, wrap: &dyn Fn(String) -> String| (0..levels).fold("a".to_owned(), |text, _| wrap(text));
+    let wraps: [&dyn Fn(String) -> String; 5] = [
+        &|text| format!("nullif({text}, 1)"),
+        &|text| format!("CASE {text} WHEN 1 THEN 2 WHEN 3 THEN 4 END"),
+        &|text| format!("({text} BETWEEN 1 AND 2)"),
+        &|text| format!("({text} IS TRUE)"),
+        &|text| format!("({text} IN (b, c))"),
+    ];
+    for wrap in wraps {
+        assert!(parse_filter(&nested(5, wrap)).is_ok());
+        let error = parse_filter(&nested(60, wrap)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert!(error.message().contains("100000 places"), "{error}");
+    }
+    // Many of them next to each other are as many as a list may be long.
+    let wide: Vec<String> = (0..1000).map(|n| format!("a BETWEEN {n} AND {n}")).collect();
+    assert!(parse_filter(&wide.join(" OR ")).is_ok());
+}
