@@ -56,6 +56,7 @@ def diff(
     second_at: int | str | datetime | None = None,
     limit: int | None = None,
     summary: bool = False,
+    memory_limit: int | str | None = None,
     columns: Sequence[str] | None = None,
     where: str | None = None,
     params: Sequence[object] | None = None,
@@ -98,6 +99,8 @@ def diff(
         second_at: The version of the second side, as `at` is that of the first.
         limit: Rows that differ and that are given at most. All are counted.
         summary: Count alone: no row is given.
+        memory_limit: Bytes that hashes, keys and rows may take while they are compared, about; 512 MiB by default. More lie on the
+            local disk.
 
     The other arguments are those of :func:`scan`.
 

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from polars.testing import assert_frame_equal
 
 import lakerace as lr
 
@@ -87,6 +88,11 @@ def test_as_a_full_join_counts_them(tmp_path: Path, count: int, share: float, ke
     assert found.is_different == (wanted["inserted"] + wanted["deleted"] + wanted["changed"] > 0)
     summary = lr.diff(tmp_path / "a.parquet", tmp_path / "b.parquet", key=key, summary=True)
     assert counts(summary) == wanted
+    # Too little memory for any list of keys, and for whole partitions.
+    small = lr.diff(tmp_path / "a.parquet", tmp_path / "b.parquet", key=key, memory_limit=2000)
+    assert counts(small) == wanted
+    columns = ["id", "_change_type", "_changed_columns"]
+    assert_frame_equal(pl.DataFrame(small.rows).select(columns), pl.DataFrame(found.rows).select(columns), check_row_order=False)
     assert pl.DataFrame(summary.rows).height == 0
 
     rows = pl.DataFrame(found.rows)

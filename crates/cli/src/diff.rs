@@ -1,6 +1,6 @@
 //! `lakerace diff`.
 
-use lakerace::{Diff, DiffOptions, ReadOptions, Result, diff, diff_schema};
+use lakerace::{Diff, DiffOptions, ReadOptions, Result, RowDiff};
 use serde_json::{Value, json};
 
 use crate::args::DiffArgs;
@@ -21,10 +21,12 @@ pub(crate) fn run(args: &DiffArgs, session: &Session) -> Result<u8> {
     let second = ReadOptions { at: args.second_at.clone(), ..first.clone() };
     let key = args.key.as_ref().map(|list| list.0.clone()).unwrap_or_default();
     let prints = !args.summary && (target.file().is_some() || !session.global.json);
-    let options = DiffOptions { key, first, second, limit: args.limit, is_summary: !prints };
+    let memory_bytes = args.memory_limit;
+    let options = DiffOptions { key, first, second, limit: args.limit, is_summary: !prints, memory_bytes };
+    let comparison = RowDiff::open(&args.first, &args.second, &options, &session.job)?;
     let mut sink = None;
     if prints {
-        let schema = diff_schema(&args.first, &args.second, &options, &session.job)?;
+        let schema = comparison.schema()?;
         sink = Some(match target.file() {
             Some(file) => RowSink::file(format, schema, file, &storage_options(&args.input.store), &session.job)?,
             None => RowSink::stdout(format, schema)?,
@@ -33,7 +35,7 @@ pub(crate) fn run(args: &DiffArgs, session: &Session) -> Result<u8> {
     let found = {
         let is_shown = sink.is_none() || target.file().is_some() || !console::Term::stdout().is_term();
         let _progress = is_shown.then(|| session.progress());
-        diff(&args.first, &args.second, &options, &session.job, &mut |batch| match &mut sink {
+        comparison.run(&mut |batch| match &mut sink {
             Some(sink) => sink.write(&batch),
             None => Ok(()),
         })?

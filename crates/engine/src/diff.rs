@@ -3,7 +3,7 @@
 //! Both sides are read once for the hashes of their rows, which are stored in partitions on the local disk by the hash
 //! of the key. Partition by partition, the hashes determine which keys differ. If some do, both sides are read again
 //! for their rows. Memory holds a partition of hashes, the keys that differ up to a limit, and a partition of rows that
-//! differ.
+//! differ; a partition that is too large for it is divided again.
 
 mod hash_partitions;
 mod row_partitions;
@@ -21,7 +21,7 @@ use lakerace_io::{Error, Job, Result};
 use serde::Serialize;
 
 use self::hash_partitions::{HashPartitions, KeySet};
-use self::row_partitions::RowPartitions;
+use self::row_partitions::{RowComparison, RowPartitions};
 use crate::keys::KeyProjection;
 use crate::{ReadOptions, Scan};
 
@@ -43,7 +43,12 @@ pub struct DiffOptions {
     pub limit: Option<u64>,
     /// Differences are counted and not handed out.
     pub is_summary: bool,
+    /// Bytes of hashes, keys and rows in memory, about; `None`: [`DIFF_MEMORY_BYTES`].
+    pub memory_bytes: Option<u64>,
 }
+
+/// The memory of a comparison where none is given.
+pub const DIFF_MEMORY_BYTES: u64 = 512 << 20;
 
 /// Counts of rows that differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -138,63 +143,89 @@ impl DiffSide {
     }
 }
 
-/// Compares the rows of two locations by key. Rows that differ are returned in batches of one schema: the compared
-/// columns between [`DIFF_CHANGE`], which is `insert`, `delete`, or `update_preimage` and `update_postimage` one after
-/// the other, and [`DIFF_COLUMNS`]. Columns of different types are compared by their values, and returned as text.
-///
-/// # Errors
-/// `Invalid` where a key is null or several rows of a side have it; `NotFound` for a column that a side lacks; `Usage`
-/// without a key.
-pub fn diff(
-    first: &str,
-    second: &str,
-    options: &DiffOptions,
-    job: &Job,
-    take: &mut dyn FnMut(RecordBatch) -> Result<()>,
-) -> Result<Diff> {
-    let (first_scan, second_scan) =
-        (Scan::open(first, &options.first, job)?, Scan::open(second, &options.second, job)?);
-    let key = key_names(options, &first_scan)?;
-    let (first_schema, second_schema) = (first_scan.schema(), second_scan.schema());
-    let names = |schema: &Schema, other: &Schema, is_common: bool| -> Vec<String> {
-        let names = schema.fields().iter().map(|field| field.name().clone());
-        names.filter(|name| other.index_of(name).is_ok() == is_common).collect()
-    };
-    let common = names(&first_schema, &second_schema, true);
-    for (name, schema) in [(first, &first_schema), (second, &second_schema)] {
-        if let Some(missing) = key.iter().find(|column| schema.index_of(column).is_err()) {
-            let known = schema.fields().iter().map(|field| field.name().as_str());
-            return Err(column_not_found(missing, known).at(name));
-        }
-    }
-    let mut found = Diff {
-        first_columns: names(&first_schema, &second_schema, false),
-        second_columns: names(&second_schema, &first_schema, false),
-        ..Diff::default()
-    };
-    let first = DiffSide::new(first, first_scan, &common, &key)?;
-    let second = DiffSide::new(second, second_scan, &common, &key)?;
-    let keys = different_keys(&first, &second, &mut found, job)?;
-    if found.inserted + found.deleted + found.changed == 0 {
-        return Ok(found);
-    }
-    if options.is_summary && found.changed == 0 {
-        return Ok(found);
-    }
-    let rows = [RowPartitions::read(&first, &keys, job)?, RowPartitions::read(&second, &keys, job)?];
-    let output = DiffOutput::new(&first, &second, options)?;
-    row_partitions::compare([&first, &second], rows, &output, &mut found.changed_columns, job, take)?;
-    Ok(found)
+/// Two locations that are opened for a comparison of their rows by key.
+pub struct RowDiff {
+    options: DiffOptions,
+    first: DiffSide,
+    second: DiffSide,
+    /// With the columns of one side only, and no rows yet.
+    found: Diff,
+    job: Job,
 }
 
-/// The schema of the batches that [`diff`] hands out.
-///
-/// # Errors
-/// As those of [`diff`].
-pub fn diff_schema(first: &str, second: &str, options: &DiffOptions, job: &Job) -> Result<SchemaRef> {
-    let (first, second) =
-        (Scan::open(first, &options.first, job)?.schema(), Scan::open(second, &options.second, job)?.schema());
-    output_schema(&first, &second)
+impl RowDiff {
+    /// Opens both sides.
+    ///
+    /// # Errors
+    /// `NotFound` for a column of the key that a side lacks; `Usage` without a key.
+    pub fn open(first: &str, second: &str, options: &DiffOptions, job: &Job) -> Result<Self> {
+        let (first_scan, second_scan) =
+            (Scan::open(first, &options.first, job)?, Scan::open(second, &options.second, job)?);
+        let key = key_names(options, &first_scan)?;
+        let (first_schema, second_schema) = (first_scan.schema(), second_scan.schema());
+        let names = |schema: &Schema, other: &Schema, is_common: bool| -> Vec<String> {
+            let names = schema.fields().iter().map(|field| field.name().clone());
+            names.filter(|name| other.index_of(name).is_ok() == is_common).collect()
+        };
+        let common = names(&first_schema, &second_schema, true);
+        for (name, schema) in [(first, &first_schema), (second, &second_schema)] {
+            if let Some(missing) = key.iter().find(|column| schema.index_of(column).is_err()) {
+                let known = schema.fields().iter().map(|field| field.name().as_str());
+                return Err(column_not_found(missing, known).at(name));
+            }
+        }
+        let found = Diff {
+            first_columns: names(&first_schema, &second_schema, false),
+            second_columns: names(&second_schema, &first_schema, false),
+            ..Diff::default()
+        };
+        Ok(Self {
+            options: options.clone(),
+            first: DiffSide::new(first, first_scan, &common, &key)?,
+            second: DiffSide::new(second, second_scan, &common, &key)?,
+            found,
+            job: job.clone(),
+        })
+    }
+
+    /// The schema of the rows that differ: the compared columns between [`DIFF_CHANGE`], which is `insert`, `delete`, or
+    /// `update_preimage` and `update_postimage` one after the other, and [`DIFF_COLUMNS`]. Columns of different types
+    /// are compared by their values, and have a type of text.
+    ///
+    /// # Errors
+    /// `Unsupported` for columns whose values can't be compared.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        output_schema(&self.first.schema, &self.second.schema)
+    }
+
+    /// Compares the rows; those that differ are handed out in batches of one schema.
+    ///
+    /// # Errors
+    /// `Invalid` where a key is null or several rows of a side have it.
+    pub fn run(self, take: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<Diff> {
+        let Self { options, first, second, mut found, job } = self;
+        let memory_bytes = options.memory_bytes.unwrap_or(DIFF_MEMORY_BYTES);
+        let keys = different_keys(&first, &second, memory_bytes, &mut found, &job)?;
+        let is_done = found.changed == 0 && (options.is_summary || found.inserted + found.deleted == 0);
+        if is_done {
+            return Ok(found);
+        }
+        let rows = |side: &DiffSide| RowPartitions::read(side, &keys, memory_bytes, &job);
+        let rows = [rows(&first)?, rows(&second)?];
+        let output = DiffOutput { schema: output_schema(&first.schema, &second.schema)? };
+        let left = if options.is_summary { 0 } else { options.limit.unwrap_or(u64::MAX) };
+        let mut comparison = RowComparison {
+            sides: [&first, &second],
+            output: &output,
+            left,
+            memory_bytes,
+            changed_columns: &mut found.changed_columns,
+            job: &job,
+            take,
+        };
+        comparison.partitions(rows)?;
+        Ok(found)
+    }
 }
 
 fn key_names(options: &DiffOptions, first: &Scan) -> Result<Vec<String>> {
@@ -211,24 +242,22 @@ fn key_names(options: &DiffOptions, first: &Scan) -> Result<Vec<String>> {
 }
 
 /// Reads both sides for their hashes, and finds the keys that differ.
-fn different_keys(first: &DiffSide, second: &DiffSide, found: &mut Diff, job: &Job) -> Result<KeySet> {
+fn different_keys(
+    first: &DiffSide,
+    second: &DiffSide,
+    memory_bytes: u64,
+    found: &mut Diff,
+    job: &Job,
+) -> Result<KeySet> {
     let hashes = [HashPartitions::read(first, job)?, HashPartitions::read(second, job)?];
     found.first_rows = hashes[0].rows();
     found.second_rows = hashes[1].rows();
-    hash_partitions::compare([first, second], hashes, found, job)
+    hash_partitions::compare([first, second], hashes, memory_bytes, found, job)
 }
 
 /// The batches of differences.
 struct DiffOutput {
     schema: SchemaRef,
-    limit: u64,
-}
-
-impl DiffOutput {
-    fn new(first: &DiffSide, second: &DiffSide, options: &DiffOptions) -> Result<Self> {
-        let limit = if options.is_summary { 0 } else { options.limit.unwrap_or(u64::MAX) };
-        Ok(Self { schema: output_schema(&first.schema, &second.schema)?, limit })
-    }
 }
 
 fn output_schema(first: &Schema, second: &Schema) -> Result<SchemaRef> {

@@ -53,7 +53,7 @@ mod upsert;
 pub use check::check;
 pub use checksum::{Checksum, checksum};
 pub use copy::{check_target, copy, write};
-pub use diff::{DIFF_CHANGE, DIFF_COLUMNS, Diff, DiffOptions, diff, diff_schema};
+pub use diff::{DIFF_CHANGE, DIFF_COLUMNS, DIFF_MEMORY_BYTES, Diff, DiffOptions, RowDiff};
 pub use distributed::{
     NewTable, SharedTable, commit_files, commit_rows, commit_upsert, discard_files, drop_table, remove_empty_table,
     remove_staged, remove_staged_file, staging_folder, table_writer, upsert_part,

@@ -1,6 +1,6 @@
 //! Comparisons of two locations.
 
-use lakerace::{Batches, Diff, RangeOptions};
+use lakerace::{Batches, Diff, RangeOptions, RowDiff};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -22,9 +22,10 @@ pub(crate) fn compare(
     let job = keywords.job(RangeOptions::default())?;
     let payer = job.clone();
     let (found, schema, rows) = interrupt::run(py, &job, move || {
-        let schema = lakerace::diff_schema(&first, &second, &options, &payer)?;
+        let comparison = RowDiff::open(&first, &second, &options, &payer)?;
+        let schema = comparison.schema()?;
         let mut rows = Vec::new();
-        let found: Diff = lakerace::diff(&first, &second, &options, &payer, &mut |batch| {
+        let found: Diff = comparison.run(&mut |batch| {
             rows.push(batch);
             Ok(())
         })?;

@@ -202,6 +202,7 @@ impl<'py> Keywords<'py> {
             first,
             limit: self.get("limit")?,
             is_summary: self.get("summary")?.unwrap_or(false),
+            memory_bytes: self.positive_bytes("memory_limit")?,
         })
     }
 

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::durability::OutputDurabilityArgs;
 use super::{InputArgs, RowFormat};
-use crate::value::CommaList;
+use crate::value::{self, CommaList};
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
@@ -26,6 +26,9 @@ pub(crate) struct DiffArgs {
     /// Print N rows that differ at most. All are counted.
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
+    /// Memory for hashes, keys and rows; more go to the local disk. Default: 512 MiB.
+    #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
+    pub(crate) memory_limit: Option<u64>,
     /// Format of the rows. Default: by the ending of FILE (.csv, .jsonl, .arrow), else an aligned table.
     #[arg(long, value_enum)]
     pub(crate) format: Option<RowFormat>,

@@ -11,30 +11,53 @@ use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use lakerace_io::{Error, Job, Result, private_file};
 
-use super::hash_partitions::{KeySet, in_temporary, may_have, partition_of};
+use super::hash_partitions::{KeySet, MAX_LEVEL, PARTITIONS, in_temporary, may_have, partition_of};
 use super::{DiffOutput, DiffSide};
 use crate::checksum::row_hashes;
 
-/// Partitions of a side: the rows of one of both sides are in memory at a time.
-const PARTITIONS: usize = 64;
-/// Bytes of rows in memory before all of them are written.
-const BUFFER_BYTES: usize = 64 << 20;
+/// Bytes of rows in memory before all of them are written, at most.
+const BUFFER_BYTES: u64 = 64 << 20;
+/// The part of the memory for rows that wait to be written.
+const BUFFER_SHARE: u64 = 8;
+/// The part of the memory for the rows of a partition, of which there are copies while they are compared.
+const COMPARED_SHARE: u64 = 4;
 /// Rows of a batch that is handed out at most.
 const BATCH_ROWS: usize = 8192;
 
 /// Rows that may differ.
 pub(super) struct RowPartitions {
+    /// Partitions within a partition have the next level.
+    level: u32,
     writers: Vec<Option<StreamWriter<BufWriter<File>>>>,
     /// Rows that are not written yet.
     waiting: Vec<Vec<RecordBatch>>,
-    waiting_bytes: usize,
+    waiting_bytes: u64,
+    /// Bytes of these at which they are written.
+    buffer_bytes: u64,
+}
+
+/// The rows of a partition.
+struct StoredRows {
+    /// Those on the disk.
+    file: Option<File>,
+    waiting: Vec<RecordBatch>,
+    bytes: u64,
 }
 
 impl RowPartitions {
+    fn new(level: u32, memory_bytes: u64) -> Self {
+        Self {
+            level,
+            writers: (0..PARTITIONS).map(|_| None).collect(),
+            waiting: vec![Vec::new(); PARTITIONS],
+            waiting_bytes: 0,
+            buffer_bytes: BUFFER_BYTES.min(memory_bytes / BUFFER_SHARE),
+        }
+    }
+
     /// Reads the rows of a side whose key is one of a set.
-    pub fn read(side: &DiffSide, keys: &KeySet, job: &Job) -> Result<Self> {
-        let writers = (0..PARTITIONS).map(|_| None).collect();
-        let mut rows = Self { writers, waiting: vec![Vec::new(); PARTITIONS], waiting_bytes: 0 };
+    pub fn read(side: &DiffSide, keys: &KeySet, memory_bytes: u64, job: &Job) -> Result<Self> {
+        let mut rows = Self::new(0, memory_bytes);
         if keys.as_ref().is_some_and(Vec::is_empty) {
             return Ok(rows);
         }
@@ -53,17 +76,27 @@ impl RowPartitions {
         Ok(rows)
     }
 
+    /// Divides a partition into partitions of the next level.
+    fn divided(stored: StoredRows, side: &DiffSide, level: u32, memory_bytes: u64, job: &Job) -> Result<Self> {
+        let mut rows = Self::new(level, memory_bytes);
+        stored.each(|batch| {
+            job.check()?;
+            rows.add(&batch, &side.key.hashes(&batch)?)
+        })?;
+        Ok(rows)
+    }
+
     fn add(&mut self, batch: &RecordBatch, hashes: &[u128]) -> Result<()> {
         let mut members: Vec<Vec<u32>> = vec![Vec::new(); PARTITIONS];
         for (row, hash) in hashes.iter().enumerate() {
-            members[partition_of(*hash, PARTITIONS)].push(row as u32);
+            members[partition_of(*hash, self.level)].push(row as u32);
         }
         for (number, rows) in members.into_iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
             let part = take_record_batch(batch, &UInt32Array::from(rows)).map_err(Error::unexpected)?;
-            self.waiting_bytes += part.get_array_memory_size();
+            self.waiting_bytes += part.get_array_memory_size() as u64;
             self.waiting[number].push(part);
         }
-        if self.waiting_bytes > BUFFER_BYTES {
+        if self.waiting_bytes > self.buffer_bytes {
             self.write()?;
         }
         Ok(())
@@ -90,49 +123,88 @@ impl RowPartitions {
     }
 
     /// The rows of a partition, which are gone then.
-    fn take(&mut self, number: usize, side: &DiffSide) -> Result<RecordBatch> {
-        let mut batches = Vec::new();
+    fn take(&mut self, number: usize) -> Result<StoredRows> {
+        let waiting = std::mem::take(&mut self.waiting[number]);
+        let mut bytes = waiting.iter().map(|batch| batch.get_array_memory_size() as u64).sum();
+        let mut file = None;
         if let Some(mut writer) = self.writers[number].take() {
             writer.finish().map_err(Error::unexpected)?;
             let buffer = writer.into_inner().map_err(Error::unexpected)?;
-            let mut file = buffer.into_inner().map_err(|error| in_temporary(error.into_error()))?;
-            file.flush().map_err(in_temporary)?;
-            file.seek(SeekFrom::Start(0)).map_err(in_temporary)?;
+            let mut written = buffer.into_inner().map_err(|error| in_temporary(error.into_error()))?;
+            written.flush().map_err(in_temporary)?;
+            bytes += written.seek(SeekFrom::End(0)).map_err(in_temporary)?;
+            written.seek(SeekFrom::Start(0)).map_err(in_temporary)?;
+            file = Some(written);
+        }
+        Ok(StoredRows { file, waiting, bytes })
+    }
+}
+
+impl StoredRows {
+    fn each(self, mut each: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
+        if let Some(file) = self.file {
             for batch in StreamReader::try_new(BufReader::new(file), None).map_err(Error::unexpected)? {
-                batches.push(batch.map_err(Error::unexpected)?);
+                each(batch.map_err(Error::unexpected)?)?;
             }
         }
-        batches.append(&mut self.waiting[number]);
+        self.waiting.into_iter().try_for_each(each)
+    }
+
+    fn whole(self, side: &DiffSide) -> Result<RecordBatch> {
+        let mut batches = Vec::new();
+        self.each(|batch| {
+            batches.push(batch);
+            Ok(())
+        })?;
         concat_batches(&side.schema, batches.iter()).map_err(Error::unexpected)
     }
 }
 
-/// Compares rows partition by partition, counts the columns that differ, and hands out rows up to the limit.
-pub(super) fn compare(
-    sides: [&DiffSide; 2],
-    mut rows: [RowPartitions; 2],
-    output: &DiffOutput,
-    changed_columns: &mut BTreeMap<String, u64>,
-    job: &Job,
-    take: &mut dyn FnMut(RecordBatch) -> Result<()>,
-) -> Result<()> {
-    let mut left = output.limit;
-    for number in 0..PARTITIONS {
-        job.check()?;
-        let batches = [rows[0].take(number, sides[0])?, rows[1].take(number, sides[1])?];
-        let differences = RowDifferences::new(sides, &batches)?;
-        differences.count(&batches[0], changed_columns);
-        let mut shown = usize::try_from(left).unwrap_or(usize::MAX).min(differences.found.len());
-        left -= shown as u64;
+/// A comparison of rows, partition by partition: it counts the columns that differ, and hands out rows up to the limit.
+pub(super) struct RowComparison<'a> {
+    pub sides: [&'a DiffSide; 2],
+    pub output: &'a DiffOutput,
+    /// Differences that are still to be handed out at most.
+    pub left: u64,
+    pub memory_bytes: u64,
+    pub changed_columns: &'a mut BTreeMap<String, u64>,
+    pub job: &'a Job,
+    pub take: &'a mut dyn FnMut(RecordBatch) -> Result<()>,
+}
+
+impl RowComparison<'_> {
+    pub fn partitions(&mut self, mut rows: [RowPartitions; 2]) -> Result<()> {
+        let level = rows[0].level;
+        for number in 0..PARTITIONS {
+            self.job.check()?;
+            let [first, second] = [rows[0].take(number)?, rows[1].take(number)?];
+            if first.bytes + second.bytes > self.memory_bytes / COMPARED_SHARE && level < MAX_LEVEL {
+                let divided = |stored, side: usize| {
+                    RowPartitions::divided(stored, self.sides[side], level + 1, self.memory_bytes, self.job)
+                };
+                let parts = [divided(first, 0)?, divided(second, 1)?];
+                self.partitions(parts)?;
+            } else {
+                self.partition([first.whole(self.sides[0])?, second.whole(self.sides[1])?])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn partition(&mut self, batches: [RecordBatch; 2]) -> Result<()> {
+        let differences = RowDifferences::new(self.sides, &batches)?;
+        differences.count(&batches[0], self.changed_columns);
+        let mut shown = usize::try_from(self.left).unwrap_or(usize::MAX).min(differences.found.len());
+        self.left -= shown as u64;
         let mut rest = differences.found.as_slice();
         while shown > 0 {
             let (part, after) = rest.split_at(shown.min(BATCH_ROWS / 2));
-            take(batch_of(part, &batches, output)?)?;
+            (self.take)(batch_of(part, &batches, self.output)?)?;
             shown -= part.len();
             rest = after;
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// A row that differs.

@@ -159,7 +159,7 @@ options! {
     /// Bytes of each file of a folder.
     FILE_BYTES = new("file_bytes", Bytes, "copy tpch").spark_option("file_bytes");
     /// Bytes of memory.
-    MEMORY_LIMIT = new("memory_limit", Bytes, "copy sql upsert delete compact verify tpch");
+    MEMORY_LIMIT = new("memory_limit", Bytes, "copy diff sql upsert delete compact verify tpch");
     /// Durability of written files.
     DURABILITY = new("durability", Choice, WRITE).spark_option("durability");
 
