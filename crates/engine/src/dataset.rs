@@ -1,5 +1,6 @@
 //! From a location's name to a source.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
@@ -103,11 +104,13 @@ fn open_files(files: FileSource, options: &ReadOptions, filter: Option<&Expr>, j
     let conditions = partition_conditions(filter, &constants)?;
     // Excluded files also determine types, so that the types do not depend on the filter.
     let all = if conditions.is_empty() { Vec::new() } else { files.objects.clone() };
-    for (object, constants) in files.objects.into_iter().zip(constants) {
-        let reason = constants.as_ref().and_then(|c| conditions.iter().find_map(|p| p.can_match(c.as_ref()).err()));
-        match reason {
-            None => kept.push(InputFile { constants, ..InputFile::from(object) }),
-            Some(reason) => pruned.push((InputFile { constants, ..InputFile::from(object) }, reason)),
+    let inputs = files.objects.into_iter().zip(constants);
+    let inputs: Vec<_> = inputs.map(|(object, constants)| InputFile { constants, ..InputFile::from(object) }).collect();
+    for input in &inputs {
+        let constants = input.constants.as_ref();
+        match constants.and_then(|known| conditions.iter().find_map(|p| p.can_match(known.as_ref()).err())) {
+            None => kept.push(input.clone()),
+            Some(reason) => pruned.push((input.clone(), reason)),
         }
     }
     if kept.is_empty() && !pruned.is_empty() {
@@ -116,8 +119,13 @@ fn open_files(files: FileSource, options: &ReadOptions, filter: Option<&Expr>, j
     }
     let columns = read_columns(options, filter);
     let inner = open_format(files.format, kept, (&all, columns.as_deref()), options, job)?;
+    let own = inner.own_columns_of_places();
     if pruned.is_empty() {
         return Ok(inner);
+    }
+    if !own.is_empty() {
+        // The values in a file may differ from its folder's name: the source judges all files by the values.
+        return open_format(files.format, inputs, (&all, columns.as_deref()), options, job);
     }
     let pruned = pruned.into_iter().map(|(file, reason)| pruned_plan(&file, reason)).collect();
     Ok(Arc::new(FileDataset { inner, pruned }))
@@ -218,6 +226,10 @@ impl Source for FileDataset {
 
     fn leaves_out_rows(&self) -> bool {
         self.inner.leaves_out_rows()
+    }
+
+    fn own_columns_of_places(&self) -> BTreeSet<String> {
+        self.inner.own_columns_of_places()
     }
 
     fn extremes(&self, column: &str) -> Result<Option<Extremes>> {

@@ -1,10 +1,10 @@
 //! The opened files of a source.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{FieldRef, SchemaRef};
 use bytes::Bytes;
 use lakerace_exec::map_slice;
 use lakerace_io::{Error, Object, PathProfile, Result};
@@ -53,6 +53,18 @@ pub(crate) fn info<F: OpenFile>(format: &str, files: &[Arc<F>]) -> SourceInfo {
         bytes: files.iter().map(|file| file.size_bytes()).sum(),
         units: Some(files.iter().map(|file| file.unit_count() as u64).sum()),
     }
+}
+
+/// The columns that a file has and that its place gives as well.
+pub(crate) fn columns_of_places<F: OpenFile>(files: &[Arc<F>]) -> BTreeSet<String> {
+    let with_constants = files.iter().filter_map(|file| Some((file, file.constants()?)));
+    with_constants.flat_map(|(file, constants)| columns_of_place(file.schema().fields(), constants)).collect()
+}
+
+/// The names of these columns that are those of constants.
+pub(crate) fn columns_of_place(columns: &[FieldRef], constants: &Constants) -> Vec<String> {
+    let names = columns.iter().map(|column| column.name());
+    names.filter(|name| constants.get(name).is_some()).cloned().collect()
 }
 
 /// The plan of a file with these units.

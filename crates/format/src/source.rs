@@ -1,5 +1,7 @@
 //! Sources of batches.
 
+use std::collections::BTreeSet;
+
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use lakerace_io::{PathProfile, Result, Wanted};
@@ -35,6 +37,12 @@ pub trait Source: Send + Sync {
     /// that are read.
     fn leaves_out_rows(&self) -> bool {
         false
+    }
+
+    /// The columns that a file has and that its place gives as well. The file's values are the ones that are read, so
+    /// that its place does not tell whether a filter is true for its rows.
+    fn own_columns_of_places(&self) -> BTreeSet<String> {
+        BTreeSet::new()
     }
 
     /// The least and the greatest value of a column in all rows, if metadata contains them exactly. Reads only

@@ -1,6 +1,6 @@
 //! CSV and TBL files as a source.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -16,6 +16,7 @@ use super::read::{BlockWork, CsvBatches};
 use super::rules::{Dialect, DialectRules};
 use super::sample::FileSample;
 use super::value_texts::ValueTexts;
+use crate::files::columns_of_place;
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
 use crate::text::{BlockReader, text_requests};
@@ -215,6 +216,11 @@ impl Source for CsvSource {
         let requests = self.requests(wanted);
         let schema = Arc::new(self.schema.project(&selected).map_err(Error::unexpected)?);
         Ok(ReadPlan { request: request.clone(), schema, files, requests })
+    }
+
+    fn own_columns_of_places(&self) -> BTreeSet<String> {
+        let own = &self.schema.fields()[..self.origins.len()];
+        self.constants.iter().flatten().flat_map(|constants| columns_of_place(own, constants)).collect()
     }
 
     fn leaves_out_rows(&self) -> bool {

@@ -1,6 +1,6 @@
 //! JSON lines as a source.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
@@ -14,6 +14,7 @@ use super::column::{ColumnOrigin, ExtraFields, ObjectColumns};
 use super::layout::JsonLayout;
 use super::parse::{LineParser, ParsedRows, constants_of};
 use super::sample::{LearntTypes, StatedTypes, learn_schema};
+use crate::files::columns_of_place;
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
 use crate::text::{BlockReader, pool_options, text_requests};
@@ -220,6 +221,11 @@ impl Source for JsonLinesSource {
         let files: Vec<FilePlan> = self.objects.iter().map(file).collect();
         let requests = self.requests(&wanted_of(&self.objects, &vec![true; files.len()]));
         Ok(ReadPlan { request: request.clone(), schema: self.project(&selected)?, files, requests })
+    }
+
+    fn own_columns_of_places(&self) -> BTreeSet<String> {
+        let own = &self.schema.fields()[..self.origins.len()];
+        self.constants.iter().flatten().flat_map(|constants| columns_of_place(own, constants)).collect()
     }
 
     fn leaves_out_rows(&self) -> bool {

@@ -1,5 +1,6 @@
 //! ORC files of one schema as a source.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use super::timestamps::settle;
 use super::unit::StripeUnit;
 use crate::columns::ReadColumns;
 use crate::exec::{BatchPlan, ScanTask, batch_rows, run, steps_ahead};
-use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
+use crate::files::{columns_of_places, file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
 use crate::schema_merge::merge;
 use crate::{
     Batches, ColumnUnion, Expr, InputFile, OrcOptions, ReadPlan, ReadRequest, Source, SourceInfo, TimestampUnit,
@@ -149,6 +150,10 @@ impl Source for OrcSource {
 
     fn info(&self) -> SourceInfo {
         info(super::ORC.name, &self.files)
+    }
+
+    fn own_columns_of_places(&self) -> BTreeSet<String> {
+        columns_of_places(&self.files)
     }
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {

@@ -1,5 +1,6 @@
 //! Parquet files of one schema as a source.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::read::prune::GroupPruner;
 use super::read::unit::RowGroupUnit;
 use crate::columns::{ReadColumns, roots};
 use crate::exec::{BatchPlan, ScanTask, run, steps_ahead};
-use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
+use crate::files::{columns_of_places, file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
 use crate::schema_merge::merge;
 use crate::source::Extremes;
 use crate::{
@@ -222,6 +223,10 @@ impl Source for ParquetSource {
 
     fn info(&self) -> SourceInfo {
         info(super::PARQUET.name, &self.files)
+    }
+
+    fn own_columns_of_places(&self) -> BTreeSet<String> {
+        columns_of_places(&self.files)
     }
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
