@@ -170,3 +170,95 @@ def test_folders_on_s3_are_those_of_local_disks(s3: S3) -> None:
         found = lr.scan(url, storage_options=s3.options).to_arrow()
         assert found.num_rows == count
         assert sums(found) == {key: total * (count // 2000) for key, total in sums(table).items()}
+
+
+def folder_of_own_values(folder: Path, ending: str) -> pa.Table:
+    """A folder whose files have the column of their folders' names, with other values in some rows."""
+    parts = [("a", ["a", "b"]), ("c", ["a", "c"]), ("d", ["d", "d"])]
+    for number, (name, values) in enumerate(parts):
+        target = folder / f"region={name}" / f"part.{ending}"
+        target.parent.mkdir(parents=True)
+        lr.copy(pa.table({"id": [2 * number, 2 * number + 1], "region": values}), target)
+    return pa.table({"id": range(6), "region": [value for _, values in parts for value in values]})
+
+
+@pytest.mark.parametrize("ending", ["parquet", "orc", "csv", "jsonl", "json"])
+@pytest.mark.parametrize(
+    "where", ["region = 'a'", "region IN ('c', 'd')", "region = 'b'", "region <> 'a' AND id < 5", "region = 'z'"]
+)
+def test_a_filter_goes_by_the_values_that_a_scan_returns(tmp_path: Path, ending: str, where: str) -> None:
+    table = folder_of_own_values(tmp_path / "in", ending)
+    connection = duckdb.connect()
+    connection.register("rows", table)
+    expected = connection.sql(f"SELECT id, region FROM rows WHERE {where} ORDER BY id").fetchall()
+    assert sorted(lr.scan(tmp_path / "in", where=where).rows()) == expected
+    assert lr.scan(tmp_path / "in", where=where).count() == len(expected)
+    ids = lr.scan(tmp_path / "in", columns=["id"], where=where).to_arrow()["id"].to_pylist()
+    assert sorted(ids) == [number for number, _ in expected]
+    # The files alone, without their folders, have the same rows.
+    files = [str(path) for path in sorted((tmp_path / "in").rglob(f"*.{ending}"))]
+    alone = [row for file in files for row in lr.scan(file, where=where).rows()]
+    assert sorted(alone) == expected
+    if ending == "parquet":
+        read = pl.concat([pl.read_parquet(file, hive_partitioning=False) for file in files])
+        assert (
+            sorted(pl.SQLContext(rows=read).execute(f"SELECT id, region FROM rows WHERE {where}").collect().rows())
+            == expected
+        )
+
+
+def test_folders_of_files_without_the_column_are_still_skipped(tmp_path: Path) -> None:
+    lr.copy(
+        pa.table({"id": range(100), "day": [i % 10 for i in range(100)]}),
+        f"{tmp_path}/out/",
+        output_format="parquet",
+        partition_by="day",
+    )
+    scan = lr.scan(tmp_path / "out", where="day = 3")
+    assert scan.count() == 10
+    plan = scan.explain()
+    assert str(plan).count("partition") >= 9, str(plan)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/St_Johns", "+05:30"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_instants_in_names_are_read_as_the_same_instants(tmp_path: Path, zone: str, unit: str) -> None:
+    at = [datetime.datetime(2024, 10, 27, hour, 30, tzinfo=datetime.UTC) for hour in (0, 1, 2)]
+    at.append(datetime.datetime(1969, 12, 31, 23, 59, 58, tzinfo=datetime.UTC))
+    table = pa.table({"t": pa.array(at, pa.timestamp(unit, zone)), "id": range(4)})
+    lr.copy(table, f"{tmp_path}/out/", output_format="parquet", partition_by="t")
+    assert len(list((tmp_path / "out").iterdir())) == 4
+    expected = [(number, int(value.timestamp() * 1e6)) for number, value in enumerate(at)]
+
+    def pairs(ids: list[int], values: list[datetime.datetime]) -> list[tuple[int, int]]:
+        return sorted((number, int(value.timestamp() * 1e6)) for number, value in zip(ids, values, strict=True))
+
+    hive = ds.partitioning(pa.schema([("t", pa.timestamp("us", zone))]), flavor="hive")
+    read = ds.dataset(tmp_path / "out", partitioning=hive).to_table()
+    assert pairs(read["id"].to_pylist(), read["t"].cast(pa.timestamp("us", "UTC")).to_pylist()) == expected
+    frame = pl.read_parquet(
+        f"{tmp_path}/out/**/*.parquet", hive_partitioning=True, hive_schema={"t": pl.Datetime("us", "UTC")}
+    )
+    assert pairs(frame["id"].to_list(), frame["t"].to_list()) == expected
+    duck = duckdb.sql(
+        f"select id, epoch_us(t) from read_parquet('{tmp_path}/out/**/*.parquet', hive_partitioning=true, hive_types={{'t': TIMESTAMPTZ}}) order by id"
+    ).fetchall()
+    assert duck == expected
+
+
+@pytest.mark.parametrize("is_one_batch", [True, False])
+def test_files_of_partitions_have_the_wanted_size(tmp_path: Path, is_one_batch: bool) -> None:
+    count = 400_000
+    texts = pa.array([f"{(i * 2654435761) % 2**32:010d}{(i * 40503) % 2**32:010d}" for i in range(count)])
+    table = pa.table({"part": pa.array([i % 2 for i in range(count)]), "id": range(count), "text": texts})
+    source = pa.Table.from_batches(table.combine_chunks().to_batches(None if is_one_batch else 10_000))
+    lr.copy(source, f"{tmp_path}/out/", output_format="csv", partition_by="part", file_bytes=1_000_000)
+    files = sorted((tmp_path / "out").rglob("*.csv"))
+    sizes = [file.stat().st_size for file in files]
+    # The rows are about 11 MB; the last file of each folder may be small.
+    assert 10 <= len(files) <= 24, sizes
+    assert max(sizes) < 1_500_000, sizes
+    total = duckdb.sql(
+        f"select count(*), sum(id), count(distinct part) from read_csv('{tmp_path}/out/**/*.csv', hive_partitioning=true)"
+    ).fetchall()
+    assert total == [(count, count * (count - 1) // 2, 2)]

@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, i256};
 use lakerace_format::Constants;
+use lakerace_format::folder::NULL_FOLDER;
 use lakerace_format::predicate::Value;
 use lakerace_format::predicate::time::parse_date;
 use lakerace_io::{Error, Result};
 use percent_encoding::percent_decode_str;
 
 use crate::files::FileSource;
-
-/// Hive's folder name for null.
-const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// A folder's columns and values.
 type Pairs = Vec<(String, Option<String>)>;
@@ -69,7 +67,7 @@ fn pairs(folder: &str) -> Result<Pairs> {
                 .map_err(|_| Error::invalid(format!("folder {part:?} is not UTF-8 when decoded")))
         };
         let name = decoded(name)?;
-        let value = if value == NULL || value.is_empty() { None } else { Some(decoded(value)?) };
+        let value = if value == NULL_FOLDER || value.is_empty() { None } else { Some(decoded(value)?) };
         pairs.retain(|(known, _)| *known != name);
         pairs.push((name, value));
     }

@@ -34,5 +34,5 @@ pub use cut::FileCut;
 pub use files::MakeSink;
 pub use listing::{list, list_unless};
 pub use marker::visible;
-pub use partitioned::{PartitionColumns, PartitionedSink};
+pub use partitioned::{NULL_FOLDER, PartitionColumns, PartitionedSink};
 pub use sink::FolderSink;

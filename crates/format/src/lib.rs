@@ -27,6 +27,7 @@ mod json_lines;
 mod nesting;
 mod options;
 mod orc;
+mod own_texts;
 mod panic_guard;
 mod parquet;
 mod plan;
@@ -65,6 +66,7 @@ pub use options::{
     Codec, ColumnUnion, Compression, CsvOptions, OnBadRow, OrcOptions, ParquetOptions, TimestampUnit, WriteOptions,
 };
 pub use orc::{ORC, OrcSink, OrcSource};
+pub use own_texts::with_own_texts;
 pub use parquet::{Block, Keeps, MemoryPool, PARQUET, ParquetSink, ParquetSource, RowGroup};
 pub use plan::{FieldPaths, FilePlan, ReadPlan, ReadRequest, RowGroupsPlan, UnitPlan};
 pub use predicate::Predicate;

@@ -3,11 +3,10 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, make_array};
+use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
-use arrow::datatypes::{DataType, SchemaRef};
-use arrow::error::ArrowError;
-use lakerace_format::is_large_row;
+use arrow::datatypes::SchemaRef;
+use lakerace_format::{is_large_row, with_own_texts};
 use lakerace_io::{Error, Result};
 
 use super::operator::MergeOperators;
@@ -149,13 +148,7 @@ impl ExternalSort {
         let mut run = self.spill.begin(&self.schema)?;
         for chunk in chunks {
             for batch in chunk?.borrow().sorted().batches(batch_rows) {
-                let batch = batch?;
-                let columns =
-                    batch.columns().iter().map(compact).collect::<Result<Vec<_>, _>>().map_err(Error::unexpected)?;
-                let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-                run.write(
-                    &RecordBatch::try_new_with_options(batch.schema(), columns, &options).map_err(Error::unexpected)?,
-                )?;
+                run.write(&with_own_texts(&batch?)?)?;
             }
         }
         let run = run.finish()?;
@@ -276,23 +269,6 @@ impl Iterator for MergedChunks {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_chunk().transpose()
-    }
-}
-
-/// An array whose buffers hold its own values only: views may share those of a whole source.
-fn compact(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    match array.data_type() {
-        DataType::Utf8View => Ok(Arc::new(array.as_string_view().gc())),
-        DataType::BinaryView => Ok(Arc::new(array.as_binary_view().gc())),
-        DataType::Dictionary(..) => Ok(Arc::clone(array)),
-        nested if nested.is_nested() => {
-            let data = array.to_data();
-            let children =
-                data.child_data().iter().map(|child| compact(&make_array(child.clone())).map(|a| a.to_data()));
-            let children = children.collect::<Result<Vec<_>, _>>()?;
-            Ok(make_array(data.into_builder().child_data(children).build()?))
-        }
-        _ => Ok(Arc::clone(array)),
     }
 }
 

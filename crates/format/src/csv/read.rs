@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatchOptions, new_null_array};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::array::{RecordBatchOptions, new_null_array};
+use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use lakerace_exec::OrderedPool;
 use lakerace_io::{Error, Fetcher, Job, Result};
@@ -12,6 +12,7 @@ use lakerace_io::{Error, Fetcher, Job, Result};
 use super::chain::{BlockChain, BlockRecords, ScannedBlock};
 use super::parse::{BatchParser, ParsedBlock, internal};
 use super::scan::SpeculativeScan;
+use crate::own_texts::with_own_texts;
 use crate::text::{BlockReader, RawBlock, fetch_block, pool_options, without_byte_order_mark};
 use crate::{Constants, Predicate};
 
@@ -135,7 +136,8 @@ impl BlockWork {
             batch = batch.project(&self.projection).map_err(|e| internal(&e))?;
             batch = arrow::compute::filter_record_batch(&batch, &keep).map_err(|e| internal(&e))?;
             if batch.num_rows() < rows / 4 {
-                batch = without_block(batch)?;
+                // Its texts are in the block, which would stay in memory for a few rows.
+                batch = with_own_texts(&batch)?;
             }
         } else {
             batch = batch.project(&self.projection).map_err(|e| internal(&e))?;
@@ -161,14 +163,4 @@ impl BlockWork {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.whole_schema), columns, &options).map_err(|e| internal(&e))
     }
-}
-
-/// Copies texts out of the block, so that it does not stay in memory for a few rows.
-fn without_block(batch: RecordBatch) -> Result<RecordBatch> {
-    let columns = batch.columns().iter().map(|column| match column.data_type() {
-        DataType::Utf8View => Arc::new(column.as_string_view().gc()) as _,
-        _ => Arc::clone(column),
-    });
-    let options = arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &options).map_err(|e| internal(&e))
 }

@@ -2,6 +2,9 @@
 
 use crate::Written;
 
+/// Bytes of a file after which the next one starts, unless options set it.
+pub(super) const FILE_BYTES: u64 = 512 << 20;
+
 /// The minimum of rows in a file: smaller files have mostly overhead.
 const FEWEST_ROWS: u64 = 1024;
 
@@ -39,6 +42,15 @@ impl FileCut {
         }
         let fitting = u128::from(self.wanted_bytes) * u128::from(self.rows) / u128::from(self.bytes);
         u64::try_from(fitting).unwrap_or(u64::MAX).max(FEWEST_ROWS).saturating_sub(rows)
+    }
+
+    /// Like [`Self::room`], for rows that take so many bytes in memory: those of the first file are counted by them, as its
+    /// encoder may take in all rows before it gives bytes.
+    pub fn room_for(&self, row_bytes: u64, rows: u64, encoded_bytes: u64) -> u64 {
+        match self.bytes {
+            0 => (self.wanted_bytes / row_bytes.max(1)).max(FEWEST_ROWS).saturating_sub(rows),
+            _ => self.room(rows, encoded_bytes),
+        }
     }
 
     /// A file is complete.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow::compute::{CastOptions, cast_with_options, take_record_batch};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::row::{RowConverter, SortField};
@@ -13,21 +13,23 @@ use lakerace_io::object_store::path::Path;
 use lakerace_io::option::PARTITION_BY;
 use lakerace_io::{Error, Job, JobStore, Result, WriteMode};
 
+use super::cut::{FILE_BYTES, FileCut};
 use super::files::{FolderFiles, MakeSink};
 use crate::array_bytes::array_bytes;
+use crate::own_texts::with_own_texts;
 use crate::suggestions::column_not_found;
 use crate::{Sink, WriteOptions, Written};
 
-/// The name of the folder for null.
-const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
+/// The name of the folder for null, as in Hive.
+pub const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Limit in bytes of rows that wait for their files, unless options set it.
 const WAITING_BYTES: u64 = 256 << 20;
 
-/// The format of times in names, as in Spark.
+/// The format of times in names: those of a wall clock as in Spark, and instants in UTC as in pyarrow.
 const TIMES: FormatOptions<'static> = FormatOptions::new()
     .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
-    .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f"));
+    .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.fZ"));
 
 /// Writes the rows of a folder into folders below it, one for each value of some columns, which the files then lack. See
 /// [`PartitionColumns`].
@@ -42,7 +44,7 @@ pub struct PartitionedSink {
     groups: Vec<PartitionGroup>,
     waiting_bytes: u64,
     most_bytes: u64,
-    file_bytes: Option<u64>,
+    cut: FileCut,
     make: MakeSink,
     job: Job,
 }
@@ -77,7 +79,8 @@ impl PartitionColumns {
             let known = || schema.fields().iter().map(|field| field.name().as_str());
             let at = schema.index_of(name).map_err(|_| column_not_found(name, known()))?;
             if positions.contains(&at) {
-                return Err(Error::usage(format!("{PARTITION_BY} names the column {name:?} twice")));
+                return Err(Error::usage(format!("{PARTITION_BY} names the column {name:?} twice"))
+                    .advice("name each column once"));
             }
             let data_type = schema.field(at).data_type();
             let value_type = match data_type {
@@ -136,9 +139,16 @@ impl PartitionColumns {
         let options = CastOptions { safe: false, format_options: TIMES };
         let texts = self.positions.iter().map(|at| {
             let column = batch.column(*at);
-            // `Date64` is cast to `Date32`, because its texts would have a time of day.
-            let column = match column.data_type() {
+            let value_type = match column.data_type() {
+                DataType::Dictionary(_, value) => value.as_ref(),
+                other => other,
+            };
+            let column = match value_type {
+                // The texts of `Date64` would have a time of day.
                 DataType::Date64 => &cast_with_options(column, &DataType::Date32, &options)?,
+                DataType::Timestamp(unit, Some(_)) => {
+                    &cast_with_options(column, &DataType::Timestamp(*unit, Some("UTC".into())), &options)?
+                }
                 _ => column,
             };
             cast_with_options(column, &DataType::Utf8, &options)
@@ -197,7 +207,7 @@ impl PartitionedSink {
             groups: Vec::new(),
             waiting_bytes: 0,
             most_bytes: options.memory_bytes.unwrap_or(WAITING_BYTES),
-            file_bytes: options.file_bytes,
+            cut: FileCut::new(options.file_bytes.unwrap_or(FILE_BYTES)),
             make,
             job: store.job.clone(),
         }))
@@ -232,7 +242,7 @@ impl PartitionedSink {
                 true => rest.clone(),
                 false => take_record_batch(&rest, &UInt32Array::from(rows)).map_err(Error::unexpected)?,
             };
-            let part = owned(part)?;
+            let part = with_own_texts(&part)?;
             let bytes: u64 = part.columns().iter().map(array_bytes).sum();
             let group = &mut self.groups[group];
             group.bytes += bytes;
@@ -246,21 +256,31 @@ impl PartitionedSink {
     fn write_group(&mut self, group: usize) -> Result<()> {
         let group = &mut self.groups[group];
         let batches = std::mem::take(&mut group.batches);
-        self.waiting_bytes -= std::mem::take(&mut group.bytes);
+        let bytes = std::mem::take(&mut group.bytes);
+        self.waiting_bytes -= bytes;
         let folder = group.folder.clone();
         if batches.is_empty() {
             return Ok(());
         }
         self.job.check()?;
+        let row_bytes = bytes / batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>().max(1);
         let mut file = self.files.begin(&folder, &mut self.make)?;
         for batch in batches {
-            if self.file_bytes.is_some_and(|bytes| file.position() >= bytes) {
-                self.files.end(file)?;
-                file = self.files.begin(&folder, &mut self.make)?;
+            let mut from = 0;
+            while from < batch.num_rows() {
+                let room = self.cut.room_for(row_bytes, file.rows, file.position());
+                let rows = (batch.num_rows() - from).min(usize::try_from(room).unwrap_or(usize::MAX));
+                if rows == 0 {
+                    self.cut.learn(&self.files.end(file)?);
+                    file = self.files.begin(&folder, &mut self.make)?;
+                    continue;
+                }
+                file.write(batch.slice(from, rows))?;
+                from += rows;
             }
-            file.write(batch)?;
         }
-        self.files.end(file).map(drop)
+        self.cut.learn(&self.files.end(file)?);
+        Ok(())
     }
 }
 
@@ -287,22 +307,6 @@ impl Sink for PartitionedSink {
         self.job.check()?;
         self.files.publish()
     }
-}
-
-/// A batch whose views refer to its own texts only.
-fn owned(batch: RecordBatch) -> Result<RecordBatch> {
-    use arrow::array::AsArray;
-    let is_view = |column: &ArrayRef| matches!(column.data_type(), DataType::Utf8View | DataType::BinaryView);
-    if !batch.columns().iter().any(is_view) {
-        return Ok(batch);
-    }
-    let columns = batch.columns().iter().map(|column| match column.data_type() {
-        DataType::Utf8View => Arc::new(column.as_string_view().gc()) as ArrayRef,
-        DataType::BinaryView => Arc::new(column.as_binary_view().gc()),
-        _ => Arc::clone(column),
-    });
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &options).map_err(Error::unexpected)
 }
 
 #[cfg(test)]

@@ -4,12 +4,9 @@ use arrow::record_batch::RecordBatch;
 use lakerace_io::object_store::path::Path;
 use lakerace_io::{Job, JobStore, Result, WriteMode};
 
-use super::cut::FileCut;
+use super::cut::{FILE_BYTES, FileCut};
 use super::files::{FolderFile, FolderFiles, MakeSink};
 use crate::{Sink, WriteOptions, Written};
-
-/// Bytes of a file after which the next one starts, unless options set it.
-const FILE_BYTES: u64 = 512 << 20;
 
 /// Writes the files of a folder. See the [module](super).
 pub struct FolderSink {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{Int64Array, ListArray, StringViewArray, StructArray};
+use arrow::array::{ArrayRef, AsArray, Int64Array, StringViewArray};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{Field, Int64Type};
+use arrow::datatypes::Int64Type;
 use lakerace_io::ErrorKind;
 use proptest::prelude::*;
 
@@ -121,19 +121,6 @@ fn only_the_rows_of_a_batch_are_written() {
     let written = runs(&[pairs], OnDuplicate::Last, &MergeOperators::default(), 1 << 30);
     let bytes = written.spill.bytes();
     assert!(bytes < 1_100_000, "{bytes}");
-}
-
-#[test]
-fn nested_views_are_compacted_too() {
-    let texts: StringViewArray = (0..1000).map(|n| Some(format!("a text of its own, number {n}"))).collect();
-    let field = Arc::new(Field::new("t", DataType::Utf8View, true));
-    let nested: ArrayRef = Arc::new(StructArray::from(vec![(Arc::clone(&field), Arc::new(texts) as ArrayRef)]));
-    let one = arrow::compute::take(&nested, &Int64Array::from(vec![5]), None).unwrap();
-    let small = compact(&one).unwrap();
-    assert_eq!(&small, &one);
-    assert!(small.get_buffer_memory_size() < 200 && one.get_buffer_memory_size() > 20_000);
-    let list: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(1)])]));
-    assert_eq!(&compact(&list).unwrap(), &list);
 }
 
 proptest! {
