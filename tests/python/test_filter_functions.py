@@ -109,6 +109,17 @@ CONDITIONS = [
     "CASE WHEN n > 0 THEN 'up' WHEN n < 0 THEN 'down' ELSE 'zero' END = 'zero'", "CASE WHEN b THEN n END = 7",
     "CASE i WHEN 1 THEN 'one' WHEN 7 THEN 'seven' END IS NOT NULL", "CASE WHEN s IS NULL THEN true ELSE b END",
     "CASE WHEN n > 0 THEN n ELSE d END < 0", "CASE WHEN b THEN day ELSE t END < TIMESTAMP '1970-01-01'",
+    # A value is computed for the rows that take its branch: casts of others would fail.
+    "CASE WHEN s = '12' THEN CAST(s AS int) END = 12", "CASE WHEN regexp_matches(s, '^[0-9]+$') THEN CAST(s AS int) ELSE -1 END >= -1",
+    "CASE WHEN s = '2024-02-29' THEN CAST(s AS date) WHEN id > 100 THEN CAST(s AS date) END = DATE '2024-02-29'",
+    "CASE WHEN s <> '12' THEN id WHEN s = '12' THEN CAST(s AS bigint) ELSE n END = 12",
+    "coalesce(id, CAST(s AS int)) >= 0", "coalesce(CASE WHEN id < 99 THEN id END, CAST(s AS int), 5) < 5",
+    "coalesce(CASE WHEN s = '12' THEN CAST(s AS int) END, -1) = -1", "lower(CASE WHEN s = '12' THEN CAST(CAST(s AS int) AS VARCHAR) END) = '12'",
+    # Null as an argument.
+    "lower(NULL) IS NULL", "length(NULL) = 1", "substr(s, NULL) = 'a'", "substr(NULL, 1, 2) = 'a'", "trim(NULL) = ''", "trim(s, NULL) = 'a'",
+    "regexp_matches(s, NULL)", "regexp_matches(NULL, 'a')", "extract(year FROM NULL::timestamp) = 1", "date_trunc('day', NULL::date) = t",
+    "coalesce(NULL, NULL) IS NULL", "coalesce(NULL, s) = 'a'", "CASE WHEN b THEN NULL END IS NULL", "CASE WHEN NULL THEN 1 ELSE 2 END = 2",
+    "NULL || s = 'a'",
     # Times.
     *[f"date_trunc('{unit}', t) = date_trunc('{unit}', TIMESTAMP '1968-02-29 13:00:00')" for unit in ("day", "week", "month", "quarter", "year")],
     *[f"date_trunc('{unit}', t) = TIMESTAMP '1969-12-31 23:59:59'" for unit in ("second", "minute", "hour")],
@@ -281,3 +292,55 @@ def test_a_float_of_32_bits_is_found_by_the_number_that_python_prints(tmp_path: 
         for sign, compare in {"=": operator.eq, "<": operator.lt, ">=": operator.ge, "<>": operator.ne}.items():
             expected = sum(compare(other, value) for other in values.to_pylist())
             assert lr.scan(tmp_path / "g.parquet", where=f"g {sign} ?", params=[value]).count() == expected
+
+
+def test_null_is_a_date_too(place: Path) -> None:
+    every = list(range(len(TEXTS)))
+    assert ours(place, "date_part('year', NULL) IS NULL") == every
+    assert ours(place, "date_trunc('day', NULL) IS NULL") == every
+
+
+def test_instants_of_several_zones_have_one_type_in_utc(tmp_path: Path) -> None:
+    hours = range(0, 48, 5)
+    at = [datetime(2024, 10, 26, tzinfo=UTC) + timedelta(hours=hour) for hour in hours]
+    wall = [value.replace(tzinfo=None) for value in at]
+    table = pa.table(
+        {
+            "id": range(len(at)),
+            "berlin": pa.array(
+                [None if k % 3 else value for k, value in enumerate(at)], pa.timestamp("us", "Europe/Berlin")
+            ),
+            "tokyo": pa.array(at, pa.timestamp("ms", "Asia/Tokyo")),
+            "wall": pa.array(wall, pa.timestamp("us")),
+        }
+    )
+    path = tmp_path / "zones.parquet"
+    pq.write_table(table, path)
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.register("zones", table)
+    values = [
+        "coalesce(berlin, tokyo)",
+        "coalesce(berlin, wall)",
+        "coalesce(wall, berlin)",
+        "CASE WHEN id % 2 = 0 THEN tokyo ELSE wall END",
+    ]
+    for value in [*values, "coalesce(berlin, berlin)"]:
+        for moment in wall:
+            where = f"{value} >= TIMESTAMP '{moment}'"
+            expected = connection.execute(f"SELECT id FROM zones WHERE {where} ORDER BY id").fetchall()
+            assert ours(path, where) == [number for (number,) in expected], where
+
+
+def test_nested_functions_are_bound_in_time_that_grows_with_them(place: Path) -> None:
+    nested = "s"
+    for _ in range(40):
+        nested = f"coalesce(lower({nested}), upper(s))"
+    assert ours(place, f"{nested} = 'ab c'") == theirs("lower(s) = 'ab c'")
+    # A value that can't be cast is met once, and not twice at each level.
+    nested = "CAST(s AS int)"
+    for _ in range(40):
+        nested = f"CASE WHEN id >= 0 THEN {nested} END"
+    with pytest.raises(lr.InvalidInputError, match="TRY_CAST"):
+        ours(place, f"{nested} = 1")
+    assert ours(place, f"CASE WHEN s = '12' THEN {nested} END = 12") == theirs("s = '12'")

@@ -22,6 +22,7 @@
 
 mod arithmetic;
 mod bind;
+mod branches;
 mod call;
 mod date_trunc;
 pub(crate) mod decimal;

@@ -14,6 +14,8 @@ use lakerace_io::{Error, Result};
 
 use super::ColumnRef;
 use super::arithmetic::{arithmetic, compare_operands};
+use super::branches::branch_values;
+use super::call::FunctionCall;
 use super::kernels::{internal, kernel};
 use super::like::like;
 use super::node::{ConditionNode, RowScalar};
@@ -139,6 +141,11 @@ pub(super) fn scalar_operand(scalar: &RowScalar, batch: &RecordBatch) -> Result<
         RowScalar::Arithmetic { op, left, right } => {
             let (left, right) = (scalar_operand(left, batch)?, scalar_operand(right, batch)?);
             arithmetic(*op, &left, &right)
+        }
+        RowScalar::Call { call: call @ (FunctionCall::Case | FunctionCall::Coalesce), arguments, data_type }
+            if batch.num_columns() > 0 && arguments.iter().any(RowScalar::may_fail) =>
+        {
+            branch_values(values, matches!(call, FunctionCall::Case), arguments, data_type, batch)
         }
         RowScalar::Call { call, arguments, .. } => {
             let arguments = arguments.iter().map(|scalar| scalar_operand(scalar, batch)).collect::<Result<Vec<_>>>()?;

@@ -108,7 +108,36 @@ impl ConditionNode {
     }
 }
 
+impl ConditionNode {
+    fn may_fail(&self) -> bool {
+        match self {
+            Self::Constant(_) | Self::Known { .. } | Self::Compare { .. } | Self::In { .. } | Self::Like { .. } => {
+                false
+            }
+            Self::IsNull(scalar) | Self::Truth(scalar) => scalar.may_fail(),
+            Self::CompareScalars { left, right, .. } => left.may_fail() || right.may_fail(),
+            Self::And(nodes) | Self::Or(nodes) => nodes.iter().any(Self::may_fail),
+            Self::Not(node) => node.may_fail(),
+        }
+    }
+}
+
 impl RowScalar {
+    /// Returns true if some rows may have values for which it is an error.
+    pub fn may_fail(&self) -> bool {
+        match self {
+            Self::Column(_) | Self::Constant(_) => false,
+            Self::Arithmetic { .. } => true,
+            Self::Condition(node) => node.may_fail(),
+            Self::Call {
+                call:
+                    FunctionCall::Cast { is_lenient: false, .. } | FunctionCall::DateTrunc(_) | FunctionCall::DatePart(_),
+                ..
+            } => true,
+            Self::Call { arguments, .. } => arguments.iter().any(Self::may_fail),
+        }
+    }
+
     /// Visits the columns that it uses.
     pub fn visit_columns(&self, visit: &mut dyn FnMut(&Arc<ColumnRef>)) {
         self.visit(true, visit);

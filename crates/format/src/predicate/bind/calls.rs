@@ -1,16 +1,20 @@
 //! Functions, casts and branches: their arguments checked, their values brought to one type.
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, RecordBatch, new_empty_array, new_null_array};
 use arrow::compute::DatePart;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
 use lakerace_io::{Error, Result};
 
 use super::{ComparisonClass, PredicateBinder, class, class_of, fold, words};
+use crate::predicate::arithmetic::arithmetic;
 use crate::predicate::call::FunctionCall;
 use crate::predicate::date_trunc::DateUnit;
 use crate::predicate::evaluate;
 use crate::predicate::like::LikePattern;
 use crate::predicate::node::{ConditionNode, RowScalar};
+use crate::predicate::operand::RowOperand;
 use crate::predicate::time::DAY_NS;
 use crate::predicate::value::plain_type;
 use crate::{Expr, Literal, ScalarFunction};
@@ -50,8 +54,13 @@ impl PredicateBinder<'_> {
                 let text = |at: usize| match arguments.get(at) {
                     Some(Expr::Literal(Literal::Text(text))) => Ok(Some(text.clone())),
                     None => Ok(None),
-                    Some(_) => Err(Error::unsupported("the regular expression must be a text constant")),
+                    Some(_) => Err(Error::unsupported("the regular expression must be a text constant")
+                        .advice(format!("write it as {}", form(function)))),
                 };
+                if arguments[1..].iter().any(|argument| matches!(argument, Expr::Literal(Literal::Null))) {
+                    self.over_texts(function, FunctionCall::Lower, vec![bound(&arguments[0])?], 1)?;
+                    return Ok(null_of(&DataType::Boolean));
+                }
                 let (pattern, flags) = (text(1)?.unwrap_or_default(), text(2)?);
                 self.over_texts(function, FunctionCall::Regexp { pattern, flags }, vec![bound(&arguments[0])?], 1)
             }
@@ -60,14 +69,16 @@ impl PredicateBinder<'_> {
                     return Err(Error::unsupported(format!("the unit of {} must be a text constant", name(function)))
                         .advice(format!("write it as {}", form(function))));
                 };
-                let value = bound(&arguments[1])?;
+                let value = match bound(&arguments[1])? {
+                    null if class(&null) == ComparisonClass::Null => {
+                        null_of(&DataType::Timestamp(TimeUnit::Microsecond, None))
+                    }
+                    value => value,
+                };
                 let is_clock = class(&value) == ComparisonClass::Time && function == F::DatePart;
-                if !matches!(class(&value), ComparisonClass::Instant | ComparisonClass::Null) && !is_clock {
-                    return Err(Error::invalid(format!(
-                        "{} takes a date or timestamp, not {}",
-                        name(function),
-                        words(&value)
-                    )));
+                if class(&value) != ComparisonClass::Instant && !is_clock {
+                    let message = format!("{} takes a date or timestamp, not {}", name(function), words(&value));
+                    return Err(Error::invalid(message).advice("CAST a text to one: CAST(a AS timestamp)"));
                 }
                 let call = if function == F::DateTrunc {
                     FunctionCall::DateTrunc(DateUnit::parse(part)?)
@@ -85,7 +96,8 @@ impl PredicateBinder<'_> {
         let value = self.scalar(expr, depth)?;
         let from = self.type_of(&value)?;
         if !arrow::compute::can_cast_types(&from, &to) {
-            return Err(Error::invalid(format!("{} can't be cast to {data_type}", words(&value))));
+            return Err(Error::invalid(format!("{} can't be cast to {data_type}", words(&value)))
+                .advice("CAST it to another type, such as text"));
         }
         self.made(FunctionCall::Cast { to, is_lenient }, vec![value])
     }
@@ -111,7 +123,8 @@ impl PredicateBinder<'_> {
         match class(&value) {
             ComparisonClass::Null => Ok(ConditionNode::Constant(None)),
             ComparisonClass::Text => fold(ConditionNode::Truth(self.made(FunctionCall::Like(pattern), vec![value])?)),
-            _ => Err(Error::invalid(format!("{} is not text, but LIKE needs text", words(&value)))),
+            _ => Err(Error::invalid(format!("{} is not text, but LIKE needs text", words(&value)))
+                .advice("CAST it to text: CAST(a AS text) LIKE 'x%'")),
         }
     }
 
@@ -120,14 +133,16 @@ impl PredicateBinder<'_> {
         &self,
         function: ScalarFunction,
         call: FunctionCall,
-        arguments: Vec<RowScalar>,
+        mut arguments: Vec<RowScalar>,
         texts: usize,
     ) -> Result<RowScalar> {
-        for (at, argument) in arguments.iter().enumerate() {
+        for (at, argument) in arguments.iter_mut().enumerate() {
             let (wanted, kind) =
                 if at < texts { (ComparisonClass::Text, "text") } else { (ComparisonClass::Number, "a number") };
             let found = class(argument);
-            if found != wanted && found != ComparisonClass::Null {
+            if found == ComparisonClass::Null {
+                *argument = null_of(if at < texts { &DataType::Utf8View } else { &DataType::Int64 });
+            } else if found != wanted {
                 let message = format!("{} takes {kind}, not {}", name(function), words(argument));
                 return Err(Error::invalid(message).advice("CAST the value to another type: CAST(a AS text)"));
             }
@@ -135,24 +150,22 @@ impl PredicateBinder<'_> {
         self.made(call, arguments)
     }
 
-    /// A function with the type of its values: an error if it fails for constants.
+    /// A function with the type of its values, or its value if it is one for all rows: an error if it fails for
+    /// constants.
     fn made(&self, call: FunctionCall, arguments: Vec<RowScalar>) -> Result<RowScalar> {
-        let scalar = RowScalar::Call { call, arguments, data_type: DataType::Null };
-        let data_type = self.type_of(&scalar)?;
-        match scalar {
-            RowScalar::Call { call, arguments, .. } => Ok(RowScalar::Call { call, arguments, data_type }),
-            other => Ok(other),
+        let operands = arguments.iter().map(zero_rows).collect::<Result<Vec<_>>>()?;
+        let value = call.evaluate(&operands, 0)?;
+        if value.is_scalar {
+            return Ok(RowScalar::Constant(value.array));
         }
+        Ok(RowScalar::Call { call, arguments, data_type: value.array.data_type().clone() })
     }
 
-    /// The type of a value's values, found by evaluating it for zero rows.
+    /// The type of a value's values.
     pub(super) fn type_of(&self, scalar: &RowScalar) -> Result<DataType> {
         match scalar {
             RowScalar::Column(column) => Ok(column.data_type.clone()),
-            _ => {
-                let nothing = RecordBatch::new_empty(std::sync::Arc::new(self.schema.clone()));
-                Ok(evaluate::scalar_operand(scalar, &nothing)?.array.data_type().clone())
-            }
+            other => Ok(zero_rows(other)?.array.data_type().clone()),
         }
     }
 
@@ -161,7 +174,8 @@ impl PredicateBinder<'_> {
         let types = values.iter().map(|value| self.type_of(value)).collect::<Result<Vec<_>>>()?;
         let Some(common) = common_type(&types) else {
             let words: Vec<String> = values.iter().map(words).collect();
-            return Err(Error::invalid(format!("{what} has values of different types: {}", words.join(", "))));
+            return Err(Error::invalid(format!("{what} has values of different types: {}", words.join(", ")))
+                .advice("CAST them to one type: CAST(a AS text)"));
         };
         let cast = |(value, data_type): (RowScalar, &DataType)| match *data_type == common {
             true => Ok(value),
@@ -172,7 +186,7 @@ impl PredicateBinder<'_> {
 
     /// A value without columns as a constant; `None` if it has columns, or there is no constant of its type.
     pub(super) fn folded(&self, scalar: &RowScalar) -> Result<Option<Literal>> {
-        let mut has_columns = matches!(scalar, RowScalar::Constant(_) | RowScalar::Condition(_));
+        let mut has_columns = matches!(scalar, RowScalar::Condition(_));
         scalar.visit_columns(&mut |_| has_columns = true);
         if has_columns {
             return Ok(None);
@@ -213,6 +227,24 @@ impl PredicateBinder<'_> {
             _ => None,
         })
     }
+}
+
+/// Null of a type.
+fn null_of(data_type: &DataType) -> RowScalar {
+    RowScalar::Constant(new_null_array(data_type, 1))
+}
+
+/// The values of zero rows, or the value for all rows. The types of functions are known already, so that nested ones are
+/// not evaluated again at each level.
+fn zero_rows(scalar: &RowScalar) -> Result<RowOperand> {
+    let empty = |data_type: &DataType| RowOperand { array: new_empty_array(data_type), is_scalar: false };
+    Ok(match scalar {
+        RowScalar::Column(column) => empty(plain_type(&column.data_type)),
+        RowScalar::Condition(_) => empty(&DataType::Boolean),
+        RowScalar::Call { data_type, .. } => empty(data_type),
+        RowScalar::Constant(array) => RowOperand { array: Arc::clone(array), is_scalar: true },
+        RowScalar::Arithmetic { op, left, right } => arithmetic(*op, &zero_rows(left)?, &zero_rows(right)?)?,
+    })
 }
 
 /// The type that holds the values of all; `None` if there is none.
@@ -262,14 +294,24 @@ fn common_number(types: &[&DataType]) -> Option<DataType> {
 }
 
 fn common_instant(types: &[&DataType]) -> DataType {
-    let (mut finest, mut zone) = (TimeUnit::Microsecond, None);
+    let mut finest = TimeUnit::Microsecond;
+    let mut zones = Vec::with_capacity(types.len());
     for data_type in types {
-        if let DataType::Timestamp(unit, of) = data_type {
-            finest = if *unit == TimeUnit::Nanosecond { TimeUnit::Nanosecond } else { finest };
-            zone = zone.or(of.clone());
-        }
+        let zone = match data_type {
+            DataType::Timestamp(unit, zone) => {
+                finest = if *unit == TimeUnit::Nanosecond { TimeUnit::Nanosecond } else { finest };
+                zone.as_deref()
+            }
+            _ => None,
+        };
+        zones.push(zone);
     }
-    DataType::Timestamp(finest, zone)
+    let zone = match zones.as_slice() {
+        [first, others @ ..] if others.iter().all(|other| other == first) => *first,
+        // A time without a zone is one in UTC, as in comparisons.
+        _ => Some("UTC"),
+    };
+    DataType::Timestamp(finest, zone.map(Into::into))
 }
 
 fn date_part(part: &str) -> Result<FunctionCall> {
