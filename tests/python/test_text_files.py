@@ -177,6 +177,28 @@ def test_a_zip_without_an_inner_ending_is_told_by_the_name_of_its_file(tmp_path:
     assert "parquet" in run("scan", path).err
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_zip_whose_name_says_another_format_than_its_file_is_refused(tmp_path: Path, method: int) -> None:
+    lines = b'{"a":1,"b":"x"}\n{"a":2,"b":"y"}\n'
+    path = io_file(tmp_path / "rows.csv.zip", zipped(lines, "rows.jsonl", method))
+    for arguments in (("scan", path), ("schema", path), ("copy", path, tmp_path / "out.parquet")):
+        done = run(*arguments)
+        assert done.code == 4, done.err
+        assert "rows.jsonl" in done.err
+        assert "--input-format jsonl" in done.err
+    expected = pl.read_ndjson(lines).rows()
+    assert list(lr.scan(path, format="jsonl").rows()) == expected
+    # Names that say the same, or nothing, are read.
+    for name, member, text in (
+        ("a.jsonl.zip", "a.ndjson", lines),
+        ("b.csv.zip", "b.txt", b"a,b\n1,x\n2,y\n"),
+        ("c.csv.zip", "deep/c.CSV", b"a,b\n1,x\n2,y\n"),
+    ):
+        assert list(lr.scan(io_file(tmp_path / name, zipped(text, member, method))).rows()) == expected
+    with pytest.raises(lr.InvalidInputError, match="TSV"):
+        lr.scan(io_file(tmp_path / "d.csv.zip", zipped(b"a\tb\n1\tx\n", "d.tsv", method))).to_arrow()
+
+
 @pytest.mark.parametrize("ending", ["bz2", "xz", "gz", "zst"])
 def test_packed_files_that_are_written_are_read_by_others(tmp_path: Path, ending: str) -> None:
     table = pa.table({"id": range(300_000), "name": [f"naïve {i}" for i in range(300_000)]})
@@ -410,6 +432,70 @@ def test_encodings_are_those_of_python(tmp_path: Path, encoding: str) -> None:
     assert lr.scan(path, encoding=name).to_arrow()["name"].to_pylist() == [f"{words},{i}" for i in range(100_000)]
     plain = io_file(tmp_path / "a.csv", text.encode(encoding))
     assert lr.scan(plain, encoding=name).checksum() == lr.scan(path, encoding=name).checksum()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "latin1",
+        "latin-1",
+        "latin",
+        "L1",
+        "iso-8859-1",
+        "iso8859-1",
+        "iso_8859_1",
+        "8859",
+        "cp819",
+        "iso-ir-100",
+        "ascii",
+        "us-ascii",
+        "646",
+    ],
+)
+def test_names_of_encodings_mean_what_they_mean_in_python(tmp_path: Path, name: str) -> None:
+    """The WHATWG takes all of these for windows-1252, whose bytes from 0x80 to 0x9f are other characters."""
+    data = b"a,b\n1,x\x80y\x93\xe9\n"
+    path = io_file(tmp_path / "a.csv", data)
+    try:
+        expected = data.decode(name).splitlines(keepends=False)[1:]
+        text = data.decode(name).split(",")[-1].rstrip("\n")
+    except UnicodeDecodeError as error:
+        with pytest.raises(lr.InvalidInputError, match=f"ASCII: byte {error.start} in line 2"):
+            lr.scan(path, encoding=name).to_arrow()
+        assert lr.scan(io_file(path, b"a,b\n1,x\n"), encoding=name).to_arrow()["b"].to_pylist() == ["x"]
+        return
+    assert expected
+    assert lr.scan(path, encoding=name).to_arrow()["b"].to_pylist() == [text]
+
+
+@pytest.mark.parametrize(
+    "name", ["utf-8-sig", "utf_8_sig", "utf-16-le", "utf-16-be", "shift_jis", "koi8_r", "cp1252", "windows_1252"]
+)
+def test_names_of_python_are_known(tmp_path: Path, name: str) -> None:
+    text = "a,b\n1,x\n"
+    path = io_file(tmp_path / "a.csv", text.encode(name))
+    assert lr.scan(path, encoding=name).to_arrow().to_pylist() == [{"a": 1, "b": "x"}]
+
+
+def test_seconds_are_timestamps_where_the_schema_says_so(tmp_path: Path) -> None:
+    path = io_file(tmp_path / "a.csv", b"id,t\n1,1709210701\n2,0\n3,\n")
+    with pytest.raises(lr.UsageError, match="fits every column of integers"):
+        lr.scan(path, timestamp_format="%s").to_arrow()
+    found = lr.scan(path, timestamp_format="%s", schema="t timestamp(s, UTC)").to_arrow()
+    assert found.schema.field("id").type == pa.int64()
+    expected = pl.read_csv(path).with_columns(pl.from_epoch("t", "s"))
+    assert [value and value.replace(tzinfo=None) for value in found["t"].to_pylist()] == expected["t"].to_list()
+    assert found["id"].to_pylist() == expected["id"].to_list()
+
+
+def test_a_quote_in_a_number_is_no_quote_around_it(tmp_path: Path) -> None:
+    path = io_file(tmp_path / "a.csv", b'a;b\n"""5""";1\n"5,5";2\n')
+    with pytest.raises(lr.InvalidInputError, match="line 2"):
+        lr.scan(path, delimiter=";", decimal_comma=True, schema="a float64, b int64").to_arrow()
+    found = lr.scan(path, delimiter=";", decimal_comma=True, schema="a float64, b int64", on_bad_row="null").to_arrow()
+    assert found["a"].to_pylist() == [None, 5.5]
+    # polars takes the quotes for a part of the text, too.
+    assert pl.read_csv(path, separator=";")["a"].to_list() == ['"5"', "5,5"]
 
 
 def test_text_of_another_encoding_is_an_error_with_its_place(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ mod gzip_members;
 pub(crate) mod infer;
 mod json_values;
 mod range_reader;
+mod ready_bytes;
 mod sink;
 mod text_encoding;
 mod text_form;

@@ -52,6 +52,8 @@ impl CsvColumn for OtherColumn {
                     continue;
                 }
                 FieldText::Text(field) => match (self.usual)(&self.values, field.trim_ascii()) {
+                    // A quote of the value would be taken for one around the field.
+                    Some(usual) if usual.first() == self.rules.quote.as_ref() => self.text.push(b'?'),
                     Some(usual) => self.text.extend_from_slice(&usual),
                     None if field.trim_ascii().is_empty() => {}
                     // No value of any such type.

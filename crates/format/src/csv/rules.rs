@@ -85,7 +85,7 @@ impl DialectRules {
             skip_rows: options.skip_rows,
             comment: options.comment.as_ref().map(|text| text.as_bytes().to_vec()),
             values: ValueTexts::new(options)?,
-            form: TextForm { encoding: encoding(options)?, ..TextForm::default() },
+            form: TextForm { encoding: encoding(options)?, format: dialect.name(), ..TextForm::default() },
         };
         rules.check().map(|()| rules)
     }
@@ -101,14 +101,16 @@ impl DialectRules {
                 .advice("give one or more characters, none of them a delimiter, a quote or a line end"));
             }
             if comment.len() > MAX_COMMENT_BYTES {
-                return Err(Error::usage(format!("{COMMENT}: the text is longer than {MAX_COMMENT_BYTES} bytes")));
+                let message = format!("{COMMENT}: the text is longer than {MAX_COMMENT_BYTES} bytes");
+                return Err(Error::usage(message).advice("give the first characters of the comments, such as #"));
             }
         }
         let mut seen = vec![b'\n', b'\r'];
         for (what, byte) in [("delimiter", Some(self.delimiter)), ("quote", self.quote), ("escape", self.escape)] {
             let Some(byte) = byte else { continue };
             if !byte.is_ascii() {
-                return Err(Error::usage(format!("the {what} must be a single ASCII character")));
+                return Err(Error::usage(format!("the {what} must be a single ASCII character"))
+                    .advice(format!("give {DELIMITER}, {QUOTE} and {ESCAPE} one ASCII character each, such as ;")));
             }
             if seen.contains(&byte) {
                 let shown = char::from(byte);

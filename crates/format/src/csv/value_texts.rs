@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use chrono::format::{Fixed, Item, Numeric, Parsed, StrftimeItems, parse};
 use chrono::{NaiveDate, NaiveDateTime, SecondsFormat};
-use lakerace_io::option::{DATE_FORMAT, OptionDefinition, TIMESTAMP_FORMAT};
+use lakerace_io::option::{DATE_FORMAT, OptionDefinition, SCHEMA, TIMESTAMP_FORMAT};
 use lakerace_io::{Error, Result};
 
 use crate::CsvOptions;
@@ -41,6 +41,12 @@ impl TimeFormat {
         }
     }
 
+    /// Returns true if the values are numbers of seconds, which look like those of any column of integers.
+    fn is_number(&self) -> bool {
+        self.0.iter().all(|item| !matches!(item, Item::Numeric(part, _) if *part != Numeric::Timestamp))
+            && self.0.iter().any(|item| matches!(item, Item::Numeric(Numeric::Timestamp, _)))
+    }
+
     fn parse(&self, text: &str) -> Option<Parsed> {
         let mut parsed = Parsed::new();
         parse(&mut parsed, text, self.0.iter()).ok().map(|()| parsed)
@@ -73,11 +79,15 @@ impl ValueTexts {
             ))
             .advice(format!("read such values with {}", TIMESTAMP_FORMAT.to(text))));
         }
-        Ok(Self {
-            decimal_comma: options.decimal_comma,
-            date,
-            timestamp: format(&TIMESTAMP_FORMAT, &options.timestamp_format)?,
-        })
+        let timestamp = format(&TIMESTAMP_FORMAT, &options.timestamp_format)?;
+        let has_types = options.schema.is_some() || options.types.is_some();
+        if let Some(text) = options.timestamp_format.as_ref().filter(|_| !has_types)
+            && timestamp.as_ref().is_some_and(TimeFormat::is_number)
+        {
+            return Err(Error::usage(format!("{TIMESTAMP_FORMAT}: {text:?} fits every column of integers"))
+                .advice(format!("say which columns are timestamps by {SCHEMA}, as in \"t timestamp(s, UTC)\"")));
+        }
+        Ok(Self { decimal_comma: options.decimal_comma, date, timestamp })
     }
 
     /// Returns true if values are written in the usual notation.
@@ -137,7 +147,7 @@ impl ValueTexts {
 
     /// The text for type inference: a value in another notation is converted to the usual one. `None`: only text.
     pub fn inferred<'a>(&self, field: &'a [u8]) -> Option<Cow<'a, [u8]>> {
-        if self.timestamp.is_some()
+        if self.timestamp.as_ref().is_some_and(|format| !format.is_number())
             && let Some(timestamp) = self.timestamp(field)
         {
             return Some(timestamp);

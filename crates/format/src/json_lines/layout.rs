@@ -25,7 +25,7 @@ impl JsonLayout {
 
     /// The conversion of the text of such files to lines.
     pub fn form(self) -> TextForm {
-        TextForm { is_json: self == Self::Array, ..TextForm::default() }
+        TextForm { is_json: self == Self::Array, format: self.format().name, ..TextForm::default() }
     }
 
     /// The unit that holds a row.

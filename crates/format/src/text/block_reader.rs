@@ -168,7 +168,7 @@ impl BlockReader {
         }
         let text = match compression {
             FileCompression::Zip => {
-                let member = ZipMember::find(object)?;
+                let member = ZipMember::find(object, self.form.format)?;
                 // The headers before the file, and the directory after it.
                 self.fetcher.release(file as u32, 0..member.packed.start);
                 self.fetcher.release(file as u32, member.packed.end..size);

@@ -45,7 +45,7 @@ pub(crate) fn read_front(object: &Object, rows: usize, form: TextForm) -> Result
     };
     let text = match compression {
         FileCompression::Zip => {
-            let member = ZipMember::find(object)?;
+            let member = ZipMember::find(object, form.format)?;
             let (source, packed) = (object.clone(), member.packed.clone());
             member.decompress(RangeReader::new(move |at| {
                 let at = packed.start + at;

@@ -5,6 +5,8 @@ use std::io::Read;
 use lakerace_io::Error;
 use lakerace_io::option::INPUT_FORMAT;
 
+use super::ready_bytes::ReadyBytes;
+
 /// Bytes that are read together.
 const CHUNK_BYTES: usize = 64 << 10;
 
@@ -38,9 +40,7 @@ enum TokenState {
 pub(super) struct JsonValues {
     text: Box<dyn Read + Send>,
     chunk: Vec<u8>,
-    lines: Vec<u8>,
-    /// The bytes of `lines` that were returned.
-    given: usize,
+    lines: ReadyBytes,
     state: TokenState,
     is_array: bool,
     /// Arrays and objects that are open in the current value.
@@ -55,8 +55,7 @@ impl JsonValues {
         Self {
             text,
             chunk: vec![0; CHUNK_BYTES],
-            lines: Vec::new(),
-            given: 0,
+            lines: ReadyBytes::default(),
             state: TokenState::Start,
             is_array: false,
             depth: 0,
@@ -66,8 +65,8 @@ impl JsonValues {
     }
 
     fn fill(&mut self) -> std::io::Result<()> {
-        (self.given, self.is_done) = (0, true);
-        self.lines.clear();
+        self.is_done = true;
+        self.lines.begin();
         let mut chunk = std::mem::take(&mut self.chunk);
         let read = self.text.read(&mut chunk)?;
         let outcome = match read {
@@ -136,32 +135,32 @@ impl JsonValues {
                 (_, b'{' | b'[') => self.depth += 1,
                 // The end of the array, or of nothing, after a value that is neither array nor object.
                 (_, b'}' | b']' | b',') if self.depth == 0 => {
-                    self.lines.extend_from_slice(&chunk[from..at]);
+                    self.lines.bytes.extend_from_slice(&chunk[from..at]);
                     self.end_value();
                     return Ok(at);
                 }
                 (_, b'}' | b']') => {
                     self.depth -= 1;
                     if self.depth == 0 {
-                        self.lines.extend_from_slice(&chunk[from..=at]);
+                        self.lines.bytes.extend_from_slice(&chunk[from..=at]);
                         self.end_value();
                         return Ok(at + 1);
                     }
                 }
                 (_, b'\n') => {
-                    self.lines.extend_from_slice(&chunk[from..at]);
-                    self.lines.push(b' ');
+                    self.lines.bytes.extend_from_slice(&chunk[from..at]);
+                    self.lines.bytes.push(b' ');
                     return Ok(at + 1);
                 }
                 _ => {}
             }
         }
-        self.lines.extend_from_slice(&chunk[from..]);
+        self.lines.bytes.extend_from_slice(&chunk[from..]);
         Ok(chunk.len())
     }
 
     fn end_value(&mut self) {
-        self.lines.push(b'\n');
+        self.lines.bytes.push(b'\n');
         self.state = if self.is_array { TokenState::AfterElement } else { TokenState::Between };
     }
 
@@ -196,14 +195,10 @@ impl JsonValues {
 
 impl Read for JsonValues {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        while self.given == self.lines.len() && !self.is_done {
+        while self.lines.is_given() && !self.is_done {
             self.fill()?;
         }
-        let ready = &self.lines[self.given..];
-        let read = ready.len().min(buffer.len());
-        buffer[..read].copy_from_slice(&ready[..read]);
-        self.given += read;
-        Ok(read)
+        Ok(self.lines.give(buffer))
     }
 }
 

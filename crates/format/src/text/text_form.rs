@@ -12,12 +12,14 @@ pub(crate) struct TextForm {
     pub encoding: Option<TextEncoding>,
     /// The text is a JSON array, or JSON objects one after the other: each becomes a line.
     pub is_json: bool,
+    /// The name of the format that the files are read as; empty if it does not matter.
+    pub format: &'static str,
 }
 
 impl TextForm {
     /// Returns true if the bytes are read unchanged.
     pub fn is_plain(self) -> bool {
-        self == Self::default()
+        self.encoding.is_none() && !self.is_json
     }
 
     /// The lines of a text.

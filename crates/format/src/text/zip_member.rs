@@ -6,9 +6,12 @@ use std::ops::Range;
 use bytes::Bytes;
 use flate2::Crc;
 use flate2::bufread::DeflateDecoder;
+use lakerace_io::option::INPUT_FORMAT;
 use lakerace_io::{Error, Object, Result};
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
+
+use crate::FileFormat;
 
 /// Bytes of a request for the directory of an archive.
 const STEP_BYTES: u64 = 64 << 10;
@@ -28,12 +31,13 @@ pub(crate) struct ZipMember {
 
 impl ZipMember {
     /// Reads the directory of an archive, which is in its last bytes, and the file's own header. Folders, and the
-    /// entries that macOS adds for a file, are ignored.
+    /// entries that macOS adds for a file, are ignored. `format` is the name of the format that the file is read as.
     ///
     /// # Errors
     /// `Corrupt` for a damaged or incomplete archive; `Unsupported` for an archive of no file or of several, and for a
-    /// file that is encrypted or compressed by another method than deflate.
-    pub fn find(object: &Object) -> Result<Self> {
+    /// file that is encrypted or compressed by another method than deflate; `Invalid` for a file whose name says another
+    /// format than the archive's name.
+    pub fn find(object: &Object, format: &str) -> Result<Self> {
         let url = object.url();
         let size_bytes = object.size_bytes.unwrap_or(0);
         let reader = ObjectReader { object: object.clone(), size_bytes, at: 0, chunk: 0..0, bytes: Bytes::new() };
@@ -51,6 +55,7 @@ impl ZipMember {
             return Err(not_one(&files).at(&url));
         };
         let place = format!("{url}, {name:?} in it");
+        refuse_other_format(object, format, name).map_err(|error| error.at(&place))?;
         let file = archive.by_index_raw(*index).map_err(|error| damaged(&error).at(&place))?;
         if file.encrypted() {
             let error = Error::unsupported("the file in the zip archive is encrypted");
@@ -79,6 +84,24 @@ impl ZipMember {
             }
         }
     }
+}
+
+/// Fails if the archive's name says the format that is read, and the name of its file says another one.
+fn refuse_other_format(object: &Object, format: &str, member: &str) -> Result<()> {
+    let said = |name: &str| FileFormat::of_file_name(name);
+    let archive = object.path.as_ref();
+    let (Some(of_archive), Some(of_member)) = (said(archive), said(member)) else { return Ok(()) };
+    // A format that was chosen by an option applies, whatever the archive is called.
+    if of_archive.name != format || of_member.name == format {
+        return Ok(());
+    }
+    let message =
+        format!("the archive's name says {}, and that of the file in it {}", of_archive.title, of_member.title);
+    Err(Error::invalid(message).advice(format!(
+        "read it by {}, or give the archive an ending such as .{}.zip",
+        INPUT_FORMAT.to(of_member.name),
+        of_member.endings.first().unwrap_or(&of_member.name)
+    )))
 }
 
 fn not_one(files: &[(usize, String)]) -> Error {

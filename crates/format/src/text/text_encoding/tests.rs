@@ -17,14 +17,20 @@ fn utf8(bytes: &[u8], encoding: &str) -> Result<String, Error> {
 
 #[test]
 fn names_are_those_of_other_tools() {
-    for name in ["latin1", "ISO-8859-1", "iso8859-1", "Latin-1"] {
+    for name in ["latin1", "ISO-8859-1", "iso8859-1", "Latin-1", "iso_8859_1", "l1", "cp819", "iso-ir-100", "8859"] {
         assert_eq!(name.parse::<TextEncoding>().unwrap(), TextEncoding::Latin1, "{name}");
     }
-    for name in ["windows-1252", "cp1252", "CP1252"] {
+    for name in ["ascii", "US-ASCII", "us_ascii", "ansi_x3.4-1968"] {
+        assert_eq!(name.parse::<TextEncoding>().unwrap(), TextEncoding::Ascii, "{name}");
+    }
+    for name in ["windows-1252", "cp1252", "CP1252", "windows_1252"] {
         assert_eq!(name.parse::<TextEncoding>().unwrap(), TextEncoding::Known(encoding_rs::WINDOWS_1252), "{name}");
     }
     assert!("UTF-8".parse::<TextEncoding>().unwrap().is_utf8() && "utf8".parse::<TextEncoding>().unwrap().is_utf8());
     assert!("utf_16".parse::<TextEncoding>().unwrap() == TextEncoding::Utf16);
+    assert!("utf_8_sig".parse::<TextEncoding>().unwrap().is_utf8());
+    let korean = "ks_c_5601-1987".parse::<TextEncoding>().unwrap();
+    assert_eq!(korean, TextEncoding::Known(encoding_rs::EUC_KR));
     for name in ["", "utf-32", "klingon", "replacement"] {
         assert!(name.parse::<TextEncoding>().is_err(), "{name}");
     }
@@ -60,4 +66,13 @@ fn bytes_that_are_no_character_are_an_error_with_their_place() {
     assert!(error.message().contains("byte 4 in line 3"), "{error}");
     // A text of an odd number of bytes is cut short.
     assert!(utf8(b"a\0b", "utf-16").is_err());
+}
+
+#[test]
+fn a_byte_that_is_not_ascii_is_an_error_with_its_place() {
+    let mut bytes = b"a line\n".repeat(20_000);
+    assert_eq!(utf8(&bytes, "ascii").unwrap().as_bytes(), bytes);
+    bytes[139_990] = 0x80;
+    let error = utf8(&bytes, "ascii").unwrap_err().to_string();
+    assert!(error.contains("ASCII: byte 139990 in line 19999 "), "{error}");
 }
