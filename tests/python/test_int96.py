@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import ok
 
 import lakerace as lr
 
@@ -56,3 +57,21 @@ def test_digits_below_the_unit_are_rounded_down(tmp_path: Path) -> None:
     assert read["ns"] == [-1, 0, 1, 1_234_567_891]
     assert read["us"] == [-1, 0, 0, 1_234_567]
     assert read["s"] == [-1, 0, 0, 1]
+
+
+@pytest.mark.parametrize("count", [3, 300])
+def test_a_unit_that_changes_nothing_is_told_for_chosen_columns_too(tmp_path: Path, count: int) -> None:
+    path, wide = tmp_path / "a.parquet", {f"c{at}": [at] for at in range(count)}
+    pq.write_table(pa.table({**wide, "t": pa.array([0], pa.timestamp("us"))}), path)
+
+    def told(columns: str) -> list[str]:
+        return ok("scan", path, "--columns", columns, "--timestamp-unit", "ms", "--checksum", "--json").json["warnings"]
+
+    # Of a wide file, only the columns that are read are known.
+    assert ["has no effect" in warning for warning in told("c1,t")] == ([True] if count < 100 else [])
+    # The file has such timestamps in columns that are not read.
+    pq.write_table(
+        pa.table({**wide, "t": pa.array([0], pa.timestamp("us"))}), path, use_deprecated_int96_timestamps=True
+    )
+    assert told("c1") == []
+    assert told("t") == []

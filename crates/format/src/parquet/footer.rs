@@ -63,6 +63,8 @@ pub(crate) struct FileMeta {
     pub old_calendar: Option<OldCalendar>,
     /// True if digits of timestamps of 96 bits below their unit are rounded down; otherwise they are an error.
     pub rounds_int96: bool,
+    /// True if the footer was decoded for the columns of a read, and others of the file are not known.
+    pub is_narrowed: bool,
     /// Leaf columns that are encrypted.
     pub encrypted: BTreeSet<usize>,
     /// The number of the first row of each row group.
@@ -180,7 +182,8 @@ fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &FileOpen
     let footer = footer_bytes(&object, &tail, size_bytes, length)?;
     opening.learn_tail(needed);
 
-    let DecodedFooter { encrypted, arrow, schema } = decode(&footer, types, constants.as_deref(), size_bytes)?;
+    let DecodedFooter { encrypted, arrow, schema, is_narrowed } =
+        decode(&footer, types, constants.as_deref(), size_bytes)?;
     let metadata = arrow.metadata();
     let table = match types {
         TypesBy::File(..) => None,
@@ -203,6 +206,7 @@ fn open_named(file: InputFile, types: TypesBy<'_>, url: &str, opening: &FileOpen
         first_rows: first_rows(metadata),
         old_calendar: OldCalendar::detect(metadata, arrow.schema()),
         rounds_int96: matches!(types, TypesBy::File(options, _) if options.timestamp_unit != TimestampUnit::Auto),
+        is_narrowed,
         encrypted,
         arrow,
         schema,
@@ -232,7 +236,7 @@ fn check_size(stated_bytes: u64, size_bytes: u64) -> Result<()> {
 fn check_rows(stated_rows: u64, rows: u64) -> Result<()> {
     match stated_rows == rows {
         true => Ok(()),
-        false => Err(Error::corrupt(format!("it has {rows} rows, and the log says {stated_rows}")).advice(
+        false => Err(Error::corrupt(format!("it has {rows} rows, but the log states {stated_rows}")).advice(
             "the file was replaced: restore it from a backup, or an earlier version of the table by \
              `lakerace restore` (Table.restore)",
         )),
@@ -245,6 +249,8 @@ struct DecodedFooter {
     arrow: ArrowReaderMetadata,
     /// The schema of the file's batches.
     schema: SchemaRef,
+    /// It was decoded for the columns of a read.
+    is_narrowed: bool,
 }
 
 /// Decodes a footer; for a wide file, only the part for the columns that are read.
@@ -256,7 +262,7 @@ fn decode(footer: &[u8], types: TypesBy<'_>, constants: Option<&Constants>, size
         // Its notes are on columns that it does not have here.
         let notes = notes_of_columns(decoded.schema.metadata(), decoded.schema.fields());
         let schema = Schema::new_with_metadata(decoded.schema.fields().clone(), notes);
-        return Ok(DecodedFooter { schema: Arc::new(schema), ..decoded });
+        return Ok(DecodedFooter { schema: Arc::new(schema), is_narrowed: true, ..decoded });
     }
     decode_all(footer, types, constants, size_bytes)
 }
@@ -289,7 +295,7 @@ fn decode_all(
         TypesBy::File(..) => Arc::clone(arrow.schema()),
         TypesBy::Table(table) => table.of_file(arrow.schema(), constants)?,
     };
-    Ok(DecodedFooter { encrypted, arrow, schema })
+    Ok(DecodedFooter { encrypted, arrow, schema, is_narrowed: false })
 }
 
 fn total_rows(metadata: &ParquetMetaData) -> u64 {

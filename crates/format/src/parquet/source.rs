@@ -60,8 +60,9 @@ impl ParquetSource {
         let columns = columns.filter(|_| files.len() == 1).map(RootNames::of_request);
         let types = TypesBy::File(options, columns.as_ref());
         let files = open_all(files, |file, tail_bytes| open(file, types, tail_bytes))?;
-        let takes_unit = || files.iter().any(|file| has_int96(file.metadata()));
-        if options.timestamp_unit != TimestampUnit::Auto && columns.is_none() && !takes_unit() {
+        // A file may have such timestamps in columns that were not decoded.
+        let may_take_unit = || files.iter().any(|file| file.is_narrowed || has_int96(file.metadata()));
+        if options.timestamp_unit != TimestampUnit::Auto && !may_take_unit() {
             job.warn(&format!(
                 "{TIMESTAMP_UNIT} has no effect: the files have no 96-bit timestamps, and other timestamps have their \
                  own unit"
