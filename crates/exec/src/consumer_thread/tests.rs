@@ -122,14 +122,16 @@ fn the_outcome_is_that_of_a_loop_in_every_schedule() {
 fn a_thread_that_is_dropped_gives_up_and_frees_what_it_has() {
     let held = Arc::new(());
     for count in 0..5 {
-        let consume = |items: ConsumerItems<_, u64, TestError>| {
+        let (report, last_item) = std::sync::mpsc::channel();
+        let consume = move |items: ConsumerItems<_, u64, TestError>| {
             let last = items.last();
-            assert_eq!(last.unwrap().map(|_: Arc<()>| ()), Err(TestError::Cancelled));
+            report.send(last.unwrap().map(|_: Arc<()>| ())).unwrap();
             Ok(0)
         };
         let thread = ConsumerThread::start("test", 10, &CancelToken::default(), consume).unwrap();
         (0..count).for_each(|_| thread.send(Arc::clone(&held), 1).unwrap());
         drop(thread);
+        assert_eq!(last_item.recv().unwrap(), Err(TestError::Cancelled), "{count}");
         assert_eq!(Arc::strong_count(&held), 1);
     }
 }

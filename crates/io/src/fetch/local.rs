@@ -107,7 +107,8 @@ impl LocalFiles {
         let stop = (stop + 1).min(plan.len());
         let is_new = |known: usize| (known == NOT_TOLD || known < stop).then_some(stop);
         let Ok(known) = told.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_new) else { return };
-        let from = if known == NOT_TOLD { next } else { known };
+        // Pieces may be read out of order: requests before the current one are not fetched again.
+        let from = if known == NOT_TOLD { next } else { known.max(next) };
         let mut ahead: Option<Range<u64>> = None;
         for request in plan.get(from..stop).unwrap_or_default().iter().filter(|request| request.file == file) {
             match &mut ahead {
