@@ -77,12 +77,15 @@ def sql(
 
 
 def _limits(
-    memory_limit: int | str | None, threads: int | None, storage_options: Mapping[str, str] | None
+    memory_limit: int | str | None,
+    threads: int | None,
+    storage_options: Mapping[str, str] | None,
+    output: str | None = None,
 ) -> dict[str, Any]:
     if threads is not None and threads < 1:
         raise UsageError(f"threads={threads}: not a number of threads")
     storage = {str(name): str(value) for name, value in (storage_options or {}).items()}
-    return {"memory_limit": memory_limit, "threads": threads, "storage_options": storage or None}
+    return {"memory_limit": memory_limit, "threads": threads, "storage_options": storage or None, "output": output}
 
 
 class SqlRows(ShownRows):
@@ -139,6 +142,7 @@ class SqlRows(ShownRows):
             except duckdb.Error as error:
                 raise raised(error, RunState()) from error
         opened = _open(parsed, relations, limits, job)
+        _check_places(parsed, relations, limits, job)
         tables = {name: _table(source) for name, source in relations.items() if not _is_location(source)}
         rows = cls(query, parsed.text, params, limits, job, opened, tables)
         # What is wrong with the query shows now.
@@ -371,6 +375,17 @@ def _open(
         except BaseException:
             job.cancel()
             raise
+
+
+def _check_places(
+    parsed: ParsedQuery, relations: Mapping[str, Any], limits: Mapping[str, Any], job: _lakerace.Job
+) -> None:
+    """Refuses settings of stores that apply to no location of the query. Scans among the relations have their own ones."""
+    reads = [place.location for place in parsed.places.values()]
+    reads += [os.fspath(source) for source in relations.values() if isinstance(source, (str, os.PathLike))]
+    writes = [limits["output"]] if limits["output"] is not None else []
+    options = {"storage_options": limits["storage_options"]} if limits["storage_options"] else {}
+    _lakerace.check_places(reads, writes, {**options, "job": job})
 
 
 def _opened_place(place: TablePlace, shared: Mapping[str, Any], job: _lakerace.Job) -> OpenLocation:

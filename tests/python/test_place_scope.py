@@ -77,6 +77,38 @@ def test_a_scan_takes_what_its_place_reads(places: dict[str, Path], source: str,
 
 
 @pytest.mark.parametrize("option", OPTIONS | DURABILITY)
+@pytest.mark.parametrize("source", ["parquet", "table"])
+def test_a_query_takes_what_one_of_its_locations_does(
+    places: dict[str, Path], tmp_path: Path, source: str, option: str
+) -> None:
+    options, reads, writes, in_table = (OPTIONS | DURABILITY)[option]
+    takes = in_table and option != "io" if source == "table" else reads
+    query = f"SELECT count(*) FROM '{places[source]}' JOIN more USING (id)"
+    relation = ["--relation", f"more={places['csv']}"]
+
+    def check(text: str, takes: bool, *output: Any) -> None:
+        done = run("sql", text, *relation, *output, *options, "--json")
+        assert (done.code, "does not apply" in done.err) == ((0, False) if takes else (2, True)), done.err
+
+    if option not in DURABILITY:
+        check(query, takes)
+    # The file that gets the rows is a location, too.
+    check(query, takes or writes, "-o", tmp_path / "out.csv")
+
+
+def test_a_query_of_files_and_rows_in_memory_takes_no_settings_of_stores(places: dict[str, Path]) -> None:
+    settings = {"aws_region": "eu-west-1"}
+    rows = pa.table({"id": [1]})
+    for query, relations in (
+        (f"SELECT * FROM '{places['csv']}'", {}),
+        ("SELECT * FROM t", {"t": rows}),
+        ("SELECT 1", {}),
+    ):
+        with pytest.raises(lr.UsageError, match="aws_region does not apply"):
+            lr.sql(query, storage_options=settings, **relations)
+
+
+@pytest.mark.parametrize("option", OPTIONS | DURABILITY)
 @pytest.mark.parametrize("target", ["out.parquet", "sqlite", "stdout"])
 def test_a_copy_takes_what_one_of_its_places_does(
     places: dict[str, Path], tmp_path: Path, target: str, option: str
@@ -185,6 +217,7 @@ def test_a_local_table_with_foreign_paths_takes_the_settings_of_their_stores(pla
         lambda at, **options: lr.sync(at["table"], f"sqlite:{at['table']}.db#t", key="id", **options),
         lambda at, **options: lr.tpch(at["table"].parent / "tpch", sf=0.001, **options),
         lambda at, **options: lr.files.Store(at["pack"], **options),
+        lambda at, **options: lr.sql("SELECT * FROM t", t=at["parquet"], **options),
     ],
 )
 def test_python_refuses_settings_of_stores_that_no_place_is_on(

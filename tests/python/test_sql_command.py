@@ -135,3 +135,19 @@ def test_signals(query: str, by: signal.Signals, tmp_path: Path) -> None:
     assert (process.returncode, out) == (130, ""), err
     assert "interrupted" in err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ["parquet", "orc", "csv.gz", "jsonl.zst"])
+@pytest.mark.parametrize("verb", ["sql", "scan", "diff", "changes"])
+def test_a_file_that_is_not_written_is_an_error_of_its_command(
+    parquet: Path, tmp_path: Path, verb: str, ending: str
+) -> None:
+    rows = {
+        "sql": [f"SELECT * FROM '{parquet}'"],
+        "diff": [parquet, parquet, "--key", "id"],
+        "changes": [parquet, "--from", "0"],
+    }
+    done = run(verb, *rows.get(verb, [parquet]), "-o", tmp_path / f"out.{ending}")
+    assert done.code == 2, done.err
+    assert f"{verb} does not write .{ending.rsplit('.', maxsplit=1)[-1]} files" in done.err
+    assert not list(tmp_path.glob("out.*"))

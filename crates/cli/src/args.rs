@@ -6,6 +6,7 @@ mod examples;
 mod files;
 mod filter;
 mod load;
+mod row_output;
 mod shell;
 mod sql;
 mod sync;
@@ -23,13 +24,14 @@ use lakerace::{
 };
 
 pub(crate) use self::diff::DiffArgs;
-use self::durability::{DurabilityArgs, OutputDurabilityArgs};
+use self::durability::DurabilityArgs;
 pub(crate) use self::files::{
     ExportArgs, FileStatArgs, FilesArgs, FilesCommand, FilesStore, GetArgs, ImportArgs, LsArgs, MountArgs, MvArgs,
     PutArgs, PutEncoding, RmArgs,
 };
 use self::filter::FilterArgs;
 pub(crate) use self::load::LoadArgs;
+pub(crate) use self::row_output::RowOutputArgs;
 pub(crate) use self::shell::{CompletionsArgs, ManArgs};
 pub(crate) use self::sql::SqlArgs;
 pub(crate) use self::sync::SyncArgs;
@@ -174,12 +176,8 @@ pub(crate) struct ScanArgs {
     /// table such as tpch:lineitem?sf=1.
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
-    /// Format of the rows. Default: by the ending of FILE (.csv, .jsonl, .arrow), else an aligned table.
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<RowFormat>,
-    /// Write rows to this path or URL instead of stdout; it appears when it is complete.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<String>,
+    #[command(flatten)]
+    pub(crate) rows: RowOutputArgs,
     /// Read the first N rows only.
     #[arg(long, value_name = "N", value_parser = value::number)]
     pub(crate) limit: Option<u64>,
@@ -193,8 +191,6 @@ pub(crate) struct ScanArgs {
     /// bytes.
     #[arg(long, conflicts_with_all = ["format", "output"])]
     pub(crate) explain: bool,
-    #[command(flatten)]
-    pub(crate) durability: OutputDurabilityArgs,
     #[command(flatten)]
     pub(crate) input: InputArgs,
 }

@@ -14,7 +14,7 @@ const DIFFERENT: u8 = 1;
 
 /// Compares two locations; returns the exit code.
 pub(crate) fn run(args: &DiffArgs, session: &Session) -> Result<u8> {
-    let target = RowTarget { format: args.format, output: args.output.as_deref() };
+    let target = RowTarget::new(&args.rows, "diff");
     // Errors of the target are reported before anything is read.
     let format = target.format()?;
     let first = read_options(&args.input)?;

@@ -99,16 +99,16 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
             &Session::start_copy(cli.global, &args.input.store).with_durability(args.durability.durability),
         ),
         Command::Scan(args) => {
-            scan::run(&args, &Session::start(cli.global, &args.input.store).with_durability(args.durability.durability))
+            scan::run(&args, &Session::start(cli.global, &args.input.store).with_durability(args.rows.durability))
         }
         Command::Diff(args) => {
             return diff::run(
                 &args,
-                &Session::start(cli.global, &args.input.store).with_durability(args.durability.durability),
+                &Session::start(cli.global, &args.input.store).with_durability(args.rows.durability),
             );
         }
         Command::Sql(args) => {
-            sql::run(&args, &Session::start(cli.global, &args.store).with_durability(args.durability.durability), host)
+            sql::run(&args, &Session::start(cli.global, &args.store).with_durability(args.rows.durability), host)
         }
         Command::Upsert(args) => upsert::run(
             &args,
@@ -134,10 +134,9 @@ fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {
             &args,
             &Session::start(cli.global, &args.store).with_durability(args.durability.durability),
         ),
-        Command::Changes(args) => maintain::changes(
-            &args,
-            &Session::start(cli.global, &args.store).with_durability(args.durability.durability),
-        ),
+        Command::Changes(args) => {
+            maintain::changes(&args, &Session::start(cli.global, &args.store).with_durability(args.rows.durability))
+        }
         Command::Sync(args) => {
             sync::run(&args, &Session::start_copy(cli.global, &args.store).with_durability(args.durability.durability))
         }

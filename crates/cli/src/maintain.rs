@@ -237,7 +237,7 @@ pub(crate) fn restore(args: &RestoreArgs, session: &Session) -> Result<()> {
 }
 
 pub(crate) fn changes(args: &ChangesArgs, session: &Session) -> Result<()> {
-    let target = RowTarget { format: args.format, output: args.output.as_deref() };
+    let target = RowTarget::new(&args.rows, "changes");
     target.format()?;
     let storage = storage_options(&args.store);
     let batches = lakerace::changes(&args.table, args.from, args.to, &storage, &session.job)?;

@@ -32,14 +32,14 @@ fn places_of(command: &Command) -> Option<(&StoreArgs, DurabilityLevel, JobPlace
             (&args.input.store, args.durability.durability, places)
         }
         Command::Scan(args) => {
-            let places = with_output(places.reads(&args.source), args.output.as_deref());
-            (&args.input.store, args.durability.durability, places)
+            let places = with_output(places.reads(&args.source), args.rows.output.as_deref());
+            (&args.input.store, args.rows.durability, places)
         }
         Command::Diff(args) => {
-            let places = with_output(places.reads(&args.first).reads(&args.second), args.output.as_deref());
-            (&args.input.store, args.durability.durability, places)
+            let places = with_output(places.reads(&args.first).reads(&args.second), args.rows.output.as_deref());
+            (&args.input.store, args.rows.durability, places)
         }
-        // Its locations stand in the query, which Python takes apart.
+        // Its locations are in the query: the engine of SQL checks them.
         Command::Sql(_) => return None,
         Command::Upsert(args) => {
             let places = places.changes_table(&args.table).reads(&args.source);
@@ -55,8 +55,8 @@ fn places_of(command: &Command) -> Option<(&StoreArgs, DurabilityLevel, JobPlace
         Command::Vacuum(args) => (&args.store, args.durability.durability, places.changes_table(&args.table)),
         Command::Restore(args) => (&args.store, args.durability.durability, places.changes_table(&args.table)),
         Command::Changes(args) => {
-            let places = with_output(places.reads_table(&args.table), args.output.as_deref());
-            (&args.store, args.durability.durability, places)
+            let places = with_output(places.reads_table(&args.table), args.rows.output.as_deref());
+            (&args.store, args.rows.durability, places)
         }
         Command::Verify(args) if args.repair => (&args.store, FULL, places.changes_table(&args.table)),
         Command::Verify(args) => (&args.store, FULL, places.reads_table(&args.table)),

@@ -3,13 +3,13 @@
 use lakerace::{Batches, Error, FileFormat, ReadOptions, Result, Scan};
 use serde_json::json;
 
-use crate::args::{RowFormat, ScanArgs, StoreArgs};
+use crate::args::{RowFormat, RowOutputArgs, ScanArgs, StoreArgs};
 use crate::rows::RowSink;
 use crate::session::{Session, read_options, storage_options};
 use crate::stdout;
 
 pub(crate) fn run(args: &ScanArgs, session: &Session) -> Result<()> {
-    let target = RowTarget { format: args.format, output: args.output.as_deref() };
+    let target = RowTarget::new(&args.rows, "scan");
     // Errors of the target are reported before anything is read.
     target.format()?;
     let options = ReadOptions { limit: args.limit, ..read_options(&args.input)? };
@@ -60,12 +60,19 @@ fn checksum(scan: &Scan, session: &Session) -> Result<()> {
 /// The target of rows, and its format.
 pub(crate) struct RowTarget<'a> {
     /// The one that was asked for.
-    pub(crate) format: Option<RowFormat>,
+    format: Option<RowFormat>,
     /// As the user wrote it.
-    pub(crate) output: Option<&'a str>,
+    output: Option<&'a str>,
+    /// The command whose rows they are.
+    command: &'static str,
 }
 
-impl RowTarget<'_> {
+impl<'a> RowTarget<'a> {
+    /// The target that the arguments of a command name.
+    pub(crate) fn new(rows: &'a RowOutputArgs, command: &'static str) -> Self {
+        Self { format: rows.format, output: rows.output.as_deref(), command }
+    }
+
     /// Writes all rows and returns their number.
     pub(crate) fn print(&self, batches: Batches, store: &StoreArgs, session: &Session) -> Result<u64> {
         let schema = batches.schema().clone();
@@ -109,9 +116,12 @@ impl RowTarget<'_> {
         let ending = target.and_then(|target| target.rsplit_once('.')).map(|(_, ending)| ending.to_ascii_lowercase());
         let ending = ending.unwrap_or_default();
         if let (Some(target), "gz" | "zst" | "zstd" | "bz2" | "xz" | "zip") = (target, ending.as_str()) {
-            return Err(Error::usage(format!("scan does not write .{ending} files"))
-                .at(target)
-                .advice("use `lakerace copy`, which packs by the ending"));
+            return Err(Error::usage(format!("{} does not write .{ending} files", self.command)).at(target).advice(
+                match self.command {
+                    "scan" => "use `lakerace copy`, which packs by the ending",
+                    _ => "write a file without it, and pack that",
+                },
+            ));
         }
         if let Some(format) = self.format {
             return Ok(format);
@@ -123,9 +133,12 @@ impl RowTarget<'_> {
             "arrow" | "feather" | "ipc" => Ok(RowFormat::Arrow),
             "txt" => Ok(RowFormat::Table),
             _ if FileFormat::of_file_name(target).is_some() => {
-                Err(Error::usage(format!("scan does not write .{ending} files"))
-                    .at(target)
-                    .advice("use `lakerace copy`, or say --format"))
+                Err(Error::usage(format!("{} does not write .{ending} files", self.command)).at(target).advice(
+                    match self.command {
+                        "scan" => "use `lakerace copy`, or say --format",
+                        _ => "name a .csv, .jsonl or .arrow file, which `lakerace copy` makes another format of",
+                    },
+                ))
             }
             _ => Err(Error::usage("the name of the file does not say its format").at(target).advice("say --format")),
         }

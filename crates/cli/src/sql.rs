@@ -18,6 +18,8 @@ pub struct SqlQuery<'a> {
     pub relations: &'a [(String, String)],
     /// Settings of the stores.
     pub storage: StorageOptions,
+    /// The path or URL that the rows go to; `None`: standard output.
+    pub output: Option<&'a str>,
     /// Bytes of memory for joins, groups and sorts.
     pub memory_limit: Option<u64>,
 }
@@ -47,7 +49,7 @@ pub trait SqlAnswer {
 }
 
 pub(crate) fn run(args: &SqlArgs, session: &Session, host: &Host<'_>) -> Result<()> {
-    let target = RowTarget { format: args.format, output: args.output.as_deref() };
+    let target = RowTarget::new(&args.rows, "sql");
     // Errors of the target are reported before anything is read.
     target.format()?;
     let engine = host.sql.ok_or_else(|| {
@@ -58,6 +60,7 @@ pub(crate) fn run(args: &SqlArgs, session: &Session, host: &Host<'_>) -> Result<
         text: &args.query,
         relations: &args.relation,
         storage: storage_options(&args.store),
+        output: target.file(),
         memory_limit: args.memory_limit,
     };
     let answer = engine.ask(&query, &session.job)?;

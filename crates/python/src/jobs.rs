@@ -275,6 +275,16 @@ pub(crate) fn schema(py: Python<'_>, location: String, options: Bound<'_, PyDict
     convert::to_python(py, &schema)
 }
 
+/// Raises the error of options that apply to none of the locations that a job reads and writes.
+#[pyfunction]
+pub(crate) fn check_places(reads: Vec<String>, writes: Vec<String>, options: Bound<'_, PyDict>) -> PyResult<()> {
+    let keywords = Keywords::new(options);
+    let job = keywords.job(RangeOptions::default())?;
+    let places = reads.iter().fold(JobPlaces::default(), |places, location| places.reads(location));
+    let places = writes.iter().fold(places, |places, location| places.writes(location));
+    keywords.check_places(&places, job.options())
+}
+
 /// Checks a location; returns a dict.
 #[pyfunction]
 pub(crate) fn check(py: Python<'_>, location: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {

@@ -89,6 +89,7 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(maintain::changes, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::schema, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::check, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::check_places, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::checksum, module)?)?;
     module.add_function(wrap_pyfunction!(tpch::tpch, module)?)?;
     Ok(())

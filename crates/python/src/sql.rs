@@ -22,6 +22,7 @@ impl SqlEngine for PackageEngine {
             let ask = || {
                 let options = PyDict::new(py);
                 options.set_item("storage_options", query.storage.options.clone())?;
+                options.set_item("output", query.output)?;
                 options.set_item("memory_limit", query.memory_limit)?;
                 options.set_item("threads", job.options().threads)?;
                 let relations: Vec<_> = query.relations.to_vec();

@@ -2,8 +2,7 @@
 
 use clap::Args;
 
-use super::durability::OutputDurabilityArgs;
-use super::{InputArgs, RowFormat};
+use super::{InputArgs, RowOutputArgs};
 use crate::value::{self, CommaList};
 
 #[derive(Debug, Args)]
@@ -29,14 +28,8 @@ pub(crate) struct DiffArgs {
     /// Memory for hashes, keys and rows; more go to the local disk. Default: 512 MiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) memory_limit: Option<u64>,
-    /// Format of the rows. Default: by the ending of FILE (.csv, .jsonl, .arrow), else an aligned table.
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<RowFormat>,
-    /// Write rows to this path or URL instead of stdout; it appears when it is complete.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<String>,
     #[command(flatten)]
-    pub(crate) durability: OutputDurabilityArgs,
+    pub(crate) rows: RowOutputArgs,
     #[command(flatten)]
     pub(crate) input: InputArgs,
 }

@@ -11,11 +11,3 @@ pub(crate) struct DurabilityArgs {
     #[arg(long, value_name = "WHAT", default_value_t = DurabilityLevel::default())]
     pub(crate) durability: DurabilityLevel,
 }
-
-/// The durability of commands that write rows to `--output`.
-#[derive(Debug, Args)]
-pub(crate) struct OutputDurabilityArgs {
-    /// Durability of FILE when the command has ended: it survives a loss of power (full: it is synced) or the end of the process (normal).
-    #[arg(long, value_name = "WHAT", default_value_t = DurabilityLevel::default(), requires = "output")]
-    pub(crate) durability: DurabilityLevel,
-}

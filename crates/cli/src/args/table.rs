@@ -3,9 +3,9 @@
 use clap::{ArgAction, Args};
 use lakerace::Compression;
 
-use super::durability::{DurabilityArgs, OutputDurabilityArgs};
+use super::durability::DurabilityArgs;
 use super::filter::FilterArgs;
-use super::{RowFormat, StoreArgs};
+use super::{RowOutputArgs, StoreArgs};
 use crate::value::{self, CommaList};
 
 #[derive(Debug, Args)]
@@ -152,14 +152,8 @@ pub(crate) struct ChangesArgs {
     /// The last version. Default: the table's.
     #[arg(long, value_name = "VERSION", value_parser = value::number)]
     pub(crate) to: Option<u64>,
-    /// Format of the rows. Default: by the ending of FILE (.csv, .jsonl, .arrow), else an aligned table.
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<RowFormat>,
-    /// Write rows to this path or URL instead of stdout; it appears when it is complete.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<String>,
     #[command(flatten)]
-    pub(crate) durability: OutputDurabilityArgs,
+    pub(crate) rows: RowOutputArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
