@@ -241,3 +241,21 @@ def test_errors_name_the_store_and_the_file_in_it(tmp_path: Path) -> None:
             assert f"{store}: nothing" in (done.error["place"] if arguments[0] != "get" else done.err), arguments
         taken = run("files", "put", store, "there", tmp_path / "in", "--mode", "error", "--json")
         assert (taken.code, taken.error["place"]) == (7, f"{store}: there")
+
+
+@pytest.mark.parametrize("prefix", ["", "sqlite:"])
+def test_one_file_does_not_change_the_blocks_of_a_store(tmp_path: Path, tree: dict[str, bytes], prefix: str) -> None:
+    store, source = f"{prefix}{tmp_path / 'pack.db'}", tmp_path / "one"
+    source.write_bytes(b"1")
+    ok("files", "put", store, "a", source, "--pack-size", "16KiB")
+    with sqlite3.connect(tmp_path / "pack.db") as database:
+        assert ("16384",) in database.execute("SELECT value FROM settings WHERE key = 'pack_bytes'").fetchall()
+    done = run("files", "put", store, "b", source, "--pack-size", "8KiB")
+    assert done.code == 2
+    assert "--pack-size does not apply" in done.err
+    assert "files import" in done.err
+    assert ok("files", "ls", store).out.split() == ["a"]
+    ok("files", "put", store, "b", source)
+    ok("files", "import", store, tmp_path / "tree", "--pack-size", "8KiB")
+    with lr.files.Store(tmp_path / "pack.db") as opened:
+        assert opened.get("b") == b"1"

@@ -14,6 +14,7 @@ use lakerace_files::{
     Archive, ArchiveKind, Durability, IfExists, Mount, MountOptions, Options, Progress, PutOptions, SecretKey, Store,
     Transform, local_file,
 };
+use lakerace_io::option::PACK_SIZE;
 use lakerace_io::printable;
 use serde_json::json;
 
@@ -136,6 +137,15 @@ fn open(store: &FilesStore, command: &FilesCommand, session: &Session) -> Result
         return Err(Error::usage("a store in memory ends with the command, and its files with it")
             .at("memory:")
             .advice("name a file or folder; in Python, a store in memory lasts until it is closed"));
+    }
+    // The contents of batches are put into blocks, and a new store keeps their size for those.
+    if matches!(command, FilesCommand::Put(_))
+        && encoding.is_some_and(|encoding| encoding.pack_size.is_some())
+        && Path::new(store.location.trim_start_matches("sqlite:")).is_file()
+    {
+        return Err(Error::usage(format!("{PACK_SIZE} does not apply: the store exists, and one file is put"))
+            .at(&store.location)
+            .advice("leave it out; `lakerace files import` puts files into blocks of this size"));
     }
     let key = store.key_file.as_deref().map(read_key).transpose()?;
     let options = Options {

@@ -68,7 +68,7 @@ pub(crate) struct PutEncoding {
     /// store's own.
     #[arg(long, value_name = "CODEC[:LEVEL]")]
     pub(crate) compression: Option<lakerace_files::Compression>,
-    /// A new store: batches put contents up to 4 KiB into shared blocks of this size, such as 16KiB.
+    /// Batches put contents up to 4 KiB into shared blocks of this size, such as 16KiB. A new store keeps it.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
     pub(crate) pack_size: Option<u64>,
 }
