@@ -133,6 +133,7 @@ def scan(
     encoding: str | None = None,
     timestamp_unit: TimestampUnit | None = None,
     union_columns: bool | None = None,
+    file_name_column: str | None = None,
     pickle_credentials: bool = True,
     progress: bool = False,
 ) -> Scan:
@@ -178,6 +179,7 @@ def scan(
             A given unit rounds down.
         union_columns: Parquet and ORC: makes one table of files that share few columns or none, null where a file
             lacks a column. Without it, such files are an error.
+        file_name_column: The name of a column, after all others, with the path or URL of the file that a row is from.
         pickle_credentials: Whether a pickle of the scan and of its :meth:`Scan.tasks` holds the credentials of
             `storage_options`. Without them, the process that opens it takes credentials from its environment.
         progress: Shows rows and bytes on a terminal or in a notebook while all rows are taken: by :meth:`Scan.to_arrow`,
@@ -249,6 +251,7 @@ def copy(
     encoding: str | None = None,
     timestamp_unit: TimestampUnit | None = None,
     union_columns: bool | None = None,
+    file_name_column: str | None = None,
     output_delimiter: str | None = None,
     output_header: bool | None = None,
     progress: bool = False,
@@ -365,6 +368,7 @@ def schema(
     decimal_comma: bool | None = None,
     encoding: str | None = None,
     union_columns: bool | None = None,
+    file_name_column: str | None = None,
 ) -> dict[str, Any]:
     """What a location holds, without reading its data.
 
@@ -419,6 +423,7 @@ _READ_OPTIONS = (
     "on_bad_row",
     "timestamp_unit",
     "union_columns",
+    "file_name_column",
 )
 
 

@@ -86,6 +86,7 @@ def diff(
     encoding: str | None = None,
     timestamp_unit: TimestampUnit | None = None,
     union_columns: bool | None = None,
+    file_name_column: str | None = None,
 ) -> Diff:
     """Compares the rows of two locations by key: files, folders, Delta tables and their versions, databases.
 

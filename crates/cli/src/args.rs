@@ -292,6 +292,9 @@ pub(crate) struct SchemaArgs {
     /// Read Parquet or ORC files that share few columns or none as one table.
     #[arg(long)]
     pub(crate) union_columns: bool,
+    /// Add a column of this name with the path or URL of the file that a row is from.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) file_name_column: Option<String>,
     #[command(flatten)]
     pub(crate) csv: CsvArgs,
     #[command(flatten)]
@@ -364,6 +367,9 @@ pub(crate) struct ReadArgs {
     /// Makes one table of Parquet or ORC files that share few columns or none, null where a file lacks a column.
     #[arg(long)]
     pub(crate) union_columns: bool,
+    /// Adds a column of this name, after all others, with the path or URL of the file that a row is from.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) file_name_column: Option<String>,
 }
 
 /// The options of written files.

@@ -19,6 +19,7 @@ pub(crate) fn run(args: &SchemaArgs, session: &Session) -> Result<()> {
         format: args.input_format,
         csv: csv_options(&args.csv),
         column_union: column_union(args.union_columns),
+        file_name_column: args.file_name_column.clone(),
         storage: storage_options(&args.store),
         ..ReadOptions::default()
     };

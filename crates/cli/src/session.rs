@@ -131,6 +131,7 @@ pub(crate) fn read_options(InputArgs { read, csv, store }: &InputArgs) -> Result
         parquet: ParquetOptions { timestamp_unit: read.timestamp_unit, ..ParquetOptions::default() },
         orc: OrcOptions { timestamp_unit: read.timestamp_unit, timestamp_zone: None },
         column_union: column_union(read.union_columns),
+        file_name_column: read.file_name_column.clone(),
         storage: storage_options(store),
         ..ReadOptions::default()
     })

@@ -9,7 +9,7 @@ use lakerace_format::{
     Batches, ColumnUnion, Constants, Expr, Extremes, FileFormat, FilePlan, InputFile, OpenOptions, Predicate, ReadPlan,
     ReadRequest, Source, SourceInfo, UnitPlan,
 };
-use lakerace_io::option::{AT, UNION_COLUMNS};
+use lakerace_io::option::{AT, FILE_NAME_COLUMN, UNION_COLUMNS};
 use lakerace_io::{Error, ErrorKind, Job, Location, Object, PathProfile, Result, Wanted};
 
 use crate::ReadOptions;
@@ -99,7 +99,7 @@ fn refuse_version(place: &str, options: &ReadOptions) -> Result<()> {
 }
 
 fn open_files(files: FileSource, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Arc<dyn Source>> {
-    let constants = partitions(&files)?;
+    let constants = partitions(&files, options.file_name_column.as_deref())?;
     let (mut kept, mut pruned) = (Vec::with_capacity(files.objects.len()), Vec::new());
     let conditions = partition_conditions(filter, &constants)?;
     // Excluded files also determine types, so that the types do not depend on the filter.
@@ -120,6 +120,11 @@ fn open_files(files: FileSource, options: &ReadOptions, filter: Option<&Expr>, j
     let columns = read_columns(options, filter);
     let inner = open_format(files.format, kept, (&all, columns.as_deref()), options, job)?;
     let own = inner.own_columns_of_places();
+    if let Some(name) = options.file_name_column.as_ref().filter(|name| own.contains(*name)) {
+        return Err(Error::usage(format!("the files have a column {name:?} themselves"))
+            .at(inputs.first().map_or_else(String::new, |input| input.object.url()))
+            .advice(format!("give {FILE_NAME_COLUMN} another name")));
+    }
     if pruned.is_empty() {
         return Ok(inner);
     }

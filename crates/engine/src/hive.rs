@@ -8,7 +8,8 @@ use lakerace_format::Constants;
 use lakerace_format::folder::NULL_FOLDER;
 use lakerace_format::predicate::Value;
 use lakerace_format::predicate::time::parse_date;
-use lakerace_io::{Error, Result};
+use lakerace_io::option::FILE_NAME_COLUMN;
+use lakerace_io::{Error, Object, Result};
 use percent_encoding::percent_decode_str;
 
 use crate::files::FileSource;
@@ -19,7 +20,29 @@ type Pairs = Vec<(String, Option<String>)>;
 /// For each file, the columns in the names of its folders, below the given folder or pattern. A column's type is
 /// `int64` where all values of all files are integers without leading zeros or a plus, `date32` where all are dates,
 /// else text. A file whose folders lack a column of others is null there.
-pub(crate) fn partitions(files: &FileSource) -> Result<Vec<Option<Arc<Constants>>>> {
+///
+/// After them comes a column of this name, if there is one, with the path or URL of the file.
+///
+/// # Errors
+/// `Invalid` for a folder's name that is not UTF-8; `Usage` where a folder has a column of this name.
+pub(crate) fn partitions(files: &FileSource, file_name_column: Option<&str>) -> Result<Vec<Option<Arc<Constants>>>> {
+    let constants = folder_constants(files)?;
+    let Some(name) = file_name_column else { return Ok(constants) };
+    let none = Arc::new(Constants::new([]));
+    let with_name = |(object, constants): (&Object, Option<Arc<Constants>>)| {
+        let constants = constants.unwrap_or_else(|| Arc::clone(&none));
+        if name.is_empty() || constants.get(name).is_some() {
+            return Err(Error::usage(format!("{FILE_NAME_COLUMN}: no column can be called {name:?} here"))
+                .at(object.url())
+                .advice("give a name that no column has"));
+        }
+        let value = Value::Bytes(object.url().into_bytes());
+        Ok(Some(Arc::new(constants.with(Field::new(name, DataType::Utf8View, false), Some(value)))))
+    };
+    files.objects.iter().zip(constants).map(with_name).collect()
+}
+
+fn folder_constants(files: &FileSource) -> Result<Vec<Option<Arc<Constants>>>> {
     let mut of_folder: HashMap<&str, Pairs> = HashMap::new();
     let mut columns: Vec<String> = Vec::new();
     let mut folders: Vec<&str> = Vec::with_capacity(files.objects.len());

@@ -6,9 +6,10 @@ use lakerace_delta::DELTA;
 use lakerace_format::suggestions::listed;
 use lakerace_format::{ColumnUnion, FileFormat, OnBadRow, TableFormat, TimestampUnit, WriteOptions};
 use lakerace_io::option::{
-    BLOOM_FILTER, COMMENT, COMPRESSION, DATE_FORMAT, DECIMAL_COMMA, DELIMITER, ENCODING, ESCAPE, FILE_BYTES, HEADER,
-    INFER_ROWS, MEMORY_LIMIT, NO_HEADER, NULL_STRING, ON_BAD_ROW, OUTPUT_DELIMITER, OUTPUT_NO_HEADER, OptionDefinition,
-    QUOTE, ROW_GROUP_BYTES, ROW_GROUP_ROWS, SCHEMA, SKIP_ROWS, TIMESTAMP_FORMAT, TIMESTAMP_UNIT, UNION_COLUMNS,
+    BLOOM_FILTER, COMMENT, COMPRESSION, DATE_FORMAT, DECIMAL_COMMA, DELIMITER, ENCODING, ESCAPE, FILE_BYTES,
+    FILE_NAME_COLUMN, HEADER, INFER_ROWS, MEMORY_LIMIT, NO_HEADER, NULL_STRING, ON_BAD_ROW, OUTPUT_DELIMITER,
+    OUTPUT_NO_HEADER, OptionDefinition, QUOTE, ROW_GROUP_BYTES, ROW_GROUP_ROWS, SCHEMA, SKIP_ROWS, TIMESTAMP_FORMAT,
+    TIMESTAMP_UNIT, UNION_COLUMNS,
 };
 use lakerace_io::{Error, Result};
 
@@ -100,7 +101,7 @@ static DIALECT: [OptionScope<ReadOptions>; 4] = [
     (&NULL_STRING, |read| read.csv.null_strings.is_some()),
 ];
 
-static READING: [OptionScope<ReadOptions>; 13] = [
+static READING: [OptionScope<ReadOptions>; 14] = [
     (&HEADER, |read| read.csv.header == Some(true)),
     (&NO_HEADER, |read| read.csv.header == Some(false)),
     (&SCHEMA, |read| read.csv.schema.is_some()),
@@ -115,6 +116,7 @@ static READING: [OptionScope<ReadOptions>; 13] = [
     // That of ORC is also set by the Spark connector, for all sources.
     (&TIMESTAMP_UNIT, |read| read.parquet.timestamp_unit != TimestampUnit::Auto),
     (&UNION_COLUMNS, |read| read.column_union == ColumnUnion::Any),
+    (&FILE_NAME_COLUMN, |read| read.file_name_column.is_some()),
 ];
 
 static WRITING: [OptionScope<WriteOptions>; 8] = [

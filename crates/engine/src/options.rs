@@ -32,6 +32,8 @@ pub struct ReadOptions {
     pub orc: OrcOptions,
     /// The files whose columns are put together.
     pub column_union: ColumnUnion,
+    /// A column with the path or URL of the file that a row is from, after all others.
+    pub file_name_column: Option<String>,
     /// Settings of the store.
     pub storage: StorageOptions,
 }

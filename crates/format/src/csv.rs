@@ -48,8 +48,9 @@ mod value_texts;
 use std::sync::Arc;
 
 use lakerace_io::option::{
-    COMMENT, COMPRESSION, DATE_FORMAT, DECIMAL_COMMA, DELIMITER, ENCODING, ESCAPE, HEADER, INFER_ROWS, NO_HEADER,
-    NULL_STRING, ON_BAD_ROW, OUTPUT_DELIMITER, OUTPUT_NO_HEADER, QUOTE, SCHEMA, SKIP_ROWS, TIMESTAMP_FORMAT,
+    COMMENT, COMPRESSION, DATE_FORMAT, DECIMAL_COMMA, DELIMITER, ENCODING, ESCAPE, FILE_NAME_COLUMN, HEADER,
+    INFER_ROWS, NO_HEADER, NULL_STRING, ON_BAD_ROW, OUTPUT_DELIMITER, OUTPUT_NO_HEADER, QUOTE, SCHEMA, SKIP_ROWS,
+    TIMESTAMP_FORMAT,
 };
 
 pub use lines::CsvLines;
@@ -66,6 +67,7 @@ pub static CSV: FileFormat = FileFormat {
     is_streamed: true,
     text_check: Some(|schema, options| CsvSource::check_schema(schema, Dialect::Csv, options)),
     options: &[
+        &FILE_NAME_COLUMN,
         &DELIMITER,
         &QUOTE,
         &ESCAPE,

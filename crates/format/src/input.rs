@@ -58,6 +58,13 @@ impl Constants {
         Self { fields: fields.into(), values }
     }
 
+    /// These columns and another one after them.
+    #[must_use]
+    pub fn with(&self, field: Field, value: Option<Value>) -> Self {
+        let fields = self.fields.iter().cloned().chain([Arc::new(field.with_nullable(true))]).collect();
+        Self { fields, values: self.values.iter().cloned().chain([value]).collect() }
+    }
+
     /// The columns.
     pub fn fields(&self) -> &Fields {
         &self.fields

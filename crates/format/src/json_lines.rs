@@ -22,7 +22,7 @@ use arrow::datatypes::{ArrowNumericType, DataType, Int32Type, Int64Type, SchemaR
 use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use lakerace_io::option::{COLUMNS, COMPRESSION, INFER_ROWS, ON_BAD_ROW, SCHEMA};
+use lakerace_io::option::{COLUMNS, COMPRESSION, FILE_NAME_COLUMN, INFER_ROWS, ON_BAD_ROW, SCHEMA};
 use lakerace_io::{Error, Job, Output, Result};
 
 use self::layout::JsonLayout;
@@ -40,7 +40,7 @@ pub static JSON_LINES: FileFormat = FileFormat {
     marks: &[b"{"],
     is_streamed: true,
     text_check: Some(|schema, _| JsonLinesSource::check_schema(schema)),
-    options: &[&SCHEMA, &INFER_ROWS, &ON_BAD_ROW, &COMPRESSION],
+    options: &[&FILE_NAME_COLUMN, &SCHEMA, &INFER_ROWS, &ON_BAD_ROW, &COMPRESSION],
     ..FileFormat::new(
         "jsonl",
         |files, options, job| {

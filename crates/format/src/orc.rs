@@ -19,7 +19,9 @@ mod unit;
 
 use std::sync::Arc;
 
-use lakerace_io::option::{BLOOM_FILTER, COMPRESSION, ROW_GROUP_BYTES, TIMESTAMP_UNIT, UNION_COLUMNS};
+use lakerace_io::option::{
+    BLOOM_FILTER, COMPRESSION, FILE_NAME_COLUMN, ROW_GROUP_BYTES, TIMESTAMP_UNIT, UNION_COLUMNS,
+};
 
 pub use sink::OrcSink;
 pub use source::OrcSource;
@@ -32,7 +34,7 @@ pub static ORC: FileFormat = FileFormat {
     endings: &["orc"],
     marks: &[b"ORC"],
     is_columnar: true,
-    options: &[&TIMESTAMP_UNIT, &UNION_COLUMNS, &COMPRESSION, &ROW_GROUP_BYTES, &BLOOM_FILTER],
+    options: &[&FILE_NAME_COLUMN, &TIMESTAMP_UNIT, &UNION_COLUMNS, &COMPRESSION, &ROW_GROUP_BYTES, &BLOOM_FILTER],
     ..FileFormat::new(
         "orc",
         |files, options, job| Ok(Arc::new(OrcSource::open_files(files, options.orc.clone(), options.union, job)?)),

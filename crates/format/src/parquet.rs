@@ -18,7 +18,9 @@ mod write;
 
 use std::sync::Arc;
 
-use lakerace_io::option::{BLOOM_FILTER, COMPRESSION, ROW_GROUP_BYTES, ROW_GROUP_ROWS, TIMESTAMP_UNIT, UNION_COLUMNS};
+use lakerace_io::option::{
+    BLOOM_FILTER, COMPRESSION, FILE_NAME_COLUMN, ROW_GROUP_BYTES, ROW_GROUP_ROWS, TIMESTAMP_UNIT, UNION_COLUMNS,
+};
 
 pub(crate) use crate::panic_guard::guarded;
 use crate::{FileFormat, OpenOptions};
@@ -35,7 +37,15 @@ pub static PARQUET: FileFormat = FileFormat {
     marks: &[b"PAR1"],
     is_columnar: true,
     keeps_dictionaries: true,
-    options: &[&TIMESTAMP_UNIT, &UNION_COLUMNS, &COMPRESSION, &ROW_GROUP_ROWS, &ROW_GROUP_BYTES, &BLOOM_FILTER],
+    options: &[
+        &FILE_NAME_COLUMN,
+        &TIMESTAMP_UNIT,
+        &UNION_COLUMNS,
+        &COMPRESSION,
+        &ROW_GROUP_ROWS,
+        &ROW_GROUP_BYTES,
+        &BLOOM_FILTER,
+    ],
     ..FileFormat::new(
         "parquet",
         |files, options, job| {

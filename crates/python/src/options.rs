@@ -189,6 +189,7 @@ impl<'py> Keywords<'py> {
                 Some(true) => ColumnUnion::Any,
                 Some(false) | None => ColumnUnion::Related,
             },
+            file_name_column: self.get("file_name_column")?,
             storage: self.storage()?,
         })
     }

@@ -44,6 +44,7 @@ fn reads() -> Vec<(&'static str, ReadOptions)> {
             },
         ),
         ("union_columns", ReadOptions { column_union: ColumnUnion::Any, ..ReadOptions::default() }),
+        ("file_name_column", ReadOptions { file_name_column: text(), ..ReadOptions::default() }),
     ]
 }
 
@@ -97,6 +98,7 @@ fn options_of_reading_apply_to_what_reads_them() {
         "cCtTvV",
         "pPoO",
         "pPoO",
+        "pPoOcCtTjJvVnN",
     ];
     for ((name, options), expected) in reads().into_iter().zip(expected) {
         assert_eq!(letters(|place| check_read_scope(&options, place, None, "x").is_ok()), expected, "{name}");
@@ -125,7 +127,10 @@ fn a_delimited_target_takes_the_dialect_and_nothing_else() {
         .filter(|(_, options)| check_read_scope(options, parquet, csv, "x").is_ok())
         .map(|(name, _)| name)
         .collect();
-    assert_eq!(taken, ["delimiter", "quote", "escape", "null_string", "timestamp_unit", "union_columns"]);
+    assert_eq!(
+        taken,
+        ["delimiter", "quote", "escape", "null_string", "timestamp_unit", "union_columns", "file_name_column"]
+    );
 }
 
 #[test]

@@ -90,6 +90,8 @@ options! {
     TIMESTAMP_UNIT = new("timestamp_unit", Choice, READ).default("auto");
     /// One table of files that share few columns.
     UNION_COLUMNS = new("union_columns", Flag, "copy scan diff upsert schema");
+    /// A column with the name of the file that a row is from.
+    FILE_NAME_COLUMN = new("file_name_column", Text, "copy scan diff upsert schema");
     /// Print the plan instead of running it.
     EXPLAIN = new("explain", Flag, "scan sql upsert").not_in_python();
     /// Print the number of rows.
