@@ -2,6 +2,7 @@ package lakerace.spark;
 
 import java.util.regex.Pattern;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Tuple2;
@@ -26,10 +27,16 @@ final class CharColumns {
     return false;
   }
 
+  /** Returns true if the statement that Spark analyses in this thread pads the rows that it reads. */
+  static boolean arePaddedInReads() {
+    return SQLConf.get().readSideCharPadding();
+  }
+
   /**
    * Makes Spark pad texts where a statement compares them, and not where it reads them. Spark pads rows in a projection
    * above the table, and its {@code DELETE} and {@code MERGE} then do not find the table. The session with the setting
-   * is active in this thread until Spark ends the statement and sets its own again.
+   * is active in this thread until Spark ends the statement and sets its own again. Spark 4.3 analyses a statement with the
+   * settings of the session that has started it, and rewrites most statements before it pads rows.
    */
   static void padInComparisons() {
     SparkSession session = SparkSession.active();

@@ -1,25 +1,27 @@
 package lakerace.spark;
 
-import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
-import org.apache.spark.sql.connector.catalog.TruncatableTable;
 import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
-import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /** A version of a Delta table, whose rows have ids: the name of their file, and their number in it. */
-final class DeltaTable extends LakeraceTable implements SupportsRowLevelOperations, SupportsMetadataColumns, TruncatableTable {
+class DeltaTable extends LakeraceTable implements SupportsRowLevelOperations, SupportsMetadataColumns {
   static final String FILE = "_file";
   static final String POSITION = "_pos";
 
   DeltaTable(String location, Map<String, String> options, StructType schema, Plan plan) {
     super(location, options, schema, plan);
+  }
+
+  /** Copies a table. */
+  DeltaTable(DeltaTable other) {
+    super(other);
   }
 
   /** The properties of the log, for statements that show them. */
@@ -41,16 +43,6 @@ final class DeltaTable extends LakeraceTable implements SupportsRowLevelOperatio
   @Override
   public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
     return () -> new RowChanges(this, info.command());
-  }
-
-  /** Handles {@code TRUNCATE TABLE}, and {@code DELETE} without a condition. */
-  @Override
-  public boolean truncateTable() {
-    Map<String, String> all = new HashMap<>(options);
-    all.put("write.version", all.remove("at"));
-    all.put("write.truncates", "true");
-    new DriverCommit(location, all, schema()).commit(new WriterCommitMessage[0]);
-    return true;
   }
 
   private static final class Id implements MetadataColumn {

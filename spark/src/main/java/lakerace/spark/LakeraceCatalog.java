@@ -102,12 +102,18 @@ public final class LakeraceCatalog implements StagingTableCatalog {
     return load(table, null);
   }
 
-  /** Loads a table for a statement that writes. */
+  /**
+   * Loads a table for a statement that writes. Where reads are padded anyway, Spark does so to all statements that it has not
+   * rewritten by then, and does not find the table in {@code DELETE} without a condition: it must rewrite that one, too.
+   */
   @Override
   public Table loadTable(Identifier table, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
     LakeraceTable found = load(table, null);
     if (CharColumns.areIn(found.schema())) {
       CharColumns.padInComparisons();
+      if (found instanceof DeltaTable && CharColumns.arePaddedInReads()) {
+        return new DeltaTable((DeltaTable) found);
+      }
     }
     return found;
   }
@@ -160,7 +166,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
   public StagedTable stageReplace(Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties) {
     checkDeclared(table, properties);
     try {
-      return new ReplacedTable((DeltaTable) load(table, null), schema, partitions, properties);
+      return new ReplacedTable((TruncatableDeltaTable) load(table, null), schema, partitions, properties);
     } catch (NoSuchTableException error) {
       throw LakeraceException.<RuntimeException>rethrown(error);
     }

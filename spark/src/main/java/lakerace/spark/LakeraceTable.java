@@ -73,7 +73,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     if (!plan.version.isEmpty()) {
       // A query reads the version that was analysed, even if others are committed in the meantime.
       options.put("at", plan.version);
-      return new DeltaTable(location, options, plan.schema, plan);
+      return new TruncatableDeltaTable(location, options, plan.schema, plan);
     }
     return new LakeraceTable(location, options, plan.schema, plan);
   }
@@ -107,7 +107,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
       table = new LakeraceTable(location, options, columnsOf(found, columns, location), null);
     } else {
       options.put("at", target.version);
-      table = new DeltaTable(location, options, found, null);
+      table = new TruncatableDeltaTable(location, options, found, null);
     }
     table.partitions = target.partitions;
     if (found == null && partitioning.length > 0 && !options.containsKey("partition_by")) {

@@ -15,11 +15,11 @@ import org.apache.spark.sql.types.StructType;
  * its columns and partitions.
  */
 final class ReplacedTable extends LakeraceTable implements StagedTable {
-  private final DeltaTable table;
+  private final TruncatableDeltaTable table;
   private boolean isWritten;
 
   /** Fails where the new table differs from the old one in more than its rows. */
-  ReplacedTable(DeltaTable table, StructType schema, Transform[] partitioning, Map<String, String> properties) {
+  ReplacedTable(TruncatableDeltaTable table, StructType schema, Transform[] partitioning, Map<String, String> properties) {
     super(table);
     this.table = table;
     checkColumns(schema);
