@@ -88,7 +88,7 @@ pub fn commit_rows(
     let named = |error: Error| error.at(table.location());
     let published = published(table, files)?;
     if let Some(transaction) = transaction
-        && has_transaction(table, transaction)?
+        && has_transaction(&table.snapshot(None)?, transaction)?
     {
         return Ok(None);
     }

@@ -76,10 +76,12 @@ fn upsert_once(
     options: &lakerace_delta::UpsertOptions,
     transaction: &AppTransaction,
 ) -> Result<ChangeOutcome> {
-    if has_transaction(table, transaction)? {
+    // The fence is that of the version that was checked: another commit of the transaction meanwhile is a conflict.
+    let snapshot = table.snapshot(None)?;
+    if has_transaction(&snapshot, transaction)? {
         return Ok(ChangeOutcome::default());
     }
-    let fence = CommitFence::of_transaction(Some(&table.snapshot(None)?), &transaction.name, transaction.number)?;
+    let fence = CommitFence::of_transaction(Some(&snapshot), &transaction.name, transaction.number)?;
     lakerace_delta::upsert(table, rows, &lakerace_delta::UpsertOptions { fence: Some(fence), ..options.clone() })
 }
 

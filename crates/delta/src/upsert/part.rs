@@ -154,7 +154,7 @@ pub fn commit_upsert(
         return Ok(ChangeOutcome::default());
     }
     if let Some(transaction) = transaction
-        && has_transaction(table, transaction)?
+        && has_transaction(&table.snapshot(None)?, transaction)?
     {
         return Ok(ChangeOutcome::default());
     }

@@ -154,7 +154,7 @@ pub fn commit_files(
 ) -> Result<Option<Written>> {
     let published = published(table, files)?;
     if let Some(transaction) = transaction
-        && has_transaction(table, transaction)?
+        && has_transaction(&table.snapshot(None)?, transaction)?
     {
         return Ok(None);
     }
@@ -207,9 +207,9 @@ pub(crate) fn counts(snapshot: &Snapshot, transaction: &AppTransaction) -> Resul
     Ok(LoadRows { name: transaction.name.clone(), before, after: transaction.number })
 }
 
-/// Returns true if a table has a transaction, or a later one, already.
-pub fn has_transaction(table: &Table, transaction: &AppTransaction) -> Result<bool> {
-    let counted = LoadRows::counted(&table.snapshot(None)?, &transaction.name)?;
+/// Returns true if a version has a transaction, or a later one, already.
+pub fn has_transaction(snapshot: &Snapshot, transaction: &AppTransaction) -> Result<bool> {
+    let counted = LoadRows::counted(snapshot, &transaction.name)?;
     Ok(counted.is_some_and(|counted| counted >= transaction.number))
 }
 

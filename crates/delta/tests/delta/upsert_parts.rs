@@ -141,7 +141,7 @@ fn a_transaction_takes_effect_once() {
         assert_eq!(upsert(1, "again", number), ChangeOutcome::default());
         assert_eq!(names(&inner), before);
     }
-    assert!(has_transaction(&table, &transaction(3)).unwrap());
+    assert!(has_transaction(&table.snapshot(None).unwrap(), &transaction(3)).unwrap());
     assert_eq!(upsert(1, "next", 4).written.version, Some(2));
     let mut expected: Model = rows(0..5, "base").into_iter().collect();
     expected.extend(rows(5..15, "next"));
