@@ -33,6 +33,18 @@ pub(crate) fn call<'local, T: Default>(
     outcome.resolve::<LogErrorAndDefault>()
 }
 
+/// Does the work of a native method on the texts of a location and of options.
+pub(crate) fn call_at<'local, T: Default>(
+    env: &mut EnvUnowned<'local>,
+    (location, options): (&JByteArray<'local>, &JByteArray<'local>),
+    work: impl FnOnce(&mut Env<'local>, &str, &str) -> Result<T>,
+) -> T {
+    call(env, |env| {
+        let (location, options) = (read_text(env, location)?, read_text(env, options)?);
+        work(env, &location, &options)
+    })
+}
+
 /// Throws an error with its kind, message, place and advice as the parts of the exception's text.
 fn throw(env: &mut Env<'_>, error: &Error) {
     if env.exception_check() {

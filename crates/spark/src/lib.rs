@@ -28,7 +28,7 @@ use jni::EnvUnowned;
 use jni::objects::{JByteArray, JClass, JLongArray};
 use jni::sys::{jint, jlong};
 
-use crate::call::{call, foreign, read_text, text};
+use crate::call::{call, call_at, foreign, read_text, text};
 use crate::reader::TaskReader;
 use crate::writer::TaskWriter;
 
@@ -49,10 +49,7 @@ pub extern "system" fn Java_lakerace_spark_Native_plan<'local>(
     location: JByteArray<'local>,
     options: JByteArray<'local>,
 ) -> JByteArray<'local> {
-    call(&mut env, |env| {
-        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
-        text(env, &plan::plan(&location, &options)?)
-    })
+    call_at(&mut env, (&location, &options), |env, location, options| text(env, &plan::plan(location, options)?))
 }
 
 /// Starts to read a task. Returns a handle, which `close` takes back. Sends no request.
@@ -64,9 +61,8 @@ pub extern "system" fn Java_lakerace_spark_Native_open<'local>(
     options: JByteArray<'local>,
     task: JByteArray<'local>,
 ) -> jlong {
-    call(&mut env, |env| {
-        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
-        TaskReader::open(location, &options, &read_text(env, &task)?).map(TaskReader::into_handle)
+    call_at(&mut env, (&location, &options), |env, location, options| {
+        TaskReader::open(location.to_owned(), options, &read_text(env, &task)?).map(TaskReader::into_handle)
     })
 }
 
@@ -153,10 +149,7 @@ pub extern "system" fn Java_lakerace_spark_Native_target<'local>(
     location: JByteArray<'local>,
     options: JByteArray<'local>,
 ) -> JByteArray<'local> {
-    call(&mut env, |env| {
-        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
-        text(env, &commit::target(&location, &options)?)
-    })
+    call_at(&mut env, (&location, &options), |env, location, options| text(env, &commit::target(location, options)?))
 }
 
 /// Prepares a write of rows of a Spark schema; returns options for its tasks.
@@ -168,10 +161,9 @@ pub extern "system" fn Java_lakerace_spark_Native_prepare<'local>(
     options: JByteArray<'local>,
     schema: JByteArray<'local>,
 ) -> JByteArray<'local> {
-    call(&mut env, |env| {
-        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
+    call_at(&mut env, (&location, &options), |env, location, options| {
         let schema = read_text(env, &schema)?;
-        text(env, &commit::prepare(&location, &options, &schema)?)
+        text(env, &commit::prepare(location, options, &schema)?)
     })
 }
 
@@ -184,9 +176,8 @@ pub extern "system" fn Java_lakerace_spark_Native_begin<'local>(
     options: JByteArray<'local>,
     schema: JByteArray<'local>,
 ) -> jlong {
-    call(&mut env, |env| {
-        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
-        TaskWriter::begin(&location, &options, &read_text(env, &schema)?).map(TaskWriter::into_handle)
+    call_at(&mut env, (&location, &options), |env, location, options| {
+        TaskWriter::begin(location, options, &read_text(env, &schema)?).map(TaskWriter::into_handle)
     })
 }
 
@@ -247,10 +238,9 @@ pub extern "system" fn Java_lakerace_spark_Native_commit<'local>(
     schema: JByteArray<'local>,
     messages: JByteArray<'local>,
 ) -> JByteArray<'local> {
-    call(&mut env, |env| {
-        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
+    call_at(&mut env, (&location, &options), |env, location, options| {
         let (schema, messages) = (read_text(env, &schema)?, read_text(env, &messages)?);
-        text(env, &commit::commit(&location, &options, &schema, &messages)?)
+        text(env, &commit::commit(location, options, &schema, &messages)?)
     })
 }
 
@@ -263,9 +253,8 @@ pub extern "system" fn Java_lakerace_spark_Native_discard<'local>(
     options: JByteArray<'local>,
     messages: JByteArray<'local>,
 ) {
-    call(&mut env, |env| {
-        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
-        commit::discard(&location, &options, &read_text(env, &messages)?)
+    call_at(&mut env, (&location, &options), |env, location, options| {
+        commit::discard(location, options, &read_text(env, &messages)?)
     });
 }
 
@@ -278,9 +267,8 @@ pub extern "system" fn Java_lakerace_spark_Native_alter<'local>(
     options: JByteArray<'local>,
     changes: JByteArray<'local>,
 ) -> JByteArray<'local> {
-    call(&mut env, |env| {
-        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
-        text(env, &statements::alter(&location, &options, &read_text(env, &changes)?)?)
+    call_at(&mut env, (&location, &options), |env, location, options| {
+        text(env, &statements::alter(location, options, &read_text(env, &changes)?)?)
     })
 }
 
@@ -292,9 +280,8 @@ pub extern "system" fn Java_lakerace_spark_Native_drop<'local>(
     location: JByteArray<'local>,
     options: JByteArray<'local>,
 ) -> jint {
-    call(&mut env, |env| {
-        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
-        statements::drop_table(&location, &options).map(jint::from)
+    call_at(&mut env, (&location, &options), |_, location, options| {
+        statements::drop_table(location, options).map(jint::from)
     })
 }
 
@@ -306,8 +293,5 @@ pub extern "system" fn Java_lakerace_spark_Native_stream<'local>(
     location: JByteArray<'local>,
     options: JByteArray<'local>,
 ) -> JByteArray<'local> {
-    call(&mut env, |env| {
-        let (location, options) = (read_text(env, &location)?, read_text(env, &options)?);
-        text(env, &stream::answer(&location, &options)?)
-    })
+    call_at(&mut env, (&location, &options), |env, location, options| text(env, &stream::answer(location, options)?))
 }
