@@ -53,7 +53,7 @@ pub use maintain::{
 pub use row_ids::{FILE_COLUMN, POSITION_COLUMN, RowStatement, RowStatementKind, commit_rows};
 pub use snapshot::{KEY_PROPERTY, Snapshot};
 pub use source::DeltaSource;
-pub use stream::{NonAppend, StreamOptions, StreamPosition, StreamStart, TableStream};
+pub use stream::{NonAppend, StreamBatch, StreamOptions, StreamPosition, StreamStart, TableStream};
 pub use table::Table;
 pub use table_format::DELTA;
 pub use table_scan::{ScanFile, ScannedVersion, TableScan, TableTask, read_table_task};

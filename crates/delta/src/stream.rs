@@ -7,21 +7,16 @@
 mod schema;
 
 use std::collections::HashMap;
-use std::ops::Range;
 
-use bytes::Bytes;
 use delta_kernel::schema::StructType;
 use lakerace_format::Constants;
 use lakerace_io::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
 use self::schema::unread_field;
-use crate::log::completeness::check_entry;
-use crate::log::distrust::damaged_advice;
-use crate::log::entry::LogEntry;
+use crate::log::entry::{LogEntry, find_entry};
 use crate::log::file_change::FileChange;
 use crate::log::files::{self as log_files, LogFileKind};
-use crate::paths::LOG;
 use crate::snapshot::files::TableFile;
 use crate::snapshot::partitions::Partitions;
 use crate::{ScanFile, ScannedVersion, Snapshot, Table, VersionSpec};
@@ -37,6 +32,22 @@ pub struct StreamPosition {
     pub file: u64,
     /// True if all files of that version are read, and not only those that it adds.
     pub is_initial: bool,
+    /// True if the stream reads the changes of versions, and not the files that they add.
+    #[serde(default)]
+    pub reads_changes: bool,
+    /// The meaning of versions that change rows, by which the files before the position were counted. `None` for a first
+    /// position.
+    #[serde(default)]
+    pub non_append: Option<NonAppend>,
+}
+
+/// The files from one position to the next.
+#[derive(Debug, Clone)]
+pub struct StreamBatch {
+    /// The next position. It is the first one where there is nothing new.
+    pub end: StreamPosition,
+    /// The files; none where changes are read.
+    pub files: Vec<ScanFile>,
 }
 
 /// The first position of a stream.
@@ -53,11 +64,14 @@ pub enum StreamStart {
 }
 
 /// The meaning of a version that changes or removes rows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum NonAppend {
     /// It is an error.
     #[default]
     Refuse,
+    /// It is left out where it only removes rows, and an error where it changes them.
+    IgnoreDeletes,
     /// It is left out, with the rows that it adds.
     Skip,
     /// The files that it adds are read, with the rows in them that have not changed.
@@ -75,11 +89,12 @@ pub struct StreamOptions {
     pub until: Option<u64>,
     /// Versions that change rows.
     pub non_append: NonAppend,
-    /// True if versions that only remove rows are left out.
-    pub ignores_deletes: bool,
     /// True if the changes of versions are read, and not the files that they add: a position is then between two
     /// versions.
     pub reads_changes: bool,
+    /// True for the first batch since the stream was opened: the schema that its first version has is checked. The
+    /// entries of the log give those of later versions.
+    pub is_first: bool,
 }
 
 /// A table that is read as a stream.
@@ -99,6 +114,17 @@ struct StreamBudget {
     is_unused: bool,
 }
 
+/// The reason why the log has no entry of a version.
+#[derive(Debug, PartialEq, Eq)]
+enum MissingEntry {
+    /// It is the next version.
+    NotYet,
+    /// The log does not keep it any more.
+    Removed,
+    /// The log has fewer versions: it is that of another table.
+    Replaced,
+}
+
 impl TableStream {
     /// A stream of the rows of a table, of the id `table_id`, with the columns of a version. Sends no request.
     pub fn new(table: Table, table_id: String, version: ScannedVersion, options: StreamOptions) -> Result<Self> {
@@ -114,7 +140,15 @@ impl TableStream {
     /// # Errors
     /// `NotFound` for a version or a time that is not there.
     pub fn start(&self, start: StreamStart) -> Result<StreamPosition> {
-        let at = |version, is_initial| StreamPosition { table_id: self.table_id.clone(), version, file: 0, is_initial };
+        let (table_id, reads_changes) = (self.table_id.clone(), self.options.reads_changes);
+        let at = |version, is_initial| StreamPosition {
+            table_id,
+            version,
+            file: 0,
+            is_initial,
+            reads_changes,
+            non_append: None,
+        };
         Ok(match start {
             StreamStart::Snapshot => at(self.last_version()?, true),
             StreamStart::Latest => at(self.last_version()? + 1, false),
@@ -157,65 +191,100 @@ impl TableStream {
         Ok(snapshot.version())
     }
 
-    /// The next position: the end of the table, or the limit of the options. It equals `from` where there is nothing
-    /// new.
+    /// The next position, and the files up to it: the end of the table, or the limit of the options.
     ///
     /// # Errors
     /// `Unsupported` where the next version changes rows, or its schema has a part that the stream's columns lack;
-    /// `NotFound` where it no longer exists.
-    pub fn advance(&self, from: &StreamPosition) -> Result<StreamPosition> {
-        self.check_id(&from.table_id)?;
+    /// `NotFound` where it no longer exists; `Conflict` where another table is at the place; `Usage` where the position
+    /// does not fit the options.
+    pub fn advance(&self, from: &StreamPosition) -> Result<StreamBatch> {
+        self.check_position(from)?;
         let mut budget = StreamBudget {
             files: self.options.max_files.unwrap_or(u64::MAX),
             bytes: self.options.max_bytes.unwrap_or(u64::MAX),
             is_unused: true,
         };
-        let mut at = from.clone();
-        loop {
-            if !at.is_initial && self.options.until.is_some_and(|until| at.version > until) {
-                return Ok(at);
-            }
-            let files = match self.files_at(&at) {
+        let (mut at, mut found) = (from.clone(), Vec::new());
+        while at.is_initial || self.options.until.is_none_or(|until| at.version <= until) {
+            let files = match self.files_at(&at, self.options.non_append) {
                 // Earlier versions are read first.
-                Err(_) if at != *from => return Ok(at),
+                Err(_) if at != *from => break,
                 files => files?,
             };
             let Some(files) = files else {
-                self.check_reached(&at)?;
-                return Ok(at);
+                if at == *from {
+                    self.check_reached(&at)?;
+                }
+                break;
             };
-            let sizes = files.iter().skip(usize::try_from(at.file).unwrap_or(usize::MAX)).map(|file| file.size_bytes);
+            let rest = self.select_files(&at, &files, files.len() as u64)?;
+            let sizes = rest.iter().map(|file| file.size_bytes);
             let taken = if self.options.reads_changes { budget.take_all(sizes) } else { budget.take(sizes) };
-            if at.file + taken < files.len() as u64 {
-                return Ok(StreamPosition { file: at.file + taken, ..at });
+            self.collect(&mut found, rest.iter().take(usize::try_from(taken).unwrap_or(usize::MAX)));
+            if taken < rest.len() as u64 {
+                at.file += taken;
+                break;
             }
             at = StreamPosition { version: at.version + 1, file: 0, is_initial: false, ..at };
         }
+        if at == *from {
+            return Ok(StreamBatch { end: at, files: found });
+        }
+        self.check_table(from, &at)?;
+        Ok(StreamBatch { end: StreamPosition { non_append: Some(self.options.non_append), ..at }, files: found })
     }
 
-    /// The files between two positions.
+    /// The files between two positions, as [`Self::advance`] found them: by the options of that time. None where changes
+    /// are read.
     ///
     /// # Errors
     /// As those of [`Self::advance`].
     pub fn files(&self, from: &StreamPosition, to: &StreamPosition) -> Result<Vec<ScanFile>> {
-        self.check_id(&from.table_id)?;
+        self.check_position(from)?;
+        self.check_position(to)?;
+        self.check_order(from, to)?;
+        let non_append = to.non_append.unwrap_or(self.options.non_append);
         let (mut found, mut at) = (Vec::new(), from.clone());
-        while at.version < to.version || at.version == to.version && at.file < to.file {
-            let files = self.files_at(&at)?.ok_or_else(|| self.missing(at.version))?;
+        while (at.version, at.file) < (to.version, to.file) {
+            let files = self.files_at(&at, non_append)?.ok_or_else(|| self.missing(at.version))?;
             let end = if at.version == to.version { to.file } else { files.len() as u64 };
-            let range: Range<usize> = usize::try_from(at.file).unwrap_or(usize::MAX)..files.len().min(end as usize);
-            found.extend(files.get(range).unwrap_or_default().iter().map(ScanFile::from_file));
+            self.collect(&mut found, self.select_files(&at, &files, end)?.iter());
             at = StreamPosition { version: at.version + 1, file: 0, is_initial: false, ..at };
+        }
+        if (from.version, from.file) < (to.version, to.file) {
+            self.check_table(from, to)?;
         }
         Ok(found)
     }
 
+    fn collect<'a>(&self, found: &mut Vec<ScanFile>, files: impl Iterator<Item = &'a TableFile>) {
+        if !self.options.reads_changes {
+            found.extend(files.map(ScanFile::from_file));
+        }
+    }
+
+    /// The files of a version from a position on, and before the number `end`.
+    fn select_files<'a>(&self, at: &StreamPosition, files: &'a [TableFile], end: u64) -> Result<&'a [TableFile]> {
+        let index = |number| usize::try_from(number).unwrap_or(usize::MAX);
+        files.get(index(at.file)..index(end)).ok_or_else(|| {
+            let (version, count) = (at.version, files.len());
+            let message = format!(
+                "version {version} has {count} files for the stream, and the checkpoint has a position after file {}",
+                at.file.max(end)
+            );
+            Error::usage(message).at(self.table.location()).advice(
+                "give ignoreChanges, ignoreDeletes and skipChangeCommits as the query had them before, until it has read \
+                 this version; or start a query with another checkpoint",
+            )
+        })
+    }
+
     /// The files of the version of a position; `None` where there is no such version.
-    fn files_at(&self, at: &StreamPosition) -> Result<Option<Vec<TableFile>>> {
+    fn files_at(&self, at: &StreamPosition, non_append: NonAppend) -> Result<Option<Vec<TableFile>>> {
         let place = |error: Error| if error.location().is_none() { error.at(self.table.location()) } else { error };
         match at.is_initial {
             true => self.initial_files(at.version).map(Some),
-            false => self.added_files(at.version).map_err(place),
+            false => self.added_files(at.version, non_append).map_err(place),
         }
     }
 
@@ -235,8 +304,8 @@ impl TableStream {
     }
 
     /// The files that a version adds, in the order of its entry.
-    fn added_files(&self, version: u64) -> Result<Option<Vec<TableFile>>> {
-        let Some(bytes) = self.entry(version)? else { return Ok(None) };
+    fn added_files(&self, version: u64, non_append: NonAppend) -> Result<Option<Vec<TableFile>>> {
+        let Some(bytes) = find_entry(&self.table, version)? else { return Ok(None) };
         let mut entry =
             LogEntry::<FileChange>::parse(&bytes).map_err(|error| error.at(format!("version {version}")))?;
         if let Some(metadata) = &entry.metadata {
@@ -256,11 +325,11 @@ impl TableStream {
         }
         if !entry.removed.is_empty() {
             let only_removes = entry.added.is_empty();
-            match self.options.non_append {
+            match non_append {
                 NonAppend::Skip => return Ok(Some(Vec::new())),
                 NonAppend::Reread => {}
-                NonAppend::Refuse if only_removes && self.options.ignores_deletes => {}
-                NonAppend::Refuse => {
+                NonAppend::IgnoreDeletes if only_removes => {}
+                NonAppend::Refuse | NonAppend::IgnoreDeletes => {
                     let operation = entry.info.and_then(|info| info.operation).unwrap_or_else(|| "a change".to_owned());
                     return Err(self.changes_rows(version, &operation, only_removes));
                 }
@@ -272,18 +341,6 @@ impl TableStream {
             file.table_file(&self.table, Constants::new(values))
         };
         entry.added.iter().map(file).collect::<Result<_>>().map(Some)
-    }
-
-    /// The entry of a version; `None` where the log has none. One GET.
-    fn entry(&self, version: u64) -> Result<Option<Bytes>> {
-        let path = self.table.root().clone().join(LOG).join(format!("{version:020}.json"));
-        let object = self.table.store().object(path);
-        let bytes = match object.read_tail(u64::from(u32::MAX)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            read => read?.bytes,
-        };
-        check_entry(&bytes).map_err(|text| Error::corrupt(text).at(object.url()).advice(damaged_advice()))?;
-        Ok(Some(bytes))
     }
 
     fn changes_rows(&self, version: u64, operation: &str, only_removes: bool) -> Error {
@@ -312,6 +369,57 @@ impl TableStream {
         })
     }
 
+    /// An error where a position is not of this table, or of a stream of another kind.
+    fn check_position(&self, position: &StreamPosition) -> Result<()> {
+        self.check_id(&position.table_id)?;
+        if position.reads_changes == self.options.reads_changes {
+            return Ok(());
+        }
+        let (made, now) = match position.reads_changes {
+            true => ("changes", "rows: give the option readChangeFeed"),
+            false => ("rows", "changes: leave the option readChangeFeed out"),
+        };
+        Err(Error::usage(format!("the checkpoint is of a stream of {made}, and this one reads {now}"))
+            .at(self.table.location())
+            .advice("or start a query with another checkpoint"))
+    }
+
+    /// An error where the positions of a batch are not one after the other.
+    fn check_order(&self, from: &StreamPosition, to: &StreamPosition) -> Result<()> {
+        let is_same_version = from.version == to.version;
+        let is_same_kind = !is_same_version || from.file == to.file || from.is_initial == to.is_initial;
+        if (from.version, from.file) <= (to.version, to.file) && is_same_kind {
+            return Ok(());
+        }
+        let shown = |at: &StreamPosition| format!("version {}, file {}", at.version, at.file);
+        let message = format!("a micro-batch of the checkpoint is from {} to {}", shown(from), shown(to));
+        Err(Error::usage(message).at(self.table.location()).advice("start a query with another checkpoint"))
+    }
+
+    /// Checks the table after entries of its log were read: if it was replaced before, they are of another table. The
+    /// first batch also needs the schema that the version of its first position has, which its entry does not state.
+    fn check_table(&self, from: &StreamPosition, to: &StreamPosition) -> Result<()> {
+        if to.is_initial {
+            return Ok(());
+        }
+        let latest = self.table.snapshot(None)?;
+        self.check_id(latest.table_id())?;
+        if !self.options.is_first || from.is_initial {
+            return Ok(());
+        }
+        let version = from.version;
+        let first = match version == latest.version() {
+            true => latest,
+            false => self.table.snapshot(Some(VersionSpec::Version(version))).map_err(|error| {
+                error.advice(format!(
+                    "the log does not give the schema of version {version}, at which the stream starts: start a query \
+                     with another checkpoint, and with a later version or the rows that are there"
+                ))
+            })?,
+        };
+        self.check_schema(version, &first.kernel().schema())
+    }
+
     fn check_id(&self, id: &str) -> Result<()> {
         if id == self.table_id {
             return Ok(());
@@ -328,14 +436,11 @@ impl TableStream {
     /// An error where a version that is not there is not the next one.
     fn check_reached(&self, at: &StreamPosition) -> Result<()> {
         let log = self.table.list_log()?;
-        let last = log.iter().filter(|file| file.kind == LogFileKind::Entry).map(|file| file.version).max();
-        match last {
-            // It was made in the meantime, and the next look finds it.
-            Some(last) if last == at.version => Ok(()),
-            Some(last) if last > at.version => Err(self.missing(at.version)),
-            Some(last) if last + 1 == at.version => Ok(()),
-            None if log_files::checkpoints(&log).last().is_some_and(|version| version + 1 == at.version) => Ok(()),
-            _ => Err(self.replaced()),
+        let entries = log.iter().filter(|file| file.kind == LogFileKind::Entry).map(|file| file.version).collect();
+        match MissingEntry::from_listing(at.version, entries, log_files::checkpoints(&log).last().copied()) {
+            MissingEntry::NotYet => Ok(()),
+            MissingEntry::Removed => Err(self.missing(at.version)),
+            MissingEntry::Replaced => Err(self.replaced()),
         }
     }
 
@@ -346,6 +451,20 @@ impl TableStream {
                 "start a query with another checkpoint: it begins with the rows that are there; \
                  delta.logRetentionDuration says how long the log keeps versions",
             )
+    }
+}
+
+impl MissingEntry {
+    /// The reason by a listing that was made after the entry was not found.
+    fn from_listing(version: u64, entries: Vec<u64>, last_checkpoint: Option<u64>) -> Self {
+        match entries.iter().max() {
+            // It was made in the meantime, perhaps with others, and the next look finds it.
+            _ if entries.contains(&version) => Self::NotYet,
+            Some(last) if *last > version => Self::Removed,
+            Some(last) if last + 1 == version => Self::NotYet,
+            None if last_checkpoint.is_some_and(|checkpoint| checkpoint + 1 == version) => Self::NotYet,
+            _ => Self::Replaced,
+        }
     }
 }
 

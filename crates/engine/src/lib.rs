@@ -65,8 +65,9 @@ pub use lakerace_database::BatchRows;
 pub use lakerace_delta::{
     AlterOptions, Altered, AppTransaction, ChangeOutcome, Compacted, DeleteOptions, Evolve, Finding, HistoryEntry,
     MergeOperator, NonAppend, OnDuplicate, PartKeys, PendingFile, Replaced, Restored, RowStatement, RowStatementKind,
-    ScanFile, ScannedVersion, SourceRows, StreamOptions, StreamPosition, StreamStart, TableFileWriter, TableScan,
-    TableTask, UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified, VerifyOptions,
+    ScanFile, ScannedVersion, SourceRows, StreamBatch, StreamOptions, StreamPosition, StreamStart, TableFileWriter,
+    TableScan, TableTask, UpsertOptions as RowOptions, UpsertPart, UpsertPlan, VacuumOptions, Vacuumed, Verified,
+    VerifyOptions,
 };
 pub use lakerace_format::predicate::Value;
 pub use lakerace_format::schema_text::parse_type;

@@ -1,6 +1,9 @@
 //! Delta tables as streams: positions between the files that versions add, and scans of the files from one to another.
 
-use lakerace_delta::{ScannedVersion, StreamOptions, StreamPosition, StreamStart, TableScan, TableStream, VersionSpec};
+use lakerace_delta::{
+    ScanFile, ScannedVersion, StreamBatch, StreamOptions, StreamPosition, StreamStart, TableScan, TableStream,
+    VersionSpec,
+};
 use lakerace_format::{FieldPaths, ReadRequest};
 use lakerace_io::{Job, Result};
 
@@ -61,19 +64,27 @@ impl StreamedTable {
         self.stream.last_version()
     }
 
-    /// The position after the files that the options have room for.
+    /// The files that the options have room for, and the position after them.
     ///
     /// # Errors
     /// As those of [`TableStream::advance`].
-    pub fn advance(&self, from: &StreamPosition) -> Result<StreamPosition> {
+    pub fn advance(&self, from: &StreamPosition) -> Result<StreamBatch> {
         self.stream.advance(from)
     }
 
-    /// A scan of the files between two positions, by columns and filter of the options.
+    /// The files between two positions.
     ///
     /// # Errors
-    /// As those of [`Self::advance`].
-    pub fn scan(&self, from: &StreamPosition, to: &StreamPosition, read: &ReadOptions) -> Result<TableScan> {
+    /// As those of [`TableStream::files`].
+    pub fn files(&self, from: &StreamPosition, to: &StreamPosition) -> Result<Vec<ScanFile>> {
+        self.stream.files(from, to)
+    }
+
+    /// A scan of files of the stream, by columns and filter of the options.
+    ///
+    /// # Errors
+    /// As those of [`TableScan::of_files`].
+    pub fn scan(&self, files: Vec<ScanFile>, read: &ReadOptions) -> Result<TableScan> {
         let request = ReadRequest {
             columns: read.columns.clone(),
             fields: FieldPaths::new(),
@@ -82,6 +93,6 @@ impl StreamedTable {
             batch_rows: read.batch_rows,
             version: None,
         };
-        TableScan::of_files(&self.version, self.stream.files(from, to)?, &request)
+        TableScan::of_files(&self.version, files, &request)
     }
 }

@@ -15,6 +15,16 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> KernelResult<T>) -> Result<T, Er
     }
 }
 
+/// Returns true if the error says that a file does not exist.
+pub(crate) fn is_missing(error: &KernelError) -> bool {
+    match error {
+        KernelError::Backtraced { source, .. } => is_missing(source),
+        KernelError::FileNotFound(_) | KernelError::ObjectStore(object_store::Error::NotFound { .. }) => true,
+        KernelError::IOError(error) => error.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
 /// An error of the kernel as ours. One of ours that travelled through it comes out unchanged.
 pub(crate) fn from_kernel(error: KernelError) -> Error {
     use KernelError as K;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use delta_kernel::Engine;
+use delta_kernel::{Engine, KernelResult};
 use lakerace_io::{Error, Object, Result};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -14,7 +14,7 @@ use super::distrust::damaged_advice;
 use super::files::LogFile;
 use super::json_object::JsonObject;
 use crate::Table;
-use crate::kernel::error::guarded;
+use crate::kernel::error::{guarded, is_missing};
 use crate::paths::{LOG, ROOT};
 
 /// The changes of a version. `F` is the parsed part of files: [`FileAction`] is the one for maintenance.
@@ -109,15 +109,25 @@ pub(crate) fn read_bytes(table: &Table, file: &LogFile) -> Result<Bytes> {
     Ok(bytes)
 }
 
-/// The bytes of the entry of a version. Those that the snapshots of the table have read are not fetched again.
+/// The bytes of the entry of a version, as [`find_entry`] returns them.
 ///
 /// # Errors
 /// `NotFound` where the log has no such entry.
 pub(crate) fn entry_bytes(table: &Table, version: u64) -> Result<Vec<u8>> {
+    find_entry(table, version)?
+        .ok_or_else(|| Error::not_found(format!("the log has no entry of version {version}")).at(table.location()))
+}
+
+/// The bytes of the entry of a version; `None` where the log has no such entry. Those that the snapshots of the table
+/// have read are not fetched again.
+pub(crate) fn find_entry(table: &Table, version: u64) -> Result<Option<Vec<u8>>> {
     let url = Url::parse(ROOT).and_then(|root| root.join(&format!("{LOG}/{version:020}.json")));
     let url = url.map_err(Error::unexpected)?;
     let storage = table.engine().storage_handler();
-    guarded(|| storage.read_files(vec![(url, None)])?.collect::<Result<Vec<_>, _>>()).map(|read| read.concat())
+    guarded(|| match storage.read_files(vec![(url, None)]).and_then(Iterator::collect::<KernelResult<Vec<_>>>) {
+        Err(error) if is_missing(&error) => Ok(None),
+        read => read.map(|read| Some(read.concat())),
+    })
 }
 
 impl<F: DeserializeOwned> LogEntry<F> {

@@ -75,7 +75,7 @@ final class ScanPlan implements Scan, org.apache.spark.sql.connector.read.Batch,
   @Override
   public MicroBatchStream toMicroBatchStream(String checkpoint) {
     isStream = true;
-    return new TableStream(location, options, schema);
+    return new TableStream(location, options, schema, checkpoint);
   }
 
   @Override

@@ -22,19 +22,27 @@ final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow
 
   private static final List<String> STARTS = Arrays.asList("startingversion", "startingtimestamp");
 
+  /** An option until a micro-batch has been planned: the engine checks the schema at its start. */
+  private static final String IS_FIRST = "stream.is_first";
+
   private final String location;
   private final Map<String, String> options;
   private final StructType schema;
   private final StreamLimit limit;
   /** The version that defines the stream's columns, in the form for tasks. */
   private final String version;
+  private final StreamStart start;
   /** The last version that is read; null where the stream does not end. */
   private String last;
+  /** The last micro-batch that was planned; null before the first one. */
+  private PlannedBatch planned;
 
-  TableStream(String location, Map<String, String> scan, StructType schema) {
+  /** {@code checkpoint} is the source's folder in the checkpoint. */
+  TableStream(String location, Map<String, String> scan, StructType schema, String checkpoint) {
     this.location = location;
     this.options = new HashMap<>(scan);
     this.schema = schema;
+    this.start = new StreamStart(checkpoint);
     checkOptions();
     this.limit = new StreamLimit(options);
     String at = ScanSketch.isFeed(options) ? options.remove("endingversion") : options.remove("at");
@@ -48,6 +56,7 @@ final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow
     options.put("stream.table_id", opened[1]);
     options.put("stream.schema", schema.json());
     options.put("query.columns", String.join(String.valueOf(Native.NAME), schema.fieldNames()));
+    options.put(IS_FIRST, "true");
     options.put("query.tasks", String.valueOf(Math.max(1, SparkSession.active().sparkContext().defaultParallelism())));
   }
 
@@ -95,9 +104,13 @@ final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow
     }
   }
 
+  /** The position is the same whenever Spark asks for it. */
   @Override
   public Offset initialOffset() {
-    return new StreamPosition(ask("start", options)[0]);
+    Map<String, String> kept = new HashMap<>(options);
+    kept.put("stream.from", start.position(() -> ask("start", options)[0]));
+    kept.put("stream.file", start.shown());
+    return new StreamPosition(ask("kept", kept)[0]);
   }
 
   @Override
@@ -131,7 +144,12 @@ final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow
         all.put("stream.max_bytes", limit.bytes);
       }
     }
-    return new StreamPosition(ask("end", all)[0]);
+    String[] found = ask("batch", all);
+    planned = new PlannedBatch(from.json(), found[0], tasks(found, 1));
+    if (!found[0].equals(from.json())) {
+      options.remove(IS_FIRST);
+    }
+    return new StreamPosition(found[0]);
   }
 
   @Override
@@ -141,10 +159,19 @@ final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow
 
   @Override
   public InputPartition[] planInputPartitions(Offset from, Offset to) {
-    Map<String, String> all = new HashMap<>(options);
-    all.put("stream.from", from.json());
-    all.put("stream.to", to.json());
-    return Arrays.stream(ask("tasks", all)).filter(task -> !task.isEmpty()).map(ScanTask::new).toArray(InputPartition[]::new);
+    if (planned == null || !planned.isOf(from.json(), to.json())) {
+      Map<String, String> all = new HashMap<>(options);
+      all.put("stream.from", from.json());
+      all.put("stream.to", to.json());
+      planned = new PlannedBatch(from.json(), to.json(), tasks(ask("tasks", all), 0));
+      options.remove(IS_FIRST);
+    }
+    return planned.tasks.clone();
+  }
+
+  /** The tasks of an answer, which start with this record. */
+  private static InputPartition[] tasks(String[] answer, int first) {
+    return Arrays.stream(answer).skip(first).filter(task -> !task.isEmpty()).map(ScanTask::new).toArray(InputPartition[]::new);
   }
 
   @Override
@@ -167,5 +194,22 @@ final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow
   @Override
   public String toString() {
     return "lakerace " + Locations.shown(location);
+  }
+
+  /** The tasks between two positions. */
+  private static final class PlannedBatch {
+    private final String from;
+    private final String to;
+    private final InputPartition[] tasks;
+
+    PlannedBatch(String from, String to, InputPartition[] tasks) {
+      this.from = from;
+      this.to = to;
+      this.tasks = tasks;
+    }
+
+    boolean isOf(String first, String next) {
+      return from.equals(first) && to.equals(next);
+    }
   }
 }
