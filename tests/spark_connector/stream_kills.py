@@ -2,8 +2,8 @@
 
 python stream_kills.py FOLDER KILLS
 
-The process is killed (SIGKILL) after so many further commits, and a moment later; both numbers are random. The last process is left alone, and
-ends when all has been read.
+The process is killed (SIGKILL) the first time when a stream has planned its first micro-batch, and then after a random number of further files of
+the checkpoints and the logs. The last process is left alone, and ends when all has been read.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 KEYS, ROWS = 50, 20
 #: Versions of the source that are there at first, and those that each process finds in addition.
 FIRST_VERSIONS, MORE_VERSIONS = 6, 3
-#: A kill waits for so many commits, and then so long, at most.
-MOST_COMMITS, MOST_SECONDS = 5, 0.3
+#: A kill waits for so many files at most: two of a checkpoint and one of a log for each micro-batch.
+MOST_FILES = 12
 #: The Spark whose delta-spark reads what is there.
 DELTA_SPARK = "3.5.8"
 #: Longer than any machine takes.
@@ -60,28 +61,34 @@ def stream(folder: Path) -> None:
     spark.stop()
 
 
-def commits(folder: Path) -> int:
-    return sum(len(list((folder / name / "_delta_log").glob("*.json"))) for name in ("appended", "upserted"))
+def files_of(folder: Path) -> int:
+    """The number of the planned and committed micro-batches in the checkpoints, and of the versions in the logs."""
+    count = 0
+    for name in ("appended", "upserted"):
+        checkpoint = folder / f"checkpoint-{name}"
+        count += sum(path.name.isdigit() for part in ("offsets", "commits") for path in (checkpoint / part).glob("*"))
+        count += len(list((folder / name / "_delta_log").glob("*.json")))
+    return count
 
 
-def killed(folder: Path, dice: random.Random, log: Path) -> bool:
-    """Runs the streams, and kills their process; whether it was still running."""
-    aim = commits(folder) + dice.randint(1, MOST_COMMITS)
-    with log.open("a") as out:
+def killed(is_time: Callable[[], bool], folder: Path, log: Path) -> bool:
+    """Runs the streams, and kills their process at its time; returns false if it has ended before."""
+    with log.open("w") as out:
         process = subprocess.Popen(
             [sys.executable, __file__, "--stream", str(folder)], stdout=out, stderr=out, start_new_session=True
         )
     end = time.monotonic() + PATIENCE_SECONDS
-    while process.poll() is None and commits(folder) < aim:
+    while process.poll() is None and not is_time():
         if time.monotonic() > end:
+            os.killpg(process.pid, signal.SIGKILL)
             raise TimeoutError(log.read_text()[-2000:])
         time.sleep(0.002)
-    time.sleep(dice.random() * MOST_SECONDS)
-    was_running = process.poll() is None
-    if was_running:
+    if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    return was_running
+    code = process.wait()
+    if code not in (0, -signal.SIGKILL):
+        raise RuntimeError(f"the streams ended by themselves with {code}: {log.read_text()[-3000:]}")
+    return code != 0
 
 
 def read(table: Path) -> list[tuple[int, ...]]:
@@ -117,9 +124,12 @@ def main(folder: Path, kills: int) -> None:
         for _ in range(MORE_VERSIONS):
             add(folder, version)
             version += 1
-        count += killed(folder, dice, folder / "log")
+        aim = files_of(folder) + dice.randint(1, MOST_FILES)
+        first = folder / "checkpoint-appended" / "offsets" / "0"
+        is_time = first.exists if runs == 0 else lambda aim=aim: files_of(folder) >= aim
+        count += killed(is_time, folder, folder / "log")
         runs += 1
-        print(f"run {runs}: killed {count}, commits {commits(folder)}", file=sys.stderr, flush=True)
+        print(f"run {runs}: killed {count}, files {files_of(folder)}", file=sys.stderr, flush=True)
     done = subprocess.run(
         [sys.executable, __file__, "--stream", str(folder)], check=False, capture_output=True, text=True
     )
