@@ -91,11 +91,10 @@ def test_as_a_full_join_counts_them(tmp_path: Path, count: int, share: float, ke
     # Too little memory for any list of keys, and for whole partitions.
     small = lr.diff(tmp_path / "a.parquet", tmp_path / "b.parquet", key=key, memory_limit=2000)
     assert counts(small) == wanted
-    columns = ["id", "_change_type", "_changed_columns"]
-    assert_frame_equal(pl.DataFrame(small.rows).select(columns), pl.DataFrame(found.rows).select(columns), check_row_order=False)
     assert pl.DataFrame(summary.rows).height == 0
 
     rows = pl.DataFrame(found.rows)
+    assert_frame_equal(pl.DataFrame(small.rows).drop("nested"), rows.drop("nested"), check_row_order=False)
     kinds = dict(rows.group_by("_change_type").len().iter_rows())
     expected = {"insert": "inserted", "delete": "deleted", "update_preimage": "changed", "update_postimage": "changed"}
     assert kinds == {kind: wanted[name] for kind, name in expected.items() if wanted[name]}

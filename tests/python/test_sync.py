@@ -164,7 +164,7 @@ def test_fields_that_get_other_names_and_states_without_columns(tmp_path: Path) 
     (log / f"{1:020}.json").write_text(json.dumps(renamed) + "\n")
     for columns in [{}, {"columns": None, "entry": None}]:
         change_state(path, columns)
-        with pytest.raises(lr.ConflictError, match='column "place.x" of the table was renamed'):
+        with pytest.raises(lr.ConflictError, match=r'column "place.x" of the table was renamed'):
             lr.sync(table, place)
     lr.sync(table, place, mode="overwrite")
     change_state(path, {"columns": None, "entry": None})
@@ -203,7 +203,7 @@ def test_a_log_that_was_set_back_and_written_again(tmp_path: Path, has_feed: boo
     shutil.copytree(backup, folder)
     for number in range(1 + later):
         lr.Table(folder, key="id").upsert(rows(10, 11 + number, "kept"))
-    with pytest.raises(lr.ConflictError, match="version 1 of the table is another one .* set back"):
+    with pytest.raises(lr.ConflictError, match=r"version 1 of the table is another one .* set back"):
         lr.sync(folder, target, key="id")
     done = run("sync", folder, target, "--key", "id")
     assert done.code == 7

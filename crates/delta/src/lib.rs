@@ -46,6 +46,7 @@ pub use condition_parser::ConditionParser;
 pub use delete::{DeleteOptions, delete, delete_with};
 pub use deletion_vector::commit::ChangeOutcome;
 pub use lakerace_io::WriteMode;
+pub use log::entry::entry_digest;
 pub use maintain::{
     CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, compact_behind,
     history, restore, vacuum,

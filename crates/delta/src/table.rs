@@ -7,13 +7,11 @@ use delta_kernel::{KernelResult, SnapshotRef};
 use lakerace_io::object_store::path::Path;
 use lakerace_io::wait::lock;
 use lakerace_io::{Error, ErrorKind, Job, JobStore, Location, Object, Result, StorageOptions};
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::condition_parser::ConditionParser;
 use crate::kernel::engine::TableEngine;
 use crate::kernel::error::guarded;
 use crate::log::distrust::DamagedLogFiles;
-use crate::log::entry::entry_bytes;
 use crate::log::files as log_files;
 use crate::paths::LOG;
 use crate::paths::TablePaths;
@@ -129,17 +127,6 @@ impl Table {
     /// where this object has neither listed nor made it.
     pub fn entry_tag(&self, version: u64) -> Option<u64> {
         self.inner.engine.log_store().entry_tag(version)
-    }
-
-    /// The digest of a version's entry, which distinguishes it from that of another version of the same number: a log that
-    /// was set back to an earlier version gets other entries. `None` where the log does not have the entry any more. At
-    /// most one request, and none for an entry that a snapshot has read.
-    pub fn entry_digest(&self, version: u64) -> Result<Option<u64>> {
-        match entry_bytes(self, version) {
-            Ok(bytes) => Ok(Some(xxh3_64(&bytes))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.at(self.location())),
-        }
     }
 
     /// A version of the table; `None`: the last one. An error of kind `NotFound` where there is no table, or no such

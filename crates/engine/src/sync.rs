@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use lakerace_database::{DatabaseSystem, TargetState, open_state};
-use lakerace_delta::{Snapshot, Table};
+use lakerace_delta::{Snapshot, Table, entry_digest};
 use lakerace_format::suggestions::listed;
 use lakerace_io::option::{KEY, MODE};
 use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
@@ -256,7 +256,7 @@ impl<'a> TableFollower<'a> {
         let begun = state.begun.map(|begun| (begun.version, begun.entry));
         for (version, noted) in [Some((from, state.entry)), begun].into_iter().flatten() {
             // An entry that was cleaned up is older than the rows that a log could get after it was set back.
-            let found = if noted.is_some() { self.table.entry_digest(version)? } else { None };
+            let found = if noted.is_some() { entry_digest(&self.table, version)? } else { None };
             if found.is_some() && found != noted {
                 let message = format!(
                     "version {version} of the table is another one than the last run has read: the log was set back and written again"

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use delta_kernel::{Engine, KernelResult};
-use lakerace_io::{Error, Object, Result};
+use lakerace_io::{Error, ErrorKind, Object, Result};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use url::Url;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::completeness::check_entry;
 use super::distrust::damaged_advice;
@@ -107,6 +108,17 @@ pub(crate) fn read_bytes(table: &Table, file: &LogFile) -> Result<Bytes> {
     let bytes = object.read_range(0..size)?;
     check_entry(&bytes).map_err(|text| Error::corrupt(text).at(object.url()).advice(damaged_advice()))?;
     Ok(bytes)
+}
+
+/// The digest of a version's entry, which distinguishes it from that of another version of the same number: a log that was
+/// set back to an earlier version gets other entries. `None` where the log does not have the entry any more. At most one
+/// request, and none for an entry that a snapshot has read.
+pub fn entry_digest(table: &Table, version: u64) -> Result<Option<u64>> {
+    match entry_bytes(table, version) {
+        Ok(bytes) => Ok(Some(xxh3_64(&bytes))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.at(table.location())),
+    }
 }
 
 /// The bytes of the entry of a version, as [`find_entry`] returns them.

@@ -208,7 +208,8 @@ fn metadata_of_new_columns_names_no_id_of_another_table() {
     let table = table(&inner);
     create(&table, 0..10, &[PLAIN, ("delta.columnMapping.mode", "name")]);
     let new = |metadata: &[(&str, &str)]| {
-        let metadata = metadata.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let metadata: HashMap<String, String> =
+            metadata.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let add_columns = vec![Field::new("price", DataType::Int32, true).with_metadata(metadata)];
         alter(&table, &AlterOptions { add_columns, ..AlterOptions::default() })
     };

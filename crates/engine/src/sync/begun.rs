@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use lakerace_delta::Snapshot;
+use lakerace_delta::{Snapshot, entry_digest};
 use lakerace_format::Batches;
 use lakerace_io::Result;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ impl<'a> SyncRun<'a> {
         to: &'a Snapshot,
         way: ChangeDetection,
     ) -> Result<Self> {
-        let entry = to.table().entry_digest(to.version())?;
+        let entry = entry_digest(to.table(), to.version())?;
         let begun = InFlightSync { version: to.version(), entry, way };
         Ok(Self { target, to, state, begun, is_noted: Cell::new(state.begun == Some(begun)) })
     }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use lakerace_delta::{Snapshot, VersionSpec};
+use lakerace_delta::{Snapshot, VersionSpec, entry_digest};
 use lakerace_io::{Error, ErrorKind, Result};
 
 use super::begun::{ChangeDetection, InFlightSync, SyncRun};
@@ -72,7 +72,7 @@ impl<'a> WriteTurn<'a> {
             table_id: snapshot.table_id().to_owned(),
             key: key.to_vec(),
             version: snapshot.version(),
-            entry: snapshot.table().entry_digest(snapshot.version())?,
+            entry: entry_digest(snapshot.table(), snapshot.version())?,
             is_loading: false,
             begun: None,
             target: None,
@@ -149,6 +149,6 @@ impl<'a> WriteTurn<'a> {
 
 /// The state of a target that has a version.
 fn reached(state: SyncState, to: &Snapshot) -> Result<SyncState> {
-    let (version, entry) = (to.version(), to.table().entry_digest(to.version())?);
+    let (version, entry) = (to.version(), entry_digest(to.table(), to.version())?);
     Ok(SyncState { version, entry, begun: None, columns: Some(columns_by_stored_name(to)?), ..state })
 }
