@@ -198,7 +198,7 @@ impl AlterCommit {
                 None => {}
             }
             let constraint = TableConstraint::parse(snapshot.table(), name, text).map_err(named)?;
-            let constraint = constraint.as_in_spark(snapshot).map_err(named)?;
+            let constraint = constraint.with_spark_meaning(snapshot).map_err(named)?;
             constraint.check_version(snapshot).map_err(named)?;
             added.insert(property, text.clone());
         }

@@ -42,7 +42,7 @@ impl TableConstraint {
     }
 
     /// The constraint with Spark's value for every row of a version; an error where lakerace knows of none.
-    pub fn as_in_spark(self, snapshot: &Snapshot) -> Result<Self> {
+    pub fn with_spark_meaning(self, snapshot: &Snapshot) -> Result<Self> {
         // Conditions that can't be bound have clearer errors there.
         self.bind(snapshot.schema())?;
         let padded = has_padded_texts(snapshot.schema_text());
@@ -109,7 +109,7 @@ pub(crate) fn constraints(snapshot: &Snapshot) -> Result<Vec<TableConstraint>> {
                 .advice(format!("write with an engine that checks it, or drop it there or by {unset}"))
         };
         let constraint = TableConstraint::parse(snapshot.table(), &name, &text);
-        constraint.and_then(|constraint| constraint.as_in_spark(snapshot)).map_err(|error| refused(&error))
+        constraint.and_then(|constraint| constraint.with_spark_meaning(snapshot)).map_err(|error| refused(&error))
     });
     parsed.collect()
 }

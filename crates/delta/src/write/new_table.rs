@@ -26,11 +26,11 @@ pub(super) fn check_new_table(
     properties: &BTreeMap<String, String>,
 ) -> Result<()> {
     check_names(schema.fields(), maps_columns(properties))?;
-    if properties.get("delta.enableChangeDataFeed").is_some_and(|value| value == "true") {
-        if let Some(name) = schema.fields().iter().map(|field| field.name()).find(|name| is_feed_column(name)) {
-            return Err(Error::invalid(format!("the column {name:?} has the name of one of the change data feed's"))
-                .advice(format!("rename it, or leave {} out", TABLE_PROPERTY.to("delta.enableChangeDataFeed=true"))));
-        }
+    if properties.get("delta.enableChangeDataFeed").is_some_and(|value| value == "true")
+        && let Some(name) = schema.fields().iter().map(|field| field.name()).find(|name| is_feed_column(name))
+    {
+        return Err(Error::invalid(format!("the column {name:?} has the name of one of the change data feed's"))
+            .advice(format!("rename it, or leave {} out", TABLE_PROPERTY.to("delta.enableChangeDataFeed=true"))));
     }
     let outside = |name: &&String| !maps_columns(properties) && name.starts_with("..");
     if let Some(name) = partition_by.iter().find(outside) {
