@@ -20,6 +20,7 @@ pub(super) mod literal_page;
 pub(crate) mod rle;
 pub(crate) mod snappy;
 mod spread;
+mod text_check;
 pub(super) mod validity;
 pub(super) mod values;
 mod view;

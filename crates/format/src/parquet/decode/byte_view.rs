@@ -7,12 +7,13 @@ use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 use lakerace_io::{Error, Result};
 
 use super::block::{Block, MemoryPool, PageBytes};
-use super::copied_text::{CopiedTexts, LENGTH_BYTES, TextBytes, TextTarget, Utf8Check};
+use super::copied_text::{CopiedTexts, LENGTH_BYTES, TextBytes, TextTarget, Utf8Check, length_at};
 use super::delta::{self, ValueLengths};
 use super::dictionary_indices::{IndexSlots, PageIndexes};
 use super::error::page_ends;
 use super::literal_page::PageSlices;
 use super::spread::spread;
+use super::text_check::{check_each, check_utf8};
 use super::validity::ValidBits;
 use super::values::{PageEncoding, ValueCollector, slots};
 use super::view::{INLINE_BYTES, is_continuation, view_of};
@@ -330,14 +331,6 @@ struct FoundViews {
     cuts_characters: bool,
 }
 
-/// The length of the value at `at`, which is checked to lie within the page.
-#[inline(always)]
-fn length_at(data: &[u8], at: usize) -> Result<usize> {
-    let stored = data.get(at..at + LENGTH_BYTES).ok_or_else(page_ends)?;
-    let length = stored.iter().rev().fold(0usize, |sum, byte| sum << 8 | *byte as usize);
-    if length > data.len() - at - LENGTH_BYTES { Err(page_ends()) } else { Ok(length) }
-}
-
 fn make_views(walk: &mut impl NextView, target: &mut [u128]) -> Result<FoundViews> {
     let mut has_long = false;
     for slot in target.iter_mut() {
@@ -476,33 +469,6 @@ fn check_views(views: &[u128], buffers: &[Buffer], doubt: Utf8Check) -> Result<(
         };
         let value = value.ok_or_else(|| Error::internal("a view refers to missing bytes"))?;
         check_utf8(value)?;
-    }
-    Ok(())
-}
-
-fn check_utf8(value: &[u8]) -> Result<()> {
-    // Most texts are, and this takes less than a call of a checker that is made for long ones.
-    if value.is_ascii() {
-        return Ok(());
-    }
-    simdutf8::basic::from_utf8(value).map(drop).map_err(|_| Error::corrupt("a text is not valid UTF-8"))
-}
-
-/// Checks each of `count` values to be UTF-8.
-fn check_each(data: &[u8], start: usize, count: usize, lengths: Option<&ValueLengths>) -> Result<()> {
-    let mut at = start;
-    if let Some(lengths) = lengths {
-        return lengths.peek(count).iter().try_for_each(|length| {
-            let from = at;
-            at += *length as usize;
-            check_utf8(data.get(from..at).ok_or_else(page_ends)?)
-        });
-    }
-    for _ in 0..count {
-        let length = length_at(data, at)?;
-        let from = at + LENGTH_BYTES;
-        check_utf8(&data[from..from + length])?;
-        at = from + length;
     }
     Ok(())
 }

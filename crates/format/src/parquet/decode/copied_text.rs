@@ -23,6 +23,14 @@ const CHUNK_ROWS: usize = 64;
 /// Bytes of the length before a text.
 pub(crate) const LENGTH_BYTES: usize = 4;
 
+/// The length of the value at `at`, which is checked to lie within the page.
+#[inline(always)]
+pub(crate) fn length_at(data: &[u8], at: usize) -> Result<usize> {
+    let stored = data.get(at..at + LENGTH_BYTES).ok_or_else(page_ends)?;
+    let length = stored.iter().rev().fold(0usize, |sum, byte| sum << 8 | *byte as usize);
+    if length > data.len() - at - LENGTH_BYTES { Err(page_ends()) } else { Ok(length) }
+}
+
 /// A page of texts, each with its length (4 bytes, little-endian) before it unless the lengths are stored separately.
 pub(crate) struct CopiedTexts {
     pieces: PageSlices,
