@@ -16,6 +16,7 @@ pub(super) mod dictionary_indices;
 mod error;
 pub(super) mod fixed;
 pub(super) mod fixed_bytes;
+mod heap_memory;
 pub(super) mod literal_page;
 pub(crate) mod rle;
 pub(crate) mod snappy;

@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap};
 
+use super::heap_memory::HeapMemory;
 use spare_memory::SpareMemory;
 
 mod spare_memory;
@@ -282,6 +283,16 @@ impl Drop for ArenaBytes {
             self.region.leave(unit);
         }
     }
+}
+
+/// Bytes of the allocator that a dropped table had: at least `capacity`, and up to a quarter more.
+pub(crate) fn spare_heap(capacity: usize) -> Option<HeapMemory> {
+    SpareMemory::shared().take_heap(capacity)
+}
+
+/// Keeps bytes of the allocator for the next scan for a while, or frees them.
+pub(crate) fn keep_heap(memory: HeapMemory) {
+    SpareMemory::shared().put_heap(memory);
 }
 
 /// The recent cost of mapping, for all regions of the process.

@@ -5,7 +5,6 @@
 //! points into it is dropped. Memory of a block is always initialised: with zeros, or with the contents of an earlier
 //! block.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::BTreeMap;
 #[cfg(target_os = "linux")]
 use std::ops::RangeInclusive;
@@ -18,11 +17,10 @@ use arrow::buffer::Buffer;
 use bytes::Bytes;
 
 #[cfg(target_os = "linux")]
-use super::arena::{ArenaBytes, LARGEST_BYTES, RegionCursor};
+use super::arena::{ArenaBytes, LARGEST_BYTES, RegionCursor, keep_heap, spare_heap};
+use super::heap_memory::HeapMemory;
 use lakerace_io::wait::lock;
 
-/// Arrow's recommendation, and the size of a cache line.
-const ALIGNMENT: usize = 64;
 /// Bytes beyond the requested ones, so that decoders may write whole vectors at the end.
 pub(crate) const SLACK_BYTES: usize = 64;
 /// Smaller blocks cost the allocator nothing and are not kept.
@@ -67,7 +65,7 @@ struct AlignedMemory {
 #[derive(Debug)]
 enum MemoryOrigin {
     /// The allocator.
-    Heap(Layout),
+    Heap(HeapMemory),
     #[cfg(target_os = "linux")]
     Region { _part: ArenaBytes },
 }
@@ -78,22 +76,23 @@ unsafe impl Send for AlignedMemory {}
 unsafe impl Sync for AlignedMemory {}
 
 impl AlignedMemory {
-    /// Zeroed bytes from the allocator.
+    /// Bytes from the allocator: those of a dropped table, or new ones.
     fn heap(capacity: usize) -> Self {
-        // A capacity that overflows a layout is never requested: the sizes of pages are limited far below.
-        let layout = Layout::from_size_align(capacity, ALIGNMENT).unwrap_or(Layout::new::<[u8; SLACK_BYTES]>());
-        // SAFETY: the size is not zero: every capacity is a multiple of the slack.
-        let start = unsafe { alloc_zeroed(layout) };
-        let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
-        Self { start, bytes: layout.size(), origin: MemoryOrigin::Heap(layout) }
+        #[cfg(target_os = "linux")]
+        let spare = (capacity >= LEAST_KEPT_BYTES).then(|| spare_heap(capacity)).flatten();
+        #[cfg(not(target_os = "linux"))]
+        let spare = None;
+        let memory = spare.unwrap_or_else(|| HeapMemory::zeroed(capacity));
+        Self { start: memory.start(), bytes: memory.len(), origin: MemoryOrigin::Heap(memory) }
     }
-}
 
-impl Drop for AlignedMemory {
-    fn drop(&mut self) {
-        match &self.origin {
-            // SAFETY: allocated in `heap` by the same allocator with the same layout.
-            MemoryOrigin::Heap(layout) => unsafe { dealloc(self.start.as_ptr(), *layout) },
+    /// Frees memory that a table had: the next scan may use it again.
+    fn free(self) {
+        match self.origin {
+            #[cfg(target_os = "linux")]
+            MemoryOrigin::Heap(memory) => keep_heap(memory),
+            #[cfg(not(target_os = "linux"))]
+            MemoryOrigin::Heap(memory) => drop(memory),
             #[cfg(target_os = "linux")]
             MemoryOrigin::Region { .. } => {}
         }
@@ -141,7 +140,8 @@ impl MemoryPool {
         Block { memory: Some(memory), pool: Arc::clone(self) }
     }
 
-    /// Frees the kept memory, and from now on all memory that is returned.
+    /// Frees the kept memory, and from now on all memory that is returned: that of the rows that were read, which the next scan may
+    /// use again.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -163,6 +163,8 @@ impl MemoryPool {
         }
         let mut state = self.lock();
         if state.closed {
+            drop(state);
+            memory.free();
             return;
         }
         if self.kept_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > KEPT_BYTES {
@@ -274,7 +276,7 @@ fn shared_buffer(block: &Arc<Block>, range: Range<usize>) -> Buffer {
 /// Types of which every bit pattern is a value.
 ///
 /// # Safety
-/// No padding, no invalid values, alignment of at most [`ALIGNMENT`].
+/// No padding, no invalid values, alignment of at most 64 bytes.
 pub(crate) unsafe trait PlainOldData: Copy + Default + Send + Sync + 'static {}
 
 macro_rules! plain {

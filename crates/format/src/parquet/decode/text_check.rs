@@ -19,7 +19,7 @@ pub(crate) fn check_utf8(text: &[u8]) -> Result<()> {
     if joined_bits(text) & HIGH_BITS == 0 {
         return Ok(());
     }
-    simdutf8::basic::from_utf8(text).map(drop).map_err(|_| Error::corrupt("text that is not UTF-8"))
+    simdutf8::basic::from_utf8(text).map(drop).map_err(|_| Error::corrupt("a text is not valid UTF-8"))
 }
 
 /// Checks each of `count` texts, the first at `start`. Without `lengths`, each has its length before it.

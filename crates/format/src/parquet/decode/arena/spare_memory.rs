@@ -2,9 +2,10 @@
 //!
 //! A process that reads table after table would return gigabytes to the system and get them again, and the kernel would
 //! zero them each time. Up to [`IDLE_BYTES_AT_MOST`] of them stay mapped until no region was made or dropped for
-//! [`PAUSE`]; then all but [`IDLE_BYTES_KEPT`] are returned.
+//! [`PAUSE`]; then all but [`IDLE_BYTES_KEPT`] are returned. Memory of the allocator, which small columns have, is kept
+//! in the same way: the allocator would zero it for the next scan.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
@@ -13,7 +14,7 @@ use std::time::Duration;
 use lakerace_io::freed_memory;
 use lakerace_io::wait::lock;
 
-use super::{ArenaRegion, MOVED_UNITS, MOVED_UNITS_AT_MOST, RegionMapping, UNIT_BYTES};
+use super::{ArenaRegion, HeapMemory, MOVED_UNITS, MOVED_UNITS_AT_MOST, RegionMapping, UNIT_BYTES};
 
 /// Bytes that stay mapped permanently.
 const IDLE_BYTES_KEPT: usize = 64 << 20;
@@ -29,7 +30,7 @@ static SPARE_MEMORY: SpareMemory = SpareMemory::new(Some(PAUSE));
 #[derive(Debug)]
 pub(super) struct SpareMemory {
     state: Mutex<SpareMemoryState>,
-    /// Bytes of units that are resident and idle: those of spare mappings and of regions that still have parts.
+    /// Bytes of the allocator, and of units that are resident and idle: those of spare mappings and of regions that still have parts.
     idle_bytes: AtomicUsize,
     /// The idle time before it is trimmed; `None` if its owner trims it.
     pause: Option<Duration>,
@@ -41,6 +42,8 @@ struct SpareMemoryState {
     mappings: VecDeque<RegionMapping>,
     /// Regions with idle units.
     regions: Vec<Weak<ArenaRegion>>,
+    /// Memory of the allocator, by its size.
+    heap: BTreeMap<usize, Vec<HeapMemory>>,
     is_used: bool,
     /// The process whose thread trims it: a forked child has none.
     trimmed_by: Option<NonZeroU32>,
@@ -48,8 +51,13 @@ struct SpareMemoryState {
 
 impl SpareMemory {
     pub(super) const fn new(pause: Option<Duration>) -> Self {
-        let state =
-            SpareMemoryState { mappings: VecDeque::new(), regions: Vec::new(), is_used: false, trimmed_by: None };
+        let state = SpareMemoryState {
+            mappings: VecDeque::new(),
+            regions: Vec::new(),
+            heap: BTreeMap::new(),
+            is_used: false,
+            trimmed_by: None,
+        };
         Self { state: Mutex::new(state), idle_bytes: AtomicUsize::new(0), pause }
     }
 
@@ -127,13 +135,41 @@ impl SpareMemory {
         self.trim_later(state);
     }
 
+    /// Memory of the allocator, of at least `capacity` bytes and up to a quarter more.
+    pub(super) fn take_heap(&self, capacity: usize) -> Option<HeapMemory> {
+        if self.idle_bytes() == 0 {
+            return None;
+        }
+        let mut state = self.lock();
+        state.is_used = true;
+        let sizes = state.heap.range_mut(capacity..=capacity.saturating_add(capacity / 4));
+        let memory = sizes.map(|(_, kept)| kept).find_map(Vec::pop)?;
+        self.idle_bytes.fetch_sub(memory.len(), Ordering::Relaxed);
+        Some(memory)
+    }
+
+    /// Keeps memory of the allocator, or frees it.
+    pub(super) fn put_heap(&'static self, memory: HeapMemory) {
+        if !self.admit(memory.len()) {
+            return;
+        }
+        let mut state = self.lock();
+        state.is_used = true;
+        state.heap.entry(memory.len()).or_default().push(memory);
+        self.trim_later(state);
+    }
+
     /// Counts a unit as idle; `false` if it has to be returned to the system instead.
     pub(super) fn admit_unit(&self) -> bool {
+        self.admit(UNIT_BYTES)
+    }
+
+    fn admit(&self, bytes: usize) -> bool {
         if freed_memory::is_returned_soon() {
             return false;
         }
-        let most = *IDLE_BYTES_AT_MOST - UNIT_BYTES;
-        let admit = |idle: usize| (idle <= most).then_some(idle + UNIT_BYTES);
+        let Some(most) = IDLE_BYTES_AT_MOST.checked_sub(bytes) else { return false };
+        let admit = |idle: usize| (idle <= most).then_some(idle + bytes);
         self.idle_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, admit).is_ok()
     }
 
@@ -154,16 +190,27 @@ impl SpareMemory {
         // lock.
         let handles: Vec<Arc<ArenaRegion>> = state.regions.drain(..).filter_map(|region| region.upgrade()).collect();
         handles.iter().for_each(|region| region.release_idle());
-        let kept =
-            |state: &SpareMemoryState| state.mappings.iter().map(RegionMapping::resident_units).sum::<u32>() as usize;
         let mut freed = Vec::new();
-        while kept(&state) * UNIT_BYTES > IDLE_BYTES_KEPT {
+        while state.mapped_bytes() > IDLE_BYTES_KEPT {
             freed.extend(state.mappings.pop_back());
+        }
+        let mut freed_heap = Vec::new();
+        let mut heap_bytes: usize = state.heap.iter().map(|(bytes, kept)| bytes * kept.len()).sum();
+        while state.mapped_bytes() + heap_bytes > IDLE_BYTES_KEPT {
+            // The largest first.
+            let Some(mut size) = state.heap.last_entry() else { break };
+            let Some(memory) = size.get_mut().pop() else {
+                size.remove();
+                continue;
+            };
+            heap_bytes -= memory.len();
+            freed_heap.push(memory);
         }
         drop(state);
         for mapping in freed {
             self.release_units(mapping.resident_units());
         }
+        self.idle_bytes.fetch_sub(freed_heap.iter().map(HeapMemory::len).sum(), Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, SpareMemoryState> {
@@ -197,6 +244,13 @@ impl SpareMemory {
             }
         }
         self.trim();
+    }
+}
+
+impl SpareMemoryState {
+    /// Bytes of spare mappings that are resident.
+    fn mapped_bytes(&self) -> usize {
+        self.mappings.iter().map(RegionMapping::resident_units).sum::<u32>() as usize * UNIT_BYTES
     }
 }
 

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{ArenaBytes, LARGEST_BYTES, MappingCost, PAUSES, RegionCursor, SpareMemory, UNIT_BYTES, UNITS};
+use super::{ArenaBytes, HeapMemory, LARGEST_BYTES, MappingCost, PAUSES, RegionCursor, SpareMemory, UNIT_BYTES, UNITS};
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -200,4 +200,22 @@ fn huge_pages_are_left_alone_while_they_are_slow() {
     assert!(!cost.takes_small());
     cost.note(false, 300);
     assert!(!cost.takes_small(), "fast again");
+}
+
+#[test]
+fn spare_heap_is_bounded_and_trimmed() {
+    let spare = spare_memory();
+    let size = 4 << 20;
+    for _ in 0..32 {
+        spare.put_heap(HeapMemory::zeroed(size));
+    }
+    assert_eq!(spare.idle_bytes(), 32 * size);
+    assert!(spare.take_heap(size + 64).is_none(), "too small");
+    assert!(spare.take_heap(size / 2).is_none(), "too large");
+    let memory = spare.take_heap(size - size / 8).unwrap();
+    assert_eq!((memory.len(), spare.idle_bytes()), (size, 31 * size));
+    drop(memory);
+    spare.trim();
+    assert_eq!(spare.idle_bytes(), 64 << 20);
+    assert!(spare.take_heap(size).is_some());
 }
