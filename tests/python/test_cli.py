@@ -377,7 +377,7 @@ def test_a_place_without_a_table_is_told_as_such(parquet: Path, tmp_path: Path) 
         for arguments in (["verify", place], ["history", place], ["compact", place], ["restore", place, "--at", "0"]):
             done = run(*arguments, "--json")
             assert done.code == 3
-            assert done.error["message"] == "there is no Delta table: it has no _delta_log", arguments
+            assert done.error["message"] == "no Delta table exists here: it has no _delta_log", arguments
             assert done.error["place"] == str(place)
 
 

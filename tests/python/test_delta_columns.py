@@ -85,7 +85,7 @@ def test_partition_columns_are_renamed(tmp_path: Path) -> None:
     assert [(row["id"], row["part"]) for row in read(folder)] == wanted
     assert [(row["id"], row["part"]) for row in ours(folder)] == wanted
     assert lr.scan(folder, where="part = 3").to_arrow().num_rows == 2
-    with pytest.raises(lr.UnsupportedError, match="divided by the column"):
+    with pytest.raises(lr.UnsupportedError, match="partitioned by the column"):
         table.alter(drop="part")
 
 
@@ -194,7 +194,7 @@ def test_what_can_not_be_altered(tmp_path: Path) -> None:
         ({"constraints": {"a": "ids > 0"}}, lr.NotFoundError, "ids"),
         ({"constraints": {"a": 'text = "x"'}}, lr.UnsupportedError, "double quotes"),
         ({"constraints": {"a": "id >= 0"}, "drop": "text"}, lr.UsageError, "columns first"),
-        ({}, lr.UsageError, "nothing to change"),
+        ({}, lr.UsageError, "no change is given"),
     ]:
         with pytest.raises(error, match=told):
             table.alter(**changes)
@@ -210,10 +210,10 @@ def test_the_command_says_what_readers_have_to_know_before_it_is_done(tmp_path: 
     made(folder)
     done = command("alter", folder, "--rename", "text=name", "--dry-run")
     assert (done.returncode, lr.Table(folder).version) == (0, 0)
-    assert b"would have to know: columnMapping" in done.stderr
+    assert b"would have to support: columnMapping" in done.stderr
     done = command("alter", folder, "--rename", "text=name", "--add-column", "x int", "--comment", "x=new")
-    first, second = [line for line in done.stderr.decode().splitlines() if "have to know" in line]
-    assert "will have to know: columnMapping" in first
+    first, second = [line for line in done.stderr.decode().splitlines() if "have to support" in line]
+    assert "will have to support: columnMapping" in first
     assert "version 1 has the changes" in second
     answer = told("alter", folder, "--type", "x=bigint", "--drop", "count,place", "--set", "a=b")
     assert (answer["version"], answer["features_added"]) == (2, ["typeWidening"])

@@ -300,7 +300,7 @@ def test_versions_come_back(tmp_path: Path) -> None:
     told = ok("restore", folder, "--at", 3, "--json").json
     assert (told["version"], told["restored_version"]) == (6, 3)
     assert lr.checksum(table.scan()) == before[3]
-    assert "is as version 3 was" in ok("restore", folder, "--at", 3).err
+    assert "has the state of version 3" in ok("restore", folder, "--at", 3).err
     assert table.restore(table.history()[-3].timestamp).restored_version == 2
     assert lr.checksum(table.scan()) == before[2]
     table.compact()

@@ -105,7 +105,7 @@ def test_wall_clock_and_utc_do_not_mix(tmp_path: Path, place: str, how: str, zon
     moment = datetime.datetime(2024, 7, 1, 10, tzinfo=datetime.timezone.utc if zone else None)
     location = table(tmp_path, rows(place, struct(x=pa.timestamp("us", zone)), n1={"x": moment}))
     other = pa.timestamp("us", None if zone else "UTC")
-    with pytest.raises(lr.InvalidInputError, match=r"UTC.*clock on the wall"):
+    with pytest.raises(lr.InvalidInputError, match=r"UTC.*local time"):
         write(how, location, rows(place, struct(x=other), n1={"x": datetime.datetime(2024, 7, 1, 10)}))
 
 
@@ -166,7 +166,7 @@ def test_names_that_stand_twice_are_refused(tmp_path: Path) -> None:
                 write(how, location, twice, evolve)
     with pytest.raises(lr.InvalidInputError, match='"v"'):
         lr.copy(twice, f"delta:{tmp_path}/new")
-    with pytest.raises(lr.InvalidInputError, match="case alone"):
+    with pytest.raises(lr.InvalidInputError, match="only in case"):
         lr.copy(pa.table({"a": [1], "A": [2]}), f"delta:{tmp_path}/new")
     assert not (tmp_path / "new").exists()
     assert read(location) == [{"id": 1, "v": 1}]
@@ -177,8 +177,8 @@ def test_an_empty_text_is_no_key_where_the_table_is_partitioned_by_it(tmp_path: 
     source = pa.table({"p": ["a"], "k": [1], "v": [1]})
     lr.copy(source, f"delta:{location}", partition_by=["p"], table_properties={"lakerace.primaryKey": "p,k"})
     empty = pa.table({"p": [""], "k": [1], "v": [2]})
-    with pytest.raises(lr.InvalidInputError, match=r'"p": a row has an empty text'):
+    with pytest.raises(lr.InvalidInputError, match=r'"p": a row has an empty string'):
         lr.Table(location).upsert(empty)
-    with pytest.raises(lr.InvalidInputError, match='"p": a row has an empty text'):
+    with pytest.raises(lr.InvalidInputError, match='"p": a row has an empty string'):
         lr.Table(location).delete_keys(empty.select(["p", "k"]))
     assert pa.table(lr.scan(location)).to_pylist() == source.to_pylist()

@@ -92,7 +92,7 @@ def test_append_overwrite_and_error(tmp_path: Path) -> None:
     table = tmp_path / "table"
     first, second = pa.table({"id": [1, 2], "text": ["a", None]}), pa.table({"text": ["c"], "id": [3]})
     lr.copy(first, f"delta:{table}")
-    with pytest.raises(lr.ConflictError, match="exists already"):
+    with pytest.raises(lr.ConflictError, match="already exists"):
         lr.copy(first, f"delta:{table}")
     assert lr.copy(second, f"delta:{table}", mode="append").version == 1
     # By now the folder itself says that it is a table.
@@ -376,10 +376,10 @@ def test_columns_of_nulls_have_the_types_of_the_table(tmp_path: Path, what: str,
 def test_nulls_alone_have_no_type_in_a_new_column(tmp_path: Path) -> None:
     table = tmp_path / "t"
     nulls = of_nulls([1], new=pa.nulls(1))
-    with pytest.raises(lr.UnsupportedError, match='column "new": a column of nulls alone has no type'):
+    with pytest.raises(lr.UnsupportedError, match='column "new": a column of only nulls has no type'):
         lr.copy(nulls, f"delta:{table}")
     lr.copy(of_nulls([1]), f"delta:{table}")
-    with pytest.raises(lr.UnsupportedError, match='column "new": a column of nulls alone has no type'):
+    with pytest.raises(lr.UnsupportedError, match='column "new": a column of only nulls has no type'):
         lr.copy(nulls, table, mode="append", evolve="add")
     lr.copy(of_nulls([1]).select(["id"]), f"delta:{tmp_path / 'n'}")
     assert lr.scan(table).count() == 1

@@ -81,7 +81,7 @@ def test_rows_are_named_by_their_source(tmp_path: Path) -> None:
     twice = write(tmp_path / "twice.parquet", pa.table({"id": [7, 7], "text": ["a", "b"]}))
     text = said(4, "upsert", table, twice, "--on-duplicate", "error")
     assert f"{twice}: rows 1 and 2 have the same key" in text
-    assert "let the last one count by --on-duplicate last)" in text
+    assert "keep the last one with --on-duplicate last)" in text
     with pytest.raises(lr.InvalidInputError, match=r"table: the key column"):
         lr.Table(table).upsert(pa.table({"id": pa.array([None], pa.int64()), "text": ["a"]}))
 
@@ -97,10 +97,10 @@ def test_rows_are_named_by_their_source(tmp_path: Path) -> None:
         (
             ["copy", "rows.parquet", "x.csv", "--columns", "id", "--compression", "snappy"],
             2,
-            "--compression gzip, zstd or none",
+            "--compression to gzip, zstd or none",
         ),
         (["copy", "rows.parquet", "x.csv", "--columns", "list"], 6, "with --columns, write"),
-        (["copy", "more.parquet", "table", "--mode", "append"], 4, "by --evolve add"),
+        (["copy", "more.parquet", "table", "--mode", "append"], 4, "--evolve add"),
         (["scan", "rows.parquet", "--at", "1"], 6, "leave --at out"),
         (["scan", "rows.parquet", "--where", ""], 2, "--where"),
         (["scan", "table", "--input-format", "parquet"], 2, "leave --input-format out"),
@@ -110,7 +110,7 @@ def test_rows_are_named_by_their_source(tmp_path: Path) -> None:
         (["scan", "rows.csv", "--delimiter", ";", "--quote", ";"], 2, "give --delimiter, --quote and --escape three"),
         (["upsert", "keyless", "rows.parquet"], 2, "--key A,B"),
         (["compact", "table", "--where", "id = 1"], 2, "--where: "),
-        (["vacuum", "table", "--retain", "1h"], 2, "allow it by --allow-short-retention"),
+        (["vacuum", "table", "--retain", "1h"], 2, "allow it with --allow-short-retention"),
     ],
 )
 def test_advice_names_the_option(
@@ -149,9 +149,9 @@ def test_advice_on_names_that_exist_is_of_the_command(tmp_path: Path) -> None:
     calls = [
         (["copy", source, tmp_path / "b.csv"], "--mode overwrite"),
         (["copy", source, f"delta:{tmp_path / 'table'}"], "--mode append or --mode overwrite"),
-        ([*tpch, tmp_path / "files"], "by --overwrite)"),
-        ([*tpch, tmp_path / "parts", "--parts", "2"], "by --overwrite)"),
-        ([*tpch, tmp_path / "tables", "--format", "delta"], "by --overwrite)"),
+        ([*tpch, tmp_path / "files"], " --overwrite)"),
+        ([*tpch, tmp_path / "parts", "--parts", "2"], " --overwrite)"),
+        ([*tpch, tmp_path / "tables", "--format", "delta"], " --overwrite)"),
         (["files", "put", store, "a", source, "--mode", "error"], "--mode overwrite"),
         (["files", "export", store, tmp_path / "out"], "--mode overwrite"),
         (["files", "export", store, tmp_path / "out.tar"], "--mode overwrite"),

@@ -139,7 +139,7 @@ def test_changes_of_versions_that_are_not_kept_name_the_oldest_one(tmp_path: Pat
     for first in range(3):
         done = run("changes", folder, "--from", first)
         assert done.code == 3, done.err
-        assert f"version {first} is not kept any more: the oldest one that is left is 3" in done.err
+        assert f"version {first} is no longer kept: the oldest remaining one is 3" in done.err
         assert "--from 3" in done.err
     assert feed(folder, 4).num_rows == ROWS
 
@@ -149,10 +149,10 @@ def test_alter_without_options_says_which_there_are(tmp_path: Path) -> None:
     lr.copy(rows(), f"delta:{folder}")
     done = run("alter", folder)
     assert done.code == 2
-    assert "there is nothing to change" in done.err
+    assert "no change is given" in done.err
     assert "--set NAME=VALUE" in done.err
     assert "--rename OLD=NEW" in done.err
-    with pytest.raises(lr.UsageError, match="there is nothing to change"):
+    with pytest.raises(lr.UsageError, match="no change is given"):
         lr.Table(folder).alter()
 
 

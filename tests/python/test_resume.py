@@ -251,7 +251,7 @@ def test_a_delta_table_of_one_commit_is_known_again(tmp_path: Path, source: Path
 @pytest.mark.parametrize(
     ("mode", "advice", "instead", "rows"),
     [
-        ("error", "replace its rows by --mode overwrite,", ["--mode", "overwrite", "--resume"], ROWS),
+        ("error", "replace its rows with --mode overwrite,", ["--mode", "overwrite", "--resume"], ROWS),
         ("error", "--mode append without --resume", ["--mode", "append"], ROWS + 1),
         ("append", "leave out --resume", ["--mode", "append"], ROWS + 1),
     ],

@@ -52,7 +52,7 @@ def test_a_cut_entry_of_delta_spark_is_found(tmp_path: Path, name: str, version:
     entry(folder, version).write_text(info + "\n")
     done = run("scan", folder, "--count", "--json")
     assert done.code == 5
-    assert "and it names no file" in done.error["message"]
+    assert "but it names no file" in done.error["message"]
     assert str(entry(folder, version)) in done.error["place"]
     assert run("scan", folder, "--count", "--at", version - 1).code == 0
     report = lr.Table(folder).verify()
@@ -70,4 +70,4 @@ def test_rows_that_delta_spark_counts_are_looked_for(tmp_path: Path) -> None:
     assert len(added) == 2
     entry(folder, 1).write_text("\n".join([*kept, added[0]]) + "\n")
     problems = [finding.problem for finding in lr.Table(folder).verify().findings]
-    assert any("rows, and the files that it adds have" in problem for problem in problems), problems
+    assert any("rows, but the files that it adds have" in problem for problem in problems), problems

@@ -100,7 +100,7 @@ def test_an_empty_text_divides_no_files(tmp_path: Path, kind: pa.DataType) -> No
         lambda: lr.Table(table, key="id").upsert(batch),
         lambda: lr.Table(table, key="id").upsert(batch, insert_only=True),
     ):
-        with pytest.raises(lr.InvalidInputError, match="empty text"):
+        with pytest.raises(lr.InvalidInputError, match="empty string"):
             write()
     # Null is a value of its own, as others read it.
     nulls = pa.table({"id": [9], "day": pa.array([None], pa.string())})
@@ -117,7 +117,7 @@ def test_an_empty_text_divides_no_files(tmp_path: Path, kind: pa.DataType) -> No
 def test_a_name_of_an_object_and_a_folder_is_refused() -> None:
     place = "memory://both/x.parquet"
     lr.copy(rows(0, 1), place)
-    with pytest.raises(lr.ConflictError, match="object of this name"):
+    with pytest.raises(lr.ConflictError, match="object with this name"):
         lr.copy(rows(0, 1), f"delta:{place}")
     lr.copy(rows(1, 2), f"{place}/y.parquet")
     for mode in ("error", "append", "overwrite"):

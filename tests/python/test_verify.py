@@ -209,7 +209,7 @@ def test_an_entry_of_another_writer_that_was_replaced_is_found(tmp_path: Path) -
     shutil.copyfile(entry(folder, 1), entry(folder, 2))
     report = lr.Table(folder).verify()
     assert [finding.subject for finding in report.findings] == ["entry"]
-    assert "it adds a file that is there already" in report.findings[0].problem
+    assert "it adds a file that already exists" in report.findings[0].problem
     assert str(entry(folder, 2)) in report.findings[0].place
 
 

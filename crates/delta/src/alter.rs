@@ -108,8 +108,8 @@ const OF_NEW_TABLES: [&str; 6] = [
 pub fn alter(table: &Table, options: &AlterOptions) -> Result<Altered> {
     let named = |error: Error| error.at(table.location());
     if options.is_empty() {
-        let advice = format!("say what is to change, such as {} or {}", SET.to("NAME=VALUE"), RENAME.to("OLD=NEW"));
-        return Err(named(Error::usage("there is nothing to change").advice(advice)));
+        let advice = format!("give a change, such as {} or {}", SET.to("NAME=VALUE"), RENAME.to("OLD=NEW"));
+        return Err(named(Error::usage("no change is given").advice(advice)));
     }
     if let Some(name) = options.unset.iter().find(|name| options.set.contains_key(*name)) {
         return Err(named(Error::usage(format!("the property {name} is both set and unset"))));
@@ -176,11 +176,11 @@ impl AlterCommit {
                 return Err(named(Error::usage(message).advice("choose another name for one of them")));
             }
             if name.is_empty() || name.contains(char::is_whitespace) {
-                return Err(named(Error::usage("a constraint has a name without blanks")));
+                return Err(named(Error::usage("the name of a constraint can't contain blanks")));
             }
             if !self.options.rename_columns.is_empty() || !self.options.drop_columns.is_empty() {
                 return Err(named(
-                    Error::usage("a constraint is added together with other names of columns")
+                    Error::usage("a constraint can't be added while columns are renamed or dropped")
                         .advice("change the columns first, then add it"),
                 ));
             }
@@ -189,10 +189,9 @@ impl AlterCommit {
                 Some((_, same)) if same == text => continue,
                 Some((property, other)) => {
                     return Err(named(
-                        Error::usage(format!("the table has a constraint of this name: {other}")).advice(format!(
-                            "choose another name, or remove that one first: {}",
-                            UNSET.to(property.clone())
-                        )),
+                        Error::usage(format!("the table already has a constraint with this name: {other}")).advice(
+                            format!("choose another name, or remove that one first: {}", UNSET.to(property.clone())),
+                        ),
                     ));
                 }
                 None => {}
@@ -217,7 +216,7 @@ impl AlterCommit {
                 let error = named(Error::not_found("the table has no such property"));
                 return Err(match nearest(name, known.keys().map(String::as_str)) {
                     Some(near) => error.advice(format!("did you mean {near}?")),
-                    None => error.advice("lakerace schema shows those that it has"),
+                    None => error.advice("`lakerace schema` shows the properties that it has"),
                 });
             };
             let is_default = matches!(value.as_str(), "false" | "none");
@@ -332,7 +331,7 @@ fn listed(name: &str) -> Result<TableFeature> {
     let feature: F = name
         .trim_start_matches(FEATURE)
         .parse()
-        .map_err(|_| Error::usage("Delta has no such feature").at(SET.to(format!("{name}=supported"))))?;
+        .map_err(|_| Error::usage("Delta has no feature with this name").at(SET.to(format!("{name}=supported"))))?;
     match feature {
         F::AppendOnly
         | F::Invariants
@@ -343,9 +342,9 @@ fn listed(name: &str) -> Result<TableFeature> {
         | F::TypeWidening
         | F::V2Checkpoint
         | F::VacuumProtocolCheck => Ok(feature),
-        other => Err(Error::unsupported(format!("adding the feature {other} to a table that exists"))
+        other => Err(Error::unsupported(format!("adding the feature {other} to an existing table"))
             .at(SET.to(format!("{name}=supported")))
-            .advice("add it with an engine that follows it, or write to a new table")),
+            .advice("add it with an engine that supports it, or write to a new table")),
     }
 }
 
@@ -364,7 +363,7 @@ fn check_together(
         if let Some(name) = compat.iter().find(|name| known.get(**name).is_some_and(|value| value == "true")) {
             return Err(Error::unsupported(format!("deletion vectors in a table with {name}"))
                 .at(SET.to(format!("{DELETION_VECTORS}=true")))
-                .advice("leave it out: files are written anew"));
+                .advice("leave it out: files are then rewritten"));
         }
     }
     let is_off =
@@ -388,6 +387,6 @@ fn check_together(
 }
 
 fn of_new_tables(name: &str) -> Error {
-    Error::unsupported(format!("{name} can't be changed in a table that exists"))
+    Error::unsupported(format!("{name} can't be changed in an existing table"))
         .advice(format!("copy the table to a new one that has it from the start ({TABLE_PROPERTY})"))
 }

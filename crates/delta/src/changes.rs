@@ -123,12 +123,12 @@ impl ChangeFeed {
     pub fn open(table: &Table, from: u64, to: Option<u64>) -> Result<Self> {
         let named = |error: Error| error.at(table.location());
         if to.is_some_and(|to| to < from) {
-            return Err(named(Error::usage(format!("version {from} is behind version {}", to.unwrap_or(0)))));
+            return Err(named(Error::usage(format!("version {from} is after version {}", to.unwrap_or(0)))));
         }
         // This reports a missing table or version.
         let latest = table.snapshot(None)?;
         if let Some(version) = [Some(from), to].into_iter().flatten().find(|version| *version > latest.version()) {
-            let message = format!("there is no version {version}: the last one is {}", latest.version());
+            let message = format!("version {version} does not exist: the last one is {}", latest.version());
             return Err(named(Error::not_found(message)));
         }
         let range = from..=to.unwrap_or(latest.version());
@@ -146,7 +146,7 @@ impl ChangeFeed {
             }
         };
         let ends = versions.iter().map(end_of).collect::<Result<Vec<_>>>()?;
-        let last = ends.last().ok_or_else(|| Error::internal("no version is to be read"))?;
+        let last = ends.last().ok_or_else(|| Error::internal("there is no version to read"))?;
         let stored = TableColumns::new(&last.schema(), last.table_configuration().column_mapping_mode())?;
         let schema = feed_schema(&arrow_schema(&last.schema())?, ends.len() > 1);
         let columns = Arc::new(stored.with_more(&schema)?);
@@ -154,7 +154,7 @@ impl ChangeFeed {
             pieces::check_columns(&end.schema(), &last.schema(), &schema).map_err(|error| {
                 let end = versions.end();
                 error.advice(format!(
-                    "read the changes up to version {end} ({}) and those behind it apart",
+                    "read the changes up to version {end} ({}) and the later ones separately",
                     TO.to(end.to_string())
                 ))
             })?;

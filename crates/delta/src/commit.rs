@@ -161,7 +161,7 @@ pub(crate) fn latest(known: &Snapshot) -> Result<Snapshot> {
     let latest = known.table().latest_behind(known)?;
     let (before, after) = (known.kernel().table_configuration(), latest.kernel().table_configuration());
     if !is_same_but_vectors(before, after) {
-        let message = "another writer has changed the table's schema, properties or protocol meanwhile";
+        let message = "another writer has changed the table's schema, properties or protocol in the meantime";
         return Err(Error::conflict(message).at(known.table().location()).advice("run it again"));
     }
     Ok(latest)
@@ -291,7 +291,7 @@ impl<S: CommitAction> PendingCommit<S> {
             return attempted(&table, true, |engine| creation.commit(engine));
         }
         let WriteBase::Existing(snapshot) = &self.base else {
-            return Err(Error::conflict("another writer has created the table meanwhile").at(table.location()));
+            return Err(Error::conflict("another writer has created the table in the meantime").at(table.location()));
         };
         self.stage.check(snapshot)?;
         if let Some(load) = &self.load {
@@ -387,7 +387,7 @@ impl<S: CommitAction> PendingCommit<S> {
     /// Moves the commit after the entries of other writers. A version that changed the base of the files is an error.
     fn rebase(&mut self) -> Result<()> {
         let WriteBase::Existing(known) = &self.base else {
-            return Err(Error::conflict("another writer has created the table meanwhile")
+            return Err(Error::conflict("another writer has created the table in the meantime")
                 .at(self.table.location())
                 .advice("run it again"));
         };
@@ -532,7 +532,7 @@ fn new_targets(schema: &Schema, partition_by: &[String], state: &Arc<WriteState>
     let arrow = |schema: &StructType| -> Result<Schema> { schema.try_into_arrow().map_err(Error::unexpected) };
     let (logical, stored) = (arrow(context.logical_data_schema())?, arrow(context.physical_data_schema())?);
     if logical.fields().len() != stored.fields().len() {
-        return Err(Error::unsupported("creating a table whose files have its partition columns, too"));
+        return Err(Error::unsupported("creating a table whose files contain its partition columns"));
     }
     let pair =
         |(logical, stored)| TargetColumn { logical: TableColumns::plain(logical), stored: with_field_ids(stored) };

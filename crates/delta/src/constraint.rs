@@ -31,12 +31,12 @@ impl TableConstraint {
     /// Parses the text of a constraint.
     pub fn parse(table: &Table, name: &str, text: &str) -> Result<Self> {
         let Some(parse) = table.condition_parser() else {
-            return Err(Error::unsupported("constraints of a table that is opened without a parser of conditions"));
+            return Err(Error::unsupported("constraints of a table that is opened without a parser for conditions"));
         };
         // Spark reads a text in them, other engines a column.
         if text.contains('"') {
-            return Err(Error::unsupported("a constraint with double quotes, which engines read in different ways")
-                .advice("write texts as 'text' and columns as `column`"));
+            return Err(Error::unsupported("a constraint with double quotes, which engines interpret differently")
+                .advice("write strings as 'text' and columns as `column`"));
         }
         Ok(Self { name: name.to_owned(), text: text.to_owned(), condition: parse(text)? })
     }
@@ -106,7 +106,7 @@ pub(crate) fn constraints(snapshot: &Snapshot) -> Result<Vec<TableConstraint>> {
             );
             let unset = ALTER.with([UNSET.to(format!("{CONSTRAINT}{name}"))]);
             Error::unsupported(what)
-                .advice(format!("write with an engine that checks it, or drop it there or by {unset}"))
+                .advice(format!("write with an engine that checks it, or drop it with that engine or with {unset}"))
         };
         let constraint = TableConstraint::parse(snapshot.table(), &name, &text);
         constraint.and_then(|constraint| constraint.with_spark_meaning(snapshot)).map_err(|error| refused(&error))
@@ -158,7 +158,7 @@ impl RowChecks {
                 let row = shown(&rows, row, columns)?;
                 let TableConstraint { name, text, .. } = constraint;
                 return Err(Error::invalid(format!("a row violates the table's constraint {name} ({text}): {row}"))
-                    .advice(format!("leave such rows out by {WHERE}, or change them in the source")));
+                    .advice(format!("leave such rows out with {WHERE}, or change them in the source")));
             }
         }
         Ok(())

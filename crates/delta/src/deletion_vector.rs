@@ -134,7 +134,7 @@ fn fetch(table: &Table, objects: &[Object], places: &[VectorLocation]) -> Result
     wanted.extend(places.iter().map(|place| Wanted { file: place.object, range: place.range() }));
     wanted.sort_by_key(|wanted| (wanted.file, wanted.range.start));
     let profile = objects.first().map(|object| object.store.profile());
-    let profile = profile.ok_or_else(|| Error::internal("no deletion vector is to be fetched"))?;
+    let profile = profile.ok_or_else(|| Error::internal("there is no deletion vector to fetch"))?;
     let plan = plan_requests(&wanted, &table.job().options().ranges, &profile);
     Fetcher::start(objects.to_vec(), &plan, table.job())
 }
@@ -151,7 +151,7 @@ fn framed(fetcher: &Fetcher, place: &VectorLocation) -> Result<Bytes> {
     match version.first() {
         Some(&FILE_VERSION) => fetcher.bytes(place.object, place.range()),
         // No version is zero: the bytes of the file are lost.
-        None | Some(0) => Err(Error::corrupt("its file does not begin with a version")),
+        None | Some(0) => Err(Error::corrupt("its file does not start with a version")),
         Some(version) => Err(Error::unsupported(format!("a file of deletion vectors of version {version}"))),
     }
 }
@@ -164,19 +164,21 @@ fn body<'a>(bytes: &'a [u8], place: &VectorLocation) -> Result<&'a [u8]> {
     };
     let length = u32::from_be_bytes(number(0)?);
     if u64::from(length) != place.length {
-        return Err(Error::corrupt(format!("it has {length} bytes, and the log says {}", place.length)));
+        return Err(Error::corrupt(format!("it has {length} bytes, but the log states {}", place.length)));
     }
     let end = FRAME_BYTES as usize + length as usize;
     let body = bytes.get(FRAME_BYTES as usize..end).ok_or_else(|| Error::corrupt("it is too short"))?;
     let (stated, found) = (u32::from_be_bytes(number(end)?), checksum(body));
     if stated != found {
-        return Err(Error::corrupt(format!("its checksum is {found:08x}, and {stated:08x} is stored with it")));
+        return Err(Error::corrupt(format!("its checksum is {found:08x}, but {stated:08x} is stored with it")));
     }
     let magic = u32::from_le_bytes(number(FRAME_BYTES as usize)?);
     match magic {
         MAGIC => Ok(body.get(4..).unwrap_or_default()),
         NATIVE_MAGIC => Err(Error::unsupported("a deletion vector of the native format")),
-        _ => Err(Error::corrupt(format!("it begins with {magic:08x}, which is no format of deletion vectors"))),
+        _ => {
+            Err(Error::corrupt(format!("it starts with {magic:08x}, which is not a known format of deletion vectors")))
+        }
     }
 }
 
@@ -190,7 +192,7 @@ fn checksum(bytes: &[u8]) -> u32 {
 fn counted(count: u64, vector: &DeletionVectorDescriptor) -> Result<()> {
     if i64::try_from(count) != Ok(vector.cardinality) {
         return Err(Error::corrupt(format!(
-            "the deletion vector hides {count} rows, and the log says {}",
+            "the deletion vector hides {count} rows, but the log states {}",
             vector.cardinality
         )));
     }

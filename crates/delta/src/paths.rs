@@ -61,7 +61,7 @@ impl TablePaths {
     fn parse(&self, name: &str) -> Result<LoggedName> {
         let decoded = percent_decode_str(name)
             .decode_utf8()
-            .map_err(|_| Error::corrupt("the log names a file that is not UTF-8").at(&self.place))?;
+            .map_err(|_| Error::corrupt("the log names a file whose path is not valid UTF-8").at(&self.place))?;
         let named = |e: String| Error::corrupt(format!("the log names the file {decoded:?}: {e}")).at(&self.place);
         if !is_absolute(name) {
             return normal(&decoded).map(LoggedName::Below).map_err(named);
@@ -92,7 +92,8 @@ impl TablePaths {
         };
         if !self.storage.allows_foreign_paths()? {
             return Err(refused("which is not in the table's store").advice(format!(
-                "if you trust who wrote the table, pass {ALLOW_FOREIGN_PATHS}: it is read with your rights and keys"
+                "if you trust the writer of the table, pass {ALLOW_FOREIGN_PATHS}: the file is read with your \
+                 permissions and keys"
             )));
         }
         location.object(&self.storage, &self.store.job)
@@ -108,7 +109,7 @@ fn normal(name: &str) -> Result<Path, String> {
     if parts.is_empty() {
         return Err("it has no name".to_owned());
     }
-    Path::parse(parts.join("/")).map_err(|_| "a path has no control characters".to_owned())
+    Path::parse(parts.join("/")).map_err(|_| "a path can't contain control characters".to_owned())
 }
 
 /// Returns true if an encoded name is a URL (`s3://…`, `file:/…`) or an absolute path. A colon alone does not make it

@@ -112,8 +112,8 @@ pub(crate) fn check_property(name: &str, value: &str) -> Result<()> {
     }
     if name.starts_with(CONSTRAINT) {
         let constraint = CONSTRAINT_OPTION.to(format!("{}=CONDITION", name.trim_start_matches(CONSTRAINT)));
-        return Err(Error::unsupported("a constraint is checked against the rows before a table gets it")
-            .advice(format!("add it to a table that is there: {}", ALTER.with([constraint]))));
+        return Err(Error::unsupported("a constraint is checked against the rows before it is added to a table")
+            .advice(format!("add it to an existing table: {}", ALTER.with([constraint]))));
     }
     if name.starts_with(SINCE) {
         return Ok(());
@@ -127,18 +127,18 @@ pub(crate) fn check_property(name: &str, value: &str) -> Result<()> {
     match kind {
         PropertyKind::Flag if !matches!(value, "true" | "false") => says("neither true nor false"),
         PropertyKind::AtLeast(least) if !value.parse::<i64>().is_ok_and(|number| number >= *least) => {
-            says(&format!("no integer of {least} or more"))
+            says(&format!("not an integer of {least} or more"))
         }
         PropertyKind::Interval if !is_interval(value) => {
-            says("no interval").map_err(|error: Error| error.advice("write it as: interval 7 days"))
+            says("not an interval").map_err(|error: Error| error.advice("write it as: interval 7 days"))
         }
         PropertyKind::OneOf(words) if !words.contains(&value) => says(&format!("none of {}", words.join(", "))),
         PropertyKind::Version if !value.split('.').all(|part| part.parse::<u32>().is_ok()) => {
-            says("no version such as 2.12.0")
+            says("not a version such as 2.12.0")
         }
-        PropertyKind::Columns if !is_column_list(value) => says("no list of columns such as a,b.c"),
-        PropertyKind::NotSet => Err(Error::unsupported("lakerace does not set this property of Delta's")
-            .advice("leave it out, or set it with an engine that follows it")),
+        PropertyKind::Columns if !is_column_list(value) => says("not a list of columns such as a,b.c"),
+        PropertyKind::NotSet => Err(Error::unsupported("lakerace can't set this property of Delta")
+            .advice("leave it out, or set it with an engine that supports it")),
         _ => Ok(()),
     }
 }
@@ -178,10 +178,12 @@ fn check_feature(feature: &str, value: &str) -> Result<()> {
 }
 
 fn unknown(name: &str) -> Error {
-    let error = Error::usage("there is no such property");
+    let error = Error::usage("this property does not exist");
     match nearest(name, PROPERTIES.iter().map(|(known, _)| *known)) {
         Some(near) => error.advice(format!("did you mean {near}?")),
-        None => error.advice("names that begin with delta. and lakerace. are theirs; take another for one of your own"),
+        None => error.advice(
+            "names that start with delta. or lakerace. are reserved; choose another name for a custom property",
+        ),
     }
 }
 

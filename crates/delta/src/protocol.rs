@@ -77,7 +77,7 @@ pub(crate) fn vectors(snapshot: &Snapshot, asked: bool) -> Result<VectorSupport>
     if let Some(name) = compat.iter().find(|name| properties.get(**name).is_some_and(|value| value == "true")) {
         if asked {
             return Err(Error::unsupported(format!("deletion vectors in a table with {name}"))
-                .advice(format!("leave {ENABLE_DELETION_VECTORS} out: files are written anew")));
+                .advice(format!("leave {ENABLE_DELETION_VECTORS} out: files are then rewritten")));
         }
         return Ok(VectorSupport::Rewrite);
     }
@@ -170,7 +170,7 @@ pub(crate) fn check_defaults(snapshot: &Snapshot, source: &Schema) -> Result<()>
         Some(name) => Err(Error::unsupported(format!(
             "rows without the column {name:?}, which has a default (the table's feature allowColumnDefaults)"
         ))
-        .advice("give the rows all columns")),
+        .advice("write rows with all columns")),
     }
 }
 
@@ -214,7 +214,7 @@ fn unused(snapshot: &Snapshot) -> Result<Vec<TableFeature>> {
 
 fn refused(what: &str, feature: &str) -> Error {
     Error::unsupported(format!("writing to a table with {what} (the feature {feature})"))
-        .advice("write with an engine that honours it, or drop it there")
+        .advice("write with an engine that supports it, or drop it with that engine")
 }
 
 fn parsed_schema(configuration: &TableConfiguration) -> Result<Value> {

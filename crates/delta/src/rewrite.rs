@@ -241,7 +241,7 @@ fn check_rows(touched: &TouchedFile<'_>, found: u64) -> Result<()> {
         return Ok(());
     }
     let has = found.saturating_add(touched.all.len());
-    Err(Error::corrupt(format!("it has {has} rows, and the log says {}", touched.rows))
+    Err(Error::corrupt(format!("it has {has} rows, but the log states {}", touched.rows))
         .at(touched.file.object.url())
         .advice("nothing was changed; restore the file, or an earlier version of the table"))
 }
@@ -249,9 +249,9 @@ fn check_rows(touched: &TouchedFile<'_>, found: u64) -> Result<()> {
 /// An error where rows would have to keep their ids from file to file.
 fn check_row_ids(snapshot: &Snapshot) -> Result<()> {
     if tracks_rows(snapshot) {
-        let message = "writing files anew of a table whose rows have ids (delta.enableRowTracking)";
+        let message = "rewriting files of a table whose rows have ids (delta.enableRowTracking)";
         return Err(
-            Error::unsupported(message).advice(format!("let rows stay where they are by {ENABLE_DELETION_VECTORS}"))
+            Error::unsupported(message).advice(format!("keep rows in their files with {ENABLE_DELETION_VECTORS}"))
         );
     }
     Ok(())

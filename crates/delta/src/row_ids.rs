@@ -33,7 +33,7 @@ impl RowProbe for KnownRows {
         if files.is_empty() {
             return Ok(Vec::new());
         }
-        Err(Error::conflict(format!("another writer has added rows behind version {}, which was read", self.version))
+        Err(Error::conflict(format!("another writer has added rows after version {}, which was read", self.version))
             .at(snapshot.table().location())
             .advice("run it again"))
     }

@@ -249,5 +249,5 @@ pub(crate) fn value_bytes(array: &ArrayRef) -> usize {
 }
 
 fn broken(error: arrow::error::ArrowError) -> Error {
-    Error::internal("rows can't be put in order").because(error)
+    Error::internal("the rows can't be sorted").because(error)
 }

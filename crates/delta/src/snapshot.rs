@@ -159,9 +159,9 @@ impl Snapshot {
         }
         // Its advice is none for a table.
         let place = error.location().map(|place| format!("{place}: ")).unwrap_or_default();
-        Error::corrupt(format!("{place}{}, and the table needs it", error.message()))
+        Error::corrupt(format!("{place}{}, but the table needs it", error.message()))
             .at(format!("{}: version {}", self.table.location(), self.version()))
-            .advice("restore the file, or an earlier version of the table by `lakerace restore` (Table.restore)")
+            .advice("restore the file, or an earlier version of the table with `lakerace restore` (Table.restore)")
     }
 
     /// Names table and version in an error, where it names no file of them.

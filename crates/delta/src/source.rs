@@ -98,7 +98,7 @@ impl DeltaSource {
         let version = self.snapshot.version();
         match self.snapshot.is_last() {
             true => self.snapshot.broken(error),
-            false => error.advice(format!("version {version} needs it: it was vacuumed, or removed otherwise")),
+            false => error.advice(format!("version {version} needs it, but it was vacuumed or removed in another way")),
         }
     }
 

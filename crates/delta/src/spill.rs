@@ -118,7 +118,7 @@ impl RunWriter<'_> {
 pub(crate) fn broken(error: ArrowError) -> Error {
     let error = match error {
         ArrowError::IoError(_, error) => Error::from(error),
-        error => Error::internal(format!("a sorted run can't be kept: {error}")),
+        error => Error::internal(format!("a sorted run can't be stored: {error}")),
     };
     error.at(format!("a temporary file in {}", std::env::temp_dir().display()))
 }

@@ -155,7 +155,7 @@ impl TableStream {
             StreamStart::Version(version) => {
                 let last = self.last_version()?;
                 if version > last + 1 {
-                    return Err(Error::not_found(format!("there is no version {version}: the last one is {last}"))
+                    return Err(Error::not_found(format!("version {version} does not exist: the last one is {last}"))
                         .at(self.table.location()));
                 }
                 at(version, false)
@@ -177,7 +177,7 @@ impl TableStream {
             Err(error) => return Err(error),
         };
         if before > self.last_version()? {
-            return Err(Error::not_found("there is no version of that time or later")
+            return Err(Error::not_found("no version of that time or later exists")
                 .at(self.table.location())
                 .advice("name an earlier time, or \"latest\" as the version, which is the next one"));
         }
@@ -346,25 +346,28 @@ impl TableStream {
     fn changes_rows(&self, version: u64, operation: &str, only_removes: bool) -> Error {
         let what = if only_removes { "removes" } else { "changes" };
         let deletes = if only_removes { "ignoreDeletes, or " } else { "" };
-        Error::unsupported(format!("version {version} ({operation}) {what} rows, and a stream reads new ones"))
+        Error::unsupported(format!("version {version} ({operation}) {what} rows, but a stream reads only new ones"))
             .at(self.table.location())
             .advice(format!(
-                "leave such versions out by option {deletes}skipChangeCommits, read the files that they write again by \
-                 ignoreChanges, or read changes by readChangeFeed"
+                "skip such versions with option {deletes}skipChangeCommits, read the files that they rewrite with \
+                 ignoreChanges, or read changes with readChangeFeed"
             ))
     }
 
     /// An error where a version has a column, a field or a type that the stream's columns lack.
     fn check_schema(&self, version: u64, schema: &StructType) -> Result<()> {
         let Some(unread) = unread_field(schema, &self.schema) else { return Ok(()) };
-        let error = Error::unsupported(format!("version {version} has {unread}, which the stream was begun without"))
-            .at(self.table.location());
+        let error = Error::unsupported(format!(
+            "version {version} has {unread}, which the table did not have when the stream started"
+        ))
+        .at(self.table.location());
         let opened = self.version.version;
         Err(match version > opened {
-            true => error.advice("start the query again: it goes on from its checkpoint, with the columns that the table has by then"),
+            true => error
+                .advice("start the query again: it continues from its checkpoint, with the new columns of the table"),
             false => error.advice(format!(
-                "version {opened} has it no more, so that a stream can't read on from there: start a query with another \
-                 checkpoint, by startingVersion or with the rows that are there"
+                "version {opened} no longer has it, so a stream can't continue from there: start a query with another \
+                 checkpoint, from startingVersion or with the existing rows"
             )),
         })
     }
@@ -428,9 +431,9 @@ impl TableStream {
     }
 
     fn replaced(&self) -> Error {
-        Error::conflict("it is another table than the one that the stream has read: it was dropped or replaced")
+        Error::conflict("it is not the table that the stream has read: it was dropped or replaced")
             .at(self.table.location())
-            .advice("start a query with another checkpoint: it begins with the rows of the table that is there")
+            .advice("start a query with another checkpoint: it starts with the rows of the current table")
     }
 
     /// An error where a version that is not there is not the next one.
@@ -445,10 +448,10 @@ impl TableStream {
     }
 
     fn missing(&self, version: u64) -> Error {
-        Error::not_found(format!("the log has version {version} no more, which the stream reads next"))
+        Error::not_found(format!("the log no longer has version {version}, which the stream reads next"))
             .at(self.table.location())
             .advice(
-                "start a query with another checkpoint: it begins with the rows that are there; \
+                "start a query with another checkpoint: it starts with the existing rows; \
                  delta.logRetentionDuration says how long the log keeps versions",
             )
     }

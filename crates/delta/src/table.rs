@@ -182,7 +182,7 @@ impl Table {
             }
             if let Some((version, moment)) = moments.range(..=latest.version()).next() {
                 let message =
-                    format!("there is no version of that time: version {version} was made {}", later(*moment - millis));
+                    format!("no version of that time exists: version {version} was made {}", later(*moment - millis));
                 return Err(Error::not_found(message)
                     .at(self.location())
                     .advice("name a later time, or a version by its number; `lakerace history` lists them"));
@@ -211,8 +211,8 @@ impl Table {
 
     /// The error of a location that is no table. `has_log` is true if the folder of the log exists and is not empty.
     pub(crate) fn without_log(&self, has_log: bool) -> Error {
-        let why = if has_log { "its _delta_log has no entry" } else { "it has no _delta_log" };
-        Error::not_found(format!("there is no Delta table: {why}")).at(self.location())
+        let why = if has_log { "its _delta_log is empty" } else { "it has no _delta_log" };
+        Error::not_found(format!("no Delta table exists here: {why}")).at(self.location())
     }
 
     /// Explains an error of opening a version: no table here, or no such version.
@@ -228,11 +228,11 @@ impl Table {
             Err(listing) => listing.at(self.location()),
             Ok(_) => match version.map(|version| (version, self.build(None))) {
                 Some((version, Ok(latest))) if version > latest.version() => {
-                    Error::not_found(format!("there is no version {version}: the last one is {}", latest.version()))
+                    Error::not_found(format!("version {version} does not exist: the last one is {}", latest.version()))
                         .at(self.location())
                 }
                 Some((version, Ok(_))) => {
-                    let message = format!("version {version} can't be read any more: {error}");
+                    let message = format!("version {version} can no longer be read: {error}");
                     Error::new(error.kind(), message).at(self.location())
                 }
                 // No one asked for the version that is missing.

@@ -219,7 +219,7 @@ pub fn read_table_task(table: &Table, version: &ScannedVersion, task: &TableTask
     let number = version.version;
     let missing = |error: Error| match error.kind() {
         ErrorKind::NotFound => {
-            error.advice(format!("version {number} needs it: it was vacuumed, or removed otherwise"))
+            error.advice(format!("version {number} needs it, but it was vacuumed or removed in another way"))
         }
         _ => error,
     };

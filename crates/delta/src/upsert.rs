@@ -186,8 +186,8 @@ fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: Ups
         match upsert.attempt(&mut windows)? {
             Some(changed) => return Ok(changed),
             None if options.from_version.is_some() => {
-                return Err(named(Error::conflict("another writer has changed rows that these were made from"))
-                    .advice("make them again from the newest version"));
+                return Err(named(Error::conflict("another writer has changed rows that these were based on"))
+                    .advice("compute them again from the newest version"));
             }
             None => snapshot = latest(&snapshot)?,
         }

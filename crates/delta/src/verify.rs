@@ -116,7 +116,7 @@ pub fn verify(table: &Table, options: &VerifyOptions) -> Result<Verified> {
         && let Some(problem) = state.difference(&snapshot)?
     {
         let place = format!("{}: version {}", table.location(), snapshot.version());
-        let problem = format!("readers see another state than the entries of the log make: {problem}");
+        let problem = format!("readers see a state that differs from that of the log's entries: {problem}");
         verified.findings.push(Finding::new(Subject::Entry, place, problem, "restore the log from a backup"));
     }
     let CheckedFiles { sound, rows, vectors } = data_files::check(&snapshot, &mut verified.findings)?;
@@ -151,7 +151,7 @@ fn check_keys(
     // Duplicate keys in a part of the files say little.
     let left_out = verified.files - sound.len() as u64;
     let reason = match (key.is_empty(), left_out) {
-        (true, _) => format!("the table names no key (lakerace.primaryKey), and {} does not either", KEY.to("A,B")),
+        (true, _) => format!("neither the table (lakerace.primaryKey) nor {} names a key", KEY.to("A,B")),
         (false, 0) => {
             verified.key = keys::check(snapshot, sound, key, options.memory_bytes, &mut verified.findings)?;
             return Ok(());

@@ -117,7 +117,7 @@ impl DeltaSink {
     /// Starts a write of batches of this schema. A table that does not exist is created.
     pub fn create(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<Box<dyn Sink>> {
         if matches!(write.mode, WriteMode::Upsert | WriteMode::Delete) {
-            return Err(Error::internal("a sink of a Delta table finds no rows by a key"));
+            return Err(Error::internal("the sink of a Delta table can't find rows by a key"));
         }
         let mut write = write.clone();
         let known = known_load(table, &write).map_err(|error| error.at(table.location()))?;
@@ -180,19 +180,20 @@ fn unknown_load(mode: WriteMode) -> Error {
     let instead = match mode {
         WriteMode::Append => {
             format!(
-                "{HISTORY} shows the commits of an append; where it has none of these rows, nothing was loaded: leave out {RESUME}"
+                "{HISTORY} shows the commits of an append; if it shows none of these rows, nothing was loaded: leave \
+                 out {RESUME}"
             )
         }
         _ => {
             format!(
-                "replace its rows by {}, or add to them by {} without {RESUME}",
+                "replace its rows with {}, or add to them with {} without {RESUME}",
                 MODE.to("overwrite"),
                 MODE.to("append")
             )
         }
     };
-    Error::conflict("the table is there, and knows of no load of these rows that could go on").advice(format!(
-        "{instead}; a load of an earlier version of the source goes on with that version ({})",
+    Error::conflict("the table already exists, but has no record of an unfinished load of these rows").advice(format!(
+        "{instead}; continue a load of an earlier version of the source with that version ({})",
         AT.to("VERSION")
     ))
 }
@@ -274,7 +275,7 @@ fn base(table: &Table, schema: &SchemaRef, write: &TableWrite) -> Result<WriteBa
         Err(error) => return Err(error),
     };
     if write.mode == WriteMode::Error {
-        return Err(Error::conflict("the table exists already").advice(format!(
+        return Err(Error::conflict("the table already exists").advice(format!(
             "choose another folder, or append to it or overwrite it ({} or {})",
             MODE.to("append"),
             MODE.to("overwrite")
@@ -294,7 +295,7 @@ pub(crate) fn check_row_tracking(snapshot: &Snapshot) -> Result<()> {
     if tracks_rows(snapshot) {
         return Err(Error::unsupported("moving rows of a table whose rows have ids (delta.enableRowTracking)").advice(
             format!(
-                "append, upsert, delete and overwrite work ({} or {}); compact it with another engine",
+                "append, upsert, delete and overwrite are supported ({} or {}); compact the table with another engine",
                 MODE.to("append"),
                 MODE.to("overwrite")
             ),
@@ -368,10 +369,10 @@ impl CommitAction for WriteMode {
         let appends_only = snapshot.kernel().table_properties().append_only == Some(true);
         if *self == Self::Overwrite && appends_only {
             return Err(Error::invalid(
-                "the table takes new rows only (delta.appendOnly), and an overwrite removes some",
+                "the table accepts new rows only (delta.appendOnly), but an overwrite removes some",
             )
             .advice(format!(
-                "append by {}, or unset it: {}",
+                "append with {}, or unset it: {}",
                 MODE.to("append"),
                 ALTER.with([UNSET.to("delta.appendOnly")])
             )));

@@ -157,9 +157,10 @@ fn widen(
         evolving.field(&mut fields[at], known, wanted, is_fixed).map_err(named)?;
         evolving.allows_widening = was_allowed;
         if fields[at].get("type") != Some(&wanted_json["type"]) {
-            let advice = "a type becomes one that holds all of its values: int a bigint, float a double, a decimal one with more \
-                          digits before and after the point; for others, copy the table to a new one";
-            let message = format!("a column of type {} can't get this type", print_type(known.data_type()));
+            let advice = "a type can be widened to one that holds all of its values: int to bigint, float to double, \
+                          a decimal to one with more digits before and after the point; for other changes, \
+                          copy the table to a new one";
+            let message = format!("a column of type {} can't be changed to this type", print_type(known.data_type()));
             return Err(named(Error::unsupported(message).advice(advice)));
         }
         widens = true;
@@ -181,11 +182,11 @@ fn add(fields: &mut Vec<Value>, added: &[Field], evolving: &mut EvolvingSchema<'
     for field in added {
         let named = |error: Error| error.at(ADD_COLUMN.to(field.name().clone()));
         if position(fields, field.name()).is_ok() {
-            return Err(named(Error::usage(format!("the table has a column {:?} already", field.name())))
+            return Err(named(Error::usage(format!("the table already has a column {:?}", field.name())))
                 .advice("leave it out, or choose another name"));
         }
         if !field.is_nullable() {
-            let advice = "leave NOT NULL out: the rows of the table have no value of it";
+            let advice = "leave NOT NULL out: the existing rows have no value for it";
             return Err(named(Error::unsupported("a new column that is never null").advice(advice)));
         }
         let beside = named_fields(fields.iter().map(name_of));

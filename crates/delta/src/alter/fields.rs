@@ -29,13 +29,14 @@ pub(super) fn set_name(fields: &mut [Value], at: usize, name: &str) -> Result<()
     let names = fields.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, field)| name_of(field));
     for other in names {
         if other.eq_ignore_ascii_case(name) {
-            return Err(Error::usage(format!("the table has a column {other:?} already"))
+            return Err(Error::usage(format!("the table already has a column {other:?}"))
                 .at(RENAME.to(format!("{}={name}", name_of(&fields[at]))))
-                .advice("choose another name; names of a Delta table have no case"));
+                .advice("choose another name; column names of a Delta table are not case-sensitive"));
         }
     }
     check_name(&Field::new(name, DataType::Null, true), true)?;
-    let field = fields[at].as_object_mut().ok_or_else(|| Error::corrupt("a field of the table's schema is none"))?;
+    let field =
+        fields[at].as_object_mut().ok_or_else(|| Error::corrupt("a field of the table's schema is not an object"))?;
     field.insert("name".to_owned(), json!(name));
     Ok(())
 }

@@ -90,7 +90,7 @@ impl<'a> ColumnUses<'a> {
             }
         }
         if fields.iter().all(|field| self.partition_columns.contains(&name_of(field))) {
-            return Err(Error::unsupported("dropping all columns but those that divide the files")
+            return Err(Error::unsupported("dropping all columns except the partition columns")
                 .at(DROP.to(columns.join(",")))
                 .advice("keep one"));
         }
@@ -101,16 +101,16 @@ impl<'a> ColumnUses<'a> {
     fn check_drop(&self, column: &String, field: &Value) -> Result<()> {
         let refuse = |what: String, advice: String| Err(Error::unsupported(what).advice(advice));
         if self.partition_columns.contains(column) {
-            let advice = "copy the table to a new one that is divided by other columns".to_owned();
-            return refuse("the files of the table are divided by the column".to_owned(), advice);
+            let advice = "copy the table to a new one that is partitioned by other columns".to_owned();
+            return refuse("the table is partitioned by the column".to_owned(), advice);
         }
         if self.key.contains(column) {
             let advice = format!("give the table another key first: {}", SET.to(format!("{KEY_PROPERTY}=…")));
-            return refuse(format!("the column is of the table's key ({KEY_PROPERTY})"), advice);
+            return refuse(format!("the column is part of the table's key ({KEY_PROPERTY})"), advice);
         }
         let stored = field["metadata"][PHYSICAL_NAME].as_str().unwrap_or(column);
         if self.clustering.iter().any(|known| known == stored) {
-            let advice = "cluster the table by other columns first, with an engine that does".to_owned();
+            let advice = "cluster the table by other columns first, with an engine that supports it".to_owned();
             return refuse("the table is clustered by the column".to_owned(), advice);
         }
         self.check_constraints(column)
@@ -138,7 +138,7 @@ impl<'a> ColumnUses<'a> {
             places.push((position(fields, old).map_err(named)?, new));
             self.check_constraints(old).map_err(named)?;
             if new.contains(',') && self.key.contains(old) {
-                let message = "a column of the key has no comma in its name";
+                let message = "the name of a key column can't contain a comma";
                 return Err(named(Error::unsupported(message).advice("choose another name")));
             }
         }

@@ -75,7 +75,7 @@ pub(super) fn pieces(engine: &dyn Engine, range: RangeInclusive<u64>) -> Result<
 fn check_not_narrower(before: &StructType, after: &StructType, version: u64) -> Result<()> {
     let Some((name, from, to)) = narrower_field(before, after) else { return Ok(()) };
     let message = format!(
-        "its type changes from {from} to {to}, and files that this version removes have values of the first one"
+        "its type changes from {from} to {to}, and files that this version removes have values of the old type"
     );
     let error = Error::unsupported(message).at(format!("version {version}: column {name:?}"));
     let (before, after) = (version.saturating_sub(1), version + 1);

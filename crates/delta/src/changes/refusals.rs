@@ -31,8 +31,10 @@ pub(super) fn no_feed(engine: &TableEngine, version: u64, latest: u64) -> Error 
     let is_whole = latest - version.min(latest) <= ENTRIES_AT_MOST;
     Error::unsupported(message).advice(match found {
         None if !is_whole => format!("a later version may set it (`lakerace history` lists them), or set it by {set}"),
-        Some(first) => format!("version {first} sets it: read the changes from there ({})", FROM.to(first.to_string())),
-        None => format!("set it by {set}: later versions then have a change feed, and earlier ones stay without"),
+        Some(first) => {
+            format!("version {first} sets it: read the changes from that version on ({})", FROM.to(first.to_string()))
+        }
+        None => format!("set it with {set}: later versions then have a change feed, but earlier ones do not"),
     })
 }
 
@@ -61,9 +63,9 @@ pub(super) fn not_kept(table: &Table, from: u64, error: Error) -> Error {
     let oldest = if has_first { Some(0) } else { checkpoints(&files).first().copied() };
     match oldest {
         Some(oldest) if from < oldest => {
-            let message = format!("version {from} is not kept any more: the oldest one that is left is {oldest}");
+            let message = format!("version {from} is no longer kept: the oldest remaining one is {oldest}");
             Error::not_found(message).advice(format!(
-                "read the changes from there ({}), or all rows of a version by a scan",
+                "read the changes from that version on ({}), or all rows of a version with a scan",
                 FROM.to(oldest.to_string())
             ))
         }

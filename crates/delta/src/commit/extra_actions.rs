@@ -75,7 +75,7 @@ impl Committer for MinProtocolCommitter {
         commit_metadata: CommitMetadata,
     ) -> KernelResult<CommitResponse> {
         let told = commit_metadata.protocol_metadata().new_protocol().cloned();
-        let told = told.ok_or_else(|| to_kernel(Error::internal("the kernel creates a table without a protocol")))?;
+        let told = told.ok_or_else(|| to_kernel(Error::internal("the kernel created a table without a protocol")))?;
         let features = [told.reader_features(), told.writer_features()].map(Option::unwrap_or_default);
         let protocol = lowest(features[0], features[1]).and_then(|protocol| protocol_action(&self.0, &protocol));
         let protocol = protocol.map_err(to_kernel)?;
@@ -223,7 +223,7 @@ fn with_files(
 /// A text of every file that is added.
 fn texts<'a>(adds: &'a StructArray, name: &str) -> Result<&'a StringArray> {
     let column = adds.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
-    column.ok_or_else(|| Error::internal(format!("the kernel adds files without {name}")))
+    column.ok_or_else(|| Error::internal(format!("the kernel added files without {name}")))
 }
 
 /// Sets the statistics of files in the log; those of files with a vector cover more rows than these show.
@@ -244,7 +244,7 @@ fn adds_with_statistics(
     let stated: StringArray = (0..adds.len()).map(of_row).collect::<Result<Vec<_>>>()?.into_iter().collect();
     let (fields, mut columns, nulls) = adds.clone().into_parts();
     let at = fields.iter().position(|field| field.name() == "stats");
-    let at = at.ok_or_else(|| Error::internal("the kernel adds files without stats"))?;
+    let at = at.ok_or_else(|| Error::internal("the kernel added files without stats"))?;
     columns[at] = Arc::new(stated);
     StructArray::try_new(fields, columns, nulls).map_err(Error::unexpected)
 }
@@ -268,7 +268,7 @@ fn adds_with_vectors(adds: &StructArray, vectors: &HashMap<String, DeletionVecto
 
 /// Statistics that hold for more rows than the file shows.
 fn wide(stats: &str) -> Result<String> {
-    let mut stats = JsonObject::parse(stats).ok_or_else(|| Error::internal("statistics are no JSON object"))?;
+    let mut stats = JsonObject::parse(stats).ok_or_else(|| Error::internal("the statistics are not a JSON object"))?;
     stats.set("tightBounds", "false");
     Ok(stats.to_string())
 }

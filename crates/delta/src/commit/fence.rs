@@ -28,9 +28,9 @@ impl LoadRows {
         if Self::counted(snapshot, &self.name)? == self.before {
             return Ok(());
         }
-        Err(Error::conflict("another run of the same load has written to the table meanwhile")
+        Err(Error::conflict("another run of the same load has written to the table in the meantime")
             .at(snapshot.table().location())
-            .advice(format!("run it again: by {RESUME}, or as it is where an application names its transactions")))
+            .advice(format!("run it again: with {RESUME}, or unchanged if the application names its transactions")))
     }
 
     pub(super) fn version(&self) -> i64 {

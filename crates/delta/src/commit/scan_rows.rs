@@ -44,7 +44,7 @@ fn scan(snapshot: &Snapshot, stats: StatsOptions) -> Result<Vec<RecordBatch>> {
 /// Which rows of a batch are files with such names.
 pub(crate) fn named(batch: &RecordBatch, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<bool>> {
     let names = batch.column_by_name("path").and_then(|names| names.as_string_opt::<i32>());
-    let names = names.ok_or_else(|| Error::internal("the kernel gives no path"))?;
+    let names = names.ok_or_else(|| Error::internal("the kernel returned no path"))?;
     Ok((0..names.len()).map(|row| names.is_valid(row) && is_wanted(names.value(row))).collect())
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn chosen(batch: &RecordBatch, selection: Vec<bool>) -> Result<Option
 pub(crate) fn for_vectors(batch: &RecordBatch, rows: &HashMap<String, u64>) -> Result<RecordBatch> {
     let text = |name: &str| {
         let column = batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
-        column.ok_or_else(|| Error::internal(format!("the kernel gives no {name}")))
+        column.ok_or_else(|| Error::internal(format!("the kernel returned no {name}")))
     };
     let (names, stats) = (text("path")?, text("stats")?);
     let known = |row: usize| stats.is_valid(row).then(|| stats.value(row));

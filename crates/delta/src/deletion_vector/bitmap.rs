@@ -51,14 +51,15 @@ fn part(input: &mut UnreadInput<'_>, first: u64, file_rows: u64, bits: &mut Vec<
         let start = first + (u64::from(u16::from_le_bytes([head[0], head[1]])) << 16);
         if start >= file_rows {
             return Err(Error::corrupt(format!(
-                "it hides row {start} or a later one, and the file has {file_rows} rows"
+                "it hides row {start} or a later one, but the file has {file_rows} rows"
             )));
         }
         if start >= MOST_ROWS {
             let message = format!("hiding row {start}: a bit for each row before it would not fit into memory");
-            return Err(Error::unsupported(message).advice("compact the table into smaller files by another engine"));
+            return Err(Error::unsupported(message).advice("compact the table into smaller files with another engine"));
         }
-        let byte = usize::try_from(start / 8).map_err(|_| Error::unsupported("a file of more rows than memory has"))?;
+        let byte = usize::try_from(start / 8)
+            .map_err(|_| Error::unsupported("the file has more rows than memory can hold"))?;
         if bits.len() < byte + CONTAINER_BYTES {
             bits.resize(byte + CONTAINER_BYTES, 0);
         }

@@ -322,8 +322,8 @@ impl CommitAction for DvCommit {
             return Ok(());
         }
         if snapshot.kernel().table_properties().append_only == Some(true) {
-            return Err(Error::invalid("the table takes new rows only (delta.appendOnly)").advice(format!(
-                "add new keys alone by {INSERT_ONLY}, or unset it: {}",
+            return Err(Error::invalid("the table accepts new rows only (delta.appendOnly)").advice(format!(
+                "add only new keys with {INSERT_ONLY}, or unset it: {}",
                 ALTER.with([UNSET.to("delta.appendOnly")])
             )));
         }
@@ -368,7 +368,7 @@ impl CommitAction for DvCommit {
         let has_more = self.look(snapshot)?;
         if self.depends != RowDependency::Nothing && (has_more || self.has_lost(snapshot)?) {
             self.is_outdated = true;
-            return Err(Error::conflict("another writer has changed rows that the new ones are made from"));
+            return Err(Error::conflict("another writer has changed rows that the new ones are based on"));
         }
         if self.depends == RowDependency::Presence {
             return Ok(false);

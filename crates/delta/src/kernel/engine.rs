@@ -252,7 +252,7 @@ impl ParquetHandler for LogParquet {
         let footer = read.map_err(|error| self.log.blamed(error, file))?;
         // A checkpoint without this column would be one of an empty table.
         if is_classic_checkpoint(file) && footer.schema.field("add").is_none() {
-            let error = Error::corrupt("it is no checkpoint: it has no column \"add\"");
+            let error = Error::corrupt("it is not a checkpoint: it has no column \"add\"");
             return Err(self.log.blamed(to_kernel(error), file));
         }
         Ok(footer)
@@ -274,7 +274,7 @@ impl LogFiles {
         if may_be_damage(&error) && is_checkpoint(file) {
             self.distrust.note_damage();
             if error.kind() == ErrorKind::NotFound {
-                error = Error::corrupt("it does not exist, and the log needs it").advice("restore it");
+                error = Error::corrupt("it does not exist, but the log needs it").advice("restore it");
             } else if error.kind() != ErrorKind::Corrupt {
                 error = Error::from_source(ErrorKind::Corrupt, error);
             }
@@ -305,7 +305,7 @@ fn is_classic_checkpoint(file: &FileMeta) -> bool {
 
 /// The error of a panic on the way through a file: damage, or threads and memory that are missing.
 fn panicked(payload: &(dyn Any + Send)) -> KernelError {
-    to_kernel(panics::shortage(payload).unwrap_or_else(|| Error::corrupt("it can't be understood")))
+    to_kernel(panics::shortage(payload).unwrap_or_else(|| Error::corrupt("it can't be parsed")))
 }
 
 /// Reads files of the log. The handlers read several together and don't say which one is damaged: after an error, each

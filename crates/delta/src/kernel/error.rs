@@ -9,9 +9,7 @@ use lakerace_io::{Error, object_store, panics, store_error};
 pub(crate) fn guarded<T>(call: impl FnOnce() -> KernelResult<T>) -> Result<T, Error> {
     match panics::caught(call) {
         Ok(outcome) => outcome.map_err(from_kernel),
-        Err(payload) => {
-            Err(panics::shortage(&*payload).unwrap_or_else(|| Error::corrupt("the log can't be understood")))
-        }
+        Err(payload) => Err(panics::shortage(&*payload).unwrap_or_else(|| Error::corrupt("the log can't be parsed"))),
     }
 }
 
@@ -44,7 +42,7 @@ pub(crate) fn from_kernel(error: KernelError) -> Error {
         K::IOError(inner) => Error::from(inner),
         K::FileNotFound(path) => Error::corrupt(format!("the file {path} of its log does not exist"))
             .advice("restore it, or read a version that does not need it"),
-        K::EmptyLog => Error::not_found("there is no version of a Delta table"),
+        K::EmptyLog => Error::not_found("no version of a Delta table exists here"),
         K::MissingVersion(_) | K::StartVersionNotFound { .. } | K::LogHistory(_) => Error::not_found(text),
         K::Unsupported(what) => unsupported(&what),
         K::ChangeDataFeedUnsupported(_) | K::ChecksumWriteUnsupported(_) => Error::unsupported(text),
@@ -92,7 +90,7 @@ pub(crate) fn plain(text: &str) -> String {
     }
     let text = text.strip_suffix("This is a kernel bug, please report.").unwrap_or(text).trim().trim_end_matches('.');
     if text.is_empty() {
-        return "the log can't be understood".to_owned();
+        return "the log can't be parsed".to_owned();
     }
     // `… non-nullable StructArray child: Field { "path": Utf8 }`
     if let Some((before, field)) = text.split_once(NULL_FIELD) {
@@ -113,7 +111,7 @@ fn of_store(error: object_store::Error) -> Error {
 }
 
 fn unsupported(what: &str) -> Error {
-    Error::unsupported(what.to_owned()).advice("this version of lakerace can't do what the table demands")
+    Error::unsupported(what.to_owned()).advice("this version of lakerace does not support what the table requires")
 }
 
 /// An error of ours on its way through the kernel.

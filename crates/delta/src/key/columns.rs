@@ -50,7 +50,7 @@ impl KeyColumns {
     pub fn new(schema: &Schema, names: &[impl AsRef<str>]) -> Result<Self> {
         if names.is_empty() {
             return Err(Error::usage("no key column is given")
-                .advice(format!("name the columns that together name a row: {}", KEY.to("A,B"))));
+                .advice(format!("name the columns that together identify a row: {}", KEY.to("A,B"))));
         }
         let mut seen = HashSet::new();
         let mut columns = Vec::with_capacity(names.len());
@@ -213,11 +213,11 @@ impl KeyColumn {
     /// Its values in a batch, without dictionary.
     fn array(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         let Some(array) = batch.column_by_name(&self.name) else {
-            return Err(Error::invalid(format!("the rows have no key column {:?}", self.name)));
+            return Err(Error::invalid(format!("the rows do not have the key column {:?}", self.name)));
         };
         let data_type = plain(array.data_type());
         if !is_same(data_type, &self.data_type) {
-            let message = format!("the key column {:?} is {data_type}, in the table {}", self.name, self.data_type);
+            let message = format!("the key column {:?} is {data_type}, but {} in the table", self.name, self.data_type);
             return Err(Error::invalid(message).advice(format!(
                 "give the rows the type that the table has; the types of CSV columns are set by {SCHEMA}"
             )));
@@ -235,7 +235,7 @@ impl KeyColumn {
         let row = (0..nulls.len()).find(|row| nulls.is_null(*row)).unwrap_or(0) as u64;
         let message = format!("the key column {:?} is null in row {}", self.name, first_row + row);
         Err(Error::invalid(message)
-            .advice(format!("every row needs a key: leave such rows out by {WHERE} (a scan with where)")))
+            .advice(format!("every row needs a key: leave such rows out with {WHERE} (a scan with where)")))
     }
 }
 

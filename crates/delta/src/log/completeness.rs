@@ -80,7 +80,8 @@ pub(crate) fn check_entry(bytes: &[u8]) -> Result<(), String> {
         return match new_own_file(bytes) {
             None => Ok(()),
             Some(file) => Err(format!(
-                "it adds {file:?}, a file of lakerace, and lacks the line commitInfo with which lakerace begins an entry"
+                "it adds {file:?}, a file of lakerace, but lacks the commitInfo line with which lakerace starts an \
+                 entry"
             )),
         };
     };
@@ -101,7 +102,7 @@ fn check_stated_files(bytes: &[u8], stated: StatedFiles) -> Result<(), String> {
     if stated.added + stated.removed == 0 || actions(bytes).any(is_file) {
         return Ok(());
     }
-    Err(format!("its commitInfo says that it {}, and it names no file", stated.told()))
+    Err(format!("its commitInfo says that it {}, but it names no file", stated.told()))
 }
 
 /// Returns true if an entry that was checked is known to have all of its actions: lakerace has counted them.
@@ -125,7 +126,7 @@ pub(super) fn check_json_checkpoint(bytes: &[u8]) -> Result<(), String> {
     let needed = [(has_own, "checkpointMetadata"), (has_metadata, "metaData"), (has_protocol, "protocol")];
     match needed.iter().find(|(is_there, _)| !is_there) {
         None => Ok(()),
-        Some((_, name)) => Err(format!("it is cut short: the action {name} is missing")),
+        Some((_, name)) => Err(format!("it is truncated: the action {name} is missing")),
     }
 }
 

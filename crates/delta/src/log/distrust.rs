@@ -14,7 +14,8 @@ pub(super) const HINT: &str = "_delta_log/_last_checkpoint";
 /// The next step of a user whose log is damaged.
 pub(crate) fn damaged_advice() -> String {
     format!(
-        "{VERIFY_TABLE} shows all damage, and {REPAIR} mends what can be proven; else put the file back from a backup"
+        "{VERIFY_TABLE} shows all damage, and {REPAIR} repairs what can be proven; otherwise restore the file from a \
+         backup"
     )
 }
 

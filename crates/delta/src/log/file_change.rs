@@ -45,7 +45,7 @@ impl FileChange {
     pub fn vector(&self) -> Result<Option<DeletionVectorDescriptor>> {
         let Some(vector) = &self.deletion_vector else { return Ok(None) };
         let kind = vector.storage_type.parse().map_err(|_| {
-            Error::corrupt(format!("a deletion vector that is stored in the way {:?}", vector.storage_type))
+            Error::corrupt(format!("a deletion vector with the storage type {:?}", vector.storage_type))
         })?;
         let target = vector.path_or_inline_dv.as_str();
         DeletionVectorDescriptor::try_new(kind, target, vector.offset, vector.size_in_bytes, vector.cardinality)

@@ -145,7 +145,7 @@ fn steps(files: &[LogFile], version: Option<u64>, before: &LeftOut) -> Vec<Optio
 /// The error of an entry that is gone. Where someone asks for a version that was cleaned up, it is no damage.
 fn gone(table: &Table, version: u64) -> Error {
     let path = table.root().clone().join(LOG).join(format!("{version:020}.json"));
-    Error::not_found(format!("the entry of version {version} does not exist, and no checkpoint stands for it"))
+    Error::not_found(format!("the entry of version {version} does not exist, and no checkpoint replaces it"))
         .at(table.store().url(&path))
 }
 
@@ -182,7 +182,7 @@ fn incomplete(table: &Table, files: &[LogFile], version: Option<u64>) -> Option<
     let name = format!("{of:020}.checkpoint.{missing:010}.{parts:010}.parquet");
     let path = table.root().clone().join(LOG).join(name);
     let message =
-        format!("it does not exist: it is a part of the checkpoint of version {of}, and entries before that are gone");
+        format!("it does not exist, but it is a part of the checkpoint of version {of}, and earlier entries are gone");
     Some(Error::corrupt(message).at(table.store().url(&path)).advice("restore it"))
 }
 

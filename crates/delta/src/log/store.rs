@@ -217,7 +217,7 @@ fn failed(kind: std::io::ErrorKind, text: String) -> Error {
 
 /// The error of a store that again and again answers with another number of bytes than a file has.
 fn short(location: &Path, found: u64, stated: u64) -> Error {
-    let text = format!("the store answers with {found} of the {stated} bytes that it lists for {location}");
+    let text = format!("the store returned {found} of the {stated} bytes that it lists for {location}");
     failed(std::io::ErrorKind::TimedOut, text)
 }
 
@@ -233,7 +233,7 @@ fn answer((meta, bytes): (ObjectMeta, Bytes), options: &GetOptions) -> Result<Ge
 /// The part of a file that a range covers; an error where the range starts after the file's end.
 fn within(range: &GetRange, file: &Bytes) -> Result<Range<usize>> {
     let found = range.as_range(file.len() as u64);
-    let found = found.map_err(|e| failed(std::io::ErrorKind::UnexpectedEof, format!("it is cut short: {e}")))?;
+    let found = found.map_err(|e| failed(std::io::ErrorKind::UnexpectedEof, format!("it is truncated: {e}")))?;
     Ok(found.start as usize..found.end as usize)
 }
 

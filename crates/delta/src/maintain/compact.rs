@@ -320,7 +320,7 @@ impl GroupWriter<'_> {
         }
         for (file, rows) in files.iter().zip(&rows) {
             if let Some(expected) = file.visible_rows().filter(|expected| expected != rows) {
-                return Err(Error::corrupt(format!("it has {rows} visible rows, and the log says {expected}"))
+                return Err(Error::corrupt(format!("it has {rows} visible rows, but the log states {expected}"))
                     .at(file.object.url())
                     .advice("nothing was changed; restore the file, or an earlier version of the table"));
             }

@@ -73,7 +73,9 @@ impl CommitAction for RestoreCommit {
 
     fn check(&self, snapshot: &Snapshot) -> Result<()> {
         if snapshot.kernel().table_properties().append_only == Some(true) {
-            return Err(Error::invalid("the table takes new rows only (delta.appendOnly), and restoring removes some"));
+            return Err(Error::invalid(
+                "the table accepts new rows only (delta.appendOnly), but restoring removes some",
+            ));
         }
         check_row_tracking(snapshot)?;
         check_protocol(snapshot, &self.target)
@@ -119,7 +121,7 @@ fn check_protocol(current: &Snapshot, target: &Snapshot) -> Result<()> {
     let known = features(current);
     if let Some(feature) = features(target).into_iter().find(|feature| !known.contains(feature)) {
         return Err(Error::unsupported(format!(
-            "version {} has the feature {feature}, which the table has given up since",
+            "version {} has the feature {feature}, which the table has dropped since then",
             target.version()
         ))
         .advice(format!("copy that version to a new table: {}", COPY.with([AT.to("VERSION")]))));
@@ -154,7 +156,8 @@ fn check_files(table: &Table, files: &[&TableFile], now: &HashMap<&str, &TableFi
     let objects: Vec<Object> = objects.into_values().collect();
     let missing = |object: &Object| {
         Error::not_found("the version can't be restored: a file of it is gone").at(object.url()).advice(
-            "it was vacuumed; restore a later version, or keep removed files longer (delta.deletedFileRetentionDuration)",
+            "it was vacuumed; restore a later version, and keep removed files longer in future \
+             (delta.deletedFileRetentionDuration)",
         )
     };
     let listed: HashSet<Path> = match objects.len() > ASKED_FOR_AT_MOST {
@@ -187,7 +190,7 @@ fn additions(target: &Snapshot, paths: &HashSet<&str>) -> Result<Vec<RecordBatch
 fn addition(batch: &RecordBatch) -> Result<RecordBatch> {
     let constants =
         batch.column_by_name("fileConstantValues").and_then(|column| column.as_any().downcast_ref::<StructArray>());
-    let constants = constants.ok_or_else(|| Error::internal("the kernel gives no partition values"))?;
+    let constants = constants.ok_or_else(|| Error::internal("the kernel returned no partition values"))?;
     let mut columns: Vec<(Field, ArrayRef)> = Vec::new();
     let mut push = |name: &str, column: Option<&ArrayRef>| {
         if let Some(column) = column {

@@ -102,10 +102,13 @@ fn retention(snapshot: &Snapshot, options: &VacuumOptions) -> Result<Duration> {
     let retain = options.retain.unwrap_or(own);
     if retain < own && !options.allow_short_retention {
         let hours = |duration: Duration| duration.as_secs_f64() / 3600.0;
-        let message =
-            format!("a retention of {:.1} hours is below the table's own of {:.1}", hours(retain), hours(own));
+        let message = format!(
+            "a retention of {:.1} hours is below the table's retention of {:.1} hours",
+            hours(retain),
+            hours(own)
+        );
         return Err(Error::usage(message)
-            .advice(format!("retain files for longer ({RETAIN}), or allow it by {ALLOW_SHORT_RETENTION}")));
+            .advice(format!("retain files for longer ({RETAIN}), or allow it with {ALLOW_SHORT_RETENTION}")));
     }
     Ok(retain)
 }
@@ -178,7 +181,7 @@ fn places(table: &Table, file: &FileAction) -> Result<Vec<Path>> {
 
 pub(crate) fn vector_path(table: &Table, kind: &str, name: &str) -> Result<Option<Path>> {
     let kind: DeletionVectorStorageType =
-        kind.parse().map_err(|_| Error::corrupt(format!("a deletion vector that is stored in the way {kind:?}")))?;
+        kind.parse().map_err(|_| Error::corrupt(format!("a deletion vector with the storage type {kind:?}")))?;
     // The placeholders for offset, size and cardinality do not affect the location.
     let offset = (kind != DeletionVectorStorageType::Inline).then_some(1);
     let vector =
@@ -200,7 +203,7 @@ pub(crate) fn tombstones(snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<Pat
     for batch in batches {
         table.job().check()?;
         let removes = batch.column_by_name("remove").and_then(|column| column.as_struct_opt());
-        let removes = removes.ok_or_else(|| Error::internal("the kernel gives no removed files"))?;
+        let removes = removes.ok_or_else(|| Error::internal("the kernel returned no removed files"))?;
         for row in (0..removes.len()).filter(|row| removes.is_valid(*row)) {
             // Without a time it may have been just now.
             if long(removes, "deletionTimestamp", row).is_some_and(|time| time < cutoff) {

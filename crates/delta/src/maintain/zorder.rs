@@ -50,7 +50,7 @@ impl SortColumns {
                 nested if nested.is_nested() => {
                     Err(Error::unsupported(format!("sorting by a column of type {nested}"))
                         .at(format!("column {name:?}"))
-                        .advice(format!("name columns of numbers, text, dates or times by {SORT_BY} or {ZORDER}")))
+                        .advice(format!("name columns of numbers, text, dates or times with {SORT_BY} or {ZORDER}")))
                 }
                 other => Ok(other.clone()),
             }

@@ -83,7 +83,7 @@ pub(crate) fn read_files(
         let rows = rows.get(group.file).cloned();
         let batches = read.into_iter().flatten().map(move |read| {
             let (first, batch) = read?;
-            rows.as_ref().ok_or_else(|| Error::internal("a row group of no file"))?.keep(first, &batch)
+            rows.as_ref().ok_or_else(|| Error::internal("a row group without a file"))?.keep(first, &batch)
         });
         batches.chain(failed)
     });

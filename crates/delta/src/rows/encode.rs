@@ -264,7 +264,7 @@ impl RowPacker<'_> {
             return self.pack(middle..range.end, pieces);
         }
         if u32::try_from(total).is_err() {
-            return Err(Error::invalid(format!("a row has {total} bytes, and 4 GiB are the most")));
+            return Err(Error::invalid(format!("a row has {total} bytes, but the limit is 4 GiB")));
         }
         let order = match keys {
             Some(keys) => keys.nearly_sorted(range.clone()),
@@ -454,7 +454,7 @@ fn fetch<'a>(pieces: &'a [PackedRows], at: &[(u32, u32)]) -> Vec<&'a [u8]> {
 }
 
 fn broken(error: ArrowError) -> Error {
-    Error::internal("rows can't be put in order").because(error)
+    Error::internal("the rows can't be sorted").because(error)
 }
 
 #[cfg(test)]

@@ -143,7 +143,7 @@ impl<'a> FileRows<'a> {
 
     fn append(self, snapshot: &Snapshot, partitions: &[(Field, String)], files: &mut Vec<TableFile>) -> Result<()> {
         let column = |name: &str| {
-            self.batch.column_by_name(name).ok_or_else(|| Error::internal(format!("the kernel gives no {name}")))
+            self.batch.column_by_name(name).ok_or_else(|| Error::internal(format!("the kernel returned no {name}")))
         };
         let (paths, sizes, times) = (column("path")?, column("size")?, column("modificationTime")?);
         let rows = self.statistics.and_then(|statistics| statistics.column_by_name("numRecords"));
@@ -174,10 +174,11 @@ impl<'a> FileRows<'a> {
         if partitions.is_empty() {
             return Ok(None);
         }
-        let values = self.partitions.ok_or_else(|| Error::internal("the kernel gives no partition values"))?;
+        let values = self.partitions.ok_or_else(|| Error::internal("the kernel returned no partition values"))?;
         let value = |(field, stored): &(Field, String)| {
             let column = values.column_by_name(stored);
-            let column = column.ok_or_else(|| Error::internal(format!("the kernel gives no values of {stored:?}")))?;
+            let column =
+                column.ok_or_else(|| Error::internal(format!("the kernel returned no values of {stored:?}")))?;
             Ok((field.clone(), Value::from_array(column, row)))
         };
         Ok(Some(Arc::new(Constants::new(partitions.iter().map(value).collect::<Result<Vec<_>>>()?))))
@@ -189,7 +190,7 @@ fn descriptor(vectors: &StructArray, row: usize) -> Result<Option<DeletionVector
     let Some(kind) = column("storageType").and_then(|column| text(column, row)) else { return Ok(None) };
     let missing = || Error::corrupt("the log has a deletion vector with missing fields");
     let kind: DeletionVectorStorageType =
-        kind.parse().map_err(|_| Error::corrupt(format!("a deletion vector that is stored in the way {kind:?}")))?;
+        kind.parse().map_err(|_| Error::corrupt(format!("a deletion vector with the storage type {kind:?}")))?;
     let target = column("pathOrInlineDv").and_then(|column| text(column, row)).ok_or_else(missing)?;
     let number = |name: &str| {
         let column = column(name).and_then(|column| column.as_primitive_opt::<Int32Type>());

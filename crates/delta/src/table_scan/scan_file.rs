@@ -101,7 +101,7 @@ impl ScanFile {
 
     fn constants(&self, names: &[String], columns: &TableColumns) -> Result<Constants> {
         if names.len() != self.partition_values.len() {
-            return Err(Error::internal("a file of a scan with the values of other partition columns"));
+            return Err(Error::internal("a file of the scan has values of other partition columns"));
         }
         let schema = columns.schema.schema();
         let constant = |(name, value): (&String, &Option<StatedValue>)| {
@@ -151,7 +151,7 @@ impl StatedValue {
             Self::Boolean(is_true) => Value::Boolean(*is_true),
             Self::Integer(text) => {
                 let number = i256::from_string(text);
-                Value::Integer(number.ok_or_else(|| Error::internal(format!("{text:?} is no whole number")))?)
+                Value::Integer(number.ok_or_else(|| Error::internal(format!("{text:?} is not a whole number")))?)
             }
             Self::Float(bits) => Value::Float(f64::from_bits(*bits)),
             Self::Bytes(bytes) => Value::Bytes(bytes.clone()),

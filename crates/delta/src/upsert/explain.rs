@@ -168,7 +168,10 @@ impl fmt::Display for UpsertPlan {
         } else {
             let (files, bytes) = (plural(self.rewrites_at_most, "file"), plural(self.rewritten_bytes_at_most, "byte"));
             writeln!(f, "write: at most {rows} in new files")?;
-            writeln!(f, "rewrite: at most {files}, {bytes} read and about as many written, without the replaced rows")?;
+            writeln!(
+                f,
+                "rewrite: at most {files}, {bytes} read and approximately as many written, without the replaced rows"
+            )?;
             writeln!(f, "  the table has no deletion vectors; with {ENABLE_DELETION_VECTORS} no file is rewritten")?;
         }
         for file in self.files.iter().take(FILES_SHOWN) {

@@ -284,7 +284,7 @@ impl KeyProbe<'_> {
         let found = self.look(snapshot).through(&kept, &|found: &mut RoaringTreemap, first_row, batch| {
             let mut rows = Vec::with_capacity(batch.num_rows());
             self.find_in(batch, |row, _| rows.push(first_row + row as u64))?;
-            found.append(rows).map_err(|_| Error::internal("the rows of a file came in another order"))?;
+            found.append(rows).map_err(|_| Error::internal("the rows of a file were read in another order"))?;
             Ok(())
         })?;
         let mut all = vec![None; files.len()];

@@ -165,7 +165,7 @@ impl RowMerge<'_> {
         let columns: Vec<ArrayRef> = columns.collect();
         for (field, column) in self.schema.fields().iter().zip(&columns) {
             if !field.is_nullable() && column.null_count() > 0 {
-                let message = format!("new rows have no {:?}, which the table needs", field.name());
+                let message = format!("the new rows do not have the column {:?}, which the table needs", field.name());
                 return Err(Error::invalid(message).advice("add the column to the rows"));
             }
         }

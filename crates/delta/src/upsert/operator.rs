@@ -46,7 +46,7 @@ impl FromStr for MergeOperator {
             "max" => Ok(Self::Max),
             other => match other.strip_prefix("concat:") {
                 Some(separator) => Ok(Self::Concat(separator.to_owned())),
-                None => Err(Error::usage(format!("{other:?} is no merge operator"))
+                None => Err(Error::usage(format!("{other:?} is not a merge operator"))
                     .advice("the operators are last, last_not_null, sum, min, max and concat:SEPARATOR")),
             },
         }
@@ -174,11 +174,11 @@ impl MergeOperators {
                 suggestions::column_not_found(&name, schema.fields().iter().map(|field| field.name().as_str()))
             })?;
             if key.iter().any(|key| key.as_ref() == name) {
-                return Err(Error::usage(format!("{name:?} is a key column: it has no merge operator")));
+                return Err(Error::usage(format!("{name:?} is a key column, which can't have a merge operator")));
             }
             if !operator.takes(field.data_type()) {
                 let message = format!("{operator} can't merge the column {name:?} of type {}", field.data_type());
-                return Err(Error::usage(message).advice("last and last_not_null take every type"));
+                return Err(Error::usage(message).advice("last and last_not_null accept every type"));
             }
             by_column.insert(name, operator);
         }
@@ -219,7 +219,7 @@ fn failed(column: &str, error: &ArrowError) -> Error {
     match error {
         ArrowError::ArithmeticOverflow(message) => {
             Error::invalid(format!("the column {column:?} overflows in a merge: {message}"))
-                .advice("widen its type or take another operator")
+                .advice("widen its type, or choose another operator")
         }
         other => Error::internal(format!("the column {column:?} can't be merged: {other}")),
     }

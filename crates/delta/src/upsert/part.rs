@@ -82,7 +82,9 @@ pub fn upsert_part(
     check_memory(options.memory_bytes, shape.written.fields().len()).map_err(named)?;
     let upsert = of_part(&snapshot, &shape, options);
     if !upsert.is_divisible() {
-        return Err(named(Error::unsupported("the rows depend on those of the table: one process must upsert them")));
+        return Err(named(Error::unsupported(
+            "the rows depend on the existing ones: a single process must upsert them",
+        )));
     }
     let windows = shape.gather(rows.batches()?, options, table.job())?;
     if windows.is_empty() {

@@ -125,7 +125,10 @@ impl RowMapping {
         let column = |field: &FieldRef| match positions.of_name(field.name()) {
             Some(at) => Ok(Arc::clone(batch.column(at))),
             None if field.is_nullable() => Ok(new_null_array(field.data_type(), batch.num_rows())),
-            None => Err(Error::invalid(format!("the rows have no {:?}, which the table needs", field.name()))),
+            None => Err(Error::invalid(format!(
+                "the rows do not have the column {:?}, which the table needs",
+                field.name()
+            ))),
         };
         let columns = self.written.fields().iter().map(column).collect::<Result<Vec<ArrayRef>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
@@ -144,8 +147,8 @@ pub(super) fn memory_bytes(options: &UpsertOptions) -> usize {
 pub(super) fn key(snapshot: &Snapshot, options: &UpsertOptions) -> Result<Vec<String>> {
     let key = if options.key.is_empty() { snapshot.key() } else { options.key.clone() };
     if key.is_empty() {
-        return Err(Error::usage("no key is given, and the table has none (lakerace.primaryKey)")
-            .advice(format!("name the key's columns by {}", KEY.to("A,B"))));
+        return Err(Error::usage("no key is given, and the table does not have one (lakerace.primaryKey)")
+            .advice(format!("name the key columns with {}", KEY.to("A,B"))));
     }
     Ok(key)
 }

@@ -116,5 +116,6 @@ impl RereadableRows {
 
 /// The error of a source that has changed since its keys were read.
 pub(crate) fn changed() -> Error {
-    Error::conflict("the source has other rows than when its keys were read").advice("run it again when it is complete")
+    Error::conflict("the rows of the source changed after its keys were read")
+        .advice("run it again when the source is complete")
 }

@@ -13,7 +13,7 @@ pub(super) fn read(table: &Table, version: u64) -> Result<VersionState> {
     let fresh = table.distrusting(&[])?;
     let kernel = fresh.build_once(Some(version))?;
     if kernel.log_segment().checkpoint_version != Some(version) {
-        return Err(Error::corrupt("readers pass it over"));
+        return Err(Error::corrupt("readers ignore it"));
     }
     let snapshot = Snapshot::new(fresh, kernel)?;
     let listed = list(&snapshot)?;

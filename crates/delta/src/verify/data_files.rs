@@ -16,7 +16,7 @@ use crate::snapshot::row_counts::count_of;
 const FILES_AT_ONCE: usize = 256;
 /// The next step where a data file is damaged.
 const ADVICE: &str =
-    "restore the file from a backup, or an earlier version of the table by `lakerace restore` (Table.restore)";
+    "restore the file from a backup, or an earlier version of the table with `lakerace restore` (Table.restore)";
 
 /// The outcome.
 pub(super) struct CheckedFiles {
@@ -59,10 +59,10 @@ fn present(snapshot: &Snapshot, findings: &mut Vec<Finding>) -> Result<Vec<Table
         match size {
             Some(size) if size == file.size_bytes => files.push(file.clone()),
             Some(size) => {
-                let problem = format!("it has {size} bytes, and the log says {}", file.size_bytes);
+                let problem = format!("it has {size} bytes, but the log states {}", file.size_bytes);
                 damage(findings, Subject::File, file, problem);
             }
-            None => damage(findings, Subject::File, file, "it does not exist, and the version needs it".to_owned()),
+            None => damage(findings, Subject::File, file, "it does not exist, but the version needs it".to_owned()),
         }
     }
     Ok(files)
@@ -90,7 +90,7 @@ fn counted(snapshot: &Snapshot, files: Vec<TableFile>, findings: &mut Vec<Findin
                 (Err(error), _) if !is_damage(&error) => return Err(error),
                 (Err(error), _) => damage(findings, Subject::File, file, error.message().to_owned()),
                 (Ok(rows), Some(stated)) if rows != stated => {
-                    damage(findings, Subject::File, file, format!("it has {rows} rows, and the log says {stated}"));
+                    damage(findings, Subject::File, file, format!("it has {rows} rows, but the log states {stated}"));
                 }
                 (Ok(rows), _) => sound.push(TableFile { rows: Some(rows), ..file.clone() }),
             }

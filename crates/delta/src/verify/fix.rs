@@ -36,11 +36,11 @@ impl TableRepair {
         match self {
             Self::Remove(path) => {
                 table.store().delete(&path)?;
-                Ok("removed: readers list the log without it".to_owned())
+                Ok("removed: readers list the log instead".to_owned())
             }
             Self::WriteCheckpoint(version) => {
                 checkpoint::write_again(table, version)?;
-                Ok("written again from the entries of the log".to_owned())
+                Ok("rewritten from the entries of the log".to_owned())
             }
             Self::RestoreEntry { entry, copy, bytes, proof } => {
                 let mut output = Output::create(table.store(), &entry, IfExists::Replace)?;

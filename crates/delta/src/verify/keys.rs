@@ -115,7 +115,8 @@ impl SeenKeys<'_> {
             named.collect::<Vec<_>>().join("; ")
         );
         let place = format!("{}: version {}", self.snapshot.table().location(), self.snapshot.version());
-        let advice = "upsert the right row of each of these keys (`lakerace upsert`, Table.upsert): it takes the place of all others";
+        let advice =
+            "upsert the right row of each of these keys (`lakerace upsert`, Table.upsert): it replaces all others";
         Ok(Finding::new(Subject::Key, place, problem, advice))
     }
 }

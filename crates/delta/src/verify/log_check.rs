@@ -218,7 +218,7 @@ impl LogReplay<'_> {
         for info in self.copies.get(name).cloned().unwrap_or_default() {
             let copy = self.table.store().object(info.path.clone()).read_range(0..info.size_bytes)?;
             if copy != *entry {
-                let reason = format!("it differs from the entry of version {version}, which is whole");
+                let reason = format!("it differs from the entry of version {version}, which is intact");
                 self.note_unused(&info, reason);
             }
         }
@@ -247,7 +247,7 @@ impl LogReplay<'_> {
         let name = format!("{version:020}.json");
         let mut finding = Finding::of_error(Subject::Entry, self.url(&name), error);
         finding.place = self.url(&name);
-        "put it back from a backup: a copy in _delta_log, as NAME.json.bak, is taken if it can be proven"
+        "restore it from a backup: a copy in _delta_log named NAME.json.bak is used if it can be proven"
             .clone_into(&mut finding.advice);
         self.check.findings.push(finding);
         self.hypotheses.clear();
@@ -262,7 +262,7 @@ impl LogReplay<'_> {
             let copy = match EntryCopy::read(self.table, &info, &name)? {
                 Ok(copy) => copy,
                 Err(problem) => {
-                    self.note_unused(&info, format!("it is no whole entry: {problem}"));
+                    self.note_unused(&info, format!("it is not a complete entry: {problem}"));
                     continue;
                 }
             };
@@ -302,7 +302,7 @@ impl LogReplay<'_> {
             Ok(entry) if self.drops_empty_entry => finding.mend_by(TableRepair::GiveUpEntry(entry)),
             Ok(_) => {
                 let repair = VERIFY_TABLE.with([REPAIR.given(), DROP_EMPTY_ENTRY.given()]);
-                let other = format!("without a backup, {repair} gives its commit up");
+                let other = format!("without a backup, {repair} gives up its commit");
                 finding.advice = format!("{}; {other}", finding.advice);
             }
             Err(reason) if self.drops_empty_entry => {
@@ -327,7 +327,7 @@ impl LogReplay<'_> {
         let bytes = self.read(&name)?.unwrap_or_default();
         let url = self.url(&name);
         let Ok(checksum) = serde_json::from_slice::<VersionChecksum>(&bytes) else {
-            let problem = "it can't be understood";
+            let problem = "it can't be parsed";
             let fix = TableRepair::Remove(file.info.path.clone());
             self.check.findings.push(Finding::fixable(Subject::Checksum, url, problem, fix));
             return Ok(());
@@ -335,10 +335,11 @@ impl LogReplay<'_> {
         let Some((files, bytes)) = self.check.state.as_ref().map(VersionState::totals) else { return Ok(()) };
         if (files, bytes) != (checksum.num_files, checksum.table_size_bytes) {
             let problem = format!(
-                "it says {} files of {} bytes, and the entries up to it make {files} of {bytes}",
+                "it says {} files of {} bytes, but the entries up to it make {files} of {bytes}",
                 checksum.num_files, checksum.table_size_bytes
             );
-            let advice = "an entry up to this version is cut, or the checksum is wrong: compare them with a backup";
+            let advice =
+                "an entry up to this version is truncated, or the checksum is wrong: compare them with a backup";
             self.check.findings.push(Finding::new(Subject::Checksum, url, problem, advice));
         }
         Ok(())
@@ -362,7 +363,7 @@ impl LogReplay<'_> {
         };
         for hypothesis in std::mem::take(&mut self.hypotheses) {
             if hypothesis.state.difference_to(&read).is_none() {
-                let proof = format!("with it, the entries make the checkpoint of version {version}");
+                let proof = format!("together with it, the entries make the checkpoint of version {version}");
                 self.mend(hypothesis.finding, hypothesis.copy, proof);
                 break;
             }
@@ -372,9 +373,9 @@ impl LogReplay<'_> {
             return Ok(());
         };
         let Some(problem) = state.difference_to(&read) else { return Ok(()) };
-        let problem = format!("it is not the state that the entries up to it make: {problem}");
-        let advice =
-            "compare the entries with a backup: they or the checkpoint are wrong, and nothing here proves which";
+        let problem = format!("its state differs from that of the entries up to it: {problem}");
+        let advice = "compare the entries with a backup: either they or the checkpoint are wrong, and nothing in the \
+                      table proves which";
         let mut finding = Finding::new(Subject::Checkpoint, place, problem, advice);
         if state.is_proven && !self.has_unnamed_files(&read, state) {
             finding.mend_by(TableRepair::WriteCheckpoint(version));
@@ -426,9 +427,9 @@ impl LogReplay<'_> {
         let name = name.to_owned();
         let bytes = self.read(&name)?.unwrap_or_default();
         let problem = match serde_json::from_slice::<CheckpointHint>(&bytes) {
-            Err(_) => "it can't be understood".to_owned(),
+            Err(_) => "it can't be parsed".to_owned(),
             Ok(hint) if !checkpoints.contains(&hint.version) => {
-                format!("it names the checkpoint of version {}, which does not exist or is not whole", hint.version)
+                format!("it names the checkpoint of version {}, which does not exist or is incomplete", hint.version)
             }
             Ok(_) => return Ok(()),
         };

@@ -75,7 +75,7 @@ impl LostEntry {
         let bytes = self.filled(table, before)?;
         let now = table.store().stat(&self.entry)?;
         if now.is_none_or(|now| now.size_bytes > 0) {
-            return Err(Error::conflict("the entry was empty a moment ago, and is not any more")
+            return Err(Error::conflict("the entry was empty a moment ago, but no longer is")
                 .at(table.store().url(&self.entry))
                 .advice("run `lakerace verify` again"));
         }
@@ -86,7 +86,8 @@ impl LostEntry {
         output.write(bytes)?;
         output.finish()?;
         let lost = format!(
-            "the commit of version {} is lost, and was given up: this version has the rows of version {before}. Data files of that commit \
+            "the commit of version {} is lost and was given up: this version has the rows of version {before}. Data \
+             files of that commit \
              stay until `lakerace vacuum`",
             self.version
         );
@@ -117,8 +118,8 @@ fn time_in_entry(table: &Table, version: u64) -> Result<i64> {
     let path = table.root().clone().join(crate::paths::LOG).join(format!("{version:020}.json"));
     let missing = |text: &str| Error::corrupt(text).at(table.store().url(&path)).advice("restore it from a backup");
     let info = table.store().stat(&path)?.ok_or_else(|| missing("it does not exist"))?;
-    let file = log_files::parse(info).ok_or_else(|| Error::internal("an entry by another name"))?;
-    time_of(table, &file)?.ok_or_else(|| missing("it carries no inCommitTimestamp"))
+    let file = log_files::parse(info).ok_or_else(|| Error::internal("an entry with another name"))?;
+    time_of(table, &file)?.ok_or_else(|| missing("it has no inCommitTimestamp"))
 }
 
 fn time_of(table: &Table, file: &LogFile) -> Result<Option<i64>> {

@@ -62,9 +62,7 @@ impl EntryCopy {
             None => {}
         }
         if left.len() >= SHARED_BYTES && self.bytes.starts_with(left) && is_counted(&self.bytes) {
-            return Some(
-                "it begins with what is left of the entry, and has all actions that this announces".to_owned(),
-            );
+            return Some("it starts with the remains of the entry, and has all actions that these announce".to_owned());
         }
         let own = self.actions.transaction.as_deref()?;
         (transaction == Some(own)).then(|| "the version's checksum file names its transaction".to_owned())

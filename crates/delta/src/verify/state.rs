@@ -88,7 +88,7 @@ impl EntryActions {
             }
             let text = line;
             let line: StateLine = serde_json::from_slice(text)
-                .map_err(|e| Error::corrupt(format!("line {} can't be understood", number + 1)).because(e))?;
+                .map_err(|e| Error::corrupt(format!("line {} can't be parsed", number + 1)).because(e))?;
             if line.commit_info.is_some() && actions.stated == StatedFiles::default() {
                 actions.stated = StatedFiles::parse(text);
             }
@@ -108,7 +108,7 @@ impl EntryActions {
         let stated = self.stated;
         let lacks = |verb: &str, found: usize, stated: u64| {
             let found = found as u64;
-            let problem = || format!("its commitInfo says that it {verb} {stated} files, and it {verb} {found}");
+            let problem = || format!("its commitInfo says that it {verb} {stated} files, but it {verb} {found}");
             (found < stated).then(problem)
         };
         // A file without a count may have any number of rows.
@@ -118,7 +118,7 @@ impl EntryActions {
             lacks("adds", self.added.len() + self.changes.len(), stated.added),
             lacks("removes", self.removed.len(), stated.removed),
             fewer.map(|rows| {
-                format!("its commitInfo says that it adds {} rows, and the files that it adds have {rows}", stated.rows)
+                format!("its commitInfo says that it adds {} rows, but the files that it adds have {rows}", stated.rows)
             }),
         ];
         let problems: Vec<String> = problems.into_iter().flatten().collect();
@@ -218,13 +218,13 @@ impl VersionState {
             [name, ..] => Some(format!("{} {many}, such as {name}", names.len())),
         };
         [
-            told(&twice, "it adds a file that is there already", "files that it adds are there already"),
+            told(&twice, "it adds a file that already exists", "files that it adds already exist"),
             told(
                 &other_vector,
-                "it adds a file that is there already with another deletion vector, and does not remove that",
-                "files that it adds are there already with other deletion vectors, which it does not remove",
+                "it adds a file that already exists with another deletion vector, but does not remove that one",
+                "files that it adds already exist with other deletion vectors, which it does not remove",
             ),
-            told(&absent, "it removes a file that is not there", "files that it removes are not there"),
+            told(&absent, "it removes a file that does not exist", "files that it removes do not exist"),
         ]
         .into_iter()
         .flatten()
@@ -257,14 +257,14 @@ impl VersionState {
             return Some(format!("{} files of the entries are missing, such as {name}", count(self, read)));
         }
         if let Some(name) = example(read, self) {
-            return Some(format!("it has {} files that the entries do not have, such as {name}", count(read, self)));
+            return Some(format!("it has {} files that the entries do not name, such as {name}", count(read, self)));
         }
         let differs = |(key, size): &(&FileKey, &u64)| read.files.get(*key).is_some_and(|other| other != *size);
         if let Some(((path, _), size)) = self.files.iter().find(differs) {
             return Some(format!("the size of {path} is not {size} bytes"));
         }
         match (&self.metadata, &read.metadata) {
-            (Some(one), Some(other)) if one != other => Some("schema or properties differ".to_owned()),
+            (Some(one), Some(other)) if one != other => Some("the schema or the properties differ".to_owned()),
             _ => None,
         }
     }

@@ -20,7 +20,7 @@ use crate::snapshot::statistics::imprecise::timestamp_slack;
 /// The next step where a bound does not hold.
 fn advice() -> String {
     let compact = COMPACT.with([SORT_BY.to("COLUMN")]);
-    format!("other readers leave rows out: write the file again with new statistics, by {compact}")
+    format!("other readers skip rows: rewrite the file with new statistics, using {compact}")
 }
 
 /// Reads all visible rows of these files, and holds bounds and null counts against them.
@@ -149,7 +149,7 @@ impl LeafStatistics {
     fn problem(self, has_all_rows: bool) -> Option<String> {
         let stated = self.stated_nulls.filter(|stated| has_all_rows && *stated != self.nulls);
         let count = || {
-            stated.map(|stated| format!("column {}: it has {} nulls, and the log says {stated}", self.name, self.nulls))
+            stated.map(|stated| format!("column {}: it has {} nulls, but the log states {stated}", self.name, self.nulls))
         };
         self.problem.clone().or_else(count)
     }

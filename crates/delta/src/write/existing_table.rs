@@ -21,7 +21,7 @@ pub fn check_existing(
             known => format!("is partitioned by {}", known.join(", ")),
         };
         let asked = partition_by.join(", ");
-        return Err(Error::unsupported(format!("the table {known}, and {PARTITION_BY} names {asked}"))
+        return Err(Error::unsupported(format!("the table {known}, but {PARTITION_BY} names {asked}"))
             .advice("leave it out, or write to a new table"));
     }
     for (name, value) in properties {
@@ -29,7 +29,7 @@ pub fn check_existing(
     }
     let known = snapshot.properties();
     if let Some((name, value)) = properties.iter().find(|(name, value)| known.get(*name) != Some(value)) {
-        return Err(Error::unsupported(format!("the table exists already, and lacks the property {name}={value}"))
+        return Err(Error::unsupported(format!("the table already exists, but lacks the property {name}={value}"))
             .advice(format!("leave {TABLE_PROPERTY} out, or set it: {}", ALTER.with([SET.to("K=V")]))));
     }
     Ok(())

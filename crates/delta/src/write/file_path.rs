@@ -22,11 +22,11 @@ pub(super) fn check_path(object: &Object) -> Result<()> {
     let longest = path.split('/').max_by_key(|part| part.len()).unwrap_or_default();
     let (column, value) = longest.split_once('=').unwrap_or(("", longest));
     let limit = match object.store.has_local_files() {
-        true => format!("a folder's name has at most {NAME_BYTES} bytes, and {column}=… has {}", longest.len()),
-        false => format!("an object's key has at most {KEY_BYTES} bytes, and this one has {}", path.len()),
+        true => format!("a folder's name has at most {NAME_BYTES} bytes, but {column}=… has {}", longest.len()),
+        false => format!("an object's key has at most {KEY_BYTES} bytes, but this one has {}", path.len()),
     };
     let begin: String = value.chars().take(20).collect();
-    Err(Error::invalid(format!("a value that divides the files is too long for their path: {limit}"))
+    Err(Error::invalid(format!("the value of a partition column is too long for a path: {limit}"))
         .at(format!("partition column {column:?}, value {begin:?}…"))
-        .advice(format!("divide the files by another column ({PARTITION_BY}), or shorten the value")))
+        .advice(format!("partition the table by another column ({PARTITION_BY}), or shorten the value")))
 }

@@ -99,7 +99,7 @@ impl DataFiles {
             let is_this = |target: &TargetColumn| target.logical.name() == field.name();
             if !targets.data.iter().chain(&targets.partitions).any(is_this) {
                 return Err(Error::invalid(format!("the table has no column {:?}", field.name()))
-                    .advice(format!("leave it out by {COLUMNS}, or make it the table's by {}", EVOLVE.to("add"))));
+                    .advice(format!("leave it out with {COLUMNS}, or add it to the table with {}", EVOLVE.to("add"))));
             }
         }
         Ok(Self {
@@ -200,17 +200,17 @@ impl DataFiles {
             let value = extract_primitive_scalar(column.as_ref(), row).map_err(|error| named(from_kernel(error)))?;
             let text = serialize_partition_value(&value).map_err(|error| named(from_kernel(error)))?;
             if let Some(text) = text.as_deref().filter(|text| has_sign_of_year(&value, text)) {
-                return Err(Error::invalid(format!("a row has {text}, and partitions hold the years 0 to 9999"))
+                return Err(Error::invalid(format!("a row has {text}, but partitions hold the years 0 to 9999"))
                     .at(format!("partition column {name:?}"))
-                    .advice(format!("leave such rows out by {WHERE}, or choose other partition columns")));
+                    .advice(format!("leave such rows out with {WHERE}, or choose other partition columns")));
             }
             if text.as_deref().is_some_and(str::is_empty) || is_empty_text(&value) {
                 return Err(empty_partition_value(name));
             }
             if !is_nullable && text.is_none() {
-                return Err(Error::invalid("it is NOT NULL in the table, and a row has null")
+                return Err(Error::invalid("it is NOT NULL in the table, but a row has null")
                     .at(format!("partition column {name:?}"))
-                    .advice(format!("leave such rows out by {WHERE}")));
+                    .advice(format!("leave such rows out with {WHERE}")));
             }
             Ok((name.clone(), value))
         };
@@ -285,7 +285,7 @@ impl DataFiles {
         let PartitionFile { partition, sink, deferred, statistics, object, name, .. } = file;
         let written = sink.finish()?;
         self.cut.learn(&written);
-        let output = deferred.take().ok_or_else(|| Error::internal("a file's sink did not finish its output"))?;
+        let output = deferred.take().ok_or_else(|| Error::internal("the sink of a file did not finish its output"))?;
         let statistics = statistics.finish()?;
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let file = AddedFile {
@@ -342,6 +342,6 @@ impl BatchPartitions {
 
 /// The kernel's error for a value that can't be a partition value: the rows are at fault, and not the log.
 fn not_a_path(error: &Error) -> Error {
-    Error::unsupported(format!("a value that Delta has no text for: {}", error.message()))
+    Error::unsupported(format!("a partition value that Delta can't represent as text: {}", error.message()))
         .advice("leave the row out, or write to a table that is partitioned by another column")
 }

@@ -108,7 +108,7 @@ impl FittedColumn {
         let named = |error: Error| error.at(format!("column {name:?}"));
         let Some((at, field)) = source.column_with_name(name) else {
             if !target.logical.is_nullable() {
-                return Err(Error::invalid(format!("the table needs a column {name:?}, and the rows have none")));
+                return Err(Error::invalid(format!("the table needs a column {name:?}, but the rows do not have it")));
             }
             let stored = target.stored.data_type().clone();
             let plain = stored.clone();
@@ -116,7 +116,7 @@ impl FittedColumn {
         };
         let plain = table_type(field.data_type(), Some(target.logical.data_type())).map_err(named)?;
         let (to, stored) = (target.stored.data_type(), target.logical.data_type());
-        let advice = format!("cast the column; where the rows come from CSV, name its type ({SCHEMA})");
+        let advice = format!("cast the column; if the rows come from CSV, give its type ({SCHEMA})");
         check_fields(&plain, stored, missing).map_err(named)?;
         check(&plain, to, stored, FindBy::Name).map_err(|error| named(error.advice(advice)))?;
         // Text and bytes may stay in their own layout: files have one for all.
@@ -160,9 +160,12 @@ impl FittedColumn {
 /// The error of a row with an empty text in a partition column. The log has the same text for it and for null. Format:
 /// <https://github.com/delta-io/delta/blob/master/PROTOCOL.md#partition-value-serialization>.
 pub(crate) fn empty_partition_value(column: &str) -> Error {
-    Error::invalid("a row has an empty text, and Delta can't tell it from null in a column that divides the files")
+    Error::invalid("a row has an empty string, which Delta can't tell from null in a partition column")
         .at(format!("partition column {column:?}"))
-        .advice(format!("make it null or another text in the source, leave such rows out by {WHERE}, or divide the files by another column"))
+        .advice(format!(
+            "change it to null or another string in the source, leave such rows out with {WHERE}, or \
+                         partition the table by another column"
+        ))
 }
 
 fn has_empty_text(array: &ArrayRef) -> bool {
@@ -191,11 +194,11 @@ fn check_digits(array: &ArrayData) -> Result<()> {
             let value = values[row];
             return Err(match unit {
                 DAY_MILLIS => Error::invalid(format!(
-                    "the date64 value {value} ms is not a whole day, and Delta's dates are days"
+                    "the date64 value {value} ms is not a whole day, but Delta's dates are whole days"
                 ))
                 .advice("cast the column to a timestamp"),
                 _ => Error::invalid(format!(
-                    "a timestamp has nanoseconds ({value} since 1970), and Delta counts microseconds"
+                    "a timestamp has nanoseconds ({value} since 1970), but Delta stores microseconds"
                 ))
                 .advice("cast the column to timestamp(us)"),
             });

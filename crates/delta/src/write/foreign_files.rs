@@ -19,7 +19,7 @@ pub(super) fn check_folder(table: &Table) -> Result<()> {
     if !store.has_local_files() && !root.is_root() {
         // Some programs mark folders by objects without bytes.
         if store.stat(root)?.is_some_and(|object| object.size_bytes > 0) {
-            return Err(Error::conflict("there is an object of this name, which would hide a table here")
+            return Err(Error::conflict("an object with this name exists, which would hide a table here")
                 .at(store.url(root))
                 .advice("choose another name for the table, or remove the object"));
         }
@@ -27,10 +27,11 @@ pub(super) fn check_folder(table: &Table) -> Result<()> {
     let found = store.list(root)?;
     let Some(foreign) = found.iter().find(|info| is_foreign(root, info)) else { return Ok(()) };
     let message = format!(
-        "the folder has files that are not a Delta table's, such as {}: vacuum would remove them",
+        "the folder has files that do not belong to a Delta table, such as {}: vacuum would remove them",
         store.url(&foreign.path)
     );
-    Err(Error::conflict(message).advice("make the table in an empty folder, or move these files to another one first"))
+    Err(Error::conflict(message)
+        .advice("create the table in an empty folder, or move these files to another one first"))
 }
 
 fn is_foreign(root: &Path, info: &ObjectInfo) -> bool {

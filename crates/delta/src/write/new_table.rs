@@ -29,17 +29,17 @@ pub(super) fn check_new_table(
     if properties.get("delta.enableChangeDataFeed").is_some_and(|value| value == "true")
         && let Some(name) = schema.fields().iter().map(|field| field.name()).find(|name| is_feed_column(name))
     {
-        return Err(Error::invalid(format!("the column {name:?} has the name of one of the change data feed's"))
+        return Err(Error::invalid(format!("the column {name:?} has the name of a column of the change data feed"))
             .advice(format!("rename it, or leave {} out", TABLE_PROPERTY.to("delta.enableChangeDataFeed=true"))));
     }
     let outside = |name: &&String| !maps_columns(properties) && name.starts_with("..");
     if let Some(name) = partition_by.iter().find(outside) {
         return Err(Error::invalid(format!(
-            "the column {name:?} can't divide files: its folders would look as if they led out of the table"
+            "the column {name:?} can't be a partition column: its folders would appear to lead out of the table"
         ))
         .at(PARTITION_BY.to(partition_by.join(",")))
         .advice(format!(
-            "rename it, or let folders have other names: {}",
+            "rename it, or use other names for folders: {}",
             TABLE_PROPERTY.to("delta.columnMapping.mode=name")
         )));
     }
@@ -54,8 +54,10 @@ pub(crate) fn check_names(fields: &Fields, maps_columns: bool) -> Result<()> {
 /// See [`check_names`].
 pub(crate) fn check_name(field: &Field, maps_columns: bool) -> Result<()> {
     let name = field.name();
-    let advice =
-        format!("rename it, or let files have other names: {}", TABLE_PROPERTY.to("delta.columnMapping.mode=name"));
+    let advice = format!(
+        "rename it, or use other column names in the files: {}",
+        TABLE_PROPERTY.to("delta.columnMapping.mode=name")
+    );
     let wrong = |what: String, advice: &str| Err(Error::invalid(what).advice(advice));
     if name.is_empty() {
         return wrong("a column has no name".to_owned(), "give it one");
@@ -65,7 +67,7 @@ pub(crate) fn check_name(field: &Field, maps_columns: bool) -> Result<()> {
     }
     if let Some(found) = name.chars().find(|c| FORBIDDEN.contains(c)).filter(|_| !maps_columns) {
         return wrong(
-            format!("the name of the column {name:?} has {found:?}, which a Delta table's can't have"),
+            format!("the name of the column {name:?} has {found:?}, which column names of a Delta table can't contain"),
             &advice,
         );
     }
@@ -93,18 +95,20 @@ fn check_partitions(schema: &Schema, partition_by: &[String]) -> Result<()> {
             return Err(Error::usage(format!("the column {name:?} is given twice")));
         }
         let refused = |why: &str| {
-            let message = format!("the column {name:?} of type {} can't divide files: {why}", field.data_type());
-            Err(Error::unsupported(message).advice(format!("name another column, or a text of it, by {PARTITION_BY}")))
+            let message =
+                format!("the column {name:?} of type {} can't be a partition column: {why}", field.data_type());
+            Err(Error::unsupported(message)
+                .advice(format!("name another column, or a string column made from it, with {PARTITION_BY}")))
         };
         match field.data_type() {
-            data_type if data_type.is_nested() => refused("Delta has no text of nested values")?,
-            DataType::Binary => refused("not all bytes are a text that all readers read alike")?,
+            data_type if data_type.is_nested() => refused("Delta can't represent nested values as text")?,
+            DataType::Binary => refused("not all binary values have a text that all readers read alike")?,
             _ => {}
         }
     }
     if !partition_by.is_empty() && partition_by.len() == schema.fields().len() {
-        return Err(Error::usage("a table has at least one column that is no partition's")
-            .advice(format!("name fewer columns by {PARTITION_BY}")));
+        return Err(Error::usage("a table needs at least one column that is not a partition column")
+            .advice(format!("name fewer columns with {PARTITION_BY}")));
     }
     Ok(())
 }

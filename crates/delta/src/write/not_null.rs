@@ -71,10 +71,8 @@ fn collect(path: &str, source: &Field, table: &Field, found: &mut Vec<String>) {
 pub(super) fn check_existing(wanted: &Schema, table: &Schema, adds: bool) -> Result<()> {
     match first_nullable("", wanted.fields(), table.fields(), adds) {
         None => Ok(()),
-        Some(path) => {
-            Err(Error::unsupported(format!("NOT NULL of {path:?}, which is nullable in a table that exists"))
-                .advice(format!("leave {KEEP_NOT_NULL} out, or write to a new table")))
-        }
+        Some(path) => Err(Error::unsupported(format!("NOT NULL of {path:?}, which is nullable in an existing table"))
+            .advice(format!("leave {KEEP_NOT_NULL} out, or write to a new table"))),
     }
 }
 

@@ -108,7 +108,7 @@ impl ReplacedPartitions {
         let constants = batch.column_by_name("fileConstantValues").and_then(|column| column.as_struct_opt());
         let values = constants.and_then(|constants| constants.column_by_name("partitionValues"));
         let values = values.and_then(|values| values.as_map_opt());
-        let values = values.ok_or_else(|| Error::internal("the kernel gives no partition values"))?;
+        let values = values.ok_or_else(|| Error::internal("the kernel returned no partition values"))?;
         let is_one = |row: usize| {
             let known = texts(values, row)?;
             Ok(self.partitions.contains(&self.columns.partition(|name| known.get(name).cloned())?))
@@ -124,7 +124,10 @@ fn texts(values: &MapArray, row: usize) -> Result<HashMap<String, String>> {
     }
     let entries = values.value(row);
     let text = |at: usize| {
-        entries.column(at).as_string_opt::<i32>().ok_or_else(|| Error::internal("partition values that are no texts"))
+        entries
+            .column(at)
+            .as_string_opt::<i32>()
+            .ok_or_else(|| Error::internal("partition values that are not strings"))
     };
     let (names, values) = (text(0)?, text(1)?);
     let known = (0..entries.len()).filter(|at| values.is_valid(*at));

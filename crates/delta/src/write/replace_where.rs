@@ -35,7 +35,7 @@ impl ReplacedWhere {
             let values = Constants::new(partitions.of_file(&file.partition_values)?);
             if !condition.holds(&values)? {
                 let folder = file.name.rsplit_once('/').map_or("", |(folder, _)| folder);
-                return Err(Error::invalid(format!("a row of {folder} is not among the rows that are replaced"))
+                return Err(Error::invalid(format!("a row for {folder} is not among the rows to replace"))
                     .at(snapshot.table().location())
                     .advice("write rows for which the condition of the overwrite is true"));
             }
@@ -99,9 +99,11 @@ impl PartitionCondition {
         let predicate = Predicate::bind(filter, &schema).map_err(|error| match error.kind() {
             ErrorKind::NotFound => {
                 let columns = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
-                Error::unsupported(format!("rows are replaced by the table's partition columns ({columns}): {error}"))
-                    .at(place())
-                    .advice("delete the rows and append others")
+                Error::unsupported(format!(
+                    "rows are selected for replacement by the table's partition columns ({columns}): {error}"
+                ))
+                .at(place())
+                .advice("delete the rows and append others")
             }
             _ => error.at(place()),
         })?;

@@ -39,5 +39,5 @@ pub(crate) fn write_split(
 
 /// Reading gave other rows than the files' footers have.
 pub(crate) fn other_rows() -> Error {
-    Error::internal("the files gave other rows than their footers have")
+    Error::internal("the files returned other rows than their footers declare")
 }

@@ -60,7 +60,7 @@ impl StatisticsCollector {
     /// The statistics as the kernel takes them with the file.
     pub fn finish(mut self) -> Result<StructArray> {
         let Some((schema, columns)) = self.known.take() else {
-            return Err(Error::internal("a file without rows was begun"));
+            return Err(Error::internal("a file without rows was started"));
         };
         let fields = nullable(schema.fields());
         let arrays = columns.iter().zip(&fields).map(|(column, field)| column.two(field.data_type()));

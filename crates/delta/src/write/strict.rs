@@ -35,7 +35,7 @@ pub(crate) fn check_fields(source: &DataType, table: &DataType, missing: Missing
             check_fields(value.data_type(), table_value.data_type(), missing).map_err(|error| error.at("value"))
         }
         (DataType::Timestamp(_, from), DataType::Timestamp(_, to)) if from.is_some() != to.is_some() => {
-            let message = "one of row and table counts time in UTC, the other as a clock on the wall shows it";
+            let message = "one of the row and the table stores time in UTC, the other local time";
             Err(Error::invalid(message).advice("cast the column"))
         }
         _ => Ok(()),
@@ -50,7 +50,7 @@ fn check_struct(source: &Fields, table: &Fields, missing: MissingFields) -> Resu
             let says = format!("the table has no field {:?} here", field.name());
             let advice = error.advice_text().map(str::to_owned).unwrap_or_default();
             return Err(
-                Error::invalid(says).advice(format!("{advice}; {} makes new fields the table's", EVOLVE.to("add")))
+                Error::invalid(says).advice(format!("{advice}; {} adds new fields to the table", EVOLVE.to("add")))
             );
         };
         check_fields(field.data_type(), known.data_type(), missing)
@@ -59,8 +59,7 @@ fn check_struct(source: &Fields, table: &Fields, missing: MissingFields) -> Resu
     match table.iter().find(|known| source.find(known.name()).is_none()) {
         Some(lacking) if missing == MissingFields::Refuse || !lacking.is_nullable() => {
             let message = format!("the rows have no field {:?}, which the table has", lacking.name());
-            Err(Error::invalid(message)
-                .advice("give structs with all fields of the table, null where there is no value"))
+            Err(Error::invalid(message).advice("give structs all fields of the table, with null for missing values"))
         }
         _ => Ok(()),
     }
@@ -89,8 +88,9 @@ fn refuse_same_fields(fields: &Fields) -> Result<()> {
     let mut known: HashMap<String, &str> = HashMap::with_capacity(fields.len());
     for field in fields {
         if let Some(other) = known.insert(field.name().to_lowercase(), field.name()) {
-            let message = format!("the names {other:?} and {:?} differ in their case alone", field.name());
-            return Err(Error::invalid(message).advice("rename one of them: names of a Delta table have no case"));
+            let message = format!("the names {other:?} and {:?} differ only in case", field.name());
+            return Err(Error::invalid(message)
+                .advice("rename one of them: column names of a Delta table are not case-sensitive"));
         }
         below(field)?;
     }

@@ -64,7 +64,7 @@ pub(crate) fn table_type(data_type: &DataType, known: Option<&DataType>) -> Resu
         }
         T::Struct(fields) if fields.is_empty() => {
             return Err(Error::unsupported("Delta tables have no type for a struct without fields")
-                .advice(format!("leave it out by {COLUMNS}")));
+                .advice(format!("leave it out with {COLUMNS}")));
         }
         T::Struct(fields) => {
             let known = match known {
@@ -78,19 +78,19 @@ pub(crate) fn table_type(data_type: &DataType, known: Option<&DataType>) -> Resu
             if let Some(known) = known {
                 return Ok(known.clone());
             }
-            return Err(Error::unsupported("a column of nulls alone has no type")
-                .advice(format!("cast it to the one it is to have, or leave it out by {COLUMNS}")));
+            return Err(Error::unsupported("a column of only nulls has no type")
+                .advice(format!("cast it to the intended type, or leave it out with {COLUMNS}")));
         }
         other => {
             return Err(Error::unsupported(format!("Delta tables have no type for {other}"))
-                .advice(format!("cast the column, or leave it out by {COLUMNS}")));
+                .advice(format!("cast the column, or leave it out with {COLUMNS}")));
         }
     })
 }
 
 fn map_type(entries: &Field, known: Option<&DataType>) -> Result<DataType> {
     let DataType::Struct(fields) = entries.data_type() else {
-        return Err(Error::invalid("a map whose entries are no structs"));
+        return Err(Error::invalid("a map whose entries are not structs"));
     };
     let [key, value] = fields.as_ref() else {
         return Err(Error::invalid("a map whose entries are not pairs"));

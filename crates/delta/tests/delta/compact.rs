@@ -207,7 +207,7 @@ fn a_file_with_other_rows_than_the_log_says_is_named_and_nothing_is_changed() {
         let error = compact(&table(&inner), &CompactOptions { layout, ..CompactOptions::default() }).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         let said = error.to_string();
-        assert!(said.contains(&name) && said.contains("100 rows, and the log says 90"), "{said}");
+        assert!(said.contains(&name) && said.contains("100 rows, but the log states 90"), "{said}");
     }
     assert_eq!((version(&table(&inner)), stored(&inner).len()), (1, 2));
 }

@@ -55,7 +55,7 @@ fn new_columns_and_fields_differ_in_more_than_their_case() {
         let upserted = upsert(&table, batches, &options).unwrap_err();
         for error in [appended, upserted] {
             assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
-            assert!(error.to_string().contains(r#""x" and "X" differ in their case alone"#), "{error}");
+            assert!(error.to_string().contains(r#""x" and "X" differ only in case"#), "{error}");
         }
     }
     assert_eq!((version(&table), read(&table)), (0, before));

@@ -251,15 +251,15 @@ fn table_of_entries() -> TempDir {
 fn an_entry_in_the_place_of_another_one_is_found() {
     let folder = table_of_entries();
     fs::copy(entry(&folder, 1), entry(&folder, 2)).unwrap();
-    only(&verified(&folder), Subject::Entry, &["00000000000000000002.json", "there already: part-"]);
+    only(&verified(&folder), Subject::Entry, &["00000000000000000002.json", "already exists: part-"]);
     // One that hides rows: its file is gone by the first of the two.
     let folder = table_of_entries();
     fs::copy(entry(&folder, 4), entry(&folder, 5)).unwrap();
     let found = verified(&folder);
     assert!(found.findings.iter().all(|finding| finding.place.contains("00000000000000000005.json")), "{found:?}");
     let problems: Vec<&str> = found.findings.iter().map(|finding| finding.problem.as_str()).collect();
-    assert!(problems.iter().any(|problem| problem.contains("it removes a file that is not there")), "{problems:?}");
-    assert!(problems.iter().any(|problem| problem.contains("there already")), "{problems:?}");
+    assert!(problems.iter().any(|problem| problem.contains("it removes a file that does not exist")), "{problems:?}");
+    assert!(problems.iter().any(|problem| problem.contains("already exist")), "{problems:?}");
 }
 
 #[test]
@@ -280,9 +280,9 @@ fn actions_on_files_are_held_against_the_version_before() {
     only(
         &found(&|_| vec![remove("none.parquet")]),
         Subject::Entry,
-        &["it removes a file that is not there: none.parquet"],
+        &["it removes a file that does not exist: none.parquet"],
     );
-    only(&found(&|folder| vec![added(folder)]), Subject::Entry, &["it adds a file that is there already"]);
+    only(&found(&|folder| vec![added(folder)]), Subject::Entry, &["it adds a file that already exists"]);
     // With other statistics, without a change of rows.
     let with_statistics = |folder: &TempDir| {
         let mut line = added(folder);
@@ -296,7 +296,7 @@ fn actions_on_files_are_held_against_the_version_before() {
         vec![line]
     };
     let found = found(&with_vector);
-    assert!(found.findings[0].problem.contains("already with another deletion vector"), "{found:?}");
+    assert!(found.findings[0].problem.contains("already exists with another deletion vector"), "{found:?}");
 }
 
 #[test]
@@ -311,11 +311,11 @@ fn copies_that_are_not_used_are_named() {
         assert!(found.notes.iter().any(|note| note.starts_with(name) && note.contains(words)), "{found:?}");
     };
     fs::write(log(&folder, name), fs::read(entry(&folder, 8)).unwrap()).unwrap();
-    noted(&folder, "differs from the entry of version 9, which is whole");
+    noted(&folder, "differs from the entry of version 9, which is intact");
     fs::write(entry(&folder, 9), "").unwrap();
     noted(&folder, "nothing proves that it is the entry of version 9");
     fs::write(log(&folder, name), &whole[..whole.len() / 2]).unwrap();
-    noted(&folder, "no whole entry");
+    noted(&folder, "not a complete entry");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn names_of_types_stay_inside() {
             "but Unknown(\"true\") is not (readerFeatures=[Unknown(\"true\")])",
             "but \"true\" is not (readerFeatures=[\"true\"])",
         ),
-        ("Generic error: ", "the log can't be understood"),
+        ("Generic error: ", "the log can't be parsed"),
         ("No protocol found in delta log.", "No protocol found in delta log"),
     ] {
         assert_eq!(plain(text), expected);

@@ -61,7 +61,7 @@ fn a_json_checkpoint_has_what_each_one_has() {
 #[test]
 fn an_entry_that_states_files_names_one() {
     let info = r#"{"commitInfo":{"operation":"DELETE","engineInfo":"delta-rs:py-1.6.6","operationMetrics":{"num_added_files":2,"num_removed_files":1}}}"#;
-    let refused = "its commitInfo says that it adds 2 files and removes 1 file, and it names no file";
+    let refused = "its commitInfo says that it adds 2 files and removes 1 file, but it names no file";
     for rest in ["", "\n", "\n{\"txn\":{\"appId\":\"a\",\"version\":1}}\n"] {
         assert_eq!(check_entry(format!("{info}{rest}").as_bytes()), Err(refused.to_owned()), "{rest:?}");
     }

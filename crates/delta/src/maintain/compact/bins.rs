@@ -58,18 +58,17 @@ impl<'a> BinRules<'a> {
                 [] => "the table has no partitions".to_owned(),
                 _ => format!("the table is partitioned by {}", partitions.join(", ")),
             };
-            return Err(Error::usage(format!("{WHERE}: {name:?} is no partition column"))
-                .advice(format!("{known}; without {WHERE} all of it is compacted")));
+            return Err(Error::usage(format!("{WHERE}: {name:?} is not a partition column"))
+                .advice(format!("{known}; without {WHERE}, the whole table is compacted")));
         }
         if let Layout::SortBy(names) | Layout::ZOrder(names) = &options.layout {
             if names.is_empty() {
-                return Err(
-                    Error::usage("no column is given to sort by").advice(format!("name some by {SORT_BY} or {ZORDER}"))
-                );
+                return Err(Error::usage("no column is given to sort by")
+                    .advice(format!("name some with {SORT_BY} or {ZORDER}")));
             }
             if let Some(name) = names.iter().find(|name| partitions.contains(name)) {
                 return Err(Error::usage(format!("{name:?} is the same in all rows of a partition"))
-                    .advice(format!("name other columns by {SORT_BY} or {ZORDER}")));
+                    .advice(format!("name other columns with {SORT_BY} or {ZORDER}")));
             }
             super::SortColumns::new(names, &schema)?;
         }

@@ -41,11 +41,11 @@ pub(super) fn check(snapshot: &Snapshot, files: &[&TableFile]) -> Result<()> {
         match size {
             None => return Err(snapshot.broken(Error::not_found("does not exist").at(url))),
             Some(size) if size != file.size_bytes && file.size_bytes != 0 => {
-                return Err(Error::corrupt(format!("it has {size} bytes, and the log says {}", file.size_bytes))
+                return Err(Error::corrupt(format!("it has {size} bytes, but the log states {}", file.size_bytes))
                     .at(url)
                     .advice(
-                        "nothing was changed; restore the file from a backup, or an earlier version of the table by \
-                         `lakerace restore` (Table.restore)",
+                        "nothing was changed; restore the file from a backup, or an earlier version of the table \
+                         with `lakerace restore` (Table.restore)",
                     ));
             }
             Some(_) => {}

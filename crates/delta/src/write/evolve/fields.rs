@@ -63,7 +63,7 @@ impl<'a> EvolvingSchema<'a> {
         }
         let metadata = metadata_of_field(field)?;
         let noted = metadata.entry(TYPE_CHANGES).or_insert_with(|| json!([]));
-        let noted = noted.as_array_mut().ok_or_else(|| Error::corrupt("a field's type changes are no list"))?;
+        let noted = noted.as_array_mut().ok_or_else(|| Error::corrupt("the type changes of a field are not a list"))?;
         noted.extend(changes);
         Ok(())
     }
@@ -71,8 +71,8 @@ impl<'a> EvolvingSchema<'a> {
     /// A field that the table lacks, as its schema gets it next to these.
     pub fn added(&mut self, field: &Field, beside: &Fields) -> Result<Value> {
         if let Some(known) = beside.iter().find(|known| known.name().eq_ignore_ascii_case(field.name())) {
-            return Err(Error::invalid(format!("the table has a column {:?}", known.name()))
-                .advice("names that differ in their case alone are the same to some readers: rename one"));
+            return Err(Error::invalid(format!("the table already has a column {:?}", known.name()))
+                .advice("names that differ only in case are the same for some readers: rename one"));
         }
         check_name(field, self.highest.is_some())?;
         let data_type = table_type(field.data_type(), None)?;
@@ -218,8 +218,10 @@ fn check_added(snapshot: &Snapshot, data_type: &DataType) -> Result<()> {
     let without_zone = matches!(data_type, DataType::Timestamp(_, None));
     let configuration = snapshot.kernel().table_configuration();
     if without_zone && !configuration.is_feature_supported(&TableFeature::TimestampWithoutTimezone) {
-        return Err(Error::unsupported("a time without a zone in a table that lacks the feature timestampNtz")
-            .advice("give the times a zone, or list the feature timestampNtz with an engine that does"));
+        return Err(Error::unsupported(
+            "a timestamp without a time zone in a table that lacks the feature timestampNtz",
+        )
+        .advice("give the timestamps a time zone, or add the feature timestampNtz with an engine that supports it"));
     }
     match data_type {
         DataType::List(item) => check_added(snapshot, item.data_type()),
@@ -240,7 +242,7 @@ pub(crate) fn json_field(name: &str, data_type: &DataType) -> Result<Value> {
 pub(super) fn assign(field: &mut Value, highest: &mut i64) -> Result<()> {
     *highest += 1;
     let metadata = json!({ COLUMN_ID: *highest, PHYSICAL_NAME: format!("col-{:032x}", rand::random::<u128>()) });
-    let field = field.as_object_mut().ok_or_else(|| Error::internal("a new field is no object"))?;
+    let field = field.as_object_mut().ok_or_else(|| Error::internal("a new field is not an object"))?;
     field.insert("metadata".to_owned(), metadata);
     field.get_mut("type").map_or(Ok(()), |data_type| assign_below(data_type, highest))
 }
@@ -258,7 +260,8 @@ fn assign_below(data_type: &mut Value, highest: &mut i64) -> Result<()> {
 
 /// The metadata of a field in a schema of the log, which are made where there are none.
 pub(crate) fn metadata_of_field(field: &mut Value) -> Result<&mut serde_json::Map<String, Value>> {
-    let field = field.as_object_mut().ok_or_else(|| Error::corrupt("a field of the table's schema is none"))?;
+    let field =
+        field.as_object_mut().ok_or_else(|| Error::corrupt("a field of the table's schema is not an object"))?;
     let metadata = field.entry("metadata").or_insert_with(|| json!({}));
-    metadata.as_object_mut().ok_or_else(|| Error::corrupt("a field's metadata is none"))
+    metadata.as_object_mut().ok_or_else(|| Error::corrupt("the metadata of a field is not an object"))
 }
