@@ -163,7 +163,7 @@ def test_keys_that_tell_no_rows_apart(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [3, 1, 3], "k": ["a", "b", "c"]}), doubled)
     pq.write_table(pa.table({"id": [1, None], "k": ["a", "b"]}), null)
     for pair in [(good, doubled), (doubled, good), (doubled, doubled)]:
-        with pytest.raises(lr.InvalidInputError, match=r"doubled.parquet: the key id = 3 stands in several rows"):
+        with pytest.raises(lr.InvalidInputError, match=r"doubled.parquet: the key id = 3 appears in several rows"):
             lr.diff(*pair, key="id")
     with pytest.raises(lr.InvalidInputError, match=r'null.parquet: a row has null in the column "id" of the key'):
         lr.diff(good, null, key="id")

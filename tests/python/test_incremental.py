@@ -267,10 +267,10 @@ def test_a_proof_that_fails(tmp_path: Path) -> None:
         )
     with pytest.raises(
         lr.CorruptDataError,
-        match=r"a\.db#t: the target .* of 2 rows by their key, 0 are not there, and 1 have other values",
+        match=r"a\.db#t: the target .* of 2 rows, compared by key, 0 are missing and 1 have other values",
     ):
         lr.copy(rows([1, 2], "new"), target, key="id", mode="upsert", verify=True)
-    with pytest.raises(lr.CorruptDataError, match="1 rows are still there"):
+    with pytest.raises(lr.CorruptDataError, match="1 rows still exist"):
         lr.copy(rows([1]).select(["id"]), target, key="id", mode="delete", verify=True)
 
 

@@ -139,7 +139,7 @@ def test_rows_of_a_pipe_that_were_overtaken_are_an_error(tmp_path: Path) -> None
         subprocess.run(arguments, input=newer.encode(), check=True, capture_output=True)
         errors = slow.communicate("".join(lines[4000:]).encode())[1].decode()
     assert slow.returncode == 7
-    assert "a pipe gives its rows only once" in errors
+    assert "a pipe returns its rows only once" in errors
     assert found(target) == [(key, "newer") for key in rows]
 
 

@@ -74,5 +74,5 @@ def test_a_change_that_narrowing_does_not_explain_is_found(tmp_path: Path) -> No
     with closing(sqlite3.connect(tmp_path / "a.db")) as database:
         database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, x REAL)")
         database.execute("CREATE TRIGGER more AFTER INSERT ON t BEGIN UPDATE t SET x = 7 WHERE id = new.id; END")
-    with pytest.raises(lr.CorruptDataError, match="does not have what was sent"):
+    with pytest.raises(lr.CorruptDataError, match="does not have the rows that were sent"):
         lr.copy(pa.table({"id": [1, 2], "x": [NAN, 1.0]}), f"sqlite:{tmp_path / 'a.db'}#t", mode="append", **NARROWING)

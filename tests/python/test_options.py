@@ -196,10 +196,10 @@ def test_each_door_says_it_in_its_words(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a\n1\n")
     lr.copy(tmp_path / "a.csv", tmp_path / "b.parquet")
     done = run("copy", tmp_path / "a.csv", tmp_path / "b.parquet", "--json")
-    assert done.error["advice"].endswith("replace it by --mode overwrite")
+    assert done.error["advice"].endswith("replace it with --mode overwrite")
     try:
         lr.copy(tmp_path / "a.csv", tmp_path / "b.parquet")
     except lr.ConflictError as error:
-        assert str(error).endswith('replace it by mode="overwrite")')
+        assert str(error).endswith('replace it with mode="overwrite")')
     else:
         raise AssertionError

@@ -249,7 +249,7 @@ def test_an_overwrite_by_others_ends_what_follows(target: str, tmp_path: Path) -
     table = made(folder, 10)
     lr.sync(folder, target, key="id")
     lr.copy(rows(700, 701), target, key="id", mode="overwrite")
-    with pytest.raises(lr.ConflictError, match="follows no table"):
+    with pytest.raises(lr.ConflictError, match="does not follow a table"):
         lr.sync(folder, target, key="id")
     assert lr.scan(target).count() == 1
     lr.sync(folder, target, key="id", mode="overwrite")
@@ -270,7 +270,7 @@ def test_a_table_that_others_make_again_follows_nothing(tmp_path: Path, mode: Li
         database.execute("DROP TABLE t")
     # SQLite finds a table by its name in any case.
     lr.copy(rows(700, 701), f"sqlite:{path}#T", key="id", mode=mode)
-    with pytest.raises(lr.ConflictError, match="follows no table"):
+    with pytest.raises(lr.ConflictError, match="does not follow a table"):
         lr.sync(folder, target, key="id")
 
 

@@ -95,7 +95,7 @@ def test_a_target_that_was_made_again_is_loaded_or_left_alone(target: str, tmp_p
     assert right(target, folder)
     make_again(target, 3)
     done = run("sync", folder, target, "--key", "id")
-    assert (done.code, "made again" in done.err, "--mode overwrite" in done.err) == (7, True, True), done.err
+    assert (done.code, "created again" in done.err, "--mode overwrite" in done.err) == (7, True, True), done.err
     assert lr.scan(target).count() == 3
     assert lr.sync(folder, target, key="id", mode="overwrite").upserted == 1000
     assert lr.sync(folder, target, key="id").rows == 0
@@ -175,7 +175,9 @@ def test_a_second_run_ends_with_a_conflict_and_says_who_is_there(target: str, tm
     first = sync(folder, target, "--max-rate", 50, "--batch-rows", 10)
     wait_for(target, "b", 10, first)
     done = run("sync", folder, target, "--key", "id")
-    assert (done.code, f"process {first.pid}" in done.err, "let it end" in done.err) == (7, True, True), done.err
+    assert (done.code, f"process {first.pid}" in done.err, "wait for it to end" in done.err) == (7, True, True), (
+        done.err
+    )
     first.kill()
     ended(first)
     # The process is gone, which is seen at once.

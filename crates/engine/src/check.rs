@@ -16,9 +16,9 @@ pub fn check(location: &str, storage: &StorageOptions, job: &Job) -> Result<Loca
         LocationKind::Table { folder } => check_location(&format!("{}/", folder.trim_end_matches('/')), storage, job),
         LocationKind::Path => check_location(location, storage, job),
         LocationKind::Tpch | LocationKind::Database(_) => {
-            Err(Error::unsupported("files and stores of files are checked, and this is neither")
+            Err(Error::unsupported("only files and stores of files can be checked, and this is neither")
                 .at(delta::named(location).unwrap_or(location))
-                .advice("read a row of it by `scan` to see that it answers"))
+                .advice("read a row of it with `scan` to see that it answers"))
         }
     }
 }

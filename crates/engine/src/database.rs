@@ -28,12 +28,12 @@ pub(crate) fn open(
     job: &Job,
 ) -> Result<Arc<dyn Source>> {
     if options.at.is_some() {
-        return Err(Error::unsupported("a version is asked for, and a database has none")
+        return Err(Error::unsupported("a version is given, but a database has none")
             .at(system.name)
             .advice("leave it out; Delta tables have versions"));
     }
     if options.format.is_some() {
-        return Err(Error::usage("a format is given, and a database has its own")
+        return Err(Error::usage("a format is given, but a database has its own")
             .at(system.name)
             .advice(format!("leave {INPUT_FORMAT} out")));
     }

@@ -92,9 +92,9 @@ fn open_path(location: &str, options: &ReadOptions, filter: Option<&Expr>, job: 
 fn refuse_version(place: &str, options: &ReadOptions) -> Result<()> {
     match options.at {
         None => Ok(()),
-        Some(_) => Err(Error::unsupported("a version is asked for, and files have none")
+        Some(_) => Err(Error::unsupported("a version is given, but files have none")
             .at(place)
-            .advice(format!("leave {AT} out: Delta tables alone have versions"))),
+            .advice(format!("leave {AT} out: only Delta tables have versions"))),
     }
 }
 
@@ -155,7 +155,7 @@ fn open_format(
 ) -> Result<Arc<dyn Source>> {
     let union = options.column_union;
     if union == ColumnUnion::Any && format.is_text() {
-        let message = "text files are read together where they have the same columns only";
+        let message = "text files can only be read together if they have the same columns";
         return Err(Error::unsupported(message)
             .at(files.first().map_or_else(String::new, |file| file.object.url()))
             .advice(format!("leave out {UNION_COLUMNS}")));

@@ -113,7 +113,7 @@ impl DiffSide {
             if column.logical_null_count() > 0 {
                 return Err(Error::invalid(format!("a row has null in the column {:?} of the key", field.name()))
                     .at(&self.name)
-                    .advice(format!("leave such rows out by a filter, or choose another key ({KEY})")));
+                    .advice(format!("leave such rows out with a filter, or choose another key ({KEY})")));
             }
         }
         Ok(())
@@ -122,9 +122,9 @@ impl DiffSide {
     /// The error of a key that several rows have. Reads the side again for the key's values.
     fn doubled(&self, hash: u128) -> Error {
         let values = self.key_of(hash).ok().flatten().unwrap_or_else(|| "a key".to_owned());
-        Error::invalid(format!("{values} stands in several rows"))
+        Error::invalid(format!("{values} appears in several rows"))
             .at(&self.name)
-            .advice(format!("choose a key that tells rows apart ({KEY})"))
+            .advice(format!("choose a key that is unique ({KEY})"))
     }
 
     fn key_of(&self, hash: u128) -> Result<Option<String>> {
@@ -236,7 +236,7 @@ fn key_names(options: &DiffOptions, first: &Scan) -> Result<Vec<String>> {
     let names: Vec<String> =
         property.iter().flat_map(|names| names.split(',')).map(|name| name.trim().to_owned()).collect();
     if names.is_empty() {
-        return Err(Error::usage("the rows have no key to be compared by").advice(format!("name its columns ({KEY})")));
+        return Err(Error::usage("there is no key to compare the rows by").advice(format!("name its columns ({KEY})")));
     }
     Ok(names)
 }
@@ -265,7 +265,7 @@ fn output_schema(first: &Schema, second: &Schema) -> Result<SchemaRef> {
     for field in first.fields() {
         let Ok(other) = second.field_with_name(field.name()) else { continue };
         if [DIFF_CHANGE, DIFF_COLUMNS].contains(&field.name().as_str()) {
-            return Err(Error::unsupported(format!("comparing a column of the name {:?}", field.name()))
+            return Err(Error::unsupported(format!("comparing a column named {:?}", field.name()))
                 .advice(format!("leave it out ({COLUMNS})")));
         }
         let data_type = match field.data_type() == other.data_type() {

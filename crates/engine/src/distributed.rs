@@ -113,9 +113,9 @@ impl SharedTable {
             return Ok(found);
         }
         if named(name).is_none() {
-            return Err(Error::not_found("there is no Delta table")
+            return Err(Error::not_found("no Delta table exists here")
                 .at(name)
-                .advice("put delta: in front of its folder, and the write makes it"));
+                .advice("put delta: in front of its folder to let the write create it"));
         }
         let write = TableWrite {
             mode: WriteMode::Error,
@@ -187,7 +187,7 @@ pub fn drop_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<boo
     if let Some(other) = other {
         return Err(Error::unsupported(format!("the folder of the table has another table in it ({})", other.path))
             .at(name)
-            .advice("drop that one before, or move it"));
+            .advice("drop or move that one first"));
     }
     if store.has_local_files() {
         let folder = format!("/{path}");
@@ -196,7 +196,9 @@ pub fn drop_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<boo
         let dropped = std::path::Path::new(&folder).with_file_name(hidden);
         std::fs::rename(&folder, &dropped).map_err(|e| Error::from(e).at(name))?;
         std::fs::remove_dir_all(&dropped).map_err(|e| {
-            Error::from(e).at(dropped.display()).advice("the table is dropped: remove this folder, which has its files")
+            Error::from(e)
+                .at(dropped.display())
+                .advice("the table is dropped: remove this folder, which still contains its files")
         })?;
         return if is_table(&store, &path)? { Err(written_meanwhile(name)) } else { Ok(true) };
     }
@@ -210,7 +212,7 @@ pub fn drop_table(name: &str, storage: &StorageOptions, job: &Job) -> Result<boo
 }
 
 fn written_meanwhile(name: &str) -> Error {
-    Error::conflict("another writer has committed to the table while it was dropped").at(name).advice("drop it again")
+    Error::conflict("another writer committed to the table while it was being dropped").at(name).advice("drop it again")
 }
 
 /// Returns true if a file is named like a data file of this library: `part-NUMBER-HEX.parquet`.

@@ -48,7 +48,7 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
     let is_folder = match on_disk {
         Some(Ok(metadata)) => metadata.is_dir(),
         Some(Err(e)) if matches!(e.kind(), Io::NotFound | Io::NotADirectory) => {
-            return Err(Error::not_found("there is no such file or folder").at(place));
+            return Err(Error::not_found("no such file or folder exists").at(place));
         }
         Some(Err(e)) => return Err(Error::from(e).at(place)),
         // The name of a file is believed: asking the store would cost a request for each scan.
@@ -69,9 +69,9 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
         // Without an ending it may still be a file.
         (true, false) => match store.stat(&path)? {
             Some(_) => single(store.object(path.clone()), named).map(FoundLocation::Files),
-            None => Err(Error::not_found("there is no such file or folder").at(place)),
+            None => Err(Error::not_found("no such file or folder exists").at(place)),
         },
-        _ => Err(Error::not_found("the folder holds no data files").at(place)),
+        _ => Err(Error::not_found("the folder contains no data files").at(place)),
     }
 }
 
@@ -136,8 +136,9 @@ pub(crate) fn unknown_format(place: &str) -> Error {
         let formats = FileFormat::all().filter(|format| format.is_text() == is_text);
         listed(formats.flat_map(|format| format.endings).map(|ending| format!(".{ending}")), "and")
     };
-    Error::usage("the name does not say the format").at(place).advice(format!(
-        "known endings are {}, and {}, which may have .gz, .zst, .bz2 or .xz after them; or say the format by {INPUT_FORMAT} or {OUTPUT_FORMAT}",
+    Error::usage("the name does not give the format").at(place).advice(format!(
+        "known endings are {}, and {}, which may have .gz, .zst, .bz2 or .xz after them; or set the format with \
+         {INPUT_FORMAT} or {OUTPUT_FORMAT}",
         endings(false),
         endings(true)
     ))
@@ -168,11 +169,11 @@ fn of_one_format(
             Some(_) => {
                 let (one, two) = (store.url(&example.path), store.url(&info.path));
                 return Err(Error::invalid(format!("files of different formats: {one} and {two}"))
-                    .advice("name the files of one format by a pattern such as folder/*.parquet"));
+                    .advice("name the files of one format with a pattern such as folder/*.parquet"));
             }
             None => {
                 return Err(unknown_format(&store.url(&info.path))
-                    .advice("name the data files by a pattern such as folder/*.parquet"));
+                    .advice("name the data files with a pattern such as folder/*.parquet"));
             }
         }
     }

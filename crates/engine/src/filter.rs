@@ -49,7 +49,7 @@ const STACK_BYTES_PER_TEXT_BYTE: usize = 512;
 /// Parses a filter. Errors name the line and column in `text`, both from 1.
 pub fn parse_filter(text: &str) -> Result<Expr> {
     if text.len() > MAX_BYTES {
-        return Err(Error::usage(format!("the filter has {} bytes, and {MAX_BYTES} are the most", text.len())));
+        return Err(Error::usage(format!("the filter has {} bytes, but the limit is {MAX_BYTES}", text.len())));
     }
     let stack = STACK_BYTES + text.len() * STACK_BYTES_PER_TEXT_BYTE;
     std::thread::scope(|scope| {
@@ -140,7 +140,7 @@ fn syntax(error: ParserError) -> Error {
     if text.contains("found: EOF") {
         return error;
     }
-    error.advice("a column that has the name of an SQL keyword is written in double quotes")
+    error.advice("put a column name that is an SQL keyword in double quotes")
 }
 
 fn lower_first(text: &str) -> String {
@@ -215,7 +215,7 @@ fn convert(sql: Sql, depth: ExprDepth<'_>) -> Result<Expr> {
             }
         }
         Sql::Value(value) if parameters::is_place(&value.value) => {
-            let error = Error::usage("a place for a value has none").at(position(at));
+            let error = Error::usage("a placeholder has no value").at(position(at));
             Err(error.advice(format!("give the value of each ? in order ({PARAM})")))
         }
         Sql::Value(value) => literal(value.value, at).map(Expr::Literal),
@@ -401,7 +401,7 @@ fn like(expr: Box<Expr>, pattern: Sql, escape: Option<Box<Sql>>, case_insensitiv
     let copies = Cell::new(0);
     let text = |sql: Sql| match convert(sql, ExprDepth { level: 0, copies: &copies }) {
         Ok(Expr::Literal(Literal::Text(text))) => Ok(text),
-        _ => Err(unsupported("LIKE with a pattern or escape that is no text constant", at)),
+        _ => Err(unsupported("LIKE with a pattern or escape that is not a string constant", at)),
     };
     let pattern = text(pattern)?;
     let escape =
@@ -418,7 +418,7 @@ fn literal(value: Value, at: Location) -> Result<Literal> {
         Value::Null => Ok(Literal::Null),
         Value::Boolean(b) => Ok(Literal::Boolean(b)),
         Value::Number(text, _) => {
-            Literal::number(&text).ok_or_else(|| Error::usage(format!("{text} is no number")).at(position(at)))
+            Literal::number(&text).ok_or_else(|| Error::usage(format!("{text} is not a number")).at(position(at)))
         }
         Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) | Value::NationalStringLiteral(text) => {
             Ok(Literal::Text(text))
@@ -434,7 +434,7 @@ fn literal(value: Value, at: Location) -> Result<Literal> {
 fn typed_literal(data_type: &DataType, value: Value, at: Location) -> Result<Literal> {
     let Literal::Text(text) = literal(value, at)? else { return Err(unsupported("this constant", at)) };
     let wrong = |kind: &str, form: &str| {
-        Error::usage(format!("'{text}' is no {kind}")).at(position(at)).advice(format!("write it as {form}"))
+        Error::usage(format!("'{text}' is not a valid {kind}")).at(position(at)).advice(format!("write it as {form}"))
     };
     match data_type {
         DataType::Date => parse_date(&text).map(Literal::Date).ok_or_else(|| wrong("date", "2024-02-29")),

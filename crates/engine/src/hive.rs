@@ -87,7 +87,7 @@ fn pairs(folder: &str) -> Result<Pairs> {
             let decoded = percent_decode_str(text).decode_utf8();
             decoded
                 .map(|t| t.into_owned())
-                .map_err(|_| Error::invalid(format!("folder {part:?} is not UTF-8 when decoded")))
+                .map_err(|_| Error::invalid(format!("folder {part:?} is not valid UTF-8 when decoded")))
         };
         let name = decoded(name)?;
         let value = if value == NULL_FOLDER || value.is_empty() { None } else { Some(decoded(value)?) };

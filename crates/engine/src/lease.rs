@@ -248,7 +248,7 @@ impl TargetLease {
 fn fields(state: &impl Serialize) -> Result<Map<String, Value>> {
     match serde_json::to_value(state) {
         Ok(Value::Object(fields)) => Ok(fields),
-        _ => Err(Error::internal("a state that is no object")),
+        _ => Err(Error::internal("a state that is not an object")),
     }
 }
 
@@ -312,9 +312,9 @@ impl LeaseCore {
     }
 
     fn lost(&self) -> Error {
-        Error::conflict("another run has taken the target over, as this one gave no sign of life")
+        Error::conflict("another run has taken over the target, because this one gave no sign of life")
             .at(&self.place)
-            .advice("let the other run end, then run this again")
+            .advice("wait for the other run to end, then run this one again")
     }
 
     /// Changes the state, in which other runs only change what they record as late.
@@ -431,7 +431,8 @@ impl WaitingRun<'_> {
     fn is_held(&self) -> Error {
         let seconds = SILENCE.as_secs();
         Error::conflict(format!("another run writes to it: {}", self.other)).at(self.place).advice(format!(
-            "let it end, or stop it: {seconds} s after its last sign of life, the next run takes the target over"
+            "wait for it to end, or stop it: {seconds} s after its last sign of life, the next run takes over the \
+             target"
         ))
     }
 }

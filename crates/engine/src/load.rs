@@ -35,15 +35,20 @@ impl LoadOptions {
         let is_database = place == TargetKind::Database;
         let has_commits = matches!(place, TargetKind::Database | TargetKind::Delta);
         if matches!(mode, WriteMode::Upsert | WriteMode::Delete) {
-            let (option, key) = (MODE.to(mode.choice_name()), format!("name its columns by {}", KEY.to("A,B")));
+            let (option, key) = (MODE.to(mode.choice_name()), format!("name its columns with {}", KEY.to("A,B")));
             match place {
                 TargetKind::Database if self.key.is_empty() => return refuse(&option, "it finds rows by a key", &key),
                 TargetKind::Database => {}
                 TargetKind::Delta => {
-                    return refuse(&option, "a Delta table has a command for it", "use lakerace upsert or delete");
+                    return refuse(
+                        &option,
+                        "a Delta table has a command for it",
+                        "use `lakerace upsert` or `lakerace delete`",
+                    );
                 }
                 TargetKind::Files | TargetKind::Stream => {
-                    let advice = "choose overwrite or append; for a Delta table use lakerace upsert or delete";
+                    let advice =
+                        "choose overwrite or append; for a Delta table, use `lakerace upsert` or `lakerace delete`";
                     return refuse(&option, "files are written whole", advice);
                 }
             }
@@ -52,11 +57,12 @@ impl LoadOptions {
             return refuse(&BATCH_ROWS, "files are written whole, without checkpoints", "leave it out, or say all");
         }
         if self.resume && !has_commits {
-            return refuse(&RESUME, "files are written whole, so that there is nothing to go on from", "leave it out");
+            return refuse(&RESUME, "files are written whole, so there is nothing to resume from", "leave it out");
         }
-        let database = "only databases take it";
+        let database = "only databases support it";
         if !self.key.is_empty() && !is_database {
-            let advice = format!("a Delta table gets its key by {}", TABLE_PROPERTY.to("lakerace.primaryKey=A,B"));
+            let advice =
+                format!("the key of a Delta table is set with {}", TABLE_PROPERTY.to("lakerace.primaryKey=A,B"));
             return refuse(&KEY, database, &advice);
         }
         if self.dead_letter.is_some() && !is_database {
@@ -106,13 +112,13 @@ pub(crate) fn run(
 ) -> Result<Written> {
     let load = &options.load;
     if load.resume && load_name.is_none() && options.mode != WriteMode::Upsert {
-        return Err(Error::usage(format!("{RESUME}: the source gives its rows in no order that would be found again"))
-            .advice(format!("load by {} with a {KEY}, from the start", MODE.to("upsert"))));
+        return Err(Error::usage(format!("{RESUME}: the source does not return its rows in a reproducible order"))
+            .advice(format!("load with {} and a {KEY}, from the start", MODE.to("upsert"))));
     }
     let keeps_memory = matches!(target.kind(), TargetKind::Files | TargetKind::Stream);
     let _returned = (!keeps_memory).then(ReturnedSoon::new);
     if load.verify && target.kind() == TargetKind::Files && !options.partition_by.is_empty() {
-        let message = format!("{VERIFY}: names of folders do not tell the types of their values ({PARTITION_BY})");
+        let message = format!("{VERIFY}: the names of folders do not give the types of their values ({PARTITION_BY})");
         return Err(Error::unsupported(message)
             .at(target.location())
             .advice("leave one of them out, or put delta: before the folder of a new table"));
@@ -142,7 +148,7 @@ pub(crate) fn run(
     if written.rows + written.rejected != sent {
         let (rows, rejected) = (written.rows, written.rejected);
         return Err(Error::corrupt(format!(
-            "{sent} rows were sent, and the target has confirmed {rows} and rejected {rejected}"
+            "{sent} rows were sent, but the target has confirmed {rows} and rejected {rejected}"
         ))
         .advice(format!("load again, with {VERIFY}")));
     }
@@ -197,9 +203,9 @@ fn skip_rows(batches: Batches, rows: u64) -> Batches {
                 let missing = std::mem::take(&mut left);
                 return (missing > 0).then(|| {
                     Err(Error::conflict(format!(
-                        "an earlier load had {rows} rows acknowledged, and the source has {missing} fewer now"
+                        "{rows} rows of an earlier load were acknowledged, but the source now has {missing} fewer"
                     ))
-                    .advice(format!("load anew, without {RESUME}")))
+                    .advice(format!("load all rows again, without {RESUME}")))
                 });
             };
             let Ok(batch) = next else { return Some(next) };

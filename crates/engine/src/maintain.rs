@@ -123,7 +123,7 @@ pub fn layout(sort_by: Vec<String>, zorder: Vec<String>) -> Result<Layout> {
         (true, true) => Ok(Layout::AsIs),
         (false, true) => Ok(Layout::SortBy(sort_by)),
         (true, false) => Ok(Layout::ZOrder(zorder)),
-        (false, false) => Err(Error::usage("rows are either sorted or put along a curve")
+        (false, false) => Err(Error::usage("rows are either sorted or put in Z-order")
             .advice(format!("give one of {SORT_BY} and {ZORDER}"))),
     }
 }

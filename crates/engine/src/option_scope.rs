@@ -81,8 +81,8 @@ impl PlaceKind {
 impl fmt::Display for PlaceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(format) => write!(f, "a file of format {}", format.name),
-            Self::Folder(format) => write!(f, "a folder of files of format {}", format.name),
+            Self::File(format) => write!(f, "a file in format {}", format.name),
+            Self::Folder(format) => write!(f, "a folder of files in format {}", format.name),
             Self::Table(table) => write!(f, "a {} table", table.title),
             Self::Generated => f.write_str("a generated table"),
             Self::Database => f.write_str("in a database"),
@@ -179,7 +179,7 @@ fn places_of(option: &OptionDefinition) -> String {
     }
     names.extend(tables.iter().map(|table| format!("{} tables", table.title)));
     if PlaceKind::Database.takes(option) {
-        names.push("databases; other sources have types of their own".to_owned());
+        names.push("databases; other sources have their own types".to_owned());
     }
     // Tables of such files do not take it.
     let is_of_files = tables.is_empty() && TABLES.iter().any(|table| formats.contains(&table.files));

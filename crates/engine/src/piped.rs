@@ -78,9 +78,9 @@ impl StreamTarget {
     pub(crate) fn take_format(&mut self, format: Option<&'static FileFormat>) -> Result<()> {
         self.format = self.format.or(format);
         match self.format {
-            None => Err(Error::usage("nothing says the format")
+            None => Err(Error::usage("the format is not given")
                 .at(&self.name)
-                .advice(format!("say it by {OUTPUT_FORMAT}: {}", names_for_pipes()))),
+                .advice(format!("set it with {OUTPUT_FORMAT}: {}", names_for_pipes()))),
             Some(format) if !format.is_text() && self.writer.is_terminal() => {
                 Err(Error::usage("a terminal can't show this format")
                     .at(&self.name)

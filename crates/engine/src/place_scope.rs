@@ -98,10 +98,9 @@ type Places = (fn(&JobPlace) -> bool, &'static str);
 
 const REMOTE: Places = (JobPlace::is_remote, "object stores and HTTP servers");
 const TABLES: Places = (JobPlace::may_be_table, "Delta tables");
-const READ: Places =
-    (JobPlace::is_read_by_ranges, "files and tables that are read, on this machine and on object stores");
-const WRITTEN: Places = (JobPlace::is_written_here, "files of this machine that are written");
-const DURABLE: Places = (JobPlace::is_synced_here, "files and databases of this machine that are written");
+const READ: Places = (JobPlace::is_read_by_ranges, "files and tables to read, on this machine and on object stores");
+const WRITTEN: Places = (JobPlace::is_written_here, "files to write on this machine");
+const DURABLE: Places = (JobPlace::is_synced_here, "files and databases to write on this machine");
 
 /// Hints that suit every place, such as the number of threads, are not among them.
 static SCOPES: [PlaceScope; 9] = [

@@ -55,7 +55,8 @@ impl RebatchedRows {
         let mut parts = Vec::new();
         let mut missing = self.rows.min(self.waiting_rows);
         while missing > 0 {
-            let batch = self.waiting.pop_front().ok_or_else(|| Error::internal("fewer rows wait than were counted"))?;
+            let batch =
+                self.waiting.pop_front().ok_or_else(|| Error::internal("fewer rows are waiting than were counted"))?;
             let rows = batch.num_rows().min(missing);
             if rows < batch.num_rows() {
                 self.waiting.push_front(batch.slice(rows, batch.num_rows() - rows));
@@ -69,9 +70,9 @@ impl RebatchedRows {
             [first, ..] => concat_batches(&first.schema(), &parts).map_err(|e| {
                 Error::unsupported("the batches can't be joined")
                     .because(e)
-                    .advice(format!("ask for fewer rows in a batch by {BATCH_ROWS}"))
+                    .advice(format!("set fewer rows per batch with {BATCH_ROWS}"))
             }),
-            [] => Err(Error::internal("a batch of no rows")),
+            [] => Err(Error::internal("a batch without rows")),
         }
     }
 }

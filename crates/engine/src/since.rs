@@ -84,9 +84,9 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
 
 /// The error of an unload whose rows are not there for a second attempt.
 fn overtaken(target: &str) -> Error {
-    Error::conflict("another run of the unload was faster, and a pipe gives its rows only once")
+    Error::conflict("another run of the unload was faster, but a pipe returns its rows only once")
         .at(shown(target))
-        .advice("run it again, from the source's rows as they are now")
+        .advice("run it again, from the current rows of the source")
 }
 
 impl IncrementalUnload<'_> {
@@ -194,8 +194,8 @@ fn check(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
     let refuse = |message: &str, advice: String| Err(Error::usage(format!("{SINCE}: {message}")).advice(advice));
     if options.mode != WriteMode::Upsert {
         return refuse(
-            "rows that are read twice must replace themselves",
-            format!("say {} and a {KEY}", MODE.to("upsert")),
+            "rows that are read twice must replace each other",
+            format!("use {} and a {KEY}", MODE.to("upsert")),
         );
     }
     if !matches!(LocationKind::classify(target), LocationKind::Table { .. } | LocationKind::Database(_)) {
@@ -208,7 +208,7 @@ fn check(target: &str, options: &CopyOptions, job: &Job) -> Result<()> {
         return refuse("with a limit, rows below the highest value may be left out", format!("leave {LIMIT} out"));
     }
     if options.load.resume {
-        return refuse("it begins at the value that is kept with the target", format!("leave {RESUME} out"));
+        return refuse("it starts at the value that is stored with the target", format!("leave {RESUME} out"));
     }
     if DatabaseSystem::for_location(target).is_none() {
         check_table(options)?;
@@ -232,7 +232,7 @@ fn check_table(options: &CopyOptions) -> Result<()> {
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
-        Some((option, _)) => Err(Error::usage(format!("{option}: an upsert into a Delta table does not take it"))
+        Some((option, _)) => Err(Error::usage(format!("{option}: an upsert into a Delta table does not support it"))
             .at(SINCE)
             .advice("leave it out")),
     }

@@ -48,7 +48,7 @@ impl StreamedTable {
                     return Err(lakerace_io::Error::usage(format!("{text:?} is neither a version nor \"latest\"")));
                 }
                 (VersionSpec::Version(_), None) => {
-                    return Err(lakerace_io::Error::usage(format!("{text:?} is no timestamp"))
+                    return Err(lakerace_io::Error::usage(format!("{text:?} is not a timestamp"))
                         .advice("write a time such as 2026-11-22T08:30:00Z"));
                 }
             },

@@ -172,7 +172,7 @@ impl<'a> TableFollower<'a> {
             let examples = listed(DatabaseSystem::all().map(|system| system.example.to_owned()), "or");
             Error::usage("it names no database")
                 .at(target)
-                .advice(format!("name {examples}; upsert keeps Delta tables"))
+                .advice(format!("name {examples}; use upsert for Delta tables"))
         })?;
         let table = open_table(table, &options.storage, job)?;
         // The last state of a cancelled run is also written there.
@@ -222,7 +222,7 @@ impl<'a> TableFollower<'a> {
     /// The step for a target that follows no table, or whose rows should be replaced.
     fn first_step(&self, overwrite: bool) -> Result<RunStep> {
         if !overwrite && self.state.identity()?.is_some() {
-            return Err(self.conflict("it exists, and follows no table"));
+            return Err(self.conflict("it exists, but does not follow a table"));
         }
         Ok(RunStep::Load)
     }
@@ -246,12 +246,14 @@ impl<'a> TableFollower<'a> {
             if has_doubts || self.is_empty()? {
                 return Ok(RunStep::Load);
             }
-            return Err(self.conflict("it was made again after the last run, and has rows that are not of this table"));
+            return Err(
+                self.conflict("it was created again after the last run, and has rows that do not belong to this table")
+            );
         }
         let (from, to) = (state.version, snapshot.version());
         let highest = state.begun.map_or(from, |begun| begun.version.max(from));
         if highest > to {
-            return Err(self.conflict(&format!("it has version {highest} of the table, whose last one is {to}")));
+            return Err(self.conflict(&format!("it has version {highest} of the table, but the last one is {to}")));
         }
         let begun = state.begun.map(|begun| (begun.version, begun.entry));
         for (version, noted) in [Some((from, state.entry)), begun].into_iter().flatten() {
@@ -283,7 +285,10 @@ impl<'a> TableFollower<'a> {
         let checksum = verify::verify(self, snapshot)?.map_err(|difference| {
             Error::corrupt(format!("the target does not have version {}: {difference}", snapshot.version()))
                 .at(database::shown(self.target))
-                .advice(format!("another program has written to it; load the table anew by {}", MODE.to("overwrite")))
+                .advice(format!(
+                    "another program has written to it; load the table again with {}",
+                    MODE.to("overwrite")
+                ))
         })?;
         Ok(Synced { checksum: Some(checksum.to_string()), rows_verified: Some(checksum.rows), ..done })
     }
@@ -291,9 +296,9 @@ impl<'a> TableFollower<'a> {
     fn key(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
         let key = if self.options.key.is_empty() { snapshot.key() } else { self.options.key.clone() };
         if key.is_empty() {
-            return Err(Error::usage("rows are found by a key, and the table has none")
+            return Err(Error::usage("rows are found by a key, but the table has none")
                 .at(self.table.location())
-                .advice(format!("name its columns by {}", KEY.to("A,B"))));
+                .advice(format!("name its columns with {}", KEY.to("A,B"))));
         }
         for name in &key {
             if snapshot.schema().column_with_name(name).is_none() {
@@ -305,9 +310,10 @@ impl<'a> TableFollower<'a> {
     }
 
     fn conflict(&self, message: &str) -> Error {
-        Error::conflict(message)
-            .at(database::shown(self.target))
-            .advice(format!("choose another target, or load the table anew over it by {}", MODE.to("overwrite")))
+        Error::conflict(message).at(database::shown(self.target)).advice(format!(
+            "choose another target, or replace its rows by loading the table again with {}",
+            MODE.to("overwrite")
+        ))
     }
 
     /// The state of the job; `None` where a run was killed before it stored one.
@@ -319,7 +325,7 @@ impl<'a> TableFollower<'a> {
             Error::corrupt("the target's state can't be read")
                 .because(error)
                 .at(database::shown(self.target))
-                .advice(format!("load the table anew by {}", MODE.to("overwrite")))
+                .advice(format!("load the table again with {}", MODE.to("overwrite")))
         })
     }
 }

@@ -219,7 +219,7 @@ impl CopyTarget {
         }
         match self {
             Self::Stream(stream) => {
-                let format = stream.format().ok_or_else(|| Error::internal("a stream of no format"))?;
+                let format = stream.format().ok_or_else(|| Error::internal("a stream without a format"))?;
                 (format.create)(stream.output(job), schema, &options.write, job)
             }
             Self::Files(files) => files.create(schema, options, job),
@@ -235,7 +235,7 @@ impl CopyTarget {
 /// Fails where options are given that only Delta tables take.
 fn refuse_table_options(place: &str, options: &CopyOptions) -> Result<()> {
     if options.keep_not_null {
-        return Err(Error::usage(format!("only new Delta tables are told to keep NOT NULL ({KEEP_NOT_NULL})"))
+        return Err(Error::usage(format!("only new Delta tables can keep NOT NULL ({KEEP_NOT_NULL})"))
             .at(place)
             .advice("leave it out, or put delta: before the folder of a new table"));
     }
@@ -273,7 +273,7 @@ impl FolderKind {
             Ok(None) => {}
             // A user may be allowed to write objects but not to list them: the name is then an object.
             Err(error) if error.kind() == ErrorKind::Invalid => {
-                store.job.warn(&format!("whether there is a folder or a table of this name is not known: {error}"));
+                store.job.warn(&format!("can't determine whether a folder or a table with this name exists: {error}"));
                 return Ok(Self::Absent);
             }
             Err(error) => return Err(error),
@@ -282,7 +282,7 @@ impl FolderKind {
         if store.stat(path)?.is_some_and(|object| object.size_bytes > 0) {
             return Err(Error::invalid("it is both an object and a folder with objects")
                 .at(store.url(path))
-                .advice("remove one of them, or put / at the end of the name where the folder is meant"));
+                .advice("remove one of them, or put / at the end of the name if the folder is meant"));
         }
         Ok(if delta::is_table(store, path)? { Self::Table } else { Self::Files })
     }
@@ -342,16 +342,16 @@ impl FileTarget {
             WriteMode::Append => Err(Error::unsupported("a file can't be appended to")
                 .at(&self.place)
                 .advice("name a folder (with / at the end): a file is added to it")),
-            WriteMode::Upsert | WriteMode::Delete => Err(Error::internal("a mode that files do not know")),
+            WriteMode::Upsert | WriteMode::Delete => Err(Error::internal("a mode that files do not support")),
             WriteMode::Error => {
                 let exists =
                     if self.store.has_local_files() { is_on_disk } else { self.store.stat(&self.path)?.is_some() };
                 if !exists {
                     return Ok(());
                 }
-                Err(Error::conflict("it exists already")
+                Err(Error::conflict("it already exists")
                     .at(&self.place)
-                    .advice(format!("choose another name, or replace it by {}", MODE.to("overwrite"))))
+                    .advice(format!("choose another name, or replace it with {}", MODE.to("overwrite"))))
             }
         }
     }

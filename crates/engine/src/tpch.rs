@@ -18,10 +18,10 @@ use crate::ReadOptions;
 pub(crate) fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<TpchSource> {
     let spec: Spec = location.parse()?;
     if options.at.is_some() {
-        return Err(Error::unsupported("a version is asked for, and a generated table has no versions").at(location));
+        return Err(Error::unsupported("a version is given, but a generated table has no versions").at(location));
     }
     if options.format.is_some() {
-        return Err(Error::usage("a format is given, and a generated table has none").at(location));
+        return Err(Error::usage("a format is given, but a generated table has none").at(location));
     }
     Ok(TpchSource::new(spec, job))
 }

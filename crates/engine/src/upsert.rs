@@ -109,7 +109,7 @@ fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<
     }
     if !properties.contains_key(KEY_PROPERTY) {
         if options.rows.key.is_empty() {
-            return Err(named(Error::usage("the upsert makes the table, and is not told its key"))
+            return Err(named(Error::usage("the upsert creates the table, but its key is not given"))
                 .advice(format!("give {}: it becomes the table's property lakerace.primaryKey", KEY.to("A,B"))));
         }
         properties.insert(KEY_PROPERTY.to_owned(), options.rows.key.join(","));
@@ -135,7 +135,7 @@ fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<
 /// The error, with the advice that helps where there is no table at all.
 fn without_table(error: Error, table: &Table) -> Error {
     if is_missing(&error, table) {
-        return error.advice("put delta: in front of its folder, and the upsert makes it");
+        return error.advice("put delta: in front of its folder to let the upsert create it");
     }
     error
 }
@@ -155,7 +155,7 @@ pub fn explain_upsert_rows(table: &str, rows: SourceRows, options: &UpsertOption
     let (name, table) = (table, open_table(table, &options.read.storage, job)?);
     lakerace_delta::explain_upsert(&table, rows, &options.rows).map_err(|error| match named(name) {
         Some(_) if is_missing(&error, &table) => {
-            error.advice(format!("leave {EXPLAIN} out: the upsert makes it of all rows"))
+            error.advice(format!("leave {EXPLAIN} out: the upsert creates it from all rows"))
         }
         _ => without_table(error, &table),
     })

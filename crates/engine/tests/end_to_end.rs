@@ -359,12 +359,12 @@ fn errors_name_the_place_and_have_the_right_kind() {
         assert_eq!(kind, expected, "{location}: {text}");
         assert!(text.contains(part), "{location}: {text}");
     };
-    check("ROOT/none.parquet", &plain, ErrorKind::NotFound, "ROOT/none.parquet: there is no such file or folder");
-    check("ROOT/none/", &plain, ErrorKind::NotFound, "ROOT/none/: there is no such file or folder");
+    check("ROOT/none.parquet", &plain, ErrorKind::NotFound, "ROOT/none.parquet: no such file or folder exists");
+    check("ROOT/none/", &plain, ErrorKind::NotFound, "ROOT/none/: no such file or folder exists");
     std::fs::create_dir(folder.path().join("empty")).unwrap();
-    check("ROOT/empty", &plain, ErrorKind::NotFound, "ROOT/empty: the folder holds no data files");
+    check("ROOT/empty", &plain, ErrorKind::NotFound, "ROOT/empty: the folder contains no data files");
     std::fs::write(folder.path().join("x.dat"), "a\n1\n").unwrap();
-    check("ROOT/x.dat", &plain, ErrorKind::Usage, "ROOT/x.dat: the name does not say the format");
+    check("ROOT/x.dat", &plain, ErrorKind::Usage, "ROOT/x.dat: the name does not give the format");
     let csv = ReadOptions { format: Some(&CSV), ..ReadOptions::default() };
     assert_eq!(read(&format!("{root}/x.dat"), &csv).unwrap().num_rows(), 1);
     let columns = ReadOptions { columns: Some(vec!["prise".into()]), ..ReadOptions::default() };
@@ -409,7 +409,7 @@ fn copies_appear_whole_or_not_at_all() {
     try_copy(&source, &target, WriteMode::Error).unwrap();
     let (conflict, text) = kind(try_copy(&source, &target, WriteMode::Error));
     assert_eq!(conflict, ErrorKind::Conflict, "{text}");
-    assert!(text.contains("b.parquet: it exists already"), "{text}");
+    assert!(text.contains("b.parquet: it already exists"), "{text}");
     let (usage, text) = kind(try_copy(&source, &source, WriteMode::Overwrite));
     assert_eq!(usage, ErrorKind::Usage, "{text}");
     std::os::unix::fs::symlink(&source, folder.path().join("link.parquet")).unwrap();

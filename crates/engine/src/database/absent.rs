@@ -31,5 +31,7 @@ pub(super) fn shown(system: &'static DatabaseSystem, _: &str) -> String {
 }
 
 fn absent(system: &'static DatabaseSystem) -> Error {
-    Error::unsupported("this library has no databases").at(system.name).advice("copy the rows by the command lakerace")
+    Error::unsupported("this library does not include databases")
+        .at(system.name)
+        .advice("copy the rows with the lakerace command")
 }

@@ -78,13 +78,13 @@ fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Ex
         return Err(unsupported(&format!("the function {name}"), at));
     };
     if !plain || list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
-        return Err(unsupported(&format!("the function {name} over several rows"), at));
+        return Err(unsupported(&format!("the function {name}, which aggregates rows"), at));
     }
     let mut arguments = Vec::with_capacity(list.args.len());
     for argument in list.args {
         match argument {
             FunctionArg::Unnamed(FunctionArgExpr::Expr(sql)) => arguments.push(convert(sql, depth.below())?),
-            _ => return Err(unsupported(&format!("an argument of {name} that is no value"), at)),
+            _ => return Err(unsupported(&format!("an argument of {name} that is not a value"), at)),
         }
     }
     match (name.as_str(), arguments.as_slice()) {
@@ -104,7 +104,7 @@ fn function(function: Function, depth: ExprDepth<'_>, at: Location) -> Result<Ex
         _ => match FUNCTIONS.iter().find(|(known, _)| *known == name) {
             Some((_, function)) => Ok(call(*function, arguments)),
             None => {
-                Err(unsupported(&format!("the function {name}"), at).advice(format!("those that can be are {KNOWN}")))
+                Err(unsupported(&format!("the function {name}"), at).advice(format!("supported functions are {KNOWN}")))
             }
         },
     }
@@ -188,17 +188,17 @@ fn trim(
 /// `INTERVAL '1 day'`, `INTERVAL '1 day 2 hours'`, `INTERVAL 1 DAY`.
 fn interval(interval: Interval, depth: ExprDepth<'_>, at: Location) -> Result<Expr> {
     let wrong = |text: &str| {
-        Error::usage(format!("{text:?} is no interval"))
+        Error::usage(format!("{text:?} is not an interval"))
             .at(position(at))
             .advice("write it as INTERVAL '7 days' or INTERVAL 1 MONTH")
     };
     if interval.last_field.is_some() {
-        return Err(unsupported("an interval of two units", at));
+        return Err(unsupported("an interval with two units", at));
     }
     let value = match convert(*interval.value, depth.below())? {
         Expr::Literal(Literal::Text(text)) => text,
         Expr::Literal(Literal::Number { digits, scale: 0 }) => digits.to_string(),
-        _ => return Err(unsupported("an interval that is no constant", at)),
+        _ => return Err(unsupported("an interval that is not a constant", at)),
     };
     let text = match interval.leading_field {
         Some(unit) => format!("{value} {unit}"),

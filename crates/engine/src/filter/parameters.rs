@@ -38,7 +38,7 @@ impl FilterParameter {
             Self::Boolean(value) => value.to_string().to_uppercase(),
             Self::Number(text) => {
                 if lakerace_format::Literal::number(text).is_none() {
-                    return Err(Error::usage(format!("the parameter {text} is no number that a filter has")));
+                    return Err(Error::usage(format!("the parameter {text} does not match a parameter of the filter")));
                 }
                 // A minus after a minus would start a comment.
                 if text.starts_with(['-', '+']) { format!("({text})") } else { text.clone() }
@@ -79,15 +79,16 @@ pub fn with_parameters(text: &str, parameters: &[FilterParameter]) -> Result<Str
         match &token.token {
             Token::Placeholder(name) if name == "?" => places.push((token.span.start.line, token.span.start.column)),
             Token::Placeholder(name) => {
-                let error = Error::unsupported(format!("the place {name} in a filter"));
-                return Err(named(error.advice("places are written ?, in the order of their values")));
+                let error = Error::unsupported(format!("the placeholder {name} in a filter"));
+                return Err(named(error.advice("write placeholders as ?, in the order of their values")));
             }
             _ => {}
         }
     }
     if places.len() != parameters.len() {
-        let message = format!("the filter has {} places (?) and {} values", places.len(), parameters.len());
-        return Err(named(Error::usage(message).advice(format!("give a value for each place ({PARAM})"))));
+        let message =
+            format!("the filter has {} placeholders (?), but {} values are given", places.len(), parameters.len());
+        return Err(named(Error::usage(message).advice(format!("give a value for each placeholder ({PARAM})"))));
     }
     let constants = parameters.iter().map(FilterParameter::constant).collect::<Result<Vec<_>>>().map_err(named)?;
     let mut constants = constants.iter();

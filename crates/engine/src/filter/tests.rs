@@ -121,15 +121,15 @@ fn errors_say_where() {
         ("a > 1 b", ErrorKind::Usage, "filter: line 1 column 7: unexpected b after the end"),
         ("a = 1\nAND (b = 2", ErrorKind::Usage, "found: EOF"),
         ("a = 'x", ErrorKind::Usage, "line 1 column 5"),
-        ("a = DATE '2024-02-30'", ErrorKind::Usage, "'2024-02-30' is no date"),
+        ("a = DATE '2024-02-30'", ErrorKind::Usage, "'2024-02-30' is not a valid date"),
         ("a = X'0'", ErrorKind::Usage, "not pairs of hexadecimal"),
         ("sqrt(a) = 1", ErrorKind::Unsupported, "filter: line 1 column 1: the function sqrt can't be used in a filter"),
         ("a = 1 AND CAST(b AS BLOBS) = 2", ErrorKind::Usage, "unknown type"),
         ("a IN (SELECT 1)", ErrorKind::Unsupported, "a subquery can't be used"),
         ("a & 1 = 1", ErrorKind::Unsupported, "the operator & can't be used"),
-        ("sum(a) OVER (PARTITION BY b) = 1", ErrorKind::Unsupported, "over several rows"),
-        ("a + INTERVAL '1 fortnight' > b", ErrorKind::Usage, "no interval"),
-        ("a = ?", ErrorKind::Usage, "a place for a value"),
+        ("sum(a) OVER (PARTITION BY b) = 1", ErrorKind::Unsupported, "which aggregates rows"),
+        ("a + INTERVAL '1 fortnight' > b", ErrorKind::Usage, "not an interval"),
+        ("a = ?", ErrorKind::Usage, "a placeholder"),
         ("a LIKE b", ErrorKind::Unsupported, "LIKE with a pattern"),
         ("a[1] = 1", ErrorKind::Unsupported, "[…] can't be used"),
     ];
@@ -258,7 +258,7 @@ fn operands_that_are_copied_again_and_again_are_bounded() {
     ];
     for wrap in wraps {
         assert!(parse_filter(&nested(5, wrap)).is_ok());
-        let error = parse_filter(&nested(60, wrap)).unwrap_err();
+        let error = parse_filter(&nested(40, wrap)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         assert!(error.message().contains("100000 places"), "{error}");
     }

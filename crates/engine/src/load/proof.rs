@@ -192,11 +192,11 @@ impl LoadProof {
             return Ok(taken.to_string());
         }
         let how = format!(
-            "{} rows with checksum {found} are there, and {} with {expected} should be",
+            "the target has {} rows with checksum {found}, but {} with {expected} were expected",
             found.rows, expected.rows
         );
         if self.may_lack_rejected && self.is_of_whole_source() && found.rows < expected.rows {
-            return Err(Error::unsupported(format!("what was sent can't be proven: {how}"))
+            return Err(Error::unsupported(format!("the rows that were sent can't be verified: {how}"))
                 .at(shown(&self.target))
                 .advice(format!(
                     "an earlier run may have put rows aside: compare the difference with its {DEAD_LETTER} file"
@@ -232,7 +232,8 @@ impl LoadProof {
             return Ok(sent.to_string());
         }
         Err(self.differs(&format!(
-            "of {} rows that were sent, {missing} are not there; it has {} rows, and {before} to {most} are right",
+            "of {} rows that were sent, {missing} are missing; the target has {} rows, but {before} to {most} were \
+             expected",
             sent.rows, found.rows
         )))
     }
@@ -260,13 +261,13 @@ impl LoadProof {
         if self.mode == WriteMode::Delete {
             return match still_there {
                 0 => Ok(total.to_string()),
-                rows => Err(self.differs(&format!("{rows} rows are still there, and should be gone"))),
+                rows => Err(self.differs(&format!("{rows} rows still exist, but should have been deleted"))),
             };
         }
         match (expected.len(), others) {
             (0, 0) => Ok(total.to_string()),
             (missing, others) => Err(self.differs(&format!(
-                "of {} rows by their key, {missing} are not there, and {others} have other values",
+                "of {} rows, compared by key, {missing} are missing and {others} have other values",
                 total.rows
             ))),
         }
@@ -283,14 +284,16 @@ impl LoadProof {
     /// Makes the error of a target that differs.
     fn differs(&self, how: &str) -> Error {
         let advice = match lock(&self.noted).narrowing {
-            None => "another program may have written to it meanwhile; else load again".to_owned(),
+            None => "another program may have written to it in the meantime; otherwise load again".to_owned(),
             Some(_) => {
                 format!(
-                    "the types that the target declares may have changed values, which {ALLOW_NARROWING} lets: \
-                 load without it to see which; or another program has written to it meanwhile"
+                    "the types that the target declares may have changed values, which {ALLOW_NARROWING} \
+                 allows: load without it to see which; or another program has written to it in the meantime"
                 )
             }
         };
-        Error::corrupt(format!("the target does not have what was sent: {how}")).at(shown(&self.target)).advice(advice)
+        Error::corrupt(format!("the target does not have the rows that were sent: {how}"))
+            .at(shown(&self.target))
+            .advice(advice)
     }
 }

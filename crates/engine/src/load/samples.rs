@@ -84,11 +84,12 @@ impl ColumnSamples {
             let found = scan.count_where(&expected.column, &expected.condition)?;
             if found != expected.rows {
                 return Err(Error::corrupt(format!(
-                    "the rows are there, and a filtered read does not find them: {} rows where {}, of {}",
+                    "the rows exist, but a filtered read does not find them: {} rows where {}, of {}",
                     found, expected.condition, expected.rows
                 ))
                 .advice(
-                    "another program may have written to it meanwhile; else its statistics are wrong: write it again",
+                    "another program may have written to it in the meantime; otherwise its statistics are wrong: \
+                     write it again",
                 ));
             }
         }

@@ -63,7 +63,8 @@ impl WatermarkValue {
         let Some(kept) = kept_type(data_type) else {
             let message = format!("column {:?} is of type {data_type}", since.column);
             return Err(Error::unsupported(message).at(SINCE).advice(
-                "name a column of numbers, dates, timestamps or texts, by which new rows come behind old ones",
+                "name a column of numbers, dates, timestamps or text whose values are higher in new rows than in old \
+                 ones",
             ));
         };
         since.overlap.as_deref().map_or(Ok(()), |overlap| MarkOverlap::parse(overlap, &kept).map(drop))
@@ -119,8 +120,8 @@ impl WatermarkValue {
 
     /// The error of a stored watermark that is damaged.
     pub fn damaged() -> Error {
-        Error::corrupt("the value that is kept with the target can't be read").at(SINCE).advice(format!(
-            "read all rows again as an unload of its own, by another condition such as {}",
+        Error::corrupt("the value that is stored with the target can't be read").at(SINCE).advice(format!(
+            "read all rows again as a separate unload, with another condition such as {}",
             WHERE.to("1 = 1")
         ))
     }
@@ -197,7 +198,7 @@ enum MarkOverlap {
 impl MarkOverlap {
     fn parse(text: &str, kept: &DataType) -> Result<Self> {
         let wrong = |form: &str| {
-            Error::usage(format!("{text:?} is no overlap of {}", print_type(kept)))
+            Error::usage(format!("{text:?} is not a valid overlap for {}", print_type(kept)))
                 .at(OVERLAP)
                 .advice(format!("write {form}"))
         };
@@ -232,7 +233,7 @@ impl MarkOverlap {
                 };
                 i64::try_from(units).map(Self::Units).map_err(|_| wrong("a shorter time"))
             }
-            _ => Err(wrong("none: texts have no distance")),
+            _ => Err(wrong("none: text values have no distance")),
         }
     }
 

@@ -144,7 +144,9 @@ fn keep(table: &Table, name: &str, fence: &CommitFence, kept: &EarlierRun) -> Re
     let set = BTreeMap::from([(property(name), kept.text()?)]);
     for _ in 0..KEEPS {
         if !table.exists()? {
-            return Err(Error::conflict("the table was removed meanwhile").at(table.location()).advice("run it again"));
+            return Err(Error::conflict("the table was removed in the meantime")
+                .at(table.location())
+                .advice("run it again"));
         }
         if !fence.matches(&table.snapshot(None)?)? {
             return Ok(None);

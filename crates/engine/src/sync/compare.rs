@@ -40,7 +40,7 @@ pub(super) fn bring(run: &SyncRun<'_>, done: &mut Synced) -> Result<()> {
 pub(super) fn lost(error: Error) -> Error {
     match error.kind() {
         ErrorKind::NotFound => error.advice(format!(
-            "the version that the target has is gone: load the table anew by {}",
+            "the version that the target has is gone: load the table again with {}",
             MODE.to("overwrite")
         )),
         _ => error,

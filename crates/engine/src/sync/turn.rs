@@ -93,20 +93,20 @@ impl<'a> WriteTurn<'a> {
         };
         let place = self.follower.table.location();
         let source = format!("delta:{}", named(place).unwrap_or(place));
-        let how = format!("see which by: SELECT {0} … GROUP BY {0} HAVING count(*) > 1", key.join(", "));
+        let how = format!("see which with: SELECT {0} … GROUP BY {0} HAVING count(*) > 1", key.join(", "));
         let job = self.follower.job;
         let written =
             into_target(&source, self.target.target(), &options, job).map_err(|error| match error.kind() {
                 // Some systems report the second row of a key themselves. A lost lease has its own advice.
                 ErrorKind::Conflict if self.target.lease.is_held() => {
-                    error.advice(format!("where rows of the table share a key, {how}"))
+                    error.advice(format!("if rows of the table share a key, {how}"))
                 }
                 _ => error,
             })?;
         let there = crate::Scan::open(self.follower.target, &ReadOptions::default(), job)?.count()?;
         if there != written.rows {
             return Err(Error::invalid(format!(
-                "{} rows were sent, and the target has {there}: rows of the table share a key",
+                "{} rows were sent, but the target has {there}: rows of the table share a key",
                 written.rows
             ))
             .at(place)

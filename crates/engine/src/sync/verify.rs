@@ -14,7 +14,7 @@ pub(super) fn verify(
     snapshot: &Snapshot,
 ) -> Result<std::result::Result<Checksum, String>> {
     if follower.options.load.allow_narrowing {
-        return Err(Error::usage("values that may lose something on their way can't be compared")
+        return Err(Error::usage("values that may lose precision on their way can't be compared")
             .at(VERIFY)
             .advice(format!("leave {ALLOW_NARROWING} out")));
     }
@@ -39,7 +39,7 @@ pub(super) fn verify(
 }
 
 fn differs(found: Checksum, wanted: Checksum) -> String {
-    format!("{} rows with checksum {found} are there, and {} with {wanted} should be", found.rows, wanted.rows)
+    format!("the target has {} rows with checksum {found}, but {} with {wanted} were expected", found.rows, wanted.rows)
 }
 
 /// Rows of the version.

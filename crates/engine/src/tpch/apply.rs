@@ -175,7 +175,7 @@ impl StreamApplication<'_> {
         };
         let scan = Scan::open(&format!("delta:{place}"), &read, self.job).map_err(|error| match error.kind() {
             ErrorKind::NotFound => error.advice(format!(
-                "make the tables first: {}",
+                "create the tables first: {}",
                 TPCH.with([
                     SCALE_FACTOR.to(self.options.scale.to_string()),
                     OUTPUT.to(self.folder),
@@ -186,7 +186,7 @@ impl StreamApplication<'_> {
         })?;
         for batch in scan.batches()? {
             let batch: RecordBatch = batch?;
-            let wrong = || Error::invalid(format!("{} is no whole number", order_key(table))).at(&place);
+            let wrong = || Error::invalid(format!("{} is not a whole number", order_key(table))).at(&place);
             let keys = cast(batch.column(0), &DataType::Int64).map_err(|_| wrong())?;
             let keys = keys.as_primitive_opt::<Int64Type>().ok_or_else(wrong)?;
             keys.iter().flatten().for_each(&mut *visit);
@@ -211,12 +211,12 @@ impl StreamApplication<'_> {
             Some(OrderKey::Table(orders)) => {
                 format!("the table's last order is number {orders}, as at a scale factor of {}", orders as f64 / 1.5e6)
             }
-            _ => "the table's last order is none that dbgen makes".to_owned(),
+            _ => "the table's last order is not one that dbgen generates".to_owned(),
         };
         let expected = Table::Orders.entities(scale);
         Err(Error::invalid(format!("{found}; at a scale factor of {scale} it is number {expected}"))
             .at(self.table_location(table))
-            .advice("give the scale factor that the tables were made with by -s (sf)"))
+            .advice("give the scale factor of the tables with -s (sf)"))
     }
 
     /// The number of rows of each stream in the table.
@@ -249,12 +249,13 @@ impl StreamApplication<'_> {
             return Ok(rows == before);
         }
         Err(Error::invalid(format!(
-            "{rows} of the rows that stream {stream} of scale factor {} {verb} are there, and it {verb} {expected}",
+            "{rows} of the rows that stream {stream} of scale factor {} {verb} exist, but it {verb} {expected}",
             self.options.scale
         ))
         .at(self.table_location(table))
         .advice(
-            "something else has changed these orders, such as a stream of another scale factor: make the tables anew",
+            "something else has changed these orders, such as a stream of another scale factor: create the tables \
+             again",
         ))
     }
 

@@ -129,7 +129,7 @@ impl TpchOptions {
         let Some(streams) = self.refresh else { return Ok(()) };
         check_streams(streams)?;
         if !self.tables.is_empty() || self.parts != 1 || self.copy.write.file_bytes.is_some() {
-            return Err(Error::usage("refresh streams are files of their own, of orders and lineitem")
+            return Err(Error::usage("refresh streams are separate files of orders and lineitem")
                 .advice(format!("leave out {TABLES}, {PARTS} and {FILE_BYTES}")));
         }
         Ok(())
@@ -220,9 +220,9 @@ impl Generation {
         };
         if options.parts > 1 && (options.copy.write.file_bytes.is_some() || options.format == TpchFormat::Delta) {
             return Err(Error::usage(
-                "a number of parts is for files; Delta tables and files of a size are cut by bytes",
+                "a number of parts applies to files only; Delta tables and files of a given size are split by bytes",
             )
-            .advice(format!("leave out {PARTS}, or give {FILE_BYTES} alone")));
+            .advice(format!("leave out {PARTS}, or give only {FILE_BYTES}")));
         }
         if let (TpchFormat::Files(format), TpchTarget::Stream(_)) = (options.format, &target) {
             check_write_scope(&options.copy.write, PlaceKind::File(format), STANDARD_OUTPUT)?;
@@ -282,8 +282,9 @@ impl Generation {
             self.options.parts,
             self.options.copy.write.file_bytes,
         ) else {
-            return Err(Error::usage("standard output takes one file of one table").advice(format!(
-                "name one by {TABLES}, another {TPCH_FORMAT} than delta, and no parts; or name a folder as the {OUTPUT}"
+            return Err(Error::usage("standard output can take a single file of a single table").advice(format!(
+                "name one with {TABLES}, another {TPCH_FORMAT} than delta, and no parts; or name a folder as the \
+                 {OUTPUT}"
             )));
         };
         let target = GeneratedTarget::Stream(Output::stream(writer, STANDARD_OUTPUT, &self.job));
@@ -357,9 +358,9 @@ impl Generation {
         let (store, path) = Location::parse(name)?.open(&self.options.copy.read.storage, &self.job)?;
         let holds_files = !store.list(&path)?.is_empty();
         if holds_files && self.options.copy.mode != WriteMode::Overwrite {
-            return Err(Error::conflict("it holds files already")
+            return Err(Error::conflict("it already contains files")
                 .at(name)
-                .advice(format!("choose another folder, or replace its files by {OVERWRITE}")));
+                .advice(format!("choose another folder, or replace its files with {OVERWRITE}")));
         }
         if holds_files {
             self.folders.push((store, path));
@@ -440,7 +441,7 @@ fn with_own_option(error: Error) -> Error {
     let is_mode = |mention: Mention| matches!(mention, Mention::Option(option) if option.definition.id == MODE.id);
     let names_mode = error.advice_text().is_some_and(|advice| mentions(advice).into_iter().any(is_mode));
     match names_mode {
-        true => error.advice(format!("choose another folder, or replace what is there by {OVERWRITE}")),
+        true => error.advice(format!("choose another folder, or replace its content with {OVERWRITE}")),
         false => error,
     }
 }
@@ -540,7 +541,7 @@ fn create(
         (GeneratedTarget::Stream(output), Some(format)) => {
             Ok(((format.create)(output, schema, &options.write, job)?, None))
         }
-        (GeneratedTarget::Stream(_), None) => Err(Error::internal("a Delta table is no stream")),
+        (GeneratedTarget::Stream(_), None) => Err(Error::internal("a Delta table is not a stream")),
     }
 }
 

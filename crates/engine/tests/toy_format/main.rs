@@ -110,7 +110,7 @@ fn errors_know_the_format() {
     };
     let compression = Some(Compression::new(Codec::Zstd));
     let compressed = refused("x.toy", WriteOptions { compression, ..WriteOptions::default() });
-    assert!(compressed.contains("`compression` does not apply: this is a file of format toy"), "{compressed}");
+    assert!(compressed.contains("`compression` does not apply: this is a file in format toy"), "{compressed}");
     assert!(
         compressed.contains("it applies to Parquet, ORC, CSV, TSV, TBL, Arrow IPC, JSON lines, JSON and Delta tables"),
         "{compressed}"
