@@ -211,7 +211,7 @@ def test_a_mount_shows_the_files(tmp_path: Path, tree: dict[str, bytes], home: s
     err = process.communicate(timeout=60)[1]
     assert process.returncode == 0, err
     assert not point.is_mount()
-    assert f"{store} is at {point}" in err
+    assert f"{store} is mounted at {point}" in err
 
 
 def test_a_mount_wants_an_empty_directory(tmp_path: Path, tree: dict[str, bytes]) -> None:

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         session.note(&format!("{rejected} rejected: see the file of --dead-letter"));
     }
     if options.load.since.is_some() && written.rows == 0 && written.version.is_none() {
-        session.note("nothing is new since the last run: nothing was written");
+        session.note("nothing is new since the last run, so nothing was written");
         more["unchanged"] = json!(true);
     }
     if let Some(version) = written.version {

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &DemoArgs, session: &Session) -> Result<()> {
             sums.push(("S3", demo.checksum("checksum S3", &target, &of_files)?));
             demo.filter("scan S3 with a filter", &target)?;
         }
-        None => session.note("S3 is left out: name a folder with --s3 s3://bucket/demo/ or LAKERACE_DEMO_S3"),
+        None => session.note("S3 is skipped: name a folder with --s3 s3://bucket/demo/ or LAKERACE_DEMO_S3"),
     }
     for (name, sum) in &sums {
         if *sum != expected {

@@ -66,7 +66,7 @@ fn words(found: &Diff) -> String {
     }
     for (side, names) in [("A", &found.first_columns), ("B", &found.second_columns)] {
         if !names.is_empty() {
-            text += &format!("; {side} alone has the columns {}, which were not compared", names.join(", "));
+            text += &format!("; only {side} has the columns {}, which were not compared", names.join(", "));
         }
     }
     text

@@ -221,7 +221,7 @@ fn get(args: &GetArgs, opened: &OpenedStore<'_>) -> Result<()> {
     if args.output.is_none() && opened.session.global.json {
         return Err(Error::usage("the content and JSON can't both go to standard output")
             .at(&args.name)
-            .advice("name a file by -o, or leave --json out"));
+            .advice("name a file with -o, or leave --json out"));
     }
     let mut content = opened.store.open_read(&args.name).map_err(opened.named())?;
     let size = content.size();
@@ -340,7 +340,7 @@ fn mount(args: &MountArgs, opened: &OpenedStore<'_>) -> Result<()> {
     let tell = Box::new(|message: &str| stderr::line(&printable(message)));
     let mounted = Mount::new(Arc::clone(&opened.store), &args.directory, &options, tell)?;
     let place = args.directory.display();
-    opened.session.note(&format!("{} is at {place} until umount {place} or Ctrl-C", opened.store.location()));
+    opened.session.note(&format!("{} is mounted at {place} until umount {place} or Ctrl-C", opened.store.location()));
     while !mounted.is_ended() && !opened.session.job.is_cancelled() {
         std::thread::sleep(MOUNT_POLL);
     }

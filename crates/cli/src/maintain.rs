@@ -29,17 +29,17 @@ pub(crate) fn alter(args: &AlterArgs, session: &Session) -> Result<()> {
         let dry = AlterOptions { constraints: BTreeMap::new(), dry_run: true, ..options.clone() };
         let added = lakerace::alter(&args.table, &dry, &storage, &session.job)?.features_added;
         if !added.is_empty() {
-            session.note(&format!("readers and writers of the table will have to know: {}", added.join(", ")));
+            session.note(&format!("readers and writers of the table will have to support: {}", added.join(", ")));
         }
     }
     let altered = lakerace::alter(&args.table, &options, &storage, &session.job)?;
     session.note(&match (altered.version, altered.features_added.as_slice()) {
-        (_, []) if args.dry_run => "readers and writers would have to know no more than now".to_owned(),
-        (_, added) if args.dry_run => format!("readers and writers would have to know: {}", added.join(", ")),
-        (None, _) => "the table is so already".to_owned(),
+        (_, []) if args.dry_run => "readers and writers would not have to support any other feature".to_owned(),
+        (_, added) if args.dry_run => format!("readers and writers would have to support: {}", added.join(", ")),
+        (None, _) => "the table already has these settings".to_owned(),
         (Some(version), []) => format!("version {version} has the changes"),
         (Some(version), added) => {
-            format!("version {version} has the changes; its readers and writers have to know: {}", added.join(", "))
+            format!("version {version} has the changes; its readers and writers have to support: {}", added.join(", "))
         }
     });
     let more = json!({
@@ -72,7 +72,7 @@ fn pairs(given: &[(String, String)], flag: &str, what: &str) -> Result<BTreeMap<
     let mut pairs = BTreeMap::new();
     for (name, value) in given {
         if pairs.insert(name.clone(), value.clone()).is_some_and(|before| before != *value) {
-            return Err(Error::usage(format!("{flag} gives the {what} {name} two values")));
+            return Err(Error::usage(format!("{flag}: the {what} {name} has two values")));
         }
     }
     Ok(pairs)
@@ -224,8 +224,8 @@ pub(crate) fn restore(args: &RestoreArgs, session: &Session) -> Result<()> {
     let restored = lakerace::restore(&args.table, &args.at, &storage_options(&args.store), &session.job)?;
     let of = restored.restored;
     session.note(&match restored.version {
-        None => format!("the table is as version {of} was"),
-        Some(version) => format!("version {version} is as version {of} was"),
+        None => format!("the table is already in the state of version {of}"),
+        Some(version) => format!("version {version} has the state of version {of}"),
     });
     let more = json!({
         "version": restored.version,

@@ -50,9 +50,9 @@ fn words(stream: &AppliedStream) -> String {
     let number = stream.stream;
     let [orders, lines] = stream.tables;
     let rest = match stream.outcome {
-        StreamOutcome::AlreadyApplied => return format!("stream {number}: applied already"),
+        StreamOutcome::AlreadyApplied => return format!("stream {number}: already applied"),
         StreamOutcome::Applied => "",
-        StreamOutcome::Completed => ", the rest was done already",
+        StreamOutcome::Completed => ", the rest was already done",
     };
     format!(
         "stream {number}: {} with {} inserted, {} with {} deleted, {}{rest}",

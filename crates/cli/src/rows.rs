@@ -44,7 +44,7 @@ impl RowSink {
         let out: Box<dyn Write> = match (format, terminal::is_stdout()) {
             (RowFormat::Arrow, true) => {
                 return Err(Error::usage("Arrow IPC is binary, and standard output is a terminal")
-                    .advice("name a file by -o, or send the output to one or to a program"));
+                    .advice("name a file with -o, or redirect the output to a file or a program"));
             }
             (RowFormat::Csv | RowFormat::Jsonl, true) => Box::new(EscapedWriter::new(PipeStdout::lock())),
             _ => Box::new(PipeStdout::lock()),

@@ -80,8 +80,9 @@ impl<'a> RowTarget<'a> {
         let mut sink = match self.file() {
             Some(file) => Some(RowSink::file(format, schema, file, &storage_options(store), &session.job)?),
             None if session.global.json => {
-                session
-                    .note("rows are read and counted, not printed: --json prints one object; write them with -o FILE");
+                session.note(
+                    "rows are read and counted, not printed: --json prints a single object; write them with -o FILE",
+                );
                 None
             }
             None => Some(RowSink::stdout(format, schema)?),
@@ -118,7 +119,7 @@ impl<'a> RowTarget<'a> {
         if let (Some(target), "gz" | "zst" | "zstd" | "bz2" | "xz" | "zip") = (target, ending.as_str()) {
             return Err(Error::usage(format!("{} does not write .{ending} files", self.command)).at(target).advice(
                 match self.command {
-                    "scan" => "use `lakerace copy`, which packs by the ending",
+                    "scan" => "use `lakerace copy`, which compresses by the file name's ending",
                     _ => "write a file without it, and pack that",
                 },
             ));
@@ -135,12 +136,12 @@ impl<'a> RowTarget<'a> {
             _ if FileFormat::of_file_name(target).is_some() => {
                 Err(Error::usage(format!("{} does not write .{ending} files", self.command)).at(target).advice(
                     match self.command {
-                        "scan" => "use `lakerace copy`, or say --format",
+                        "scan" => "use `lakerace copy`, or give --format",
                         _ => "name a .csv, .jsonl or .arrow file, which `lakerace copy` makes another format of",
                     },
                 ))
             }
-            _ => Err(Error::usage("the name of the file does not say its format").at(target).advice("say --format")),
+            _ => Err(Error::usage("the name of the file does not give its format").at(target).advice("give --format")),
         }
     }
 }

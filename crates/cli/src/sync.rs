@@ -46,7 +46,7 @@ fn told(run: &Synced) -> String {
     };
     let brought = match run.from_version {
         None => format!("version {} is loaded: {rows}", run.version),
-        Some(from) if from == run.version => format!("version {from} is there already"),
+        Some(from) if from == run.version => format!("version {from} is already loaded"),
         Some(from) => {
             format!("from version {from} to {}: {rows} inserted or replaced, {} removed", run.version, run.deleted)
         }

@@ -99,5 +99,5 @@ fn summary(tables: &[GeneratedTable], mode: TpchMode) -> String {
             human::count(rate)
         );
     }
-    text + &format!("\nmode {mode}; tables are made side by side")
+    text + &format!("\nmode {mode}; tables are generated in parallel")
 }

@@ -110,7 +110,7 @@ impl FromStr for ThreadCount {
 
 /// A whole number, 0 included.
 pub(crate) fn number(text: &str) -> Result<u64> {
-    text.parse().map_err(|_| Error::usage(format!("{text:?} is not a whole number from 0 on")))
+    text.parse().map_err(|_| Error::usage(format!("{text:?} is not a whole number of 0 or more")))
 }
 
 /// A whole number above 0.
@@ -138,7 +138,7 @@ pub(crate) fn positive_bytes(text: &str) -> Result<u64> {
 pub(crate) fn fraction(text: &str) -> Result<f64> {
     match text.parse::<f64>() {
         Ok(f) if f.is_finite() && f >= 0.0 => Ok(f),
-        _ => Err(Error::usage(format!("{text:?} is not a number from 0 on"))),
+        _ => Err(Error::usage(format!("{text:?} is not a number of 0 or more"))),
     }
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn delimiter(text: &str) -> Result<u8> {
     match text.as_bytes() {
         br"\t" => Ok(b'\t'),
         [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | 0) => Ok(*byte),
-        _ => Err(Error::usage(format!("{text:?} is not one ASCII character")).advice(r"write a tab as \t")),
+        _ => Err(Error::usage(format!("{text:?} is not a single ASCII character")).advice(r"write a tab as \t")),
     }
 }
 

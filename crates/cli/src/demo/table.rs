@@ -21,7 +21,7 @@ impl DemoRun<'_> {
 
         let (others, changed) = (format!("order_id < {begin}"), format!("order_id >= {begin}"));
         let (was, is) = (self.sum(parquet, false, Some(&others))?, self.sum(&table, false, Some(&others))?);
-        agree("the orders that were left alone", &was, &is)?;
+        agree("the orders that were not changed", &was, &is)?;
         let (was, is) = (self.sum(&changes, true, None)?, self.sum(&table, false, Some(&changed))?);
         agree("the orders that were upserted", &was, &is)?;
 

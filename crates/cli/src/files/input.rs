@@ -23,7 +23,7 @@ impl PutSource {
     pub(super) fn open(args: &PutArgs) -> Result<Self> {
         check_name(&args.name)?;
         if let Some(Err(e)) = args.metadata.as_deref().map(serde_json::from_str::<IgnoredAny>) {
-            return Err(Error::invalid("the metadata is no JSON").because(e));
+            return Err(Error::invalid("the metadata is not JSON").because(e));
         }
         let is_standard = args.source.as_os_str() == STANDARD_STREAM;
         let place = if is_standard { "standard input".to_owned() } else { args.source.display().to_string() };
@@ -74,7 +74,7 @@ impl ImportSource {
         let Some(kind) = args.source.to_str().and_then(ArchiveKind::from_name) else {
             return Err(Error::usage("this is neither a directory nor an archive")
                 .at(place)
-                .advice("archives end in .tar, .tar.gz, .tar.zst or .zip; a single file is put by files put"));
+                .advice("archives end in .tar, .tar.gz, .tar.zst or .zip; put a single file with `files put`"));
         };
         let file = File::open(&args.source).map_err(|e| Error::from(e).at(&place))?;
         check_archive(&file, kind).map_err(|e| e.at(place))?;

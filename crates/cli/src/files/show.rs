@@ -91,7 +91,7 @@ fn json_of(stat: &Stat) -> Result<Value> {
     value["metadata"] = match &stat.metadata {
         None => Value::Null,
         Some(text) => serde_json::from_str(text)
-            .map_err(|e| Error::corrupt("the metadata is no JSON").because(e).at(&stat.name))?,
+            .map_err(|e| Error::corrupt("the metadata is not JSON").because(e).at(&stat.name))?,
     };
     // Many JSON readers can't represent a 64-bit number exactly.
     value["checksum"] = stat.checksum.map_or(Value::Null, |sum| json!(format!("{sum:016x}")));
@@ -151,7 +151,7 @@ pub(super) fn verify(opened: &OpenedStore<'_>) -> Result<u8> {
     if !verified.damage.is_empty() {
         let error = Error::corrupt(format!("{} damaged", human::plural(verified.damage.len() as u64, "part")))
             .at(opened.store.location())
-            .advice("export what can be read, and put the files that are named once more");
+            .advice("export the readable files, and put the files that are named again");
         if !opened.session.global.json {
             return Err(error);
         }
