@@ -124,7 +124,7 @@ impl FileStore {
         storage_options: Option<BTreeMap<String, String>>,
     ) -> PyResult<Self> {
         let location = location.into_os_string().into_string();
-        let location = raise(py, location.map_err(|_| Error::usage("the location is not UTF-8")))?;
+        let location = raise(py, location.map_err(|_| Error::usage("the location is not valid UTF-8")))?;
         let busy_timeout = Duration::try_from_secs_f64(busy_timeout).map_err(|_| {
             errors::raised(py, &Error::usage(format!("busy_timeout={busy_timeout}: not a number of seconds")))
         })?;

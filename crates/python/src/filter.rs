@@ -25,6 +25,6 @@ fn parameter((kind, text): (String, String)) -> lakerace::Result<FilterParameter
         "binary" => FilterParameter::Binary(text.chars().map(|c| c as u8).collect()),
         "date" => FilterParameter::Date(text),
         "timestamp" => FilterParameter::Timestamp(text),
-        other => return Err(Error::internal(format!("a parameter of the type {other:?}"))),
+        other => return Err(Error::internal(format!("a parameter of type {other:?}"))),
     })
 }

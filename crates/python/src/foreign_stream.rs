@@ -46,7 +46,7 @@ struct ForeignStream {
 
 impl ForeignStream {
     fn read_schema(&mut self) -> Result<SchemaRef> {
-        let get_schema = self.stream.get_schema().ok_or_else(|| Error::invalid("the stream was taken already"))?;
+        let get_schema = self.stream.get_schema().ok_or_else(|| Error::invalid("the stream was already read"))?;
         let mut schema = FFI_ArrowSchema::empty();
         // SAFETY: the stream is not released, as it has the function, and `schema` is an empty one to be filled.
         let code = unsafe { get_schema(&raw mut self.stream, &raw mut schema) };
@@ -58,14 +58,14 @@ impl ForeignStream {
             return Err(nested_too_deep());
         }
         let schema = panics::caught(|| Schema::try_from(&schema));
-        let schema = schema.map_err(|_| Error::invalid("its schema can't be understood"))?;
+        let schema = schema.map_err(|_| Error::invalid("its schema can't be parsed"))?;
         let schema = schema.map_err(|error| Error::from_source(ErrorKind::Invalid, error))?;
         check_nesting(&schema)?;
         Ok(SchemaRef::new(schema))
     }
 
     fn read_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let get_next = self.stream.get_next().ok_or_else(|| Error::invalid("the stream has no batches to give"))?;
+        let get_next = self.stream.get_next().ok_or_else(|| Error::invalid("the stream has no batches to return"))?;
         let mut array = FFI_ArrowArray::empty();
         // SAFETY: the stream is not released, as it has the function, and `array` is an empty one to be filled.
         let code = unsafe { get_next(&raw mut self.stream, &raw mut array) };
@@ -95,7 +95,7 @@ impl ForeignStream {
             (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
         });
         let told = told.unwrap_or_else(|| format!("error {code}"));
-        Error::invalid(format!("the stream gives no {what}: {told}"))
+        Error::invalid(format!("the stream returned no {what}: {told}"))
     }
 }
 
@@ -168,5 +168,5 @@ fn buffers_at_least(data_type: &DataType) -> usize {
 
 fn unshaped() -> Error {
     Error::invalid("an array has other lengths, children or buffers than its type")
-        .advice("mend the library that made it")
+        .advice("fix the library that made it")
 }

@@ -91,7 +91,7 @@ impl SharedJob {
 pub(crate) fn warn(py: Python<'_>, job: &Job) -> PyResult<()> {
     for warning in job.warnings() {
         let text = std::ffi::CString::new(Door::Python.show(&warning).into_owned())
-            .map_err(|_| PyRuntimeError::new_err("a warning holds a null byte"))?;
+            .map_err(|_| PyRuntimeError::new_err("a warning contains a null byte"))?;
         PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
     }
     Ok(())

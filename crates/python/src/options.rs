@@ -35,7 +35,7 @@ where
         }
         let text: String = value.extract()?;
         let bytes = parse_bytes(&text).and_then(|bytes| {
-            let too_many = |_| Error::usage(format!("{text:?} is too many bytes"));
+            let too_many = |_| Error::usage(format!("{text:?} is too large"));
             N::try_from(bytes).map_err(too_many)
         });
         bytes.map(Self).map_err(|error| errors::raised(value.py(), &error))
@@ -155,7 +155,7 @@ impl<'py> Keywords<'py> {
         let name = "extra_bytes_tolerance";
         match self.get::<f64>(name)? {
             Some(f) if !f.is_finite() || f < 0.0 => {
-                Err(errors::raised(self.0.py(), &Error::usage("must be a number from 0 on").at(name)))
+                Err(errors::raised(self.0.py(), &Error::usage("must be a number of 0 or more").at(name)))
             }
             tolerance => Ok(tolerance),
         }
@@ -421,6 +421,6 @@ impl<'py> Keywords<'py> {
 fn character(text: &str) -> Result<u8> {
     match text.as_bytes() {
         [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | 0) => Ok(*byte),
-        _ => Err(Error::usage(format!("{text:?} is not one ASCII character"))),
+        _ => Err(Error::usage(format!("{text:?} is not a single ASCII character"))),
     }
 }

@@ -59,7 +59,7 @@ impl Ranges {
 fn wanted(py: Python<'_>, ranges: &[(u64, u64)]) -> PyResult<Vec<Wanted>> {
     let wanted = ranges.iter().map(|&(begin, end)| match begin <= end {
         true => Ok(Wanted { file: 0, range: begin..end }),
-        false => Err(Error::usage(format!("the range {begin}..{end} ends before it begins"))),
+        false => Err(Error::usage(format!("the range {begin}..{end} ends before it starts"))),
     });
     wanted.collect::<Result<_, _>>().map_err(|e| errors::raised(py, &e))
 }

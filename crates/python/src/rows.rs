@@ -252,7 +252,7 @@ fn microseconds(value: i64, unit: TimeUnit) -> PyResult<(i64, i64)> {
     let (seconds, fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
     match unit {
         TimeUnit::Nanosecond if fraction % 1000 != 0 => Err(pyo3::exceptions::PyValueError::new_err(
-            "a time has nanoseconds, which Python's times have not: cast it to microseconds first",
+            "a time has nanoseconds, which Python's times do not support: cast it to microseconds first",
         )),
         TimeUnit::Nanosecond => Ok((seconds, fraction / 1000)),
         _ => Ok((seconds, fraction * (1_000_000 / per_second))),

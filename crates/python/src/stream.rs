@@ -62,7 +62,7 @@ impl Stream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let batches = lock(&self.batches).take();
         let Some(batches) = batches else {
-            return Err(errors::raised(py, &Error::usage("this stream was taken already").advice("scan again")));
+            return Err(errors::raised(py, &Error::usage("this stream was already read").advice("scan again")));
         };
         let raise = |error: &Error| errors::raised(py, error);
         let target = match requested_schema {

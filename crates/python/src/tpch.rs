@@ -30,7 +30,7 @@ pub(crate) fn tpch(py: Python<'_>, target: String, options: Bound<'_, PyDict>) -
     let options = keywords.tpch()?;
     let job = keywords.job(RangeOptions::default())?;
     if target == "-" {
-        let error = Error::usage("tables go to a folder").advice("call the command for standard output");
+        let error = Error::usage("tables go to a folder").advice("use the command for standard output");
         return Err(errors::raised(py, &error.at(target)));
     }
     keywords.check_places(&JobPlaces::default().writes(&target), job.options())?;

@@ -33,7 +33,7 @@ def test_the_setting_decides_on_requests_and_never_on_bytes(place: str, min_seek
 def test_ranges_that_are_none(place: str) -> None:
     source = _lakerace.Ranges(place, {})
     assert source.read([]) == b""
-    with pytest.raises(lr.UsageError, match="ends before it begins"):
+    with pytest.raises(lr.UsageError, match="ends before it starts"):
         source.plan([(5, 3)])
     with pytest.raises(lr.CorruptDataError):
         source.read([(0, len(BYTES) + 1)])

@@ -84,8 +84,8 @@ pub(super) fn get(py: Python<'_>, reads: &(dyn Reads + '_), name: &str) -> PyRes
             return raise(py, made);
         };
         BUFFER.set(buffer);
-        let len =
-            isize::try_from(size).map_err(|_| errors::raised(py, &Error::unsupported("a content beyond memory")))?;
+        let len = isize::try_from(size)
+            .map_err(|_| errors::raised(py, &Error::unsupported("the content does not fit into memory")))?;
         // SAFETY: given a null pointer, the function allocates an object whose bytes the caller writes. It returns a
         // new reference, or null with an error set.
         let bytes = unsafe {
@@ -250,7 +250,7 @@ impl FileReader {
             });
             match raise(py, read)? == len {
                 true => Ok(()),
-                false => Err(errors::raised(py, &Error::corrupt("the content ends before its length says"))),
+                false => Err(errors::raised(py, &Error::corrupt("the content is shorter than its length says"))),
             }
         })
     }

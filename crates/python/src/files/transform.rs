@@ -60,7 +60,10 @@ pub(super) fn transforms(list: &[Bound<'_, PyAny>]) -> PyResult<Vec<Arc<dyn Tran
             };
             let name = format!("python:{name}");
             if name.contains(';') {
-                return Err(errors::raised(item.py(), &Error::usage("a transform's name has no ;").at(name)));
+                return Err(errors::raised(
+                    item.py(),
+                    &Error::usage("the name of a transform can't contain ;").at(name),
+                ));
             }
             Ok(Arc::new(PyTransform { name, object: item.clone().unbind() }) as Arc<dyn Transform>)
         })

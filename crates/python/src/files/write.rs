@@ -177,7 +177,7 @@ impl FileBatch {
     fn with<T: Send>(&self, py: Python<'_>, run: impl FnOnce(&mut dyn WriteBatch) -> Result<T> + Send) -> PyResult<T> {
         let done = py.detach(|| match &mut *lock(&self.batch) {
             Some(batch) => run(&mut **batch),
-            None => Err(Error::usage("the batch has ended").advice("begin another one")),
+            None => Err(Error::usage("the batch has ended").advice("start another one")),
         });
         raise(py, done)
     }
@@ -250,7 +250,7 @@ impl FileBatch {
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         let committed = py.detach(|| {
             let batch = lock(&self.batch).take();
-            batch.ok_or_else(|| Error::usage("the batch has ended").advice("begin another one"))?.commit()
+            batch.ok_or_else(|| Error::usage("the batch has ended").advice("start another one"))?.commit()
         });
         raise(py, committed)?;
         self.store.as_deref().map_or(Ok(()), |store| warn(py, store))

@@ -157,7 +157,7 @@ fn clock(seconds: i64, micros: i64) -> PyResult<(c_int, c_int, c_int, c_int)> {
 }
 
 fn whole(value: i64) -> PyResult<c_int> {
-    c_int::try_from(value).map_err(|_| PyOverflowError::new_err("a time is beyond those of Python"))
+    c_int::try_from(value).map_err(|_| PyOverflowError::new_err("a time is outside the range of Python"))
 }
 
 fn made(py: Python<'_>, object: *mut PyObject) -> PyResult<Py<PyAny>> {
