@@ -61,7 +61,7 @@ fn throw(env: &mut Env<'_>, error: &Error) {
 /// A text of Java's.
 pub(crate) fn read_text(env: &Env<'_>, bytes: &JByteArray<'_>) -> Result<String> {
     let bytes = env.convert_byte_array(bytes).map_err(foreign)?;
-    String::from_utf8(bytes).map_err(|_| Error::usage("a text that is not UTF-8"))
+    String::from_utf8(bytes).map_err(|_| Error::usage("a string that is not valid UTF-8"))
 }
 
 /// A text for Java.
@@ -71,5 +71,5 @@ pub(crate) fn text<'local>(env: &mut Env<'local>, text: &str) -> Result<JByteArr
 
 /// Makes the error of a refusal of the JVM.
 pub(crate) fn foreign(error: jni::errors::Error) -> Error {
-    Error::internal(format!("the JVM refused a call: {error}"))
+    Error::internal(format!("a call into the JVM failed: {error}"))
 }

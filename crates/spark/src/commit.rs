@@ -83,11 +83,10 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
             check_once(location, &settings, transaction.is_some())?;
         }
         if !matches!(replaced(&settings)?, Replaced::Nothing | Replaced::Table) {
-            return Err(Error::unsupported("only a Delta table has partitions to overwrite")
-                .at(location)
-                .advice(
-                    "set spark.sql.sources.partitionOverwriteMode to static and leave replaceWhere out, and all files are replaced",
-                ));
+            return Err(Error::unsupported("only a Delta table has partitions to overwrite").at(location).advice(
+                "set spark.sql.sources.partitionOverwriteMode to static and leave replaceWhere out to replace \
+                     all files",
+            ));
         }
         check_files(location, &settings)?;
         let id = settings.get("write.id").ok_or_else(|| Error::internal("a write without an id"))?;
@@ -120,10 +119,11 @@ pub(crate) fn prepare(location: &str, options: &str, schema: &str) -> Result<Str
 /// An error where files can't be written exactly once as requested: only the log of a table records its transactions.
 fn check_once(location: &str, settings: &SparkSettings, has_transaction: bool) -> Result<()> {
     if settings.get("write.stream").is_some() {
-        return Err(Error::unsupported("a stream writes to Delta tables, whose logs know what they have of it")
+        return Err(Error::unsupported("a stream can only write to Delta tables, whose logs record its progress")
             .at(location)
             .advice(
-                "put delta: in front of the folder, and the stream makes the table; or write files by foreachBatch",
+                "put delta: in front of the folder to let the stream create the table, or write files with \
+                 foreachBatch",
             ));
     }
     if has_transaction {
@@ -161,17 +161,17 @@ fn check_files(location: &str, settings: &SparkSettings) -> Result<()> {
     }
     if !settings.names("partition_by").is_empty() || !settings.properties().is_empty() {
         return Err(Error::unsupported("only a Delta table has partitions and properties").at(location).advice(
-            "put delta: in front of the folder, and the write makes a Delta table; or leave partitionBy(...) and the options \
+            "put delta: in front of the folder to create a Delta table, or leave partitionBy(...) and the options \
              partition_by and table.NAME out",
         ));
     }
     let options = copy_options(settings)?;
     let name = location.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     if options.format.is_none() && !name.contains('.') {
-        return Err(Error::usage("there is no Delta table, and the name does not say a format of files")
+        return Err(Error::usage("no Delta table exists here, and the name does not give a file format")
             .at(location)
             .advice(
-                "put delta: in front of the folder, and the write makes a Delta table; or name the files' format by \
+                "put delta: in front of the folder to create a Delta table, or set the file format with \
              option(\"format\", \"parquet\")",
             ));
     }
@@ -237,7 +237,7 @@ pub(crate) fn commit(location: &str, options: &str, schema: &str, messages: &str
         // rows again.
         return done.map(|done| match cleaned {
             Ok(()) => done,
-            Err(error) => format!("{done}; {folder} stays: {error}"),
+            Err(error) => format!("{done}, but {folder} could not be removed: {error}"),
         });
     }
     let (storage, job) = (settings.storage(), settings.job_of_driver()?);
@@ -367,7 +367,7 @@ fn transaction(settings: &SparkSettings) -> Result<Option<AppTransaction>> {
         (None, None) => Ok(None),
         (Some(name), Some(number)) => {
             let number = number.parse().map_err(|_| {
-                Error::usage(format!("{number:?} is no whole number from 0 on")).at("option \"txnVersion\"")
+                Error::usage(format!("{number:?} is not a whole number of 0 or more")).at("option \"txnVersion\"")
             })?;
             Ok(Some(AppTransaction { name: name.to_owned(), number }))
         }

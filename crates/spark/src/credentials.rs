@@ -58,7 +58,7 @@ fn parse(answer: &str) -> Result<Credential> {
             token: (!token.is_empty()).then(|| token.to_owned()),
         }),
         ["error", message] => Err(Error::invalid(message)),
-        _ => Err(Error::internal("Java's answer is no credentials")),
+        _ => Err(Error::internal("the answer of Java contains no credentials")),
     }
 }
 

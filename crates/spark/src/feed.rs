@@ -41,7 +41,7 @@ impl FeedVersions {
         if let Some(name) =
             ["startingtimestamp", "endingtimestamp"].into_iter().find(|name| settings.get(name).is_some())
         {
-            return Err(Error::unsupported("changes are read by versions, not by times")
+            return Err(Error::unsupported("changes are read by version, not by time")
                 .at(format!("option {name:?}"))
                 .advice(
                     "give startingVersion and endingVersion: `lakerace history TABLE` shows the time of each version",
@@ -53,7 +53,7 @@ impl FeedVersions {
                 .advice("leave it out, and filter the rows in Spark"));
         }
         let from = settings.parsed("startingversion", version)?.ok_or_else(|| {
-            Error::usage("the change data feed begins with a version").advice("give option(\"startingVersion\", 0)")
+            Error::usage("the change data feed needs a first version").advice("give option(\"startingVersion\", 0)")
         })?;
         Ok(Some(Self { from, to: settings.parsed("endingversion", version)? }))
     }
@@ -129,7 +129,7 @@ fn with_columns(batch: &RecordBatch, found: &SchemaRef, schema: &SchemaRef) -> R
 }
 
 fn version(text: &str) -> Result<u64> {
-    text.parse().map_err(|_| Error::usage(format!("{text:?} is no version: a whole number from 0 on")))
+    text.parse().map_err(|_| Error::usage(format!("{text:?} is not a version: a whole number of 0 or more")))
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ impl SparkSettings {
     /// An object of JSON: values may have any characters.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let options: BTreeMap<String, String> =
-            serde_json::from_str(text).map_err(|e| Error::internal("options that are no JSON").because(e))?;
+            serde_json::from_str(text).map_err(|e| Error::internal("options that are not JSON").because(e))?;
         let is_as_given = |name: &str| name.starts_with(PROPERTY) || name.starts_with(HADOOP);
         let named = |name: String| if is_as_given(&name) { name } else { name.to_ascii_lowercase() };
         Ok(Self(options.into_iter().map(|(name, value)| (named(name), value)).collect()))
@@ -55,7 +55,7 @@ impl SparkSettings {
     pub(crate) fn positive(&self, name: &str) -> Result<Option<usize>> {
         self.parsed(name, |text| match text.parse() {
             Ok(number) if number > 0 => Ok(number),
-            _ => Err(Error::usage(format!("{text:?} is no whole number above 0"))),
+            _ => Err(Error::usage(format!("{text:?} is not a whole number above 0"))),
         })
     }
 
@@ -183,6 +183,6 @@ pub(crate) fn flag(text: &str) -> Result<bool> {
 fn character(text: &str) -> Result<u8> {
     match text.as_bytes() {
         [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | 0) => Ok(*byte),
-        _ => Err(Error::usage(format!("{text:?} is not one ASCII character"))),
+        _ => Err(Error::usage(format!("{text:?} is not a single ASCII character"))),
     }
 }

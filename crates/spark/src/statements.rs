@@ -35,7 +35,8 @@ fn check_features(location: &str, changes: &AlterOptions, settings: &SparkSettin
         Some((feature, property)) => {
             let message = format!("the table's readers would need the feature {feature}, which it does not have");
             Err(Error::unsupported(message).advice(format!(
-                "make the table with the property {property}, or change it by `lakerace alter` or lakerace.Table.alter, which add the feature"
+                "create the table with the property {property}, or change it with `lakerace alter` or \
+                 lakerace.Table.alter, which add the feature"
             )))
         }
     }
@@ -43,7 +44,7 @@ fn check_features(location: &str, changes: &AlterOptions, settings: &SparkSettin
 
 fn alter_options(changes: &str) -> Result<AlterOptions> {
     let named: BTreeMap<String, String> =
-        serde_json::from_str(changes).map_err(|e| Error::internal("changes that are no JSON").because(e))?;
+        serde_json::from_str(changes).map_err(|e| Error::internal("changes that are not JSON").because(e))?;
     // Spark's catalogs remove properties that do not exist: Spark itself has checked where that is an error.
     let mut options = AlterOptions { ignores_missing: true, ..AlterOptions::default() };
     for (name, value) in named {
@@ -62,7 +63,7 @@ fn alter_options(changes: &str) -> Result<AlterOptions> {
                 let schema = arrow_schema_of_table(&value)?;
                 options.add_columns = schema.fields().iter().map(|field| Field::clone(field)).collect();
             }
-            _ => return Err(Error::internal(format!("a change of the name {name:?}"))),
+            _ => return Err(Error::internal(format!("a change named {name:?}"))),
         }
     }
     Ok(options)

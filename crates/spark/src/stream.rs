@@ -67,9 +67,9 @@ fn open(location: &str, settings: &SparkSettings, job: &Job) -> Result<String> {
     let at = settings.get("stream.at").map(str::to_owned);
     let read = ReadOptions { at, storage: settings.storage(), ..ReadOptions::default() };
     let version = Scan::describe(location, &read, job)?.open_version().ok_or_else(|| {
-        Error::unsupported("streams read Delta tables")
+        Error::unsupported("streams can only read Delta tables")
             .at(location)
-            .advice("read files by spark.read, or by Spark's own sources")
+            .advice("read files with spark.read, or with Spark's own sources")
     })?;
     let scanned = version.plan(&ReadOptions::default(), FieldPaths::new(), false)?.version;
     let scanned = serde_json::to_string(&scanned).map_err(Error::unexpected)?;
@@ -77,8 +77,8 @@ fn open(location: &str, settings: &SparkSettings, job: &Job) -> Result<String> {
 }
 
 fn broken(error: serde_json::Error) -> Error {
-    Error::usage(format!("the checkpoint of the stream has a position that is none of this connector's: {error}"))
-        .advice("a checkpoint belongs to one query of one source: give this one a checkpointLocation of its own")
+    Error::usage(format!("the checkpoint of the stream has a position that this connector did not write: {error}"))
+        .advice("a checkpoint belongs to one query of one source: give this one its own checkpointLocation")
 }
 
 fn text(position: &StreamPosition) -> Result<String> {

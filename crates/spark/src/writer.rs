@@ -152,5 +152,5 @@ fn begin<T: Send + 'static>(
 }
 
 fn number(text: &str) -> Result<u64> {
-    text.parse().map_err(|_| Error::internal(format!("{text:?} is no number")))
+    text.parse().map_err(|_| Error::internal(format!("{text:?} is not a number")))
 }
