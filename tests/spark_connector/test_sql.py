@@ -162,7 +162,7 @@ def test_a_failed_ctas_leaves_no_table(spark: SparkSession, tmp_path: Path) -> N
 def test_what_a_catalog_refuses(spark: SparkSession, tmp_path: Path) -> None:
     table = make(tmp_path / "t", **{"delta.enableChangeDataFeed": "true"})
     frame = spark.range(3).selectExpr("id", "'x' AS v")
-    told = "a table is replaced by one of the same columns(.|\n)*DROP TABLE makes room"
+    told = "a table can only be replaced by one with the same columns(.|\n)*DROP TABLE to remove the table first"
     for replace in (
         lambda: spark.sql(f"CREATE OR REPLACE TABLE {table} AS SELECT 1L AS id"),
         lambda: spark.sql(f"REPLACE TABLE {table} (id BIGINT)"),
@@ -175,7 +175,7 @@ def test_what_a_catalog_refuses(spark: SparkSession, tmp_path: Path) -> None:
     frame.writeTo(f"lake.`{tmp_path}/new`").createOrReplace()
     assert lr.scan(tmp_path / "new").count() == 3
     options = {"readChangeFeed": "true", "startingVersion": "1"}
-    feed = r'read them by spark.read.format\("lakerace"\).option\("readChangeFeed", "true"\)'
+    feed = r'read them with spark.read.format\("lakerace"\).option\("readChangeFeed", "true"\)'
     with pytest.raises(AnalysisException, match=feed):
         spark.read.options(**options).table(table).count()
     if spark.version >= "4":
@@ -253,7 +253,7 @@ def test_declarations_that_do_not_apply(spark: SparkSession, tmp_path: Path) -> 
         (lambda: rows.writeTo(table).using("orc").create(), "USING orc"),
         (lambda: rows.write.format("json").saveAsTable(table), "USING json"),
         (lambda: spark.sql(f"CREATE TABLE {table} (id INT) OPTIONS (header 'true')"), r"OPTIONS \(header\)"),
-        (lambda: spark.sql(f"CREATE TABLE {table} (id INT) STORED AS PARQUET"), "STORED AS are for tables of Hive"),
+        (lambda: spark.sql(f"CREATE TABLE {table} (id INT) STORED AS PARQUET"), "STORED AS are for Hive tables"),
     ):
         with pytest.raises(AnalysisException, match=message):
             create()

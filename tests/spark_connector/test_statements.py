@@ -122,7 +122,7 @@ def test_columns_by_their_names(spark: SparkSession, shop: str, tmp_path: Path) 
     # A column of that name is a new one.
     spark.sql(f"ALTER TABLE {name} ADD COLUMN (words STRING)")
     assert rows(spark, name) == [(1, 0, 10, None), (2, 1, 20, None), (3, 1, 1 << 40, None)]
-    refused(spark, f"ALTER TABLE {name} DROP COLUMN p", "divided by the column")
+    refused(spark, f"ALTER TABLE {name} DROP COLUMN p", "partitioned by the column")
     refused(spark, f"ALTER TABLE {name} RENAME COLUMN id TO N", "already exists|ALREADY_EXISTS|has a column")
     refused(spark, f"ALTER TABLE {name} ALTER COLUMN n TYPE INT", "does not become|CANNOT_UPDATE|NOT_SUPPORTED_CHANGE")
     refused(spark, f"ALTER TABLE {name} DROP COLUMN missing", "(?i)missing")
@@ -191,7 +191,7 @@ def test_an_overwrite_by_a_condition_without_columns(spark: SparkSession, tmp_pa
     for condition, expected in (("1 = 1", rows_of), ("1 = 2", rows_of)):
         writer = frame.write.format("lakerace").mode("overwrite").option("replaceWhere", condition)
         if condition == "1 = 2":
-            with pytest.raises(Exception, match="not among the rows that are replaced"):
+            with pytest.raises(Exception, match="not among the rows to replace"):
                 writer.save(place)
         else:
             writer.save(place)
@@ -210,7 +210,7 @@ def test_overwrites_of_partitions(spark: SparkSession, shop: str, tmp_path: Path
     assert rows(spark, shop) == sorted([*others(1, 2), (61, 3, "three")])
     files = len(list((tmp_path / "t").glob("p=*/*.parquet")))
     # Rows of another partition, and conditions on other columns, replace nothing and leave no file.
-    with pytest.raises(Exception, match="p=3 is not among the rows that are replaced"):
+    with pytest.raises(Exception, match="p=3 is not among the rows to replace"):
         frame.where("p = 3").writeTo(shop).overwrite(f.col("p") == 2)
     with pytest.raises(Exception, match=r"partition columns \(p\)"):
         frame.writeTo(shop).overwrite(f.col("id") == 2)

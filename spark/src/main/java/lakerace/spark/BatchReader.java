@@ -51,7 +51,7 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
     while (true) {
       if (task != null && task.isInterrupted() || Thread.currentThread().isInterrupted()) {
         close();
-        throw new TaskKilledException("lakerace has stopped to read");
+        throw new TaskKilledException("lakerace has stopped reading");
       }
       if (poll()) {
         return batch != null;
@@ -65,7 +65,7 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
    */
   private synchronized boolean poll() {
     if (reader == 0) {
-      throw new TaskKilledException("lakerace has stopped to read");
+      throw new TaskKilledException("lakerace has stopped reading");
     }
     long next;
     try {

@@ -35,7 +35,7 @@ final class CachedFrames {
       }
     } catch (ReflectiveOperationException | RuntimeException | LinkageError error) {
       LoggerFactory.getLogger(CachedFrames.class).warn(
-          "{}: frames of it that are cached may lack the rows that were just written: use unpersist() or REFRESH TABLE", Locations.shown(location), error);
+          "{}: cached frames of it may lack the rows that were just written: use unpersist() or REFRESH TABLE", Locations.shown(location), error);
     }
   }
 
@@ -49,7 +49,7 @@ final class CachedFrames {
       }
     } catch (ReflectiveOperationException | RuntimeException | LinkageError error) {
       LoggerFactory.getLogger(CachedFrames.class).warn(
-          "{}: frames of it that are cached still have its rows: use unpersist()", Locations.shown(location), error);
+          "{}: cached frames of it still have its rows: use unpersist()", Locations.shown(location), error);
     }
   }
 

@@ -69,7 +69,7 @@ public final class LakeraceCatalog implements StagingTableCatalog {
   private String folder(String[] namespace) {
     if (warehouse == null) {
       throw LakeraceException.usage("the catalog " + name + " has no folder for tables: set spark.sql.catalog." + name
-          + ".warehouse, or name a table by its location, as in " + name + ".`/lake/orders`");
+          + ".warehouse, or name a table by its location, such as " + name + ".`/lake/orders`");
     }
     StringBuilder folder = new StringBuilder(warehouse.replaceFirst("/+$", ""));
     for (String part : namespace) {
@@ -215,24 +215,24 @@ public final class LakeraceCatalog implements StagingTableCatalog {
   /** Fails where {@code USING} or {@code OPTIONS} request anything other than a Delta table. */
   private void checkDeclared(Identifier table, Map<String, String> properties) {
     if (properties.containsKey(PROP_LOCATION)) {
-      throw LakeraceException.unsupported("a table is where its name says: leave LOCATION out, and name it " + name + ".`"
+      throw LakeraceException.unsupported("the location of a table is given by its name: leave LOCATION out, and name it " + name + ".`"
           + properties.get(PROP_LOCATION) + "`").forAnalysis();
     }
     String provider = properties.get(PROP_PROVIDER);
     boolean isOwn = provider == null || provider.equalsIgnoreCase("lakerace") || provider.equalsIgnoreCase("delta");
     if (!isOwn && !isDefaultOfWriter(provider)) {
       throw LakeraceException.unsupported(Locations.shown(location(table)) + ": USING " + provider + ": tables of the catalog " + name
-          + " are Delta tables: leave USING out (or format(...), of saveAsTable: give \"lakerace\"); files of other formats are written by"
+          + " are Delta tables: leave USING out (or format(...), of saveAsTable: give \"lakerace\"); files of other formats are written with"
           + " df.write.format(\"lakerace\").option(\"format\", \"" + provider + "\").save(...)").forAnalysis();
     }
     for (String property : new TreeSet<>(properties.keySet())) {
       if (property.startsWith("hive.")) {
-        throw LakeraceException.unsupported(Locations.shown(location(table)) + ": ROW FORMAT and STORED AS are for tables of Hive: leave them out, and the"
-            + " table is a Delta table").forAnalysis();
+        throw LakeraceException.unsupported(Locations.shown(location(table)) + ": ROW FORMAT and STORED AS are for Hive tables: leave them out to create"
+            + " a Delta table").forAnalysis();
       }
       if (property.startsWith(OptionNames.OPTION)) {
         throw LakeraceException.usage(Locations.shown(location(table)) + ": OPTIONS (" + property.substring(OptionNames.OPTION.length())
-            + "): a table keeps no options: TBLPROPERTIES are its properties, and spark.sql.catalog." + name
+            + "): a table stores no options: TBLPROPERTIES are its properties, and spark.sql.catalog." + name
             + ".NAME sets an option for all tables of the catalog");
       }
     }

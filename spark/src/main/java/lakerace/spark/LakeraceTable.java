@@ -138,7 +138,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     String[] columns = new String[partitioning.length];
     for (int at = 0; at < columns.length; at++) {
       if (!partitioning[at].name().equals("identity")) {
-        throw LakeraceException.unsupported("tables are partitioned by columns alone, not by " + partitioning[at].describe()).forAnalysis();
+        throw LakeraceException.unsupported("tables are partitioned by columns only, not by " + partitioning[at].describe()).forAnalysis();
       }
       columns[at] = partitioning[at].references()[0].fieldNames()[0];
     }
@@ -235,10 +235,10 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     Map<String, String> asked = Locations.asked(query.asCaseSensitiveMap(), options);
     String at = asked.remove("at");
     if (at != null && !at.equals(options.get(GIVEN_AT))) {
-      throw LakeraceException.usage(Locations.shown(location) + ": a table of a catalog has its version by its name: SELECT ... FROM t VERSION AS OF " + at);
+      throw LakeraceException.usage(Locations.shown(location) + ": the version of a table of a catalog is given after its name: SELECT ... FROM t VERSION AS OF " + at);
     }
     if (ScanSketch.isFeed(asked) && !ScanSketch.isFeed(options)) {
-      throw LakeraceException.usage(Locations.shown(location) + ": the changes of a table have other columns than the table of a catalog: read them by"
+      throw LakeraceException.usage(Locations.shown(location) + ": the changes of a table have other columns than the table of a catalog: read them with"
           + " spark.read.format(\"lakerace\").option(\"readChangeFeed\", \"true\").option(\"startingVersion\", ...).load(\""
           + Locations.shown(location) + "\")");
     }
@@ -260,7 +260,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
       return;
     }
     if (!given.catalogString().equals(read.schema.catalogString())) {
-      throw LakeraceException.usage(Locations.shown(location) + ": the schema is " + read.schema.catalogString() + ", and the one that is given is "
+      throw LakeraceException.usage(Locations.shown(location) + ": the schema is " + read.schema.catalogString() + ", but the given one is "
           + given.catalogString() + ": leave schema(...) out, and select or cast columns");
     }
   }
@@ -270,7 +270,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
     for (StructField field : schema.fields()) {
       int at = Arrays.asList(later.fieldNames()).indexOf(field.name());
       if (at < 0 || !later.fields()[at].dataType().equals(field.dataType())) {
-        throw LakeraceException.usage(Locations.shown(location) + ": the column \"" + field.name() + "\" is another one, or gone, since this frame was made:"
+        throw LakeraceException.usage(Locations.shown(location) + ": the column \"" + field.name() + "\" was replaced or removed after this frame was created:"
             + " make it again");
       }
     }
@@ -280,7 +280,7 @@ class LakeraceTable implements SupportsRead, SupportsWrite {
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     Map<String, String> asked = Locations.asked(info.options().asCaseSensitiveMap(), options);
     if (asked.containsKey("at")) {
-      throw LakeraceException.usage(Locations.shown(location) + ": a write goes behind the last version: leave the options version and timestamp out");
+      throw LakeraceException.usage(Locations.shown(location) + ": a write always follows the last version: leave the options version and timestamp out");
     }
     Map<String, String> all = new HashMap<>(options);
     all.putAll(asked);

@@ -14,10 +14,10 @@ final class Locations {
   static String of(Map<String, String> options) {
     String path = options.get("path");
     if (path == null && options.containsKey("paths")) {
-      throw LakeraceException.usage("several locations are named: give load(...) a folder, or a pattern such as /in/2026-*.parquet");
+      throw LakeraceException.usage("several locations are given: give load(...) a folder, or a pattern such as /in/2026-*.parquet");
     }
     if (path == null || path.isEmpty()) {
-      throw LakeraceException.usage("no location is named: give it to load(...) or save(...), or as option(\"path\", ...)");
+      throw LakeraceException.usage("no location is given: give it to load(...) or save(...), or as option(\"path\", ...)");
     }
     return plain(path);
   }
@@ -57,7 +57,7 @@ final class Locations {
     Map<String, String> options = named(given);
     options.forEach((name, value) -> {
       if (name.startsWith(OptionNames.HADOOP) && !value.equals(ofTable.get(name))) {
-        throw LakeraceException.usage("option \"" + name + "\" comes too late for a table of a catalog: set spark.sql.catalog.CATALOG." + name
+        throw LakeraceException.usage("option \"" + name + "\" has no effect on a table of a catalog: set spark.sql.catalog.CATALOG." + name
             + ", or spark.hadoop." + name + " for all tables");
       }
     });
@@ -69,7 +69,7 @@ final class Locations {
     for (String name : new String[] {"version", "versionasof", "timestamp", "timestampasof"}) {
       String value = options.remove(name);
       if (value != null && at != null) {
-        throw LakeraceException.usage("two versions are named: give one of the options version and timestamp");
+        throw LakeraceException.usage("two versions are given: give one of the options version and timestamp");
       }
       at = value != null ? value : at;
     }

@@ -137,7 +137,7 @@ final class Native {
       if (library == null) {
         throw new UnsatisfiedLinkError(
             "the lakerace jar has no native library for " + platform() + " (" + resource
-                + "): build the jar on such a machine by `make spark`, or name a library by -D" + LIBRARY_PROPERTY + "=FILE");
+                + "): build the jar on such a machine with `make spark`, or name a library with -D" + LIBRARY_PROPERTY + "=FILE");
       }
       Path copy = Files.createTempFile("lakerace-spark-", ".so");
       try {

@@ -37,8 +37,8 @@ final class NativeMemory extends MemoryConsumer {
     long granted = acquireMemory(missing);
     if (granted < missing) {
       freeMemory(granted);
-      throw LakeraceException.outOfMemory("batches of " + bytes + " bytes need " + missing + " bytes more outside of the heap, and Spark has " + granted
-          + ": raise spark.memory.offHeap.size, or run fewer tasks at once" + advice);
+      throw LakeraceException.outOfMemory("batches of " + bytes + " bytes need " + missing + " bytes more outside of the heap, but Spark has " + granted
+          + ": raise spark.memory.offHeap.size, or run fewer tasks at the same time" + advice);
     }
   }
 
@@ -52,8 +52,8 @@ final class NativeMemory extends MemoryConsumer {
     freeMemory(granted - half);
     if (half < least) {
       freeMemory(half);
-      throw LakeraceException.outOfMemory("a task of an upsert needs " + 2 * least + " bytes outside of the heap, and Spark has " + granted
-          + ": raise spark.memory.offHeap.size, or run fewer tasks at once");
+      throw LakeraceException.outOfMemory("a task of an upsert needs " + 2 * least + " bytes outside of the heap, but Spark has " + granted
+          + ": raise spark.memory.offHeap.size, or run fewer tasks at the same time");
     }
     return half;
   }

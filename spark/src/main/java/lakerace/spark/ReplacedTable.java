@@ -53,8 +53,8 @@ final class ReplacedTable extends LakeraceTable implements StagedTable {
   }
 
   private RuntimeException refused(String difference) {
-    return LakeraceException.unsupported(Locations.shown(location) + ": a table is replaced by one of the same columns, partitions and properties: " + difference
-        + ": ALTER TABLE changes them, DROP TABLE makes room for another table, and another name needs no room").forAnalysis();
+    return LakeraceException.unsupported(Locations.shown(location) + ": a table can only be replaced by one with the same columns, partitions and properties: " + difference
+        + ": use ALTER TABLE to change them, DROP TABLE to remove the table first, or another name").forAnalysis();
   }
 
   @Override

@@ -65,7 +65,7 @@ final class TableChanges {
       throw refused("the new column \"" + name + "\" comes after the others: leave FIRST or AFTER out");
     }
     if (!add.isNullable()) {
-      throw refused("the rows of the table have no value of the new column \"" + name + "\": leave NOT NULL out");
+      throw refused("the rows of the table have no value for the new column \"" + name + "\": leave NOT NULL out");
     }
     if (add.defaultValue() != null) {
       throw refused("the new column \"" + name + "\" is null in the rows of the table: leave DEFAULT out");
@@ -83,7 +83,7 @@ final class TableChanges {
 
   private void checkProperty(String property) {
     if (LakeraceCatalog.OF_SPARK.contains(property)) {
-      throw refused("\"" + property + "\" is no property of a Delta table: a table of this catalog is where its name says");
+      throw refused("\"" + property + "\" is not a property of a Delta table: the location of a table of this catalog is given by its name");
     }
   }
 

@@ -67,7 +67,7 @@ final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow
       boolean isOfStreams = OF_STREAMS.contains(lower) || STARTS.contains(lower) && !ScanSketch.isFeed(options);
       if (isOfStreams && options.containsKey(lower)) {
         throw LakeraceException.usage(Locations.shown(location) + ": option \"" + name + "\" is for spark.readStream: leave it out"
-            + (STARTS.contains(lower) ? ", or read changes by readChangeFeed" : ""));
+            + (STARTS.contains(lower) ? ", or read changes with readChangeFeed" : ""));
       }
     }
   }
@@ -75,22 +75,22 @@ final class TableStream implements MicroBatchStream, SupportsTriggerAvailableNow
   private void checkOptions() {
     String shown = Locations.shown(location);
     if (options.containsKey(LakeraceTable.GIVEN_AT)) {
-      throw LakeraceException.usage(shown + ": a stream reads on, and has no version of its own: give startingVersion or startingTimestamp");
+      throw LakeraceException.usage(shown + ": a stream has no fixed version: give startingVersion or startingTimestamp");
     }
     if (options.containsKey(LakeraceTable.GIVEN_END)) {
-      throw LakeraceException.usage(shown + ": a stream has no option \"endingVersion\": it ends by trigger(availableNow=True), or reads on");
+      throw LakeraceException.usage(shown + ": a stream has no option \"endingVersion\": it ends with trigger(availableNow=True), or runs on");
     }
     if (options.keySet().containsAll(STARTS)) {
-      throw LakeraceException.usage(shown + ": two beginnings are named: give one of the options startingVersion and startingTimestamp");
+      throw LakeraceException.usage(shown + ": two starting points are given: give one of the options startingVersion and startingTimestamp");
     }
     boolean isFeed = ScanSketch.isFeed(options);
     for (String name : Arrays.asList("ignoreChanges", "ignoreDeletes", "skipChangeCommits")) {
       if (isFeed && options.containsKey(OptionNames.plain(name))) {
-        throw LakeraceException.usage(shown + ": option \"" + name + "\" leaves changes out, and option \"readChangeFeed\" reads them: give one of them");
+        throw LakeraceException.usage(shown + ": option \"" + name + "\" skips changes, but option \"readChangeFeed\" reads them: give one of them");
       }
     }
     if (isFeed && !options.containsKey("startingversion")) {
-      throw LakeraceException.usage(shown + ": a stream of changes begins with a version: give startingVersion, a number");
+      throw LakeraceException.usage(shown + ": a stream of changes needs a first version: give startingVersion, a number");
     }
   }
 

@@ -60,10 +60,10 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
     }
     this.key = columns("key");
     if (key.length == 0 && options.containsKey("sequence")) {
-      throw LakeraceException.usage("option \"sequence\" says which row of a key counts, and there is no key: give option(\"key\", \"a,b\"), too");
+      throw LakeraceException.usage("option \"sequence\" says which row of a key is kept, but there is no key: give option(\"key\", \"a,b\"), too");
     }
     if (isAsTheyAre() && options.containsKey("sequence")) {
-      throw LakeraceException.usage("option \"distribution\" none leaves rows of a key in several tasks, and option \"sequence\" compares them: leave one of"
+      throw LakeraceException.usage("option \"distribution\" none leaves rows of a key in several tasks, but option \"sequence\" compares them: leave one of"
           + " them out");
     }
   }
@@ -130,7 +130,7 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
 
   private WriteBuilder overwrite(String replaced) {
     if (key.length > 0) {
-      throw LakeraceException.usage("an upsert by option \"key\" adds to a table: use mode(\"append\"), or leave the key out to overwrite");
+      throw LakeraceException.usage("an upsert with option \"key\" adds to a table: use mode(\"append\"), or leave the key out to overwrite");
     }
     options.put("write.replaces", replaced);
     return this;
@@ -165,7 +165,7 @@ class WritePlan implements WriteBuilder, SupportsOverwriteV2, SupportsDynamicOve
   public StreamingWrite toStreaming() {
     for (String option : new String[] {"txnAppId", "txnVersion"}) {
       if (options.containsKey(OptionNames.plain(option))) {
-        throw LakeraceException.usage("option \"" + option + "\": a stream has transactions of its own, by its checkpoint and the numbers of its"
+        throw LakeraceException.usage("option \"" + option + "\": a stream has its own transactions, from its checkpoint and the numbers of its"
             + " micro-batches: leave it out");
       }
     }
