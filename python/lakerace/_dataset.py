@@ -71,7 +71,7 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
 
     def replace_schema(self, schema: pyarrow.Schema) -> NoReturn:
         """A scan has the schema of its location."""
-        raise NotImplementedError("a scan keeps its schema: cast what to_batches() or to_table() gives")
+        raise NotImplementedError("a scan keeps its schema: cast the result of to_batches() or to_table()")
 
     def filter(self, expression: Any) -> NoReturn:
         """A scan is filtered by what reads it."""
@@ -81,15 +81,15 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
 
     def join(self, *arguments: Any, **options: Any) -> NoReturn:
         """A scan is not joined."""
-        raise NotImplementedError("join what to_table() gives")
+        raise NotImplementedError("join the result of to_table()")
 
     def join_asof(self, *arguments: Any, **options: Any) -> NoReturn:
         """A scan is not joined."""
-        raise NotImplementedError("join what to_table() gives")
+        raise NotImplementedError("join the result of to_table()")
 
     def sort_by(self, *arguments: Any, **options: Any) -> NoReturn:
         """A scan is not sorted."""
-        raise NotImplementedError("sort what to_table() gives")
+        raise NotImplementedError("sort the result of to_table()")
 
 
 def plain_schema(schema: pyarrow.Schema) -> pyarrow.Schema:

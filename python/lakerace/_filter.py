@@ -40,7 +40,7 @@ def with_parameters(where: str | None, params: Sequence[object] | None) -> str |
     if params is None:
         return where
     if where is None:
-        raise UsageError("params: there is no filter for them", advice="give where, too")
+        raise UsageError("params: there is no filter to use them", advice="give where, too")
     if isinstance(params, (str, bytes)):
         raise UsageError("params is a list of values, not one text", advice=f"write [{params!r}]")
     return _lakerace.with_parameters(where, [_parameter(value) for value in params])
@@ -68,4 +68,4 @@ def _parameter(value: object) -> tuple[str, str]:
         return "date", value.isoformat()
     if isinstance(value, time):
         return "text", value.isoformat()
-    raise UsageError(f"params: a filter has no value of the type {type(value).__name__}")
+    raise UsageError(f"params: a filter can't have a value of type {type(value).__name__}")

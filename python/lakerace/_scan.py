@@ -186,7 +186,7 @@ class Scan(ReadableRows):
     def _limited(self, rows: int) -> Scan:
         """The first rows of the scan."""
         if self._part is not None:
-            raise UsageError("a task of a scan has no first rows: take those of the whole scan")
+            raise UsageError("a task of a scan has no first rows: use those of the whole scan")
         limit = self._options.get("limit")
         options = {**self._options, "limit": min(rows, limit) if isinstance(limit, int) else rows}
         return Scan(self._location, options, None, self._pickle_credentials)

@@ -43,7 +43,7 @@ def stored_file(source: bytes | BinaryIO, file_format: Format | None) -> Iterato
         UsageError: The format is not given, or the file gives text.
     """
     if file_format is None:
-        raise UsageError(f'{type(source).__name__} has no name that tells its format: pass format="csv" or the like')
+        raise UsageError(f'{type(source).__name__} has no name that gives its format: pass format="csv" or the like')
     import shutil
     import tempfile
 
@@ -54,7 +54,7 @@ def stored_file(source: bytes | BinaryIO, file_format: Format | None) -> Iterato
             try:
                 shutil.copyfileobj(source, file)
             except TypeError as error:
-                raise UsageError("the file gives text: open it in binary mode") from error
+                raise UsageError("the file returns text: open it in binary mode") from error
         file.flush()
         yield file.name
 
@@ -75,7 +75,7 @@ def arrow_stream(source: object) -> ArrowStream:
     if isinstance(source, Iterable) and not isinstance(source, (str, bytes, bytearray, memoryview, Mapping)):
         return _table(list(source))
     raise TypeError(
-        f"{type(source).__name__} is no source of rows: give a location, an object with __arrow_c_stream__ (of pyarrow, polars, "
+        f"{type(source).__name__} is not a source of rows: give a location, an object with __arrow_c_stream__ (of pyarrow, polars, "
         "pandas, duckdb), or a list of dicts"
     )
 

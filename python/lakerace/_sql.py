@@ -336,7 +336,7 @@ def _check_names(relations: Mapping[str, Any]) -> None:
     for name in relations:
         other = lowered.setdefault(name.lower(), name)
         if other != name:
-            raise UsageError(f"relations {other!r} and {name!r}: names in SQL have no case")
+            raise UsageError(f"relations {other!r} and {name!r}: names in SQL are not case-sensitive")
 
 
 def _is_location(source: object) -> bool:
@@ -407,7 +407,7 @@ def _scan_of(source: Any, shared: Mapping[str, Any]) -> tuple[str, Mapping[str, 
         return os.fspath(source), shared
     scan = source._scanned()
     if scan._part is not None:
-        raise UsageError("a task of a scan is no relation: give the whole scan")
+        raise UsageError("a task of a scan is not a relation: give the whole scan")
     return scan._location, {**scan._options, **({"threads": shared["threads"]} if "threads" in shared else {})}
 
 

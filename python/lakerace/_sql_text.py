@@ -65,10 +65,10 @@ def _tree(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:
             position = tree.get("position")
             raise told(UsageError, message, "the query" if position is None else f"the query, character {position}")
         if "Only SELECT" in message:
-            raise told(UsageError, f"only a query is answered: {_QUERIES}", "the query", _pivot_advice(query))
+            raise told(UsageError, f"only a query is supported: {_QUERIES}", "the query", _pivot_advice(query))
         raise told(UnsupportedError, message, "the query")
     if len(tree["statements"]) != 1:
-        raise told(UsageError, f"one query is answered, and the text has {len(tree['statements'])}", "the query")
+        raise told(UsageError, f"a single query is supported, but the text has {len(tree['statements'])}", "the query")
     return tree
 
 
@@ -121,9 +121,9 @@ def _version(connection: duckdb.DuckDBPyConnection, clause: dict[str, Any] | Non
         value = _value(connection, f"SELECT {query}")
     except duckdb.Error as error:
         message = str(error).partition("\n")[0]
-        raise told(UsageError, f"the version is no constant of this type: {message}", name) from error
+        raise told(UsageError, f"the version is not a constant of this type: {message}", name) from error
     if is_number and not isinstance(value, int):
-        raise told(UsageError, f"the version {value!r} is no number", name, "write AT (VERSION => 3)")
+        raise told(UsageError, f"the version {value!r} is not a number", name, "write AT (VERSION => 3)")
     return value
 
 

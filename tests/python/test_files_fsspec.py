@@ -135,7 +135,7 @@ def test_a_transaction_appends_to_what_there_is(files: LakeraceFileSystem) -> No
             with files.open(name, "ab") as file:
                 file.write(b" and new")
         assert files.cat("a") == b"old"
-        with pytest.raises(lr.UsageError, match="a: the transaction has written"):
+        with pytest.raises(lr.UsageError, match="a: the transaction has already written"):
             files.open("a", "ab")
     assert files.cat(["a", "new"]) == {"a": b"old and new", "new": b" and new"}
     with files.transaction, files.open("a", "at") as text:

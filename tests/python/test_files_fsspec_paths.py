@@ -178,7 +178,7 @@ def test_patterns_move_and_remove_what_they_name(files: LakeraceFileSystem) -> N
     assert files.find("") == ["d/x", "d/y", "e/x", "é1", "é日"]
     files.mv(["d/x", "d/y"], "new/")
     assert files.find("new") == ["new/x", "new/y"]
-    with pytest.raises(ValueError, match="one name"):
+    with pytest.raises(ValueError, match="the same name"):
         files.mv(["new/x", "e/x"], "both/")
     files.rm("é?")
     assert files.find("") == ["e/x", "new/x", "new/y"]

@@ -137,8 +137,8 @@ def test_a_lazy_frame_is_collected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (3, "int is no source of rows"),
-        ({"a": [1]}, "dict is no source of rows"),
+        (3, "int is not a source of rows"),
+        ({"a": [1]}, "dict is not a source of rows"),
         ([1, 2], "row 0 is a int"),
         ([{"a": 1}, ("b",)], "row 1 is a tuple"),
     ],

@@ -82,7 +82,7 @@ def test_relations(parquet: Path) -> None:
         ("SELECT nosuch FROM '{}'", 2, "nosuch"),
         ("SELECT * FROM 'nosuch.parquet'", 3, "no such file or folder"),
         ("SELECT name::INT FROM '{}'", 4, "INT32"),
-        ("DROP TABLE x", 2, "only a query is answered"),
+        ("DROP TABLE x", 2, "only a query is supported"),
     ],
 )
 def test_errors(parquet: Path, query: str, code: int, message: str) -> None:

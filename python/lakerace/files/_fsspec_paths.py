@@ -174,7 +174,7 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
             for name in names:
                 if self._is_folder(name):
                     if not recursive:
-                        raise IsAFolderError(f"{name or 'the store'}: a folder is removed by recursive=True only")
+                        raise IsAFolderError(f"{name or 'the store'}: a folder is removed with recursive=True only")
                 elif not self.store.exists(name):
                     raise FileNotFoundError(name)
             for name in names:
@@ -202,7 +202,7 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
         a target that does not exist. A file that has the name of the target is replaced.
         """
         if maxdepth is not None:
-            raise UsageError("a folder is moved with all that it holds (leave maxdepth out)")
+            raise UsageError("a folder is moved with all of its content (leave maxdepth out)")
         pairs = [pair for pair in self._moves(path1, path2) if pair[0] != pair[1]]
         for source, target in pairs:
             if self._is_folder(source):
@@ -248,9 +248,9 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
         pairs = [(one, f"{start}{one.rpartition('/')[2]}") for one in sources]
         for source, new in pairs:
             if source != new and self.exists(new):
-                raise FileExistsError(errno.EEXIST, "the folder has a file or folder of this name already", new)
+                raise FileExistsError(errno.EEXIST, "the folder already has a file or folder with this name", new)
         if len({new for _, new in pairs}) < len(pairs):
-            raise UsageError(f"{target}: files of one name can't go into one folder")
+            raise UsageError(f"{target}: files with the same name can't go into one folder")
         return pairs
 
     def _known(self, name: str) -> str:

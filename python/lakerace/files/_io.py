@@ -417,7 +417,7 @@ def opened(
         raise UsageError(f"invalid mode: {mode!r} (one of r, w, a and x, with b or t and +)")
     is_binary = "b" in kinds
     if is_binary and (encoding is not None or errors is not None or newline is not None):
-        raise UsageError("a binary file takes no encoding, errors or newline")
+        raise UsageError("a binary file can't have encoding, errors or newline")
     if buffering == 0 and not is_binary:
         raise UsageError("a text file can't be unbuffered")
     raw = _raw(store, name, kinds, options)

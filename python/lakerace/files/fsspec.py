@@ -68,7 +68,7 @@ class FilesTransaction(Transaction):  # type: ignore[misc]
     def put(self, name: str, data: Any, if_exists: IfExists, old: OldFile | None = None) -> None:
         """Puts a content, which appears at the end. One that was appended to `old` is an error where others have changed that meanwhile."""
         if self._has_ended:
-            raise UsageError("the transaction has ended (begin another one)")
+            raise UsageError("the transaction has ended (start another one)")
         if self._batch is None:
             self._batch = self.fs.store.batch()
         if old is None:
@@ -83,7 +83,7 @@ class FilesTransaction(Transaction):  # type: ignore[misc]
         """The file of this name that is appended to."""
         if name in self._written:
             raise UsageError(
-                f"{name}: the transaction has written the file already (write it as a whole, or append after the transaction)"
+                f"{name}: the transaction has already written the file (write it as a whole, or append after the transaction)"
             )
         store = self.fs.store
         state = store._version(name)
