@@ -272,7 +272,7 @@ def test_the_errors_name_the_columns_that_a_table_is_partitioned_by(tmp_path: Pa
     for folder, known in ((parted, "is partitioned by day, v"), (plain, "has no partitions")):
         done = run("copy", tmp_path / "rows.parquet", folder, "--mode", "append", "--partition-by", "id", "--json")
         assert (done.code, done.error["kind"]) == (6, "unsupported")
-        assert f"the table {known}, and --partition-by names id" in done.err
+        assert f"the table {known}, but --partition-by names id" in done.err
 
 
 def test_vacuum_refuses_tables_that_demand_what_it_does_not_know(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_versions_come_back(tmp_path: Path) -> None:
     told = ok("restore", folder, "--at", 3, "--json").json
     assert (told["version"], told["restored_version"]) == (6, 3)
     assert lr.checksum(table.scan()) == before[3]
-    assert "has the state of version 3" in ok("restore", folder, "--at", 3).err
+    assert "is already in the state of version 3" in ok("restore", folder, "--at", 3).err
     assert table.restore(table.history()[-3].timestamp).restored_version == 2
     assert lr.checksum(table.scan()) == before[2]
     table.compact()

@@ -243,7 +243,7 @@ def test_upserts_follow_options_of_new_tables_or_refuse_them(tmp_path: Path, nam
     lr.copy(source, f"delta:{table}", partition_by="day", table_properties=properties)
     upserted = lr.Table(name.format(table)).upsert(source, partition_by="day", table_properties=properties)
     assert upserted.rows == 2
-    with pytest.raises(lr.UnsupportedError, match="is partitioned by day, and partition_by names id"):
+    with pytest.raises(lr.UnsupportedError, match="is partitioned by day, but partition_by names id"):
         lr.Table(name.format(table)).upsert(source, partition_by="id")
     with pytest.raises(lr.UnsupportedError, match=r"lacks the property delta\.appendOnly=true"):
         lr.Table(name.format(table)).upsert(source, table_properties={"delta.appendOnly": "true"})
