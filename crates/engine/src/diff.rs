@@ -43,7 +43,7 @@ pub struct DiffOptions {
     pub limit: Option<u64>,
     /// Differences are counted and not handed out.
     pub is_summary: bool,
-    /// Bytes of hashes, keys and rows in memory, about; `None`: [`DIFF_MEMORY_BYTES`].
+    /// Approximate bytes of hashes, keys and rows in memory; `None`: [`DIFF_MEMORY_BYTES`].
     pub memory_bytes: Option<u64>,
 }
 

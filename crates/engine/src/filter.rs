@@ -168,12 +168,12 @@ impl ExprDepth<'_> {
         Self { level: self.level + 1, ..self }
     }
 
-    /// A copy of an operand that SQL writes once and that stands twice in an expression, as in `BETWEEN`. Copies of
+    /// A copy of an operand that SQL writes once and that an expression has twice, as in `BETWEEN`. Copies of
     /// copies double with each level.
     fn copied(self, expr: &Expr) -> Result<Expr> {
         let copies = self.copies.get() + expr.part_count();
         if copies > MAX_COPIES {
-            let message = format!("its operands stand in more than {MAX_COPIES} places when it is written out");
+            let message = format!("its operands appear in more than {MAX_COPIES} places when it is expanded");
             return Err(Error::unsupported(message)
                 .advice("nest nullif, CASE, BETWEEN, IN and IS TRUE less deeply in one another"));
         }

@@ -76,7 +76,7 @@ fn upsert_once(
     options: &lakerace_delta::UpsertOptions,
     transaction: &AppTransaction,
 ) -> Result<ChangeOutcome> {
-    // The fence is that of the version that was checked: another commit of the transaction meanwhile is a conflict.
+    // The fence is that of the version that was checked: a commit of the transaction by another run in between is a conflict.
     let snapshot = table.snapshot(None)?;
     if has_transaction(&snapshot, transaction)? {
         return Ok(ChangeOutcome::default());

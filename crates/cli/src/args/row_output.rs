@@ -1,4 +1,4 @@
-//! Where rows go.
+//! The destination of rows.
 
 use clap::Args;
 use lakerace::DurabilityLevel;

@@ -38,7 +38,7 @@ pub(super) struct RowPartitions {
 
 /// The rows of a partition.
 struct StoredRows {
-    /// Those on the disk.
+    /// Partitions on the disk.
     file: Option<File>,
     waiting: Vec<RecordBatch>,
     bytes: u64,

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{SyncState, TableFollower};
 
-/// Between the names of a path. No column has it in its name.
+/// Between the names of a path. No column name contains it.
 const SEPARATOR: char = '\u{1f}';
 
 impl TableFollower<'_> {

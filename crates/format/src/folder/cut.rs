@@ -44,7 +44,7 @@ impl FileCut {
         u64::try_from(fitting).unwrap_or(u64::MAX).max(FEWEST_ROWS).saturating_sub(rows)
     }
 
-    /// Like [`Self::room`], for rows that take so many bytes in memory: those of the first file are counted by them, as its
+    /// The counterpart of [`Self::room`] for rows that take so many bytes in memory: those of the first file are counted by them, as its
     /// encoder may take in all rows before it gives bytes.
     pub fn room_for(&self, row_bytes: u64, rows: u64, encoded_bytes: u64) -> u64 {
         match self.bytes {

@@ -91,7 +91,7 @@ fn refuse_other_format(object: &Object, format: &str, member: &str) -> Result<()
     let said = |name: &str| FileFormat::of_file_name(name);
     let archive = object.path.as_ref();
     let (Some(of_archive), Some(of_member)) = (said(archive), said(member)) else { return Ok(()) };
-    // A format that was chosen by an option applies, whatever the archive is called.
+    // A format that was chosen by an option applies to an archive of any name.
     if of_archive.name != format || of_member.name == format {
         return Ok(());
     }

@@ -101,9 +101,9 @@ impl RowGroups for CheckedGroup {
 
 /// The kind of a check.
 enum GroupCheck {
-    /// Whether timestamps have a place in their type.
+    /// Timestamps fit into the type that they are read as.
     Int96(Int96),
-    /// Returns true if intervals have months, which the type that the crate reads them as has no place for.
+    /// Intervals have no months, for which the type that the crate reads has no place.
     Interval,
 }
 
