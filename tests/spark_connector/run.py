@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,9 +19,11 @@ ROOT = HERE.parents[1]
 #: The oldest and the newest Spark run all tests, the one between them those of single queries.
 VERSIONS = {
     "3.5.8": [""],
-    "4.1.4": ["test_read.py", "test_nested.py", "test_write.py", "test_sql.py", "test_cached.py"],
     "4.3.0": [""],
+    "4.1.4": ["test_read.py", "test_nested.py", "test_write.py", "test_sql.py", "test_cached.py"],
 }
+#: Sparks that are tested at a time: a driver and its tests wait for each other, and leave half of the processors idle.
+AT_A_TIME = 2
 #: The Spark whose delta-spark the tests have, and the test that needs it.
 DELTA_SPARK, DELTA_TEST = "3.5.8", "test_pushdown.py::test_delta"
 #: PySpark leaves sockets to the garbage collector, and warns of a newer pandas.
@@ -47,35 +50,46 @@ def numbers(report: Path) -> summary.Numbers:
     return summary.Numbers(tests - failures - errors - len(skipped), failures + errors, skipped)
 
 
+def run_tests(version: str, jar: str, arguments: list[str]) -> tuple[int, str]:
+    """The exit code of pytest on one Spark, and what it printed."""
+    environment = os.environ | {
+        "LAKERACE_SPARK_JAR": jar,
+        "PYTHONPATH": str(ROOT / "python"),
+        "PYSPARK_PYTHON": str(build.environment(version)),
+        "TZ": "UTC",
+        # SeaweedFS stands next to this Python, and not next to that of the tests.
+        s3_server.VARIABLE: s3_server.named() or s3_server.versitygw() or s3_server.weed() or "",
+    }
+    for name in ("SPARK_HOME", "VIRTUAL_ENV"):
+        environment.pop(name, None)
+    is_named = any(Path(argument.split("::")[0]).exists() for argument in arguments)
+    places = [] if is_named else [str(HERE / test) for test in VERSIONS[version]]
+    with tempfile.TemporaryDirectory() as scratch:
+        report = Path(scratch) / "report.xml"
+        left_out = [] if version == DELTA_SPARK else [f"--deselect={(HERE / DELTA_TEST).relative_to(ROOT)}"]
+        options = ["-p", "no:cacheprovider", *PATIENCE, f"--junit-xml={report}", *left_out]
+        command = [environment["PYSPARK_PYTHON"], "-m", "pytest", *options, *places, *arguments]
+        done = subprocess.run(
+            command, check=False, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        summary.write(f"spark-{version}", numbers(report))
+    return done.returncode, done.stdout
+
+
 def main(arguments: list[str]) -> int:
     """The exit code: 0 where all tests passed on all versions."""
     command = [sys.executable, str(ROOT / "spark" / "build.py"), "--profile", "test"]
     jar = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
+    for version in VERSIONS:
+        build.environment(version)
     failed = []
-    for version, tests in VERSIONS.items():
-        python = build.environment(version)
-        print(f"Spark {version}", flush=True)
-        environment = os.environ | {
-            "LAKERACE_SPARK_JAR": jar,
-            "PYTHONPATH": str(ROOT / "python"),
-            "PYSPARK_PYTHON": str(python),
-            "TZ": "UTC",
-            # SeaweedFS stands next to this Python, and not next to that of the tests.
-            s3_server.VARIABLE: s3_server.named() or s3_server.versitygw() or s3_server.weed() or "",
-        }
-        for name in ("SPARK_HOME", "VIRTUAL_ENV"):
-            environment.pop(name, None)
-        is_named = any(Path(argument.split("::")[0]).exists() for argument in arguments)
-        places = [] if is_named else [str(HERE / test) for test in tests]
-        with tempfile.TemporaryDirectory() as scratch:
-            report = Path(scratch) / "report.xml"
-            written = f"--junit-xml={report}"
-            left_out = [] if version == DELTA_SPARK else [f"--deselect={(HERE / DELTA_TEST).relative_to(ROOT)}"]
-            options = ["-p", "no:cacheprovider", *PATIENCE, written, *left_out]
-            command = [str(python), "-m", "pytest", *options, *places, *arguments]
-            if subprocess.run(command, check=False, env=environment).returncode != 0:
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        runs = {version: pool.submit(run_tests, version, jar, arguments) for version in VERSIONS}
+        for version, run in runs.items():
+            code, printed = run.result()
+            print(f"Spark {version}\n{printed}", flush=True)
+            if code != 0:
                 failed.append(version)
-            summary.write(f"spark-{version}", numbers(report))
     print(f"Spark connector: failed on {failed}" if failed else f"Spark connector: passed on {', '.join(VERSIONS)}")
     return 1 if failed else 0
 
