@@ -151,7 +151,7 @@ def test_a_table_is_replaced_under_a_stream(spark: SparkSession, tmp_path: Path,
 
     frame = reader(spark, startingVersion=0, maxFilesPerTrigger=1, **options).load(place)
     writer = frame.writeStream.foreachBatch(replace).option("checkpointLocation", str(tmp_path / "c"))
-    with pytest.raises(Exception, match="another table than the one that the stream has read"):
+    with pytest.raises(Exception, match="it is not the table that the stream has read"):
         end(writer.trigger(availableNow=True).start())
     assert batches == [[1]]
 

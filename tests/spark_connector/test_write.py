@@ -457,7 +457,7 @@ def test_names_of_columns_in_capitals(spark: SparkSession, tmp_path: Path, distr
     write(upper.drop("name"), table, key="ID", **options)
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
-        with pytest.raises(AnalysisException, match='there is no column "ID"; did you mean "id"'):
+        with pytest.raises(AnalysisException, match="the key of the upsert is ID, and the table's is id"):
             write(numbers(spark, 0, 3), table, key="ID")
         with pytest.raises(AnalysisException, match='names the column "ID", which the rows do not have'):
             write(numbers(spark, 0, 3), f"delta:{tmp_path}/new", key="ID")
