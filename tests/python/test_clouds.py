@@ -209,7 +209,7 @@ def test_files_of_http_servers(tmp_path: Path) -> None:
         ]:
             done = run(*arguments, "--json")
             assert done.code == code, done.out
-            assert done.error["advice"] or code == 3 or "name one file" in done.error["message"]
+            assert done.error["advice"] or code == 3 or "give the URL of one file" in done.error["message"]
             assert "secret" not in done.out + done.err
         found = lr.check(url)
         outcomes = {right["right"]: right["outcome"] for right in found["rights"]}

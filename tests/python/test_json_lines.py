@@ -511,7 +511,9 @@ def test_an_array_in_one_line_says_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('[{"a":1},{"a":2}]\n')
     for on_bad_row in ("error", "skip"):
-        with pytest.raises(lr.InvalidInputError, match=r"line 1, column 1: a line must hold one object.*format=\"json\""):
+        with pytest.raises(
+            lr.InvalidInputError, match=r"line 1, column 1: a line must hold one object.*format=\"json\""
+        ):
             lr.scan(path, on_bad_row=on_bad_row)
 
 

@@ -149,7 +149,8 @@ impl LeafStatistics {
     fn problem(self, has_all_rows: bool) -> Option<String> {
         let stated = self.stated_nulls.filter(|stated| has_all_rows && *stated != self.nulls);
         let count = || {
-            stated.map(|stated| format!("column {}: it has {} nulls, but the log states {stated}", self.name, self.nulls))
+            stated
+                .map(|stated| format!("column {}: it has {} nulls, but the log states {stated}", self.name, self.nulls))
         };
         self.problem.clone().or_else(count)
     }

@@ -7,7 +7,10 @@ use crate::CsvOptions;
 
 fn values(date: Option<&str>, timestamp: Option<&str>) -> ValueTexts {
     let owned = |format: Option<&str>| format.map(str::to_owned);
-    let options = CsvOptions { date_format: owned(date), timestamp_format: owned(timestamp), ..CsvOptions::default() };
+    // A number of seconds needs columns with types.
+    let schema = Some("t timestamp(ns, UTC)".to_owned());
+    let (date_format, timestamp_format) = (owned(date), owned(timestamp));
+    let options = CsvOptions { date_format, timestamp_format, schema, ..CsvOptions::default() };
     ValueTexts::new(&options).unwrap()
 }
 
