@@ -1,7 +1,7 @@
 //! Ends of records, found in blocks of a file in any order.
 //!
 //! Whether a line feed ends a record depends on all quotes before it in the file. A block is therefore scanned under
-//! both assumptions, that it starts outside quotes and that it starts inside, in one pass ([`SpeculativeScan::of`], the
+//! both assumptions, that it starts outside quotes and that it starts inside, in one pass ([`SpeculativeScan::scan`], the
 //! expensive part, in parallel). When the end of the block before it is known, [`SpeculativeScan::resolve`] picks one,
 //! in order and in negligible time. Text with quotes in places that RFC 4180 does not allow (within a field) is
 //! detected, and scanned byte by byte in that second step.
