@@ -1,13 +1,16 @@
 """Moves tables between files, Delta tables and databases.
 
-    import lakerace as lr
+Scans are read by all consumers of the Arrow PyCapsule interface. Errors are subclasses of :class:`Error`, one for each reaction of the
+caller.
 
-    lr.copy("orders.csv", "s3://lake/orders.parquet")
-    scan = lr.scan("s3://lake/orders.parquet", columns=["day", "price"], where="price > 9000")
-    print(scan.explain())      # the plan and its price; no data was read
-    frame = scan.to_polars()   # or any consumer of the Arrow PyCapsule interface
-
-Errors are subclasses of :class:`Error`, one for each reaction of the caller.
+Examples:
+    >>> import lakerace as lr
+    >>> copied = lr.copy("orders.csv", "lake/orders.parquet")
+    >>> scan = lr.scan("lake/orders.parquet", columns=["day", "price"], where="price > 9000")
+    >>> plan = scan.explain()  # the plan and its price; no data was read
+    >>> scan.to_polars().shape
+    (2, 2)
+    >>> copied = lr.copy(scan, "s3://lake/orders.parquet")  # doctest: +SKIP
 """
 
 from typing import TYPE_CHECKING, Any

@@ -40,7 +40,12 @@ if TYPE_CHECKING:
 
 
 class Requests(NamedTuple):
-    """Requests by kind, as object stores bill them."""
+    """Requests by kind, as object stores bill them.
+
+    Examples:
+        >>> lr.copy("orders.csv", "copy.parquet").requests.list
+        0
+    """
 
     get: int
     put: int
@@ -50,7 +55,13 @@ class Requests(NamedTuple):
 
 
 class Checksum(NamedTuple):
-    """Rows and their checksum."""
+    """Rows and their checksum.
+
+    Examples:
+        >>> rows, checksum = lr.checksum("orders.parquet")
+        >>> rows, len(checksum)
+        (4, 32)
+    """
 
     rows: int
     #: 32 hexadecimal digits: the same for the same multiset of rows.
@@ -58,7 +69,13 @@ class Checksum(NamedTuple):
 
 
 class CopyResult(NamedTuple):
-    """What a copy wrote and what it cost."""
+    """What a copy wrote and what it cost.
+
+    Examples:
+        >>> copied = lr.copy("orders.csv", "copy.parquet")
+        >>> copied.rows, len(copied.files)
+        (4, 1)
+    """
 
     #: Rows written.
     rows: int
@@ -189,6 +206,11 @@ def scan(
         NotFoundError: The location or a column does not exist.
         CorruptDataError: The metadata is damaged.
         UsageError: An option or the expression is wrong.
+
+    Examples:
+        >>> scan = lr.scan("orders.parquet", columns=["order_id", "price"], where="price > ?", params=[9000])
+        >>> scan.to_arrow().to_pylist()
+        [{'order_id': 2, 'price': 9500.0}, {'order_id': 4, 'price': 12000.0}]
     """
     options = _options(locals(), "location", "pickle_credentials", "progress")
     return Scan(os.fspath(location), options, pickle_credentials=pickle_credentials, progress=progress)
@@ -318,6 +340,12 @@ def copy(
     Raises:
         ConflictError: The target exists and `mode` is `"error"`, or the source was replaced during the copy.
         NotFoundError, InvalidInputError, CorruptDataError, UnsupportedError, UsageError, UnavailableError: see there.
+
+    Examples:
+        >>> lr.copy("orders.csv", "orders.orc", where="price > 100").rows
+        3
+        >>> lr.copy([{"order_id": 6, "price": 20.5}], "delta:lake/new").version
+        0
     """
     evolve = [evolve] if isinstance(evolve, str) else evolve
     key = [key] if isinstance(key, str) else key
@@ -376,6 +404,11 @@ def schema(
         `columns` (a list of `name`, `type`, `nullable`), `format`, `rows` (`None` where only the data says it),
         `files`, `bytes` and `units` (row groups and the like); of a Delta table also `version`, `key`,
         `partition_columns` and `properties`.
+
+    Examples:
+        >>> found = lr.schema("orders.parquet")
+        >>> found["rows"], [column["name"] for column in found["columns"]]
+        (4, ['order_id', 'day', 'customer', 'price'])
     """
     return _lakerace.schema(os.fspath(location), with_job(_options(locals(), "location")))
 
@@ -387,6 +420,11 @@ def check(location: Location, *, storage_options: Mapping[str, str] | None = Non
         `store`, `credentials` (where they come from), `region`, `region_source` (`settings` or `amazon`), `endpoint`, `clock_skew_seconds`, `rights` (a list of `right`,
         `outcome` and `message`: `list`, `write`, `read`, `put_if_absent` and `delete`; the outcome is `allowed`, `denied`,
         `unsupported`, `failed` or `not_tried`), `latency_ms`, `write_bytes_per_second`, `read_bytes_per_second` and `advice`.
+
+    Examples:
+        >>> rights = lr.check("lake/")["rights"]
+        >>> {right["right"]: right["outcome"] for right in rights}["write"]
+        'allowed'
     """
     return _lakerace.check(os.fspath(location), with_job(_options(locals(), "location")))
 
@@ -395,6 +433,10 @@ def checksum(source: RowSource, *, threads: int | None = None) -> Checksum:
     """Rows and order-independent checksum of a location, a scan or any Arrow stream.
 
     It is the same for the same multiset of rows, in any order, file format, batch size or library.
+
+    Examples:
+        >>> lr.checksum("orders.parquet") == lr.checksum("orders.csv")
+        True
     """
     if isinstance(source, (str, os.PathLike)):
         source = scan(source, threads=threads)

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 
 class Diff(NamedTuple):
-    """Rows that differ between two locations, by key."""
+    """Rows that differ between two locations, by key.
+
+    Examples:
+        >>> found = lr.diff("orders.parquet", "changes.csv", key="order_id")
+        >>> found.inserted, found.deleted, found.changed
+        (1, 3, 1)
+    """
 
     #: Rows of the first side.
     first_rows: int
@@ -43,7 +49,12 @@ class Diff(NamedTuple):
 
     @property
     def is_different(self) -> bool:
-        """Whether the two sides have other rows or other columns."""
+        """Whether the two sides have other rows or other columns.
+
+        Examples:
+            >>> lr.diff("orders.parquet", "delta:lake/orders", key="order_id").is_different
+            False
+        """
         rows = self.inserted + self.deleted + self.changed
         return rows > 0 or bool(self.first_columns) or bool(self.second_columns)
 
@@ -111,8 +122,9 @@ def diff(
         UnsupportedError: A column has types that can't be compared.
         UsageError: There is no key.
 
-    Example:
-        `lr.diff("orders.parquet", "delta:lake/orders", key="order_id").changed_columns`
+    Examples:
+        >>> lr.diff("orders.parquet", "changes.csv", key="order_id").changed_columns
+        {'price': 1}
     """
     key = [key] if isinstance(key, str) else key
     options = _options(locals(), "first", "second")

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 
 class Error(Exception):
-    """Any error of lakerace. `str(error)` is `place: message (advice)`."""
+    """Any error of lakerace. `str(error)` is `place: message (advice)`.
+
+    Examples:
+        >>> try:
+        ...     lr.scan("missing.parquet")
+        ... except lr.Error as error:
+        ...     print(error.kind, error.place)
+        not_found missing.parquet
+    """
 
     #: The stable name of the kind, as `--json` prints it.
     kind: str = "internal"
@@ -28,53 +36,114 @@ def told(kind: type[Error], message: str, place: str | None = None, advice: str 
 
 
 class InternalError(Error):
-    """A fault of lakerace itself: report it."""
+    """A fault of lakerace itself: report it.
+
+    Examples:
+        >>> lr.InternalError.kind, lr.InternalError.exit_code
+        ('internal', 1)
+    """
 
 
 class UsageError(Error, ValueError):
-    """The call is wrong: fix the call."""
+    """The call is wrong: fix the call.
+
+    Examples:
+        >>> try:
+        ...     lr.scan("orders.parquet", where="price >")
+        ... except lr.UsageError as error:
+        ...     print(error.kind)
+        usage
+    """
 
     kind = "usage"
     exit_code = 2
 
 
 class NotFoundError(Error, FileNotFoundError):
-    """The file, bucket or column does not exist: name another one."""
+    """The file, bucket or column does not exist: name another one.
+
+    Examples:
+        >>> try:
+        ...     lr.scan("orders.parquet", columns=["amount"])
+        ... except lr.NotFoundError as error:
+        ...     print(error.kind)
+        not_found
+    """
 
     kind = "not_found"
     exit_code = 3
 
 
 class InvalidInputError(Error, ValueError):
-    """The input is well-formed but not acceptable: wrong types, wrong credentials, bad rows."""
+    """The input is well-formed but not acceptable: wrong types, wrong credentials, bad rows.
+
+    Examples:
+        >>> try:
+        ...     lr.diff("orders.parquet", "changes.csv", key="customer")
+        ... except lr.InvalidInputError as error:
+        ...     print(error.kind)
+        invalid_input
+    """
 
     kind = "invalid_input"
     exit_code = 4
 
 
 class CorruptDataError(Error, ValueError):
-    """The data is damaged: restore it from elsewhere."""
+    """The data is damaged: restore it from elsewhere.
+
+    Examples:
+        >>> with open("broken.parquet", "wb") as file:
+        ...     length = file.write(b"PAR1, and no footer")
+        >>> try:
+        ...     lr.scan("broken.parquet")
+        ... except lr.CorruptDataError as error:
+        ...     print(error.kind)
+        corrupt_data
+    """
 
     kind = "corrupt_data"
     exit_code = 5
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """The input is right, but lakerace can't do this: take another way."""
+    """The input is right, but lakerace can't do this: take another way.
+
+    Examples:
+        >>> copied = lr.copy("orders.csv", "delta:lake/plain")
+        >>> try:
+        ...     lr.Table("lake/plain").changes(0)
+        ... except lr.UnsupportedError as error:
+        ...     print(error.kind)
+        unsupported
+    """
 
     kind = "unsupported"
     exit_code = 6
 
 
 class ConflictError(Error, FileExistsError):
-    """Somebody else made or changed it first: look again, then retry."""
+    """Somebody else made or changed it first: look again, then retry.
+
+    Examples:
+        >>> try:
+        ...     lr.copy("changes.csv", "orders.parquet")
+        ... except lr.ConflictError as error:
+        ...     print(error.kind)
+        conflict
+    """
 
     kind = "conflict"
     exit_code = 7
 
 
 class UnavailableError(Error, ConnectionError):
-    """A store or resource does not answer or is full: worth retrying."""
+    """A store or resource does not answer or is full: worth retrying.
+
+    Examples:
+        >>> lr.UnavailableError.exit_code, issubclass(lr.UnavailableError, ConnectionError)
+        (8, True)
+    """
 
     kind = "unavailable"
     exit_code = 8

@@ -78,7 +78,12 @@ class ReadableRows(ShownRows):
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, in order (needs pyarrow)."""
+        """The names of the columns, in order (needs pyarrow).
+
+        Examples:
+            >>> lr.scan("orders.parquet").columns
+            ['order_id', 'day', 'customer', 'price']
+        """
         names: list[str] = self._scanned().schema.names
         return names
 
@@ -91,29 +96,60 @@ class ReadableRows(ShownRows):
         return self._scanned().rows()
 
     def head(self, rows: int = 5) -> Scan:
-        """A scan of the first rows; of a table, of some rows."""
+        """A scan of the first rows; of a table, of some rows.
+
+        Examples:
+            >>> lr.scan("orders.parquet").head(2).count()
+            2
+        """
         if rows < 0:
             raise UsageError(f"rows={rows}: not a number of rows")
         return self._scanned()._limited(rows)
 
     def to_arrow(self) -> pyarrow.Table:
-        """All rows as a `pyarrow.Table` (needs pyarrow)."""
+        """All rows as a `pyarrow.Table` (needs pyarrow).
+
+        Examples:
+            >>> lr.Table("lake/orders").to_arrow().num_rows
+            4
+        """
         return self._scanned().to_arrow()
 
     def to_polars(self) -> polars.DataFrame:
-        """All rows as a `polars.DataFrame` (needs polars)."""
+        """All rows as a `polars.DataFrame` (needs polars).
+
+        Examples:
+            >>> lr.Table("lake/orders").to_polars()["price"].max()
+            12000.0
+        """
         return self._scanned().to_polars()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a `pandas.DataFrame` (needs pyarrow and pandas)."""
+        """All rows as a `pandas.DataFrame` (needs pyarrow and pandas).
+
+        Examples:
+            >>> lr.Table("lake/orders").to_pandas().shape
+            (4, 4)
+        """
         return self._scanned().to_pandas()
 
     def lazy(self) -> polars.LazyFrame:
-        """The rows as a `polars.LazyFrame`, which reads what a query needs: see :meth:`Scan.lazy`."""
+        """The rows as a `polars.LazyFrame`, which reads what a query needs: see :meth:`Scan.lazy`.
+
+        Examples:
+            >>> import polars as pl
+            >>> lr.Table("lake/orders").lazy().filter(pl.col("customer") == "ann").collect().height
+            2
+        """
         return self._scanned().lazy()
 
     def to_dataset(self) -> ScanDataset:
-        """The rows as a `pyarrow.dataset.Dataset`, by which engines ask for columns and filters: see :meth:`Scan.to_dataset`."""
+        """The rows as a `pyarrow.dataset.Dataset`, by which engines ask for columns and filters: see :meth:`Scan.to_dataset`.
+
+        Examples:
+            >>> lr.Table("lake/orders").to_dataset().count_rows()
+            4
+        """
         return self._scanned().to_dataset()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -125,7 +161,13 @@ class ReadableRows(ShownRows):
         return self._scanned().__arrow_c_schema__()
 
     def to_reader(self) -> pyarrow.RecordBatchReader:
-        """The rows as a `pyarrow.RecordBatchReader` (needs pyarrow), which is read once and batch by batch."""
+        """The rows as a `pyarrow.RecordBatchReader` (needs pyarrow), which is read once and batch by batch.
+
+        Examples:
+            >>> reader = lr.scan("orders.parquet").to_reader()
+            >>> sum(batch.num_rows for batch in reader)
+            4
+        """
         return needed("pyarrow").RecordBatchReader.from_stream(self._scanned())
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
@@ -133,6 +175,10 @@ class ReadableRows(ShownRows):
 
         Args:
             connection: The connection of the relation; duckdb's default one if it is left out.
+
+        Examples:
+            >>> lr.scan("orders.parquet").to_duckdb().filter("price > 9000").aggregate("max(price)").fetchall()
+            [(12000.0,)]
         """
         relations = needed("duckdb") if connection is None else connection
         relation: duckdb.DuckDBPyRelation = relations.from_arrow(self._scanned().to_dataset())

@@ -88,7 +88,13 @@ def narrowed_options(
 
 
 class Explain:
-    """A plan and its price. `str()` of it is for people, :meth:`to_dict` for programs."""
+    """A plan and its price. `str()` of it is for people, :meth:`to_dict` for programs.
+
+    Examples:
+        >>> plan = str(lr.scan("orders.parquet", where="price > 9000").explain())
+        >>> "orders.parquet" in plan
+        True
+    """
 
     __slots__ = ("_native",)
 
@@ -102,7 +108,13 @@ class Explain:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as dicts, lists, strings and numbers: files, row groups kept and pruned and why, requests
-        with their byte ranges, bytes wanted and read through, predicted seconds and US dollars."""
+        with their byte ranges, bytes wanted and read through, predicted seconds and US dollars.
+
+        Examples:
+            >>> plan = lr.scan("orders.parquet").explain().to_dict()
+            >>> [unit["rows"] for file in plan["plan"]["files"] for unit in file["units"]]
+            [4]
+        """
         return self._native.explain_dict()
 
 
@@ -145,6 +157,11 @@ class Scan(ReadableRows):
     as plain text: whoever reads the pickle has them. With `pickle_credentials=False` it holds those settings alone that
     are no secrets (:data:`PUBLIC_SETTINGS`), and the process that opens it takes its credentials from its own environment
     (`AWS_*`). Credentials of the environment are never in a pickle.
+
+    Examples:
+        >>> import polars
+        >>> polars.DataFrame(lr.scan("orders.parquet", where="price > 9000")).height
+        2
     """
 
     __slots__ = ("_job", "_location", "_native", "_options", "_part", "_pickle_credentials")
@@ -177,7 +194,12 @@ class Scan(ReadableRows):
 
     @property
     def location(self) -> str:
-        """The path or URL, as it was given."""
+        """The path or URL, as it was given.
+
+        Examples:
+            >>> lr.scan("orders.parquet").location
+            'orders.parquet'
+        """
         return self._location
 
     def _scanned(self) -> Scan:
@@ -193,28 +215,58 @@ class Scan(ReadableRows):
 
     @property
     def schema(self) -> pyarrow.Schema:
-        """The columns and types of the stream, as a `pyarrow.Schema` (needs pyarrow)."""
+        """The columns and types of the stream, as a `pyarrow.Schema` (needs pyarrow).
+
+        Examples:
+            >>> lr.scan("orders.parquet").schema.field("price").type
+            DataType(double)
+        """
         return needed("pyarrow").schema(self)
 
     def explain(self) -> Explain:
-        """What the scan will read and what that costs. Reads nothing."""
+        """What the scan will read and what that costs. Reads nothing.
+
+        Examples:
+            >>> print(lr.scan("orders.parquet", columns=["price"]).explain())
+            columns   price
+            files     1, ...; 1 of 1 parts are read
+            rows      4
+            ...
+        """
         return Explain(self._native)
 
     def count(self) -> int:
-        """The number of rows; from metadata alone where that is exact."""
+        """The number of rows; from metadata alone where that is exact.
+
+        Examples:
+            >>> lr.scan("orders.parquet", where="customer = 'ann'").count()
+            2
+        """
         with self._progress():
             return self._native.count()
 
     def checksum(self) -> str:
         """A checksum of the rows, 32 hexadecimal digits: the same for the same multiset of rows, in any
-        order, file format or batch size."""
+        order, file format or batch size.
+
+        Examples:
+            >>> lr.scan("orders.parquet").checksum() == lr.scan("orders.csv").checksum()
+            True
+        """
         with self._progress():
             return self._native.checksum()[1]
 
     def report(self) -> dict[str, Any]:
         """What the scan has cost since it was opened: `rows`, `bad_rows` (those left out or given nulls by
         `on_bad_row`), `bytes_read`, `requests` by kind, `wall_seconds`, `cpu_seconds` and `peak_rss_bytes` of the process,
-        `cost_usd`."""
+        `cost_usd`.
+
+        Examples:
+            >>> scan = lr.scan("orders.parquet")
+            >>> table = scan.to_arrow()
+            >>> scan.report()["rows"]
+            4
+        """
         return self._native.report()
 
     def tasks(self, n: int) -> list[Scan]:
@@ -222,29 +274,57 @@ class Scan(ReadableRows):
 
         Each can be pickled and run in another process or on another machine that sees the same files. The parts of
         a scan with a limit may give more rows than the limit.
+
+        Examples:
+            >>> import pickle
+            >>> tasks = [pickle.loads(pickle.dumps(task)) for task in lr.scan("orders.parquet").tasks(2)]
+            >>> sum(task.count() for task in tasks)
+            4
         """
         parts = self._native.parts(n)
         return [Scan(self._location, self._options, part, self._pickle_credentials) for part in parts]
 
     def to_arrow(self) -> pyarrow.Table:
-        """All rows as a `pyarrow.Table` (needs pyarrow)."""
+        """All rows as a `pyarrow.Table` (needs pyarrow).
+
+        Examples:
+            >>> lr.scan("orders.parquet", columns=["customer"], limit=2).to_arrow().to_pylist()
+            [{'customer': 'ann'}, {'customer': 'bob'}]
+        """
         pyarrow = needed("pyarrow")
         # `pyarrow.table` would import pandas first, to see whether it is given a frame of it.
         return self._consume(lambda stream: pyarrow.RecordBatchReader.from_stream(stream).read_all())
 
     def to_polars(self) -> polars.DataFrame:
-        """All rows as a `polars.DataFrame` (needs polars)."""
+        """All rows as a `polars.DataFrame` (needs polars).
+
+        Examples:
+            >>> lr.scan("orders.parquet").to_polars()["price"].max()
+            12000.0
+        """
         frame: polars.DataFrame = self._consume(needed("polars").DataFrame)
         return frame
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a `pandas.DataFrame` (needs pyarrow and pandas)."""
+        """All rows as a `pandas.DataFrame` (needs pyarrow and pandas).
+
+        Examples:
+            >>> lr.scan("orders.parquet").to_pandas().shape
+            (4, 4)
+        """
         needed("pandas")
         return self.to_arrow().to_pandas()
 
     def lazy(self) -> polars.LazyFrame:
         """The rows as a `polars.LazyFrame` (needs polars and pyarrow). Nothing is read before it is collected: then lakerace reads the
-        columns that the query needs, and leaves out what its filter rules out."""
+        columns that the query needs, and leaves out what its filter rules out.
+
+        Examples:
+            >>> import polars as pl
+            >>> orders = lr.scan("orders.parquet").lazy()
+            >>> orders.filter(pl.col("price") > 9000).select("order_id").collect()["order_id"].to_list()
+            [2, 4]
+        """
         needed("polars")
         needed("pyarrow")
         from lakerace._lazy import lazy
@@ -253,7 +333,14 @@ class Scan(ReadableRows):
 
     def to_dataset(self) -> ScanDataset:
         """The rows as a `pyarrow.dataset.Dataset` (needs pyarrow), by which duckdb and others ask for columns and filters of a query:
-        `data = scan.to_dataset(); duckdb.sql("SELECT … FROM data WHERE …")`."""
+        `data = scan.to_dataset(); duckdb.sql("SELECT … FROM data WHERE …")`.
+
+        Examples:
+            >>> import duckdb
+            >>> orders = lr.scan("orders.parquet").to_dataset()
+            >>> duckdb.sql("SELECT order_id FROM orders WHERE price > 10000").fetchall()
+            [(4,)]
+        """
         needed("pyarrow")
         from lakerace._dataset import ScanDataset
 
@@ -267,7 +354,12 @@ class Scan(ReadableRows):
         return Scan(self._location, options, None, self._pickle_credentials)
 
     def batches(self) -> Iterator[pyarrow.RecordBatch]:
-        """The rows batch by batch, as `pyarrow.RecordBatch` (needs pyarrow). Memory holds a few of them at a time."""
+        """The rows batch by batch, as `pyarrow.RecordBatch` (needs pyarrow). Memory holds a few of them at a time.
+
+        Examples:
+            >>> [batch.num_rows for batch in lr.scan("orders.parquet", batch_rows=3).batches()]
+            [3, 1]
+        """
         return self._batches(None)
 
     def _batches(self, schema: pyarrow.Schema | None) -> Iterator[pyarrow.RecordBatch]:
@@ -294,6 +386,12 @@ class Scan(ReadableRows):
 
         Raises:
             ValueError: A time has nanoseconds, or a year that Python's times have not.
+
+        Examples:
+            >>> for row in lr.scan("orders.parquet", columns=["order_id", "customer"], limit=2).rows(named=True):
+            ...     print(row)
+            {'order_id': 1, 'customer': 'ann'}
+            {'order_id': 2, 'customer': 'bob'}
         """
         return self._native.rows(named)
 

@@ -47,9 +47,6 @@ def sql(
 ) -> SqlRows:
     """Asks a query of SQL over locations (needs the extra `sql`: duckdb and pyarrow). Metadata is read now, data when rows are taken.
 
-        lr.sql("SELECT day, sum(price) FROM 's3://lake/orders/*.parquet' WHERE day >= ? GROUP BY day", params=["2026-01-01"])
-        lr.sql("SELECT * FROM orders JOIN changes USING (order_id)", orders="delta:lake/orders", changes=frame)
-
     duckdb parses, plans and computes. Its tables are scans of lakerace: they read the columns that the query needs, and leave out
     the files, row groups and pages that its filters rule out. All that is read is in one :meth:`SqlRows.report`.
 
@@ -69,6 +66,13 @@ def sql(
         UsageError: The query is wrong, or a parameter is missing.
         NotFoundError: A location does not exist.
         ModuleNotFoundError: duckdb or pyarrow is not installed.
+
+    Examples:
+        >>> lr.sql("SELECT customer, count(*) FROM 'orders.parquet' GROUP BY customer ORDER BY customer").to_arrow().num_rows
+        3
+        >>> query = "SELECT orders.order_id FROM orders JOIN changes USING (order_id) WHERE orders.price > ?"
+        >>> list(lr.sql(query, params=[9000], orders="delta:lake/orders", changes="changes.csv"))
+        [(2,)]
     """
     job = current_job() or _lakerace.Job()
     rows = SqlRows._asked(query, relations, params, _limits(memory_limit, threads, storage_options), job)
@@ -92,6 +96,11 @@ class SqlRows(ShownRows):
     """The rows of a query: made by :func:`lakerace.sql`. Each call runs the query again, over the versions that were opened first.
 
     They are an Arrow stream, as a :class:`Scan` is: `polars.DataFrame(rows)`, `lakerace.copy(rows, "s3://lake/sums.parquet")`.
+
+    Examples:
+        >>> rows = lr.sql("SELECT day, sum(price) AS total FROM 'orders.parquet' GROUP BY day")
+        >>> lr.copy(rows, "sums.parquet").rows
+        3
     """
 
     __slots__ = ("_job", "_limits", "_opened", "_params", "_query", "_schema", "_tables", "_text")
@@ -154,18 +163,33 @@ class SqlRows(ShownRows):
 
     @property
     def query(self) -> str:
-        """The query, as it was given."""
+        """The query, as it was given.
+
+        Examples:
+            >>> lr.sql("SELECT 1 AS one").query
+            'SELECT 1 AS one'
+        """
         return self._query
 
     @property
     def schema(self) -> pyarrow.Schema:
-        """The columns and types of the rows, as a `pyarrow.Schema`."""
+        """The columns and types of the rows, as a `pyarrow.Schema`.
+
+        Examples:
+            >>> lr.sql("SELECT max(price) AS most FROM 'orders.parquet'").schema.field("most").type
+            DataType(double)
+        """
         assert self._schema is not None
         return self._schema
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, in order."""
+        """The names of the columns, in order.
+
+        Examples:
+            >>> lr.sql("SELECT day, price FROM 'orders.parquet'").columns
+            ['day', 'price']
+        """
         names: list[str] = self.schema.names
         return names
 
@@ -190,22 +214,45 @@ class SqlRows(ShownRows):
         return QueryRun(text or self._text, self._params, self._limits, self._job, {**tables, **self._tables}, state)
 
     def batches(self) -> Iterator[pyarrow.RecordBatch]:
-        """The rows batch by batch, as `pyarrow.RecordBatch`. Memory holds a few of them at a time."""
+        """The rows batch by batch, as `pyarrow.RecordBatch`. Memory holds a few of them at a time.
+
+        Examples:
+            >>> sum(batch.num_rows for batch in lr.sql("SELECT * FROM 'orders.parquet'").batches())
+            4
+        """
         return self._run().batches()
 
     def explain(self) -> SqlExplain:
-        """The plan of duckdb, and of each scan the columns, the filter and the price. Reads no data."""
+        """The plan of duckdb, and of each scan the columns, the filter and the price. Reads no data.
+
+        Examples:
+            >>> plan = lr.sql("SELECT price FROM 'orders.parquet' WHERE price > 9000").explain()
+            >>> "scan of orders.parquet" in str(plan)
+            True
+        """
         run = self._run(reads=False)
         for _ in run.batches():
             pass
         return SqlExplain(self._query, self._run(f"EXPLAIN {self._text}", reads=False).plan(), run.state)
 
     def report(self) -> dict[str, Any]:
-        """The cost of all runs of the query, in the form of :meth:`Scan.report`. `rows` are those that the scans returned."""
+        """The cost of all runs of the query, in the form of :meth:`Scan.report`. `rows` are those that the scans returned.
+
+        Examples:
+            >>> rows = lr.sql("SELECT price FROM 'orders.parquet'")
+            >>> table = rows.to_arrow()
+            >>> rows.report()["rows"]
+            4
+        """
         return self._job.report(self._job.progress()[1])
 
     def head(self, rows: int = 5) -> SqlRows:
-        """The first rows."""
+        """The first rows.
+
+        Examples:
+            >>> list(lr.sql("SELECT order_id FROM 'orders.parquet' ORDER BY price").head(2))
+            [(3,), (1,)]
+        """
         if rows < 0:
             raise UsageError(f"rows={rows}: not a number of rows")
         text = f"SELECT * FROM ({self._text}\n) LIMIT {rows}"
@@ -214,7 +261,12 @@ class SqlRows(ShownRows):
         return limited
 
     def count(self) -> int:
-        """The number of rows: the query runs for it."""
+        """The number of rows: the query runs for it.
+
+        Examples:
+            >>> lr.sql("SELECT DISTINCT customer FROM 'orders.parquet'").count()
+            3
+        """
         counted = self._run(f"SELECT count(*) FROM ({self._text}\n)")
         (count,) = [batch.column(0)[0].as_py() for batch in counted.batches()]
         return int(count)
@@ -228,7 +280,12 @@ class SqlRows(ShownRows):
     @overload
     def rows(self, *, named: Literal[True]) -> Iterator[dict[str, Any]]: ...
     def rows(self, *, named: bool = False) -> Iterator[tuple[Any, ...]] | Iterator[dict[str, Any]]:
-        """The rows one by one: tuples, or with `named` dicts. The values are those of :meth:`Scan.rows`."""
+        """The rows one by one: tuples, or with `named` dicts. The values are those of :meth:`Scan.rows`.
+
+        Examples:
+            >>> next(lr.sql("SELECT sum(price) AS total FROM 'changes.csv'").rows(named=True))
+            {'total': 9075.5}
+        """
         for table in self._batch_tables():
             yield from _lakerace.rows(table, named)
 
@@ -239,31 +296,61 @@ class SqlRows(ShownRows):
             yield pyarrow.Table.from_batches([batch])
 
     def to_arrow(self) -> pyarrow.Table:
-        """All rows as a `pyarrow.Table`."""
+        """All rows as a `pyarrow.Table`.
+
+        Examples:
+            >>> lr.sql("SELECT max(price) AS most FROM 'orders.parquet'").to_arrow().to_pylist()
+            [{'most': 12000.0}]
+        """
         return needed("pyarrow").Table.from_batches(list(self.batches()), self.schema)
 
     def to_polars(self) -> polars.DataFrame:
-        """All rows as a `polars.DataFrame` (needs polars)."""
+        """All rows as a `polars.DataFrame` (needs polars).
+
+        Examples:
+            >>> lr.sql("SELECT order_id FROM 'orders.parquet' ORDER BY 1 DESC").to_polars()["order_id"].to_list()
+            [4, 3, 2, 1]
+        """
         frame: polars.DataFrame = needed("polars").from_arrow(self.to_arrow())
         return frame
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a `pandas.DataFrame` (needs pandas)."""
+        """All rows as a `pandas.DataFrame` (needs pandas).
+
+        Examples:
+            >>> lr.sql("SELECT day, price FROM 'orders.parquet'").to_pandas().shape
+            (4, 2)
+        """
         needed("pandas")
         return self.to_arrow().to_pandas()
 
     def lazy(self) -> polars.LazyFrame:
-        """All rows as a `polars.LazyFrame` (needs polars): the query runs now."""
+        """All rows as a `polars.LazyFrame` (needs polars): the query runs now.
+
+        Examples:
+            >>> lr.sql("SELECT * FROM 'orders.parquet'").lazy().select("price").sum().collect().item()
+            21660.0
+        """
         return self.to_polars().lazy()
 
     def to_dataset(self) -> pyarrow.dataset.Dataset:
-        """All rows as a `pyarrow.dataset.Dataset`: the query runs now."""
+        """All rows as a `pyarrow.dataset.Dataset`: the query runs now.
+
+        Examples:
+            >>> lr.sql("SELECT * FROM 'orders.parquet' WHERE price > 9000").to_dataset().count_rows()
+            2
+        """
         from pyarrow.dataset import dataset
 
         return dataset(self.to_arrow())
 
     def to_reader(self) -> pyarrow.RecordBatchReader:
-        """The rows as a `pyarrow.RecordBatchReader`, which is read once and batch by batch."""
+        """The rows as a `pyarrow.RecordBatchReader`, which is read once and batch by batch.
+
+        Examples:
+            >>> lr.sql("SELECT order_id FROM 'orders.parquet'").to_reader().read_all().num_rows
+            4
+        """
         return needed("pyarrow").RecordBatchReader.from_batches(self.schema, self.batches())
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
@@ -271,6 +358,10 @@ class SqlRows(ShownRows):
 
         Args:
             connection: The connection of the relation; duckdb's default one if it is left out.
+
+        Examples:
+            >>> lr.sql("SELECT * FROM 'orders.parquet'").to_duckdb().filter("customer = 'eve'").fetchall()[0][0]
+            4
         """
         relations = needed("duckdb", extra="sql") if connection is None else connection
         relation: duckdb.DuckDBPyRelation = relations.from_arrow(self.to_arrow())
@@ -286,7 +377,13 @@ class SqlRows(ShownRows):
 
 
 class SqlExplain:
-    """The plan of a query and the price of its scans. `str()` of it is for people, :meth:`to_dict` for programs."""
+    """The plan of a query and the price of its scans. `str()` of it is for people, :meth:`to_dict` for programs.
+
+    Examples:
+        >>> plan = lr.sql("SELECT customer FROM 'orders.parquet'").explain()
+        >>> "scan of orders.parquet" in str(plan)
+        True
+    """
 
     __slots__ = ("_plan", "_query", "_scans")
 
@@ -309,7 +406,13 @@ class SqlExplain:
 
     def to_dict(self) -> dict[str, Any]:
         """The query, duckdb's plan (`plan`), and of each scan (`scans`) the location, the columns (`None` for all of them), the filter
-        that lakerace applies (`where`), a filter that is applied after it (`filtered_after`), and the result of :meth:`Explain.to_dict` (`explain`)."""
+        that lakerace applies (`where`), a filter that is applied after it (`filtered_after`), and the result of :meth:`Explain.to_dict` (`explain`).
+
+        Examples:
+            >>> plan = lr.sql("SELECT price FROM 'orders.parquet' WHERE price > 9000").explain().to_dict()
+            >>> [(scan["location"], scan["columns"]) for scan in plan["scans"]]
+            [('orders.parquet', ['price'])]
+        """
         scans = [
             {
                 "location": scan.location,

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 
 class SyncResult(NamedTuple):
-    """What a sync has sent and what it cost."""
+    """What a sync has sent and what it cost.
+
+    Examples:
+        >>> synced = lr.sync("lake/orders", "sqlite:orders.db#orders")
+        >>> synced.from_version, synced.version, synced.rows
+        (None, 1, 4)
+    """
 
     #: Rows sent.
     rows: int
@@ -94,6 +100,14 @@ def sync(
             run writes to it.
         CorruptDataError: The target does not have the rows of the table (`verify`).
         UsageError: The target is no database, or no key is known.
+
+    Examples:
+        >>> lr.sync("lake/orders", "sqlite:orders.db#orders").rows
+        4
+        >>> changed = lr.Table("lake/orders").upsert("changes.csv")
+        >>> lr.sync("lake/orders", "sqlite:orders.db#orders").upserted
+        2
+        >>> synced = lr.sync("lake/orders", "mongodb://localhost/shop/orders")  # doctest: +SKIP
     """
     key = [key] if isinstance(key, str) else key
     options = _options(locals(), "table", "target")

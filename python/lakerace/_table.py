@@ -37,6 +37,11 @@ class Table(ReadableRows):
     """A Delta table by the folder that it is in. Opening it reads nothing.
 
     A table is an Arrow stream of the rows of its last version, as a :class:`Scan` of it is: `polars.DataFrame(table)`.
+
+    Examples:
+        >>> table = lr.Table("lake/orders")
+        >>> table.version, len(table)
+        (1, 4)
     """
 
     __slots__ = ("_key", "_location", "_name", "_storage_options")
@@ -121,6 +126,13 @@ class Table(ReadableRows):
             InvalidInputError: A key is null, or the rows don't fit the table.
             NotFoundError: There is no such table, or a column is not in it.
             UnsupportedError: The key columns have no equality to rely on, or files of rows with ids would be rewritten.
+
+        Examples:
+            >>> changed = lr.Table("lake/orders").upsert("changes.csv")
+            >>> changed.rows, changed.rows_hidden, changed.version
+            (2, 1, 2)
+            >>> lr.Table("delta:lake/new", key="id").upsert([{"id": 1, "name": "ann"}]).rows
+            1
         """
         options = self._options(key, memory_limit, threads)
         options |= {"on_duplicate": on_duplicate, "merge": dict(merge or {}), "insert_only": insert_only}
@@ -151,6 +163,11 @@ class Table(ReadableRows):
             key: The key's columns, in place of the table's.
             memory_limit: Bytes that rows, keys and buffers of the upsert may take.
             enable_deletion_vectors: The plan of an upsert that gives a table deletion vectors.
+
+        Examples:
+            >>> plan = lr.Table("lake/orders").explain_upsert("changes.csv")
+            >>> plan.to_dict()["rows"]
+            2
         """
         options = self._options(key, memory_limit)
         options |= {"enable_deletion_vectors": enable_deletion_vectors}
@@ -172,6 +189,10 @@ class Table(ReadableRows):
             params: The values of each `?` in it, as for :func:`lakerace.scan`.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
             durability: Durability of files of this machine, as for :func:`lakerace.copy`.
+
+        Examples:
+            >>> lr.Table("lake/orders").delete("price < ?", params=[100]).rows
+            1
         """
         options = {"enable_deletion_vectors": enable_deletion_vectors, **self._writing(durability)}
         return _changed(_lakerace.delete(self._location, with_parameters(where, params) or "", with_job(options)))
@@ -196,6 +217,10 @@ class Table(ReadableRows):
             threads: Threads that decode and look; the number of cores by default.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
             durability: Durability of files of this machine, as for :func:`lakerace.copy`.
+
+        Examples:
+            >>> lr.Table("lake/orders").delete_keys([{"order_id": 1}, {"order_id": 9}]).rows
+            1
         """
         options = self._options(key, memory_limit, threads)
         options |= {"enable_deletion_vectors": enable_deletion_vectors, "durability": durability}
@@ -248,6 +273,13 @@ class Table(ReadableRows):
         Raises:
             ConflictError: Another writer has changed the table's schema, properties or protocol during the call.
             UsageError: `where` names other columns than the table is partitioned by.
+
+        Examples:
+            >>> table = lr.Table("lake/orders")
+            >>> changed = table.upsert("changes.csv")
+            >>> compacted = table.compact()
+            >>> compacted.rows, compacted.files_removed, compacted.files_added
+            (5, 2, 1)
         """
         options = {
             "target_size": target_size,
@@ -285,6 +317,10 @@ class Table(ReadableRows):
 
         Raises:
             UsageError: `retain` is below the table's own retention.
+
+        Examples:
+            >>> lr.Table("lake/orders").vacuum(retain="7d", dry_run=True).files
+            []
         """
         options = {"retain": retain, "dry_run": dry_run, "allow_short_retention": allow_short_retention}
         made = _lakerace.vacuum(self._location, with_job({**options, **self._writing(durability)}))
@@ -318,6 +354,11 @@ class Table(ReadableRows):
         Raises:
             NotFoundError: There is no Delta table.
             UsageError: `drop_empty_entry` without `repair`.
+
+        Examples:
+            >>> verified = lr.Table("lake/orders").verify(deep=True)
+            >>> verified.sound, verified.verified_rows
+            (True, 4)
         """
         options = {"deep": deep, "repair": repair, "drop_empty_entry": drop_empty_entry} | self._options(
             key, memory_limit
@@ -327,7 +368,12 @@ class Table(ReadableRows):
         return Verified(**{name: made[name] for name in Verified._fields})
 
     def history(self, limit: int | None = None) -> list[Version]:
-        """The versions in the log, the newest first, at most `limit`."""
+        """The versions in the log, the newest first, at most `limit`.
+
+        Examples:
+            >>> [entry.version for entry in lr.Table("lake/orders").history()]
+            [1, 0]
+        """
         told = _lakerace.history(self._location, limit, with_job({"storage_options": self._storage_options}))
         return [Version(**{**entry, "timestamp": _time(entry["timestamp"])}) for entry in told]
 
@@ -345,6 +391,13 @@ class Table(ReadableRows):
         Raises:
             NotFoundError: There is no such version.
             UnsupportedError: The table had no change data feed (`delta.enableChangeDataFeed`) in one of them.
+
+        Examples:
+            >>> import polars
+            >>> table = lr.Table("lake/orders")
+            >>> changed = table.upsert("changes.csv")
+            >>> sorted(polars.DataFrame(table.changes(2))["_change_type"])
+            ['insert', 'update_postimage', 'update_preimage']
         """
         return _lakerace.changes(self._location, first, last, {"storage_options": self._storage_options})
 
@@ -391,8 +444,11 @@ class Table(ReadableRows):
                 wider, or lakerace does not follow the change.
             UsageError: There is no such property, its value is malformed, or a new column's name is taken.
 
-        Example:
-            `lr.Table("lake/orders").alter(rename={"price": "amount"}, add_columns="note text")`
+        Examples:
+            >>> table = lr.Table("lake/orders")
+            >>> altered = table.alter(rename={"price": "amount"}, add_columns="note text")
+            >>> table.columns
+            ['order_id', 'day', 'customer', 'amount', 'note']
         """
         changes = {
             "set": dict(set or {}),
@@ -417,6 +473,12 @@ class Table(ReadableRows):
 
         Raises:
             NotFoundError: There is no such version, or its files were vacuumed.
+
+        Examples:
+            >>> table = lr.Table("lake/orders")
+            >>> changed = table.upsert("changes.csv")
+            >>> table.restore(1).version, len(table)
+            (3, 4)
         """
         text = at.isoformat() if isinstance(at, datetime) else str(at)
         made = _lakerace.restore(self._location, text, with_job(self._writing(durability)))
@@ -427,16 +489,32 @@ class Table(ReadableRows):
 
     @property
     def version(self) -> int:
-        """The number of the last version in the log."""
+        """The number of the last version in the log.
+
+        Examples:
+            >>> lr.Table("lake/orders").version
+            1
+        """
         number: int = self.schema()["version"]
         return number
 
     def scan(self, **options: Any) -> Scan:
-        """Plans a read; the arguments are those of :func:`lakerace.scan`."""
+        """Plans a read; the arguments are those of :func:`lakerace.scan`.
+
+        Examples:
+            >>> lr.Table("lake/orders").scan(where="customer = 'ann'").count()
+            2
+        """
         return scan(self._location, storage_options=self._storage_options, **options)
 
     def schema(self, at: int | str | None = None) -> dict[str, Any]:
-        """Columns, version, key, properties, rows, files and bytes; see :func:`lakerace.schema`."""
+        """Columns, version, key, properties, rows, files and bytes; see :func:`lakerace.schema`.
+
+        Examples:
+            >>> found = lr.Table("lake/orders").schema()
+            >>> found["version"], found["key"], found["rows"]
+            (1, ['order_id'], 4)
+        """
         return schema(self._location, at=at, storage_options=self._storage_options)
 
 

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 
 class Changed(NamedTuple):
-    """What an upsert or a delete did and what it cost."""
+    """What an upsert or a delete did and what it cost.
+
+    Examples:
+        >>> changed = lr.Table("lake/orders").upsert("changes.csv")
+        >>> changed.rows, changed.rows_hidden
+        (2, 1)
+    """
 
     #: Rows written, or deleted.
     rows: int
@@ -62,7 +68,14 @@ class Changed(NamedTuple):
 
 
 class Compacted(NamedTuple):
-    """What a compaction did and what it cost."""
+    """What a compaction did and what it cost.
+
+    Examples:
+        >>> table = lr.Table("lake/orders")
+        >>> deleted = table.delete("order_id = 1")
+        >>> table.compact().rows_dropped
+        1
+    """
 
     #: Rows that were rewritten.
     rows: int
@@ -103,7 +116,13 @@ class Compacted(NamedTuple):
 
 
 class Vacuumed(NamedTuple):
-    """What a vacuum removed, or would remove."""
+    """What a vacuum removed, or would remove.
+
+    Examples:
+        >>> vacuumed = lr.Table("lake/orders").vacuum(dry_run=True)
+        >>> vacuumed.version, vacuumed.file_bytes_removed
+        (1, 0)
+    """
 
     #: The version whose files stayed.
     version: int
@@ -116,7 +135,14 @@ class Vacuumed(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One damage that a verification found."""
+    """One damage that a verification found.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> next(Path("lake/orders").glob("*.parquet")).unlink()
+        >>> [finding.subject for finding in lr.Table("lake/orders").verify().findings]
+        ['file']
+    """
 
     #: The damaged part: `entry`, `checkpoint`, `last_checkpoint`, `checksum`, `file`, `vector`, `statistics` or `key`.
     subject: str
@@ -131,7 +157,13 @@ class Finding(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """The outcome of a verification."""
+    """The outcome of a verification.
+
+    Examples:
+        >>> verified = lr.Table("lake/orders").verify()
+        >>> verified.sound, verified.key, verified.findings
+        (True, ['order_id'], [])
+    """
 
     #: The version whose files were checked; `None` where no version can be read.
     version: int | None
@@ -162,7 +194,13 @@ class Verified(NamedTuple):
 
 
 class Altered(NamedTuple):
-    """What became of a table's columns, properties and constraints."""
+    """What became of a table's columns, properties and constraints.
+
+    Examples:
+        >>> altered = lr.Table("lake/orders").alter(rename={"price": "amount"}, dry_run=True)
+        >>> altered.version, altered.features_added
+        (None, ['columnMapping'])
+    """
 
     #: The version that was made; `None` where the table was so already, or nothing was to be changed.
     version: int | None
@@ -173,7 +211,14 @@ class Altered(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """What was restored."""
+    """What was restored.
+
+    Examples:
+        >>> table = lr.Table("lake/orders")
+        >>> deleted = table.delete("order_id = 1")
+        >>> table.restore(1).restored_version
+        1
+    """
 
     #: The version that was made; `None` where the table is as it was then.
     version: int | None
@@ -186,7 +231,13 @@ class Restored(NamedTuple):
 
 
 class Version(NamedTuple):
-    """A version of a table, as the log describes it."""
+    """A version of a table, as the log describes it.
+
+    Examples:
+        >>> entry = lr.Table("lake/orders").history(limit=1)[0]
+        >>> entry.version, entry.files_added
+        (1, 1)
+    """
 
     #: Its number.
     version: int
@@ -213,7 +264,13 @@ class Version(NamedTuple):
 
 
 class UpsertPlan:
-    """What an upsert would do. `str()` of it is for people, :meth:`to_dict` for programs."""
+    """What an upsert would do. `str()` of it is for people, :meth:`to_dict` for programs.
+
+    Examples:
+        >>> plan = lr.Table("lake/orders").explain_upsert("changes.csv")
+        >>> "lake/orders" in str(plan)
+        True
+    """
 
     __slots__ = ("_plan", "_text")
 
@@ -228,5 +285,11 @@ class UpsertPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as dicts, lists, strings and numbers: files kept and pruned and why, row groups, bytes of keys to
-        read, requests, rows to be written, files to be rewritten."""
+        read, requests, rows to be written, files to be rewritten.
+
+        Examples:
+            >>> plan = lr.Table("lake/orders").explain_upsert("changes.csv").to_dict()
+            >>> plan["rows"]
+            2
+        """
         return self._plan

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 class GeneratedTable(NamedTuple):
-    """A table that was generated, or one kind of files of refresh streams."""
+    """A table that was generated, or one kind of files of refresh streams.
+
+    Examples:
+        >>> table = lr.tpch("tpch", sf=0.001, tables=["region"]).tables[0]
+        >>> table.table, table.rows, len(table.files)
+        ('region', 5, 1)
+    """
 
     #: Its name; `delete` for the keys that streams delete.
     table: str
@@ -35,7 +41,13 @@ class GeneratedTable(NamedTuple):
 
 
 class Generated(NamedTuple):
-    """What was generated and what it cost."""
+    """What was generated and what it cost.
+
+    Examples:
+        >>> generated = lr.tpch("tpch", sf=0.001, tables=["nation", "region"])
+        >>> generated.rows, [table.table for table in generated.tables]
+        (30, ['nation', 'region'])
+    """
 
     #: Rows of all tables.
     rows: int
@@ -118,6 +130,12 @@ def tpch(
         NotFoundError: There is no such table.
         UsageError: An option is wrong, or two of them do not fit together.
         UnavailableError: The disk is full, or the store does not answer.
+
+    Examples:
+        >>> lr.tpch("tpch", sf=0.001, tables=["nation"], format="csv").rows
+        25
+        >>> lr.scan("tpch:region?sf=1").count()
+        5
     """
     arguments = dict(locals())
     if isinstance(tables, str):

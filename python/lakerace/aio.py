@@ -1,15 +1,15 @@
 """The calls of lakerace for `asyncio`: they run on threads, and a task that is cancelled ends them.
 
-    import lakerace as lr
-
-    await lr.aio.copy("orders.csv", "s3://lake/orders.parquet")
-    scan = await lr.aio.scan("s3://lake/orders.parquet", where="price > 9000")
-    frame = await scan.to_polars()
-    async for batch in scan.batches():
-        ...
-
 Arguments, results and errors are those of the functions of the same names. A call whose task is cancelled cleans up before the task
 ends: a copy leaves no files.
+
+Examples:
+    >>> import lakerace as lr
+    >>> copied = await lr.aio.copy("orders.csv", "lake/orders.parquet")
+    >>> scan = await lr.aio.scan("lake/orders.parquet", where="price > 9000")
+    >>> frame = await scan.to_polars()
+    >>> [batch.num_rows async for batch in scan.batches()]
+    [2]
 """
 
 from __future__ import annotations
@@ -103,7 +103,13 @@ tpch = _twin(_generating.tpch)
 
 
 class Scan:
-    """A planned read, whose rows are awaited: made by :func:`scan`. See :class:`lakerace.Scan`."""
+    """A planned read, whose rows are awaited: made by :func:`scan`. See :class:`lakerace.Scan`.
+
+    Examples:
+        >>> scan = await lr.aio.scan("orders.parquet", where="price > 9000")
+        >>> (await scan.to_polars()).height
+        2
+    """
 
     __slots__ = ("_job", "_open", "_scan")
 
@@ -117,53 +123,126 @@ class Scan:
 
     @property
     def location(self) -> str:
-        """The path or URL, as it was given."""
+        """The path or URL, as it was given.
+
+        Examples:
+            >>> scan = await lr.aio.scan("orders.parquet")
+            >>> scan.location
+            'orders.parquet'
+        """
         return self._scan.location
 
     @property
     def schema(self) -> pyarrow.Schema:
-        """The columns and types, as a `pyarrow.Schema` (needs pyarrow)."""
+        """The columns and types, as a `pyarrow.Schema` (needs pyarrow).
+
+        Examples:
+            >>> scan = await lr.aio.scan("orders.parquet")
+            >>> scan.schema.field("price").type
+            DataType(double)
+        """
         return self._scan.schema
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, in order (needs pyarrow)."""
+        """The names of the columns, in order (needs pyarrow).
+
+        Examples:
+            >>> scan = await lr.aio.scan("orders.parquet")
+            >>> scan.columns
+            ['order_id', 'day', 'customer', 'price']
+        """
         return self._scan.columns
 
     def explain(self) -> Explain:
-        """What the scan will read and what that costs. Reads nothing."""
+        """What the scan will read and what that costs. Reads nothing.
+
+        Examples:
+            >>> scan = await lr.aio.scan("orders.parquet")
+            >>> len(scan.explain().to_dict()["plan"]["files"])
+            1
+        """
         return self._scan.explain()
 
     def report(self) -> dict[str, Any]:
-        """What the scan has cost since it was opened: see :meth:`lakerace.Scan.report`."""
+        """What the scan has cost since it was opened: see :meth:`lakerace.Scan.report`.
+
+        Examples:
+            >>> scan = await lr.aio.scan("orders.parquet")
+            >>> table = await scan.to_arrow()
+            >>> scan.report()["rows"]
+            4
+        """
         return self._scan.report()
 
     async def count(self) -> int:
-        """The number of rows; from metadata alone where that is exact."""
+        """The number of rows; from metadata alone where that is exact.
+
+        Examples:
+            >>> scan = await lr.aio.scan("orders.parquet")
+            >>> await scan.count()
+            4
+        """
         return await self._call(_Scan.count)
 
     async def checksum(self) -> str:
-        """A checksum of the rows: see :meth:`lakerace.Scan.checksum`."""
+        """A checksum of the rows: see :meth:`lakerace.Scan.checksum`.
+
+        Examples:
+            >>> scan = await lr.aio.scan("orders.parquet")
+            >>> await scan.checksum() == lr.scan("orders.csv").checksum()
+            True
+        """
         return await self._call(_Scan.checksum)
 
     async def to_arrow(self) -> pyarrow.Table:
-        """All rows as a `pyarrow.Table` (needs pyarrow)."""
+        """All rows as a `pyarrow.Table` (needs pyarrow).
+
+        Examples:
+            >>> scan = await lr.aio.scan("orders.parquet")
+            >>> (await scan.to_arrow()).num_rows
+            4
+        """
         return await self._call(_Scan.to_arrow)
 
     async def to_polars(self) -> polars.DataFrame:
-        """All rows as a `polars.DataFrame` (needs polars)."""
+        """All rows as a `polars.DataFrame` (needs polars).
+
+        Examples:
+            >>> scan = await lr.aio.scan("orders.parquet")
+            >>> (await scan.to_polars())["price"].max()
+            12000.0
+        """
         return await self._call(_Scan.to_polars)
 
     async def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a `pandas.DataFrame` (needs pyarrow and pandas)."""
+        """All rows as a `pandas.DataFrame` (needs pyarrow and pandas).
+
+        Examples:
+            >>> scan = await lr.aio.scan("orders.parquet")
+            >>> (await scan.to_pandas()).shape
+            (4, 4)
+        """
         return await self._call(_Scan.to_pandas)
 
     def batches(self) -> AsyncIterator[pyarrow.RecordBatch]:
-        """The rows batch by batch (needs pyarrow)."""
+        """The rows batch by batch (needs pyarrow).
+
+        Examples:
+            >>> scan = await lr.aio.scan("orders.parquet")
+            >>> [batch.num_rows async for batch in scan.batches()]
+            [4]
+        """
         return self._iterated(_Scan.batches)
 
     def rows(self, *, named: bool = False) -> AsyncIterator[Any]:
-        """The rows one by one: tuples, or with `named` dicts."""
+        """The rows one by one: tuples, or with `named` dicts.
+
+        Examples:
+            >>> scan = await lr.aio.scan("orders.parquet", columns=["order_id"])
+            >>> [row async for row in scan.rows(named=True)][0]
+            {'order_id': 1}
+        """
         return self._iterated(lambda scan: _chunks(scan.rows(named=True) if named else scan.rows()), is_chunked=True)
 
     def __aiter__(self) -> AsyncIterator[tuple[Any, ...]]:
@@ -224,7 +303,13 @@ scan = _opening(_api.scan)
 
 
 class SqlRows:
-    """The rows of a query, which are awaited: made by :func:`sql`. See :class:`lakerace.SqlRows`."""
+    """The rows of a query, which are awaited: made by :func:`sql`. See :class:`lakerace.SqlRows`.
+
+    Examples:
+        >>> rows = await lr.aio.sql("SELECT customer, sum(price) FROM 'orders.parquet' GROUP BY customer")
+        >>> (await rows.to_polars()).height
+        3
+    """
 
     __slots__ = ("_job", "_rows")
 
@@ -237,49 +322,115 @@ class SqlRows:
 
     @property
     def query(self) -> str:
-        """The query, as it was given."""
+        """The query, as it was given.
+
+        Examples:
+            >>> (await lr.aio.sql("SELECT 1 AS one")).query
+            'SELECT 1 AS one'
+        """
         return self._rows.query
 
     @property
     def schema(self) -> pyarrow.Schema:
-        """The columns and types of the rows, as a `pyarrow.Schema`."""
+        """The columns and types of the rows, as a `pyarrow.Schema`.
+
+        Examples:
+            >>> rows = await lr.aio.sql("SELECT max(price) AS most FROM 'orders.parquet'")
+            >>> rows.schema.field("most").type
+            DataType(double)
+        """
         return self._rows.schema
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, in order."""
+        """The names of the columns, in order.
+
+        Examples:
+            >>> rows = await lr.aio.sql("SELECT max(price) AS most FROM 'orders.parquet'")
+            >>> rows.columns
+            ['most']
+        """
         return self._rows.columns
 
     def report(self) -> dict[str, Any]:
-        """The cost of the runs: see :meth:`lakerace.SqlRows.report`."""
+        """The cost of the runs: see :meth:`lakerace.SqlRows.report`.
+
+        Examples:
+            >>> rows = await lr.aio.sql("SELECT max(price) AS most FROM 'orders.parquet'")
+            >>> table = await rows.to_arrow()
+            >>> rows.report()["rows"]
+            4
+        """
         return self._rows.report()
 
     async def explain(self) -> _queries.SqlExplain:
-        """The plan of duckdb and the price of each scan: see :meth:`lakerace.SqlRows.explain`."""
+        """The plan of duckdb and the price of each scan: see :meth:`lakerace.SqlRows.explain`.
+
+        Examples:
+            >>> rows = await lr.aio.sql("SELECT max(price) AS most FROM 'orders.parquet'")
+            >>> "scan of orders.parquet" in str(await rows.explain())
+            True
+        """
         return await self._call(_queries.SqlRows.explain)
 
     async def count(self) -> int:
-        """The number of rows: the query runs for it."""
+        """The number of rows: the query runs for it.
+
+        Examples:
+            >>> rows = await lr.aio.sql("SELECT max(price) AS most FROM 'orders.parquet'")
+            >>> await rows.count()
+            1
+        """
         return await self._call(_queries.SqlRows.count)
 
     async def to_arrow(self) -> pyarrow.Table:
-        """All rows as a `pyarrow.Table`."""
+        """All rows as a `pyarrow.Table`.
+
+        Examples:
+            >>> rows = await lr.aio.sql("SELECT max(price) AS most FROM 'orders.parquet'")
+            >>> (await rows.to_arrow()).to_pylist()
+            [{'most': 12000.0}]
+        """
         return await self._call(_queries.SqlRows.to_arrow)
 
     async def to_polars(self) -> polars.DataFrame:
-        """All rows as a `polars.DataFrame` (needs polars)."""
+        """All rows as a `polars.DataFrame` (needs polars).
+
+        Examples:
+            >>> rows = await lr.aio.sql("SELECT max(price) AS most FROM 'orders.parquet'")
+            >>> (await rows.to_polars()).item()
+            12000.0
+        """
         return await self._call(_queries.SqlRows.to_polars)
 
     async def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a `pandas.DataFrame` (needs pandas)."""
+        """All rows as a `pandas.DataFrame` (needs pandas).
+
+        Examples:
+            >>> rows = await lr.aio.sql("SELECT max(price) AS most FROM 'orders.parquet'")
+            >>> (await rows.to_pandas()).shape
+            (1, 1)
+        """
         return await self._call(_queries.SqlRows.to_pandas)
 
     def batches(self) -> AsyncIterator[pyarrow.RecordBatch]:
-        """The rows batch by batch, as `pyarrow.RecordBatch`."""
+        """The rows batch by batch, as `pyarrow.RecordBatch`.
+
+        Examples:
+            >>> rows = await lr.aio.sql("SELECT max(price) AS most FROM 'orders.parquet'")
+            >>> [batch.num_rows async for batch in rows.batches()]
+            [1]
+        """
         return self._iterated(_queries.SqlRows.batches)
 
     async def rows(self, *, named: bool = False) -> AsyncGenerator[Any, None]:
-        """The rows one by one: tuples, or with `named` dicts."""
+        """The rows one by one: tuples, or with `named` dicts.
+
+        Examples:
+            >>> rows = await lr.aio.sql("SELECT max(price) AS most FROM 'orders.parquet'")
+            >>> [row async for row in rows.rows()]
+            [(12000.0,)]
+        """
         lists = self._iterated(lambda rows: _chunks(rows.rows(named=True) if named else rows.rows()))
         async with aclosing(lists):
             async for chunk in lists:
@@ -327,7 +478,13 @@ class _Method(Generic[_P, _T]):
 
 
 class Table:
-    """A Delta table whose jobs are awaited: see :class:`lakerace.Table`, which has the same arguments."""
+    """A Delta table whose jobs are awaited: see :class:`lakerace.Table`, which has the same arguments.
+
+    Examples:
+        >>> changed = await lr.aio.Table("lake/orders").upsert("changes.csv")
+        >>> changed.rows, changed.version
+        (2, 2)
+    """
 
     __slots__ = ("_table",)
 
@@ -357,5 +514,11 @@ class Table:
     schema = _Method(_tables.Table.schema)
 
     async def scan(self, **options: Any) -> Scan:
-        """Plans a read; the arguments are those of :func:`lakerace.scan`."""
+        """Plans a read; the arguments are those of :func:`lakerace.scan`.
+
+        Examples:
+            >>> scan = await lr.aio.Table("lake/orders").scan(where="customer = 'ann'")
+            >>> await scan.count()
+            2
+        """
         return await _opening(self._table.scan)(**options)

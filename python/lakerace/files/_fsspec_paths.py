@@ -53,7 +53,14 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
         assume_literal: bool = False,
         **kwargs: Any,
     ) -> list[str]:
-        """The names of files and folders that paths stand for: patterns, unless a file or folder has the name."""
+        """The names of files and folders that paths stand for: patterns, unless a file or folder has the name.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.expand_path("a/*.txt")
+            ['a/b.txt', 'a/c.txt']
+        """
         found: set[str] = set()
         for one in [path] if isinstance(path, (str, os.PathLike)) else path:
             is_literal = assume_literal or not self._is_pattern(one)
@@ -66,7 +73,16 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
         return sorted(found)
 
     def cat(self, path: Any, recursive: bool = False, on_error: str = "raise", **kwargs: Any) -> Any:
-        """The content of a name; those of a list, a pattern or a folder as a dict, read in bulk."""
+        """The content of a name; those of a list, a pattern or a folder as a dict, read in bulk.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.cat("a/b.txt")
+            b'hello'
+            >>> fs.cat("a/*.txt")
+            {'a/b.txt': b'hello', 'a/c.txt': b'text'}
+        """
         if kwargs or not (isinstance(path, list) or recursive or self._is_pattern(path)):
             return super().cat(path, recursive=recursive, on_error=on_error, **kwargs)
         names = self.expand_path(path, recursive=recursive) if path != [] else []
@@ -93,7 +109,15 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
         on_error: str | None = None,
         **kwargs: Any,
     ) -> None:
-        """Copies files in the store; folders by `recursive`."""
+        """Copies files in the store; folders by `recursive`.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.copy("a/", "copy", recursive=True)
+            >>> fs.find("copy")
+            ['copy/b.txt', 'copy/c.txt']
+        """
         if not (isinstance(path1, list) and isinstance(path2, list)):
             # A pattern and a folder may name files that go meanwhile; those of a list are wanted.
             on_error = on_error or ("ignore" if recursive else "raise")
@@ -112,7 +136,16 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
         maxdepth: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Copies files to local ones; folders by `recursive`."""
+        """Copies files to local ones; folders by `recursive`.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.get("a/b.txt", "b.txt")
+            >>> with open("b.txt") as file:
+            ...     file.read()
+            'hello'
+        """
         if not (isinstance(rpath, list) and isinstance(lpath, list)):
             local = make_path_posix(os.fspath(lpath)) if isinstance(lpath, (str, os.PathLike)) else lpath
             is_folder = isinstance(local, str) and (local.endswith("/") or os.path.isdir(local))
@@ -148,7 +181,15 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
         maxdepth: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Copies local files to the store; folders by `recursive`."""
+        """Copies local files to the store; folders by `recursive`.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.put("site", "pages", recursive=True)
+            >>> fs.find("pages")
+            ['pages/css/main.css', 'pages/index.html']
+        """
         if isinstance(lpath, str) and isinstance(rpath, str) and has_magic(lpath) and os.path.exists(lpath):
             local = LocalFileSystem()
             sources = local.expand_path([lpath], recursive=recursive, maxdepth=maxdepth, assume_literal=True)
@@ -158,7 +199,15 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
         super().put(lpath, rpath, recursive=recursive, callback=callback, maxdepth=maxdepth, **kwargs)
 
     def rm_file(self, path: str) -> None:
-        """Removes a file."""
+        """Removes a file.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.rm_file("a/b.txt")
+            >>> fs.exists("a/b.txt")
+            False
+        """
         name = self._strip_protocol(path)
         if not name or not self.store.exists(name):
             raise self._missing(name)
@@ -168,7 +217,15 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
         self.rm_file(path)
 
     def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
-        """Removes files; folders with all that they hold, by `recursive`."""
+        """Removes files; folders with all that they hold, by `recursive`.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.rm("a", recursive=True)
+            >>> fs.find("")
+            ['notes.md']
+        """
         for one in path if isinstance(path, list) else [path]:
             names = self.expand_path(one) if self._is_pattern(one) else [self._strip_protocol(one)]
             for name in names:
@@ -200,6 +257,13 @@ class PathCalls(AbstractFileSystem):  # type: ignore[misc]
         A folder goes with all that it holds, as on a local disk, whatever `recursive` says. A target that is a folder, or ends with `/`, is what
         the source goes into: a file or folder that has its name there already is an error. Only a source that ends with `/`, too, gets the name of
         a target that does not exist. A file that has the name of the target is replaced.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.mv("a", "b")
+            >>> fs.find("b")
+            ['b/b.txt', 'b/c.txt']
         """
         if maxdepth is not None:
             raise UsageError("a folder is moved with all of its content (leave maxdepth out)")

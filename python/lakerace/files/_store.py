@@ -71,7 +71,14 @@ os.register_at_fork(after_in_child=_UNFLUSHED.clear)
 
 
 class Stat(NamedTuple):
-    """A file's properties."""
+    """A file's properties.
+
+    Examples:
+        >>> store = lr.files.Store("pack.db")
+        >>> stat = store.stat("a/b.txt")
+        >>> stat.name, stat.size, stat.metadata
+        ('a/b.txt', 5, None)
+    """
 
     #: Its name, with `/` between folders.
     name: str
@@ -88,12 +95,25 @@ class Stat(NamedTuple):
 
     @property
     def mtime(self) -> float:
-        """When the content was put, in seconds since 1970-01-01 UTC."""
+        """When the content was put, in seconds since 1970-01-01 UTC.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.put("d.txt", b"dated", mtime_ms=1_767_225_600_000)
+            >>> store.stat("d.txt").mtime
+            1767225600.0
+        """
         return self.mtime_ms / 1000
 
 
 class Damage(NamedTuple):
-    """A part of a store that is damaged."""
+    """A part of a store that is damaged.
+
+    Examples:
+        >>> store = lr.files.Store("pack.db")
+        >>> for damage in store.verify().damage:
+        ...     print(damage.name, damage.problem)
+    """
 
     #: The file, where its name is known.
     name: str | None
@@ -104,7 +124,14 @@ class Damage(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """The outcome of :meth:`Store.verify`."""
+    """The outcome of :meth:`Store.verify`.
+
+    Examples:
+        >>> store = lr.files.Store("pack.db")
+        >>> verified = store.verify()
+        >>> verified.files, verified.bytes, verified.damage
+        (3, 16, [])
+    """
 
     #: Files whose names could be read.
     files: int
@@ -119,7 +146,14 @@ class Verified(NamedTuple):
 
 
 class Compacted(NamedTuple):
-    """The outcome of :meth:`Store.compact`."""
+    """The outcome of :meth:`Store.compact`.
+
+    Examples:
+        >>> store = lr.files.Store("pack.db")
+        >>> compacted = store.compact()
+        >>> compacted.bytes_after <= compacted.bytes_before
+        True
+    """
 
     #: The store's bytes before.
     bytes_before: int
@@ -152,7 +186,13 @@ class _Reads:
         def get(self, name: str) -> bytes: ...
 
     def stat(self, name: str) -> Stat:
-        """A file's properties; :class:`NotFoundError` where there is no such file."""
+        """A file's properties; :class:`NotFoundError` where there is no such file.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.stat("a/b.txt").size
+            5
+        """
         found = self._stat(name)
         if found is None:
             place = f"{self.location}: {name}"
@@ -160,11 +200,23 @@ class _Reads:
         return _stat(found)
 
     def exists(self, name: str) -> bool:
-        """Whether there is a file of this name."""
+        """Whether there is a file of this name.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.exists("a/b.txt"), store.exists("a")
+            (True, False)
+        """
         return self._stat(name) is not None
 
     def scan(self, prefix: str = "") -> Iterator[Stat]:
-        """The files whose names begin with `prefix`, in the order of their names' bytes, a thousand at a time."""
+        """The files whose names begin with `prefix`, in the order of their names' bytes, a thousand at a time.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> {stat.name: stat.size for stat in store.scan("a/")}
+            {'a/b.txt': 5, 'a/c.txt': 4}
+        """
         after = ""
         while True:
             page = self._list(prefix, after, PAGE)
@@ -174,7 +226,13 @@ class _Reads:
             after = page[-1][0] + "\0"
 
     def list(self, prefix: str = "") -> list[str]:
-        """The names that begin with `prefix`, in the order of their bytes."""
+        """The names that begin with `prefix`, in the order of their bytes.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.list("a/")
+            ['a/b.txt', 'a/c.txt']
+        """
         names: list[str] = []
         after = ""
         while True:
@@ -185,14 +243,18 @@ class _Reads:
             after = names[-1] + "\0"
 
     def read_text(self, name: str, encoding: str = "utf-8") -> str:
-        """The content as text."""
+        """The content as text.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.read_text("a/b.txt")
+            'hello'
+        """
         return self.get(name).decode(encoding)
 
 
 class Store(_lakerace.FileStore, _Reads):
     """Named contents in one place.
-
-        store = Store("pack.db", compression="zstd-dict", durability="full")
 
     `location`: a path of a SQLite file; of a directory, where it ends in `/` or is one; `memory:`; a URL of an object store's
     folder (`s3://bucket/folder`), where what was put is durable after :meth:`flush`, a
@@ -212,6 +274,12 @@ class Store(_lakerace.FileStore, _Reads):
 
     Every call releases the interpreter; any thread and any process may use the store at the same time. After a fork it is open in
     the child, too. Pickled, it is its location and options, the key included.
+
+    Examples:
+        >>> with lr.files.Store("new.db", compression="zstd-dict", durability="full") as store:
+        ...     store.put("a/b.txt", b"hello")
+        ...     store.get("a/b.txt")
+        b'hello'
     """
 
     def __init__(
@@ -261,13 +329,23 @@ class Store(_lakerace.FileStore, _Reads):
         """Makes durable what would be lost, and closes the connections as soon as nothing uses them.
 
         Where that fails, the store stays open with what it has: it may be closed again.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.put("d.txt", b"new")
+            >>> store.close()
         """
         super().close()
         _UNFLUSHED.discard(self)
 
     @property
     def is_read_only(self) -> bool:
-        """Whether nothing is written."""
+        """Whether nothing is written.
+
+        Examples:
+            >>> lr.files.Store("pack.db", read_only=True).is_read_only
+            True
+        """
         return bool(self._arguments[1]["read_only"])
 
     def __contains__(self, name: object) -> bool:
@@ -277,13 +355,26 @@ class Store(_lakerace.FileStore, _Reads):
         return self.path() / part
 
     def path(self, name: str = "") -> Path:
-        """A name in the store as a path, with what :class:`pathlib.Path` has."""
+        """A name in the store as a path, with what :class:`pathlib.Path` has.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.path("a/b.txt").read_text()
+            'hello'
+        """
         from lakerace.files._path import Path
 
         return Path(self, name)
 
     def put_text(self, name: str, text: str, encoding: str = "utf-8", **options: Any) -> None:
-        """Puts a text; `options` as of `put`."""
+        """Puts a text; `options` as of `put`.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.put_text("d.txt", "text")
+            >>> store.get("d.txt")
+            b'text'
+        """
         self.put(name, text.encode(encoding), **options)
 
     def put_many(
@@ -297,6 +388,11 @@ class Store(_lakerace.FileStore, _Reads):
 
         In a directory, they get their names one after the other: nothing is changed where one can be seen to fail, and what was done is
         taken back where one fails all the same. A crash may leave a part of them.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.put_many({"d.txt": b"1", "e.txt": b"2"})
+            2
         """
         from collections.abc import Mapping
 
@@ -315,14 +411,26 @@ class Store(_lakerace.FileStore, _Reads):
 
         In a directory, they are done one after the other, as :meth:`put_many` says.
 
-        with store.batch() as batch:
-            batch.put("a", b"1")
-            batch.remove("b")
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> with store.batch() as batch:
+            ...     batch.put("d.txt", b"1")
+            ...     batch.remove("notes.md")
+            >>> store.list()
+            ['a/b.txt', 'a/c.txt', 'd.txt']
         """
         return Batch(self)
 
     def snapshot(self) -> Snapshot:
-        """One state of all files, for many reads: faster than one by one, and unchanged by writes."""
+        """One state of all files, for many reads: faster than one by one, and unchanged by writes.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> with store.snapshot() as snapshot:
+            ...     store.remove("a/b.txt")
+            ...     snapshot.get("a/b.txt")
+            b'hello'
+        """
         return Snapshot(self)
 
     def open(
@@ -342,19 +450,44 @@ class Store(_lakerace.FileStore, _Reads):
 
         Appended bytes (`a`, `a+`) follow those that others have appended by then. A file that is changed (`r+`), and that others have changed since,
         is a :class:`ConflictError` when it is closed; nothing is written then.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> with store.open("log.txt", "a") as file:
+            ...     length = file.write("one line\\n")
+            >>> store.read_text("log.txt")
+            'one line\\n'
         """
         return _io.opened(self, name, mode, buffering, encoding, errors, newline, options)
 
     def glob(self, pattern: str) -> list[str]:
-        """The names of a pattern: `*` and `?` stop at `/`, `**` does not."""
+        """The names of a pattern: `*` and `?` stop at `/`, `**` does not.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.glob("**/*.txt")
+            ['a/b.txt', 'a/c.txt']
+        """
         return [values[0] for values in self._glob(pattern)]
 
     def children(self, folder: str = "") -> list[tuple[str, Stat | None]]:
-        """What is directly in a folder, by whole names: files with their properties, folders with None."""
+        """What is directly in a folder, by whole names: files with their properties, folders with None.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> [name for name, stat in store.children()]
+            ['a', 'notes.md']
+        """
         return [(name, None if values is None else _stat(values)) for name, values in self._children(folder)]
 
     def walk(self, folder: str = "") -> Iterator[tuple[str, list[str], list[str]]]:
-        """The folders from `folder` on, as `os.walk` gives them: the folder's name, those of folders and of files in it."""
+        """The folders from `folder` on, as `os.walk` gives them: the folder's name, those of folders and of files in it.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> list(store.walk())
+            [('', ['a'], ['notes.md']), ('a', [], ['b.txt', 'c.txt'])]
+        """
         children = self._children(folder)
         start = len(folder.rstrip("/")) + 1 if folder.strip("/") else 0
         folders = [name[start:] for name, values in children if values is None]
@@ -363,7 +496,14 @@ class Store(_lakerace.FileStore, _Reads):
             yield from self.walk(f"{folder.rstrip('/')}/{name}" if start else name)
 
     def set_metadata(self, name: str, metadata: object) -> None:
-        """Replaces a file's metadata, any value that JSON has."""
+        """Replaces a file's metadata, any value that JSON has.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.set_metadata("a/b.txt", {"language": "en"})
+            >>> store.stat("a/b.txt").metadata
+            {'language': 'en'}
+        """
         import json
 
         self._set_metadata(name, None if metadata is None else json.dumps(metadata))
@@ -375,6 +515,13 @@ class Store(_lakerace.FileStore, _Reads):
 
         Returns the numbers of files and bytes. `progress` is called with both. A hard link of an archive gets the content of its file. Symbolic links,
         pipes and devices are skipped, and so is the store itself.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.import_tree("site", "pages")
+            (2, 33)
+            >>> store.list("pages/")
+            ['pages/css/main.css', 'pages/index.html']
         """
         kind = _archive(tree)
         if kind is not None and not os.path.isdir(tree):
@@ -393,6 +540,11 @@ class Store(_lakerace.FileStore, _Reads):
 
         Returns the numbers of files and bytes. An existing file is replaced or an error, by `if_exists`. An archive appears when it is complete.
         The files survive a loss of power, with any `durability` of the store.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.export_tree("files.zip", "a")
+            (2, 9)
         """
         kind = _archive(tree)
         if kind is None:
@@ -404,7 +556,13 @@ class Store(_lakerace.FileStore, _Reads):
         return self._export_archive(folder, os.fspath(tree), kind, if_exists, progress)
 
     def verify(self) -> Verified:
-        """Reads everything and reports damage, which is not an exception."""
+        """Reads everything and reports damage, which is not an exception.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.verify().damage
+            []
+        """
         found = self._verify()
         damage = [
             Damage(one["name"], one["between"] and (one["between"][0], one["between"][1]), one["problem"])
@@ -414,7 +572,14 @@ class Store(_lakerace.FileStore, _Reads):
         return Verified(found["files"], found["bytes"], found["undecoded"], damage, alike)
 
     def compact(self) -> Compacted:
-        """Gives the space of removed files back, and encodes small files with the store's dictionary."""
+        """Gives the space of removed files back, and encodes small files with the store's dictionary.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> store.remove("a/b.txt")
+            >>> store.compact().orphans
+            0
+        """
         return Compacted(**self._compact())
 
 
@@ -441,7 +606,15 @@ def _reopened(kind: type[Store], location: str, options: dict[str, Any]) -> Stor
 
 
 class Snapshot(_Reads):
-    """One state of a store. Close it, or use it in a `with`: the store's log grows while it is open."""
+    """One state of a store. Close it, or use it in a `with`: the store's log grows while it is open.
+
+    Examples:
+        >>> store = lr.files.Store("pack.db")
+        >>> with store.snapshot() as snapshot:
+        ...     store.put("a/b.txt", b"changed")
+        ...     snapshot.get("a/b.txt")
+        b'hello'
+    """
 
     def __init__(self, store: Store) -> None:
         held = store._snapshot()
@@ -455,19 +628,48 @@ class Snapshot(_Reads):
 
     @property
     def location(self) -> str:
-        """The location of the store."""
+        """The location of the store.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> with store.snapshot() as snapshot:
+            ...     snapshot.location == store.location
+            True
+        """
         return self._location
 
     def get_many(self, names: Sequence[str], *, missing: Missing = "error") -> dict[str, bytes]:
-        """Contents by their names; those that are missing are an error or left out."""
+        """Contents by their names; those that are missing are an error or left out.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> with store.snapshot() as snapshot:
+            ...     snapshot.get_many(["a/b.txt", "z.txt"], missing="skip")
+            {'a/b.txt': b'hello'}
+        """
         return self._held.get_many(names, missing=missing)
 
     def open(self, name: str, mode: str = "r", buffering: int = -1, encoding: str | None = None) -> IO[Any]:
-        """Opens a file for reading."""
+        """Opens a file for reading.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> with store.snapshot() as snapshot:
+            ...     snapshot.open("a/b.txt").read()
+            'hello'
+        """
         return _io.opened(self, name, mode, buffering, encoding, None, None, {})
 
     def close(self) -> None:
-        """Ends the snapshot."""
+        """Ends the snapshot.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> snapshot = store.snapshot()
+            >>> snapshot.exists("a/b.txt")
+            True
+            >>> snapshot.close()
+        """
         self._held.close()
 
     def __enter__(self) -> Self:
@@ -483,6 +685,14 @@ class Batch:
     """Writes that become visible together, by :meth:`commit` or at the end of a `with`.
 
     They are kept in memory up to 8 MiB. More of them take the store for writing: others wait until the batch ends.
+
+    Examples:
+        >>> store = lr.files.Store("pack.db")
+        >>> with store.batch() as batch:
+        ...     batch.put("d.txt", b"1")
+        ...     batch.put("e.txt", b"2")
+        >>> store.exists("e.txt")
+        True
     """
 
     def __init__(self, store: Store) -> None:
@@ -493,15 +703,41 @@ class Batch:
         self.remove: Callable[[str], None] = held.remove
 
     def rename(self, source: str, target: str, *, if_exists: IfExists = "replace") -> None:
-        """Renames a file, which must exist when the batch is committed."""
+        """Renames a file, which must exist when the batch is committed.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> with store.batch() as batch:
+            ...     batch.rename("notes.md", "README.md")
+            >>> store.list()
+            ['README.md', 'a/b.txt', 'a/c.txt']
+        """
         self._held.rename(source, target, if_exists=if_exists)
 
     def commit(self) -> None:
-        """Makes all of it visible."""
+        """Makes all of it visible.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> batch = store.batch()
+            >>> batch.put("d.txt", b"1")
+            >>> batch.commit()
+            >>> store.get("d.txt")
+            b'1'
+        """
         self._held.commit()
 
     def discard(self) -> None:
-        """Leaves the store as it was."""
+        """Leaves the store as it was.
+
+        Examples:
+            >>> store = lr.files.Store("pack.db")
+            >>> batch = store.batch()
+            >>> batch.remove("a/b.txt")
+            >>> batch.discard()
+            >>> store.exists("a/b.txt")
+            True
+        """
         self._held.discard()
 
     def __enter__(self) -> Self:

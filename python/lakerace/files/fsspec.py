@@ -1,8 +1,13 @@
 """A store of files as a file system of fsspec, protocol `lrfiles`.
 
-fsspec.filesystem("lrfiles", store="pack.db")
-pandas.read_csv("lrfiles://folder/a.csv", storage_options={"store": "pack.db"})
-fsspec.open("lrfiles:///data/pack.db!/folder/a.csv")
+A URL names a store and a file in it: `lrfiles:///data/pack.db!/folder/a.csv`.
+
+Examples:
+    >>> import fsspec, pandas
+    >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+    >>> fs.put("orders.csv", "folder/a.csv")
+    >>> pandas.read_csv("lrfiles://folder/a.csv", storage_options={"store": "pack.db"}).shape
+    (4, 4)
 """
 
 from __future__ import annotations
@@ -41,7 +46,15 @@ PART_BYTES = 1 << 20
 
 
 class OldFile(NamedTuple):
-    """A file that is appended to in a transaction."""
+    """A file that is appended to in a transaction.
+
+    Examples:
+        >>> import fsspec
+        >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+        >>> with fs.transaction as transaction:
+        ...     transaction.old("notes.md").content
+        b'# Notes'
+    """
 
     #: Its state; None where there was none.
     state: _lakerace.FileState | None
@@ -50,7 +63,18 @@ class OldFile(NamedTuple):
 
 
 class FilesTransaction(Transaction):  # type: ignore[misc]
-    """Writes that become visible together, at its end."""
+    """Writes that become visible together, at its end.
+
+    Examples:
+        >>> import fsspec
+        >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+        >>> with fs.transaction:
+        ...     fs.pipe_file("d.txt", b"1")
+        ...     fs.exists("d.txt")
+        False
+        >>> fs.exists("d.txt")
+        True
+    """
 
     def __init__(self, fs: LakeraceFileSystem, **kwargs: Any) -> None:
         super().__init__(fs, **kwargs)
@@ -60,13 +84,32 @@ class FilesTransaction(Transaction):  # type: ignore[misc]
         self._written: set[str] = set()
 
     def start(self) -> None:
-        """Begins it."""
+        """Begins it.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.transaction.start()
+            >>> fs.pipe_file("d.txt", b"1")
+            >>> fs.transaction.complete()
+            >>> fs.cat("d.txt")
+            b'1'
+        """
         super().start()
         self._has_ended = False
         self._written = set()
 
     def put(self, name: str, data: Any, if_exists: IfExists, old: OldFile | None = None) -> None:
-        """Puts a content, which appears at the end. One that was appended to `old` is an error where others have changed that meanwhile."""
+        """Puts a content, which appears at the end. One that was appended to `old` is an error where others have changed that meanwhile.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> with fs.transaction as transaction:
+            ...     transaction.put("d.txt", b"1", "error")
+            >>> fs.cat("d.txt")
+            b'1'
+        """
         if self._has_ended:
             raise UsageError("the transaction has ended (start another one)")
         if self._batch is None:
@@ -80,7 +123,15 @@ class FilesTransaction(Transaction):  # type: ignore[misc]
         self._written.add(name)
 
     def old(self, name: str) -> OldFile:
-        """The file of this name that is appended to."""
+        """The file of this name that is appended to.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> with fs.transaction as transaction:
+            ...     transaction.old("new.txt").state is None
+            True
+        """
         if name in self._written:
             raise UsageError(
                 f"{name}: the transaction has already written the file (write it as a whole, or append after the transaction)"
@@ -92,7 +143,17 @@ class FilesTransaction(Transaction):  # type: ignore[misc]
         return OldFile(state, store.get(name), store.stat(name).metadata)
 
     def complete(self, commit: bool = True) -> None:
-        """Makes the writes visible, or leaves the store as it was."""
+        """Makes the writes visible, or leaves the store as it was.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.transaction.start()
+            >>> fs.pipe_file("d.txt", b"1")
+            >>> fs.transaction.complete(commit=False)
+            >>> fs.exists("d.txt")
+            False
+        """
         batch, self._batch, self._has_ended = self._batch, None, True
         try:
             super().complete(commit)
@@ -108,6 +169,12 @@ class LakeraceFileSystem(PathCalls):
 
     `store`: a store, or its location, opened with the other options. Folders are there while files are in them; those that
     `mkdir` made are remembered by this object.
+
+    Examples:
+        >>> import fsspec
+        >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+        >>> fs.ls("a", detail=False)
+        ['a/b.txt', 'a/c.txt']
     """
 
     protocol = "lrfiles"
@@ -150,7 +217,14 @@ class LakeraceFileSystem(PathCalls):
         return {"store": store} if separator and path.startswith(URL) else {}
 
     def unstrip_protocol(self, name: str) -> str:
-        """The URL of a file, with the store in it: without one, a name with `!/` would be split."""
+        """The URL of a file, with the store in it: without one, a name with `!/` would be split.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.unstrip_protocol("a/b.txt")
+            'lrfiles://...pack.db!/a/b.txt'
+        """
         location = self.store.location
         if SEPARATOR in location:
             raise UsageError(f"{location}: no URL can name a store whose location has !/ in it")
@@ -158,7 +232,14 @@ class LakeraceFileSystem(PathCalls):
 
     @property
     def fsid(self) -> str:
-        """The store's location."""
+        """The store's location.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.fsid
+            'lrfiles_...pack.db'
+        """
         return f"lrfiles_{self.store.location}"
 
     def _info(self, stat: Stat) -> dict[str, Any]:
@@ -292,7 +373,15 @@ class LakeraceFileSystem(PathCalls):
             self.store.put(path, value, if_exists="error" if mode == "create" else "replace", **kwargs)
 
     def pipe(self, path: Any, value: bytes | None = None, **kwargs: Any) -> None:
-        """Puts one content, or those of a dict: together."""
+        """Puts one content, or those of a dict: together.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.pipe({"d.txt": b"1", "e.txt": b"2"})
+            >>> fs.cat("e.txt")
+            b'2'
+        """
         if isinstance(path, dict) and not kwargs and not self._intrans:
             self.store.put_many((self._strip_protocol(name), data) for name, data in path.items())
         else:
@@ -340,7 +429,15 @@ class LakeraceFileSystem(PathCalls):
         compression: str | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Opens a file. A `with` that ends by an exception leaves nothing of what was written, unless `compression` is given."""
+        """Opens a file. A `with` that ends by an exception leaves nothing of what was written, unless `compression` is given.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> with fs.open("a/b.txt", "r") as file:
+            ...     file.read()
+            'hello'
+        """
         if "b" in mode or "r" in mode or compression is not None:
             return super().open(path, mode, block_size, cache_options, compression, **kwargs)
         text = {name: kwargs.pop(name) for name in ("encoding", "errors", "newline") if name in kwargs}
@@ -368,11 +465,25 @@ class LakeraceFileSystem(PathCalls):
         return file
 
     def created(self, path: str) -> datetime:
-        """When the content was put: a store has no other time."""
+        """When the content was put: a store has no other time.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.created("a/b.txt") == fs.modified("a/b.txt")
+            True
+        """
         return self.modified(path)
 
     def modified(self, path: str) -> datetime:
-        """When the content was put."""
+        """When the content was put.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.modified("a/b.txt").tzinfo
+            datetime.timezone.utc
+        """
         return datetime.fromtimestamp(self._file_stat(path).mtime, tz=timezone.utc)
 
     def _file_stat(self, path: str) -> Stat:
@@ -383,17 +494,39 @@ class LakeraceFileSystem(PathCalls):
             raise self._missing(name) from None
 
     def checksum(self, path: str) -> int:
-        """A number that changes with the content."""
+        """A number that changes with the content.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> before = fs.checksum("a/b.txt")
+            >>> fs.pipe_file("a/b.txt", b"changed")
+            >>> fs.checksum("a/b.txt") == before
+            False
+        """
         return int(self.ukey(path), 16)
 
     def ukey(self, path: str) -> str:
-        """A text that changes with the content, and is the same in every process."""
+        """A text that changes with the content, and is the same in every process.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> len(fs.ukey("a/b.txt"))
+            32
+        """
         stat = self._file_stat(path)
         told = json.dumps([self.store.location, stat.name, stat.size, stat.mtime_ms, stat.checksum])
         return hashlib.sha256(told.encode()).hexdigest()[:32]
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Nothing is cached."""
+        """Nothing is cached.
+
+        Examples:
+            >>> import fsspec
+            >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
+            >>> fs.invalidate_cache()
+        """
 
 
 def _made(kind: type[LakeraceFileSystem], store: Store, options: dict[str, Any]) -> LakeraceFileSystem:
