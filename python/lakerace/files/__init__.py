@@ -12,7 +12,9 @@ Examples:
     {'a/b.txt': b'hello', 'a/c.txt': b'text'}
 """
 
+from lakerace.files._batch import Batch
 from lakerace.files._path import Path
-from lakerace.files._store import Batch, Compacted, Damage, Snapshot, Stat, Store, Verified
+from lakerace.files._store import Snapshot, Store
+from lakerace.files._store_results import Compacted, Damage, Stat, Verified
 
 __all__ = ["Batch", "Compacted", "Damage", "Path", "Snapshot", "Stat", "Store", "Verified"]

@@ -9,7 +9,8 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lakerace.files._store import Stat, Store
+    from lakerace.files._store import Store
+    from lakerace.files._store_results import Stat
 
 
 class Path:

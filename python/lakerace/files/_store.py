@@ -6,11 +6,13 @@ import atexit
 import os
 import sys
 import weakref
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 
 from lakerace import _lakerace
 from lakerace._errors import NotFoundError, UsageError
 from lakerace.files import _io
+from lakerace.files._batch import Batch
+from lakerace.files._store_results import Compacted, Damage, Stat, Verified, stat_from_tuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,12 +22,12 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
     from lakerace.files._path import Path
+    from lakerace.files._store_results import StatTuple
 
     IfExists: TypeAlias = Literal["replace", "error"]
     Durability: TypeAlias = Literal["full", "normal", "off"]
     Missing: TypeAlias = Literal["error", "skip"]
     Progress: TypeAlias = Callable[[int, int], object]
-    StatTuple: TypeAlias = tuple[str, int, int, int | None, str, str | None]
 
     class Transform(Protocol):
         """A reversible change of bytes. `name` is kept with each file; without it, the class's name is.
@@ -70,108 +72,6 @@ def _flush_all() -> None:
 os.register_at_fork(after_in_child=_UNFLUSHED.clear)
 
 
-class Stat(NamedTuple):
-    """A file's properties.
-
-    Examples:
-        >>> store = lr.files.Store("pack.db")
-        >>> stat = store.stat("a/b.txt")
-        >>> stat.name, stat.size, stat.metadata
-        ('a/b.txt', 5, None)
-    """
-
-    #: Its name, with `/` between folders.
-    name: str
-    #: The content's length in bytes.
-    size: int
-    #: When the content was put, in milliseconds since 1970-01-01 UTC.
-    mtime_ms: int
-    #: XXH3-64 of the content; of the stored bytes where it went through transforms. None in a directory.
-    checksum: int | None
-    #: How the content is stored: a codec, then transforms, `; ` between them.
-    encoding: str
-    #: The file's metadata, any value that JSON has.
-    metadata: Any
-
-    @property
-    def mtime(self) -> float:
-        """When the content was put, in seconds since 1970-01-01 UTC.
-
-        Examples:
-            >>> store = lr.files.Store("pack.db")
-            >>> store.put("d.txt", b"dated", mtime_ms=1_767_225_600_000)
-            >>> store.stat("d.txt").mtime
-            1767225600.0
-        """
-        return self.mtime_ms / 1000
-
-
-class Damage(NamedTuple):
-    """A part of a store that is damaged.
-
-    Examples:
-        >>> store = lr.files.Store("pack.db")
-        >>> for damage in store.verify().damage:
-        ...     print(damage.name, damage.problem)
-    """
-
-    #: The file, where its name is known.
-    name: str | None
-    #: The last name before the damage and the first one after it, if names themselves are lost.
-    between: tuple[str | None, str | None] | None
-    #: What is wrong.
-    problem: str
-
-
-class Verified(NamedTuple):
-    """The outcome of :meth:`Store.verify`.
-
-    Examples:
-        >>> store = lr.files.Store("pack.db")
-        >>> verified = store.verify()
-        >>> verified.files, verified.bytes, verified.damage
-        (3, 16, [])
-    """
-
-    #: Files whose names could be read.
-    files: int
-    #: Bytes of the contents that are right.
-    bytes: int
-    #: Files that could only be held against the checksum of their stored bytes, as a key or a transform is missing.
-    undecoded: int
-    #: What is damaged.
-    damage: list[Damage]
-    #: Names that differ from their composed form (NFC), which is another file's name.
-    alike: list[tuple[str, str]]
-
-
-class Compacted(NamedTuple):
-    """The outcome of :meth:`Store.compact`.
-
-    Examples:
-        >>> store = lr.files.Store("pack.db")
-        >>> compacted = store.compact()
-        >>> compacted.bytes_after <= compacted.bytes_before
-        True
-    """
-
-    #: The store's bytes before.
-    bytes_before: int
-    #: The store's bytes now.
-    bytes_after: int
-    #: Contents that were encoded again, or moved to other blocks.
-    rewritten: int
-    #: Contents that no file referenced.
-    orphans: int
-
-
-def _stat(values: StatTuple) -> Stat:
-    name, size, mtime_ms, checksum, encoding, metadata = values
-    import json
-
-    return Stat(name, size, mtime_ms, checksum, encoding, None if metadata is None else json.loads(metadata))
-
-
 class _Reads:
     """What a store and a snapshot of it have in common."""
 
@@ -197,7 +97,7 @@ class _Reads:
         if found is None:
             place = f"{self.location}: {name}"
             raise NotFoundError(f"{place}: no such file", place)
-        return _stat(found)
+        return stat_from_tuple(found)
 
     def exists(self, name: str) -> bool:
         """Whether there is a file of this name.
@@ -220,7 +120,7 @@ class _Reads:
         after = ""
         while True:
             page = self._list(prefix, after, PAGE)
-            yield from map(_stat, page)
+            yield from map(stat_from_tuple, page)
             if len(page) < PAGE:
                 return
             after = page[-1][0] + "\0"
@@ -478,7 +378,7 @@ class Store(_lakerace.FileStore, _Reads):
             >>> [name for name, stat in store.children()]
             ['a', 'notes.md']
         """
-        return [(name, None if values is None else _stat(values)) for name, values in self._children(folder)]
+        return [(name, None if values is None else stat_from_tuple(values)) for name, values in self._children(folder)]
 
     def walk(self, folder: str = "") -> Iterator[tuple[str, list[str], list[str]]]:
         """The folders from `folder` on, as `os.walk` gives them: the folder's name, those of folders and of files in it.
@@ -679,74 +579,3 @@ class Snapshot(_Reads):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-class Batch:
-    """Writes that become visible together, by :meth:`commit` or at the end of a `with`.
-
-    They are kept in memory up to 8 MiB. More of them take the store for writing: others wait until the batch ends.
-
-    Examples:
-        >>> store = lr.files.Store("pack.db")
-        >>> with store.batch() as batch:
-        ...     batch.put("d.txt", b"1")
-        ...     batch.put("e.txt", b"2")
-        >>> store.exists("e.txt")
-        True
-    """
-
-    def __init__(self, store: Store) -> None:
-        held = store._batch()
-        self._held = held
-        self.put: Callable[..., None] = held.put
-        self.put_many: Callable[..., int] = held.put_many
-        self.remove: Callable[[str], None] = held.remove
-
-    def rename(self, source: str, target: str, *, if_exists: IfExists = "replace") -> None:
-        """Renames a file, which must exist when the batch is committed.
-
-        Examples:
-            >>> store = lr.files.Store("pack.db")
-            >>> with store.batch() as batch:
-            ...     batch.rename("notes.md", "README.md")
-            >>> store.list()
-            ['README.md', 'a/b.txt', 'a/c.txt']
-        """
-        self._held.rename(source, target, if_exists=if_exists)
-
-    def commit(self) -> None:
-        """Makes all of it visible.
-
-        Examples:
-            >>> store = lr.files.Store("pack.db")
-            >>> batch = store.batch()
-            >>> batch.put("d.txt", b"1")
-            >>> batch.commit()
-            >>> store.get("d.txt")
-            b'1'
-        """
-        self._held.commit()
-
-    def discard(self) -> None:
-        """Leaves the store as it was.
-
-        Examples:
-            >>> store = lr.files.Store("pack.db")
-            >>> batch = store.batch()
-            >>> batch.remove("a/b.txt")
-            >>> batch.discard()
-            >>> store.exists("a/b.txt")
-            True
-        """
-        self._held.discard()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.commit()
-        else:
-            self.discard()

@@ -27,13 +27,15 @@ from fsspec.transaction import Transaction
 from lakerace._errors import InvalidInputError, NotFoundError, UsageError
 from lakerace.files import _io
 from lakerace.files._fsspec_paths import PathCalls
-from lakerace.files._store import Stat, Store
+from lakerace.files._store import Store
+from lakerace.files._store_results import Stat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakerace import _lakerace
-    from lakerace.files._store import Batch, IfExists
+    from lakerace.files._batch import Batch
+    from lakerace.files._store import IfExists
 
 #: What URLs begin with.
 URL = "lrfiles://"
