@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import lakerace
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     page
@@ -48,3 +50,10 @@ def test_all_pages_are_in_the_menu_of_the_site() -> None:
     menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     pages = {page.relative_to(ROOT / "docs") for page in PAGES if page.is_relative_to(ROOT / "docs")}
     assert {str(page) for page in pages if page.parts[0] != "results" and f" {page}\n" not in menu} == set()
+
+
+def test_reference_of_small_files_lists_all_public_classes() -> None:
+    page = (ROOT / "docs" / "reference" / "python-files.md").read_text(encoding="utf-8")
+    listed = re.search(r"members: \[(.*)\]", page)
+    assert listed is not None
+    assert sorted(listed[1].split(", ")) == sorted(lakerace.files.__all__)
