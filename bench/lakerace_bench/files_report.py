@@ -148,7 +148,7 @@ def _growth(results: list[Result], names: dict[str, str]) -> Section:
             cells += [f"{rates[-1] / rates[0]:.2f}", f"{(entry.peak_rss_bytes or 0) / 1e6:.0f}"]
             rows.append(Row(tuple(cells), "subject" if entry.contestant == result.subject else "peer"))
     headings = ("operation", "contestant", "1st tenth", "2nd", "5th", "9th", "10th", "10th / 1st", "peak MB")
-    about = "Files put a second by wall, for tenths of all files; the making of files is in no time, but in the peak of memory"
+    about = "Files put per second of wall time, for each tenth of all files; the time to make the files is not included, their memory is"
     return Section("Growth", about, Table(headings, tuple(rows), numbers_from=2, grouped_by=1))
 
 
@@ -217,8 +217,9 @@ def _demands(results: list[Result], names: dict[str, str]) -> Section:
         rows.append(Row(tuple(cells), "peer" if _outcome(demand, ratio) == "falls short" else "subject"))
     headings = ("operation", "of", "against", "by", "asked for", "measured", "wall or CPU", "outcome")
     about = (
-        "Of times, how many times as much the peer needs, by CPU of an operation or by wall, and beside it by the other of the two; of bytes, what share "
-        f"lakerace needs. Medians of pairs. What misses by at most {_TOLERANCE:.0%} is reached as far as this machine can tell"
+        "For times: the peer's time divided by lakerace's, by the CPU or wall time of an operation, and the other of the two in "
+        "the next column. For bytes: lakerace's bytes divided by the peer's. Medians of the ratios of all rounds. A limit that is"
+        f" missed by at most {_TOLERANCE:.0%} counts as reached, because this machine can't measure more exactly"
     )
     return Section("What is asked for", about, Table(headings, tuple(rows), numbers_from=4, grouped_by=1))
 

@@ -89,8 +89,9 @@ def crossovers(results: list[Result]) -> Section:
     )
     return Section(
         "Where a seek costs as much as reading on",
-        "Two ranges of 1 MiB with a gap between. In turn, a second request costs a latency more, so reading on wins up to "
-        "latency x bandwidth; at once, it costs none, and one connection more carries bytes. auto takes the cheapest of the "
+        "Two ranges of 1 MiB with a gap between. One after the other, the second request costs one more latency, so reading "
+        "through the gap is faster up to latency x bandwidth. In parallel, it costs no latency, and a second connection carries "
+        "bytes. auto takes the cheapest of the "
         "plans that it predicts within 10 % of the fastest",
         Table(headings, tuple(rows), numbers_from=1),
     )

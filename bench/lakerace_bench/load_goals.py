@@ -95,8 +95,9 @@ def section(results: list[Result], names: dict[str, str], who: str) -> Section |
         return None
     return Section(
         "What is to be reached",
-        "Limits are those that were set beforehand; a sync may send a fifth more than the changed rows alone, and get each of them twice. A ratio is a median of pairs of one round. A peer that did not run, or not in this case, leaves its "
-        "line open. Memory is that of the client's process; loads are from CSV on S3",
+        "The limits were set before the measurement; a sync may send a fifth more than the changed rows alone, and read each of "
+        "them twice. A ratio is the median of the ratios of all rounds. The line of a peer that did not run this case stays open."
+        " Memory is that of the client's process; loads are from CSV on S3",
         Table(("system", "job", "what", "at most", "measured", "verdict"), tuple(rows), numbers_from=3, grouped_by=1),
     )
 
@@ -205,8 +206,9 @@ def syncs(results: list[Result], names: dict[str, str], who: str) -> Section:
             rows.append(Row(tuple(cells), "subject" if entry.contestant == result.subject else "peer"))
     return Section(
         "Keeping in step",
-        "Before each sample 700 rows of the Delta table change, 200 come and 100 go, anywhere in it. Then its target follows. A relay counts what goes to the "
-        "target and comes back, and what is got from the table on S3; of a file, what is written. The whole load is that of all rows, once",
+        "Before each sample, 700 rows of the Delta table are changed, 200 inserted and 100 deleted, at random keys. Then the "
+        "target is brought up to date. A proxy counts the bytes to and from the target, and the bytes read from the table on S3; "
+        "for a file, the written bytes. The whole load is that of all rows, once",
         Table(tuple(headings), tuple(rows), numbers_from=2, grouped_by=1),
     )
 

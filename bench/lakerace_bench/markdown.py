@@ -18,7 +18,7 @@ def render(report: Document, figures: dict[str, str]) -> str:
     if report.verdicts.rows:
         lines += [f"## {report.who} against the fastest peer", ""]
         lines += [
-            f"Below 1, {report.who} needs less. Ratios are taken pair by pair, round by round: the median of them.",
+            f"Below 1, {report.who} needs less. A ratio is the median of the ratios of all rounds.",
             "",
         ]
         lines += [*table(report.verdicts), ""]

@@ -50,9 +50,7 @@ def render(report: Document, figures: dict[str, str]) -> str:
     if report.verdicts.rows:
         who = escape(report.who)
         parts.append(f"<h2>{who} against the fastest peer</h2>")
-        parts.append(
-            f"<p>Below 1, {who} needs less. Ratios are taken pair by pair, round by round: the median of them.</p>"
-        )
+        parts.append(f"<p>Below 1, {who} needs less. A ratio is the median of the ratios of all rounds.</p>")
         parts.append(_table(report.verdicts))
     if report.goals is not None:
         parts.append(

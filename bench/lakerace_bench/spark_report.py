@@ -77,8 +77,8 @@ def _gains(results: list[Result], names: dict[str, str], subjects: frozenset[str
             rows.append(Row((*cells, times(cpu.median), spread(cpu, times)), "subject" if wall.median >= 1 else "peer"))
     return Section(
         "The same Spark by lakerace and without",
-        "How many times the seconds of lakerace's connector the other one takes: above 1, lakerace needs less. Pair by pair, round by round; "
-        "the median of them",
+        "Seconds of the other tool divided by those of lakerace's connector: above 1, lakerace needs less. A ratio is the median "
+        "of the ratios of all rounds",
         Table(("lakerace", "the other", "wall", "min – max", "CPU", "min – max"), tuple(rows), numbers_from=2),
     )
 
@@ -97,6 +97,6 @@ def _boundary(results: list[Result], names: dict[str, str], subjects: frozenset[
             )
     return Section(
         "What Spark adds to the scan",
-        "CPU seconds of the query in Spark less those of lakerace alone: the boundary, Spark's sums, its planning and its tasks together",
+        "CPU seconds of the query in Spark minus those of lakerace alone: the boundary, Spark's sums, its planning and its tasks together",
         Table(("lakerace", "CPU s", "alone, CPU s", "more, CPU s"), tuple(rows), numbers_from=1),
     )
