@@ -421,7 +421,7 @@ def test_options_that_make_no_sense(spark: SparkSession, tmp_path: Path) -> None
 def test_what_files_cannot_be_shows_before_tasks_run(spark: SparkSession, tmp_path: Path) -> None:
     broken = numbers(spark, 0, 10).selectExpr("if(id >= 0, raise_error('a task ran'), id) AS id", "name")
     for named, path, options, told in (
-        ([], "/new", {"format": "parquet"}, r"a file can't be appended to.*name a folder \(with / at the end\)"),
+        ([], "/new", {"format": "parquet"}, r"a file can't be appended to.*name a folder, with / at the end"),
         ([], "/new.parquet", {}, "a file can't be appended to"),
         (["name"], "/new/", {"format": "parquet"}, r"only a Delta table has partitions.*leave partitionBy\(...\)"),
         ([], "/new/", {"format": "parquet", "partition_by": "name"}, "only a Delta table has partitions"),
@@ -455,10 +455,13 @@ def test_names_of_columns_in_capitals(spark: SparkSession, tmp_path: Path, distr
         write(upper.union(upper), table, key="ID", sequence="Name", **options)
         assert total(table) == (15, sum(range(15)))
     write(upper.drop("name"), table, key="ID", **options)
+    with pytest.raises(AnalysisException, match=r"""use the table's key: \.option\("key", "id"\)"""):
+        write(numbers(spark, 0, 3), table, key="id,name")
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
-        with pytest.raises(AnalysisException, match="the key of the upsert is ID, and the table's is id"):
+        with pytest.raises(AnalysisException, match="the key of the upsert is ID, and the table's is id") as refused:
             write(numbers(spark, 0, 3), table, key="ID")
+        assert 'spell the key as the table does: .option("key", "id")' in str(refused.value)
         with pytest.raises(AnalysisException, match='names the column "ID", which the rows do not have'):
             write(numbers(spark, 0, 3), f"delta:{tmp_path}/new", key="ID")
     finally:

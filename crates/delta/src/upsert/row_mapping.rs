@@ -160,13 +160,19 @@ pub fn check_declared_key(declared: &[String], given: &[String]) -> Result<()> {
     if declared.is_empty() || is_same {
         return Ok(());
     }
+    let names_column = |name: &String| given.iter().any(|other| other.eq_ignore_ascii_case(name));
+    let differs_in_case = declared.len() == given.len() && declared.iter().all(names_column);
     let (declared, given) = (declared.join(","), given.join(","));
+    let own = KEY.to(declared.clone());
+    let advice = if differs_in_case {
+        format!("spell the key as the table does: {own}")
+    } else {
+        let alter = ALTER.with([SET.to(format!("{KEY_PROPERTY}={given}"))]);
+        format!("use the table's key: {own}; or give the table this one: {alter}")
+    };
     Err(Error::usage(format!("the key of the upsert is {given}, and the table's is {declared} ({KEY_PROPERTY})"))
-        .at(KEY.to(given.clone()))
-        .advice(format!(
-            "leave the key out, or give the table this one: {}",
-            ALTER.with([SET.to(format!("{KEY_PROPERTY}={given}"))])
-        )))
+        .at(KEY.to(given))
+        .advice(advice))
 }
 
 /// An error where the rows lack a key column.
@@ -189,3 +195,6 @@ fn fit<'a>(source: &SchemaRef, fields: impl Iterator<Item = &'a FieldRef>, parti
     };
     Ok(BatchFit::exact(source, &fields.map(same).collect::<Vec<_>>())?.without_empty(partitions))
 }
+
+#[cfg(test)]
+mod tests;
