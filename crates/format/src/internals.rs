@@ -4,6 +4,7 @@ use lakerace_io::Result;
 
 use crate::csv::bits;
 use crate::exec::{self, RowSelection};
+use crate::parquet::decode::packed_gather::{PackedRun, PaddedDictionary};
 use crate::parquet::decode::{rle, snappy};
 use crate::parquet::encode::block::{BlockBuffer, BlockPool};
 use crate::parquet::encode::compress::CodecCompressor;
@@ -45,6 +46,23 @@ pub fn byte_positions_portably(chunk: &[u8; 64], byte: u8) -> u64 {
 /// Unpacks numbers of `width` bits, the first at bit 0.
 pub fn unpack(bytes: &[u8], width: u32, target: &mut [u32]) {
     rle::unpack(bytes, 0, width, target);
+}
+
+/// A dictionary of decimals.
+pub struct DecimalDictionary(PaddedDictionary<u128>);
+
+impl DecimalDictionary {
+    /// Makes a dictionary of these values.
+    pub fn new(values: &[u128]) -> Self {
+        let mut dictionary = PaddedDictionary::new(values.len());
+        dictionary.values_mut().copy_from_slice(values);
+        Self(dictionary)
+    }
+
+    /// Writes the values of packed indexes of `width` bits, and returns their number: the last few are not taken.
+    pub fn gather(&self, bytes: &[u8], width: u32, target: &mut [u128]) -> usize {
+        self.0.gather(&PackedRun { bytes, bit: 0, width, count: target.len() }, target)
+    }
 }
 
 /// Compresses pages of one column by snappy, as the Parquet writer does.

@@ -7,6 +7,7 @@
 mod byte_positions;
 mod compact;
 mod csv;
+mod gather;
 mod memory;
 mod pages;
 mod parquet;

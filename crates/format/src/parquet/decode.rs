@@ -18,6 +18,7 @@ pub(super) mod fixed;
 pub(super) mod fixed_bytes;
 mod heap_memory;
 pub(super) mod literal_page;
+pub(crate) mod packed_gather;
 pub(crate) mod rle;
 pub(crate) mod snappy;
 mod spread;

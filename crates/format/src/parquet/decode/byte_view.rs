@@ -12,6 +12,7 @@ use super::delta::{self, ValueLengths};
 use super::dictionary_indices::{IndexSlots, PageIndexes};
 use super::error::page_ends;
 use super::literal_page::PageSlices;
+use super::packed_gather::PaddedDictionary;
 use super::spread::spread;
 use super::text_check::{check_each, check_utf8};
 use super::validity::ValidBits;
@@ -24,7 +25,7 @@ pub(crate) struct ViewCollector {
     is_text: bool,
     pool: Arc<MemoryPool>,
     /// Views of the dictionary's values, which have buffer 0 of every array.
-    dictionary: Vec<u128>,
+    dictionary: PaddedDictionary<u128>,
     dictionary_buffer: Option<Buffer>,
     page: ViewPage,
     /// The array under way.
@@ -106,7 +107,7 @@ impl ViewCollector {
             is_text,
             bytes: TextBytes::new(Arc::clone(&pool)),
             pool,
-            dictionary: Vec::new(),
+            dictionary: PaddedDictionary::new(0),
             dictionary_buffer: None,
             page: ViewPage::Plain(PlainPage::new(PageBytes::empty(), false, 0)),
             out: None,
@@ -127,8 +128,8 @@ impl ValueCollector for ViewCollector {
             return Err(page_ends());
         }
         let mut page = PlainPage::new(data, self.is_text, count);
-        let mut views = vec![0; count];
-        let made = page.make(&mut views, &[])?;
+        let mut views = PaddedDictionary::new(count);
+        let made = page.make(views.values_mut(), &[])?;
         page.note(&made, count, self.is_text, &mut Vec::new())?;
         self.dictionary = views;
         self.dictionary_buffer = Some(page.data.buffer());

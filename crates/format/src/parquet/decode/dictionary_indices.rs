@@ -4,6 +4,7 @@ use lakerace_io::{Error, Result};
 
 use super::block::PageBytes;
 use super::error::page_ends;
+use super::packed_gather::{PackedRun, PaddedDictionary};
 use super::rle::{HybridDecoder, ValueRuns, unpack};
 use crate::exec::{RowSelection, compact};
 
@@ -15,6 +16,11 @@ pub(crate) trait IndexGather {
     fn repeat(&mut self, index: u32, count: usize);
     /// Values one after the other. All indexes are below [`Self::len`].
     fn gather(&mut self, indexes: &[u32]);
+    /// Takes the values of the first indexes of a run, and returns their number; 0 if they have to be unpacked.
+    fn gather_packed(&mut self, run: &PackedRun<'_>) -> usize {
+        let _ = run;
+        0
+    }
 }
 
 /// The indexes of one page: a byte for their width, then a hybrid sequence.
@@ -93,8 +99,9 @@ impl<G: IndexGather> ValueRuns for IndexRunner<'_, G> {
     }
 
     fn packed(&mut self, bytes: &[u8], bit: usize, count: usize) -> Result<()> {
-        let packed = PackedRun { bytes, bit, width: self.width, count };
-        packed.unpack(self.chunk, self.gather.len(), |indexes| self.gather.gather(indexes))
+        let mut packed = PackedRun { bytes, bit, width: self.width, count };
+        packed.advance(self.gather.gather_packed(&packed));
+        unpack_run(&packed, self.chunk, self.gather.len(), |indexes| self.gather.gather(indexes))
     }
 }
 
@@ -105,7 +112,7 @@ impl<G: IndexGather> ValueRuns for KeptRunner<'_, '_, G> {
 
     fn packed(&mut self, bytes: &[u8], bit: usize, count: usize) -> Result<()> {
         let packed = PackedRun { bytes, bit, width: self.width, count };
-        packed.unpack(self.chunk, self.gather.len(), |indexes| {
+        unpack_run(&packed, self.chunk, self.gather.len(), |indexes| {
             let kept = compact(indexes, self.kept.take(indexes.len()));
             self.gather.gather(&indexes[..kept]);
         })
@@ -123,31 +130,20 @@ fn repeat(gather: &mut impl IndexGather, index: u32, count: usize) -> Result<()>
     Ok(())
 }
 
-/// A run of packed indexes.
-struct PackedRun<'a> {
-    bytes: &'a [u8],
-    /// The position of the first index's first bit.
-    bit: usize,
-    width: u32,
-    count: usize,
-}
-
-impl PackedRun<'_> {
-    /// Hands the indexes, of a dictionary of `len` values, to `each`, a chunk at a time.
-    fn unpack(&self, chunk: &mut IndexChunk, len: usize, mut each: impl FnMut(&mut [u32])) -> Result<()> {
-        let mut done = 0;
-        while done < self.count {
-            let length = (self.count - done).min(CHUNK);
-            let indexes = &mut chunk[..length];
-            unpack(self.bytes, self.bit + done * self.width as usize, self.width, indexes);
-            if !are_below(indexes, len, self.width) {
-                return Err(beyond(indexes.iter().copied().fold(0, u32::max), len));
-            }
-            each(indexes);
-            done += length;
+/// Hands the indexes of a run, of a dictionary of `len` values, to `each`, a chunk at a time.
+fn unpack_run(run: &PackedRun<'_>, chunk: &mut IndexChunk, len: usize, mut each: impl FnMut(&mut [u32])) -> Result<()> {
+    let mut done = 0;
+    while done < run.count {
+        let length = (run.count - done).min(CHUNK);
+        let indexes = &mut chunk[..length];
+        unpack(run.bytes, run.bit + done * run.width as usize, run.width, indexes);
+        if !are_below(indexes, len, run.width) {
+            return Err(beyond(indexes.iter().copied().fold(0, u32::max), len));
         }
-        Ok(())
+        each(indexes);
+        done += length;
     }
+    Ok(())
 }
 
 /// Returns true if all indexes of `width` bits are below `len`.
@@ -164,29 +160,36 @@ fn are_below(indexes: &[u32], len: usize, width: u32) -> bool {
 /// Takes dictionary values to an array's slots.
 pub(crate) struct IndexSlots<'a, T> {
     /// The values.
-    pub dictionary: &'a [T],
+    pub dictionary: &'a PaddedDictionary<T>,
     /// The target of the values.
     pub target: &'a mut [T],
     /// The next slot.
     pub at: usize,
 }
 
-impl<T: Copy> IndexGather for IndexSlots<'_, T> {
+impl<T: Copy + Default> IndexGather for IndexSlots<'_, T> {
     fn len(&self) -> usize {
-        self.dictionary.len()
+        self.dictionary.values().len()
     }
 
     fn repeat(&mut self, index: u32, count: usize) {
-        self.target[self.at..self.at + count].fill(self.dictionary[index as usize]);
+        self.target[self.at..self.at + count].fill(self.dictionary.values()[index as usize]);
         self.at += count;
     }
 
     fn gather(&mut self, indexes: &[u32]) {
         let target = &mut self.target[self.at..self.at + indexes.len()];
+        let dictionary = self.dictionary.values();
         for (slot, index) in target.iter_mut().zip(indexes) {
             // SAFETY: `IndexGather` promises indexes below `len`. The copy is of whole vectors, which a move of 16 bytes is not.
-            unsafe { std::ptr::copy_nonoverlapping(self.dictionary.as_ptr().add(*index as usize), slot, 1) };
+            unsafe { std::ptr::copy_nonoverlapping(dictionary.as_ptr().add(*index as usize), slot, 1) };
         }
         self.at += indexes.len();
+    }
+
+    fn gather_packed(&mut self, run: &PackedRun<'_>) -> usize {
+        let taken = self.dictionary.gather(run, &mut self.target[self.at..self.at + run.count]);
+        self.at += taken;
+        taken
     }
 }

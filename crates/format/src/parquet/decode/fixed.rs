@@ -14,6 +14,7 @@ use super::delta;
 use super::dictionary_indices::{IndexSlots, PageIndexes};
 use super::error::page_ends;
 use super::literal_page::PageSlices;
+use super::packed_gather::PaddedDictionary;
 use super::spread::spread;
 use super::validity::ValidBits;
 use super::values::{PageEncoding, ValueCollector, slots, stored};
@@ -24,7 +25,7 @@ pub(crate) struct FixedWidthValues<C: ValueConversion> {
     convert: C,
     data_type: DataType,
     pool: Arc<MemoryPool>,
-    dictionary: Vec<C::Out>,
+    dictionary: PaddedDictionary<C::Out>,
     page: FixedPage,
     /// The array under way.
     out: Option<Block>,
@@ -42,7 +43,7 @@ impl<C: ValueConversion> FixedWidthValues<C> {
     /// For arrays of `data_type`, whose values must be as wide as `C::Out`.
     pub fn new(convert: C, data_type: DataType, pool: Arc<MemoryPool>) -> Self {
         let page = FixedPage::Plain(PageBytes::empty(), 0);
-        Self { convert, data_type, pool, dictionary: Vec::new(), page, out: None, len: 0 }
+        Self { convert, data_type, pool, dictionary: PaddedDictionary::new(0), page, out: None, len: 0 }
     }
 }
 
@@ -50,8 +51,8 @@ impl<C: ValueConversion> ValueCollector for FixedWidthValues<C> {
     fn dictionary(&mut self, data: PageBytes, count: usize) -> Result<()> {
         let width = self.convert.width();
         let bytes = count.checked_mul(width).and_then(|bytes| data.get(..bytes)).ok_or_else(page_ends)?;
-        self.dictionary = vec![C::Out::default(); count];
-        self.convert.convert_all(bytes, &mut self.dictionary);
+        self.dictionary = PaddedDictionary::new(count);
+        self.convert.convert_all(bytes, self.dictionary.values_mut());
         Ok(())
     }
 
