@@ -206,8 +206,10 @@ class Altered(NamedTuple):
     version: int | None
     #: All properties that the table has now.
     properties: dict[str, str]
-    #: Features that its protocol has got: readers and writers have to know them.
+    #: Features that its protocol has got: writers have to know them.
     features_added: list[str]
+    #: Those of them that readers have to know, too.
+    reader_features_added: list[str]
 
 
 class Restored(NamedTuple):

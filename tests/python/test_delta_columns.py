@@ -203,6 +203,38 @@ def test_what_can_not_be_altered(tmp_path: Path) -> None:
     assert [column["name"] for column in columns] == ["id", "count", "text", "place"]
 
 
+def test_a_rename_to_a_name_that_is_taken_names_both_columns(tmp_path: Path) -> None:
+    made(tmp_path / "t")
+    table = lr.Table(tmp_path / "t")
+    for rename in [{"text": "PLACE"}, {"text": "x", "count": "place"}, {"count": "x", "text": "x"}]:
+        with pytest.raises(lr.UsageError, match="already has a column") as raised:
+            table.alter(rename=rename)
+        assert "\\u0000" not in str(raised.value)
+        assert any(f'"{old}": "{new}"' in str(raised.value) for old, new in rename.items())
+    assert table.version == 0
+
+
+def test_the_command_names_features_of_writers_alone_and_of_readers_too_before_it_is_done(tmp_path: Path) -> None:
+    from test_delta_alter import command
+
+    folder = tmp_path / "t"
+    made(folder)
+    changes = ["--set", "delta.enableChangeDataFeed=true", "--type", "id=bigint", "--constraint", "a=id >= 0"]
+    features = command("alter", folder, *changes, "--set", "delta.enableDeletionVectors=true")
+    protocol = next(
+        entry["protocol"]
+        for entry in map(json.loads, (folder / "_delta_log" / f"{1:020}.json").read_text().splitlines())
+        if "protocol" in entry
+    )
+    both, writers, done = features.stderr.decode().splitlines()[:3]
+    of_readers = both.removeprefix("readers and writers of the table will have to support: ").split(", ")
+    of_writers = writers.removeprefix("writers of the table will have to support: ").split(", ")
+    assert sorted(of_readers) == sorted(protocol["readerFeatures"])
+    known = {"appendOnly", "invariants"}
+    assert sorted(of_writers) == sorted(set(protocol["writerFeatures"]) - set(protocol["readerFeatures"]) - known)
+    assert done == "version 1 has the changes"
+
+
 def test_the_command_says_what_readers_have_to_know_before_it_is_done(tmp_path: Path) -> None:
     from test_delta_alter import command, told
 
@@ -212,9 +244,10 @@ def test_the_command_says_what_readers_have_to_know_before_it_is_done(tmp_path: 
     assert (done.returncode, lr.Table(folder).version) == (0, 0)
     assert b"would have to support: columnMapping" in done.stderr
     done = command("alter", folder, "--rename", "text=name", "--add-column", "x int", "--comment", "x=new")
-    first, second = [line for line in done.stderr.decode().splitlines() if "have to support" in line]
-    assert "will have to support: columnMapping" in first
-    assert "version 1 has the changes" in second
+    assert done.stderr.decode().splitlines()[:2] == [
+        "readers and writers of the table will have to support: columnMapping",
+        "version 1 has the changes",
+    ]
     answer = told("alter", folder, "--type", "x=bigint", "--drop", "count,place", "--set", "a=b")
     assert (answer["version"], answer["features_added"]) == (2, ["typeWidening"])
     answer = told("alter", folder, "--constraint", "named=name <> ''")

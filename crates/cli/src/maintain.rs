@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray, TimestampMillisecondArray, UInt64Array};
 use lakerace::{
-    AlterOptions, CompactOptions, Compacted, Error, HistoryEntry, Result, VacuumOptions, Vacuumed, WriteOptions,
+    AlterOptions, Altered, CompactOptions, Compacted, Error, HistoryEntry, Result, VacuumOptions, Vacuumed,
+    WriteOptions,
 };
 use lakerace_io::option::Door;
 use serde_json::{Value, json};
@@ -22,33 +23,44 @@ use crate::value::CommaList;
 pub(crate) fn alter(args: &AlterArgs, session: &Session) -> Result<()> {
     let options = alter_options(args)?;
     let storage = storage_options(&args.store);
-    let asks_more =
-        !options.rename_columns.is_empty() || !options.drop_columns.is_empty() || !options.column_types.is_empty();
-    if asks_more && !args.dry_run {
-        // Readers of the table have to support the new features, so that they are reported before the change is made.
-        let dry = AlterOptions { constraints: BTreeMap::new(), dry_run: true, ..options.clone() };
-        let added = lakerace::alter(&args.table, &dry, &storage, &session.job)?.features_added;
-        if !added.is_empty() {
-            session.note(&format!("readers and writers of the table will have to support: {}", added.join(", ")));
+    if !args.dry_run {
+        // Other programs may lack the features, so that they are named before the change is made.
+        let plan = lakerace::plan_alter(&args.table, &options, &storage, &session.job)?;
+        for note in features_notes(&plan, "will") {
+            session.note(&note);
         }
     }
     let altered = lakerace::alter(&args.table, &options, &storage, &session.job)?;
-    session.note(&match (altered.version, altered.features_added.as_slice()) {
-        (_, []) if args.dry_run => "readers and writers would not have to support any other feature".to_owned(),
-        (_, added) if args.dry_run => format!("readers and writers would have to support: {}", added.join(", ")),
-        (None, _) => "the table already has these settings".to_owned(),
-        (Some(version), []) => format!("version {version} has the changes"),
-        (Some(version), added) => {
-            format!("version {version} has the changes; its readers and writers have to support: {}", added.join(", "))
+    match altered.version {
+        Some(version) => session.note(&format!("version {version} has the changes")),
+        None if !args.dry_run => session.note("the table already has these settings"),
+        None if altered.features_added.is_empty() => {
+            session.note("readers and writers would not have to support any other feature");
         }
-    });
+        None => features_notes(&altered, "would").iter().for_each(|note| session.note(note)),
+    }
     let more = json!({
         "version": altered.version,
         "properties": altered.properties,
         "features_added": altered.features_added,
+        "reader_features_added": altered.reader_features_added,
         "dry_run": args.dry_run,
     });
     session.done_without_rows("altered", more)
+}
+
+/// The features that other programs have to support, which `will` or `would` be so.
+fn features_notes(altered: &Altered, verb: &str) -> Vec<String> {
+    let (both, writers): (Vec<&str>, Vec<&str>) = altered
+        .features_added
+        .iter()
+        .map(String::as_str)
+        .partition(|name| altered.reader_features_added.iter().any(|known| known == name));
+    [("readers and writers", both), ("writers", writers)]
+        .into_iter()
+        .filter(|(_, features)| !features.is_empty())
+        .map(|(who, features)| format!("{who} of the table {verb} have to support: {}", features.join(", ")))
+        .collect()
 }
 
 fn alter_options(args: &AlterArgs) -> Result<AlterOptions> {

@@ -25,7 +25,7 @@ use crate::commit::{CommitAction, MetadataChanges, PendingCommit, WriteBase, met
 use crate::constraint::{CONSTRAINT, TableConstraint};
 use crate::properties::{COLUMN_MAPPING, FEATURE, check_columns, check_property};
 use crate::protocol::DELETION_VECTORS;
-use crate::protocol::{adds, configured, protocol_action, with_features};
+use crate::protocol::{adds, configured, of_readers, protocol_action, with_features};
 use crate::{Snapshot, Table};
 
 /// Changes to a table.
@@ -67,8 +67,10 @@ pub struct Altered {
     pub version: Option<u64>,
     /// All properties that the table has now; in a dry run, those that it would have.
     pub properties: BTreeMap<String, String>,
-    /// Features that its protocol has got.
+    /// Features that its protocol has got: writers have to support them.
     pub features_added: Vec<String>,
+    /// Those of them that readers have to support, too.
+    pub reader_features_added: Vec<String>,
 }
 
 /// The property that lets each change of a row be recorded.
@@ -106,6 +108,17 @@ const OF_NEW_TABLES: [&str; 6] = [
 /// # }
 /// ```
 pub fn alter(table: &Table, options: &AlterOptions) -> Result<Altered> {
+    run(table, options, true)
+}
+
+/// The changes that [`alter`] would make, without a check of existing rows against new constraints: it reads the log only.
+///
+/// Errors: those of [`alter`], but for rows that violate a constraint.
+pub fn plan_alter(table: &Table, options: &AlterOptions) -> Result<Altered> {
+    run(table, &AlterOptions { dry_run: true, ..options.clone() }, false)
+}
+
+fn run(table: &Table, options: &AlterOptions, checks_rows: bool) -> Result<Altered> {
     let named = |error: Error| error.at(table.location());
     if options.is_empty() {
         let advice = format!("give a change, such as {} or {}", SET.to("NAME=VALUE"), RENAME.to("OLD=NEW"));
@@ -115,18 +128,21 @@ pub fn alter(table: &Table, options: &AlterOptions) -> Result<Altered> {
         return Err(named(Error::usage(format!("the property {name} is both set and unset"))));
     }
     let current = table.snapshot(None)?;
-    let stage = AlterCommit { options: options.clone(), ..AlterCommit::default() };
+    let stage = AlterCommit { options: options.clone(), checks_rows, ..AlterCommit::default() };
     let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(current)), stage).map_err(named)?;
     let version = commit.run(&[]).map_err(|(error, _)| named(error))?;
-    let AlterCommit { features_added, properties, .. } = std::mem::take(commit.stage());
-    Ok(Altered { version, properties, features_added })
+    let AlterCommit { features_added, reader_features_added, properties, .. } = std::mem::take(commit.stage());
+    Ok(Altered { version, properties, features_added, reader_features_added })
 }
 
 #[derive(Default)]
 struct AlterCommit {
     options: AlterOptions,
+    /// Existing rows are checked against new constraints.
+    checks_rows: bool,
     more: Vec<RecordBatch>,
     features_added: Vec<String>,
+    reader_features_added: Vec<String>,
     /// All properties after the changes.
     properties: BTreeMap<String, String>,
 }
@@ -198,7 +214,9 @@ impl AlterCommit {
             }
             let constraint = TableConstraint::parse(snapshot.table(), name, text).map_err(named)?;
             let constraint = constraint.with_spark_meaning(snapshot).map_err(named)?;
-            constraint.check_version(snapshot).map_err(named)?;
+            if self.checks_rows {
+                constraint.check_version(snapshot).map_err(named)?;
+            }
             added.insert(property, text.clone());
         }
         Ok(added)
@@ -291,6 +309,7 @@ impl CommitAction for AlterCommit {
         let after = configured(configuration, &protocol, &changes)?;
         self.properties = after.metadata().configuration().clone().into_iter().collect();
         self.features_added = added.iter().map(ToString::to_string).collect();
+        self.reader_features_added = of_readers(&added).map(ToString::to_string).collect();
         self.more.clear();
         if !added.is_empty() {
             self.more.push(protocol_action(snapshot.table(), &protocol)?);
@@ -388,5 +407,5 @@ fn check_together(
 
 fn of_new_tables(name: &str) -> Error {
     Error::unsupported(format!("{name} can't be changed in an existing table"))
-        .advice(format!("copy the table to a new one that has it from the start ({TABLE_PROPERTY})"))
+        .advice(format!("copy the table to a new one that has it from the start, with {TABLE_PROPERTY}"))
 }

@@ -267,6 +267,11 @@ pub(crate) fn adds(protocol: &Protocol, wanted: &[TableFeature]) -> Vec<TableFea
     wanted.iter().filter(|feature| !writers.contains(feature)).cloned().collect()
 }
 
+/// The features among some that readers have to support, too.
+pub(crate) fn of_readers(features: &[TableFeature]) -> impl Iterator<Item = &TableFeature> {
+    features.iter().filter(|feature| OF_READERS.contains(feature))
+}
+
 /// The lowest protocol that has these features next to its own. It lists all of them.
 pub(crate) fn with_features(protocol: &Protocol, added: &[TableFeature]) -> Result<Protocol> {
     let (mut readers, mut writers) = features(protocol);

@@ -87,7 +87,7 @@ pub use lakerace_io::{
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
 pub use maintain::{
     CompactOptions, alter, change_ranges, changes, compact, history, layout, parse_duration, parse_new_columns,
-    restore, truncate, vacuum, verify,
+    plan_alter, restore, truncate, vacuum, verify,
 };
 pub use options::{CopyOptions, LoadOptions, ReadOptions, Since};
 pub use place_scope::JobPlaces;

@@ -105,6 +105,11 @@ pub fn alter(table: &str, options: &AlterOptions, storage: &StorageOptions, job:
     lakerace_delta::alter(&open_table(table, storage, job)?, options)
 }
 
+/// The changes that [`alter`] would make to a table; existing rows are not checked against new constraints.
+pub fn plan_alter(table: &str, options: &AlterOptions, storage: &StorageOptions, job: &Job) -> Result<Altered> {
+    lakerace_delta::plan_alter(&open_table(table, storage, job)?, options)
+}
+
 /// New columns of a table as users write them: `x int, "full name" text`.
 pub fn parse_new_columns(text: &str) -> Result<Vec<Field>> {
     let schema = parse_schema(text).map_err(|error| error.at(ADD_COLUMN.to(text)))?;

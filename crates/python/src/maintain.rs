@@ -164,6 +164,7 @@ struct AlterReport {
     version: Option<u64>,
     properties: BTreeMap<String, String>,
     features_added: Vec<String>,
+    reader_features_added: Vec<String>,
 }
 
 /// Changes of a table, as a dict has them.
@@ -215,8 +216,8 @@ pub(crate) fn alter(
     let places = JobPlaces::default().changes_table(&table);
     let work = move |storage: &StorageOptions, job: &Job| lakerace::alter(&table, &changes.options()?, storage, job);
     run(py, &keywords, &places, work, |made| {
-        let lakerace::Altered { version, properties, features_added } = made;
-        (AlterReport { version, properties, features_added }, 0)
+        let lakerace::Altered { version, properties, features_added, reader_features_added } = made;
+        (AlterReport { version, properties, features_added, reader_features_added }, 0)
     })
 }
 

@@ -1,7 +1,6 @@
 //! Fields of the log's schema by their names.
 
 use arrow::datatypes::{DataType, Field};
-use lakerace_io::option::RENAME;
 use lakerace_io::{Error, Result};
 use serde_json::{Value, json};
 
@@ -30,7 +29,6 @@ pub(super) fn set_name(fields: &mut [Value], at: usize, name: &str) -> Result<()
     for other in names {
         if other.eq_ignore_ascii_case(name) {
             return Err(Error::usage(format!("the table already has a column {other:?}"))
-                .at(RENAME.to(format!("{}={name}", name_of(&fields[at]))))
                 .advice("choose another name; column names of a Delta table are not case-sensitive"));
         }
     }

@@ -132,10 +132,11 @@ impl<'a> ColumnUses<'a> {
 
     /// Renames columns of a schema of the log. Two may swap their names.
     pub fn rename(&mut self, fields: &mut [Value], renames: &BTreeMap<String, String>) -> Result<()> {
+        let change = |old: &String, new: &String| RENAME.to(format!("{old}={new}"));
         let mut places = Vec::new();
         for (old, new) in renames {
-            let named = |error: Error| error.at(RENAME.to(format!("{old}={new}")));
-            places.push((position(fields, old).map_err(named)?, new));
+            let named = |error: Error| error.at(change(old, new));
+            places.push((position(fields, old).map_err(named)?, old, new));
             self.check_constraints(old).map_err(named)?;
             if new.contains(',') && self.key.contains(old) {
                 let message = "the name of a key column can't contain a comma";
@@ -143,11 +144,11 @@ impl<'a> ColumnUses<'a> {
             }
         }
         // Names that no column can have, so that two may change places.
-        for (number, (at, _)) in places.iter().enumerate() {
+        for (number, (at, ..)) in places.iter().enumerate() {
             fields[*at]["name"] = Value::String(format!("\0{number}"));
         }
-        for (at, new) in places {
-            set_name(fields, at, new)?;
+        for (at, old, new) in places {
+            set_name(fields, at, new).map_err(|error| error.at(change(old, new)))?;
         }
         let renamed = |name: &String| renames.get(name).unwrap_or(name).clone();
         self.partition_columns = self.partition_columns.iter().map(renamed).collect();

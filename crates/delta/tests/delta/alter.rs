@@ -97,6 +97,8 @@ fn the_protocol_gets_what_a_property_demands() {
         assert_eq!(action(&inner, 0, "protocol").unwrap(), json!({ "minReaderVersion": 1, "minWriterVersion": 2 }));
         let altered = set(&table, name, value).unwrap();
         assert_eq!(altered.features_added, [feature], "{name}");
+        let of_readers: &[&str] = if reader == 3 { &[feature] } else { &[] };
+        assert_eq!(altered.reader_features_added, of_readers, "{name}");
         let protocol = action(&inner, 1, "protocol").unwrap();
         assert_eq!(
             (&protocol["minReaderVersion"], &protocol["minWriterVersion"]),
@@ -116,7 +118,9 @@ fn the_protocol_gets_what_a_property_demands() {
         }
         assert_eq!(altered.properties.contains_key(name), !name.starts_with("delta.feature."), "{name}");
         // Again, the table has it.
-        assert_eq!(set(&table, name, value).unwrap(), Altered { version: None, features_added: vec![], ..altered });
+        let again = set(&table, name, value).unwrap();
+        let none = Altered { version: None, features_added: vec![], reader_features_added: vec![], ..altered };
+        assert_eq!(again, none);
         append(&table, 10..20, "more");
         put(&table, &rows(5..15, "put")).unwrap();
         let mut wanted: BTreeMap<i64, String> = rows(0..10, "base").into_iter().collect();
