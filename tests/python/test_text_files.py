@@ -488,6 +488,28 @@ def test_seconds_are_timestamps_where_the_schema_says_so(tmp_path: Path) -> None
     assert found["id"].to_pylist() == expected["id"].to_list()
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_seconds_are_dates_and_times_of_utc_in_a_column_without_a_zone(tmp_path: Path, unit: str) -> None:
+    path = io_file(tmp_path / "a.csv", b"id,t\n1,1709210701\n2,0\n3,\n")
+    found = lr.scan(path, timestamp_format="%s", schema=f"t timestamp({unit})").to_arrow()
+    assert found.schema.field("t").type == pa.timestamp(unit)
+    expected = pl.read_csv(path).with_columns(pl.from_epoch("t", "s"))
+    assert found["t"].cast(pa.timestamp("us")).to_pylist() == expected["t"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("value", "format", "advised"),
+    [("2024-02-01T10:15:30Z", None, True), ("01.02.24 9:00 +0100", "%d.%m.%y %H:%M %z", True), ("soon", None, False)],
+)
+def test_advice_on_a_timestamp_names_a_zone_only_if_the_value_has_one(
+    tmp_path: Path, value: str, format: str | None, advised: bool
+) -> None:
+    path = io_file(tmp_path / "a.csv", f"t\n{value}\n".encode())
+    with pytest.raises(lr.InvalidInputError, match="is not a value of type") as raised:
+        lr.scan(path, timestamp_format=format, schema="t timestamp(ms)").to_arrow()
+    assert ("t timestamp(ms, UTC)" if advised else "t utf8") in str(raised.value)
+
+
 def test_a_quote_in_a_number_is_no_quote_around_it(tmp_path: Path) -> None:
     path = io_file(tmp_path / "a.csv", b'a;b\n"""5""";1\n"5,5";2\n')
     with pytest.raises(lr.InvalidInputError, match="line 2"):

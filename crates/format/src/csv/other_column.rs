@@ -17,7 +17,10 @@ pub(super) type UsualText = for<'a> fn(&ValueTexts, &'a [u8]) -> Option<Cow<'a, 
 pub(super) fn usual_text(data_type: &DataType, values: &ValueTexts) -> Option<UsualText> {
     match data_type {
         DataType::Date32 if values.has_date_format() => Some(ValueTexts::date),
-        DataType::Timestamp(..) | DataType::Date64 if values.has_timestamp_format() => Some(ValueTexts::timestamp),
+        DataType::Timestamp(_, None) | DataType::Date64 if values.has_timestamp_format() => {
+            Some(ValueTexts::zoneless_timestamp)
+        }
+        DataType::Timestamp(..) if values.has_timestamp_format() => Some(ValueTexts::timestamp),
         number if values.decimal_comma && (number.is_floating() || number.is_decimal()) => Some(ValueTexts::number),
         _ => None,
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
-use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
 use lakerace_io::option::{DELIMITER, ENCODING, INFER_ROWS, ON_BAD_ROW, QUOTE, SCHEMA};
@@ -207,8 +207,17 @@ impl TextBlock<'_> {
                 let message = format!("{shown} {problem} {type_name}, which was inferred from the first rows");
                 Error::invalid(message).advice(inferred_advice(field.name(), field.data_type(), &looks))
             }
-            FieldError::Value => Error::invalid(format!("{shown} is not a value of type {type_name}"))
-                .advice(value_advice(field.name(), field.data_type())),
+            FieldError::Value => {
+                let has_zone = match text.field(start, end) {
+                    FieldText::Text(field) => text.rules.values.has_zone(&field),
+                    FieldText::Null | FieldText::Bad(_) => false,
+                };
+                Error::invalid(format!("{shown} is not a value of type {type_name}")).advice(value_advice(
+                    field.name(),
+                    field.data_type(),
+                    has_zone,
+                ))
+            }
             FieldError::Null => Error::invalid("null in a column that is declared `not null`").advice(format!(
                 "declare it nullable in {SCHEMA}, or leave such rows out with {}",
                 ON_BAD_ROW.to("skip")
@@ -285,12 +294,13 @@ fn shorten(field: &[u8]) -> String {
     format!("{:?}{more}", shown)
 }
 
-fn value_advice(name: &str, data_type: &DataType) -> String {
+/// Advice that reads a value of another type. `has_zone`: it is a timestamp with a time zone.
+fn value_advice(name: &str, data_type: &DataType, has_zone: bool) -> String {
     let wider = match data_type {
-        DataType::Int8 | DataType::Int16 | DataType::Int32 => "int64",
-        DataType::Int64 | DataType::UInt64 => "float64",
-        DataType::Timestamp(TimeUnit::Microsecond, None) => "timestamp(us, UTC)",
-        _ => "utf8",
+        DataType::Int8 | DataType::Int16 | DataType::Int32 => "int64".to_owned(),
+        DataType::Int64 | DataType::UInt64 => "float64".to_owned(),
+        DataType::Timestamp(unit, None) if has_zone => print_type(&DataType::Timestamp(*unit, Some("UTC".into()))),
+        _ => "utf8".to_owned(),
     };
     let name = schema_name(name);
     format!(

@@ -8,6 +8,7 @@ use lakerace_io::option::{DATE_FORMAT, OptionDefinition, SCHEMA, TIMESTAMP_FORMA
 use lakerace_io::{Error, Result};
 
 use crate::CsvOptions;
+use crate::predicate::time::parse_timestamp;
 
 /// The notation of values that differs from the usual one, which is that of [`crate::text::value`].
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -84,8 +85,11 @@ impl ValueTexts {
         if let Some(text) = options.timestamp_format.as_ref().filter(|_| !has_types)
             && timestamp.as_ref().is_some_and(TimeFormat::is_number)
         {
-            return Err(Error::usage(format!("{TIMESTAMP_FORMAT}: {text:?} fits every column of integers"))
-                .advice(format!("say which columns are timestamps by {SCHEMA}, as in \"t timestamp(s, UTC)\"")));
+            return Err(Error::usage(format!("{TIMESTAMP_FORMAT}: {text:?} fits every column of integers")).advice(
+                format!(
+                    "say which columns are timestamps by {SCHEMA}, as in \"t timestamp(s)\" or \"t timestamp(s, UTC)\""
+                ),
+            ));
         }
         Ok(Self { decimal_comma: options.decimal_comma, date, timestamp })
     }
@@ -143,6 +147,22 @@ impl ValueTexts {
             _ => Err(error),
         });
         Some(Cow::Owned(iso_timestamp(at.ok()?)?.into_bytes()))
+    }
+
+    /// [`Self::timestamp`] for a column without a time zone: seconds since 1970 are a date and time of UTC.
+    pub fn zoneless_timestamp<'a>(&self, field: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        let mut text = self.timestamp(field)?;
+        if self.timestamp.as_ref().is_some_and(TimeFormat::is_number) && text.ends_with(b"Z") {
+            text.to_mut().pop();
+        }
+        Some(text)
+    }
+
+    /// Returns true if a field is a timestamp with a time zone, in the given format or else in the usual one.
+    pub fn has_zone(&self, field: &[u8]) -> bool {
+        let usual = self.timestamp(field);
+        let text = usual.as_deref().and_then(|text| std::str::from_utf8(text).ok());
+        text.and_then(parse_timestamp).is_some_and(|(_, has_zone)| has_zone)
     }
 
     /// The text for type inference: a value in another notation is converted to the usual one. `None`: only text.
