@@ -1,4 +1,4 @@
-//! An aligned table, streamed: the first batch sets the widths.
+//! An aligned table, streamed: the first rows set the widths.
 
 use std::io::{BufWriter, Write};
 
@@ -26,6 +26,8 @@ pub(crate) struct TablePrinter {
     terminal: Option<usize>,
     /// The widths of the columns, once known.
     widths: Option<Vec<usize>>,
+    /// The first rows, which set the widths, while they are too few.
+    waiting: Vec<RecordBatch>,
 }
 
 /// The width of stdout's terminal; `None` where it is none.
@@ -39,40 +41,54 @@ pub(crate) fn terminal_width() -> Option<usize> {
 
 impl TablePrinter {
     pub(crate) fn new(out: Box<dyn Write>, schema: SchemaRef, terminal: Option<usize>) -> Self {
-        Self { out: BufWriter::new(out), schema, terminal, widths: None }
+        Self { out: BufWriter::new(out), schema, terminal, widths: None, waiting: Vec::new() }
     }
 
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let batch = &with_instants_in_utc(batch.clone())?;
-        let widths = match self.widths.take() {
-            Some(widths) => widths,
-            None => self.header(Some(batch))?,
-        };
-        let outcome = self.rows(batch, &widths);
-        self.widths = Some(widths);
-        outcome
+        let batch = with_instants_in_utc(batch.clone())?;
+        if let Some(widths) = self.widths.take() {
+            let outcome = self.rows(&batch, &widths);
+            self.widths = Some(widths);
+            return outcome;
+        }
+        self.waiting.push(batch);
+        match self.waiting.iter().map(RecordBatch::num_rows).sum::<usize>() < SAMPLE_ROWS {
+            true => Ok(()),
+            false => self.begin(),
+        }
     }
 
-    /// Prints the header if there was no row, and sends everything out.
+    /// Prints what waits for more rows, and sends everything out.
     pub(crate) fn finish(&mut self) -> Result<()> {
         if self.widths.is_none() {
-            self.header(None)?;
+            self.begin()?;
         }
         self.out.flush().map_err(Error::from)
     }
 
+    /// Prints the header and the first rows.
+    fn begin(&mut self) -> Result<()> {
+        let first = std::mem::take(&mut self.waiting);
+        let widths = self.header(&first)?;
+        let outcome = first.iter().try_for_each(|batch| self.rows(batch, &widths));
+        self.widths = Some(widths);
+        outcome
+    }
+
     /// Sets the widths by the first rows, prints names and rules.
-    fn header(&mut self, batch: Option<&RecordBatch>) -> Result<Vec<usize>> {
+    fn header(&mut self, first: &[RecordBatch]) -> Result<Vec<usize>> {
         let mut widths = Vec::with_capacity(self.schema.fields().len());
         for (i, field) in self.schema.fields().iter().enumerate() {
             let mut width = measure_text_width(&printable(field.name()));
-            if let Some(batch) = batch {
+            let mut left = SAMPLE_ROWS;
+            for batch in first {
                 let column = batch.column(i);
                 let options = options();
                 let formatter = ArrayFormatter::try_new(column, &options).map_err(formatting)?;
-                for row in 0..column.len().min(SAMPLE_ROWS) {
+                for row in 0..column.len().min(left) {
                     width = width.max(measure_text_width(&cell(&formatter, row)?));
                 }
+                left = left.saturating_sub(column.len());
             }
             widths.push(width.clamp(1, WIDEST));
         }

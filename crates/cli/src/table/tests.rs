@@ -60,12 +60,16 @@ fn a_terminal_cuts_long_values_and_a_pipe_does_not() {
 }
 
 #[test]
-fn no_rows_print_the_header_and_later_batches_keep_the_widths() {
+fn no_rows_print_the_header_and_the_first_rows_of_all_batches_set_the_widths() {
     let first = batch(vec![Some(1)], vec![Some("a")]);
     let second = batch(vec![Some(12345)], vec![Some("b")]);
     let schema = first.schema();
     assert_eq!(print(&[], Arc::clone(&schema), None), "id  name\n──  ────\n");
-    assert_eq!(print(&[first, second], schema, None), "id  name\n──  ────\n 1  a\n12345  b\n");
+    let few = print(&[first.clone(), second.clone()], Arc::clone(&schema), None);
+    assert_eq!(few, "   id  name\n─────  ────\n    1  a\n12345  b\n");
+    let mut many = vec![first; SAMPLE_ROWS];
+    many.push(second);
+    assert!(print(&many, schema, None).ends_with("\n 1  a\n12345  b\n"));
 }
 
 #[test]
