@@ -149,7 +149,7 @@ class SqlRows(ShownRows):
             try:
                 parsed = parse_query(connection, query, list(relations))
             except duckdb.Error as error:
-                raise raised(error, RunState()) from error
+                raise raised(error, RunState(query)) from error
         opened = _open(parsed, relations, limits, job)
         _check_places(parsed, relations, limits, job)
         tables = {name: _table(source) for name, source in relations.items() if not _is_location(source)}
@@ -209,7 +209,7 @@ class SqlRows(ShownRows):
             self._opened = {
                 name: type(opened)(opened.location, opened.options, self._job) for name, opened in self._opened.items()
             }
-        state = RunState(reads=reads)
+        state = RunState(self._query, reads=reads)
         tables: dict[str, Any] = {name: SqlDataset(opened, state) for name, opened in self._opened.items()}
         return QueryRun(text or self._text, self._params, self._limits, self._job, {**tables, **self._tables}, state)
 

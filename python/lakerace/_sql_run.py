@@ -23,6 +23,7 @@ from lakerace._errors import (
     told,
 )
 from lakerace._sql_scan import check_decimals, check_types
+from lakerace._sql_text import query_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -190,7 +191,7 @@ _KINDS: tuple[tuple[type[BaseException], type[Error]], ...] = (
 )
 
 _ADVICE: tuple[tuple[type[BaseException], str], ...] = (
-    (duckdb.OutOfMemoryException, "raise memory_limit"),
+    (duckdb.OutOfMemoryException, "raise memory_limit, or lower threads"),
     (duckdb.PermissionException, "name the location in quotes in place of a function: FROM 'orders.parquet'"),
 )
 
@@ -204,13 +205,22 @@ def raised(error: BaseException, state: RunState) -> BaseException:
     if kind is None:
         return InvalidInputError(str(error)) if isinstance(error, (duckdb.Error, pyarrow.ArrowException)) else error
     advice = next((text for theirs, text in _ADVICE if isinstance(error, theirs)), None)
-    return told(kind, _message(error), None, advice)
+    message = _message(error)
+    return told(kind, message, query_place(state.query, _position(state.query, message)), advice)
 
 
+def _position(query: str, message: str) -> int | None:
+    """The position of the name that a message of duckdb quotes, if it occurs once in the query."""
+    name = _NAME.search(message)
+    found = [] if name is None else [match.start() for match in re.finditer(rf"\b{re.escape(name[1])}\b", query)]
+    return found[0] if len(found) == 1 else None
+
+
+_NAME = re.compile(r"(?:column|name|Name|near) \"?(\w+)\"?")
 _KIND = re.compile(r"^[A-Z][A-Za-z ]* Error: ")
 
 
 def _message(error: BaseException) -> str:
     """duckdb's message in one line, without its kind."""
-    text = str(error).split("\n\nLINE ")[0].strip()
+    text = str(error).split("\n\nLINE ")[0].split("\nPossible solutions:")[0].strip()
     return " ".join(_KIND.sub("", text).split())

@@ -35,7 +35,9 @@ class AskedScan(NamedTuple):
 class RunState:
     """What one run of a query shares with its scans."""
 
-    def __init__(self, *, reads: bool = True) -> None:
+    def __init__(self, query: str, *, reads: bool = True) -> None:
+        #: The query as it was given, for errors.
+        self.query = query
         #: Whether rows are read. Without them, a run tells what it would read.
         self.reads = reads
         #: The scans, in the order in which they began.

@@ -62,14 +62,22 @@ def _tree(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, Any]:
     if tree["error"]:
         message, kind = tree["error_message"], tree["error_type"]
         if kind == "parser":
-            position = tree.get("position")
-            raise told(UsageError, message, "the query" if position is None else f"the query, character {position}")
+            raise told(UsageError, message, query_place(query, tree.get("position")))
         if "Only SELECT" in message:
             raise told(UsageError, f"only a query is supported: {_QUERIES}", "the query", _pivot_advice(query))
         raise told(UnsupportedError, message, "the query")
     if len(tree["statements"]) != 1:
         raise told(UsageError, f"a single query is supported, but the text has {len(tree['statements'])}", "the query")
     return tree
+
+
+def query_place(query: str, position: int | str | None) -> str:
+    """A position in a query, in characters from 0, as errors show it: line and column from 1."""
+    if position is None:
+        return "the query"
+    before = query[: int(position)]
+    line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+    return f"the query, line {line} column {column}"
 
 
 def _pivot_advice(query: str) -> str | None:

@@ -278,15 +278,16 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ERRORS: list[tuple[str, type[lr.Error], str]] = [
-    ("SELEC 1", lr.UsageError, "the query, character 0: syntax error"),
+    ("SELEC 1", lr.UsageError, "the query, line 1 column 1: syntax error"),
+    ("SELECT 1 +\n  FROM", lr.UsageError, "the query, line 2 column 3: "),
     ("SELECT 1; SELECT 2", lr.UsageError, "the text has 2"),
     ("", lr.UsageError, "the text has 0"),
     ("CREATE TABLE x (a INT)", lr.UsageError, "only a query is supported"),
     ("COPY (SELECT 1) TO 'x.csv'", lr.UsageError, "only a query is supported"),
     ("INSERT INTO 'orders.parquet' VALUES (1)", lr.UsageError, "only a query is supported"),
     ("PIVOT 'people.parquet' ON name USING sum(id)", lr.UsageError, "ON a IN"),
-    ("SELECT nosuch FROM '{}'", lr.UsageError, "nosuch"),
-    ("SELECT nosuch(1)", lr.UsageError, "nosuch"),
+    ("SELECT nosuch FROM '{}'", lr.UsageError, 'the query, line 1 column 8: Referenced column "nosuch"'),
+    ("SELECT id,\n  nosuch(1) FROM '{}'", lr.UsageError, "the query, line 2 column 3: .*nosuch"),
     ("SELECT * FROM nosuch", lr.NotFoundError, "nosuch=…"),
     ("SELECT * FROM 'nosuch.parquet'", lr.NotFoundError, r"nosuch\.parquet"),
     ("SELECT * FROM read_parquet('{}')", lr.UsageError, "name the location in quotes"),

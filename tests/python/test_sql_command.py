@@ -151,3 +151,12 @@ def test_a_file_that_is_not_written_is_an_error_of_its_command(
     assert done.code == 2, done.err
     assert f"{verb} does not write .{ending.rsplit('.', maxsplit=1)[-1]} files" in done.err
     assert not list(tmp_path.glob("out.*"))
+
+
+def test_errors_name_the_options_of_the_command_and_the_place_in_the_query() -> None:
+    done = run("sql", "SELECT list(range) FROM range(100000000)", "--memory-limit", "20MB")
+    assert done.code == 8
+    assert "(raise --memory-limit, or lower --threads)" in done.err
+    assert "SET " not in done.err
+    done = run("sql", "SELECT 1 +\n  nosuch FROM range(3)")
+    assert (done.code, "the query, line 2 column 3: " in done.err) == (2, True), done.err
