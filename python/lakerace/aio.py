@@ -522,3 +522,7 @@ class Table:
             2
         """
         return await _opening(self._table.scan)(**options)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -247,3 +247,8 @@ def test_methods_have_the_arguments(name: str, parquet: Path, tmp_path: Path) ->
             else (getattr(twin, method), getattr(original, method))
         )
         assert list(inspect.signature(here).parameters) == list(inspect.signature(there).parameters), method
+
+
+def test_the_module_shows_its_own_names_only() -> None:
+    assert dir(lr.aio) == sorted(lr.aio.__all__)
+    assert all(hasattr(lr.aio, name) for name in dir(lr.aio))
