@@ -45,7 +45,7 @@ pub(crate) use self::table::{AlterArgs, ChangesArgs, CompactArgs, HistoryArgs, R
 #[derive(Debug, Parser)]
 #[command(name = "lakerace", version, arg_required_else_help = true)]
 #[command(after_help = "\
-Exit codes: 0 done, 1 internal error, 2 usage, 3 not found, 4 invalid input, 5 corrupt data, 6 unsupported,
+Exit codes: 0 done, 1 internal error, or `diff` found differences, 2 usage, 3 not found, 4 invalid input, 5 corrupt data, 6 unsupported,
 7 conflict, 8 unavailable (worth retrying), 130 interrupted or terminated.
 Stores are configured by the usual AWS_*, GOOGLE_* and AZURE_* variables or --storage-option; `lakerace check URL` tries one out.")]
 pub(crate) struct Cli {
@@ -352,9 +352,9 @@ pub(crate) struct ReadArgs {
     /// Read this version of a Delta table. Default: the last one.
     #[arg(long, value_name = "VERSION|TIMESTAMP")]
     pub(crate) at: Option<String>,
-    /// Rows in a batch at most; `all`: one batch for all rows, which needs memory for them. In a copy to a database or
-    /// a Delta table: rows of an acknowledged checkpoint, after which a stopped load continues; `all` (the default):
-    /// one for all rows.
+    /// Rows of a record batch at most, as --format arrow writes them; `all`: one batch with all rows, in memory. In a
+    /// copy to a database or a Delta table, this many rows become durable together, and a stopped load continues after
+    /// them; `all` is the default there: all rows, or none.
     #[arg(long, value_name = "N|all", value_parser = value::batch_rows)]
     pub(crate) batch_rows: Option<value::BatchRowCount>,
     /// The source's format, if its name does not say it. Default of pipes: by their first bytes, else CSV.
@@ -415,7 +415,7 @@ pub(crate) struct WriteArgs {
     /// delta.enableChangeDataFeed=true; may be repeated.
     #[arg(long, value_name = "K=V", value_parser = value::property, action = ArgAction::Append)]
     pub(crate) table_property: Vec<(String, String)>,
-    /// CSV to be written: field delimiter, one character or `\t`. Default: that of the source if it is CSV, else `,`.
+    /// CSV to be written: field delimiter, one ASCII character or `\t`. Default: that of the source if it is CSV, else `,`.
     #[arg(long, value_name = "CHAR", value_parser = value::delimiter)]
     pub(crate) output_delimiter: Option<u8>,
     /// CSV to be written: no line with the columns' names.
@@ -445,9 +445,10 @@ pub(crate) struct StoreArgs {
     /// Bytes that may be read ahead of decoding. Default: 480 MiB, and 128 MiB in a copy.
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub(crate) prefetch_size: Option<u64>,
-    /// How local files are written: sync (into the page cache), auto (the same, but large Parquet files bypass it while
-    /// that is faster), uring (io_uring, several writes in flight) or uring-direct (the same past the page cache). If
-    /// the kernel refuses, or the file system has no non-blocking writes (uring on ext4), a warning says so.
+    /// How files are written on this machine; reads do not change. `sync`: into the page cache. `auto`: the same, but
+    /// large Parquet files bypass it while that is faster. `uring`: by io_uring, several writes in flight.
+    /// `uring-direct`: by io_uring past the page cache. A warning says if the kernel refuses io_uring, or the file
+    /// system has no non-blocking writes for it, as ext4.
     #[arg(long, value_name = "WAY", default_value_t = FileIo::default())]
     pub(crate) io: FileIo,
     /// Read files that a Delta table's log names in other stores than the table's: local files for a table on S3, files
@@ -466,13 +467,13 @@ pub(crate) struct StoreArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "CSV and TBL")]
 pub(crate) struct CsvArgs {
-    /// Between fields: one character or `\t`. Default: `,`, for TBL `|`.
+    /// Between fields: one ASCII character or `\t`. Default: `,`, for TBL `|`.
     #[arg(long, value_name = "CHAR", value_parser = value::delimiter)]
     pub(crate) delimiter: Option<u8>,
-    /// Around fields: one character or `none`. Default: `"`, for TBL none.
+    /// Around fields: one ASCII character or `none`. Default: `"`, for TBL none.
     #[arg(long, value_name = "CHAR|none", value_parser = value::quote)]
     pub(crate) quote: Option<value::QuoteCharacter>,
-    /// Makes the next character literal inside quotes. Default: none (a doubled quote is one quote).
+    /// One ASCII character, which makes the next one literal inside quotes. Default: none (a doubled quote is one quote).
     #[arg(long, value_name = "CHAR", value_parser = value::delimiter)]
     pub(crate) escape: Option<u8>,
     /// A text that means null; may be repeated. Default: the empty string.
