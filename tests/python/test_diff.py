@@ -204,3 +204,29 @@ def test_the_command(tmp_path: Path) -> None:
     twice = tmp_path / "twice.csv"
     twice.write_text("id,a,b\n1,x,1\n1,x,1\n")
     assert command(first, twice, "--key", "id").returncode == 4
+
+
+def test_an_option_of_one_format_applies_to_the_side_that_takes_it(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"id": ["01", "02"], "text": ["a", "b"]})
+    frame.write_csv(tmp_path / "rows.csv")
+    lr.copy(frame.to_arrow(), f"delta:{tmp_path / 'table'}")
+    sides = [str(tmp_path / "table"), str(tmp_path / "rows.csv")]
+    for first, second in [sides, sides[::-1]]:
+        assert lr.diff(first, second, key="id", schema="id utf8").changed == 0
+        command = [
+            sys.executable,
+            "-m",
+            "lakerace",
+            "diff",
+            first,
+            second,
+            "--key",
+            "id",
+            "--schema",
+            "id utf8",
+            "--json",
+        ]
+        done = subprocess.run(command, capture_output=True, check=True)
+        assert json.loads(done.stdout)["unchanged"] == frame.height
+    with pytest.raises(lr.UsageError, match=r"schema.* does not apply: this is a Delta table"):
+        lr.diff(sides[0], sides[0], key="id", schema="id utf8")

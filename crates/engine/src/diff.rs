@@ -15,6 +15,7 @@ use arrow::array::{Array, RecordBatch};
 use arrow::compute::can_cast_types;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::util::display::array_value_to_string;
+use lakerace_format::schema_text::print_type;
 use lakerace_format::suggestions::column_not_found;
 use lakerace_io::option::{COLUMNS, KEY};
 use lakerace_io::{Error, Job, Result};
@@ -22,7 +23,9 @@ use serde::Serialize;
 
 use self::hash_partitions::{HashPartitions, KeySet};
 use self::row_partitions::{RowComparison, RowPartitions};
+use crate::database::shown;
 use crate::keys::KeyProjection;
+use crate::option_scope::check_either_scope;
 use crate::{ReadOptions, Scan};
 
 /// The column that says whether a row was inserted, deleted or updated.
@@ -113,7 +116,7 @@ impl DiffSide {
             if column.logical_null_count() > 0 {
                 return Err(Error::invalid(format!("a row has null in the column {:?} of the key", field.name()))
                     .at(&self.name)
-                    .advice(format!("leave such rows out with a filter, or choose another key ({KEY})")));
+                    .advice(format!("leave such rows out with a filter, or choose another key with {KEY}")));
             }
         }
         Ok(())
@@ -124,7 +127,7 @@ impl DiffSide {
         let values = self.key_of(hash).ok().flatten().unwrap_or_else(|| "a key".to_owned());
         Error::invalid(format!("{values} appears in several rows"))
             .at(&self.name)
-            .advice(format!("choose a key that is unique ({KEY})"))
+            .advice(format!("choose a key that is unique with {KEY}"))
     }
 
     fn key_of(&self, hash: u128) -> Result<Option<String>> {
@@ -160,7 +163,11 @@ impl RowDiff {
     /// `NotFound` for a column of the key that a side lacks; `Usage` without a key.
     pub fn open(first: &str, second: &str, options: &DiffOptions, job: &Job) -> Result<Self> {
         let (first_scan, second_scan) =
-            (Scan::open(first, &options.first, job)?, Scan::open(second, &options.second, job)?);
+            (Scan::open_unchecked(first, &options.first, job)?, Scan::open_unchecked(second, &options.second, job)?);
+        check_either_scope([
+            (&options.first, first_scan.place_kind(), &shown(first)),
+            (&options.second, second_scan.place_kind(), &shown(second)),
+        ])?;
         let key = key_names(options, &first_scan)?;
         let (first_schema, second_schema) = (first_scan.schema(), second_scan.schema());
         let names = |schema: &Schema, other: &Schema, is_common: bool| -> Vec<String> {
@@ -236,7 +243,9 @@ fn key_names(options: &DiffOptions, first: &Scan) -> Result<Vec<String>> {
     let names: Vec<String> =
         property.iter().flat_map(|names| names.split(',')).map(|name| name.trim().to_owned()).collect();
     if names.is_empty() {
-        return Err(Error::usage("there is no key to compare the rows by").advice(format!("name its columns ({KEY})")));
+        return Err(
+            Error::usage("there is no key to compare the rows by").advice(format!("name its columns with {KEY}"))
+        );
     }
     Ok(names)
 }
@@ -266,7 +275,7 @@ fn output_schema(first: &Schema, second: &Schema) -> Result<SchemaRef> {
         let Ok(other) = second.field_with_name(field.name()) else { continue };
         if [DIFF_CHANGE, DIFF_COLUMNS].contains(&field.name().as_str()) {
             return Err(Error::unsupported(format!("comparing a column named {:?}", field.name()))
-                .advice(format!("leave it out ({COLUMNS})")));
+                .advice(format!("name the columns to compare with {COLUMNS}")));
         }
         let data_type = match field.data_type() == other.data_type() {
             true => field.data_type().clone(),
@@ -275,9 +284,9 @@ fn output_schema(first: &Schema, second: &Schema) -> Result<SchemaRef> {
         let can_be_text = |field: &Field| can_cast_types(field.data_type(), &data_type);
         if !can_be_text(field) || !can_be_text(other) {
             let (one, two) = (field.data_type(), other.data_type());
-            return Err(Error::unsupported(format!("comparing {one} with {two}"))
+            return Err(Error::unsupported(format!("comparing {} with {}", print_type(one), print_type(two)))
                 .at(format!("column {:?}", field.name()))
-                .advice(format!("leave it out ({COLUMNS})")));
+                .advice(format!("name the columns to compare with {COLUMNS}")));
         }
         fields.push(Field::new(field.name(), data_type, true));
     }

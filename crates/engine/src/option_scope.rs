@@ -149,6 +149,22 @@ pub(crate) fn check_read_scope(
     check_scopes(&READING, options, source, place)
 }
 
+/// Refuses options of reading that are given to a source and apply to no source that they are given to.
+///
+/// # Errors
+/// Those of [`check_read_scope`].
+pub(crate) fn check_either_scope(sides: [(&ReadOptions, PlaceKind, &str); 2]) -> Result<()> {
+    for (options, kind, place) in sides {
+        options.storage.check_names()?;
+        for scope @ (option, is_given) in DIALECT.iter().chain(&READING) {
+            if !sides.iter().any(|(options, kind, _)| is_given(options) && kind.takes(option)) {
+                check_scopes(std::slice::from_ref(scope), options, kind, place)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Refuses options of writing that do not apply to `target`.
 ///
 /// # Errors
@@ -175,7 +191,7 @@ fn places_of(option: &OptionDefinition) -> String {
         false => formats.iter().map(|format| format.title.to_owned()).collect(),
     };
     if option.id == FILE_BYTES.id {
-        names.push("folders (with / at the end)".to_owned());
+        names.push("folders with / at the end".to_owned());
     }
     names.extend(tables.iter().map(|table| format!("{} tables", table.title)));
     if PlaceKind::Database.takes(option) {

@@ -34,6 +34,22 @@ pub struct Scan {
 /// Rows of a batch for a consumer that takes row by row: its columns stay in the cache while they are gone through.
 const SMALL_BATCH_ROWS: usize = 4096;
 
+/// The places whose options are checked when a source is opened.
+enum ScopeCheck {
+    /// The options of reading apply to the source.
+    Source,
+    /// Those of the CSV dialect may also apply to the target of the rows.
+    SourceOrTarget(PlaceKind),
+    /// The caller checks them.
+    Later,
+}
+
+/// The filter of options for a location, which its errors name.
+fn parsed_filter(location: &str, options: &ReadOptions) -> Result<Option<Expr>> {
+    let filter = options.filter.as_deref().map(parse_filter).transpose();
+    filter.map_err(|error| error.at(database::shown(location)))
+}
+
 impl Scan {
     /// Opens a location and plans the read: footers and the like are read, data is not.
     pub fn open(location: &str, options: &ReadOptions, job: &Job) -> Result<Self> {
@@ -46,12 +62,12 @@ impl Scan {
     /// # Errors
     /// Those of [`Self::open`], except for those of a table's data files.
     pub fn describe(location: &str, options: &ReadOptions, job: &Job) -> Result<Self> {
-        let filter = options.filter.as_deref().map(parse_filter).transpose()?;
+        let filter = parsed_filter(location, options)?;
         let opened = dataset::open(location, options, filter.as_ref(), job)?;
         // A table's log has its schema; the schema of files is that of their footers.
         let limit = if opened.version.is_some() { Some(0) } else { options.limit };
         let options = ReadOptions { limit, ..options.clone() };
-        Self::plan_opened(location, opened, &options, (filter, FieldPaths::new()), None, job)
+        Self::plan_opened(location, opened, &options, (filter, FieldPaths::new()), ScopeCheck::Source, job)
     }
 
     /// The same opened source and version with the columns, the filter and the limit of other options: nothing is
@@ -60,9 +76,9 @@ impl Scan {
     /// # Errors
     /// As those of [`Self::open`].
     pub fn planned_again(&self, location: &str, options: &ReadOptions) -> Result<Self> {
-        let filter = options.filter.as_deref().map(parse_filter).transpose()?;
+        let filter = parsed_filter(location, options)?;
         let opened = OpenedLocation { source: Arc::clone(&self.source), version: self.version.clone() };
-        Self::plan_opened(location, opened, options, (filter, FieldPaths::new()), None, &self.job)
+        Self::plan_opened(location, opened, options, (filter, FieldPaths::new()), ScopeCheck::Source, &self.job)
     }
 
     /// The version of the Delta table that is read; `None` of other sources.
@@ -83,7 +99,20 @@ impl Scan {
         target: Option<PlaceKind>,
         job: &Job,
     ) -> Result<Self> {
-        Self::open_with(location, options, FieldPaths::new(), target, job)
+        let scope = target.map_or(ScopeCheck::Source, ScopeCheck::SourceOrTarget);
+        Self::open_with(location, options, FieldPaths::new(), scope, job)
+    }
+
+    /// Opens like [`Self::open`], for one of several sources: [`check_either_scope`] tells whether the options apply.
+    ///
+    /// [`check_either_scope`]: crate::option_scope::check_either_scope
+    pub(crate) fn open_unchecked(location: &str, options: &ReadOptions, job: &Job) -> Result<Self> {
+        Self::open_with(location, options, FieldPaths::new(), ScopeCheck::Later, job)
+    }
+
+    /// The kind of place that is read.
+    pub(crate) fn place_kind(&self) -> PlaceKind {
+        PlaceKind::of_source(&self.source.info().format)
     }
 
     /// Opens like [`Self::open`], for a caller that only uses these fields of some columns: in Parquet, ORC and Delta
@@ -92,19 +121,19 @@ impl Scan {
     /// # Errors
     /// As those of [`Self::open`]. A column with a path that does not exist is read as a whole.
     pub fn open_for_fields(location: &str, options: &ReadOptions, fields: FieldPaths, job: &Job) -> Result<Self> {
-        Self::open_with(location, options, fields, None, job)
+        Self::open_with(location, options, fields, ScopeCheck::Source, job)
     }
 
     fn open_with(
         location: &str,
         options: &ReadOptions,
         fields: FieldPaths,
-        target: Option<PlaceKind>,
+        scope: ScopeCheck,
         job: &Job,
     ) -> Result<Self> {
-        let filter = options.filter.as_deref().map(parse_filter).transpose()?;
+        let filter = parsed_filter(location, options)?;
         let opened = dataset::open(location, options, filter.as_ref(), job)?;
-        Self::plan_opened(location, opened, options, (filter, fields), target, job)
+        Self::plan_opened(location, opened, options, (filter, fields), scope, job)
     }
 
     fn plan_opened(
@@ -112,11 +141,16 @@ impl Scan {
         opened: OpenedLocation,
         options: &ReadOptions,
         (filter, fields): (Option<Expr>, FieldPaths),
-        target: Option<PlaceKind>,
+        scope: ScopeCheck,
         job: &Job,
     ) -> Result<Self> {
         let OpenedLocation { source, version } = opened;
-        check_read_scope(options, PlaceKind::of_source(&source.info().format), target, &database::shown(location))?;
+        let (kind, place) = (PlaceKind::of_source(&source.info().format), database::shown(location));
+        match scope {
+            ScopeCheck::Source => check_read_scope(options, kind, None, &place)?,
+            ScopeCheck::SourceOrTarget(target) => check_read_scope(options, kind, Some(target), &place)?,
+            ScopeCheck::Later => {}
+        }
         let request = ReadRequest {
             columns: options.columns.clone(),
             fields,
@@ -129,10 +163,10 @@ impl Scan {
             // The column may be in a file that its partition has excluded.
             Err(error) if error.kind() == ErrorKind::NotFound && request.filter.is_some() => {
                 let whole = dataset::open_whole(location, options, job)?.source;
-                let plan = whole.plan(&request)?;
+                let plan = whole.plan(&request).map_err(|error| error.or_at(&place))?;
                 (whole, plan)
             }
-            other => (source, other?),
+            other => (source, other.map_err(|error| error.or_at(&place))?),
         };
         let plan = ReadPlan { request: ReadRequest { batch_rows: options.batch_rows, ..plan.request }, ..plan };
         Ok(Self { source, plan, version, filter: options.filter.clone(), job: job.clone() })
@@ -147,7 +181,7 @@ impl Scan {
         job: &Job,
     ) -> Result<Self> {
         let source = database::open_known(system, location, known, job)?;
-        let filter = options.filter.as_deref().map(parse_filter).transpose()?;
+        let filter = parsed_filter(location, options)?;
         let request = ReadRequest { columns: options.columns.clone(), filter, ..ReadRequest::default() };
         let plan = source.plan(&request)?;
         Ok(Self { source, plan, version: None, filter: options.filter.clone(), job: job.clone() })

@@ -160,6 +160,12 @@ impl Error {
         self
     }
 
+    /// [`Self::at`] for an error that names no place yet.
+    #[must_use]
+    pub fn or_at(self, place: impl fmt::Display) -> Self {
+        if self.0.place.is_some() { self } else { self.at(place) }
+    }
+
     /// Adds advice for the user.
     #[must_use]
     pub fn advice(mut self, advice: impl Into<String>) -> Self {
@@ -278,7 +284,7 @@ impl From<std::io::Error> for Error {
         let made = Self::new(kind, error.to_string()).caused_by(error);
         match () {
             () if full => made.advice("free some space or choose another target, then run it again"),
-            () if lacks_descriptors => made.advice("raise the limit of open files (ulimit -n)"),
+            () if lacks_descriptors => made.advice("raise the limit of open files with ulimit -n"),
             () if read_only => made.advice("mount it writable, or choose another place"),
             () if denied => made.advice("change its permissions, or choose another place"),
             () => made,

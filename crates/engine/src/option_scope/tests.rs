@@ -134,6 +134,19 @@ fn a_delimited_target_takes_the_dialect_and_nothing_else() {
 }
 
 #[test]
+fn options_of_two_sources_apply_to_either() {
+    for (name, options) in reads() {
+        for (one, two) in places().into_iter().zip(places().into_iter().rev()) {
+            let takes = |place| check_read_scope(&options, place, None, "x").is_ok();
+            let both = check_either_scope([(&options, one, "x"), (&options, two, "y")]);
+            assert_eq!(both.is_ok(), takes(one) || takes(two), "{name}");
+            let given_to_one = check_either_scope([(&options, one, "x"), (&ReadOptions::default(), two, "y")]);
+            assert_eq!(given_to_one.is_ok(), takes(one), "{name}");
+        }
+    }
+}
+
+#[test]
 fn defaults_apply_everywhere() {
     for place in places() {
         check_read_scope(&ReadOptions::default(), place, None, "x").unwrap();
