@@ -125,7 +125,7 @@ def test_new_columns_have_such_names_neither(tmp_path: Path) -> None:
         (["nothing"], 3, 'there is no column "nothing"'),
         (["ID"], 3, 'did you mean "id"?'),
         (["id", "id"], 2, "given twice"),
-        (["raw"], 6, '"raw" of type Binary'),
+        (["raw"], 6, '"raw" of type binary'),
         (["list"], 6, "nested"),
     ],
 )

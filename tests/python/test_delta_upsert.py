@@ -109,7 +109,7 @@ def test_what_writers_must_know_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "table"
     lr.copy(pa.table({"id": [1], "x": [0.5]}), f"delta:{folder}")
     table = lr.Table(folder, key="id")
-    with pytest.raises(lr.UnsupportedError, match="Float64"):
+    with pytest.raises(lr.UnsupportedError, match="float64"):
         table.upsert(pa.table({"id": [1], "x": [0.5]}), key="x")
     with pytest.raises(lr.InvalidInputError, match="row 2"):
         table.upsert(pa.table({"id": [1, None], "x": [0.5, 0.5]}))

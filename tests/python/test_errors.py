@@ -93,7 +93,7 @@ def test_rows_are_named_by_their_source(tmp_path: Path) -> None:
         (["copy", "rows.parquet", "folder/"], 7, "--mode append or --mode overwrite"),
         (["copy", "rows.parquet", "delta:table"], 7, "--mode append or --mode overwrite"),
         (["copy", "rows.parquet", "x.orc", "--row-group-rows", "9"], 2, "--row-group-rows does not apply"),
-        (["copy", "rows.parquet", "x.csv", "--partition-by", "id"], 2, "a file has no partitions (--partition-by)"),
+        (["copy", "rows.parquet", "x.csv", "--partition-by", "id"], 2, "--partition-by: a file has no partitions"),
         (
             ["copy", "rows.parquet", "x.csv", "--columns", "id", "--compression", "snappy"],
             2,
@@ -108,6 +108,24 @@ def test_rows_are_named_by_their_source(tmp_path: Path) -> None:
         (["scan", "ragged.csv"], 4, "--on-bad-row"),
         (["scan", "open.csv"], 4, "or none with --quote"),
         (["scan", "rows.csv", "--delimiter", ";", "--quote", ";"], 2, "give --delimiter, --quote and --escape three"),
+        (["scan", "none.parquet"], 3, "check the name: the whole path is /"),
+        (["scan", "table", "--at", "9"], 3, "`lakerace history` lists the versions"),
+        (["history", "none"], 3, "the folder that has _delta_log"),
+        (["copy", "rows.parquet", "out"], 2, "write delta:out for a Delta table, or out/ for a folder of files"),
+        (["copy", "rows.parquet", "http://127.0.0.1:1/x.parquet"], 6, "write to a local path or to an object store"),
+        (["scan", "rows.parquet", "--io", "uring"], 2, "rows.parquet is only read"),
+        (["scan", "rows.parquet", "--allow-foreign-paths"], 2, "rows.parquet is no Delta table"),
+        (["scan", "table", "--columns", "nope"], 3, 'table: there is no column "nope"'),
+        (["scan", "table", "--where", "nope = 1"], 3, 'table: there is no column "nope"'),
+        (
+            ["scan", "table", "--where", "id >"],
+            2,
+            "table: filter: expected: an expression, found: the end of the filter",
+        ),
+        (["scan", "table", "--where", "id = 'x'"], 4, 'table: column "id": it is int64'),
+        (["scan", "table", "--where", "id = ?"], 2, "1 placeholder (?), but 0 values are given"),
+        (["scan", "table", "--where", "id = 1", "--param", "3"], 2, "but 1 value is given (write a ? for each value"),
+        (["copy", "unsigned.parquet", "x.orc"], 6, "cast it to int64 if its values fit, or to decimal(20,0)"),
         (["upsert", "keyless", "rows.parquet"], 2, "--key A,B"),
         (["compact", "table", "--where", "id = 1"], 2, "--where: "),
         (["vacuum", "table", "--retain", "1h"], 2, "allow it with --allow-short-retention"),
@@ -120,6 +138,7 @@ def test_advice_names_the_option(
     rows = pa.table({"id": [1, 2], "text": ["a", "b"], "list": [[1], [2]]})
     write(tmp_path / "rows.parquet", rows)
     write(tmp_path / "more.parquet", rows.append_column("more", pa.array([1, 2])))
+    write(tmp_path / "unsigned.parquet", pa.table({"id": pa.array([1], pa.uint64())}))
     shutil.copy("rows.parquet", "there.parquet")
     (tmp_path / "folder").mkdir()
     shutil.copy("rows.parquet", "folder/rows.parquet")

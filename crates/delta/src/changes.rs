@@ -33,6 +33,7 @@ use crate::kernel::error::guarded;
 use crate::paths::ROOT;
 use crate::snapshot::columns::TableColumns;
 use crate::snapshot::partitions::Partitions;
+use crate::table::LIST_VERSIONS;
 use crate::{Snapshot, Table};
 
 /// The column of a feed and of change files with the kind of the change.
@@ -129,7 +130,7 @@ impl ChangeFeed {
         let latest = table.snapshot(None)?;
         if let Some(version) = [Some(from), to].into_iter().flatten().find(|version| *version > latest.version()) {
             let message = format!("version {version} does not exist: the last one is {}", latest.version());
-            return Err(named(Error::not_found(message)));
+            return Err(named(Error::not_found(message).advice(LIST_VERSIONS)));
         }
         let range = from..=to.unwrap_or(latest.version());
         Self::of_versions(table, range, &latest).map_err(|error| named(refusals::not_kept(table, from, error)))

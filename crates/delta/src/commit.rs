@@ -414,7 +414,7 @@ impl<S: CommitAction> PendingCommit<S> {
         created.map_err(|error| match error.kind() {
             // There is no log yet that could be damaged: properties don't go together.
             ErrorKind::Corrupt => Error::invalid(error.message())
-                .advice(format!("give other properties for the new table ({TABLE_PROPERTY})")),
+                .advice(format!("give other properties for the new table with {TABLE_PROPERTY}")),
             _ => error,
         })
     }

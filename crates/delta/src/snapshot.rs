@@ -161,7 +161,7 @@ impl Snapshot {
         let place = error.location().map(|place| format!("{place}: ")).unwrap_or_default();
         Error::corrupt(format!("{place}{}, but the table needs it", error.message()))
             .at(format!("{}: version {}", self.table.location(), self.version()))
-            .advice("restore the file, or an earlier version of the table with `lakerace restore` (Table.restore)")
+            .advice("restore the file, or an earlier version of the table with `lakerace restore` or Table.restore")
     }
 
     /// Names table and version in an error, where it names no file of them.

@@ -19,6 +19,7 @@ use crate::log::file_change::FileChange;
 use crate::log::files::{self as log_files, LogFileKind};
 use crate::snapshot::files::TableFile;
 use crate::snapshot::partitions::Partitions;
+use crate::table::LIST_VERSIONS;
 use crate::{ScanFile, ScannedVersion, Snapshot, Table, VersionSpec};
 
 /// A place between two files of a stream: all files before it have been read.
@@ -156,7 +157,8 @@ impl TableStream {
                 let last = self.last_version()?;
                 if version > last + 1 {
                     return Err(Error::not_found(format!("version {version} does not exist: the last one is {last}"))
-                        .at(self.table.location()));
+                        .at(self.table.location())
+                        .advice(LIST_VERSIONS));
                 }
                 at(version, false)
             }

@@ -17,6 +17,9 @@ use crate::paths::LOG;
 use crate::paths::TablePaths;
 use crate::{Snapshot, VersionSpec};
 
+/// The advice on a version that does not exist.
+pub(crate) const LIST_VERSIONS: &str = "`lakerace history` lists the versions";
+
 /// A Delta table: a folder with a `_delta_log`. Cheap to clone.
 #[derive(Clone)]
 pub struct Table {
@@ -212,7 +215,9 @@ impl Table {
     /// The error of a location that is no table. `has_log` is true if the folder of the log exists and is not empty.
     pub(crate) fn without_log(&self, has_log: bool) -> Error {
         let why = if has_log { "its _delta_log is empty" } else { "it has no _delta_log" };
-        Error::not_found(format!("no Delta table exists here: {why}")).at(self.location())
+        Error::not_found(format!("no Delta table exists here: {why}"))
+            .at(self.location())
+            .advice("check the name: it is that of the folder that has _delta_log")
     }
 
     /// Explains an error of opening a version: no table here, or no such version.
@@ -230,6 +235,7 @@ impl Table {
                 Some((version, Ok(latest))) if version > latest.version() => {
                     Error::not_found(format!("version {version} does not exist: the last one is {}", latest.version()))
                         .at(self.location())
+                        .advice(LIST_VERSIONS)
                 }
                 Some((version, Ok(_))) => {
                     let message = format!("version {version} can no longer be read: {error}");

@@ -48,7 +48,7 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
     let is_folder = match on_disk {
         Some(Ok(metadata)) => metadata.is_dir(),
         Some(Err(e)) if matches!(e.kind(), Io::NotFound | Io::NotADirectory) => {
-            return Err(Error::not_found("no such file or folder exists").at(place));
+            return Err(missing(location));
         }
         Some(Err(e)) => return Err(Error::from(e).at(place)),
         // The name of a file is believed: asking the store would cost a request for each scan.
@@ -69,9 +69,11 @@ pub(crate) fn find_files(location: &Location, options: &ReadOptions, job: &Job) 
         // Without an ending it may still be a file.
         (true, false) => match store.stat(&path)? {
             Some(_) => single(store.object(path.clone()), named).map(FoundLocation::Files),
-            None => Err(Error::not_found("no such file or folder exists").at(place)),
+            None => Err(missing(location)),
         },
-        _ => Err(Error::not_found("the folder contains no data files").at(place)),
+        _ => Err(Error::not_found("the folder contains no data files")
+            .at(place)
+            .advice("name a folder with files of a known ending; names that start with . or _ are skipped")),
     }
 }
 
@@ -131,17 +133,39 @@ fn format_of_content(object: &mut Object) -> Result<&'static FileFormat> {
     }
 }
 
-pub(crate) fn unknown_format(place: &str) -> Error {
+/// The error of a source whose name and first bytes say no format.
+fn unknown_format(place: &str) -> Error {
+    let advice = format!("{}, or set the format with {INPUT_FORMAT}", known_endings());
+    Error::usage("the name does not give the format").at(place).advice(advice)
+}
+
+/// The error of a target whose name says no format.
+pub(crate) fn unknown_target_format(place: &str) -> Error {
+    let folder = place.trim_end_matches('/');
+    let advice = format!(
+        "write delta:{folder} for a Delta table, or {folder}/ for a folder of files; {}, or set the format with \
+         {OUTPUT_FORMAT}",
+        known_endings()
+    );
+    Error::usage("the name does not give the format").at(place).advice(advice)
+}
+
+fn known_endings() -> String {
     let endings = |is_text: bool| {
         let formats = FileFormat::all().filter(|format| format.is_text() == is_text);
         listed(formats.flat_map(|format| format.endings).map(|ending| format!(".{ending}")), "and")
     };
-    Error::usage("the name does not give the format").at(place).advice(format!(
-        "known endings are {}, and {}, which may have .gz, .zst, .bz2 or .xz after them; or set the format with \
-         {INPUT_FORMAT} or {OUTPUT_FORMAT}",
-        endings(false),
-        endings(true)
-    ))
+    let (columnar, text) = (endings(false), endings(true));
+    format!("known endings of files are {columnar}, and {text}, which may have .gz, .zst, .bz2 or .xz after them")
+}
+
+/// The error of a name that nothing has.
+fn missing(location: &Location) -> Error {
+    let advice = match location.local_path() {
+        Some(path) => format!("check the name: the whole path is {}", path.display()),
+        None => "check the name, and the rights to list the store".to_owned(),
+    };
+    Error::not_found("no such file or folder exists").at(location.as_str()).advice(advice)
 }
 
 fn is_hidden(below: &str) -> bool {

@@ -129,6 +129,7 @@ fn syntax(error: ParserError) -> Error {
         }
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
     };
+    let text = text.replace("found: EOF", "found: the end of the filter");
     // The parser appends the place to the text.
     let error = match text.rsplit_once(" at Line: ") {
         Some((message, place)) => {
@@ -137,8 +138,8 @@ fn syntax(error: ParserError) -> Error {
         }
         None => Error::usage(lower_first(&text)),
     };
-    if text.contains("found: EOF") {
-        return error;
+    if text.contains("found: the end of the filter") {
+        return error.advice(format!("complete the condition, as in {}", WHERE.to("price > 100")));
     }
     error.advice("put a column name that is an SQL keyword in double quotes")
 }
@@ -216,7 +217,7 @@ fn convert(sql: Sql, depth: ExprDepth<'_>) -> Result<Expr> {
         }
         Sql::Value(value) if parameters::is_place(&value.value) => {
             let error = Error::usage("a placeholder has no value").at(position(at));
-            Err(error.advice(format!("give the value of each ? in order ({PARAM})")))
+            Err(error.advice(format!("give the value of each ? in order with {PARAM}")))
         }
         Sql::Value(value) => literal(value.value, at).map(Expr::Literal),
         Sql::TypedString(typed) => typed_literal(&typed.data_type, typed.value.value, at).map(Expr::Literal),

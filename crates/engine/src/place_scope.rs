@@ -82,25 +82,32 @@ struct PlaceScope {
     option: &'static OptionDefinition,
     is_given: fn(&StorageOptions, &JobOptions) -> bool,
     applies: fn(&JobPlace) -> bool,
-    /// These places in words.
+    /// The reason why it does not apply to another place: what that place is.
+    other: fn(&JobPlace) -> String,
+    /// The places that it applies to, in words.
     places: &'static str,
 }
 
 const fn scope(
     option: &'static OptionDefinition,
-    (applies, places): (fn(&JobPlace) -> bool, &'static str),
+    (applies, other, places): Places,
     is_given: fn(&StorageOptions, &JobOptions) -> bool,
 ) -> PlaceScope {
-    PlaceScope { option, is_given, applies, places }
+    PlaceScope { option, is_given, applies, other, places }
 }
 
-type Places = (fn(&JobPlace) -> bool, &'static str);
+type Places = (fn(&JobPlace) -> bool, fn(&JobPlace) -> String, &'static str);
 
-const REMOTE: Places = (JobPlace::is_remote, "object stores and HTTP servers");
-const TABLES: Places = (JobPlace::may_be_table, "Delta tables");
-const READ: Places = (JobPlace::is_read_by_ranges, "files and tables to read, on this machine and on object stores");
-const WRITTEN: Places = (JobPlace::is_written_here, "files to write on this machine");
-const DURABLE: Places = (JobPlace::is_synced_here, "files and databases to write on this machine");
+const REMOTE: Places = (JobPlace::is_remote, JobPlace::medium, "object stores and HTTP servers");
+const TABLES: Places = (JobPlace::may_be_table, JobPlace::no_table, "Delta tables");
+const READ: Places = (
+    JobPlace::is_read_by_ranges,
+    JobPlace::use_or_medium,
+    "files and tables to read, on this machine and on object stores",
+);
+const WRITTEN: Places = (JobPlace::is_written_here, JobPlace::use_or_medium, "files to write on this machine");
+const DURABLE: Places =
+    (JobPlace::is_synced_here, JobPlace::use_or_medium, "files and databases to write on this machine");
 
 /// Hints that suit every place, such as the number of threads, are not among them.
 static SCOPES: [PlaceScope; 9] = [
@@ -187,20 +194,20 @@ impl JobPlaces {
             (scope.is_given)(storage, options) && !is_remote && !self.places.iter().any(scope.applies)
         };
         if let Some(scope) = SCOPES.iter().find(is_unused) {
-            return Err(self.refused(&scope.option.to_string(), scope.places));
+            return Err(self.refused(&scope.option.to_string(), scope.other, scope.places));
         }
         let kinds: Vec<_> = self.places.iter().filter_map(JobPlace::remote_kind).collect();
         match storage.unread_option(&kinds).filter(|_| !reads_foreign) {
             None => Ok(()),
             Some((name, readers)) => {
                 let stores = listed(readers.iter().map(|kind| kind.name.to_owned()).collect::<Vec<_>>(), "and");
-                Err(self.refused(&format!("the storage option {name}"), &stores))
+                Err(self.refused(&format!("the storage option {name}"), JobPlace::medium, &stores))
             }
         }
     }
 
-    fn refused(&self, option: &str, places: &str) -> Error {
-        let kinds: Vec<_> = self.places.iter().map(|place| format!("{} is {}", place.location, place.medium)).collect();
+    fn refused(&self, option: &str, other: fn(&JobPlace) -> String, places: &str) -> Error {
+        let kinds: Vec<_> = self.places.iter().map(|place| format!("{} is {}", place.location, other(place))).collect();
         let own = match kinds.as_slice() {
             [] => "the rows are in memory".to_owned(),
             _ => kinds.join(", and "),
@@ -214,6 +221,26 @@ impl JobPlace {
         match self.medium {
             LocationMedium::Remote(kind) => Some(kind),
             _ => None,
+        }
+    }
+
+    fn medium(&self) -> String {
+        self.medium.to_string()
+    }
+
+    fn no_table(&self) -> String {
+        match self.medium {
+            LocationMedium::Files => "no Delta table".to_owned(),
+            other => other.to_string(),
+        }
+    }
+
+    /// The use of files by the job, which alone may be why an option does not apply.
+    fn use_or_medium(&self) -> String {
+        match (self.medium, self.is_read, self.is_written) {
+            (LocationMedium::Files, true, false) => "only read".to_owned(),
+            (LocationMedium::Files, false, true) => "only written".to_owned(),
+            (other, ..) => other.to_string(),
         }
     }
 

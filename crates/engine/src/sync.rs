@@ -303,7 +303,9 @@ impl<'a> TableFollower<'a> {
         for name in &key {
             if snapshot.schema().column_with_name(name).is_none() {
                 let known = snapshot.schema().fields().iter().map(|field| field.name().as_str());
-                return Err(lakerace_format::suggestions::column_not_found(name, known).at(KEY));
+                return Err(lakerace_format::suggestions::column_not_found(name, known)
+                    .at(KEY)
+                    .at(self.table.location()));
             }
         }
         Ok(key)

@@ -14,7 +14,7 @@ use lakerace_io::{Deferred, Error, ErrorKind, IfExists, Job, JobStore, Location,
 
 use crate::database::{DatabaseTarget, shown};
 use crate::delta::{self, TableTarget};
-use crate::files::unknown_format;
+use crate::files::unknown_target_format;
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::piped::StreamTarget;
 use crate::resolve::LocationKind;
@@ -86,6 +86,7 @@ impl CopyTarget {
             return Ok(Self::Stream(stream));
         }
         let location = Location::parse(target)?;
+        location.check_writable()?;
         let (store, path) = location.open(&options.read.storage, job)?;
         let kind = match target.ends_with('/') || path.is_root() || store.has_local_files() {
             false => FolderKind::below(&store, &path)?,
@@ -235,12 +236,12 @@ impl CopyTarget {
 /// Fails where options are given that only Delta tables take.
 fn refuse_table_options(place: &str, options: &CopyOptions) -> Result<()> {
     if options.keep_not_null {
-        return Err(Error::usage(format!("only new Delta tables can keep NOT NULL ({KEEP_NOT_NULL})"))
+        return Err(Error::usage(format!("{KEEP_NOT_NULL}: only new Delta tables can keep NOT NULL"))
             .at(place)
             .advice("leave it out, or put delta: before the folder of a new table"));
     }
     if options.auto_compact {
-        return Err(Error::usage(format!("only Delta tables are compacted ({AUTO_COMPACT})"))
+        return Err(Error::usage(format!("{AUTO_COMPACT}: only Delta tables are compacted"))
             .at(place)
             .advice("leave it out, or put delta: before the folder of a new table"));
     }
@@ -316,7 +317,7 @@ impl FileTarget {
         let target = Self { store, path, format, is_folder, mode: options.mode, place };
         if !is_folder {
             if !options.partition_by.is_empty() {
-                return Err(Error::usage(format!("a file has no partitions ({PARTITION_BY})"))
+                return Err(Error::usage(format!("{PARTITION_BY}: a file has no partitions"))
                     .at(&target.place)
                     .advice("name a folder, with / at the end, or put delta: before the folder of a new table"));
             }
@@ -327,7 +328,7 @@ impl FileTarget {
     }
 
     fn known_format(&self) -> Result<&'static FileFormat> {
-        self.format.ok_or_else(|| unknown_format(&self.place))
+        self.format.ok_or_else(|| unknown_target_format(&self.place))
     }
 
     /// Files of a folder are of the source's format where nothing says another.
@@ -341,7 +342,7 @@ impl FileTarget {
             WriteMode::Overwrite => Ok(()),
             WriteMode::Append => Err(Error::unsupported("a file can't be appended to")
                 .at(&self.place)
-                .advice("name a folder (with / at the end): a file is added to it")),
+                .advice("name a folder, with / at the end: a file is added to it")),
             WriteMode::Upsert | WriteMode::Delete => Err(Error::internal("a mode that files do not support")),
             WriteMode::Error => {
                 let exists =

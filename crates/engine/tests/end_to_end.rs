@@ -370,7 +370,7 @@ fn errors_name_the_place_and_have_the_right_kind() {
     let columns = ReadOptions { columns: Some(vec!["prise".into()]), ..ReadOptions::default() };
     check("ROOT/t", &columns, ErrorKind::NotFound, "there is no column \"prise\" (did you mean \"price\"?)");
     check("ROOT/t", &options(Some("prise > 1")), ErrorKind::NotFound, "did you mean \"price\"?");
-    check("ROOT/t", &options(Some("price = 'x'")), ErrorKind::Invalid, "Decimal128(15, 2)");
+    check("ROOT/t", &options(Some("price = 'x'")), ErrorKind::Invalid, "decimal(15,2)");
     check("ROOT/t", &options(Some("price >")), ErrorKind::Usage, "filter:");
     check("ROOT/t", &options(Some("abs(price) > 1")), ErrorKind::Unsupported, "the function abs");
     std::fs::write(folder.path().join("t/b.csv"), "a\n1\n").unwrap();
@@ -384,7 +384,7 @@ fn errors_name_the_place_and_have_the_right_kind() {
     let other = RecordBatch::try_from_iter([("id", other)]).unwrap();
     std::fs::remove_file(folder.path().join("t/b.parquet")).unwrap();
     put(&other, &folder.path().join("t/b.parquet"));
-    check("ROOT/t", &plain, ErrorKind::Invalid, "column \"id\" is Utf8View here, but Int64 in ROOT/t/a.parquet");
+    check("ROOT/t", &plain, ErrorKind::Invalid, "column \"id\" is utf8_view here, but int64 in ROOT/t/a.parquet");
     std::fs::create_dir(folder.path().join("t/_delta_log")).unwrap();
     std::fs::write(folder.path().join("t/_delta_log/00000000000000000000.json"), "{}").unwrap();
     check("ROOT/t", &plain, ErrorKind::Corrupt, "it has no action");

@@ -30,18 +30,19 @@ pub(crate) fn is_disk_full(error: &Error) -> bool {
 fn classify(code: c_int, extended: c_int, text: String) -> Error {
     match code & 0xff {
         ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => Error::unavailable("another process is writing to the store")
-            .advice("try again, or wait longer (busy_timeout)"),
+            .advice("try again, or wait longer with busy_timeout"),
         ffi::SQLITE_FULL => Error::unavailable(NO_SPACE).advice("free some space on its disk, then try again"),
         ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_FORMAT => {
             Error::corrupt(text).advice("verify the store to see what is damaged")
         }
-        ffi::SQLITE_READONLY => Error::invalid(text)
-            .advice("open it read-only (read_only), or give write access to the store and its folder"),
+        ffi::SQLITE_READONLY => {
+            Error::invalid(text).advice("open it with read_only, or give write access to the store and its folder")
+        }
         ffi::SQLITE_PERM | ffi::SQLITE_CANTOPEN | ffi::SQLITE_AUTH => Error::invalid(text),
         ffi::SQLITE_IOERR if extended == ffi::SQLITE_IOERR_CORRUPTFS => Error::corrupt(text),
         ffi::SQLITE_IOERR if is_of_writes(extended) => Error::unavailable(text).advice(
             "the file, or the index of its log (-shm), can't grow: free some space on its disk, or raise the file size \
-             limit (ulimit -f)",
+             limit with ulimit -f",
         ),
         ffi::SQLITE_IOERR | ffi::SQLITE_NOMEM | ffi::SQLITE_PROTOCOL | ffi::SQLITE_INTERRUPT => {
             Error::unavailable(text)

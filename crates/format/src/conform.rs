@@ -9,6 +9,7 @@ use arrow::datatypes::{DataType, FieldRef, Fields};
 use lakerace_io::{Error, Result};
 
 use crate::field_positions::{FieldPositions, FindBy};
+use crate::schema_text::print_type;
 use crate::variant::{self, is_variant};
 
 /// Checks that values of a file's type can be read as the table's.
@@ -33,7 +34,9 @@ pub fn check(file: &DataType, table: &DataType, stored: &DataType, find_by: Find
             (0..2).try_for_each(|n| check(from[n].data_type(), to[n].data_type(), stored[n].data_type(), find_by))
         }
         (from, to, _) if from == to || widens(from, to) => Ok(()),
-        (from, to, _) => Err(Error::invalid(format!("it is {from} in the file, but {to} in the table"))),
+        (from, to, _) => {
+            Err(Error::invalid(format!("it is {} in the file, but {} in the table", print_type(from), print_type(to))))
+        }
     }
 }
 
@@ -138,7 +141,7 @@ pub(crate) fn widen(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let wide = cast_with_options(array, to, &options)
-        .map_err(|e| Error::invalid(format!("its values don't fit the type {to}")).because(e))?;
+        .map_err(|e| Error::invalid(format!("its values don't fit the type {}", print_type(to))).because(e))?;
     debug_assert_eq!(wide.len(), array.len());
     Ok(wide)
 }

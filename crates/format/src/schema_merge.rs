@@ -9,6 +9,7 @@ use lakerace_io::{Error, Result};
 
 use crate::file_notes::common_notes;
 use crate::files::OpenFile;
+use crate::schema_text::print_type;
 use crate::{ColumnUnion, FieldPositions};
 
 /// Merges the schemas of all files: the columns of all of them in the order of their first appearance. A column that is
@@ -106,6 +107,7 @@ impl<'a, F: OpenFile> MergedColumn<'a, F> {
         let nullable = self.field.is_nullable() || other.is_nullable();
         let Some(joined) = joined(self.field.data_type(), other.data_type()) else {
             let (name, ours, theirs) = (other.name(), self.field.data_type(), other.data_type());
+            let (theirs, ours) = (print_type(theirs), print_type(ours));
             let message = format!("column {name:?} is {theirs} here, but {ours} in {}", self.from.url());
             return Err(Error::invalid(message)
                 .at(file.url())

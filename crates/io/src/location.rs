@@ -112,6 +112,17 @@ impl Location {
         }
     }
 
+    /// Refuses writes to a store that takes none.
+    ///
+    /// # Errors
+    /// `Unsupported`, with advice.
+    pub fn check_writable(&self) -> Result<()> {
+        match self.store_kind().filter(|kind| !kind.can_write) {
+            Some(kind) => Err(kind.read_only(self.as_str())),
+            None => Ok(()),
+        }
+    }
+
     /// The path on this machine; `None` of other stores.
     pub fn local_path(&self) -> Option<std::path::PathBuf> {
         match &self.target {

@@ -45,7 +45,7 @@ pub fn shortage(payload: &(dyn Any + Send)) -> Option<Error> {
     let last = lock(&LAST_QUIET).take();
     let found = [text_of(payload), last].into_iter().flatten().find_map(|text| shortage_of(&text))?;
     Some(Error::unavailable(format!("the system is out of {found}")).advice(
-        format!("raise the limit (ulimit -u, ulimit -v, or the container's), end other programs, or use fewer threads ({THREADS})"),
+        format!("raise the limit, that of ulimit -u, ulimit -v or the container, end other programs, or use fewer threads with {THREADS}"),
     ))
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn start_runtime(name: &str, threads: usize) -> Result<Runtime> {
 
 fn not_started(name: &str, text: &str) -> Error {
     Error::unavailable(format!("the threads of {name} could not be started: {text}"))
-        .advice("raise the limit (ulimit -u, ulimit -v, or the container's), or end other programs")
+        .advice("raise the limit, that of ulimit -u, ulimit -v or the container, or end other programs")
 }
 
 fn start(name: &str, threads: usize) -> std::result::Result<Runtime, String> {

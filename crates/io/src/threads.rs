@@ -8,7 +8,7 @@ use crate::option::THREADS;
 /// The error for a thread that could not be started.
 pub fn not_started(error: &std::io::Error) -> Error {
     Error::unavailable(format!("the system can't start another thread: {error}")).advice(
-        format!("raise the limit (ulimit -u, ulimit -v, or the container's), end other programs, or use fewer threads ({THREADS})"),
+        format!("raise the limit, that of ulimit -u, ulimit -v or the container, end other programs, or use fewer threads with {THREADS}"),
     )
 }
 

@@ -6,6 +6,7 @@ mod limits;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 use lakerace_format::json::write_text;
+use lakerace_format::schema_text::print_type;
 use lakerace_io::option::KEY;
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value};
@@ -163,8 +164,12 @@ fn check_key(field: &Field) -> Result<()> {
     let data_type = field.data_type();
     let data_type = if let DataType::Dictionary(_, values) = data_type { values } else { data_type };
     if data_type.is_nested() || data_type.is_floating() || data_type.is_null() {
-        return Err(Error::unsupported(format!("column {:?} of type {data_type} can't be a key", field.name()))
-            .advice(format!("set {KEY} to columns of integers, texts, dates or decimals")));
+        return Err(Error::unsupported(format!(
+            "column {:?} of type {} can't be a key",
+            field.name(),
+            print_type(data_type)
+        ))
+        .advice(format!("set {KEY} to columns of integers, texts, dates or decimals")));
     }
     Ok(())
 }

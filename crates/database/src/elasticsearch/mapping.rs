@@ -1,6 +1,7 @@
 //! Columns as fields of an index: which field a column gets, and whether an existing one holds its values.
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
+use lakerace_format::schema_text::print_type;
 use lakerace_io::option::{ALLOW_NARROWING, COLUMNS, MODE};
 use lakerace_io::{Error, Result};
 use serde_json::{Map, Value, json};
@@ -122,7 +123,8 @@ fn one(data_type: &DataType, place: &str, parameters: &LocationParameters) -> Re
         DataType::Struct(fields) => object(fields, place, parameters)?,
         _ => {
             return Err(Error::unsupported(format!(
-                "column {place:?} is of type {data_type}, which no Elasticsearch field can hold"
+                "column {place:?} is of type {}, which no Elasticsearch field can hold",
+                print_type(data_type)
             ))
             .advice(format!("leave the column out with {COLUMNS}, or convert it to text first")));
         }
@@ -212,18 +214,19 @@ fn check(data_type: &DataType, place: &str, mapped: Option<&Value>, allow_narrow
             check(field.data_type(), &place, find(properties, field.name()), allow_narrowing)
         });
     }
+    let shown = print_type(data_type);
     match fit(data_type, kind) {
         FieldFit::Exact => Ok(()),
         FieldFit::Narrow if allow_narrowing => Ok(()),
         FieldFit::Narrow => Err(Error::unsupported(format!(
-            "column {place:?} is of type {data_type}; its field of type {kind} searches and sorts with less precision"
+            "column {place:?} is of type {shown}; its field of type {kind} searches and sorts with less precision"
         ))
         .advice(format!(
             "allow this with {ALLOW_NARROWING}, or use {}, which creates the field again",
             MODE.to("overwrite")
         ))),
         FieldFit::Not => Err(Error::invalid(format!(
-            "column {place:?} is of type {data_type}, which its field of type {kind} can't hold"
+            "column {place:?} is of type {shown}, which its field of type {kind} can't hold"
         ))
         .advice(format!("choose another index, or use {}, which creates the field again", MODE.to("overwrite")))),
     }

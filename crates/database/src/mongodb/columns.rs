@@ -12,6 +12,7 @@ use arrow::datatypes::{
     DataType, Date32Type, Date64Type, Decimal128Type, Decimal256Type, Field, Fields, Float64Type, Int32Type, Int64Type,
     TimeUnit, UInt64Type, i256,
 };
+use lakerace_format::schema_text::print_type;
 use lakerace_io::{Error, ErrorKind, Result};
 
 use super::decimal;
@@ -114,10 +115,11 @@ fn check_type(field: &Field, path: &str) -> Result<()> {
         },
         DataType::Dictionary(_, value) => check_type(&Field::new("", value.as_ref().clone(), true), path),
         DataType::RunEndEncoded(_, value) => check_type(value, path),
-        DataType::Interval(_) | DataType::Union(..) => {
-            Err(Error::unsupported(format!("MongoDB has no type for the column {path:?} ({})", field.data_type()))
-                .advice("leave the column out, or give it another type"))
-        }
+        DataType::Interval(_) | DataType::Union(..) => Err(Error::unsupported(format!(
+            "MongoDB has no type for the column {path:?} ({})",
+            print_type(field.data_type())
+        ))
+        .advice("leave the column out, or give it another type")),
         _ => Ok(()),
     }
 }
@@ -264,7 +266,7 @@ impl ColumnValues {
                 let field = Field::new("value", map.values().data_type().clone(), true);
                 Self::Map(map.offsets().clone(), keys.as_string().clone(), Box::new(column(&field, map.values())?))
             }
-            other => return Err(Error::unsupported(format!("MongoDB has no type for {other}"))),
+            other => return Err(Error::unsupported(format!("MongoDB has no type for {}", print_type(other)))),
         })
     }
 

@@ -11,6 +11,7 @@ use arrow::array::{
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Date32Type, Field, FieldRef, Fields, TimeUnit, i256};
+use lakerace_format::schema_text::print_type;
 use lakerace_io::{Error, Result};
 
 use super::decimal::{self, BsonDecimal};
@@ -186,7 +187,7 @@ impl FieldColumn {
 }
 
 fn unsupported(data_type: &DataType) -> Error {
-    Error::unsupported(format!("MongoDB values can't be read as {data_type}"))
+    Error::unsupported(format!("MongoDB values can't be read as {}", print_type(data_type)))
 }
 
 impl FieldValues {
@@ -424,14 +425,18 @@ fn push_offset(offsets: &mut Vec<i32>, end: usize) -> Result<()> {
 }
 
 fn misfit(value: BsonValue<'_>, field: &Field) -> Error {
-    Error::invalid(format!("a value is of type {}, but the schema has {}", type_name(value.kind), field.data_type()))
-        .advice(
-            "give a schema that can hold all values, or read such fields as extended JSON with ?schema=infer&mixed=json",
-        )
+    Error::invalid(format!(
+        "a value is of type {}, but the schema has {}",
+        type_name(value.kind),
+        print_type(field.data_type())
+    ))
+    .advice(
+        "give a schema that can hold all values, or read such fields as extended JSON with ?schema=infer&mixed=json",
+    )
 }
 
 fn out_of_range(field: &Field) -> Error {
-    Error::invalid(format!("a value does not fit {} exactly", field.data_type()))
+    Error::invalid(format!("a value does not fit {} exactly", print_type(field.data_type())))
         .advice("give the column a wider type in the schema")
 }
 

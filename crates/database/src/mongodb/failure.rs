@@ -47,8 +47,9 @@ pub(super) fn error(error: &mongodb::error::Error) -> Error {
         Mongo::DnsResolve { .. } => Error::unavailable("the host name of the server can't be resolved")
             .advice("check the host; mongodb+srv: needs SRV and TXT records"),
         Mongo::ServerSelection { message, .. } if is_tls(message) => tls(),
-        Mongo::ServerSelection { .. } => Error::unavailable("no server answers")
-            .advice("check the host and the port, whether the server runs, and whether it requires TLS (tls=true)"),
+        Mongo::ServerSelection { .. } => Error::unavailable("no server answers").advice(
+            "check the host and the port, whether the server runs, and whether it requires TLS, that is tls=true",
+        ),
         Mongo::Io(error) if is_tls(&error.to_string()) => tls(),
         Mongo::Io(error) => Error::unavailable(format!("the connection broke: {}", error.kind())),
         Mongo::ConnectionPoolCleared { .. } => Error::unavailable("the connection broke"),
@@ -70,7 +71,7 @@ fn tls() -> Error {
 
 fn refused() -> Error {
     Error::invalid("the server rejects the user or the password")
-        .advice("check them and the authentication database (authSource, by default admin)")
+        .advice("check them and the authentication database: authSource, by default admin")
 }
 
 fn first_line(message: &str) -> &str {

@@ -7,6 +7,7 @@ use arrow::array::{
 };
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, i256};
+use lakerace_format::schema_text::print_type;
 use lakerace_io::{Error, Result};
 use rusqlite::types::ValueRef;
 
@@ -158,7 +159,8 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         return Ok(Arc::clone(array));
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(array, to, &options).map_err(|_| Error::invalid(format!("a value does not fit the type {to}")))
+    cast_with_options(array, to, &options)
+        .map_err(|_| Error::invalid(format!("a value does not fit the type {}", print_type(to))))
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, Misfit> {

@@ -24,7 +24,7 @@ fn of_code(code: Option<ErrorCode>) -> (ErrorKind, &'static str, &'static str) {
         Some(ErrorCode::DiskFull) => (ErrorKind::Unavailable, "the disk is full", "free some space, then load again"),
         Some(ErrorCode::OutOfMemory) => (ErrorKind::Unavailable, "SQLite is out of memory", ""),
         Some(ErrorCode::SystemIoFailure | ErrorCode::FileLockingProtocolFailed) => {
-            let advice = "check the disk for errors, free some space, or raise the file size limit (ulimit -f)";
+            let advice = "check the disk for errors, free some space, or raise the file size limit with ulimit -f";
             (ErrorKind::Unavailable, "the database file can't be read or written", advice)
         }
         Some(ErrorCode::DatabaseCorrupt) => (

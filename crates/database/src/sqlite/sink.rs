@@ -7,6 +7,7 @@ use arrow::array::{Array, ArrayRef};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
+use lakerace_format::schema_text::print_type;
 use lakerace_format::{Narrowing, Sink, Written};
 use lakerace_io::option::{ALLOW_NARROWING, AT, MODE, RESUME};
 use lakerace_io::{Error, Job, RequestKind, Result};
@@ -467,21 +468,22 @@ fn fit(array: &ArrayRef, to: &Option<DataType>, allow_narrowing: bool) -> Result
     if array.data_type() == to {
         return Ok(Arc::clone(array));
     }
-    let from = array.data_type();
+    let (data_type, from) = (array.data_type(), print_type(array.data_type()));
+    let shown = print_type(to);
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let misfit = |_| {
-        Error::invalid(format!("values of type {from} do not fit the column's type {to}"))
+        Error::invalid(format!("values of type {from} do not fit the column's type {shown}"))
             .advice(format!("write to another table, or replace it with {}", MODE.to("overwrite")))
     };
     let cast = cast_with_options(array, to, &options).map_err(misfit)?;
     if allow_narrowing {
         return Ok(cast);
     }
-    let back = cast_with_options(&cast, from, &options).map_err(misfit)?;
+    let back = cast_with_options(&cast, data_type, &options).map_err(misfit)?;
     if back.to_data() == array.to_data() {
         return Ok(cast);
     }
-    Err(Error::invalid(format!("values of type {from} lose precision in the column's type {to}"))
+    Err(Error::invalid(format!("values of type {from} lose precision in the column's type {shown}"))
         .advice(format!("allow this with {ALLOW_NARROWING}, or write to another table")))
 }
 

@@ -14,6 +14,7 @@ use arrow::datatypes::{
 };
 use arrow::row::{RowConverter, Rows, SortField};
 use lakerace_format::predicate::{Bounds, ColumnRef, Value, array_of};
+use lakerace_format::schema_text::print_type;
 use lakerace_format::suggestions;
 use lakerace_io::option::{KEY, SCHEMA, WHERE};
 use lakerace_io::{Error, ErrorKind, Result};
@@ -63,7 +64,7 @@ impl KeyColumns {
             })?;
             let data_type = plain(field.data_type()).clone();
             if !is_supported(&data_type) {
-                let message = format!("the column {name:?} of type {data_type} can't be a key");
+                let message = format!("the column {name:?} of type {} can't be a key", print_type(&data_type));
                 let advice = "keys are integers, decimals, dates, times, timestamps, booleans, strings and binaries";
                 return Err(Error::unsupported(message).advice(advice));
             }
@@ -217,7 +218,12 @@ impl KeyColumn {
         };
         let data_type = plain(array.data_type());
         if !is_same(data_type, &self.data_type) {
-            let message = format!("the key column {:?} is {data_type}, but {} in the table", self.name, self.data_type);
+            let message = format!(
+                "the key column {:?} is {}, but {} in the table",
+                self.name,
+                print_type(data_type),
+                print_type(&self.data_type)
+            );
             return Err(Error::invalid(message).advice(format!(
                 "give the rows the type that the table has; the types of CSV columns are set by {SCHEMA}"
             )));

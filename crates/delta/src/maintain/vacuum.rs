@@ -108,7 +108,7 @@ fn retention(snapshot: &Snapshot, options: &VacuumOptions) -> Result<Duration> {
             hours(own)
         );
         return Err(Error::usage(message)
-            .advice(format!("retain files for longer ({RETAIN}), or allow it with {ALLOW_SHORT_RETENTION}")));
+            .advice(format!("retain files for longer with {RETAIN}, or allow it with {ALLOW_SHORT_RETENTION}")));
     }
     Ok(retain)
 }

@@ -16,7 +16,7 @@ use crate::snapshot::row_counts::count_of;
 const FILES_AT_ONCE: usize = 256;
 /// The next step where a data file is damaged.
 const ADVICE: &str =
-    "restore the file from a backup, or an earlier version of the table with `lakerace restore` (Table.restore)";
+    "restore the file from a backup, or an earlier version of the table with `lakerace restore` or Table.restore";
 
 /// The outcome.
 pub(super) struct CheckedFiles {

@@ -28,5 +28,5 @@ pub(super) fn check_path(object: &Object) -> Result<()> {
     let begin: String = value.chars().take(20).collect();
     Err(Error::invalid(format!("the value of a partition column is too long for a path: {limit}"))
         .at(format!("partition column {column:?}, value {begin:?}…"))
-        .advice(format!("partition the table by another column ({PARTITION_BY}), or shorten the value")))
+        .advice(format!("partition the table by another column with {PARTITION_BY}, or shorten the value")))
 }

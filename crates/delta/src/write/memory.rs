@@ -21,7 +21,7 @@ pub(crate) fn check_memory(memory_bytes: u64, columns: usize) -> Result<()> {
     Err(Error::usage(format!(
         "a memory limit of {memory_bytes} bytes is too small for rows of {columns} column{plural}"
     ))
-    .advice(format!("allow {least} bytes or more ({MEMORY_LIMIT})")))
+    .advice(format!("allow {least} bytes or more with {MEMORY_LIMIT}")))
 }
 
 /// Limits the row groups of files with so many columns by memory: two of them fit into a quarter of it, or, unless

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
+use lakerace_format::schema_text::print_type;
 use lakerace_io::option::COLUMNS;
 use lakerace_io::{Error, Result};
 
@@ -82,7 +83,7 @@ pub(crate) fn table_type(data_type: &DataType, known: Option<&DataType>) -> Resu
                 .advice(format!("cast it to the intended type, or leave it out with {COLUMNS}")));
         }
         other => {
-            return Err(Error::unsupported(format!("Delta tables have no type for {other}"))
+            return Err(Error::unsupported(format!("Delta tables have no type for {}", print_type(other)))
                 .advice(format!("cast the column, or leave it out with {COLUMNS}")));
         }
     })

@@ -6,6 +6,7 @@ use arrow::array::types::*;
 use arrow::array::*;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
+use lakerace_format::schema_text::print_type;
 use lakerace_io::{Error, Result};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -112,7 +113,9 @@ fn values(array: &ArrayRef, out: &mut Vec<u64>) -> Result<()> {
             let entries: ArrayRef = Arc::new(map.entries().clone());
             lists(&entries, map.value_offsets(), MAP, out)?;
         }
-        other => return Err(Error::unsupported(format!("no checksum is defined for values of type {other}"))),
+        other => {
+            return Err(Error::unsupported(format!("no checksum is defined for values of type {}", print_type(other))));
+        }
     }
     Ok(())
 }

@@ -86,9 +86,7 @@ pub fn with_parameters(text: &str, parameters: &[FilterParameter]) -> Result<Str
         }
     }
     if places.len() != parameters.len() {
-        let message =
-            format!("the filter has {} placeholders (?), but {} values are given", places.len(), parameters.len());
-        return Err(named(Error::usage(message).advice(format!("give a value for each placeholder ({PARAM})"))));
+        return Err(named(wrong_number(places.len(), parameters.len())));
     }
     let constants = parameters.iter().map(FilterParameter::constant).collect::<Result<Vec<_>>>().map_err(named)?;
     let mut constants = constants.iter();
@@ -101,6 +99,22 @@ pub fn with_parameters(text: &str, parameters: &[FilterParameter]) -> Result<Str
         (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
     }
     Ok(whole)
+}
+
+/// The error for values of another number than that of the placeholders.
+fn wrong_number(placeholders: usize, values: usize) -> Error {
+    let counted = |count: usize, thing: &str| match count {
+        1 => format!("1 {thing}"),
+        _ => format!("{count} {thing}s"),
+    };
+    let advice = match placeholders {
+        0 => format!("write a ? for each value of {PARAM}, or leave {PARAM} out"),
+        _ if values < placeholders => format!("give a value for each placeholder with {PARAM}"),
+        _ => format!("write a ? for each value of {PARAM}, or give fewer values"),
+    };
+    let given = if values == 1 { "is" } else { "are" };
+    let (placeholders, values) = (counted(placeholders, "placeholder"), counted(values, "value"));
+    Error::usage(format!("it has {placeholders} (?), but {values} {given} given")).advice(advice)
 }
 
 /// Returns true if a value of SQL is a place for a parameter.

@@ -117,9 +117,9 @@ fn errors_say_where() {
     let error = |sql: &str| parse_filter(sql).unwrap_err();
     let cases = [
         ("", ErrorKind::Usage, "filter: it is empty"),
-        ("a >", ErrorKind::Usage, "filter: expected: an expression, found: EOF"),
+        ("a >", ErrorKind::Usage, "filter: expected: an expression, found: the end of the filter"),
         ("a > 1 b", ErrorKind::Usage, "filter: line 1 column 7: unexpected b after the end"),
-        ("a = 1\nAND (b = 2", ErrorKind::Usage, "found: EOF"),
+        ("a = 1\nAND (b = 2", ErrorKind::Usage, "found: the end of the filter"),
         ("a = 'x", ErrorKind::Usage, "line 1 column 5"),
         ("a = DATE '2024-02-30'", ErrorKind::Usage, "'2024-02-30' is not a valid date"),
         ("a = X'0'", ErrorKind::Usage, "not pairs of hexadecimal"),

@@ -61,7 +61,7 @@ impl WatermarkValue {
     /// Checks that columns of this type have watermarks, and support this overlap.
     pub fn check(data_type: &DataType, since: &Since) -> Result<()> {
         let Some(kept) = kept_type(data_type) else {
-            let message = format!("column {:?} is of type {data_type}", since.column);
+            let message = format!("column {:?} is of type {}", since.column, print_type(data_type));
             return Err(Error::unsupported(message).at(SINCE).advice(
                 "name a column of numbers, dates, timestamps or text whose values are higher in new rows than in old \
                  ones",

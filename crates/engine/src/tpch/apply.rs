@@ -216,7 +216,7 @@ impl StreamApplication<'_> {
         let expected = Table::Orders.entities(scale);
         Err(Error::invalid(format!("{found}; at a scale factor of {scale} it is number {expected}"))
             .at(self.table_location(table))
-            .advice("give the scale factor of the tables with -s (sf)"))
+            .advice("give the scale factor of the tables with -s, or sf in Python"))
     }
 
     /// The number of rows of each stream in the table.

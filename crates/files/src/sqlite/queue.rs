@@ -140,7 +140,7 @@ impl WriteQueue {
                                 "the store could not be locked for writing within {} s",
                                 patience.as_secs()
                             ))
-                            .advice("end the batch that holds the lock, or wait longer (busy_timeout)")
+                            .advice("end the batch that holds the lock, or wait longer with busy_timeout")
                         };
                         return Err(given_up.err().unwrap_or_else(timed_out));
                     }

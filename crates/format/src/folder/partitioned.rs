@@ -17,6 +17,7 @@ use super::cut::{FILE_BYTES, FileCut};
 use super::files::{FolderFiles, MakeSink};
 use crate::array_bytes::array_bytes;
 use crate::own_texts::with_own_texts;
+use crate::schema_text::print_type;
 use crate::suggestions::column_not_found;
 use crate::{Sink, WriteOptions, Written};
 
@@ -88,8 +89,11 @@ impl PartitionColumns {
                 other => other,
             };
             if value_type.is_nested() || value_type.is_binary() || value_type.is_null() {
-                return Err(Error::unsupported(format!("column {name:?} of type {data_type} can't name folders"))
-                    .advice(format!("choose columns of numbers, text, dates or times with {PARTITION_BY}")));
+                return Err(Error::unsupported(format!(
+                    "column {name:?} of type {} can't name folders",
+                    print_type(data_type)
+                ))
+                .advice(format!("choose columns of numbers, text, dates or times with {PARTITION_BY}")));
             }
             positions.push(at);
         }

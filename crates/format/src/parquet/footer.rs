@@ -228,7 +228,7 @@ fn check_size(stated_bytes: u64, size_bytes: u64) -> Result<()> {
     }
     Err(Error::corrupt(format!("it has {size_bytes} bytes, but the log states {stated_bytes}")).advice(
         "the file was replaced or truncated: restore it from a backup, or restore an earlier version of the table with \
-         `lakerace restore` (Table.restore)",
+         `lakerace restore` or Table.restore",
     ))
 }
 
@@ -238,7 +238,7 @@ fn check_rows(stated_rows: u64, rows: u64) -> Result<()> {
         true => Ok(()),
         false => Err(Error::corrupt(format!("it has {rows} rows, but the log states {stated_rows}")).advice(
             "the file was replaced: restore it from a backup, or an earlier version of the table by \
-             `lakerace restore` (Table.restore)",
+             `lakerace restore` or Table.restore",
         )),
     }
 }

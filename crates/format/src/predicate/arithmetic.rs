@@ -13,6 +13,7 @@ use super::kernels::{internal, kernel};
 use super::literal::unit_ns;
 use super::operand::RowOperand;
 use super::value::{NativeInteger, for_integer_type, is_binary, is_text};
+use crate::schema_text::print_type;
 use crate::{ArithmeticOp, CompareOp};
 
 /// `left op right`. Types were checked when the filter was bound.
@@ -205,7 +206,7 @@ fn scale(data_type: &DataType) -> i32 {
 }
 
 fn widened(array: &ArrayRef, factor: i256) -> Result<Vec<Option<i256>>> {
-    let out_of_range = || Error::invalid(format!("a value of type {} is out of range", array.data_type()));
+    let out_of_range = || Error::invalid(format!("a value of type {} is out of range", print_type(array.data_type())));
     for_integer_type!(
         array.data_type(),
         T => {

@@ -16,6 +16,7 @@ use super::node::{ConditionNode, RowScalar};
 use super::time::{DAY_NS, parse_time, parse_timestamp};
 use super::value::{Value, is_binary, is_text, plain_type};
 use super::{ColumnRef, evaluate};
+use crate::schema_text::print_type;
 use crate::suggestions::column_not_found;
 use crate::{ArithmeticOp, CompareOp, Expr, Literal};
 
@@ -60,14 +61,19 @@ impl PredicateBinder<'_> {
         match expr {
             Expr::Literal(Literal::Null) => Ok(ConditionNode::Constant(None)),
             Expr::Literal(Literal::Boolean(b)) => Ok(ConditionNode::Constant(Some(*b))),
-            Expr::Literal(other) => Err(Error::invalid(format!("{} is not a condition", describe(other)))),
+            Expr::Literal(other) => Err(Error::invalid(format!("{} is not a condition", describe(other)))
+                .advice("compare a column with a value, as in price > 100")),
             Expr::Arithmetic { .. } => Err(Error::invalid("a number is not a condition")),
             Expr::Column(name) => {
                 let column = self.column(name)?;
                 match class_of(&column.data_type) {
                     ComparisonClass::Boolean => Ok(ConditionNode::Truth(RowScalar::Column(column))),
                     ComparisonClass::Null => Ok(ConditionNode::Constant(None)),
-                    _ => Err(Error::invalid(format!("column {name:?} is {}, not a condition", column.data_type))),
+                    _ => Err(Error::invalid(format!(
+                        "column {name:?} is {}, not a condition",
+                        print_type(&column.data_type)
+                    ))
+                    .advice("compare it with a value, or CAST it to bool")),
                 }
             }
             Expr::And(all) => Ok(ConditionNode::And(self.flatten(all, depth, true)?)),
@@ -93,8 +99,9 @@ impl PredicateBinder<'_> {
                 if !is_text(&column.data_type) {
                     return Err(Error::invalid(format!(
                         "column {name:?} is {}, but LIKE needs text",
-                        column.data_type
-                    )));
+                        print_type(&column.data_type)
+                    ))
+                    .advice("CAST it to text: CAST(a AS text) LIKE 'x%'"));
                 }
                 let pattern = LikePattern::new(pattern, *escape, *case_insensitive).map_err(Error::invalid)?;
                 Ok(ConditionNode::Like { column, pattern })
@@ -365,16 +372,16 @@ fn class_of(data_type: &DataType) -> ComparisonClass {
 
 fn words(scalar: &RowScalar) -> String {
     match scalar {
-        RowScalar::Column(column) => format!("column {:?} ({})", column.name(), column.data_type),
+        RowScalar::Column(column) => format!("column {:?} ({})", column.name(), print_type(&column.data_type)),
         RowScalar::Constant(array) => match Value::from_array(array, 0) {
-            Some(value) => format!("{} ({})", value.display(array.data_type()), array.data_type()),
+            Some(value) => format!("{} ({})", value.display(array.data_type()), print_type(array.data_type())),
             None if matches!(array.data_type(), DataType::Interval(_)) => "an interval".to_owned(),
             None => "NULL".to_owned(),
         },
         RowScalar::Arithmetic { .. } if class(scalar) == ComparisonClass::Instant => "a computed date".to_owned(),
         RowScalar::Arithmetic { .. } => "a computed number".to_owned(),
         RowScalar::Condition(_) => "a condition (Boolean)".to_owned(),
-        RowScalar::Call { data_type, .. } => format!("a computed value ({data_type})"),
+        RowScalar::Call { data_type, .. } => format!("a computed value ({})", print_type(data_type)),
     }
 }
 

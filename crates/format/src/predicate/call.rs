@@ -16,6 +16,7 @@ use super::date_trunc::{DateUnit, truncated};
 use super::kernels::internal;
 use super::like::{LikePattern, like};
 use super::operand::RowOperand;
+use crate::schema_text::print_type;
 
 /// A function, with its parts that are the same for all rows.
 #[derive(Debug, Clone)]
@@ -237,7 +238,9 @@ fn epoch(operand: &RowOperand) -> Result<ArrayRef> {
     let per_second = match array.data_type() {
         DataType::Timestamp(unit, _) => crate::calendar::units_per_second(*unit) as f64,
         DataType::Date32 => 1.0 / 86_400.0,
-        other => return Err(Error::invalid(format!("a value of type {other} has no seconds since 1970"))),
+        other => {
+            return Err(Error::invalid(format!("a value of type {} has no seconds since 1970", print_type(other))));
+        }
     };
     let storage = if array.data_type() == &DataType::Date32 { DataType::Int32 } else { DataType::Int64 };
     let numbers = internal(arrow::compute::cast(&array, &storage))?;
@@ -252,7 +255,7 @@ fn cast_to(operand: &RowOperand, to: &DataType, is_lenient: bool) -> Result<Arra
         .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f%:z"));
     let options = CastOptions { safe: is_lenient, format_options: formats };
     let array = &operand.array;
-    let name = crate::schema_text::print_type(to);
+    let name = print_type(to);
     cast_with_options(array, to, &options).map_err(|e| {
         Error::invalid(format!("a value can't be cast to {name}: {e}"))
             .advice("use TRY_CAST, which returns null for values that don't fit")

@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use lakerace_io::{Error, Result};
 
 use crate::calendar::{civil_from_days, days_from_civil, units_per_second};
+use crate::schema_text::print_type;
 
 /// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +116,9 @@ pub(super) fn truncated(instants: &ArrayRef, unit: DateUnit, data_type: &DataTyp
                 TimeUnit::Nanosecond => cut!(TimestampNanosecondType),
             })
         }
-        other => Err(Error::invalid(format!("a value of type {other} can't be truncated to a unit of time"))),
+        other => {
+            Err(Error::invalid(format!("a value of type {} can't be truncated to a unit of time", print_type(other))))
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use super::node::{ConditionNode, RowScalar};
 use super::operand::RowOperand;
 use super::value::{Value, array_of, for_integer_type, is_binary, is_text, plain_type};
 use crate::CompareOp;
+use crate::schema_text::print_type;
 
 /// Up to this number of values, IN compares with one after the other, vectorised.
 const IN_BY_COMPARING: usize = 4;
@@ -270,7 +271,7 @@ fn is_in(array: &ArrayRef, values: &[Value]) -> Result<BooleanArray> {
                 let mut wanted = wanted.as_primitive::<T>().values().to_vec();
                 wanted.sort_unstable();
                 pack(array.as_primitive::<T>().values(), |v| wanted.binary_search(&v).is_ok())
-            }, return Err(Error::unsupported(format!("IN is not supported on a column of type {other}"))))
+            }, return Err(Error::unsupported(format!("IN is not supported on a column of type {}", print_type(other)))))
         }
     };
     Ok(BooleanArray::new(bits, array.logical_nulls()))

@@ -9,6 +9,7 @@ use super::decimal::DecimalNumber;
 use super::time::{DAY_NS, parse_time, parse_timestamp};
 use super::value::{NativeInteger, Value, for_integer_type, is_binary, is_text, plain_type};
 use crate::Literal;
+use crate::schema_text::print_type;
 
 /// Digits after the point that any double has at most.
 const EXACT_PLACES: usize = 1074;
@@ -31,7 +32,7 @@ pub(super) enum LiteralPlace {
 /// Finds the place of `literal` among the values of `data_type`. The error names the problem, without naming the column.
 pub(super) fn place_literal(literal: &Literal, data_type: &DataType) -> Result<LiteralPlace, String> {
     let data_type = plain_type(data_type);
-    let mismatch = || format!("it is {data_type} and can't be compared with {}", describe(literal));
+    let mismatch = || format!("it is {} and can't be compared with {}", print_type(data_type), describe(literal));
     match literal {
         Literal::Null => Ok(LiteralPlace::Null),
         Literal::Boolean(b) if data_type == &DataType::Boolean => Ok(LiteralPlace::At(Value::Boolean(*b))),
@@ -64,8 +65,9 @@ fn place_text(text: &str, data_type: &DataType) -> Result<Option<LiteralPlace>, 
             return Ok(place_instant(nanoseconds, t));
         }
         DataType::Time32(_) | DataType::Time64(_) => {
-            let nanoseconds = parse_time(text)
-                .ok_or_else(|| format!("it is {data_type}, but '{text}' is not a time such as 23:59:59"))?;
+            let nanoseconds = parse_time(text).ok_or_else(|| {
+                format!("it is {}, but '{text}' is not a time such as 23:59:59", print_type(data_type))
+            })?;
             return Ok(place_instant(i128::from(nanoseconds), data_type));
         }
         _ => return Ok(None),

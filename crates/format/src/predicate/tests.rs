@@ -227,17 +227,17 @@ fn wrong_types_and_names() {
     );
     let e = error(compare("price", CompareOp::Eq, text()));
     assert_eq!(e.kind(), ErrorKind::Invalid);
-    assert_eq!(e.to_string(), "column \"price\": it is Int64 and can't be compared with the text 'x'");
+    assert_eq!(e.to_string(), "column \"price\": it is int64 and can't be compared with the text 'x'");
     assert!(
         error(compare("name", CompareOp::Eq, number(15, 1)))
             .to_string()
-            .contains("Utf8 and can't be compared with the number 1.5")
+            .contains("utf8 and can't be compared with the number 1.5")
     );
     assert!(error(compare("day", CompareOp::Eq, text())).to_string().contains("'x' is not a date"));
     assert_eq!(error(compare("list", CompareOp::Eq, number(1, 0))).kind(), ErrorKind::Invalid);
     assert_eq!(error(Expr::Column("price".into())).kind(), ErrorKind::Invalid);
     let pair = Expr::Compare { op: CompareOp::Eq, left: column("price"), right: column("name") };
-    assert!(error(pair).to_string().contains("column \"price\" (Int64) can't be compared with column \"name\" (Utf8)"));
+    assert!(error(pair).to_string().contains("column \"price\" (int64) can't be compared with column \"name\" (utf8)"));
     let mut deep = compare("price", CompareOp::Eq, number(1, 0));
     for _ in 0..300 {
         deep = Expr::Not(Box::new(deep));

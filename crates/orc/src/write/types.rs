@@ -26,7 +26,8 @@ fn stored_field(field: &FieldRef, path: &str) -> Result<FieldRef> {
 
 fn stored_type(data_type: &DataType, path: &str) -> Result<DataType> {
     let unsupported = |advice: &str| {
-        Err(Error::unsupported(format!("ORC has no type for {data_type}; {advice}")).at(format!("column {path}")))
+        let name = data_type.to_string().to_ascii_lowercase();
+        Err(Error::unsupported(format!("ORC has no type for {name}; {advice}")).at(format!("column {path:?}")))
     };
     Ok(match data_type {
         DataType::UInt8 => DataType::Int16,
@@ -34,18 +35,18 @@ fn stored_type(data_type: &DataType, path: &str) -> Result<DataType> {
         DataType::UInt32 => DataType::Int64,
         DataType::Float16 => DataType::Float32,
         DataType::Date64 => DataType::Date32,
-        DataType::UInt64 => return unsupported("cast it to Int64 if its values fit, or to Decimal128(20, 0)"),
-        DataType::Time32(_) | DataType::Time64(_) => return unsupported("cast it to Int64, or to text"),
-        DataType::Duration(_) => return unsupported("cast it to Int64"),
+        DataType::UInt64 => return unsupported("cast it to int64 if its values fit, or to decimal(20,0)"),
+        DataType::Time32(_) | DataType::Time64(_) => return unsupported("cast it to int64, or to text"),
+        DataType::Duration(_) => return unsupported("cast it to int64"),
         DataType::Interval(_) => return unsupported("cast it to an integer type or to text"),
         DataType::Null => return unsupported("cast it to the type of its values"),
         DataType::Union(..) => return unsupported("write each of its types as a column of its own"),
         DataType::RunEndEncoded(..) => return unsupported("cast it to the type of its values"),
-        DataType::ListView(_) | DataType::LargeListView(_) => return unsupported("cast it to List"),
+        DataType::ListView(_) | DataType::LargeListView(_) => return unsupported("cast it to a list"),
         DataType::Decimal256(precision, scale) => {
-            let advice = format!("cast it to Decimal128 with at most {MAX_DECIMAL_PRECISION} digits");
+            let advice = format!("cast it to a decimal with at most {MAX_DECIMAL_PRECISION} digits");
             return match *precision <= MAX_DECIMAL_PRECISION && *scale >= 0 {
-                true => unsupported(&format!("cast it to Decimal128({precision}, {scale})")),
+                true => unsupported(&format!("cast it to decimal({precision},{scale})")),
                 false => unsupported(&advice),
             };
         }

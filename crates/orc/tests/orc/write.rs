@@ -257,19 +257,19 @@ fn refused(array: ArrayRef, options: WriterOptions) -> lakerace_orc::Error {
 fn what_orc_can_not_hold_is_refused_with_advice() {
     let default = WriterOptions::default;
     let unsupported: [(ArrayRef, &str); 5] = [
-        (Arc::new(UInt64Array::from(vec![1])), "Decimal128(20, 0)"),
+        (Arc::new(UInt64Array::from(vec![1])), "decimal(20,0)"),
         (Arc::new(NullArray::new(1)), "cast it"),
-        (Arc::new(Time32SecondArray::from(vec![1])), "Int64"),
-        (Arc::new(DurationSecondArray::from(vec![1])), "Int64"),
-        (Arc::new(Decimal256Array::from(vec![i256::ONE])), "Decimal128"),
+        (Arc::new(Time32SecondArray::from(vec![1])), "int64"),
+        (Arc::new(DurationSecondArray::from(vec![1])), "int64"),
+        (Arc::new(Decimal256Array::from(vec![i256::ONE])), "cast it to a decimal"),
     ];
     for (array, advice) in unsupported {
         let error = refused(array, default());
         assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert!(error.to_string().starts_with("column c: ") && error.message().contains(advice), "{error}");
+        assert!(error.to_string().starts_with("column \"c\": ") && error.message().contains(advice), "{error}");
     }
     let items = ListArray::from_iter_primitive::<UInt64Type, _, _>([Some([Some(1)])]);
-    assert!(refused(Arc::new(items), default()).to_string().starts_with("column c._elem: "));
+    assert!(refused(Arc::new(items), default()).to_string().starts_with("column \"c._elem\": "));
     let invalid: [ArrayRef; 4] = [
         // The last second before 1970, and years that milliseconds do not reach.
         Arc::new(TimestampMillisecondArray::from(vec![0, -1])),

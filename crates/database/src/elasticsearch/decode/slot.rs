@@ -18,6 +18,7 @@ use base64::engine::general_purpose::STANDARD;
 use lakerace_format::calendar::units_per_second;
 use lakerace_format::json::{Json, JsonKind, write_text};
 use lakerace_format::predicate::time::parse_time;
+use lakerace_format::schema_text::print_type;
 use lakerace_io::{Error, Result};
 
 use super::fields::Fields;
@@ -136,8 +137,9 @@ impl Slot {
             }
             other => {
                 return Err(Error::unsupported(format!(
-                    "column {:?} is of type {other}, which no Elasticsearch field can hold",
-                    field.name()
+                    "column {:?} is of type {}, which no Elasticsearch field can hold",
+                    field.name(),
+                    print_type(other)
                 )));
             }
         })
@@ -430,8 +432,9 @@ fn as_type(array: ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
         return Ok(make_array(data));
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(&array, data_type, &options)
-        .map_err(|error| Error::invalid(format!("values of an index can't be read as {data_type}")).because(error))
+    cast_with_options(&array, data_type, &options).map_err(|error| {
+        Error::invalid(format!("values of an index can't be read as {}", print_type(data_type))).because(error)
+    })
 }
 
 fn failed(error: arrow::error::ArrowError) -> Error {

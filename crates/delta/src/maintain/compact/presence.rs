@@ -45,7 +45,7 @@ pub(super) fn check(snapshot: &Snapshot, files: &[&TableFile]) -> Result<()> {
                     .at(url)
                     .advice(
                         "nothing was changed; restore the file from a backup, or an earlier version of the table \
-                         with `lakerace restore` (Table.restore)",
+                         with `lakerace restore` or Table.restore",
                     ));
             }
             Some(_) => {}

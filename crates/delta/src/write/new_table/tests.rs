@@ -50,7 +50,7 @@ fn files_are_divided_by_columns_with_texts_alone() {
         (&["x", "x"][..], ErrorKind::Usage, "given twice"),
         (&["no"][..], ErrorKind::NotFound, "there is no column \"no\""),
         (&["ID"][..], ErrorKind::NotFound, "did you mean \"id\"?"),
-        (&["b"][..], ErrorKind::Unsupported, "\"b\" of type Binary"),
+        (&["b"][..], ErrorKind::Unsupported, "\"b\" of type binary"),
         (&["l"][..], ErrorKind::Unsupported, "nested"),
     ] {
         let error = outcome(fields(), partition_by, &[]).unwrap_err();

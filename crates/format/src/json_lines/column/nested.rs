@@ -15,6 +15,7 @@ use lakerace_io::{Error, Result};
 
 use super::{Append, ColumnOrigin, ColumnPath, ColumnSlot, JsonColumn, LineFault};
 use crate::json::{Json, JsonKind};
+use crate::schema_text::print_type;
 
 /// The column of a nested type; `None` for other types.
 pub(super) fn column(place: &ColumnPath) -> Result<Option<Box<dyn JsonColumn>>> {
@@ -292,7 +293,7 @@ impl MapColumn {
         };
         let [key, value] = pair.as_ref() else { return Err(Error::internal("the entries of a map are not pairs")) };
         if !key.data_type().is_string() {
-            let message = format!("column {:?} is a map whose keys are {}", place.path, key.data_type());
+            let message = format!("column {:?} is a map whose keys are {}", place.path, print_type(key.data_type()));
             return Err(Error::unsupported(message).advice("names in JSON are text: declare the keys as utf8"));
         }
         let values = ColumnSlot::new(value, format!("{}[]", place.path), place.origin)?;

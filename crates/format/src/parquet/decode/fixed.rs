@@ -19,6 +19,7 @@ use super::spread::spread;
 use super::validity::ValidBits;
 use super::values::{PageEncoding, ValueCollector, slots, stored};
 use crate::exec::{RowSelection, copy_kept};
+use crate::schema_text::print_type;
 
 /// Collects values of a fixed width.
 pub(crate) struct FixedWidthValues<C: ValueConversion> {
@@ -161,7 +162,7 @@ impl<C: ValueConversion> ValueCollector for FixedWidthValues<C> {
 pub(crate) fn unfit(flaw: ValueFlaw, data_type: &DataType) -> Error {
     match flaw {
         ValueFlaw::Range => {
-            let error = Error::unsupported(format!("a value is out of range for {data_type}"));
+            let error = Error::unsupported(format!("a value is out of range for {}", print_type(data_type)));
             match data_type {
                 DataType::Timestamp(..) => {
                     error.advice(format!("read 96-bit timestamps with {}", TIMESTAMP_UNIT.to("us")))
@@ -170,11 +171,13 @@ pub(crate) fn unfit(flaw: ValueFlaw, data_type: &DataType) -> Error {
             }
         }
         ValueFlaw::Digits => {
-            Error::unsupported(format!("a value has more digits than {data_type} can hold")).advice(format!(
-                "read 96-bit timestamps with {}, or with {}, which rounds them",
-                TIMESTAMP_UNIT.to("ns"),
-                TIMESTAMP_UNIT.to("us")
-            ))
+            Error::unsupported(format!("a value has more digits than {} can hold", print_type(data_type))).advice(
+                format!(
+                    "read 96-bit timestamps with {}, or with {}, which rounds them",
+                    TIMESTAMP_UNIT.to("ns"),
+                    TIMESTAMP_UNIT.to("us")
+                ),
+            )
         }
     }
 }
