@@ -473,7 +473,7 @@ pub(crate) struct CsvArgs {
     /// Around fields: one ASCII character or `none`. Default: `"`, for TBL none.
     #[arg(long, value_name = "CHAR|none", value_parser = value::quote)]
     pub(crate) quote: Option<value::QuoteCharacter>,
-    /// One ASCII character, which makes the next one literal inside quotes. Default: none (a doubled quote is one quote).
+    /// Makes the next character literal inside quotes: one ASCII character. Default: none (a doubled quote is one quote).
     #[arg(long, value_name = "CHAR", value_parser = value::delimiter)]
     pub(crate) escape: Option<u8>,
     /// A text that means null; may be repeated. Default: the empty string.

@@ -69,7 +69,7 @@ pub struct Altered {
     pub properties: BTreeMap<String, String>,
     /// Features that its protocol has got: writers have to support them.
     pub features_added: Vec<String>,
-    /// Those of them that readers have to support, too.
+    /// The added features that readers have to support, too.
     pub reader_features_added: Vec<String>,
 }
 

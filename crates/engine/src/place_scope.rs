@@ -82,7 +82,7 @@ struct PlaceScope {
     option: &'static OptionDefinition,
     is_given: fn(&StorageOptions, &JobOptions) -> bool,
     applies: fn(&JobPlace) -> bool,
-    /// The reason why it does not apply to another place: what that place is.
+    /// The reason why it does not apply to another place: the nature of that place.
     other: fn(&JobPlace) -> String,
     /// The places that it applies to, in words.
     places: &'static str,

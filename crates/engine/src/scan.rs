@@ -38,7 +38,7 @@ const SMALL_BATCH_ROWS: usize = 4096;
 enum ScopeCheck {
     /// The options of reading apply to the source.
     Source,
-    /// Those of the CSV dialect may also apply to the target of the rows.
+    /// Options of the CSV dialect may also apply to the target of the rows.
     SourceOrTarget(PlaceKind),
     /// The caller checks them.
     Later,
