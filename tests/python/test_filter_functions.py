@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import decimal
+import itertools
 import operator
+import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -344,3 +346,75 @@ def test_nested_functions_are_bound_in_time_that_grows_with_them(place: Path) ->
     with pytest.raises(lr.InvalidInputError, match="TRY_CAST"):
         ours(place, f"{nested} = 1")
     assert ours(place, f"CASE WHEN s = '12' THEN {nested} END = 12") == theirs("s = '12'")
+
+
+SHORT_TEXTS = ["", "a", "ab", "héllo", "日本語", "e\u0301😀x", None]
+SMALL_PLACES = [0, 1, -1, 2, -2, 3, -3, 6, -6, 100, -100, None]
+
+
+def sliced(path: Path, engine: Any, places: Sequence[int | None]) -> None:
+    """Holds `substr` of all texts, positions and lengths against another engine's."""
+    arguments = list(itertools.product(SHORT_TEXTS, places, places))
+    query = "SELECT substr(?, ?, ?), substr(?, ?)"
+    wanted = [engine.execute(query, (*row, *row[:2])).fetchall()[0] for row in arguments]
+    rows = pa.table(
+        {
+            "id": range(len(arguments)),
+            "s": [row[0] for row in arguments],
+            "start": pa.array([row[1] for row in arguments], pa.int64()),
+            "length": pa.array([row[2] for row in arguments], pa.int64()),
+            "part": [row[0] for row in wanted],
+            "rest": [row[1] for row in wanted],
+        }
+    )
+    pq.write_table(rows, path)
+    for call, found in (("substr(s, start, length)", "part"), ("substr(s, start)", "rest")):
+        assert ours(path, f"{call} <> {found} OR ({call} IS NULL) <> ({found} IS NULL)") == []
+        assert ours(path, f"{call} = {found}") == [
+            k for k, value in enumerate(rows[found].to_pylist()) if value is not None
+        ]
+
+
+def test_slices_of_texts_as_duckdb_and_sqlite_have_them(tmp_path: Path) -> None:
+    sliced(tmp_path / "duckdb.parquet", duckdb.connect(), [*SMALL_PLACES, 2**31, 1 - 2**31])
+    sliced(tmp_path / "sqlite.parquet", sqlite3.connect(":memory:"), SMALL_PLACES)
+
+
+def test_rules_that_differ_from_those_of_duckdb(tmp_path: Path) -> None:
+    texts = ["ß", "ẞ", "ΑΣ", "ΣΑ", "ﬁ", "İ", "ǅ", "é", " a ", "\u00a0a\u00a0", "\ta\n", "  "]
+    path = tmp_path / "a.parquet"
+    rows = {"s": texts, "upper": [text.upper() for text in texts], "lower": [text.lower() for text in texts]}
+    trimmed = [sqlite3.connect(":memory:").execute("SELECT trim(?)", (text,)).fetchall()[0][0] for text in texts]
+    pq.write_table(pa.table({"id": range(len(texts)), **rows, "trimmed": trimmed}), path)
+    for where in ("upper(s) = upper", "lower(s) = lower", "trim(s) = trimmed", "id / 0 IS NULL", "id % 0 IS NULL"):
+        assert ours(path, where) == list(range(len(texts))), where
+
+
+def test_slices_far_outside_of_a_text(place: Path) -> None:
+    least, most = "(-9223372036854775807 - 1)", "9223372036854775807"
+    texts = [k for k, text in enumerate(TEXTS) if text is not None]
+    for call in (
+        f"substr(s, {least}, 5)",
+        f"substr(s, {most}, 5)",
+        f"substr(s, 1, {least})",
+        f"substr(s, {least}, {least})",
+    ):
+        assert ours(place, f"{call} = ''") == texts, call
+    for call in (
+        f"substr(s, {least})",
+        f"substr(s, 1, {most})",
+        f"substr(s, -99, {most})",
+        f"substr(s, {most}, {least})",
+    ):
+        assert ours(place, f"{call} = s") == texts, call
+
+
+@pytest.mark.parametrize("text", ["1.5", "2.5", "-0.5", "1.0", "1e2", "1.", "x", "", "9223372036854775808"])
+def test_a_text_with_a_fraction_is_no_integer(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": [0], "s": [text]}), path)
+    assert ours(path, "TRY_CAST(s AS bigint) IS NULL") == [0]
+    with pytest.raises(lr.InvalidInputError, match="TRY_CAST"):
+        ours(path, "CAST(s AS bigint) = 1")
+    if text == "1.5":
+        assert ours(path, "CAST(CAST(s AS double) AS bigint) = 1") == [0]

@@ -159,26 +159,29 @@ fn substr(arguments: &[RowOperand], rows: usize) -> Result<ArrayRef> {
         let text = strings.is_valid(place).then(|| strings.value(place))?;
         let start = number(0, row)?;
         let length = match numbers.len() {
-            1 => i64::MAX,
-            _ => number(1, row)?,
+            1 => None,
+            _ => Some(number(1, row)?),
         };
         Some(part_of(text, start, length))
     };
     Ok(Arc::new((0..rows).map(value).collect::<StringViewArray>()))
 }
 
-/// So many characters of a text from a place on: 1 is the first, -1 the last, and 0 is before the first.
-fn part_of(text: &str, start: i64, length: i64) -> &str {
-    let (skipped, length) = match start {
-        0 => (0, length.saturating_sub(1)),
-        1.. => (start - 1, length),
-        _ => ((text.chars().count() as i64).saturating_add(start).max(0), length),
+/// So many characters of a text from a place on, or all without a length: 1 is the first, -1 the last, and 0 is before
+/// the first. A negative length counts the characters before the place. Places outside of the text hold no characters,
+/// but count.
+fn part_of(text: &str, start: i64, length: Option<i64>) -> &str {
+    let start = match start {
+        1.. => i128::from(start) - 1,
+        0 => -1,
+        _ => i128::from(start) + text.chars().count() as i128,
     };
-    let count = |number: i64| usize::try_from(number).unwrap_or(0);
-    let from = text.char_indices().nth(count(skipped)).map_or(text.len(), |(byte, _)| byte);
-    let rest = &text[from..];
-    let to = rest.char_indices().nth(count(length)).map_or(rest.len(), |(byte, _)| byte);
-    &rest[..to]
+    let end = length.map_or(i128::MAX, |length| start + i128::from(length));
+    let byte = |place: i128| {
+        let place = usize::try_from(place.max(0)).unwrap_or(usize::MAX);
+        text.char_indices().nth(place).map_or(text.len(), |(byte, _)| byte)
+    };
+    &text[byte(start.min(end))..byte(start.max(end))]
 }
 
 fn trim(arguments: &[RowOperand], rows: usize, at_start: bool, at_end: bool) -> Result<ArrayRef> {
