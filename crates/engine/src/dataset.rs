@@ -1,13 +1,13 @@
 //! From a location's name to a source.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use lakerace_delta::Snapshot;
+use lakerace_format::predicate::ColumnRef;
 use lakerace_format::{
-    Batches, ColumnUnion, Constants, Expr, Extremes, FileFormat, FilePlan, InputFile, OpenOptions, Predicate, ReadPlan,
-    ReadRequest, Source, SourceInfo, UnitPlan,
+    Batches, ColumnOwners, ColumnUnion, Constants, Expr, Extremes, FileFormat, FilePlan, InputFile, OpenOptions,
+    Predicate, ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
 };
 use lakerace_io::option::{AT, FILE_NAME_COLUMN, UNION_COLUMNS};
 use lakerace_io::{Error, ErrorKind, Job, Location, Object, PathProfile, Result, Wanted};
@@ -100,13 +100,51 @@ fn refuse_version(place: &str, options: &ReadOptions) -> Result<()> {
 
 fn open_files(files: FileSource, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Arc<dyn Source>> {
     let constants = partitions(&files, options.file_name_column.as_deref())?;
-    let (mut kept, mut pruned) = (Vec::with_capacity(files.objects.len()), Vec::new());
-    let conditions = partition_conditions(filter, &constants)?;
+    let mut conditions = partition_conditions(filter, &constants)?;
     // Excluded files also determine types, so that the types do not depend on the filter.
     let all = if conditions.is_empty() { Vec::new() } else { files.objects.clone() };
     let inputs = files.objects.into_iter().zip(constants);
     let inputs: Vec<_> = inputs.map(|(object, constants)| InputFile { constants, ..InputFile::from(object) }).collect();
-    for input in &inputs {
+    let columns = read_columns(options, filter);
+    let open = |kept, first| open_format(files.format, kept, (&all, first, columns.as_deref()), options, job);
+    let (kept, mut pruned) = prune(&inputs, &conditions);
+    let file_name = options.file_name_column.as_ref();
+    let is_name = |column: &ColumnRef| Some(&column.path[0]) == file_name;
+    // A condition on the file's name needs no other file, unless those that it leaves have columns of folders.
+    let first = all.first().filter(|_| !conditions.iter().flat_map(Predicate::column_refs).all(is_name));
+    let mut inner = open(kept.clone(), first)?;
+    if first.is_none() && !pruned.is_empty() && inner.column_owners() != ColumnOwners::default() {
+        inner = open(kept, all.first())?;
+    }
+    let owners = inner.column_owners();
+    if let Some(name) = file_name.filter(|name| owners.files.contains(*name) || owners.places.contains_key(*name)) {
+        return Err(Error::usage(format!("the files have a column {name:?} themselves"))
+            .at(inputs.first().map_or_else(String::new, |input| input.object.url()))
+            .advice(format!("give {FILE_NAME_COLUMN} another name")));
+    }
+    // The values in a file may differ from its folder's name: the source judges all files by the values.
+    conditions.retain(|condition| condition.column_refs().all(|column| !owners.files.contains(&column.path[0])));
+    let (kept, still_pruned) = prune(&inputs, &conditions);
+    if still_pruned.len() < pruned.len() {
+        (inner, pruned) = (open(kept, all.first())?, still_pruned);
+    }
+    for (name, url) in &inner.column_owners().places {
+        job.warn(&format!(
+            "{url} has a column {name:?}, which the first file lacks: its values are those in the names of folders"
+        ));
+    }
+    if pruned.is_empty() {
+        return Ok(inner);
+    }
+    let pruned = pruned.into_iter().map(|(file, reason)| pruned_plan(&file, reason)).collect();
+    Ok(Arc::new(FileDataset { inner, pruned }))
+}
+
+/// The files that may have rows for which these conditions on their folders are true, at least one, for its schema, and
+/// the others, each with the reason.
+fn prune(inputs: &[InputFile], conditions: &[Predicate]) -> (Vec<InputFile>, Vec<(InputFile, String)>) {
+    let (mut kept, mut pruned) = (Vec::with_capacity(inputs.len()), Vec::new());
+    for input in inputs {
         let constants = input.constants.as_ref();
         match constants.and_then(|known| conditions.iter().find_map(|p| p.can_match(known.as_ref()).err())) {
             None => kept.push(input.clone()),
@@ -114,26 +152,9 @@ fn open_files(files: FileSource, options: &ReadOptions, filter: Option<&Expr>, j
         }
     }
     if kept.is_empty() && !pruned.is_empty() {
-        // At least one file is opened, for its schema.
         kept.push(pruned.remove(0).0);
     }
-    let columns = read_columns(options, filter);
-    let inner = open_format(files.format, kept, (&all, columns.as_deref()), options, job)?;
-    let own = inner.own_columns_of_places();
-    if let Some(name) = options.file_name_column.as_ref().filter(|name| own.contains(*name)) {
-        return Err(Error::usage(format!("the files have a column {name:?} themselves"))
-            .at(inputs.first().map_or_else(String::new, |input| input.object.url()))
-            .advice(format!("give {FILE_NAME_COLUMN} another name")));
-    }
-    if pruned.is_empty() {
-        return Ok(inner);
-    }
-    if !own.is_empty() {
-        // The values in a file may differ from its folder's name: the source judges all files by the values.
-        return open_format(files.format, inputs, (&all, columns.as_deref()), options, job);
-    }
-    let pruned = pruned.into_iter().map(|(file, reason)| pruned_plan(&file, reason)).collect();
-    Ok(Arc::new(FileDataset { inner, pruned }))
+    (kept, pruned)
 }
 
 /// The columns that a read with these options and this filter needs; `None`: all.
@@ -149,7 +170,7 @@ fn read_columns(options: &ReadOptions, filter: Option<&Expr>) -> Option<Vec<Stri
 fn open_format(
     format: &FileFormat,
     files: Vec<InputFile>,
-    (all, columns): (&[Object], Option<&[String]>),
+    (all, first, columns): (&[Object], Option<&Object>, Option<&[String]>),
     options: &ReadOptions,
     job: &Job,
 ) -> Result<Arc<dyn Source>> {
@@ -160,7 +181,8 @@ fn open_format(
             .at(files.first().map_or_else(String::new, |file| file.object.url()))
             .advice(format!("leave out {UNION_COLUMNS}")));
     }
-    let options = OpenOptions { all, csv: &options.csv, parquet: options.parquet, orc: &options.orc, union, columns };
+    let options =
+        OpenOptions { all, first, csv: &options.csv, parquet: options.parquet, orc: &options.orc, union, columns };
     (format.open)(files, &options, job)
 }
 
@@ -233,8 +255,8 @@ impl Source for FileDataset {
         self.inner.leaves_out_rows()
     }
 
-    fn own_columns_of_places(&self) -> BTreeSet<String> {
-        self.inner.own_columns_of_places()
+    fn column_owners(&self) -> ColumnOwners {
+        self.inner.column_owners()
     }
 
     fn extremes(&self, column: &str) -> Result<Option<Extremes>> {

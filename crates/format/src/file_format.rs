@@ -16,6 +16,9 @@ pub struct OpenOptions<'a> {
     /// All files of the table, including those that are not read: text has their columns as well. Empty: the files that
     /// are opened.
     pub all: &'a [Object],
+    /// The file that decides whose values a column has that files and their places have, if it is not the first of those
+    /// that are opened. It is opened as well; for text, [`Self::all`] decides.
+    pub first: Option<&'a Object>,
     /// Options of text.
     pub csv: &'a CsvOptions,
     /// Options of Parquet.

@@ -1,15 +1,15 @@
 //! The opened files of a source.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::datatypes::{FieldRef, SchemaRef};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use bytes::Bytes;
 use lakerace_exec::map_slice;
 use lakerace_io::{Error, Object, PathProfile, Result};
 
-use crate::{Constants, FilePlan, InputFile, ReadPlan, SourceInfo, UnitPlan};
+use crate::{ColumnOwners, Constants, FilePlan, InputFile, ReadPlan, SourceInfo, UnitPlan};
 
 /// Bytes of the first tail read: enough for the footer of most files.
 const FIRST_TAIL_BYTES: u64 = 64 << 10;
@@ -34,6 +34,9 @@ pub(crate) trait OpenFile: Send + Sync {
     /// The schema of this file's batches.
     fn schema(&self) -> &SchemaRef;
 
+    /// Gives its columns other names: some of them those of [`hidden_name`].
+    fn rename(&mut self, schema: SchemaRef);
+
     /// Columns whose values follow from the file's path.
     fn constants(&self) -> Option<&Arc<Constants>>;
 
@@ -53,12 +56,6 @@ pub(crate) fn info<F: OpenFile>(format: &str, files: &[Arc<F>]) -> SourceInfo {
         bytes: files.iter().map(|file| file.size_bytes()).sum(),
         units: Some(files.iter().map(|file| file.unit_count() as u64).sum()),
     }
-}
-
-/// The columns that a file has and that its place gives as well.
-pub(crate) fn columns_of_places<F: OpenFile>(files: &[Arc<F>]) -> BTreeSet<String> {
-    let with_constants = files.iter().filter_map(|file| Some((file, file.constants()?)));
-    with_constants.flat_map(|(file, constants)| columns_of_place(file.schema().fields(), constants)).collect()
 }
 
 /// The names of these columns that are those of constants.
@@ -133,6 +130,73 @@ pub(crate) fn open_all<F: OpenFile>(
     let at_once = if store.is_local() { store.job.options().threads } else { REMOTE_OPENS_AT_ONCE };
     let opening = FileOpening { tail_bytes: AtomicU64::new(FIRST_TAIL_BYTES), kept_bytes: AtomicU64::new(0) };
     map_slice(&files, at_once, |file| open(file.clone(), &opening).map(Arc::new))
+}
+
+/// Opens files like [`open_all`], and settles the owners of columns: those that `first`, or else the first of the files, lacks
+/// are hidden in the others where places give them. Of `columns`, if they are given, only these are read.
+pub(crate) fn open_part<F: OpenFile>(
+    mut files: Vec<InputFile>,
+    first: Option<&Object>,
+    columns: Option<&[String]>,
+    open: impl Fn(InputFile, &FileOpening) -> Result<F> + Sync,
+) -> Result<(Vec<Arc<F>>, ColumnOwners)> {
+    let has_constants = files.iter().any(|file| file.constants.is_some());
+    let is_among = |first: &&Object| files.first().is_none_or(|file| file.object.url() == first.url());
+    let elsewhere = first.filter(|first| has_constants && !is_among(first)).cloned();
+    let is_elsewhere = elsewhere.is_some();
+    files.extend(elsewhere.map(InputFile::from));
+    let mut files = open_all(files, open)?;
+    if !has_constants {
+        return Ok((files, ColumnOwners::default()));
+    }
+    let first = if is_elsewhere { files.pop() } else { files.first().cloned() };
+    let is_read = |name: &str| {
+        let is_of =
+            |column: &String| column.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        columns.is_none_or(|columns| columns.iter().any(is_of))
+    };
+    let names = first.iter().flat_map(|file| file.schema().fields()).map(|field| field.name().clone());
+    let of_first: HashSet<String> = names.collect();
+    drop(first);
+    let mut owners = ColumnOwners::default();
+    for file in &mut files {
+        let Some(constants) = file.constants().cloned() else { continue };
+        let names = constants.fields().iter().map(|field| field.name());
+        owners.files.extend(names.filter(|name| of_first.contains(*name)).cloned());
+        let mut of_place = columns_of_place(file.schema().fields(), &constants);
+        of_place.retain(|name| !of_first.contains(name) && is_read(name));
+        if !of_place.is_empty() {
+            hide(file, &of_place)?;
+            let url = file.url();
+            for name in of_place {
+                owners.places.entry(name).or_insert_with(|| url.to_owned());
+            }
+        }
+    }
+    Ok((files, owners))
+}
+
+/// Hides columns of a file.
+fn hide<F: OpenFile>(file: &mut Arc<F>, names: &[String]) -> Result<()> {
+    let named = |(root, field): (usize, &FieldRef)| match names.contains(field.name()) {
+        true => Arc::new(field.as_ref().clone().with_name(hidden_name(root))),
+        false => Arc::clone(field),
+    };
+    let fields: Vec<FieldRef> = file.schema().fields().iter().enumerate().map(named).collect();
+    let schema = Schema::new_with_metadata(fields, file.schema().metadata().clone());
+    let file = Arc::get_mut(file).ok_or_else(|| Error::internal("a file is shared before its schema is known"))?;
+    file.rename(Arc::new(schema));
+    Ok(())
+}
+
+/// The name of a column of a file, by its position, that is not read: no column can have it.
+pub(crate) fn hidden_name(root: usize) -> String {
+    format!("\0{root}")
+}
+
+/// Returns true if a column is not hidden.
+pub(crate) fn is_visible(field: &FieldRef) -> bool {
+    !field.name().starts_with('\0')
 }
 
 /// Returns true if a plan has requests for all of these files that are not known whole. A part of a split plan has none, and where a plan

@@ -73,7 +73,7 @@ pub use predicate::Predicate;
 pub use read_back::{check_read_back, read_back_schema};
 pub use schema_bytes::{decode_schema, encode_schema, schema_from_base64, schema_to_base64};
 pub use sink::{Narrowing, Sink, Written};
-pub use source::{Batches, Extremes, Source, SourceInfo};
+pub use source::{Batches, ColumnOwners, Extremes, Source, SourceInfo};
 pub use table_format::TableFormat;
 pub use table_schema::TableSchema;
 pub use text::keeps_digits;

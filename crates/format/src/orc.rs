@@ -37,7 +37,7 @@ pub static ORC: FileFormat = FileFormat {
     options: &[&FILE_NAME_COLUMN, &TIMESTAMP_UNIT, &UNION_COLUMNS, &COMPRESSION, &ROW_GROUP_BYTES, &BLOOM_FILTER],
     ..FileFormat::new(
         "orc",
-        |files, options, job| Ok(Arc::new(OrcSource::open_files(files, options.orc.clone(), options.union, job)?)),
+        |files, options, job| Ok(Arc::new(OrcSource::open_part(files, options, job)?)),
         OrcSink::create,
     )
 };

@@ -49,8 +49,8 @@ pub static PARQUET: FileFormat = FileFormat {
     ..FileFormat::new(
         "parquet",
         |files, options, job| {
-            let OpenOptions { parquet, union, columns, .. } = options;
-            Ok(Arc::new(ParquetSource::open_columns(files, *parquet, *union, *columns, job)?))
+            let OpenOptions { first, parquet, union, columns, .. } = options;
+            Ok(Arc::new(ParquetSource::open_columns(files, *first, *parquet, *union, *columns, job)?))
         },
         ParquetSink::create,
     )

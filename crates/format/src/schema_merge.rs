@@ -8,7 +8,7 @@ use lakerace_io::option::UNION_COLUMNS;
 use lakerace_io::{Error, Result};
 
 use crate::file_notes::common_notes;
-use crate::files::OpenFile;
+use crate::files::{OpenFile, is_visible};
 use crate::schema_text::print_type;
 use crate::{ColumnUnion, FieldPositions};
 
@@ -21,7 +21,7 @@ pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>], union: ColumnUnion) -> Result
     let Some(first) = files.first() else { return Ok(Arc::new(Schema::empty())) };
     let same_constants = |file: &F| file.constants().map(|c| c.fields()) == first.constants().map(|c| c.fields());
     if files.iter().all(|file| file.schema().fields() == first.schema().fields() && same_constants(file)) {
-        let fields = with_constants(first.schema().fields().iter().cloned().collect(), files);
+        let fields = with_constants(visible(first.as_ref()).cloned().collect(), files);
         return Ok(Arc::new(Schema::new_with_metadata(fields, notes(files))));
     }
     let mut merged: Vec<MergedColumn<'_, F>> = Vec::new();
@@ -30,7 +30,7 @@ pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>], union: ColumnUnion) -> Result
         if union == ColumnUnion::Related {
             check_related(file.as_ref(), &positions, first.url())?;
         }
-        for field in file.schema().fields() {
+        for field in visible(file.as_ref()) {
             match positions.get(field.name()) {
                 None => {
                     positions.insert(field.name().clone(), merged.len());
@@ -51,6 +51,9 @@ pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>], union: ColumnUnion) -> Result
             }
         }
     }
+    for column in merged.iter_mut().filter(|column| column.seen < files.len()) {
+        column.widen_to_places(files)?;
+    }
     let fields: Vec<FieldRef> = merged
         .into_iter()
         .map(|column| {
@@ -61,9 +64,14 @@ pub(crate) fn merge<F: OpenFile>(files: &[Arc<F>], union: ColumnUnion) -> Result
     Ok(Arc::new(Schema::new_with_metadata(with_constants(fields, files), notes(files))))
 }
 
+/// The columns of a file that are read.
+fn visible<F: OpenFile>(file: &F) -> impl Iterator<Item = &FieldRef> {
+    file.schema().fields().iter().filter(|field| is_visible(field))
+}
+
 /// Refuses a file that has fewer than half of the columns in common with those before it, counted by the fewer of both.
 fn check_related<F: OpenFile>(file: &F, known: &HashMap<String, usize>, first: &str) -> Result<()> {
-    let names: HashSet<&String> = file.schema().fields().iter().map(|field| field.name()).collect();
+    let names: HashSet<&String> = visible(file).map(|field| field.name()).collect();
     let shared = names.iter().filter(|name| known.contains_key(**name)).count();
     if shared * 2 >= names.len().min(known.len()) {
         return Ok(());
@@ -118,6 +126,28 @@ impl<'a, F: OpenFile> MergedColumn<'a, F> {
             self.field.set_data_type(joined);
         }
         self.field.set_nullable(nullable);
+        Ok(())
+    }
+
+    /// Widens the type to that of the places, which give the values of files without the column.
+    fn widen_to_places(&mut self, files: &[Arc<F>]) -> Result<()> {
+        let name = self.field.name().clone();
+        for file in files {
+            let constant = file.constants().and_then(|constants| constants.get(&name));
+            let Some((constant, Some(_))) = constant.filter(|_| visible(file.as_ref()).all(|own| *own.name() != name))
+            else {
+                continue;
+            };
+            let Some(joined) = joined(self.field.data_type(), constant.data_type()) else {
+                let (ours, theirs) = (self.field.data_type(), constant.data_type());
+                let message =
+                    format!("column {name:?} is {ours} in {}, but {theirs} in the names of folders", self.from.url());
+                return Err(Error::invalid(message)
+                    .at(file.url())
+                    .advice("read the files that have the column and the others separately"));
+            };
+            self.field.set_data_type(joined);
+        }
         Ok(())
     }
 }

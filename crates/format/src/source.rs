@@ -1,6 +1,6 @@
 //! Sources of batches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
@@ -39,10 +39,9 @@ pub trait Source: Send + Sync {
         false
     }
 
-    /// The columns that a file has and that its place gives as well. The file's values are the ones that are read, so
-    /// that its place does not tell whether a filter is true for its rows.
-    fn own_columns_of_places(&self) -> BTreeSet<String> {
-        BTreeSet::new()
+    /// The owners of the columns that files have and that their places give as well.
+    fn column_owners(&self) -> ColumnOwners {
+        ColumnOwners::default()
     }
 
     /// The least and the greatest value of a column in all rows, if metadata contains them exactly. Reads only
@@ -51,6 +50,18 @@ pub trait Source: Send + Sync {
         let _ = column;
         Ok(None)
     }
+}
+
+/// Columns that files have and that their places give as well. One file, the first of all of a table, says whose values
+/// are read, so that they do not depend on the files that a filter leaves.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ColumnOwners {
+    /// Columns that the first file has: the values in files are read, and those of the places in files without the
+    /// column. A file's place does not tell whether a filter is true for its rows.
+    pub files: BTreeSet<String>,
+    /// Columns that the first file lacks: the values of the places are read in all files. Each with the URL of a file
+    /// that has it.
+    pub places: BTreeMap<String, String>,
 }
 
 /// The least and the greatest value of a column; `None` where no row has one.

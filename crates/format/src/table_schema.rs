@@ -9,6 +9,7 @@ use lakerace_io::{Error, Result};
 use crate::Constants;
 use crate::conform::check;
 use crate::field_positions::{FieldPositions, FindBy};
+use crate::files::hidden_name;
 use crate::projection::key_and_value;
 use crate::variant::is_variant;
 
@@ -71,7 +72,7 @@ impl TableSchema {
             names[root] = Some(column.name());
         }
         let named = |(root, field): (usize, &FieldRef)| {
-            let name = names[root].map_or_else(|| format!("\0{root}"), str::to_owned);
+            let name = names[root].map_or_else(|| hidden_name(root), str::to_owned);
             Arc::new(field.as_ref().clone().with_name(name))
         };
         Ok(Arc::new(Schema::new(file.fields().iter().enumerate().map(named).collect::<Vec<FieldRef>>())))

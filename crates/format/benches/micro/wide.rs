@@ -34,7 +34,7 @@ fn read(path: &Path, columns: Option<Vec<String>>, known: Option<&[String]>) -> 
     let job = Job::new(JobOptions { threads: 1, ..JobOptions::default() });
     let object = Location::parse(path.to_str().unwrap()).unwrap().object(&StorageOptions::default(), &job).unwrap();
     let (files, options) = (vec![InputFile::from(object)], ParquetOptions::default());
-    let source = ParquetSource::open_columns(files, options, ColumnUnion::default(), known, &job).unwrap();
+    let source = ParquetSource::open_columns(files, None, options, ColumnUnion::default(), known, &job).unwrap();
     let plan = source.plan(&ReadRequest { columns, ..ReadRequest::default() }).unwrap();
     source.read(&plan).unwrap().map(|batch| batch.unwrap().num_rows()).sum()
 }

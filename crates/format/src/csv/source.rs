@@ -1,6 +1,6 @@
 //! CSV and TBL files as a source.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -21,8 +21,8 @@ use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
 use crate::text::{BlockReader, text_requests};
 use crate::{
-    Batches, Constants, CsvOptions, FieldPositions, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan, ReadRequest,
-    Source, SourceInfo, UnitPlan,
+    Batches, ColumnOwners, Constants, CsvOptions, FieldPositions, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan,
+    ReadRequest, Source, SourceInfo, UnitPlan,
 };
 
 /// Default number of rows from which types are inferred.
@@ -218,9 +218,10 @@ impl Source for CsvSource {
         Ok(ReadPlan { request: request.clone(), schema, files, requests })
     }
 
-    fn own_columns_of_places(&self) -> BTreeSet<String> {
+    fn column_owners(&self) -> ColumnOwners {
         let own = &self.schema.fields()[..self.origins.len()];
-        self.constants.iter().flatten().flat_map(|constants| columns_of_place(own, constants)).collect()
+        let files = self.constants.iter().flatten().flat_map(|constants| columns_of_place(own, constants)).collect();
+        ColumnOwners { files, ..ColumnOwners::default() }
     }
 
     fn leaves_out_rows(&self) -> bool {

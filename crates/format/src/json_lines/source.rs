@@ -1,6 +1,6 @@
 //! JSON lines as a source.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
@@ -19,8 +19,8 @@ use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
 use crate::text::{BlockReader, pool_options, text_requests};
 use crate::{
-    Batches, Constants, CsvOptions, Expr, FieldPositions, FilePlan, InputFile, OnBadRow, Predicate, ReadPlan,
-    ReadRequest, Source, SourceInfo, UnitPlan,
+    Batches, ColumnOwners, Constants, CsvOptions, Expr, FieldPositions, FilePlan, InputFile, OnBadRow, Predicate,
+    ReadPlan, ReadRequest, Source, SourceInfo, UnitPlan,
 };
 
 /// Rows in a batch at most, where no other number is given.
@@ -223,9 +223,10 @@ impl Source for JsonLinesSource {
         Ok(ReadPlan { request: request.clone(), schema: self.project(&selected)?, files, requests })
     }
 
-    fn own_columns_of_places(&self) -> BTreeSet<String> {
+    fn column_owners(&self) -> ColumnOwners {
         let own = &self.schema.fields()[..self.origins.len()];
-        self.constants.iter().flatten().flat_map(|constants| columns_of_place(own, constants)).collect()
+        let files = self.constants.iter().flatten().flat_map(|constants| columns_of_place(own, constants)).collect();
+        ColumnOwners { files, ..ColumnOwners::default() }
     }
 
     fn leaves_out_rows(&self) -> bool {

@@ -63,6 +63,11 @@ impl OpenFile for OrcFile {
         &self.schema
     }
 
+    fn rename(&mut self, schema: SchemaRef) {
+        self.roots = roots_by_name(&schema);
+        self.schema = schema;
+    }
+
     fn constants(&self) -> Option<&Arc<Constants>> {
         self.constants.as_ref()
     }
@@ -108,13 +113,18 @@ fn open_named(file: InputFile, url: &str, opening: &FileOpening, clock: Option<&
     let schema = Arc::new(tail.root().to_arrow_schema(FINEST).as_ref().clone().with_metadata(notes));
     refuse_duplicates(&schema)?;
     let url = url.to_owned();
+    let roots = roots_by_name(&schema);
+    let file = OrcFile { object, url, size_bytes, schema, roots, constants, stripes, groups: Mutex::default(), tail };
+    file.note_footers(size_bytes - last.len() as u64, &last);
+    Ok(file)
+}
+
+fn roots_by_name(schema: &SchemaRef) -> HashMap<String, usize> {
     let mut roots = HashMap::with_capacity(schema.fields().len());
     for (root, field) in schema.fields().iter().enumerate() {
         roots.entry(field.name().clone()).or_insert(root);
     }
-    let file = OrcFile { object, url, size_bytes, schema, roots, constants, stripes, groups: Mutex::default(), tail };
-    file.note_footers(size_bytes - last.len() as u64, &last);
-    Ok(file)
+    roots
 }
 
 /// The last `needed` bytes, of which `last` are known.

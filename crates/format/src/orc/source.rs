@@ -1,6 +1,5 @@
 //! ORC files of one schema as a source.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,11 +18,11 @@ use super::timestamps::settle;
 use super::unit::StripeUnit;
 use crate::columns::ReadColumns;
 use crate::exec::{BatchPlan, ScanTask, batch_rows, run, steps_ahead};
-use crate::files::{columns_of_places, file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
+use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_part, profile};
 use crate::schema_merge::merge;
 use crate::{
-    Batches, ColumnUnion, Expr, InputFile, OrcOptions, ReadPlan, ReadRequest, Source, SourceInfo, TimestampUnit,
-    UnitPlan,
+    Batches, ColumnOwners, ColumnUnion, CsvOptions, Expr, InputFile, OpenOptions, OrcOptions, ParquetOptions, ReadPlan,
+    ReadRequest, Source, SourceInfo, TimestampUnit, UnitPlan,
 };
 
 /// ORC files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and `int`
@@ -34,6 +33,7 @@ use crate::{
 pub struct OrcSource {
     files: Vec<Arc<OrcFile>>,
     schema: SchemaRef,
+    owners: ColumnOwners,
     options: OrcOptions,
     job: Job,
 }
@@ -51,17 +51,26 @@ impl OrcSource {
 
     /// Opens like [`Self::open`], for files some of whose columns are constants.
     pub fn open_files(files: Vec<InputFile>, options: OrcOptions, union: ColumnUnion, job: &Job) -> Result<Self> {
-        let clock = options.timestamp_zone.as_deref().map(ReaderClock::in_zone).transpose().map_err(from_orc)?;
-        let mut files = open_all(files, |file, opening| open(file, opening, clock.as_ref()))?;
-        settle(&mut files, options.timestamp_unit)?;
+        let (parquet, csv) = (ParquetOptions::default(), CsvOptions::default());
+        let all = OpenOptions { all: &[], first: None, csv: &csv, parquet, orc: &options, union, columns: None };
+        Self::open_part(files, &all, job)
+    }
+
+    /// Opens files that may be some of the files of a table, by the options for them.
+    pub(crate) fn open_part(files: Vec<InputFile>, options: &OpenOptions<'_>, job: &Job) -> Result<Self> {
+        let OpenOptions { first, orc, union, columns, .. } = *options;
+        let clock = orc.timestamp_zone.as_deref().map(ReaderClock::in_zone).transpose().map_err(from_orc)?;
+        let (mut files, owners) =
+            open_part(files, first, columns, |file, opening| open(file, opening, clock.as_ref()))?;
+        settle(&mut files, orc.timestamp_unit)?;
         let schema = merge(&files, union)?;
         let has_times =
             || schema.flattened_fields().iter().any(|field| matches!(field.data_type(), DataType::Timestamp(..)));
         // The Spark connector sets a unit for all files, and a zone with it.
-        if options.timestamp_unit != TimestampUnit::Auto && options.timestamp_zone.is_none() && !has_times() {
+        if orc.timestamp_unit != TimestampUnit::Auto && orc.timestamp_zone.is_none() && !has_times() {
             job.warn(&format!("{TIMESTAMP_UNIT} has no effect: the files have no timestamps"));
         }
-        Ok(Self { files, schema, options, job: job.clone() })
+        Ok(Self { files, schema, owners, options: orc.clone(), job: job.clone() })
     }
 
     /// The requests for these stripes, and the bytes wanted of each.
@@ -152,8 +161,8 @@ impl Source for OrcSource {
         info(super::ORC.name, &self.files)
     }
 
-    fn own_columns_of_places(&self) -> BTreeSet<String> {
-        columns_of_places(&self.files)
+    fn column_owners(&self) -> ColumnOwners {
+        self.owners.clone()
     }
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {

@@ -96,6 +96,10 @@ impl OpenFile for FileMeta {
         &self.schema
     }
 
+    fn rename(&mut self, schema: SchemaRef) {
+        self.schema = schema;
+    }
+
     fn constants(&self) -> Option<&Arc<Constants>> {
         self.constants.as_ref()
     }

@@ -1,6 +1,5 @@
 //! Parquet files of one schema as a source.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -17,12 +16,12 @@ use super::read::prune::GroupPruner;
 use super::read::unit::RowGroupUnit;
 use crate::columns::{ReadColumns, roots};
 use crate::exec::{BatchPlan, ScanTask, run, steps_ahead};
-use crate::files::{columns_of_places, file_plan, files_of_plan, has_requests, info, kept_units, open_all, profile};
+use crate::files::{file_plan, files_of_plan, has_requests, info, kept_units, open_all, open_part, profile};
 use crate::schema_merge::merge;
 use crate::source::Extremes;
 use crate::{
-    Batches, ColumnUnion, InputFile, ParquetOptions, ReadPlan, ReadRequest, Source, SourceInfo, TableSchema,
-    TimestampUnit, UnitPlan,
+    Batches, ColumnOwners, ColumnUnion, InputFile, ParquetOptions, ReadPlan, ReadRequest, Source, SourceInfo,
+    TableSchema, TimestampUnit, UnitPlan,
 };
 
 /// Parquet files, read as one table. Their columns are matched by name: one that a file lacks reads as null there, and
@@ -31,6 +30,7 @@ use crate::{
 pub struct ParquetSource {
     pub(super) files: Vec<Arc<FileMeta>>,
     pub(super) schema: SchemaRef,
+    owners: ColumnOwners,
     pub(super) job: Job,
 }
 
@@ -43,23 +43,25 @@ impl ParquetSource {
 
     /// Opens like [`Self::open`], for files some of whose columns are constants.
     pub fn open_files(files: Vec<InputFile>, options: ParquetOptions, union: ColumnUnion, job: &Job) -> Result<Self> {
-        Self::open_columns(files, options, union, None, job)
+        Self::open_columns(files, None, options, union, None, job)
     }
 
     /// Opens like [`Self::open_files`], for reads of only these columns, those of filters included. A source of one
     /// wide file may then have only these: its footer is decoded for them. A name with dots is that of a column, or
-    /// leads to a field of a struct.
+    /// leads to a field of a struct. Another `first` file than that of `files`, if there is one, decides whose
+    /// values a column has that files and their places have.
     pub fn open_columns(
         files: Vec<InputFile>,
+        first: Option<&Object>,
         options: ParquetOptions,
         union: ColumnUnion,
         columns: Option<&[String]>,
         job: &Job,
     ) -> Result<Self> {
         // The columns of several files are compared with one another.
-        let columns = columns.filter(|_| files.len() == 1).map(RootNames::of_request);
-        let types = TypesBy::File(options, columns.as_ref());
-        let files = open_all(files, |file, tail_bytes| open(file, types, tail_bytes))?;
+        let narrow = columns.filter(|_| files.len() == 1).map(RootNames::of_request);
+        let types = TypesBy::File(options, narrow.as_ref());
+        let (files, owners) = open_part(files, first, columns, |file, tail_bytes| open(file, types, tail_bytes))?;
         // A file may have such timestamps in columns that were not decoded.
         let may_take_unit = || files.iter().any(|file| file.is_narrowed || has_int96(file.metadata()));
         if options.timestamp_unit != TimestampUnit::Auto && !may_take_unit() {
@@ -69,7 +71,7 @@ impl ParquetSource {
             ));
         }
         let schema = merge(&files, union)?;
-        Ok(Self { files, schema, job: job.clone() })
+        Ok(Self { files, schema, owners, job: job.clone() })
     }
 
     /// Opens files of a table, which defines their columns: names, types, and the key to find them by. Constants take
@@ -77,7 +79,8 @@ impl ParquetSource {
     /// is an error of kind `Corrupt`.
     pub fn open_table(files: Vec<InputFile>, table: &Arc<TableSchema>, job: &Job) -> Result<Self> {
         let files = open_all(files, |file, tail_bytes| open(file, TypesBy::Table(table), tail_bytes))?;
-        Ok(Self { files, schema: Arc::clone(table.schema()), job: job.clone() })
+        let owners = ColumnOwners::default();
+        Ok(Self { files, schema: Arc::clone(table.schema()), owners, job: job.clone() })
     }
 
     /// Plans like [`Source::plan`], only for the row groups whose midpoint is in their file's range of bytes: if ranges
@@ -226,8 +229,8 @@ impl Source for ParquetSource {
         info(super::PARQUET.name, &self.files)
     }
 
-    fn own_columns_of_places(&self) -> BTreeSet<String> {
-        columns_of_places(&self.files)
+    fn column_owners(&self) -> ColumnOwners {
+        self.owners.clone()
     }
 
     fn plan(&self, request: &ReadRequest) -> Result<ReadPlan> {
