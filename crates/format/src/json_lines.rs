@@ -6,6 +6,7 @@ mod fault;
 mod layout;
 mod map_keys;
 mod parse;
+mod places;
 mod sample;
 mod shape;
 mod source;

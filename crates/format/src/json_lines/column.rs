@@ -3,6 +3,8 @@
 mod nested;
 mod scalar;
 
+use std::sync::Arc;
+
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field};
 use lakerace_io::Result;
@@ -54,6 +56,8 @@ struct ColumnPath {
 pub(super) struct ColumnSlot {
     place: ColumnPath,
     column: Box<dyn JsonColumn>,
+    /// The value of objects that lack the field, as JSON; `None`: null.
+    missing: Option<Arc<[u8]>>,
 }
 
 impl ColumnSlot {
@@ -66,7 +70,7 @@ impl ColumnSlot {
             Some(column) => column,
             None => scalar::column(&place)?,
         };
-        Ok(Self { place, column })
+        Ok(Self { place, column, missing: None })
     }
 
     /// Appends the next value.
@@ -82,8 +86,11 @@ impl ColumnSlot {
         }
     }
 
-    /// Appends a null for a field that the object lacks, which ends at this byte.
+    /// Appends the value of a field that the object lacks, which ends at this byte.
     pub fn append_missing(&mut self, at: usize) -> Append {
+        if let Some(value) = self.missing.clone() {
+            return self.append(&mut Json::new(&value));
+        }
         if !self.place.is_nullable {
             return Err(self.place.null(at));
         }

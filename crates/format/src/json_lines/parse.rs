@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions, new_null_array};
-use arrow::compute::kernels::zip::zip;
-use arrow::compute::{filter_record_batch, is_null};
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
 use lakerace_io::{Error, Result};
 
 use super::blocks::LineBlock;
 use super::column::{ColumnOrigin, ExtraFields, ObjectColumns};
 use super::fault::{LineFault, RowUnit, no_object};
+use super::places::PlaceValues;
 use crate::json::{Json, JsonKind};
 use crate::{Constants, OnBadRow, Predicate};
 
@@ -30,6 +30,8 @@ pub(super) struct LineParser {
     pub whole_schema: SchemaRef,
     /// The constants of files, by the file's number.
     pub constants: Vec<Option<Arc<Constants>>>,
+    /// The values of lines that lack a column, by the file's number.
+    pub place_values: Vec<PlaceValues>,
     pub filter: Option<Predicate>,
     /// The columns of the result, by position in the whole schema.
     pub projection: Vec<usize>,
@@ -48,7 +50,8 @@ impl LineParser {
     /// A block's rows: parsed, filtered, projected.
     pub fn parse(&self, block: &LineBlock) -> Result<ParsedRows> {
         let object = ObjectColumns::new(self.schema.fields(), &self.origins, "", self.others)?;
-        let mut object = object.with_unread(self.unread.iter().cloned());
+        let missing = self.place_values.get(block.file).into_iter().flatten();
+        let mut object = object.with_unread(self.unread.iter().cloned()).with_missing(missing);
         let (mut rows, mut bad_lines, mut error) = (0, Vec::new(), None);
         for (line, number) in NumberedLines::from_block(block) {
             match append(&mut object, self.unit, line) {
@@ -94,21 +97,13 @@ impl LineParser {
         result.with_schema(Arc::clone(&self.output)).map_err(Error::unexpected)
     }
 
-    /// Adds the columns whose values follow from the file's path: they also fill in values that the lines lack.
+    /// Adds the columns whose values follow from the file's path only.
     fn with_constants(&self, batch: RecordBatch, file: usize) -> Result<RecordBatch> {
         let (rows, constants) = (batch.num_rows(), self.constants.get(file).and_then(Option::as_ref));
-        if constants.is_none() && self.whole_schema.fields().len() == batch.num_columns() {
+        if self.whole_schema.fields().len() == batch.num_columns() {
             return Ok(batch);
         }
         let mut columns = batch.columns().to_vec();
-        for (column, field) in columns.iter_mut().zip(self.whole_schema.fields()).filter(|(c, _)| c.null_count() > 0) {
-            if let Some(constant) = constants.map(|known| known.array(field.name(), rows)).transpose()?.flatten()
-                && constant.data_type() == column.data_type()
-            {
-                *column =
-                    zip(&is_null(column).map_err(Error::unexpected)?, &constant, column).map_err(Error::unexpected)?;
-            }
-        }
         for field in &self.whole_schema.fields()[columns.len()..] {
             let constant = constants.map(|known| known.array(field.name(), rows)).transpose()?.flatten();
             columns.push(constant.unwrap_or_else(|| new_null_array(field.data_type(), rows)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
 use lakerace_io::option::SCHEMA;
-use lakerace_io::{Error, Object, Result};
+use lakerace_io::{Error, ErrorKind, Object, Result};
 
 use super::column::ColumnOrigin;
 use super::fault::{RowUnit, no_json, no_object};
@@ -16,7 +16,7 @@ use crate::text::{read_front, without_byte_order_mark};
 use crate::{Constants, CsvOptions, FieldPositions, OnBadRow};
 
 /// Default number of rows that are examined.
-const INFER_ROWS: usize = 10_000;
+pub(super) const INFER_ROWS: usize = 10_000;
 
 /// Limit of files that are examined, if the first ones have few rows.
 const MOST_FILES: usize = 16;
@@ -112,6 +112,15 @@ struct FileFront {
     rows: usize,
     /// The fault of the first line that is not an object.
     fault: Option<Error>,
+}
+
+/// The fields that the first rows of a file have. Damaged lines have none: the read reports them.
+pub(super) fn fields_of_front(object: &Object, layout: JsonLayout, rows: usize) -> Result<HashSet<String>> {
+    let mut shape = ValueShape::default();
+    match look(object, layout, 0, rows, OnBadRow::Skip, true, &mut shape) {
+        Err(error) if error.kind() != ErrorKind::Invalid => Err(error),
+        _ => Ok(shape.named("").map(|(_, name, _)| name.to_owned()).collect()),
+    }
 }
 
 /// Adds the front of a file.

@@ -13,7 +13,8 @@ use super::blocks::{LineBlock, LineBlocks};
 use super::column::{ColumnOrigin, ExtraFields, ObjectColumns};
 use super::layout::JsonLayout;
 use super::parse::{LineParser, ParsedRows, constants_of};
-use super::sample::{LearntTypes, StatedTypes, learn_schema};
+use super::places::LineColumns;
+use super::sample::{INFER_ROWS as SAMPLE_ROWS, LearntTypes, StatedTypes, learn_schema};
 use crate::files::columns_of_place;
 use crate::schema_text::parse_schema;
 use crate::suggestions::column_not_found;
@@ -42,6 +43,8 @@ pub struct JsonLinesSource {
     mixed: HashMap<usize, Error>,
     constants: Vec<Option<Arc<Constants>>>,
     layout: JsonLayout,
+    /// The number of first rows that have the columns.
+    sample_rows: usize,
     on_bad_row: OnBadRow,
     job: Job,
 }
@@ -99,6 +102,7 @@ impl JsonLinesSource {
             mixed,
             constants,
             layout,
+            sample_rows: options.infer_rows.unwrap_or(SAMPLE_ROWS),
             on_bad_row: options.on_bad_row,
             job: job.clone(),
         })
@@ -162,7 +166,7 @@ impl JsonLinesSource {
     }
 
     /// Makes the parser of the blocks of a plan's files.
-    fn parser(&self, plan: &ReadPlan, urls: Arc<[String]>) -> Result<LineParser> {
+    fn parser(&self, plan: &ReadPlan, urls: Arc<[String]>, objects: &[Object], is_read: &[bool]) -> Result<LineParser> {
         let selected = self.selected(&plan.request)?;
         let filter = plan.request.filter.as_ref().map(|f| Predicate::bind(f, &self.schema)).transpose()?;
         let mut read: Vec<usize> = selected.clone();
@@ -174,12 +178,18 @@ impl JsonLinesSource {
         let names = self.schema.fields()[..self.origins.len()].iter().map(|field| field.name().clone());
         let files = self.objects.iter().zip(&self.constants);
         let constants = files.filter_map(|(object, known)| Some((object.url(), Arc::clone(known.as_ref()?)))).collect();
+        let constants = constants_of(&urls, &constants);
+        let schema = self.project(&read[..own])?;
+        let origins: Vec<ColumnOrigin> = read[..own].iter().map(|column| self.origins[*column]).collect();
+        let columns = LineColumns { schema: &schema, origins: &origins };
+        let place_values = columns.place_values(objects, is_read, &constants, (self.layout, self.sample_rows))?;
         Ok(LineParser {
-            constants: constants_of(&urls, &constants),
+            constants,
+            place_values,
             urls,
             unit: self.layout.unit(),
-            schema: self.project(&read[..own])?,
-            origins: read[..own].iter().map(|column| self.origins[*column]).collect(),
+            schema,
+            origins,
             unread: names.enumerate().filter(|(at, _)| !read[..own].contains(at)).map(|(_, name)| name).collect(),
             others: if plan.request.columns.is_some() { ExtraFields::PassedOver } else { ExtraFields::Refused },
             on_bad_row: self.on_bad_row,
@@ -241,7 +251,7 @@ impl Source for JsonLinesSource {
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
         let (objects, is_read) = self.planned_objects(plan)?;
         let urls: Arc<[String]> = objects.iter().map(Object::url).collect();
-        let parser = self.parser(plan, Arc::clone(&urls))?;
+        let parser = self.parser(plan, Arc::clone(&urls), &objects, &is_read)?;
         // A part of a split plan has no requests: they are planned here.
         let planned = plan.requests.requests.is_empty().then(|| self.requests(&wanted_of(&objects, &is_read)));
         let input = BlockReader::start(

@@ -189,6 +189,14 @@ impl ObjectColumns {
         self
     }
 
+    /// Values, as JSON, of columns by position for objects that lack them.
+    pub fn with_missing<'a>(mut self, values: impl IntoIterator<Item = (&'a usize, &'a Arc<[u8]>)>) -> Self {
+        for (at, value) in values {
+            self.slots[*at].missing = Some(Arc::clone(value));
+        }
+        self
+    }
+
     /// Appends the fields of the next object.
     pub fn append(&mut self, json: &mut Json<'_>) -> Append {
         json.open_object()?;
