@@ -6,6 +6,7 @@ mod examples;
 mod files;
 mod filter;
 mod load;
+mod log;
 mod row_output;
 mod shell;
 mod sql;
@@ -31,6 +32,7 @@ pub(crate) use self::files::{
 };
 use self::filter::FilterArgs;
 pub(crate) use self::load::LoadArgs;
+pub(crate) use self::log::{LogArgs, LogFormat};
 pub(crate) use self::row_output::RowOutputArgs;
 pub(crate) use self::shell::{CompletionsArgs, ManArgs};
 pub(crate) use self::sql::SqlArgs;
@@ -81,6 +83,8 @@ pub(crate) struct GlobalOptions {
     /// No progress bar, no summary and no notes.
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 #[derive(Debug, Subcommand)]

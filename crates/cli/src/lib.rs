@@ -12,6 +12,7 @@ mod files;
 mod human;
 mod interrupt;
 mod limits;
+mod log;
 mod maintain;
 mod orders;
 mod places;
@@ -82,12 +83,21 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
         Ok(cli) => cli,
         Err(error) => return usage(error, args, wants_json),
     };
-    match dispatch(cli, host) {
+    let log = match log::start(&cli.global.log, args) {
+        Ok(log) => log,
+        Err(error) => return failure::report(&error, wants_json),
+    };
+    let code = match dispatch(cli, host) {
         Ok(code) => code,
         // Whoever read our output has seen enough: `lakerace scan x | head`.
         Err(_) if stdout::is_closed() => 0,
-        Err(error) => failure::report(&error, wants_json),
-    }
+        Err(error) => {
+            log::error(&error);
+            failure::report(&error, wants_json)
+        }
+    };
+    log.end(code);
+    code
 }
 
 fn dispatch(cli: Cli, host: &Host<'_>) -> Result<u8> {

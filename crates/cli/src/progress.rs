@@ -1,8 +1,8 @@
 //! A progress line on stderr, fed by the job's meter.
 
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -61,8 +61,33 @@ impl TableLines {
     }
 }
 
+/// Lines on the terminal.
+#[derive(Clone)]
+enum DrawnLines {
+    One(ProgressBar),
+    Many(MultiProgress),
+}
+
+/// The lines that are drawn now.
+static DRAWN: Mutex<Option<DrawnLines>> = Mutex::new(None);
+
+/// Prints to stderr above the lines that are drawn.
+pub(crate) fn above(print: impl FnOnce()) {
+    let drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match drawn {
+        Some(DrawnLines::One(line)) => line.suspend(print),
+        Some(DrawnLines::Many(lines)) => lines.suspend(print),
+        None => print(),
+    }
+}
+
+fn set_drawn(lines: Option<DrawnLines>) {
+    *DRAWN.lock().unwrap_or_else(PoisonError::into_inner) = lines;
+}
+
 fn draw_tables(tables: &[TableProgress], stopped: &Receiver<()>) {
     let all = MultiProgress::new();
+    set_drawn(Some(DrawnLines::Many(all.clone())));
     let lines: Vec<ProgressBar> = tables.iter().map(|_| all.add(ProgressBar::new(STEPS))).collect();
     for (line, table) in lines.iter().zip(tables) {
         let template =
@@ -88,6 +113,7 @@ fn draw_tables(tables: &[TableProgress], stopped: &Receiver<()>) {
             line.set_message(message);
         }
     }
+    set_drawn(None);
     let _ = all.clear();
 }
 
@@ -95,6 +121,7 @@ fn draw(job: &Job, stopped: &Receiver<()>) {
     let started = Instant::now();
     let before = job.meter().counts();
     let bar = ProgressBar::new_spinner();
+    set_drawn(Some(DrawnLines::One(bar.clone())));
     set_template(&bar, "{spinner} {msg}");
     let mut has_percentage = false;
     while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
@@ -120,6 +147,7 @@ fn draw(job: &Job, stopped: &Receiver<()>) {
         bar.set_message(format!("{rows}  {read} read{written}  {rate:.0} MB/s  {seconds:.0} s"));
         bar.tick();
     }
+    set_drawn(None);
     bar.finish_and_clear();
 }
 

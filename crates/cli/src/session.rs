@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{CsvArgs, GlobalOptions, InputArgs, StoreArgs};
 use crate::progress::Progress;
 use crate::value::{BatchRowCount, QuoteCharacter};
-use crate::{human, interrupt, shown, stderr, stdout};
+use crate::{human, interrupt, log, shown, stderr, stdout};
 
 pub(crate) struct Session {
     pub(crate) global: GlobalOptions,
@@ -70,6 +70,7 @@ impl Session {
 
     fn end(&self, report: &Report, summary: &str, more: impl Serialize) -> Result<()> {
         let warnings = self.warn();
+        log::report(report);
         if self.global.json {
             let written = json!({ "io": self.job.file_io(), "warnings": warnings });
             return stdout::line(&json_line(&[&json!(report), &written, &json!(more)])?);

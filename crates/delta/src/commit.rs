@@ -53,6 +53,8 @@ use crate::{Snapshot, Table, VersionSpec};
 
 /// The name of the writer in the history.
 pub(crate) const ENGINE: &str = concat!("lakerace/", env!("CARGO_PKG_VERSION"));
+/// The target of the events of commits.
+const COMMITS: &str = "lakerace_delta::commits";
 /// Entries of other writers after which a commit is tried again before it gives up.
 const ATTEMPTS: u32 = 100;
 /// Tries where the store did not answer.
@@ -253,6 +255,7 @@ impl<S: CommitAction> PendingCommit<S> {
                 Ok(CommitAttempt::Done(snapshot, commits)) => {
                     self.checkpoint(&snapshot, commits);
                     self.table.set_made(Some(&snapshot));
+                    self.log_entry(snapshot.version(), attempt);
                     return Ok(Some(snapshot.version()));
                 }
                 Ok(CommitAttempt::Nothing) => return Ok(None),
@@ -260,8 +263,14 @@ impl<S: CommitAction> PendingCommit<S> {
                 Err(error) => self.after_error(error, &mut unanswered),
             };
             match outcome {
-                Ok(Some(version)) => return Ok(Some(version)),
-                Ok(None) => {}
+                Ok(Some(version)) => {
+                    self.log_entry(version, attempt);
+                    return Ok(Some(version));
+                }
+                Ok(None) => {
+                    let (table, version) = (self.table.location(), self.next_version());
+                    tracing::info!(target: COMMITS, %table, version, attempt, "commit conflicts or has no answer: tried again");
+                }
                 Err(error) => {
                     let unknown = match error.kind() {
                         ErrorKind::Unavailable => !self.is_known_to_be_absent(),
@@ -275,6 +284,11 @@ impl<S: CommitAction> PendingCommit<S> {
         }
         let error = Error::conflict(format!("other writers were faster {ATTEMPTS} times")).at(self.table.location());
         Err((error.advice("run it again when they are done"), EntryOutcome::Absent))
+    }
+
+    fn log_entry(&self, version: u64, attempt: u32) {
+        let (table, (operation, _)) = (self.table.location(), self.stage.operation());
+        tracing::info!(target: COMMITS, %table, version, %operation, attempt, "committed");
     }
 
     fn attempt(&mut self, files: &[AddedFile]) -> Result<CommitAttempt> {

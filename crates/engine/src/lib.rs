@@ -36,6 +36,7 @@ mod option_scope;
 mod options;
 mod piped;
 mod place_scope;
+mod plan_log;
 mod read_ahead;
 mod rebatch;
 mod report;

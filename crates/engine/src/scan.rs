@@ -18,6 +18,7 @@ use crate::explain::row_filters;
 use crate::filter::parse_filter;
 use crate::option_scope::{PlaceKind, check_read_scope};
 use crate::options::ReadOptions;
+use crate::plan_log;
 use crate::rebatch::{SOURCE_BATCH_ROWS, rebatch};
 use crate::table_scan::OpenVersion;
 
@@ -103,7 +104,7 @@ impl Scan {
         Self::open_with(location, options, FieldPaths::new(), scope, job)
     }
 
-    /// Opens like [`Self::open`], for one of several sources: [`check_either_scope`] tells whether the options apply.
+    /// Opens like [`Self::open`], for one of several sources: [`check_either_scope`] decides whether the options apply.
     ///
     /// [`check_either_scope`]: crate::option_scope::check_either_scope
     pub(crate) fn open_unchecked(location: &str, options: &ReadOptions, job: &Job) -> Result<Self> {
@@ -169,6 +170,7 @@ impl Scan {
             other => (source, other.map_err(|error| error.or_at(&place))?),
         };
         let plan = ReadPlan { request: ReadRequest { batch_rows: options.batch_rows, ..plan.request }, ..plan };
+        plan_log::log(&database::shown(location), &plan, options.filter.as_deref(), &source.schema());
         Ok(Self { source, plan, version, filter: options.filter.clone(), job: job.clone() })
     }
 

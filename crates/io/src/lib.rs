@@ -35,6 +35,7 @@ pub mod profile;
 #[cfg(feature = "proxy")]
 pub mod proxy;
 mod read_permit;
+mod redacted;
 mod runtime;
 mod store;
 pub mod threads;
@@ -59,6 +60,7 @@ pub use pipe::{Pipe, PipeReader, PipeWriter};
 pub use plan::{MinSeekSize, PathProfile, RangeOptions, Request, RequestPlan, Wanted, parse_bytes, plan_requests};
 pub use printable::printable;
 pub use private_file::{private_file, release};
+pub use redacted::redacted;
 pub use runtime::runtime;
 pub use store::credentials::{Credential, CredentialSource, Credentials};
 pub use store::error::store_error;

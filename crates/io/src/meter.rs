@@ -1,8 +1,12 @@
 //! The cost of a job: requests by kind, bytes and dollars.
 
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
+
+/// The target of the events of requests: each request that is counted is one.
+pub(crate) const REQUESTS: &str = "lakerace_io::requests";
 
 /// Counters of one job, added to by the metered stores it uses.
 ///
@@ -45,9 +49,33 @@ pub enum RequestKind {
     Delete,
 }
 
+impl RequestKind {
+    /// Its name: the usual method of HTTP, and `LIST`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Put => "PUT",
+            Self::List => "LIST",
+            Self::Head => "HEAD",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
 impl Meter {
-    /// Counts `n` requests.
+    /// Counts `n` requests, and logs them.
     pub fn count(&self, kind: RequestKind, n: u64) {
+        self.add(kind, n);
+        tracing::debug!(target: REQUESTS, kind = kind.name(), requests = n, "request");
+    }
+
+    /// Counts a request for this path of a store, and logs it.
+    pub fn count_path(&self, kind: RequestKind, store: impl Display, path: impl Display) {
+        self.add(kind, 1);
+        tracing::debug!(target: REQUESTS, kind = kind.name(), %store, %path, "request");
+    }
+
+    fn add(&self, kind: RequestKind, n: u64) {
         let counter = match kind {
             RequestKind::Get => &self.get,
             RequestKind::Put => &self.put,
@@ -58,9 +86,9 @@ impl Meter {
         counter.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// Counts `n` requests to a store that bills them.
+    /// Counts `n` requests to a store that bills them. The client that sends them logs them, with their answers.
     pub fn bill(&self, kind: RequestKind, n: u64) {
-        self.count(kind, n);
+        self.add(kind, n);
         match kind {
             RequestKind::Get | RequestKind::Head => self.billed_reads.fetch_add(n, Ordering::Relaxed),
             RequestKind::Put | RequestKind::List => self.billed_writes.fetch_add(n, Ordering::Relaxed),
@@ -90,7 +118,9 @@ impl Meter {
 
     /// Counts rows of a source that did not fit their schema and were left out or mended.
     pub fn bad_rows(&self, n: u64) {
-        self.bad_rows.fetch_add(n, Ordering::Relaxed);
+        if self.bad_rows.fetch_add(n, Ordering::Relaxed) == 0 && n > 0 {
+            tracing::warn!(target: "lakerace_io::warnings", "rows do not fit their columns");
+        }
     }
 
     /// Notes that the job is going to read this many bytes from here on, and this many rows, if known.

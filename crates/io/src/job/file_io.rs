@@ -35,6 +35,7 @@ impl Job {
             wanted => probe(wanted),
         };
         seen.effective = Some(effective);
+        warning.iter().for_each(|warning| log(warning));
         seen.warnings.extend(warning);
         effective
     }
@@ -45,6 +46,7 @@ impl Job {
         let mut seen = self.file_io_seen().lock();
         if seen.effective != Some(to) {
             seen.effective = Some(to);
+            log(&warning);
             seen.warnings.push(warning);
         }
     }
@@ -54,9 +56,14 @@ impl Job {
     pub fn warn(&self, warning: &str) {
         let mut seen = self.file_io_seen().lock();
         if seen.warnings.iter().all(|known| known != warning) {
+            log(warning);
             seen.warnings.push(warning.to_owned());
         }
     }
+}
+
+fn log(warning: &str) {
+    tracing::warn!(target: "lakerace_io::warnings", "{warning}");
 }
 
 /// That rows did not fit, in words; `None` where all did.

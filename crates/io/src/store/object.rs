@@ -390,7 +390,7 @@ impl Object {
         buffer.read_at(file, range.start, len).map_err(|e| Error::from(e).at(self.url()))?;
         let seconds = start.elapsed().as_secs_f64();
         self.store.observed.observe(seconds, seconds, buffer.len() as u64);
-        self.store.job.meter().count(RequestKind::Get, 1);
+        self.store.job.meter().count_path(RequestKind::Get, "LocalStore", &self.path);
         self.store.job.meter().read_bytes(buffer.len() as u64);
         if buffer.len() < len {
             return Err(self.too_short(&range, Some(range.start + buffer.len() as u64)));

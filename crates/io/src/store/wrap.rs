@@ -15,6 +15,7 @@ mod failing;
 mod metered;
 mod no_redirect;
 pub(crate) mod rate_limit;
+mod request_log;
 mod retrying;
 mod throttled;
 

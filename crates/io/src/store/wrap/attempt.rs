@@ -2,6 +2,7 @@
 //!
 //! `object_store` repeats attempts, within a time, and knows neither `Retry-After` nor how long an attempt may take.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,6 +14,7 @@ use object_store::client::{
 use object_store::{ClientOptions, Result};
 
 use super::conditional::{ConditionalConnector, completes_upload};
+use super::request_log::{RETRIES, RequestTarget};
 use super::retrying::{STALL, upload_time};
 use crate::profile::Observations;
 use crate::store::azure::AzureSigner;
@@ -77,6 +79,7 @@ struct AttemptClient {
 impl HttpService for AttemptClient {
     async fn call(&self, request: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
         let limit = time_limit(&request);
+        let target = tracing::enabled!(target: RETRIES, tracing::Level::INFO).then(|| RequestTarget::new(&request));
         let attempt = self.inner.execute(request);
         let outcome = match limit {
             None => attempt.await,
@@ -90,12 +93,18 @@ impl HttpService for AttemptClient {
                 {
                     self.observed.observe_clock(date.timestamp());
                 }
+                if is_repeated(response.status().as_u16()) {
+                    log_failure(target.as_ref(), &response.status());
+                }
                 if let Some(wait) = retry_after(&response) {
                     tokio::time::sleep(wait.min(self.longest_wait)).await;
                 }
                 Ok(response)
             }
-            Err(error) => Err(self.give_up_early(error)),
+            Err(error) => {
+                log_failure(target.as_ref(), &format_args!("{:?}", error.kind()));
+                Err(self.give_up_early(error))
+            }
         }
     }
 }
@@ -109,6 +118,16 @@ impl AttemptClient {
         let failures = self.contact.failures.fetch_add(1, Ordering::Relaxed) + 1;
         if failures < FIRST_CONTACT_ATTEMPTS { error } else { HttpError::new(HttpErrorKind::Unknown, error) }
     }
+}
+
+/// Returns true for an answer after which `object_store` sends a request again.
+fn is_repeated(status: u16) -> bool {
+    status >= 500 || matches!(status, 408 | 429)
+}
+
+fn log_failure(target: Option<&RequestTarget>, reason: &dyn Display) {
+    let Some(RequestTarget { store, path }) = target else { return };
+    tracing::info!(target: RETRIES, store, path, %reason, "attempt failed, and is repeated while retry time is left");
 }
 
 /// Headers with the source of a copied object: of S3, of Google and of Azure.

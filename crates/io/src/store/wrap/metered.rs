@@ -17,6 +17,7 @@ use object_store::{
 };
 
 use super::no_redirect::NoRedirectConnector;
+use super::request_log::RequestLog;
 use crate::store::kind::StoreKind;
 use crate::{Meter, RequestKind};
 
@@ -61,10 +62,14 @@ impl Metered {
         Self { inner, meter, by_operation: false }
     }
 
-    fn count(&self, kind: RequestKind) {
+    fn count(&self, kind: RequestKind, path: &Path) {
         if self.by_operation {
-            self.meter.count(kind, 1);
+            self.meter.count_path(kind, &self.inner, path);
         }
+    }
+
+    fn count_listing(&self, prefix: Option<&Path>) {
+        self.count(RequestKind::List, prefix.unwrap_or(&Path::ROOT));
     }
 
     async fn paying<T>(&self, future: impl Future<Output = T>) -> T {
@@ -129,7 +134,7 @@ fn count_nothing<T>(_: &Meter, _: &T, _: u64) {}
 #[async_trait]
 impl ObjectStore for Metered {
     async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
-        self.count(RequestKind::Put);
+        self.count(RequestKind::Put, location);
         let bytes = payload.content_length() as u64;
         let done = self.paying(self.inner.put_opts(location, payload, opts)).await?;
         self.meter.wrote_bytes(bytes);
@@ -137,14 +142,14 @@ impl ObjectStore for Metered {
     }
 
     async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
-        self.count(RequestKind::Put);
+        self.count(RequestKind::Put, location);
         let inner = self.paying(self.inner.put_multipart_opts(location, opts)).await?;
         Ok(Box::new(MeteredUpload { inner, meter: Arc::clone(&self.meter), by_operation: self.by_operation }))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let head = options.head;
-        self.count(if head { RequestKind::Head } else { RequestKind::Get });
+        self.count(if head { RequestKind::Head } else { RequestKind::Get }, location);
         let mut result = self.paying(self.inner.get_opts(location, options)).await?;
         if !head {
             // A file becomes a stream as well: otherwise its bytes would be read past the meter.
@@ -166,31 +171,31 @@ impl ObjectStore for Metered {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.count(RequestKind::List);
+        self.count_listing(prefix);
         let count = if self.by_operation { count_pages } else { count_nothing };
         self.paying_stream(self.inner.list(prefix), count)
     }
 
     fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.count(RequestKind::List);
+        self.count_listing(prefix);
         let count = if self.by_operation { count_pages } else { count_nothing };
         self.paying_stream(self.inner.list_with_offset(prefix, offset), count)
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.count(RequestKind::List);
+        self.count_listing(prefix);
         self.paying(self.inner.list_with_delimiter(prefix)).await
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.count(RequestKind::Put);
+        self.count(RequestKind::Put, to);
         self.paying(self.inner.copy_opts(from, to, options)).await
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
         // A copy and a removal, as object stores do it.
-        self.count(RequestKind::Put);
-        self.count(RequestKind::Delete);
+        self.count(RequestKind::Put, to);
+        self.count(RequestKind::Delete, from);
         self.paying(self.inner.rename_opts(from, to, options)).await
     }
 }
@@ -259,10 +264,12 @@ struct CountingClient {
 #[async_trait]
 impl HttpService for CountingClient {
     async fn call(&self, request: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
-        if let Some(kind) = (self.kind.bill)(&request) {
-            // Requests without a payer (credentials fetched in the background) are not counted.
-            let _ = PAYER.try_with(|meter| meter.bill(kind, 1));
-        }
-        self.inner.execute(request).await
+        // Requests without a payer (credentials fetched in the background) are not counted.
+        let kind = (self.kind.bill)(&request).filter(|kind| PAYER.try_with(|meter| meter.bill(*kind, 1)).is_ok());
+        let Some(kind) = kind.filter(|_| RequestLog::is_wanted()) else { return self.inner.execute(request).await };
+        let mut log = RequestLog::begin(kind, &request);
+        let outcome = self.inner.execute(request).await;
+        log.end(&outcome);
+        outcome
     }
 }

@@ -15,6 +15,7 @@ use object_store::{
 };
 use rand::RngExt;
 
+use super::request_log::RETRIES;
 use crate::store::error::{is_cut_off_listing, is_transient};
 
 /// The rules for repeating requests, and the waits between attempts.
@@ -125,6 +126,7 @@ impl Retrying {
                 return Err(error);
             }
             attempt += 1;
+            tracing::info!(target: RETRIES, store = %self.inner, attempt, reason = %error, "request is repeated");
             tokio::time::sleep(self.policy.backoff(attempt)).await;
         }
     }
@@ -310,6 +312,7 @@ impl<F: Fn() -> BoxStream<'static, Result<ObjectMeta>>> Listing<F> {
                 return Err(error);
             }
             self.attempt += 1;
+            tracing::info!(target: RETRIES, attempt = self.attempt, reason = %error, "listing is started again");
             tokio::time::sleep(self.policy.backoff(self.attempt)).await;
             self.stream = (self.begin)();
             let mut last = None;
@@ -362,6 +365,8 @@ impl ResumedBody {
                 return Err(error);
             }
             self.attempt += 1;
+            let (path, from, attempt) = (&self.location, self.missing.start, self.attempt);
+            tracing::info!(target: RETRIES, %path, from, attempt, reason = %error, "rest of a body is requested again");
             tokio::time::sleep(self.policy.backoff(self.attempt)).await;
         }
     }

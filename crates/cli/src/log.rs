@@ -1,0 +1,89 @@
+//! The log of a command: events of all crates as lines on stderr or in a file.
+
+mod arguments;
+mod directives;
+mod line;
+mod subscriber;
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::time::Instant;
+
+use lakerace::{Error, ErrorKind, Report, Result};
+use lakerace_io::option::Door;
+
+use self::subscriber::{LogSink, LogTarget};
+use crate::args::LogArgs;
+
+/// The target of the events of the command itself.
+const COMMAND: &str = "lakerace_cli::command";
+
+/// The log of a running command: it ends when this is dropped.
+pub(crate) struct CommandLog {
+    started: Instant,
+    exit_code: u8,
+}
+
+/// Starts the log where an option or the variable asks for one, before the command does anything.
+pub(crate) fn start(args: &LogArgs, command_line: &[OsString]) -> Result<CommandLog> {
+    let from_variable = directives::from_variable()?;
+    let levels = match args.verbose {
+        0 => from_variable.or_else(|| args.log_file.is_some().then(|| directives::from_verbosity(1))),
+        times => Some(directives::from_verbosity(times)),
+    };
+    if let Some(levels) = levels {
+        let mut targets = Vec::new();
+        if args.verbose > 0 || args.log_file.is_none() {
+            targets.push(LogTarget::Stderr);
+        }
+        if let Some(path) = &args.log_file {
+            // Other processes may append to the file, too.
+            let file = OpenOptions::new().append(true).create(true).open(path);
+            let file = file.map_err(|e| Error::from(e).at(path.display()))?;
+            targets.push(LogTarget::File(file, path.clone()));
+        }
+        subscriber::set(Some(LogSink::new(levels, args.log_format, targets)));
+        let (program_version, arguments) = (env!("CARGO_PKG_VERSION"), arguments::shown(command_line));
+        tracing::info!(target: COMMAND, program_version, arguments, "start");
+    }
+    // The code of a panic, which ends the log without [`CommandLog::end`].
+    Ok(CommandLog { started: Instant::now(), exit_code: ErrorKind::Internal.exit_code() })
+}
+
+/// Logs the error that ends the command.
+pub(crate) fn error(error: &Error) {
+    let kind = error.kind().name();
+    tracing::error!(target: COMMAND, kind, "{}", error.text(Door::CommandLine));
+}
+
+/// Logs the cost of the command.
+pub(crate) fn report(report: &Report) {
+    let requests = &report.requests;
+    tracing::info!(
+        target: COMMAND,
+        rows = report.rows,
+        get = requests.get,
+        put = requests.put,
+        list = requests.list,
+        head = requests.head,
+        delete = requests.delete,
+        bytes_read = report.bytes_read,
+        bytes_written = report.bytes_written,
+        "report"
+    );
+}
+
+impl CommandLog {
+    /// Ends the log with the command's exit code.
+    pub(crate) fn end(mut self, exit_code: u8) {
+        self.exit_code = exit_code;
+    }
+}
+
+impl Drop for CommandLog {
+    fn drop(&mut self) {
+        let (exit_code, ms) = (self.exit_code, self.started.elapsed().as_millis() as u64);
+        tracing::info!(target: COMMAND, exit_code, ms, "end");
+        subscriber::set(None);
+    }
+}

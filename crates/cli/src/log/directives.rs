@@ -1,0 +1,58 @@
+//! The levels of the log.
+
+use lakerace::{Error, Result};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+
+/// The variable that has them.
+const VARIABLE: &str = "LAKERACE_LOG";
+
+/// The beginning of all targets. Events of other libraries may contain anything, such as signed URLs: they are not logged.
+const ALL: &str = "lakerace";
+
+const LEVELS: [(&str, LevelFilter); 6] = [
+    ("off", LevelFilter::OFF),
+    ("error", LevelFilter::ERROR),
+    ("warn", LevelFilter::WARN),
+    ("info", LevelFilter::INFO),
+    ("debug", LevelFilter::DEBUG),
+    ("trace", LevelFilter::TRACE),
+];
+
+/// The levels of `-v`, given this many times.
+pub(super) fn from_verbosity(times: u8) -> Targets {
+    let level = match times {
+        0 | 1 => LevelFilter::INFO,
+        2 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
+    };
+    Targets::new().with_target(ALL, level)
+}
+
+/// The levels of the variable, where it is set.
+pub(super) fn from_variable() -> Result<Option<Targets>> {
+    match std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) {
+        Some(text) => parse(&text.to_string_lossy()).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Parses `LEVEL` and `TARGET=LEVEL`, separated by commas. The longest target that is a prefix of the event's target applies.
+fn parse(text: &str) -> Result<Targets> {
+    let mut targets = Targets::new();
+    for directive in text.split(',').map(str::trim).filter(|directive| !directive.is_empty()) {
+        let (target, name) = directive.split_once('=').unwrap_or((ALL, directive));
+        let level = LEVELS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.trim()));
+        let Some((_, level)) = level.filter(|_| target.trim().starts_with(ALL)) else {
+            let message = format!("{VARIABLE}: {directive:?} is not a directive of the log");
+            let levels = LEVELS.map(|(name, _)| name).join(", ");
+            let advice = format!("write LEVEL or TARGET=LEVEL, such as info or lakerace_io=debug; levels are {levels}");
+            return Err(Error::usage(message).advice(advice));
+        };
+        targets = targets.with_target(target.trim(), *level);
+    }
+    Ok(targets)
+}
+
+#[cfg(test)]
+mod tests;

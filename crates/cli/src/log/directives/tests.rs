@@ -1,0 +1,29 @@
+#![allow(clippy::unwrap_used)]
+use tracing::Level;
+
+use super::parse;
+
+#[test]
+fn the_longest_target_applies() {
+    let targets = parse("warn, lakerace_io=DEBUG,lakerace_io::retries=off").unwrap();
+    assert!(targets.would_enable("lakerace_delta::commits", &Level::WARN));
+    assert!(!targets.would_enable("lakerace_delta::commits", &Level::INFO));
+    assert!(targets.would_enable("lakerace_io::requests", &Level::DEBUG));
+    assert!(!targets.would_enable("lakerace_io::retries", &Level::ERROR));
+    assert!(!targets.would_enable("hyper::client", &Level::ERROR));
+}
+
+#[test]
+fn a_bad_directive_is_named() {
+    for (text, named) in [
+        ("loud", "\"loud\""),
+        ("info,lakerace_io=5", "\"lakerace_io=5\""),
+        ("hyper=trace", "\"hyper=trace\""),
+        ("lakerace_io", "\"lakerace_io\""),
+        ("=info", "\"=info\""),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert_eq!(error.kind().exit_code(), 2);
+        assert!(error.message().contains(named), "{}", error.message());
+    }
+}
