@@ -26,6 +26,8 @@ VERSIONS = {
 AT_A_TIME = 2
 #: The Spark whose delta-spark the tests have, and the test that needs it.
 DELTA_SPARK, DELTA_TEST = "3.5.8", "test_pushdown.py::test_delta"
+#: The kills of streams at random files, which start the most processes, run on that Spark, too.
+KILLS_TEST = "test_stream_kills.py::test_killed_streams"
 #: PySpark leaves sockets to the garbage collector, and warns of a newer pandas.
 PATIENCE = [
     "-Wignore::ResourceWarning",
@@ -66,7 +68,8 @@ def run_tests(version: str, jar: str, arguments: list[str]) -> tuple[int, str]:
     places = [] if is_named else [str(HERE / test) for test in VERSIONS[version]]
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
-        left_out = [] if version == DELTA_SPARK else [f"--deselect={(HERE / DELTA_TEST).relative_to(ROOT)}"]
+        left_out = [f"--deselect={(HERE / test).relative_to(ROOT)}" for test in (DELTA_TEST, KILLS_TEST)]
+        left_out = [] if version == DELTA_SPARK else left_out
         options = ["-p", "no:cacheprovider", *PATIENCE, f"--junit-xml={report}", *left_out]
         command = [environment["PYSPARK_PYTHON"], "-m", "pytest", *options, *places, *arguments]
         done = subprocess.run(
