@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+import socket
 import subprocess
 import threading
 from pathlib import Path
@@ -298,6 +299,32 @@ def test_a_pipe_in_a_folder_is_named(parquet: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "b.parquet")
     error = run("scan", tmp_path, "--count", "--json").error
     assert (error["exit_code"], error["place"]) == (4, str(tmp_path / "b.parquet"))
+
+
+@pytest.mark.parametrize("is_pattern", [False, True])
+@pytest.mark.parametrize("kind", ["pipe", "socket", "link to a pipe", "link to a device"])
+@pytest.mark.parametrize("ending", ["csv", "tsv", "json", "jsonl", "csv.gz", "parquet", "orc"])
+def test_no_format_reads_a_special_file_of_a_folder(tmp_path: Path, ending: str, kind: str, is_pattern: bool) -> None:
+    """The first of its files alone, or after another one."""
+    folder, special = tmp_path / "data", tmp_path / "data" / f"b.{ending}"
+    folder.mkdir()
+    if kind == "pipe":
+        os.mkfifo(special)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(special))
+    else:
+        os.mkfifo(tmp_path / "pipe")
+        special.symlink_to("/dev/null" if kind == "link to a device" else tmp_path / "pipe")
+    assert not special.is_file()
+    place = folder / f"*.{ending}" if is_pattern else folder
+    for arguments in [("scan", place, "--count"), ("schema", place), ("copy", place, tmp_path / "o.parquet")]:
+        error = run(*arguments, "--json").error
+        # A pattern is named in front of the file.
+        assert (error["exit_code"], error["place"].split(": ")[-1]) == (4, str(special))
+    if ending == "csv":
+        (folder / "a.csv").write_text("x\n1\n")
+        assert run("scan", place, "--count", "--json").error["place"].split(": ")[-1] == str(special)
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])

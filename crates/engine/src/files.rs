@@ -201,6 +201,7 @@ fn of_one_format(
             }
         }
     }
+    store.check_regular(&found)?;
     let objects = found
         .into_iter()
         .map(|info| Object { size_bytes: Some(info.size_bytes), e_tag: info.e_tag, ..store.object(info.path) })

@@ -108,7 +108,7 @@ impl LocalBody {
     }
 }
 
-fn not_a_file() -> std::io::Error {
+pub(super) fn not_a_file() -> std::io::Error {
     let message = "it is a pipe, a socket or a device, but a folder may only contain regular files";
     std::io::Error::new(std::io::ErrorKind::InvalidInput, message)
 }

@@ -9,9 +9,9 @@ use std::path::{Path as FilePath, PathBuf};
 use object_store::path::Path;
 
 use super::error::store_error;
-use super::local::{LocalEntry, location_of, read_folder};
+use super::local::{LocalEntry, location_of, not_a_file, read_folder};
 use crate::path::file_path;
-use crate::{JobStore, ObjectInfo, RequestKind, Result};
+use crate::{Error, JobStore, ObjectInfo, RequestKind, Result};
 
 impl JobStore {
     /// Lists like [`Self::list_unless`], for reading: links to folders are followed, each of them once, except for
@@ -72,6 +72,21 @@ impl JobStore {
             is_own || seen.insert(real)
         };
         found.into_iter().filter(is_first).collect()
+    }
+
+    /// Fails for a pipe, a socket or a device among files that were listed, before it is opened. A listing shows them as empty
+    /// files, which a reader of text would not even open.
+    pub fn check_regular(&self, found: &[ObjectInfo]) -> Result<()> {
+        if !self.has_local_files() {
+            return Ok(());
+        }
+        let is_special = |info: &&ObjectInfo| {
+            info.size_bytes == 0 && std::fs::metadata(file_path(&info.path)).is_ok_and(|found| !found.is_file())
+        };
+        match found.iter().find(is_special) {
+            None => Ok(()),
+            Some(info) => Err(Error::from(not_a_file()).at(self.url(&info.path))),
+        }
     }
 
     /// The files that these paths lead to, independent of their names. Empty for other stores than the local disk.
