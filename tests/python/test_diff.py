@@ -230,3 +230,50 @@ def test_an_option_of_one_format_applies_to_the_side_that_takes_it(tmp_path: Pat
         assert json.loads(done.stdout)["unchanged"] == frame.height
     with pytest.raises(lr.UsageError, match=r"schema.* does not apply: this is a Delta table"):
         lr.diff(sides[0], sides[0], key="id", schema="id utf8")
+
+
+LAYOUTS: dict[str, list[tuple[pa.DataType, pa.DataType]]] = {
+    "text": [
+        (pa.string(), pa.large_string()),
+        (pa.string(), pa.string_view()),
+        (pa.large_string(), pa.dictionary(pa.int32(), pa.string())),
+    ],
+    "bytes": [(pa.binary(), pa.large_binary()), (pa.binary(), pa.binary(2)), (pa.large_binary(), pa.binary(2))],
+}
+NESTED: dict[str, Any] = {
+    "value": (lambda of: of, lambda value: value),
+    "list": (pa.list_, lambda value: [value, None]),
+    "struct": (lambda of: pa.struct([("a", of), ("b", pa.int32())]), lambda value: {"a": value, "b": 1}),
+    "map": (lambda of: pa.map_(pa.int32(), of), lambda value: [(1, value)]),
+    "deep": (
+        lambda of: pa.struct([("m", pa.map_(pa.string(), pa.list_(pa.struct([("v", of)]))))]),
+        lambda value: {"m": [("k", [{"v": value}, None])]},
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", NESTED)
+@pytest.mark.parametrize("kind", LAYOUTS)
+def test_layouts_are_compared_by_their_values(tmp_path: Path, kind: str, shape: str) -> None:
+    """As the lists of Python values of pyarrow, at each depth."""
+    type_of, value_of = NESTED[shape]
+    plain: list[Any] = ["ab", "ä", None, "zz"] if kind == "text" else [b"\xff\x00", b"ab", None, b"zz"]
+    other = [*plain[:3], "yy" if kind == "text" else b"yy"]
+    for number, (one, two) in enumerate(LAYOUTS[kind]):
+        sides = []
+        for name, of, values in [("a", one, plain), ("b", two, plain), ("c", two, other)]:
+            column = pa.array(
+                [value_of(value) for value in values], type_of(of if not pa.types.is_dictionary(of) else pa.string())
+            )
+            if pa.types.is_dictionary(of) and shape == "value":
+                column = column.dictionary_encode()
+            rows = pa.table({"id": range(4), "x": column})
+            place = tmp_path / f"{number}{name}.arrow"
+            with pa.ipc.new_file(place, rows.schema) as file:
+                file.write_table(rows)
+            sides.append((place, rows["x"].to_pylist()))
+        (first, values), (same, _), (changed, others) = sides
+        assert not lr.diff(first, same, key="id").is_different
+        found = lr.diff(first, changed, key="id")
+        assert (found.changed, found.unchanged, found.changed_columns) == (1, 3, {"x": 1})
+        assert pa.table(found.rows)["x"].to_pylist() == [values[3], others[3]]

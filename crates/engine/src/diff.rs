@@ -5,6 +5,7 @@
 //! for their rows. Memory holds a partition of hashes, the keys that differ up to a limit, and a partition of rows that
 //! differ; a partition that is too large for it is divided again.
 
+mod common_type;
 mod hash_partitions;
 mod row_partitions;
 
@@ -12,7 +13,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch};
-use arrow::compute::can_cast_types;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::util::display::array_value_to_string;
 use lakerace_format::schema_text::print_type;
@@ -21,6 +21,7 @@ use lakerace_io::option::{COLUMNS, KEY};
 use lakerace_io::{Error, Job, Result};
 use serde::Serialize;
 
+use self::common_type::common_type;
 use self::hash_partitions::{HashPartitions, KeySet};
 use self::row_partitions::{RowComparison, RowPartitions};
 use crate::database::shown;
@@ -197,7 +198,8 @@ impl RowDiff {
 
     /// The schema of the rows that differ: the compared columns between [`DIFF_CHANGE`], which is `insert`, `delete`, or
     /// `update_preimage` and `update_postimage` one after the other, and [`DIFF_COLUMNS`]. Columns of different types
-    /// are compared by their values, and have a type of text.
+    /// are compared by their values, and have a type of text; lists, structs and maps have the types of both down to the
+    /// values that differ.
     ///
     /// # Errors
     /// `Unsupported` for columns whose values can't be compared.
@@ -277,17 +279,12 @@ fn output_schema(first: &Schema, second: &Schema) -> Result<SchemaRef> {
             return Err(Error::unsupported(format!("comparing a column named {:?}", field.name()))
                 .advice(format!("name the columns to compare with {COLUMNS}")));
         }
-        let data_type = match field.data_type() == other.data_type() {
-            true => field.data_type().clone(),
-            false => DataType::Utf8View,
-        };
-        let can_be_text = |field: &Field| can_cast_types(field.data_type(), &data_type);
-        if !can_be_text(field) || !can_be_text(other) {
-            let (one, two) = (field.data_type(), other.data_type());
+        let (one, two) = (field.data_type(), other.data_type());
+        let Some(data_type) = common_type(one, two) else {
             return Err(Error::unsupported(format!("comparing {} with {}", print_type(one), print_type(two)))
                 .at(format!("column {:?}", field.name()))
                 .advice(format!("name the columns to compare with {COLUMNS}")));
-        }
+        };
         fields.push(Field::new(field.name(), data_type, true));
     }
     fields.push(Field::new(DIFF_COLUMNS, DataType::Utf8, true));
