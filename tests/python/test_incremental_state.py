@@ -211,3 +211,22 @@ def test_a_table_that_another_program_overwrites_gets_all_rows(tmp_path: Path) -
         # Rows that another program adds are no reason.
         write_deltalake(folder, one.set_column(0, "id", pa.array([1000], one.schema.field("id").type)), mode="append")
         assert lr.copy(source, f"delta:{folder}", **OPTIONS).rows == 0
+
+
+@pytest.mark.parametrize("system", ["delta", "sqlite"])
+def test_a_source_that_stays_empty(tmp_path: Path, system: str) -> None:
+    folder, source = tmp_path / "table", f"sqlite:{tmp_path / 'a.db'}#t"
+    target = f"delta:{folder}" if system == "delta" else f"sqlite:{tmp_path / 'b.db'}#t"
+    arguments = ["copy", source, target, "--mode", "upsert", "--key", "id", "--since", "seen", "--json"]
+    with closing(filled(tmp_path / "a.db", 0)) as database:
+        first = ok(*arguments)
+        assert (first.json["rows"], "unchanged" in first.json, "nothing is new" in first.err) == (0, False, False)
+        version = DeltaTable(folder).version() if system == "delta" else None
+        for _ in range(2):
+            again = ok(*arguments)
+            assert (again.json["rows"], again.json["unchanged"], "nothing is new" in again.err) == (0, True, True)
+        assert version is None or DeltaTable(folder).version() == version
+        database.execute("INSERT INTO t VALUES (1, 1, 'a', NULL, NULL)")
+        database.commit()
+        assert ok(*arguments).json["rows"] == 1
+        assert ok(*arguments).json["unchanged"] is True

@@ -49,7 +49,8 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         let rejected = human::plural(written.rejected, "row");
         session.note(&format!("{rejected} rejected: see the file of --dead-letter"));
     }
-    if options.load.since.is_some() && written.rows == 0 && written.version.is_none() {
+    // A first run without rows writes a target, too.
+    if options.load.since.is_some() && written.rows == 0 && written.version.is_none() && written.files.is_empty() {
         session.note("nothing is new since the last run, so nothing was written");
         more["unchanged"] = json!(true);
     }

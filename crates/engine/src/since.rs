@@ -121,7 +121,7 @@ impl IncrementalUnload<'_> {
             Err(error) if knows_types && kept.types.found.is_some() => return Ok(UnloadAttempt::OtherTypes(error)),
             Err(error) => return Err(error),
         };
-        if kept.mark.is_some() && incoming.is_empty() && !has_doubts {
+        if kept.has_ended && incoming.is_empty() && !has_doubts {
             return Ok(UnloadAttempt::Done(Written::default()));
         }
         let place = shown(self.target);

@@ -74,7 +74,7 @@ impl SeenRows {
             [few(&seen.at_highest), few(&seen.without_value)].concat()
         };
         rows.sort_unstable();
-        EarlierRun { mark: seen.highest.clone(), types, rows, target: before.target.clone() }
+        EarlierRun { has_ended: true, mark: seen.highest.clone(), types, rows, target: before.target.clone() }
     }
 }
 

@@ -12,6 +12,8 @@ use crate::lease;
 /// A run's knowledge of the one before.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct EarlierRun {
+    /// A run has ended and kept its state, also one that has seen no value.
+    pub has_ended: bool,
     /// The highest value that was seen. `None`: all rows are read.
     pub mark: Option<WatermarkValue>,
     /// The types of a source which declares none: those that the user has named, and those that were found.
@@ -40,6 +42,7 @@ impl EarlierRun {
         let rows = kept.get("rows").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let hash = |row: &Value| row.as_str().and_then(|text| u128::from_str_radix(text, 16).ok());
         Ok(Self {
+            has_ended: kept.contains_key("type") || mark.is_some(),
             mark,
             types: KnownTypes { given: schema_of("given_schema")?, found: schema_of("schema")? },
             rows: rows.iter().filter_map(hash).collect(),

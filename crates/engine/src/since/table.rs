@@ -40,7 +40,7 @@ pub(super) fn copy(unload: &IncrementalUnload<'_>, knows_types: bool) -> Result<
         Err(error) if knows_types && kept.types.found.is_some() => return Ok(UnloadAttempt::OtherTypes(error)),
         Err(error) => return Err(error),
     };
-    if kept.mark.is_some() && incoming.is_empty() {
+    if kept.has_ended && incoming.is_empty() {
         return Ok(UnloadAttempt::Done(Written::default()));
     }
     let upsert = upsert_options(unload, &before)?;
