@@ -154,26 +154,30 @@ class _Reads:
 
 
 class Store(_lakerace.FileStore, _Reads):
-    """Named contents in one place.
-
-    `location`: a path of a SQLite file; of a directory, where it ends in `/` or is one; `memory:`; a URL of an object store's
-    folder (`s3://bucket/folder`), where what was put is durable after :meth:`flush`, a
-    batch, :meth:`close`, or the end of the process.
-    `create`: whether a store is made where there is none. `read_only`: whether nothing is written.
-    `durability`: what a committed write survives. `"full"`: a loss of power. `"normal"`: the end of the process; a loss of power
-    may take the last commits. `"off"`: the end of the process; a loss of power may damage the store.
-    `compression`: the codec of new files, `none`, `zstd`, `zstd-dict`, `lz4`, `snappy`, `gzip`, `bz2`, `xz` or `brotli`, some with a
-    level (`zstd:9`). A new store keeps it for later openings.
-    `pack_bytes`: batches put contents up to 4 KiB into shared blocks of this many bytes; 16384 is a good length, 0 is off. A new
-    store keeps it.
-    `transforms`: applied to contents after compression: `"base64"`, or objects with `apply(bytes)` and `remove(bytes)`.
-    `key`: 32 bytes, for contents that are encrypted (AES-256-GCM). `encrypt`: whether new ones are; default: where a key is given.
-    `busy_timeout`: how long a write waits for other writers, in seconds.
-    `page_bytes`: SQLite's page, in a new store. `wal_limit_bytes`: what the log grows to before writes wait for readers.
-    `storage_options`: settings of an object store.
+    """Named contents in one place: a SQLite file, a directory, a folder of an object store, or memory.
 
     Every call releases the interpreter; any thread and any process may use the store at the same time. After a fork it is open in
     the child, too. Pickled, it is its location and options, the key included.
+
+    Args:
+        location: A path of a SQLite file; a path of a directory, if it ends in `/` or the directory exists; `memory:`; or a URL of
+            an object store's folder (`s3://bucket/folder`). In an object store, contents are durable after :meth:`flush`, a batch,
+            :meth:`close`, or the end of the process.
+        create: Make a store if there is none.
+        read_only: Write nothing.
+        durability: What a committed write survives. `"full"`: a loss of power. `"normal"`: the end of the process; a loss of power
+            may take the last commits. `"off"`: the end of the process; a loss of power may damage the store.
+        compression: The codec of new contents: `none`, `zstd`, `zstd-dict`, `lz4`, `snappy`, `gzip`, `bz2`, `xz` or `brotli`, some
+            with a level (`zstd:9`). A new store keeps it for later openings.
+        pack_bytes: Batches put contents up to 4 KiB into shared blocks of this many bytes. 16384 is a good length, 0 turns it off.
+            A new store keeps it.
+        transforms: What is applied to contents after compression: `"base64"`, or objects with `apply(bytes)` and `remove(bytes)`.
+        key: 32 bytes that encrypt contents (AES-256-GCM).
+        encrypt: Encrypt new contents. By default they are encrypted if a key is given.
+        busy_timeout: How long a write waits for other writers, in seconds.
+        page_bytes: The page size of SQLite in a new store.
+        wal_limit_bytes: The size of SQLite's log at which writes wait for readers.
+        storage_options: Settings of an object store.
 
     Examples:
         >>> with lr.files.Store("new.db", compression="zstd-dict", durability="full") as store:
