@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -186,3 +188,33 @@ def test_a_value_of_a_folder_that_lines_can_not_have(tmp_path: Path) -> None:
     with pytest.raises(lr.InvalidInputError, match="is not a value of type int64"):
         lr.scan(tmp_path).to_arrow()
     assert ordered(lr.scan(tmp_path, columns=["id", "k"], schema="id int64, k utf8").rows()) == [(1, "1"), (2, "x")]
+
+
+@pytest.mark.parametrize(
+    ("folder", "values", "condition"),
+    [
+        ("1.5", pa.array([1.5, 2.5]), "c = 1.5"),
+        ("1.50", pa.array([Decimal("1.50"), Decimal("7.25")], pa.decimal128(9, 2)), "c > 2"),
+        ("true", pa.array([True, False]), "NOT c"),
+        ("1", pa.array([True, None]), "c"),
+        ("a", pa.array([1, 5]), "c BETWEEN 2 AND 9"),
+        ("1", pa.array(["01", "abc"]), "c LIKE '0%'"),
+        ("2020-01-01", pa.array(["20210101", "x"]), "c = '20210101'"),
+        (
+            "2020-01-01 00%3A00%3A00",
+            pa.array([datetime(2020, 1, 1), datetime(1970, 1, 1)]),
+            "c < TIMESTAMP '1980-01-01 00:00:00'",
+        ),
+    ],
+)
+def test_a_filter_is_judged_by_the_type_in_the_files(
+    tmp_path: Path, folder: str, values: pa.Array, condition: str
+) -> None:
+    """The name of a folder is a text, and the guess of its type may be another than the files have."""
+    written = pa.table({"id": [1, 2], "c": values})
+    write(tmp_path / "t" / f"c={folder}" / "a.parquet", written)
+    expected = duckdb.sql(f"SELECT id FROM written WHERE {condition}").fetchall()
+    assert expected
+    rows = pa.table(lr.scan(str(tmp_path / "t"), where=condition)).to_pylist()
+    assert [(row["id"],) for row in rows] == expected
+    assert lr.scan(str(tmp_path / "t"), where=condition).count() == len(expected)

@@ -100,7 +100,7 @@ fn refuse_version(place: &str, options: &ReadOptions) -> Result<()> {
 
 fn open_files(files: FileSource, options: &ReadOptions, filter: Option<&Expr>, job: &Job) -> Result<Arc<dyn Source>> {
     let constants = partitions(&files, options.file_name_column.as_deref())?;
-    let mut conditions = partition_conditions(filter, &constants)?;
+    let mut conditions = partition_conditions(filter, &constants);
     // Excluded files also determine types, so that the types do not depend on the filter.
     let all = if conditions.is_empty() { Vec::new() } else { files.objects.clone() };
     let inputs = files.objects.into_iter().zip(constants);
@@ -186,24 +186,17 @@ fn open_format(
     (format.open)(files, &options, job)
 }
 
-/// The parts of a filter (joined by AND) that use partition columns only.
-fn partition_conditions(filter: Option<&Expr>, constants: &[Option<Arc<Constants>>]) -> Result<Vec<Predicate>> {
-    let (Some(filter), Some(Some(first))) = (filter, constants.first()) else { return Ok(Vec::new()) };
+/// The parts of a filter (joined by AND) that use partition columns only, and fit the types of the folders' names.
+///
+/// The source judges the others: those with other columns, and those that fit the type that a column has in the files.
+fn partition_conditions(filter: Option<&Expr>, constants: &[Option<Arc<Constants>>]) -> Vec<Predicate> {
+    let (Some(filter), Some(Some(first))) = (filter, constants.first()) else { return Vec::new() };
     let schema = Schema::new(first.fields().clone());
     let parts = match filter {
         Expr::And(parts) => parts.as_slice(),
         other => std::slice::from_ref(other),
     };
-    let mut conditions = Vec::new();
-    for part in parts {
-        match Predicate::bind(part, &schema) {
-            Ok(predicate) => conditions.push(predicate),
-            // It uses other columns; the source judges it.
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(conditions)
+    parts.iter().filter_map(|part| Predicate::bind(part, &schema).ok()).collect()
 }
 
 fn pruned_plan(file: &InputFile, reason: String) -> FilePlan {
