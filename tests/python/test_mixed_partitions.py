@@ -218,3 +218,16 @@ def test_a_filter_is_judged_by_the_type_in_the_files(
     rows = pa.table(lr.scan(str(tmp_path / "t"), where=condition)).to_pylist()
     assert [(row["id"],) for row in rows] == expected
     assert lr.scan(str(tmp_path / "t"), where=condition).count() == len(expected)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "orc"])
+def test_rows_of_files_with_metadata_are_counted(tmp_path: Path, suffix: str) -> None:
+    """Such as pandas writes. A plan to count rows has no columns, and so no metadata."""
+    table = pa.table({"id": [1, 2, 3]}).replace_schema_metadata({"pandas": "{}", "other": "x"})
+    pq.write_table(table, tmp_path / "a.parquet")
+    path = tmp_path / f"b.{suffix}"
+    lr.copy(str(tmp_path / "a.parquet"), str(path))
+    for source in [tmp_path / "a.parquet", path]:
+        for condition, count in [("id > 1", 2), ("true", 3), ("id = 9", 0)]:
+            assert lr.scan(str(source), where=condition).count() == count
+            assert ok("scan", source, "--where", condition, "--count").out.split() == [str(count)]
