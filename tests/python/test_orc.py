@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from conformance import assert_equals, corpus, rows
+from conformance import rows
 from conftest import ok, people, run
 from orc_tables import CODECS, TABLES, every_type, nested
 from pyarrow import orc
@@ -120,7 +120,7 @@ def test_what_orc_lacks_is_refused(tmp_path: Path) -> None:
     assert "zstd" in run("copy", source, target, "--compression", "brotli", "--json").error["advice"]
     assert run("copy", source, target, "--row-group-rows", "100", "--json").code == 2
     pq.write_table(pa.table({"t": pa.array([1], pa.time64("us"))}), source)
-    assert "column t" in run("copy", source, target, "--json").error["place"]
+    assert 'column "t"' in run("copy", source, target, "--json").error["place"]
     assert not target.exists()
 
 
@@ -212,23 +212,6 @@ def test_small_files_on_s3_that_change_are_read_as_they_were(s3: S3, tmp_path: P
         s3.put(f"small/a.{ending}", path.read_bytes())
         assert pa.table(scan).to_pylist() == people(200).to_pylist()
         assert scan.report()["requests"]["get"] == 1
-
-
-def corpus_files(name: str) -> list[Path]:
-    return sorted(corpus(name).glob("*.orc"))
-
-
-@pytest.mark.parametrize("path", corpus_files("orc"), ids=lambda p: p.name)
-def test_rows_equal_pyarrow(path: Path) -> None:
-    assert_equals(path, orc.read_table)
-
-
-@pytest.mark.parametrize("path", corpus_files("orc/corrupt"), ids=lambda p: p.name)
-def test_damaged_files_give_errors(path: Path) -> None:
-    done = run("scan", path, "--checksum", "--json")
-    assert done.code in (5, 6), done.out + done.err
-    assert path.name in done.error["place"]
-    assert "Traceback" not in done.err
 
 
 #: Writes batches of 400 columns, 6 MB each, from a stream that holds one at a time, and prints its peak memory.
