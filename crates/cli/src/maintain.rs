@@ -49,7 +49,7 @@ pub(crate) fn alter(args: &AlterArgs, session: &Session) -> Result<()> {
     session.done_without_rows("altered", more)
 }
 
-/// The features that other programs have to support, which `will` or `would` be so.
+/// Notes on the features that other programs have to support; `verb` is `will` or `would`.
 fn features_notes(altered: &Altered, verb: &str) -> Vec<String> {
     let (both, writers): (Vec<&str>, Vec<&str>) = altered
         .features_added

@@ -129,6 +129,7 @@ fn syntax(error: ParserError) -> Error {
         }
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
     };
+    let is_incomplete = text.contains("found: EOF");
     let text = text.replace("found: EOF", "found: the end of the filter");
     // The parser appends the place to the text.
     let error = match text.rsplit_once(" at Line: ") {
@@ -138,7 +139,7 @@ fn syntax(error: ParserError) -> Error {
         }
         None => Error::usage(lower_first(&text)),
     };
-    if text.contains("found: the end of the filter") {
+    if is_incomplete {
         return error.advice(format!("complete the condition, as in {}", WHERE.to("price > 100")));
     }
     error.advice("put a column name that is an SQL keyword in double quotes")

@@ -118,8 +118,7 @@ pub(crate) fn run(
     let keeps_memory = matches!(target.kind(), TargetKind::Files | TargetKind::Stream);
     let _returned = (!keeps_memory).then(ReturnedSoon::new);
     if load.verify && target.kind() == TargetKind::Files && !options.partition_by.is_empty() {
-        let message =
-            format!("{VERIFY}: the names of folders, of {PARTITION_BY}, do not give the types of their values");
+        let message = format!("{VERIFY}: folder names made by {PARTITION_BY} do not give the types of their values");
         return Err(Error::unsupported(message)
             .at(target.location())
             .advice("leave one of them out, or put delta: before the folder of a new table"));

@@ -83,6 +83,11 @@ pub fn print_schema(schema: &Schema) -> String {
     fields.join(", ")
 }
 
+/// The spelling of a column's name in a schema, quoted where needed.
+pub(crate) fn quoted_name(name: &str) -> String {
+    if name.chars().all(|c| c.is_alphanumeric() || c == '_') { name.to_owned() } else { format!("{name:?}") }
+}
+
 /// The text of a type. Nested types print as `list(int64)`, `struct(a int64, b utf8)`, `map(utf8, int64)`.
 pub fn print_type(data_type: &DataType) -> String {
     let unit = |unit: &TimeUnit| match unit {
@@ -126,6 +131,11 @@ pub fn print_type(data_type: &DataType) -> String {
             other => format!("map({})", print_type(other)),
         },
         DataType::Dictionary(key, value) => format!("dictionary({}, {})", print_type(key), print_type(value)),
+        DataType::RunEndEncoded(_, values) => format!("run_end_encoded({})", print_type(values.data_type())),
+        DataType::Union(fields, _) => {
+            let fields: Vec<String> = fields.iter().map(|(_, field)| print_field(field)).collect();
+            format!("union({})", fields.join(", "))
+        }
         // The other types are printed with Arrow's names: int64, float64, interval, …
         other => other.to_string().to_ascii_lowercase(),
     }

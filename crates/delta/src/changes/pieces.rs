@@ -13,6 +13,7 @@ use delta_kernel::schema::{DataType as KernelType, StructField, StructType};
 use delta_kernel::{Engine, Snapshot, StorageHandler};
 use lakerace_format::FindBy;
 use lakerace_format::conform::check;
+use lakerace_format::schema_text::print_type;
 use lakerace_io::option::{FROM, TO};
 use lakerace_io::{Error, ErrorKind, Result};
 use serde::Deserialize;
@@ -171,7 +172,8 @@ pub(super) fn check_columns(own: &StructType, last: &StructType, schema: &Schema
         let from = own_types.field(at).data_type();
         let stored = named_as(field.data_type(), Some(stored.data_type()), to.data_type());
         check(from, to.data_type(), &stored, FindBy::Name).map_err(|error| {
-            let message = format!("its type has changed from {from} to {}", to.data_type());
+            let (before, after) = (print_type(from), print_type(to.data_type()));
+            let message = format!("its type has changed from {before} to {after}");
             let error = Error::new(ErrorKind::Unsupported, format!("{message}: {}", error.message()));
             error.at(format!("column {:?}", field.name()))
         })?;

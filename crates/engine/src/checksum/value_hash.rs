@@ -232,5 +232,6 @@ fn lists<O: OffsetSizeTrait>(values: &ArrayRef, offsets: &[O], seed: u64, out: &
 }
 
 fn converted(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
-    cast(array, to).map_err(|e| Error::unsupported(format!("no checksum of {}", array.data_type())).because(e))
+    cast(array, to)
+        .map_err(|e| Error::unsupported(format!("no checksum of {}", print_type(array.data_type()))).because(e))
 }

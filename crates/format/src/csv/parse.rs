@@ -15,7 +15,7 @@ use super::columns::column_for;
 use super::fields::{FieldSplitter, FieldTable, OnRagged, RaggedRow};
 use super::rules::DialectRules;
 use crate::OnBadRow;
-use crate::schema_text::print_type;
+use crate::schema_text::{print_type, quoted_name};
 use crate::text::infer;
 
 /// Approximate maximum of field offsets in a table, so that it fits into a core's own cache together with the text.
@@ -302,7 +302,7 @@ fn value_advice(name: &str, data_type: &DataType, has_zone: bool) -> String {
         DataType::Timestamp(unit, None) if has_zone => print_type(&DataType::Timestamp(*unit, Some("UTC".into()))),
         _ => "utf8".to_owned(),
     };
-    let name = schema_name(name);
+    let name = quoted_name(name);
     format!(
         "give its type with a schema such as {}, or accept it with {} or {}",
         SCHEMA.to(format!("{name} {wider}")),
@@ -318,18 +318,13 @@ fn inferred_advice(name: &str, inferred: &DataType, looks: &DataType) -> String 
         (DataType::Date32, DataType::Timestamp(_, None)) => "timestamp(us)",
         _ => "utf8",
     };
-    let name = schema_name(name);
+    let name = quoted_name(name);
     format!(
         "give its type with a schema such as {}, infer it from more rows with {INFER_ROWS}, or accept it with {} or {}",
         SCHEMA.to(format!("{name} {wider}")),
         ON_BAD_ROW.to("skip"),
         ON_BAD_ROW.to("null")
     )
-}
-
-/// The spelling of a column's name in a schema, quoted where needed.
-fn schema_name(name: &str) -> String {
-    if name.chars().all(|c| c.is_alphanumeric() || c == '_') { name.to_owned() } else { format!("{name:?}") }
 }
 
 pub(super) fn internal(error: &arrow::error::ArrowError) -> Error {

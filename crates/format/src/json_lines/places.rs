@@ -14,7 +14,7 @@ use super::layout::JsonLayout;
 use super::sample::fields_of_front;
 use crate::Constants;
 use crate::json::{Json, write_text};
-use crate::schema_text::print_type;
+use crate::schema_text::{print_type, quoted_name};
 
 /// Files of a remote store whose first rows are read together.
 const REMOTE_FRONTS_AT_ONCE: usize = 32;
@@ -82,5 +82,5 @@ fn json_text(constants: &Constants, field: &Field, origin: ColumnOrigin) -> Resu
     let data_type = print_type(field.data_type());
     let message = format!("the folder's value of {name:?}, {plain:?}, is not a value of type {data_type}");
     Err(Error::invalid(message)
-        .advice(format!("give a type that holds all values with {}", SCHEMA.to(format!("{name} utf8")))))
+        .advice(format!("give a type that holds all values with {}", SCHEMA.to(format!("{} utf8", quoted_name(name))))))
 }

@@ -12,6 +12,7 @@ use super::fault::{RowUnit, no_json, no_object};
 use super::layout::JsonLayout;
 use super::shape::{Line, MixedPlace, NEAR_FLOATS, ValueShape};
 use crate::json::{Json, JsonKind};
+use crate::schema_text::quoted_name;
 use crate::text::{read_front, without_byte_order_mark};
 use crate::{Constants, CsvOptions, FieldPositions, OnBadRow};
 
@@ -186,7 +187,7 @@ fn several_kinds(objects: &[Object], unit: RowUnit, name: &str, mixed: &MixedPla
         true => ", decimals if they have enough digits, or float64 for the nearest floats",
         false => "",
     };
-    let as_text = SCHEMA.to(format!("{name} utf8"));
+    let as_text = SCHEMA.to(format!("{} utf8", quoted_name(name)));
     Error::invalid(format!("{:?} has no type that can hold all of its values: {}", mixed.path, kinds.join(", ")))
         .advice(format!("give a type that can, such as {as_text}, which keeps the JSON text{nearest}"))
 }

@@ -63,7 +63,10 @@ impl PredicateBinder<'_> {
             Expr::Literal(Literal::Boolean(b)) => Ok(ConditionNode::Constant(Some(*b))),
             Expr::Literal(other) => Err(Error::invalid(format!("{} is not a condition", describe(other)))
                 .advice("compare a column with a value, as in price > 100")),
-            Expr::Arithmetic { .. } => Err(Error::invalid("a number is not a condition")),
+            Expr::Arithmetic { .. } => {
+                Err(Error::invalid("a number is not a condition")
+                    .advice("compare it with a value, as in price * 2 > 100"))
+            }
             Expr::Column(name) => {
                 let column = self.column(name)?;
                 match class_of(&column.data_type) {

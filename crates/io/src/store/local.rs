@@ -109,7 +109,7 @@ impl LocalBody {
 }
 
 pub(super) fn not_a_file() -> std::io::Error {
-    let message = "it is a pipe, a socket or a device, but a folder may only contain regular files";
+    let message = "it is a pipe, a socket or a device, but a folder may only contain regular files: name the files with a pattern, or read a pipe by its own name";
     std::io::Error::new(std::io::ErrorKind::InvalidInput, message)
 }
 

@@ -15,6 +15,7 @@ use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
 use super::intervals::interval_bytes;
 use super::physical::{NumberArray, Physical};
+use crate::schema_text::print_type;
 
 /// INT32.
 pub(crate) struct Int32Values;
@@ -249,7 +250,11 @@ pub(crate) fn plain_array(array: &ArrayRef) -> Result<ArrayRef> {
 
 /// The error for a batch that does not match its schema.
 pub(crate) fn wrong_type(array: &ArrayRef, column: &ColumnDescriptor) -> Error {
-    Error::invalid(format!("values of type {} do not fit the file's {}", array.data_type(), column.physical_type()))
+    Error::invalid(format!(
+        "values of type {} do not fit the file's {}",
+        print_type(array.data_type()),
+        column.physical_type()
+    ))
 }
 
 fn beyond_precision(column: &ColumnDescriptor) -> Error {
