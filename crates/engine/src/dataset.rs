@@ -117,18 +117,21 @@ fn open_files(files: FileSource, options: &ReadOptions, filter: Option<&Expr>, j
         inner = open(kept, all.first())?;
     }
     let owners = inner.column_owners();
+    // The values in a file may differ from its folder's name: the source judges all files by the values.
+    let is_of_folders =
+        |condition: &Predicate| condition.column_refs().all(|column| !owners.files.contains(&column.path[0]));
+    if !conditions.iter().all(is_of_folders) {
+        conditions.retain(is_of_folders);
+        let (kept, still_pruned) = prune(&inputs, &conditions);
+        (inner, pruned) = (open(kept, all.first())?, still_pruned);
+    }
+    let owners = inner.column_owners();
     if let Some(name) = file_name.filter(|name| owners.files.contains(*name) || owners.places.contains_key(*name)) {
         return Err(Error::usage(format!("the files have a column {name:?} themselves"))
             .at(inputs.first().map_or_else(String::new, |input| input.object.url()))
             .advice(format!("give {FILE_NAME_COLUMN} another name")));
     }
-    // The values in a file may differ from its folder's name: the source judges all files by the values.
-    conditions.retain(|condition| condition.column_refs().all(|column| !owners.files.contains(&column.path[0])));
-    let (kept, still_pruned) = prune(&inputs, &conditions);
-    if still_pruned.len() < pruned.len() {
-        (inner, pruned) = (open(kept, all.first())?, still_pruned);
-    }
-    for (name, url) in &inner.column_owners().places {
+    for (name, url) in &owners.places {
         job.warn(&format!(
             "{url} has a column {name:?}, which the first file lacks: its values are those in the names of folders"
         ));

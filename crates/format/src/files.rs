@@ -164,11 +164,11 @@ pub(crate) fn open_part<F: OpenFile>(
         let names = constants.fields().iter().map(|field| field.name());
         owners.files.extend(names.filter(|name| of_first.contains(*name)).cloned());
         let mut of_place = columns_of_place(file.schema().fields(), &constants);
-        of_place.retain(|name| !of_first.contains(name) && is_read(name));
+        of_place.retain(|name| !of_first.contains(name));
         if !of_place.is_empty() {
             hide(file, &of_place)?;
             let url = file.url();
-            for name in of_place {
+            for name in of_place.into_iter().filter(|name| is_read(name)) {
                 owners.places.entry(name).or_insert_with(|| url.to_owned());
             }
         }

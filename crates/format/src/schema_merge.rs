@@ -139,7 +139,7 @@ impl<'a, F: OpenFile> MergedColumn<'a, F> {
                 continue;
             };
             let Some(joined) = joined(self.field.data_type(), constant.data_type()) else {
-                let (ours, theirs) = (self.field.data_type(), constant.data_type());
+                let (ours, theirs) = (print_type(self.field.data_type()), print_type(constant.data_type()));
                 let message =
                     format!("column {name:?} is {ours} in {}, but {theirs} in the names of folders", self.from.url());
                 return Err(Error::invalid(message)
