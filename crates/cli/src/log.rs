@@ -22,6 +22,8 @@ const COMMAND: &str = "lakerace_cli::command";
 pub(crate) struct CommandLog {
     started: Instant,
     exit_code: u8,
+    /// This command has set the log. Another one of the process may have set it otherwise.
+    has_sink: bool,
 }
 
 /// Starts the log where an option or the variable asks for one, before the command does anything.
@@ -31,6 +33,7 @@ pub(crate) fn start(args: &LogArgs, command_line: &[OsString]) -> Result<Command
         0 => from_variable.or_else(|| args.log_file.is_some().then(|| directives::from_verbosity(1))),
         times => Some(directives::from_verbosity(times)),
     };
+    let has_sink = levels.is_some();
     if let Some(levels) = levels {
         let mut targets = Vec::new();
         if args.verbose > 0 || args.log_file.is_none() {
@@ -47,7 +50,7 @@ pub(crate) fn start(args: &LogArgs, command_line: &[OsString]) -> Result<Command
         tracing::info!(target: COMMAND, program_version, arguments, "start");
     }
     // The code of a panic, which ends the log without [`CommandLog::end`].
-    Ok(CommandLog { started: Instant::now(), exit_code: ErrorKind::Internal.exit_code() })
+    Ok(CommandLog { started: Instant::now(), exit_code: ErrorKind::Internal.exit_code(), has_sink })
 }
 
 /// Logs the error that ends the command.
@@ -82,6 +85,9 @@ impl CommandLog {
 
 impl Drop for CommandLog {
     fn drop(&mut self) {
+        if !self.has_sink {
+            return;
+        }
         let (exit_code, ms) = (self.exit_code, self.started.elapsed().as_millis() as u64);
         tracing::info!(target: COMMAND, exit_code, ms, "end");
         subscriber::set(None);

@@ -113,8 +113,9 @@ fn draw_tables(tables: &[TableProgress], stopped: &Receiver<()>) {
             line.set_message(message);
         }
     }
-    set_drawn(None);
+    // An event between the two is printed above the lines that are drawn.
     let _ = all.clear();
+    set_drawn(None);
 }
 
 fn draw(job: &Job, stopped: &Receiver<()>) {
@@ -147,8 +148,8 @@ fn draw(job: &Job, stopped: &Receiver<()>) {
         bar.set_message(format!("{rows}  {read} read{written}  {rate:.0} MB/s  {seconds:.0} s"));
         bar.tick();
     }
-    set_drawn(None);
     bar.finish_and_clear();
+    set_drawn(None);
 }
 
 fn set_template(bar: &ProgressBar, template: &str) {

@@ -39,6 +39,16 @@ pub(crate) fn terminal_width() -> Option<usize> {
     term.size_checked().map(|(_, columns)| usize::from(columns)).filter(|width| *width > 0)
 }
 
+/// Rows that came before an error are shown.
+impl Drop for TablePrinter {
+    fn drop(&mut self) {
+        if !self.waiting.is_empty() {
+            // The error that ends the command is the one to tell.
+            let _ = self.begin();
+        }
+    }
+}
+
 impl TablePrinter {
     pub(crate) fn new(out: Box<dyn Write>, schema: SchemaRef, terminal: Option<usize>) -> Self {
         Self { out: BufWriter::new(out), schema, terminal, widths: None, waiting: Vec::new() }
