@@ -147,6 +147,26 @@ def test_columns_that_get_other_names_are_a_conflict(tmp_path: Path) -> None:
         lr.sync(table, place)
 
 
+@pytest.mark.parametrize("has_feed", [True, False])
+@pytest.mark.parametrize("deletes", [True, False])
+def test_a_column_arrives_without_new_rows(tmp_path: Path, has_feed: bool, deletes: bool) -> None:
+    folder, path = tmp_path / "table", tmp_path / "copy.db"
+    table, target = made(folder, 10, has_feed=has_feed), f"sqlite:{path}#t"
+    lr.sync(folder, target, key="id")
+    table.alter(add_columns=["extra int", "place struct(x int64)"])
+    if deletes:
+        table.delete("id < 3")
+    done = lr.sync(folder, target, key="id")
+    assert (done.upserted, done.deleted) == (0, 3 if deletes else 0)
+    with closing(sqlite3.connect(path)) as database:
+        names = [row[1] for row in database.execute("PRAGMA table_info(t)")]
+        assert names == ["id", "text", "ratio", "tags", "extra", "place"]
+        assert database.execute("SELECT count(*), count(extra) FROM t").fetchone() == (7 if deletes else 10, 0)
+    before = path.read_bytes()
+    assert lr.sync(folder, target, key="id", verify=True).upserted == 0
+    assert path.read_bytes() == before
+
+
 def test_fields_that_get_other_names_and_states_without_columns(tmp_path: Path) -> None:
     table, path = str(tmp_path / "table"), tmp_path / "copy.db"
     place = f"sqlite:{path}#t"

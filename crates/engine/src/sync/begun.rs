@@ -8,8 +8,8 @@ use lakerace_format::Batches;
 use lakerace_io::Result;
 use serde::{Deserialize, Serialize};
 
-use super::SyncState;
 use super::leased::LeasedTarget;
+use super::{SyncState, columns_by_stored_name};
 use crate::{WriteMode, load};
 
 /// The method of finding changes.
@@ -42,6 +42,8 @@ pub(super) struct SyncRun<'a> {
     state: &'a SyncState,
     begun: InFlightSync,
     is_noted: Cell<bool>,
+    /// The target may lack columns of the version.
+    lacks_columns: Cell<bool>,
 }
 
 impl<'a> SyncRun<'a> {
@@ -53,7 +55,10 @@ impl<'a> SyncRun<'a> {
     ) -> Result<Self> {
         let entry = entry_digest(to.table(), to.version())?;
         let begun = InFlightSync { version: to.version(), entry, way };
-        Ok(Self { target, to, state, begun, is_noted: Cell::new(state.begun == Some(begun)) })
+        let now = columns_by_stored_name(to)?;
+        let lacks_columns = state.columns.as_ref().is_none_or(|known| now.keys().any(|name| !known.contains_key(name)));
+        let is_noted = Cell::new(state.begun == Some(begun));
+        Ok(Self { target, to, state, begun, is_noted, lacks_columns: Cell::new(lacks_columns) })
     }
 
     /// The version that the target has.
@@ -70,16 +75,20 @@ impl<'a> SyncRun<'a> {
         self.is_noted.get() || self.state.begun.is_some()
     }
 
-    /// Puts rows there, or removes them; nothing is sent where there are none.
+    /// Puts rows there, or removes them. Nothing is sent where there are none, except for the columns that the target lacks.
     pub fn send(&self, batches: Batches, mode: WriteMode) -> Result<u64> {
         let schema = Arc::clone(batches.schema());
         let mut batches = batches.filter(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0));
-        let Some(first) = batches.next().transpose()? else { return Ok(0) };
+        let first = batches.next().transpose()?;
+        let brings_columns = mode == WriteMode::Upsert && self.lacks_columns.replace(false);
+        if first.is_none() && !brings_columns {
+            return Ok(0);
+        }
         if !self.is_noted.get() {
             self.target.note(&SyncState { begun: Some(self.begun), ..self.state.clone() })?;
             self.is_noted.set(true);
         }
-        let batches = Batches::new(schema, std::iter::once(Ok(first)).chain(batches));
+        let batches = Batches::new(schema, first.map(Ok).into_iter().chain(batches));
         let options = self.target.copy_options(mode, self.key());
         Ok(load::run(batches, self.target.target(), None, &options, self.target.follower.job)?.rows)
     }
