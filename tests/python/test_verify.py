@@ -224,6 +224,27 @@ def test_tables_of_others_are_sound(tmp_path: Path) -> None:
     assert (report.verified_rows, report.entries) == (11, 13)
 
 
+def test_a_file_with_two_deletion_vectors_is_damage(tmp_path: Path) -> None:
+    """An entry that replaces a file's deletion vector removes the file by another name: which rows are hidden is not known."""
+    folder = tmp_path / "table"
+    lr.copy(rows(0, 3), f"delta:{folder}", table_properties={"lakerace.primaryKey": "id"})
+    lr.Table(folder).upsert(rows(1, 4, "put"))
+    actions = [json.loads(line) for line in entry(folder, 1).read_text().splitlines()]
+    (removal,) = [action["remove"] for action in actions if "remove" in action]
+    path = removal["path"]
+    removal["path"] = path.replace(path[-9], "0" if path[-9] != "0" else "1")
+    entry(folder, 1).write_text("".join(json.dumps(action) + "\n" for action in actions))
+    for words in [["scan", folder], ["scan", folder, "--count"], ["upsert", tmp_path / "more.parquet", folder]]:
+        lr.copy(rows(7, 8), str(tmp_path / "more.parquet"), mode="overwrite")
+        done = run(*words)
+        assert done.code == 5, done.err
+        assert path in done.err
+        assert "twice" in done.err
+    done = run("verify", folder)
+    assert done.code == 5, done.out + done.err
+    assert "does not exist" in done.out + done.err
+
+
 def test_a_folder_without_a_table_is_not_found(tmp_path: Path) -> None:
     assert run("verify", tmp_path).code == 3
     with pytest.raises(lr.NotFoundError):

@@ -1,5 +1,6 @@
 //! The files of a version, as its log lists them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StructArray};
@@ -77,7 +78,21 @@ pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
     }
     // The log returns them in an order that would not survive its next checkpoint.
     files.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
+    refuse_twice(&files).map_err(|error| error.at(table.location()))?;
     Ok(TableFiles { files })
+}
+
+/// Refuses a file that a version has twice, with two deletion vectors: an entry that removes one of them is damaged, and
+/// which rows are hidden is not known.
+fn refuse_twice(files: &[TableFile]) -> Result<()> {
+    let mut paths = HashSet::with_capacity(files.len());
+    match files.iter().find(|file| !paths.insert(file.path.as_str())) {
+        None => Ok(()),
+        Some(file) => {
+            Err(Error::corrupt(format!("the log names the file {:?} twice, with two deletion vectors", file.path))
+                .advice("lakerace verify shows the entry that is wrong"))
+        }
+    }
 }
 
 /// The error of the first partition value that can't be read, with its file and column; the kernel's own names neither.
