@@ -96,6 +96,36 @@ def test_columns_without_values_have_the_declared_type(tmp_path: Path) -> None:
     assert row == (2, 2, datetime.date(2024, 1, 1), True, decimal.Decimal("12.50"), moment)
 
 
+def test_types_that_sqlite_does_not_know_are_texts_without_values(tmp_path: Path) -> None:
+    """SQLite compares the values of such columns as numbers, and yet keeps texts in them as they are."""
+    declared = {
+        "TIME": "string",
+        "JSON": "string",
+        "UUID": "string",
+        "STRING": "string",
+        "INTERVAL": "string",
+        "MONEY": "double",
+        "NUMBER": "double",
+        "BLOB": "binary",
+        "TIMESTAMPTZ": "timestamp[us, tz=UTC]",
+    }
+    folder, source = tmp_path / "table", f"sqlite:{tmp_path / 'a.db'}#t"
+    with closing(sqlite3.connect(tmp_path / "a.db")) as database:
+        columns = ", ".join(f"c{number} {name}" for number, name in enumerate(declared))
+        database.execute(f"CREATE TABLE t (id INTEGER PRIMARY KEY, seen INTEGER, {columns})")
+        database.execute("INSERT INTO t (id, seen) VALUES (1, 1)")
+        database.commit()
+        assert [str(field.type) for field in lr.scan(source).schema][2:] == list(declared.values())
+        lr.copy(source, f"delta:{folder}", **OPTIONS)
+        values = ["10:00", "{}", "0f-1", "x", "1 day", 1.5, 2.5, b"\xff", "2024-01-01 10:00:00+02:00"]
+        database.execute(f"INSERT INTO t VALUES (2, 2, {', '.join('?' * len(values))})", values)
+        database.commit()
+        assert lr.copy(source, f"delta:{folder}", **OPTIONS).rows == 1
+    (row,) = lr.scan(folder, where="id = 2").rows()
+    assert list(row[2:10]) == values[:8]
+    assert row[10] == datetime.datetime(2024, 1, 1, 8, tzinfo=datetime.UTC)
+
+
 def test_fields_that_are_null_everywhere_have_the_type_of_before(target: str, request: pytest.FixtureRequest) -> None:
     server = request.getfixturevalue("mongo")
     name = f"notes_{target.split(':', 1)[0]}"

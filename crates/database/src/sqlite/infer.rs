@@ -313,16 +313,33 @@ fn of_nothing(column: &TableColumn) -> DataType {
     let decimal = decimal_arguments(&declared).filter(|_| column.affinity == TypeAffinity::Numeric);
     match column.affinity {
         _ if declared.contains("BOOL") => DataType::Boolean,
-        _ if is_time(&declared) => DataType::Timestamp(TimeUnit::Microsecond, None),
+        _ if is_time(&declared) => {
+            DataType::Timestamp(TimeUnit::Microsecond, has_zone(&declared).then(|| "UTC".into()))
+        }
         _ if declared.contains("DATE") => DataType::Date32,
         _ if decimal.is_some() => {
             decimal.map_or(DataType::Null, |(precision, scale)| DataType::Decimal128(precision, scale))
         }
+        // SQLite takes it for an integer because of its first letters.
+        TypeAffinity::Integer if declared.starts_with("INTERVAL") => DataType::Utf8,
         TypeAffinity::Integer => DataType::Int64,
-        TypeAffinity::Real | TypeAffinity::Numeric => DataType::Float64,
-        TypeAffinity::Text => DataType::Utf8,
+        TypeAffinity::Real => DataType::Float64,
+        TypeAffinity::Numeric if is_number(&declared) => DataType::Float64,
+        // Every name that SQLite does not know has this affinity: TIME, JSON, UUID, STRING.
+        TypeAffinity::Numeric | TypeAffinity::Text => DataType::Utf8,
+        TypeAffinity::None if declared.contains("BLOB") => DataType::Binary,
         TypeAffinity::None => DataType::Null,
     }
+}
+
+/// True of a declared type that is a number by its name.
+fn is_number(declared: &str) -> bool {
+    ["NUM", "DEC", "MONEY", "CURRENCY"].iter().any(|part| declared.contains(part))
+}
+
+/// True of a declared time that counts from UTC.
+fn has_zone(declared: &str) -> bool {
+    declared.contains("TIMESTAMPTZ") || declared.contains("WITH TIME ZONE")
 }
 
 /// True of a declared type that is a date with a time.
