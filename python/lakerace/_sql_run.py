@@ -212,11 +212,12 @@ def raised(error: BaseException, state: RunState) -> BaseException:
 def _position(query: str, message: str) -> int | None:
     """The position of the name that a message of duckdb quotes, if it occurs once in the query."""
     name = _NAME.search(message)
-    found = [] if name is None else [match.start() for match in re.finditer(rf"\b{re.escape(name[1])}\b", query)]
+    word = "" if name is None else re.escape(name[1] or name[2])
+    found = [match.start() for match in re.finditer(rf"\b{word}\b", query)] if word else []
     return found[0] if len(found) == 1 else None
 
 
-_NAME = re.compile(r"(?:column|name|Name|near) \"?(\w+)\"?")
+_NAME = re.compile(r'(?:column|near) "(\w+)"|[Nn]ame (\w+) does not exist')
 _KIND = re.compile(r"^[A-Z][A-Za-z ]* Error: ")
 
 

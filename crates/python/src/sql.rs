@@ -29,7 +29,7 @@ impl SqlEngine for PackageEngine {
                 let relations: Vec<_> = query.relations.to_vec();
                 self.0.call1(py, (query.text, relations, options, SharedJob::of_command(job)))
             };
-            let answer = ask().map_err(|raised| of_command(caught(py, &raised)))?;
+            let answer = ask().map_err(|raised| with_command_options(caught(py, &raised)))?;
             Ok(Box::new(PackageAnswer(answer)) as Box<dyn SqlAnswer>)
         })
     }
@@ -39,7 +39,7 @@ impl SqlAnswer for PackageAnswer {
     fn explain(&self) -> Result<(String, Value)> {
         let told = Python::attach(|py| {
             let told = self.0.call_method0(py, "explained").and_then(|told| told.extract::<(String, String)>(py));
-            told.map_err(|raised| of_command(caught(py, &raised)))
+            told.map_err(|raised| with_command_options(caught(py, &raised)))
         });
         let (text, json) = told?;
         Ok((text, serde_json::from_str(&json).map_err(Error::unexpected)?))
@@ -51,7 +51,7 @@ impl SqlAnswer for PackageAnswer {
                 let schema = import(self.0.bind(py).call_method0("empty_table")?.as_any())?;
                 PyResult::Ok((schema, self.0.call_method0(py, "tables")?))
             };
-            begin().map_err(|raised| of_command(caught(py, &raised)))
+            begin().map_err(|raised| with_command_options(caught(py, &raised)))
         });
         let (empty, tables) = begun?;
         let schema = empty.schema().clone();
@@ -74,12 +74,15 @@ impl SqlAnswer for PackageAnswer {
     }
 }
 
-/// An error whose advice names the options of the command in place of the keywords of Python.
-fn of_command(error: Error) -> Error {
-    let Some(advice) = error.advice_text() else { return error };
-    let options = [("memory_limit", MEMORY_LIMIT.to_string()), ("threads", THREADS.to_string())];
-    let advice = options.iter().fold(advice.to_owned(), |text, (keyword, option)| text.replace(keyword, option));
-    error.advice(advice)
+/// The advice of the query's engine that names keywords of Python.
+const MEMORY_ADVICE: &str = "raise memory_limit, or lower threads";
+
+/// An error whose advice names the options of the command.
+fn with_command_options(error: Error) -> Error {
+    match error.advice_text() {
+        Some(MEMORY_ADVICE) => error.advice(format!("raise {MEMORY_LIMIT}, or lower {THREADS}")),
+        _ => error,
+    }
 }
 
 /// The batches of the next table of a Python iterator.
@@ -89,6 +92,6 @@ fn next_table(tables: &Py<PyAny>) -> Result<Option<Batches>> {
             Some(table) => import(&table?).map(Some),
             None => Ok(None),
         });
-        next.map_err(|raised| of_command(caught(py, &raised)))
+        next.map_err(|raised| with_command_options(caught(py, &raised)))
     })
 }
