@@ -207,5 +207,8 @@ def sections(results: list[Result], names: dict[str, str], who: str) -> tuple[Se
             )
         )
     headings = ("table", "rows", *(names[name] for name in columns), f"{who or 'subject'}'s time")
-    about = "Thousands of rows a second, by the median time; the last column is lakerace's time divided by that of the fastest peer"
+    about = (
+        "Thousands of rows a second, by the median time; the last column is "
+        f"{who or 'subject'}'s time divided by that of the fastest peer"
+    )
     return (Section("K rows/s", about, Table(headings, tuple(rows), numbers_from=1, grouped_by=1)),)

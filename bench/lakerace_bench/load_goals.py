@@ -206,8 +206,8 @@ def syncs(results: list[Result], names: dict[str, str], who: str) -> Section:
             rows.append(Row(tuple(cells), "subject" if entry.contestant == result.subject else "peer"))
     return Section(
         "Keeping in step",
-        "Before each sample, 700 rows of the Delta table are changed, 200 inserted and 100 deleted, at random keys. Then the "
-        "target is brought up to date. A proxy counts the bytes to and from the target, and the bytes read from the table on S3; "
+        "Before each sample, 700 random rows of the Delta table are changed, 100 random rows are deleted, and 200 rows with new "
+        "keys are inserted. Then the target is brought up to date. A proxy counts the bytes to and from the target, and the bytes read from the table on S3; "
         "for a file, the written bytes. The whole load is that of all rows, once",
         Table(tuple(headings), tuple(rows), numbers_from=2, grouped_by=1),
     )

@@ -141,7 +141,7 @@ def _ratios(report: Document, headings: bool) -> Figure:
     figure.subplots_adjust(left=left, right=0.9, top=1 - top / height, bottom=0.36 / height)
     who = report.who
     if headings:
-        about = f"wall seconds of {who} / wall seconds of a peer, pair by pair: median; line: min to max"
+        about = f"wall seconds of {who} / wall seconds of a peer, median of the ratios of all rounds; line: min to max"
         heading(figure, height, f"{who} against every peer: left of 1, {who} is faster", about)
     colour = colours(report)
     values = [v for r in results for x in r.ratios if x.peer in peers for v in (x.wall.low, x.wall.high)]

@@ -94,8 +94,8 @@ def _scans(results: list[Result], names: dict[str, str]) -> Section:
             rows.append(Row(tuple(cells), "subject" if entry.contestant == result.subject else "peer"))
     return Section(
         "Scans of the table",
-        "All rows, streamed and thrown away, after all upserts, and again when the tool that made the table has compacted it; the"
-        " same tool scans all tables",
+        "All rows are streamed and thrown away, after all upserts, and again after the tool that made the table has compacted it."
+        " Each line names the tool that scans and the tool that made the table",
         Table(
             ("scan", "table of", "seconds", "min – max", "compacted, s", "min – max", "as it is / compacted"),
             tuple(rows),
