@@ -213,21 +213,8 @@ def test_an_option_of_one_format_applies_to_the_side_that_takes_it(tmp_path: Pat
     sides = [str(tmp_path / "table"), str(tmp_path / "rows.csv")]
     for first, second in [sides, sides[::-1]]:
         assert lr.diff(first, second, key="id", schema="id utf8").changed == 0
-        command = [
-            sys.executable,
-            "-m",
-            "lakerace",
-            "diff",
-            first,
-            second,
-            "--key",
-            "id",
-            "--schema",
-            "id utf8",
-            "--json",
-        ]
-        done = subprocess.run(command, capture_output=True, check=True)
-        assert json.loads(done.stdout)["unchanged"] == frame.height
+        done = command(first, second, "--key", "id", "--schema", "id utf8", "--json")
+        assert (done.returncode, json.loads(done.stdout)["unchanged"]) == (0, frame.height)
     with pytest.raises(lr.UsageError, match=r"schema.* does not apply: this is a Delta table"):
         lr.diff(sides[0], sides[0], key="id", schema="id utf8")
 

@@ -183,7 +183,7 @@ def public() -> Iterator[tuple[str, Any]]:
 
 def test_all_public_names_have_an_example() -> None:
     names = dict(public())
-    assert len(names) > 200
+    assert names
     # An override without a docstring shows that of the class of fsspec that it overrides.
     documented_names = {name: value.__doc__ for name, value in names.items() if value.__doc__ is not None}
     assert {name for name in names if name not in documented_names and ".LakeraceFileSystem." not in name} == set()
@@ -196,5 +196,6 @@ def test_examples_have_one_form() -> None:
     assert [found.name for found in DOCSTRINGS if HEADING in found.text.splitlines() and not found.statements] == []
 
 
-def test_at_least_80_examples_run() -> None:
-    assert len(RUN) >= 80
+def test_only_what_needs_a_server_is_skipped() -> None:
+    skipped = [found.name for found in EXAMPLES for one in found.statements if one.options.get(doctest.SKIP)]
+    assert skipped == ["__init__.py", "_sync.py.sync"]

@@ -222,5 +222,6 @@ def test_lines_stand_above_the_progress(tmp_path: Path) -> None:
     shown = on_a_terminal("copy", source, tmp_path / "y.csv", "-vv", "--threads", 1)
     log = [line for line in shown.replace("\x1b[2K", "\n").splitlines() if "lakerace_io::requests" in line]
     assert log
+    assert "\x1b[2K" in shown
     assert all(line.lstrip("\r").startswith("20") for line in log)
     assert pc.read_csv(tmp_path / "y.csv").num_rows == 50_000

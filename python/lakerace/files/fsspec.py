@@ -472,8 +472,8 @@ class LakeraceFileSystem(PathCalls):
         Examples:
             >>> import fsspec
             >>> fs = fsspec.filesystem("lrfiles", store="pack.db")
-            >>> fs.created("a/b.txt") == fs.modified("a/b.txt")
-            True
+            >>> fs.created("a/b.txt").tzinfo
+            datetime.timezone.utc
         """
         return self.modified(path)
 

@@ -95,10 +95,11 @@ pub(crate) fn park(condition: &Condvar, is_timed: bool) {
 }
 
 pub(crate) fn notify(condition: &Condvar) {
-    let Some((scheduler, _)) = current() else { return };
-    for thread in &mut scheduler.lock().threads {
-        if matches!(thread, ThreadStatus::Parked { condition: parked, .. } if *parked == address(condition)) {
-            *thread = ThreadStatus::Ready;
+    if let Some((scheduler, _)) = current() {
+        for thread in &mut scheduler.lock().threads {
+            if matches!(thread, ThreadStatus::Parked { condition: parked, .. } if *parked == address(condition)) {
+                *thread = ThreadStatus::Ready;
+            }
         }
     }
 }

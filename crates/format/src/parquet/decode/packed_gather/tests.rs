@@ -50,7 +50,7 @@ fn read(indexes: &[u32], width: u32, len: usize, cut: usize) -> lakerace_io::Res
 }
 
 proptest! {
-    /// What is taken at once is what indexes one by one say, at any bit; an index without a value is never taken.
+    /// Values taken at once equal those of single indexes, at any bit; an index without a value is never taken.
     #[test]
     fn values_are_those_of_the_indexes(
         width in 1u32..=20,
@@ -106,5 +106,15 @@ fn most_of_a_run_is_taken() {
         let run = PackedRun { bytes: &bytes, bit: 0, width, count: indexes.len() };
         let taken = dictionary(1 << width).gather(&run, &mut target);
         assert!(taken + 80 > indexes.len(), "{taken} values of {width} bits");
+    }
+    // Eight indexes of eight bits fill a word: they start at its first bit. Others start at any bit.
+    for (width, skipped) in [1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14].into_iter().flat_map(|w| [(w, 1), (w, 7)]) {
+        let indexes: Vec<u32> = (0..4096).map(|number| number * 7 % (1 << width)).collect();
+        let bytes = pack(&indexes, width, skipped);
+        let mut target = vec![0; indexes.len()];
+        let run = PackedRun { bytes: &bytes, bit: skipped, width, count: indexes.len() };
+        let taken = dictionary(1 << width).gather(&run, &mut target);
+        assert!(taken + 80 > indexes.len(), "{taken} values of {width} bits at bit {skipped}");
+        assert!(indexes.iter().zip(&target[..taken]).all(|(index, value)| *value == u64::from(*index) * 3 + 1));
     }
 }
