@@ -93,12 +93,26 @@ pub(crate) fn batch_rows(row_bytes: u64, columns: usize) -> usize {
 const AHEAD_BYTES: u64 = 256 << 20;
 /// The bytes that are read ahead where rows are large.
 const LARGE_AHEAD_BYTES: u64 = 32 << 20;
+/// Decoded bytes that may wait where threads decode several units side by side.
+const SIDE_BY_SIDE_BYTES: u64 = 64 << 20;
 
-/// The limit of steps that are under way or wait for the consumer.
-pub(crate) fn steps_ahead(rows: usize, row_bytes: u64, columns: usize, threads: usize) -> usize {
-    let ahead_bytes = if is_large_row(row_bytes, columns) { LARGE_AHEAD_BYTES } else { AHEAD_BYTES };
+/// The limit of steps that are under way or wait for the consumer. A step has `rows` rows, a unit up to `unit_steps` steps; the sizes of a
+/// column's row are in bytes.
+///
+/// One thread at a time decodes a column of a unit. Where one column has most of the bytes, the threads have work only if they decode
+/// several units side by side, so the limit includes the steps of these units.
+pub(crate) fn steps_ahead(rows: usize, column_bytes: &[u64], unit_steps: usize, threads: usize) -> usize {
+    let row_bytes = column_bytes.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes)).max(1);
+    let largest = column_bytes.iter().max().copied().unwrap_or(0);
+    let threads = threads.max(1);
+    let units = (u128::from(largest) * threads as u128).div_ceil(u128::from(row_bytes)).max(1) as usize;
     let step_bytes = (rows as u64).saturating_mul(row_bytes).max(1);
-    (ahead_bytes / step_bytes).clamp(1, 2 * threads.max(1) as u64) as usize
+    if is_large_row(row_bytes, column_bytes.len()) {
+        return (LARGE_AHEAD_BYTES / step_bytes).clamp(1, 2 * threads as u64) as usize;
+    }
+    let side_by_side = (2 * threads).saturating_add((units - 1).saturating_mul(unit_steps)) as u64;
+    let least = (AHEAD_BYTES / step_bytes).clamp(1, 2 * threads as u64);
+    least.max(side_by_side.min(SIDE_BY_SIDE_BYTES / step_bytes)) as usize
 }
 
 #[cfg(test)]

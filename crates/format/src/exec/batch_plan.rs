@@ -90,6 +90,12 @@ impl BatchPlan {
         Some(ReadStep { unit, start: start + passed, gap, rows: (rows - passed).min(step_rows) as usize })
     }
 
+    /// The largest number of steps of a unit.
+    pub fn largest_unit(&self) -> usize {
+        let last = self.runs.last().map_or(0, |run| run.unit + 1);
+        (0..last).map(|unit| self.first_of(unit + 1) - self.first_of(unit)).max().unwrap_or(0)
+    }
+
     /// The number of the first step of a unit, or of the next one that has any.
     pub fn first_of(&self, unit: usize) -> usize {
         let run = self.runs.partition_point(|run| run.unit < unit);

@@ -423,3 +423,6 @@ impl ScheduleState {
         self.ready.pop().map(|Reverse(task)| task)
     }
 }
+
+#[cfg(test)]
+mod tests;

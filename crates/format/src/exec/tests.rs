@@ -11,8 +11,8 @@ fn ordinary_rows_are_counted_between_a_thousand_and_64_thousand() {
     // Embeddings and many narrow columns are no large rows.
     assert_eq!(batch_rows(60 << 10, 2), 1024);
     assert_eq!(batch_rows(400 << 10, 50_000), 1024);
-    assert_eq!(steps_ahead(1024, 60 << 10, 2, 8), 4);
-    assert_eq!(steps_ahead(64 << 10, 8, 1, 8), 16);
+    assert_eq!(steps_ahead(1024, &[30 << 10; 2], 0, 8), 4);
+    assert_eq!(steps_ahead(64 << 10, &[8], 0, 8), 16);
 }
 
 #[test]
@@ -21,6 +21,27 @@ fn large_rows_are_counted_by_their_bytes() {
         assert_eq!(batch_rows(row_bytes, 2), rows, "{row_bytes} bytes");
     }
     for (row_bytes, steps) in [(MIB, 4), (4 * MIB, 4), (20 * MIB, 1), (u64::MAX, 1)] {
-        assert_eq!(steps_ahead(batch_rows(row_bytes, 2), row_bytes, 2, 8), steps, "{row_bytes} bytes");
+        assert_eq!(
+            steps_ahead(batch_rows(row_bytes, 2), &[row_bytes / 2, row_bytes.div_ceil(2)], 0, 8),
+            steps,
+            "{row_bytes} bytes"
+        );
     }
+}
+
+#[test]
+fn threads_decode_several_units_where_one_column_has_most_of_the_bytes() {
+    let steps = |columns: &[u64], threads| steps_ahead(64 << 10, columns, 16, threads);
+    // One column, or one that is much larger than the other: each thread has a unit.
+    assert_eq!(steps(&[8], 2), 2 * 2 + 16);
+    assert_eq!(steps(&[8], 4), 2 * 4 + 3 * 16);
+    assert_eq!(steps(&[1, 30], 2), 2 * 2 + 16);
+    // Columns of equal sizes keep as many threads at work.
+    assert_eq!(steps(&[8, 8], 2), 2 * 2);
+    assert_eq!(steps(&[8; 3], 4), 2 * 4 + 16);
+    assert_eq!(steps(&[8; 16], 8), 2 * 8);
+    // One thread needs no second unit, and memory is bounded.
+    assert_eq!(steps(&[8], 1), 2);
+    assert_eq!(steps(&[1 << 10], 2), 4);
+    assert_eq!(steps(&[], 4), 2 * 4);
 }

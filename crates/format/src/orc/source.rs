@@ -233,12 +233,16 @@ impl Source for OrcSource {
         let units = self.units_of_plan(plan, &files, &columns)?;
         read_stripe_footers(&units, &fields, &self.job)?;
         let limit = plan.request.limit;
-        let row_bytes = units.iter().map(|unit| unit.row_bytes(&fields)).max().unwrap_or(1);
+        let largest = units.iter().max_by_key(|unit| unit.row_bytes(&fields));
+        let column_bytes = largest.map(|unit| unit.column_bytes(&fields)).unwrap_or_default();
+        let row_bytes = column_bytes.iter().sum::<u64>().max(1);
         let step_rows = plan.request.batch_rows.unwrap_or_else(|| batch_rows(row_bytes, fields.len())).max(1);
         let rows: Vec<Vec<Range<u64>>> = units.iter().map(StripeUnit::row_ranges).collect();
         let row_limit = limit.filter(|_| columns.predicate.is_none());
         let steps = BatchPlan::new(rows.iter().map(|rows| (rows.as_slice(), step_rows)), row_limit);
-        let steps_ahead = steps_ahead(step_rows, row_bytes, fields.len(), self.job.options().threads);
+        // A limit may be reached within the first unit.
+        let unit_steps = if limit.is_some() { 0 } else { steps.largest_unit() };
+        let steps_ahead = steps_ahead(step_rows, &column_bytes, unit_steps, self.job.options().threads);
         let objects = files.iter().map(|file| file.object.clone()).collect();
         let fetcher = if has_requests(plan, units.iter().map(|unit| (unit.file_number, unit.file.as_ref()))) {
             Fetcher::start(objects, &plan.requests, &self.job)?

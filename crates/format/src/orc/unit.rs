@@ -91,6 +91,11 @@ impl StripeUnit {
     /// Approximate size of a row in memory, in bytes: values of variable width have their stored size, multiplied by a
     /// typical compression ratio.
     pub fn row_bytes(&self, fields: &[FieldRef]) -> u64 {
+        self.column_bytes(fields).iter().sum::<u64>().max(1)
+    }
+
+    /// The estimated bytes of a decoded row of each column.
+    pub fn column_bytes(&self, fields: &[FieldRef]) -> Vec<u64> {
         const EXPANSION: u64 = 4;
         let info = self.file.tail.stripes()[self.stripe];
         let of_row = (info.data_bytes / info.rows.max(1)).saturating_mul(EXPANSION);
@@ -99,6 +104,6 @@ impl StripeUnit {
             DataType::Utf8View | DataType::BinaryView => 16 + share,
             other => other.primitive_width().map_or(share.max(16), |width| width as u64),
         };
-        fields.iter().map(width).sum::<u64>().max(1)
+        fields.iter().map(width).collect()
     }
 }

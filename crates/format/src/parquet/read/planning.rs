@@ -37,17 +37,21 @@ pub(crate) fn default_step_rows(units: &[RowGroupUnit], fields: &[FieldRef]) -> 
 
 /// Approximate size of a row in memory, in bytes.
 pub(crate) fn row_bytes(unit: &RowGroupUnit, fields: &[FieldRef]) -> u64 {
+    column_bytes(unit, fields).iter().sum::<u64>().max(1)
+}
+
+/// The estimated bytes of a decoded row of each column.
+pub(crate) fn column_bytes(unit: &RowGroupUnit, fields: &[FieldRef]) -> Vec<u64> {
     let group = unit.file.metadata().row_group(unit.row_group);
     let rows = (group.num_rows() as u64).max(1);
-    let mut bytes = 0u64;
-    for (field, root) in fields.iter().zip(roots(unit.file.schema(), fields)) {
+    let roots = roots(unit.file.schema(), fields);
+    let column = |(field, root): (&FieldRef, Option<usize>)| {
         let leaves = root.map_or_else(Vec::new, |root| unit.file.leaves_of(root, field));
         let stored: u64 = leaves.into_iter().map(|leaf| group.column(leaf).uncompressed_size().max(0) as u64).sum();
-        let width = match field.data_type() {
+        match field.data_type() {
             DataType::Utf8View | DataType::BinaryView => 16 + stored / rows,
             other => (other.primitive_width().unwrap_or(0) as u64).max(stored / rows),
-        };
-        bytes += width;
-    }
-    bytes.max(1)
+        }
+    };
+    fields.iter().zip(roots).map(column).collect()
 }
