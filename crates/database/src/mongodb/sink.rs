@@ -16,7 +16,7 @@ use super::kept_schema::KeptSchema;
 use super::sender::{CommandSender, DeliveredCommand, LANES};
 use super::statement::{AddedRow, CommandBuffer, DocumentRows, IdPlan, WriteStatement};
 use super::target::MongoTarget;
-use crate::fnv::fnv;
+use crate::fnv::part_of;
 use crate::narrowing::{whole_milliseconds, with_columns};
 use crate::{BatchRows, DeadLetters, SinkOptions};
 
@@ -143,11 +143,7 @@ impl MongoSink {
         let converter = arrow::row::RowConverter::new(fields.collect()).map_err(failed)?;
         let key: Vec<_> = columns.iter().map(|index| batch.column(*index).clone()).collect();
         let keys = converter.convert_columns(&key).map_err(failed)?;
-        let lane = |key: arrow::row::Row<'_>| {
-            let hash = fnv(key.as_ref());
-            (hash >> 32) as usize % LANES
-        };
-        Ok(keys.iter().map(lane).collect())
+        Ok(keys.iter().map(|key| part_of(key.as_ref(), LANES)).collect())
     }
 
     fn send(&mut self, lane: usize) -> Result<()> {
