@@ -343,6 +343,18 @@ def test_rows_without_a_key_end_the_key_of_an_index(server: str) -> None:
     assert lr.scan(target).count() == 30
 
 
+def test_a_second_document_of_a_key_is_no_proof(server: str) -> None:
+    # An index of another program: its `_id` is not the key, so the upsert adds a document.
+    document = json.dumps({"id": 1}).encode()
+    request = urllib.request.Request(
+        f"{server}/second/_doc/other?refresh=true", document, {"content-type": "application/json"}, method="PUT"
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        assert answer.status == 201
+    with pytest.raises(lr.CorruptDataError, match="0 have other values; 1 more rows have a key that another row has"):
+        lr.copy(pa.table({"id": [1, 2]}), location(server, "second"), key="id", mode="upsert", verify=True)
+
+
 def test_two_loads_at_once(server: str, tmp_path: Path) -> None:
     odd, even = tmp_path / "odd.parquet", tmp_path / "even.parquet"
     table = rows(8000)

@@ -17,6 +17,9 @@ use crate::load::samples::ColumnSamples;
 use crate::target::CopyTarget;
 use crate::{CopyOptions, ReadOptions, Scan, WriteMode};
 
+/// Takes the place of a row's hash where the target has that row. No hash of 128 bits is expected to be this one.
+const FOUND: u128 = u128::MAX;
+
 /// The sum of a load's rows, and the target's at the end.
 pub(super) struct LoadProof {
     target: String,
@@ -238,11 +241,11 @@ impl LoadProof {
         )))
     }
 
-    /// Looks for the keys that were sent.
+    /// Looks for the keys that were sent: each has one row.
     fn end_by_key(&self, mut expected: HashMap<u128, u128>, job: &Job) -> Result<String> {
         let sum = expected.values().fold(0u128, |sum, row| sum.wrapping_add(*row));
         let total = Checksum { rows: expected.len() as u64, sum };
-        let (mut still_there, mut others) = (0u64, 0u64);
+        let (mut still_there, mut missing, mut others, mut repeated) = (0u64, total.rows, 0u64, 0u64);
         if let Some(scan) = self.scan(job)?.filter(|_| !expected.is_empty()) {
             let key = KeyProjection::new(&scan.schema(), &self.key)?;
             for batch in scan.batches()? {
@@ -252,8 +255,14 @@ impl LoadProof {
                 for (at, hash) in key.hashes(&batch)?.into_iter().enumerate() {
                     if self.mode == WriteMode::Delete {
                         still_there += u64::from(expected.contains_key(&hash));
-                    } else if let Some(row) = expected.remove(&hash) {
-                        others += u64::from(rows.get(at) != Some(&row));
+                    } else if let Some(row) = expected.get_mut(&hash) {
+                        match std::mem::replace(row, FOUND) {
+                            FOUND => repeated += 1,
+                            row => {
+                                missing -= 1;
+                                others += u64::from(rows.get(at) != Some(&row));
+                            }
+                        }
                     }
                 }
             }
@@ -264,13 +273,15 @@ impl LoadProof {
                 rows => Err(self.differs(&format!("{rows} rows still exist, but should have been deleted"))),
             };
         }
-        match (expected.len(), others) {
-            (0, 0) => Ok(total.to_string()),
-            (missing, others) => Err(self.differs(&format!(
-                "of {} rows, compared by key, {missing} are missing and {others} have other values",
-                total.rows
-            ))),
+        if (missing, others, repeated) == (0, 0, 0) {
+            return Ok(total.to_string());
         }
+        let mut how =
+            format!("of {} rows, compared by key, {missing} are missing and {others} have other values", total.rows);
+        if repeated > 0 {
+            how.push_str(&format!("; {repeated} more rows have a key that another row has"));
+        }
+        Err(self.differs(&how))
     }
 
     /// Reads samples of the target again, by filters: statistics must not exclude them.
