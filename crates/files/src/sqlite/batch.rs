@@ -135,7 +135,7 @@ impl SqliteBatch {
 
 fn owned(file: PreparedFile<'_>) -> PreparedFile<'static> {
     let body = match file.body {
-        StoredBody::Inline(bytes) => StoredBody::Inline(Cow::Owned(bytes.into_owned())),
+        StoredBody::One(bytes) => StoredBody::One(Cow::Owned(bytes.into_owned())),
         StoredBody::Pieces(pieces) => {
             StoredBody::Pieces(pieces.into_iter().map(|piece| Cow::Owned(piece.into_owned())).collect())
         }

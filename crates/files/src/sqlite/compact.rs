@@ -6,9 +6,9 @@ use lakerace_io::Result;
 
 use super::inner::Inner;
 use super::reader::{LocatedFile, filled};
-use super::record::ContentPlace;
+use super::schema::SHORT_BYTES;
 use super::statement::{BoundValue, PreparedStatement, pragma};
-use super::writer::CheckpointMode;
+use super::writer::{CheckpointMode, ROW_BYTES, row_limit_bytes};
 use crate::file_metadata::now_ms;
 use crate::home::Progress;
 use crate::sqlite_error::is_disk_full;
@@ -29,7 +29,8 @@ const REWRITE_FILES: usize = 1_000;
 
 pub(super) fn compact(inner: &Inner, progress: Progress<'_>) -> Result<CompactOutcome> {
     let mut compacted = CompactOutcome { bytes_before: inner.bytes(), ..CompactOutcome::default() };
-    compacted.rewritten = from_sparse_blocks(inner, progress)? + with_dictionary(inner, progress)?;
+    compacted.rewritten =
+        from_sparse_blocks(inner, progress)? + with_dictionary(inner, progress)? + from_long_rows(inner, progress)?;
     inner.write(|writer| {
         writer.is_dirty = true;
         let since = now_ms() - UPLOAD_MS;
@@ -100,7 +101,7 @@ fn from_sparse_blocks(inner: &Inner, progress: Progress<'_>) -> Result<u64> {
         return Ok(0);
     }
     sparse.sort_unstable();
-    rewrite(inner, progress, |_, start, place| start && sparse.binary_search(&place).is_ok())
+    rewrite(inner, progress, |row| row.in_block && sparse.binary_search(&row.place).is_ok())
 }
 
 /// Encodes small files again that were put before the store had its dictionary.
@@ -110,19 +111,78 @@ fn with_dictionary(inner: &Inner, progress: Progress<'_>) -> Result<u64> {
     }
     let plain = inner.put_as(crate::Compression { dictionary: false, ..inner.compression })?.id;
     let newest = inner.put_as(inner.compression)?.id;
-    rewrite(inner, progress, |encoding, in_block, place| {
-        !in_block && place == 0 && encoding == plain && encoding != newest
+    rewrite(inner, progress, |row| {
+        let is_short = row.place == 0 || row.size <= SHORT_BYTES as u64;
+        !row.in_block && is_short && row.encoding == plain && row.encoding != newest
     })
 }
 
-/// Puts files again for which `is_wanted(encoding, is in a block, place)`, with their times and metadata, and says how many. No one
-/// writes between the reading and the putting of a file.
-fn rewrite(inner: &Inner, progress: Progress<'_>, is_wanted: impl Fn(i64, bool, i64) -> bool + Sync) -> Result<u64> {
+/// Moves contents out of rows that have pages of their own. Earlier versions wrote such rows.
+fn from_long_rows(inner: &Inner, progress: Progress<'_>) -> Result<u64> {
     let mut names: Vec<String> = Vec::new();
     inner.read(|reader, _| {
-        PreparedStatement::prepare(&reader.connection, "SELECT name, encoding, place, start FROM files ORDER BY name")?
+        let limit = row_limit_bytes(pragma(&reader.connection, "PRAGMA page_size")? as usize);
+        let long = "SELECT name FROM files WHERE length(content)>?1 - length(CAST(name AS BLOB)) - \
+                    ifnull(length(CAST(metadata AS BLOB)), 0)";
+        PreparedStatement::prepare(&reader.connection, long)?.each(
+            &[BoundValue::Int(limit.saturating_sub(ROW_BYTES) as i64)],
+            |row| {
+                names.push(row.str(0)?.to_owned());
+                Ok(true)
+            },
+        )
+    })?;
+    let mut moved = 0;
+    for names in names.chunks(REWRITE_FILES) {
+        go_on(progress(moved, 0))?;
+        inner.write_alone(|writer| {
+            for name in names {
+                // It may have been removed since its name was read.
+                if writer.find_content(name)?.is_some() {
+                    moved += u64::from(writer.shorten_row(name)?);
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(moved)
+}
+
+/// The columns by which files are chosen that are put again.
+struct StoredRow {
+    encoding: i64,
+    size: u64,
+    in_block: bool,
+    /// 0 for a content in its row.
+    place: i64,
+}
+
+impl From<&LocatedFile> for StoredRow {
+    fn from(located: &LocatedFile) -> Self {
+        let (place, start) = located.place.columns();
+        Self {
+            encoding: located.encoding,
+            size: located.size,
+            in_block: start.is_some(),
+            place: place.unwrap_or_default(),
+        }
+    }
+}
+
+/// Puts files again that `is_wanted` chooses, with their times and metadata, and says how many. No one
+/// writes between the reading and the putting of a file.
+fn rewrite(inner: &Inner, progress: Progress<'_>, is_wanted: impl Fn(&StoredRow) -> bool + Sync) -> Result<u64> {
+    let mut names: Vec<String> = Vec::new();
+    inner.read(|reader, _| {
+        PreparedStatement::prepare(&reader.connection, "SELECT name, encoding, size, place, start FROM files ORDER BY name")?
             .each(&[], |row| {
-                if is_wanted(row.int(1), !row.is_null(3), row.int(2)) {
+                let stored = StoredRow {
+                    encoding: row.int(1),
+                    size: row.int(2) as u64,
+                    in_block: !row.is_null(4),
+                    place: row.int(3),
+                };
+                if is_wanted(&stored) {
                     names.push(row.str(0)?.to_owned());
                 }
                 Ok(true)
@@ -136,12 +196,7 @@ fn rewrite(inner: &Inner, progress: Progress<'_>, is_wanted: impl Fn(i64, bool, 
             for name in names {
                 // It may have been put again or removed since its name was read.
                 let located = inner.read(|reader, _| reader.locate(name))?;
-                let is_still = |LocatedFile { encoding, place, .. }: LocatedFile| match place {
-                    ContentPlace::Inline => is_wanted(encoding, false, 0),
-                    ContentPlace::Chunks(place) => is_wanted(encoding, false, place),
-                    ContentPlace::Block { place, .. } => is_wanted(encoding, true, place),
-                };
-                if !located.is_some_and(is_still) {
+                if !located.is_some_and(|located| is_wanted(&StoredRow::from(&located))) {
                     continue;
                 }
                 let Some(stat) = inner.read(|reader, _| reader.stat(name))? else { continue };

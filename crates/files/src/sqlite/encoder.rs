@@ -10,7 +10,8 @@ use super::catalog::PutAs;
 use super::inner::Inner;
 use super::schema::{add_encoding, check_sum};
 use super::statement::{BoundValue, PreparedStatement, pragma};
-use super::writer::{INLINE_BYTES, PreparedFile, StoreWriter, StoredBody};
+use super::schema::SHORT_BYTES;
+use super::writer::{PreparedFile, StoreWriter, StoredBody};
 use crate::encode::{PIECE_BYTES, TrainedDictionary, TrainingSamples};
 use crate::file_metadata::{check_metadata, now_ms};
 use crate::{Codec, Compression, PutOptions};
@@ -182,8 +183,8 @@ impl Inner {
 fn encode<'a>(put_as: &PutAs, data: &'a [u8]) -> Result<(u64, StoredBody<'a>)> {
     let PutAs { encoding, level, .. } = put_as;
     if encoding.is_plain() {
-        let body = match data.len() <= INLINE_BYTES {
-            true => StoredBody::Inline(Cow::Borrowed(data)),
+        let body = match data.len() <= SHORT_BYTES {
+            true => StoredBody::One(Cow::Borrowed(data)),
             false => StoredBody::Pieces(data.chunks(PIECE_BYTES).map(Cow::Borrowed).collect()),
         };
         return Ok((xxh3_64(data), body));
@@ -206,8 +207,8 @@ fn encode<'a>(put_as: &PutAs, data: &'a [u8]) -> Result<(u64, StoredBody<'a>)> {
             hash.digest()
         }
     };
-    match pieces.len() == 1 && pieces[0].len() <= INLINE_BYTES {
-        true => Ok((checksum, StoredBody::Inline(pieces.swap_remove(0)))),
+    match pieces.len() == 1 && pieces[0].len() <= SHORT_BYTES {
+        true => Ok((checksum, StoredBody::One(pieces.swap_remove(0)))),
         false => Ok((checksum, StoredBody::Pieces(pieces))),
     }
 }

@@ -10,6 +10,7 @@ use super::catalog::StoreCatalog;
 use super::inner::Inner;
 use super::reader::{LocatedFile, StoreReader, filled};
 use super::record::ContentPlace;
+use super::schema::SHORT_BYTES;
 use crate::encode::PIECE_BYTES;
 use crate::name::{not_found, shown};
 use crate::{ContentSink, Each, RandomAccessFile, Reads, Stat};
@@ -145,10 +146,12 @@ struct PieceReader {
 /// A content that is in memory.
 struct WholeContent(Vec<u8>);
 
-/// Opens a content. One in its row is read immediately; for others, each read fetches the piece that it needs.
+/// Opens a content. A short one is read immediately; for others, each read fetches the piece that it needs.
 pub(super) fn open(via: SqliteReadHandle, name: &str) -> Result<Box<dyn RandomAccessFile>> {
     let located = via.read(|reader, _| reader.locate(name))?.ok_or_else(|| not_found(name))?;
-    if let ContentPlace::Chunks(_) = located.place {
+    if located.size > SHORT_BYTES as u64
+        && let ContentPlace::Chunks(_) = located.place
+    {
         return Ok(Box::new(PieceReader { via, name: name.to_owned(), located, current: None }));
     }
     let mut bytes = Vec::new();

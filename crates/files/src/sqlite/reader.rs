@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64, xxh3_64_with_seed};
 use super::catalog::{StoreCatalog, encoding_text};
 use super::connect::{UnlockedFile, connect_to_read};
 use super::record::{ContentPlace, FileRecord, chunk_id, out_of_order};
-use super::schema::COLUMNS;
+use super::schema::{COLUMNS, PIECE_BITS, SHORT_BYTES};
 use super::statement::{BoundValue, PreparedStatement, Row, pragma};
 use crate::encode::{self, Encoding, PIECE_BYTES};
 use crate::name::{not_found, prefix_end, shown};
@@ -71,7 +71,11 @@ impl StoreReader {
         let prepare = |sql: &str| PreparedStatement::prepare(&connection, sql);
         let row = |rest: &str| format!("SELECT {COLUMNS} FROM files WHERE {rest}");
         Ok(Self {
-            find: prepare(&format!("SELECT {COLUMNS}, content FROM files WHERE name=?1"))?,
+            // One statement reads a row and the chunk of a short content in one transaction.
+            find: prepare(&format!(
+                "SELECT {COLUMNS}, CASE WHEN place IS NULL THEN content WHEN start IS NULL AND size<={SHORT_BYTES} \
+                 THEN (SELECT data FROM chunks WHERE id=place<<{PIECE_BITS}) END FROM files WHERE name=?1"
+            ))?,
             stat: prepare(&row("name=?1"))?,
             before: prepare(&row("name<?1 ORDER BY name DESC LIMIT 1"))?,
             behind: prepare(&row("name>?1 ORDER BY name LIMIT 1"))?,
@@ -125,13 +129,13 @@ impl StoreReader {
         let Self { find, connection, .. } = self;
         let found = find.first(&[BoundValue::Text(name.as_bytes())], |row| {
             let record = FileRecord::from_row(row, name)?;
-            if record.place != ContentPlace::Inline {
+            if !is_with_row(&record, row) {
                 return Ok(None);
             }
             let stored = row.bytes(9);
             let size = size_of(record.size)?;
             let out = sink.begin(size)?;
-            inline(catalog, connection, &record, stored, out)?;
+            one_piece(catalog, connection, &record, stored, out)?;
             Ok(Some(size))
         });
         match found.map_err(|e| e.at(shown(name)))? {
@@ -166,7 +170,7 @@ impl StoreReader {
         let Self { find, connection, scratch, .. } = self;
         let found = find.first(&[BoundValue::Text(name.as_bytes())], |row| {
             let record = FileRecord::from_row(row, name)?;
-            if record.place != ContentPlace::Inline {
+            if !is_with_row(&record, row) {
                 return Ok(false);
             }
             let stored = row.bytes(9);
@@ -176,7 +180,7 @@ impl StoreReader {
                 return Ok(true);
             }
             let out = scratch.begin(size_of(record.size)?)?;
-            let out = inline(catalog, connection, &record, stored, out)?;
+            let out = one_piece(catalog, connection, &record, stored, out)?;
             see(Some(out))?;
             Ok(true)
         });
@@ -366,8 +370,13 @@ pub(super) fn filled(out: &mut Vec<u8>, size: usize) -> &[u8] {
     out
 }
 
-/// Decodes and checks a content that is stored in its row.
-fn inline<'a>(
+/// True if the statement that found the row has read the stored bytes, too.
+fn is_with_row(record: &FileRecord<'_>, row: &Row<'_>) -> bool {
+    record.place == ContentPlace::Inline || !row.is_null(9)
+}
+
+/// Decodes and checks a content of one piece.
+fn one_piece<'a>(
     catalog: &StoreCatalog,
     connection: &Connection,
     record: &FileRecord<'_>,

@@ -40,6 +40,9 @@ pub(super) const TABLES: [(&str, &str); 6] = [
 /// The columns of `files` in the order that [`super::record`] reads them.
 pub(super) const COLUMNS: &str = "name, size, mtime_ms, encoding, checksum, check_sum, metadata, place, start";
 
+/// Contents of at most this many bytes are read as a whole, in the statement that finds their row.
+pub(super) const SHORT_BYTES: usize = 32 << 10;
+
 /// Places of chunks: the number of the content, then 24 bits for the piece.
 pub(super) const PIECE_BITS: u32 = 24;
 

@@ -32,8 +32,8 @@ const CHECKED_COMMITS: u32 = 64;
 /// How long a log beyond its limit waits for readers.
 const LOG_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Stored bytes that are in a file's row at most; longer ones are in chunks.
-pub(super) const INLINE_BYTES: usize = 32 << 10;
+/// Bytes of a row of `files` without its name, metadata and content: the lengths of ten columns and five numbers.
+pub(super) const ROW_BYTES: usize = 48;
 
 /// Statements come first: they are dropped before their connection.
 #[derive(Debug)]
@@ -60,6 +60,8 @@ pub(super) struct StoreWriter {
     /// Pages in the log after the last commit.
     log_pages: Arc<AtomicI32>,
     page_bytes: u64,
+    /// The most bytes of a row of `files` that share a page with three others.
+    row_limit_bytes: usize,
     log_limit_bytes: u64,
     /// The bytes of the log before its pages go to the store: half of the limit, where that is less.
     checkpoint_bytes: u64,
@@ -100,7 +102,8 @@ pub(super) struct PreparedFile<'a> {
 /// A file's stored bytes.
 #[derive(Debug, Clone)]
 pub(super) enum StoredBody<'a> {
-    Inline(Cow<'a, [u8]>),
+    /// One piece, in the row if it is short.
+    One(Cow<'a, [u8]>),
     Pieces(Vec<Cow<'a, [u8]>>),
     /// Chunks that are there already.
     At(ContentPlace),
@@ -173,6 +176,7 @@ impl StoreWriter {
             keeper,
             log_pages,
             page_bytes: page,
+            row_limit_bytes: row_limit_bytes(page as usize),
             log_limit_bytes: options.wal_limit_bytes,
             checkpoint_bytes: CHECKPOINT_BYTES.min(options.wal_limit_bytes / 2),
             looked_at_bytes: 0,
@@ -274,18 +278,41 @@ impl StoreWriter {
     pub(super) fn put(&mut self, name: &str, file: &PreparedFile<'_>) -> Result<()> {
         self.check_version(name, file.if_exists)?;
         match &file.body {
-            StoredBody::Inline(content) => self.put_row(name, file, ContentPlace::Inline, Some(content)),
-            StoredBody::At(place) => self.put_row(name, file, *place, None),
-            StoredBody::Pieces(pieces) => {
-                if file.if_exists == IfExists::Error && self.find_content(name)?.is_some() {
-                    return Err(taken(name));
-                }
-                let place = self.new_place()?;
-                for (piece, stored) in (0..).zip(pieces) {
-                    self.add_chunk(place, piece, stored)?;
-                }
-                self.put_row(name, file, ContentPlace::Chunks(place), None)
+            StoredBody::One(content) if self.fits_in_row(name, file.metadata.as_deref(), content) => {
+                self.put_row(name, file, ContentPlace::Inline, Some(content))
             }
+            StoredBody::One(content) => self.put_pieces(name, file, std::slice::from_ref(content)),
+            StoredBody::At(place) => self.put_row(name, file, *place, None),
+            StoredBody::Pieces(pieces) => self.put_pieces(name, file, pieces),
+        }
+    }
+
+    fn put_pieces(&mut self, name: &str, file: &PreparedFile<'_>, pieces: &[Cow<'_, [u8]>]) -> Result<()> {
+        if file.if_exists == IfExists::Error && self.find_content(name)?.is_some() {
+            return Err(taken(name));
+        }
+        let place = self.new_place()?;
+        for (piece, stored) in (0..).zip(pieces) {
+            self.add_chunk(place, piece, stored)?;
+        }
+        self.put_row(name, file, ContentPlace::Chunks(place), None)
+    }
+
+    /// True if the row needs no page of its own.
+    fn fits_in_row(&self, name: &str, metadata: Option<&str>, content: &[u8]) -> bool {
+        ROW_BYTES + name.len() + metadata.map_or(0, str::len) + content.len() <= self.row_limit_bytes
+    }
+
+    /// Moves a content out of a row that has pages of its own; false where the row has none.
+    pub(super) fn shorten_row(&mut self, name: &str) -> Result<bool> {
+        let mut row = self.whole(name)?;
+        match row.content.take() {
+            Some(content) if !self.fits_in_row(name, row.metadata.as_deref(), &content) => {
+                let place = ContentPlace::Chunks(self.add_block(&content)?);
+                self.put_whole(name, row, place, IfExists::Replace)?;
+                Ok(true)
+            }
+            _ => Ok(false),
         }
     }
 
@@ -374,7 +401,7 @@ impl StoreWriter {
             .map(drop)
     }
 
-    /// Adds a block and gives its place.
+    /// Adds a block, or a content of one piece, and gives its place.
     pub(super) fn add_block(&mut self, stored: &[u8]) -> Result<i64> {
         let place = self.new_place()?;
         self.add_chunk(place, 0, stored)?;
@@ -522,6 +549,12 @@ impl StoreWriter {
         self.end_upload.run(&[BoundValue::Int(place)])?;
         if keep { Ok(()) } else { self.free(ContentPlace::Chunks(place)) }
     }
+}
+
+/// The most bytes of a row of `files` that SQLite keeps in one page. A longer row has at least one more page of its own, as the table has
+/// no row numbers.
+pub(super) fn row_limit_bytes(page_bytes: usize) -> usize {
+    (page_bytes - 12) * 64 / 255 - 23
 }
 
 fn place_of(row: &Row<'_>, column: i32) -> ContentPlace {
