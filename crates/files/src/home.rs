@@ -246,7 +246,7 @@ pub struct CompactOutcome {
     pub bytes_before: u64,
     /// The store's bytes now.
     pub bytes_after: u64,
-    /// Contents encoded again, or moved to other blocks.
+    /// Contents encoded again, or moved to other blocks or out of their rows.
     pub rewritten: u64,
     /// Contents that no one owned: uploads that were given up, and blocks whose files are gone.
     pub orphans: u64,

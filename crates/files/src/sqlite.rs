@@ -1,6 +1,6 @@
 //! Files in one SQLite file.
 //!
-//! Names and small contents are in one b-tree (`files`, without row numbers), large contents in pieces in another (`chunks`). Any
+//! Names and short contents are in one b-tree (`files`, without row numbers), others in pieces in another (`chunks`). Any
 //! number of processes reads while one writes; the threads of a process share a transaction (see [`queue`]).
 
 mod batch;

@@ -117,7 +117,7 @@ fn with_dictionary(inner: &Inner, progress: Progress<'_>) -> Result<u64> {
     })
 }
 
-/// Moves contents out of rows that have pages of their own. Earlier versions wrote such rows.
+/// Moves contents out of rows that have pages of their own: rows that earlier versions wrote, or that have got a longer name or more metadata.
 fn from_long_rows(inner: &Inner, progress: Progress<'_>) -> Result<u64> {
     let mut names: Vec<String> = Vec::new();
     inner.read(|reader, _| {
@@ -174,19 +174,22 @@ impl From<&LocatedFile> for StoredRow {
 fn rewrite(inner: &Inner, progress: Progress<'_>, is_wanted: impl Fn(&StoredRow) -> bool + Sync) -> Result<u64> {
     let mut names: Vec<String> = Vec::new();
     inner.read(|reader, _| {
-        PreparedStatement::prepare(&reader.connection, "SELECT name, encoding, size, place, start FROM files ORDER BY name")?
-            .each(&[], |row| {
-                let stored = StoredRow {
-                    encoding: row.int(1),
-                    size: row.int(2) as u64,
-                    in_block: !row.is_null(4),
-                    place: row.int(3),
-                };
-                if is_wanted(&stored) {
-                    names.push(row.str(0)?.to_owned());
-                }
-                Ok(true)
-            })
+        PreparedStatement::prepare(
+            &reader.connection,
+            "SELECT name, encoding, size, place, start FROM files ORDER BY name",
+        )?
+        .each(&[], |row| {
+            let stored = StoredRow {
+                encoding: row.int(1),
+                size: row.int(2) as u64,
+                in_block: !row.is_null(4),
+                place: row.int(3),
+            };
+            if is_wanted(&stored) {
+                names.push(row.str(0)?.to_owned());
+            }
+            Ok(true)
+        })
     })?;
     let mut rewritten = 0;
     for names in names.chunks(REWRITE_FILES) {

@@ -8,9 +8,9 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use super::catalog::PutAs;
 use super::inner::Inner;
+use super::schema::SHORT_BYTES;
 use super::schema::{add_encoding, check_sum};
 use super::statement::{BoundValue, PreparedStatement, pragma};
-use super::schema::SHORT_BYTES;
 use super::writer::{PreparedFile, StoreWriter, StoredBody};
 use crate::encode::{PIECE_BYTES, TrainedDictionary, TrainingSamples};
 use crate::file_metadata::{check_metadata, now_ms};
