@@ -1,6 +1,6 @@
 //! Sorting more rows than fit into memory: by keys that are bytes, in runs on the local disk, which are then merged.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
@@ -171,8 +171,16 @@ fn sorted(
         given += slice.len();
         let places: Vec<(usize, usize)> = slice.iter().map(|(batch, row)| (*batch as usize, *row as usize)).collect();
         let batches: Vec<&RecordBatch> = batches.iter().collect();
-        (!places.is_empty()).then(|| interleave_record_batch(&batches, &places))
+        (!places.is_empty()).then(|| gathered(&batches, &places))
     })
+}
+
+/// The rows at these places. A row that is a batch is not copied.
+fn gathered(batches: &[&RecordBatch], places: &[(usize, usize)]) -> Result<RecordBatch, ArrowError> {
+    match places {
+        [(batch, 0)] if batches[*batch].num_rows() == 1 => Ok(batches[*batch].clone()),
+        _ => interleave_record_batch(batches, places),
+    }
 }
 
 fn key_column(batch: &RecordBatch) -> BinaryArray {
@@ -220,20 +228,54 @@ impl RowSource {
         Ok(())
     }
 
-    fn key(&self) -> Option<&[u8]> {
-        self.ahead.as_ref().map(|ahead| ahead.keys.value(ahead.next))
+    /// The next row's key, of the source of this number.
+    fn key(&self, source: usize) -> Option<Reverse<SourceKey>> {
+        self.ahead.as_ref().map(|ahead| Reverse(SourceKey { keys: ahead.keys.clone(), row: ahead.next, source }))
     }
 }
+
+/// The key of a row, in the buffer that it is in: a key may have megabytes. Equal keys are in the order of their sources.
+struct SourceKey {
+    keys: BinaryArray,
+    row: usize,
+    source: usize,
+}
+
+impl Ord for SourceKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_key = self.keys.value(self.row).cmp(other.keys.value(other.row));
+        by_key.then(self.source.cmp(&other.source))
+    }
+}
+
+impl PartialOrd for SourceKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for SourceKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for SourceKey {}
 
 impl SortedBatches {
     /// The next rows in order.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        self.next_with_keys()?.map(|batch| without_key(&batch)).transpose()
+        self.next_of(without_key)
     }
 
     fn next_with_keys(&mut self) -> Result<Option<RecordBatch>> {
+        self.next_of(|batch| Ok(batch.clone()))
+    }
+
+    /// The next rows in order, of the columns that `columns` gives of a batch.
+    fn next_of(&mut self, columns: impl Fn(&RecordBatch) -> Result<RecordBatch>) -> Result<Option<RecordBatch>> {
         if let [source] = self.sources.as_mut_slice() {
-            let batch = source.ahead.take().map(|ahead| ahead.batch);
+            let batch = source.ahead.take().map(|ahead| columns(&ahead.batch)).transpose()?;
             source.advance()?;
             return Ok(batch);
         }
@@ -241,10 +283,10 @@ impl SortedBatches {
         let mut batches: Vec<RecordBatch> = Vec::new();
         let mut numbers: Vec<Option<usize>> = vec![None; self.sources.len()];
         let mut places = Vec::with_capacity(BATCH_ROWS);
-        let keys = self.sources.iter().enumerate().filter_map(|(at, source)| Some((source.key()?.to_vec(), at)));
-        let mut heap: BinaryHeap<Reverse<(Vec<u8>, usize)>> = keys.map(Reverse).collect();
+        let mut heap: BinaryHeap<Reverse<SourceKey>> =
+            self.sources.iter().enumerate().filter_map(|(at, source)| source.key(at)).collect();
         while places.len() < self.merged_rows && batches.len() < BATCHES_AT_MOST {
-            let Some(Reverse((_, at))) = heap.pop() else { break };
+            let Some(Reverse(SourceKey { source: at, .. })) = heap.pop() else { break };
             let source = &mut self.sources[at];
             let Some(ahead) = &mut source.ahead else { continue };
             let number = *numbers[at].get_or_insert_with(|| {
@@ -257,15 +299,14 @@ impl SortedBatches {
                 numbers[at] = None;
                 source.advance()?;
             }
-            if let Some(key) = source.key() {
-                heap.push(Reverse((key.to_vec(), at)));
-            }
+            heap.extend(source.key(at));
         }
         if places.is_empty() {
             return Ok(None);
         }
-        let all: Vec<&RecordBatch> = batches.iter().collect();
-        interleave_record_batch(&all, &places).map(Some).map_err(Error::unexpected)
+        let wanted = batches.iter().map(columns).collect::<Result<Vec<_>>>()?;
+        drop(batches);
+        gathered(&wanted.iter().collect::<Vec<_>>(), &places).map(Some).map_err(Error::unexpected)
     }
 }
 

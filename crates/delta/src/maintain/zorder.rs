@@ -16,6 +16,8 @@ const RANGES: usize = 1024;
 const RANGE_BITS: usize = 10;
 /// Values that are sampled to find the ranges.
 const SAMPLES: usize = 64 * RANGES;
+/// Bytes of a sampled value at most: ranges are distinguished by these, and a value may have megabytes.
+const SAMPLE_BYTES: usize = 128;
 
 /// The columns that rows are sorted by.
 pub(crate) struct SortColumns {
@@ -97,6 +99,10 @@ fn encoded(columns: &[ArrayRef], types: &[DataType]) -> Result<BinaryArray> {
     rows.and_then(arrow::row::Rows::try_into_binary).map_err(Error::unexpected)
 }
 
+fn sampled(value: &[u8]) -> Vec<u8> {
+    value[..value.len().min(SAMPLE_BYTES)].to_vec()
+}
+
 impl CurveSample {
     /// Starts a sample of a table that has approximately so many rows.
     pub fn new(columns: &SortColumns, rows: u64) -> Self {
@@ -109,7 +115,7 @@ impl CurveSample {
         let first = self.seen.next_multiple_of(self.one_in) - self.seen;
         for (values, column) in self.values.iter_mut().zip(columns.each(batch)?) {
             let taken = (first..column.len()).step_by(self.one_in);
-            values.extend(taken.map(|row| column.value(row).to_vec()));
+            values.extend(taken.map(|row| sampled(column.value(row))));
         }
         self.seen += batch.num_rows();
         Ok(())

@@ -13,7 +13,9 @@ const ALL_BYTES: usize = 64 << 20;
 /// Tables of these tests have such row groups, two of which are in memory while a file is written.
 const ROW_GROUP_BYTES: usize = 1 << 20;
 /// Copies of a row that are under way at a time, on the two threads of the job: decoded, sorted, encoded, compressed.
-const ROWS_UNDER_WAY: usize = 14;
+const ROWS_UNDER_WAY: usize = 9;
+/// The same for rows that are sorted by their text: each has a key of its length.
+const ROWS_WITH_KEYS: usize = 14;
 
 /// A text that nothing makes shorter.
 fn scattered_text(bytes: usize) -> String {
@@ -42,7 +44,7 @@ fn rows_of(text: &Arc<str>) -> Batches {
 #[test]
 fn rows_of_megabytes_take_the_limit_and_a_few_of_them() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    for (text_bytes, limit) in [(1 << 20, 16 << 20), (1 << 20, 48 << 20), (4 << 20, 24 << 20)] {
+    for (text_bytes, limit) in [(1 << 20, 16 << 20), (1 << 20, 48 << 20), (4 << 20, 24 << 20), (8 << 20, 24 << 20)] {
         let folder = tempfile::tempdir().unwrap();
         let text: Arc<str> = scattered_text(text_bytes).into();
         let table = table_of(&folder, rows_of(&text), &[]);
@@ -53,13 +55,21 @@ fn rows_of_megabytes_take_the_limit_and_a_few_of_them() {
         let put = peak(|| {
             upsert(&table, rows_of(&text), &options).unwrap();
         });
-        let options = CompactOptions { layout: Layout::SortBy(key), memory_bytes: limit, ..CompactOptions::default() };
-        let sorted = peak(|| {
-            compact(&table, &options).unwrap();
+        let text_column = vec!["text".to_owned()];
+        let layouts = [Layout::SortBy(key), Layout::SortBy(text_column.clone()), Layout::ZOrder(text_column)];
+        let sorted = layouts.map(|layout| {
+            let options = CompactOptions { layout, memory_bytes: limit, ..CompactOptions::default() };
+            peak(|| {
+                compact(&table, &options).unwrap();
+            })
         });
         let case = format!("{text_bytes} bytes of a row, limit {limit}");
         assert!(copied <= beside, "{case}: copy {copied}, at most {beside}");
         let most = limit as usize + beside;
-        assert!(put <= most && sorted <= most, "{case}: upsert {put}, compact {sorted}, at most {most}");
+        let most_with_keys = most + (ROWS_WITH_KEYS - ROWS_UNDER_WAY) * text_bytes;
+        let [by_id, by_text, on_curve] = sorted;
+        assert!(put <= most, "{case}: upsert {put}, at most {most}");
+        assert!(by_id <= most && on_curve <= most, "{case}: compact {sorted:?}, at most {most}");
+        assert!(by_text <= most_with_keys, "{case}: compact by text {by_text}, at most {most_with_keys}");
     }
 }

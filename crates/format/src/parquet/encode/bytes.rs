@@ -18,7 +18,7 @@ use super::encoder::{
 };
 use super::page::{EncodedChunk, PageWriter};
 use super::rle::index_bits;
-use super::statistics::{ValueBounds, ValueOrder};
+use super::statistics::{ValueBounds, ValueOrder, is_utf8};
 use super::values::{ByteLayout, ByteStrings, DictionaryTexts};
 use crate::parquet::write::options::CheckedOptions;
 use crate::prefetch;
@@ -34,6 +34,7 @@ pub(crate) struct BytesEncoder {
     writer: PageWriter,
     bloom: Option<Sbbf>,
     order: ValueOrder,
+    is_utf8: bool,
     has_lengths: bool,
     page_bytes: usize,
     mode: ByteEncodingMode,
@@ -75,6 +76,7 @@ impl BytesEncoder {
         let writer = PageWriter::new(column, settings);
         Ok(Self {
             order: writer.wanted_order(),
+            is_utf8: is_utf8(writer.column()),
             writer,
             bloom,
             has_lengths,
@@ -196,7 +198,7 @@ impl BytesEncoder {
                     None => {
                         let at = from + at;
                         if self.order != ValueOrder::None {
-                            widen(&mut self.page.bounds, access, at, at + 1, self.order);
+                            widen(&mut self.page.bounds, access, at, at + 1, (self.order, self.is_utf8));
                         }
                         *indices[usize::from(*number)].insert(dictionary.index(checked(access.get(at))?))
                     }
@@ -207,7 +209,7 @@ impl BytesEncoder {
         }
         access.prefetch(from, to);
         if self.order != ValueOrder::None {
-            widen(&mut self.page.bounds, access, from, to, self.order);
+            widen(&mut self.page.bounds, access, from, to, (self.order, self.is_utf8));
         }
         match &mut self.mode {
             ByteEncodingMode::Dictionary(dictionary) => {
@@ -307,8 +309,14 @@ impl ColumnEncoder for BytesEncoder {
     }
 }
 
-/// Widens bounds by the values of a range.
-fn widen(bounds: &mut ValueBounds, access: &impl ValueAccess, from: usize, to: usize, order: ValueOrder) {
+/// Widens bounds by the values of a range. Of values, which may have megabytes, only the bytes that bounds need are copied.
+fn widen(
+    bounds: &mut ValueBounds,
+    access: &impl ValueAccess,
+    from: usize,
+    to: usize,
+    (order, is_utf8): (ValueOrder, bool),
+) {
     if from == to {
         return;
     }
@@ -321,7 +329,7 @@ fn widen(bounds: &mut ValueBounds, access: &impl ValueAccess, from: usize, to: u
         });
     }
     let (min, max) = extremes(access, from, to, order);
-    let (min, max) = (access.get(min), access.get(max));
+    let (min, max) = order.kept(access.get(min), access.get(max), is_utf8);
     match &mut bounds.min_max {
         Some((old_min, old_max)) => {
             if order.compare(min, old_min) == Ordering::Less {

@@ -20,6 +20,8 @@ const BLOCK_BYTES: usize = 64 << 10;
 const LEAST_SAVED: usize = 8;
 /// Bytes of a page on which compression is tried if the page before it was not worth compressing.
 const TRIED_BYTES: usize = 16 << 10;
+/// Working memory that a page which is not worth compressing leaves allocated: few pages are larger.
+const ROOM_BYTES: usize = 4 << 20;
 
 /// A codec with its working memory, kept from page to page.
 pub(crate) struct CodecCompressor {
@@ -93,6 +95,9 @@ impl CodecCompressor {
             if *pays {
                 return Ok(PageBody::Bytes(&self.room[..length]));
             }
+        }
+        if self.room.len() > ROOM_BYTES {
+            self.room = Vec::new();
         }
         Ok(match self.codec {
             Codec::Lz4 => PageBody::Lz4(input),

@@ -15,6 +15,8 @@ use parquet::schema::types::ColumnDescriptor;
 
 /// Longer bounds of strings and binaries are shortened to this many bytes, the maximum rounded up.
 pub(crate) const BOUND_BYTES: usize = 64;
+/// The bytes of a bound that are kept: one extra byte shows that the value is longer, and whether a character is cut.
+const KEPT_BYTES: usize = BOUND_BYTES + 1;
 
 /// The order of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +79,19 @@ impl ValueOrder {
     /// Returns true if values may be shortened in bounds.
     fn is_truncatable(self) -> bool {
         self == Self::Bytes
+    }
+
+    /// The bytes of a minimum and a maximum that [`ValueBounds::stored`] uses. They compare as the values do, unless they are equal.
+    pub(crate) fn kept<'a>(self, min: &'a [u8], max: &'a [u8], is_utf8: bool) -> (&'a [u8], &'a [u8]) {
+        if !self.is_truncatable() {
+            return (min, max);
+        }
+        let has_next = |max: &[u8]| match is_utf8 {
+            true => next_text(&max[..char_floor(max, BOUND_BYTES)]).is_some(),
+            false => next_bytes(&max[..BOUND_BYTES]).is_some(),
+        };
+        let is_cut = max.len() > KEPT_BYTES && has_next(max);
+        (&min[..min.len().min(KEPT_BYTES)], if is_cut { &max[..KEPT_BYTES] } else { max })
     }
 
     /// Compares two values in PLAIN encoding. Values of the wrong length compare as equal: the encoders make them.
@@ -152,18 +167,14 @@ impl ValueBounds {
     /// Drops the bytes that [`Self::stored`] does not use: each page of a chunk keeps its bounds, which may be whole
     /// pages.
     pub(crate) fn cut(&mut self, order: ValueOrder, is_utf8: bool) {
-        let Some((min, max)) = self.min_max.as_mut().filter(|_| order.is_truncatable()) else { return };
-        let has_next = |max: &[u8]| match is_utf8 {
-            true => next_text(&max[..char_floor(max, BOUND_BYTES)]).is_some(),
-            false => next_bytes(&max[..BOUND_BYTES]).is_some(),
-        };
-        // One extra byte shows that the value is longer, and whether a character is cut.
-        const KEPT_BYTES: usize = BOUND_BYTES + 1;
-        if min.len() > KEPT_BYTES {
-            *min = min[..KEPT_BYTES].to_vec();
+        let Some((min, max)) = &mut self.min_max else { return };
+        let (kept_min, kept_max) = order.kept(min, max, is_utf8);
+        let (min_bytes, max_bytes) = (kept_min.len(), kept_max.len());
+        if min_bytes < min.len() {
+            *min = min[..min_bytes].to_vec();
         }
-        if max.len() > KEPT_BYTES && has_next(max) {
-            *max = max[..KEPT_BYTES].to_vec();
+        if max_bytes < max.len() {
+            *max = max[..max_bytes].to_vec();
         }
     }
 
