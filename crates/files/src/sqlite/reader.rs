@@ -370,7 +370,7 @@ pub(super) fn filled(out: &mut Vec<u8>, size: usize) -> &[u8] {
     out
 }
 
-/// True if the statement that found the row has read the stored bytes, too.
+/// Returns true if the statement that found the row has read the stored bytes, too.
 fn is_with_row(record: &FileRecord<'_>, row: &Row<'_>) -> bool {
     record.place == ContentPlace::Inline || !row.is_null(9)
 }

@@ -102,7 +102,7 @@ pub(super) struct PreparedFile<'a> {
 /// A file's stored bytes.
 #[derive(Debug, Clone)]
 pub(super) enum StoredBody<'a> {
-    /// One piece, in the row if it is short.
+    /// A single piece, in the row if it is short.
     One(Cow<'a, [u8]>),
     Pieces(Vec<Cow<'a, [u8]>>),
     /// Chunks that are there already.
@@ -298,7 +298,7 @@ impl StoreWriter {
         self.put_row(name, file, ContentPlace::Chunks(place), None)
     }
 
-    /// True if the row needs no page of its own.
+    /// Returns true if the row needs no page of its own.
     fn fits_in_row(&self, name: &str, metadata: Option<&str>, content: &[u8]) -> bool {
         ROW_BYTES + name.len() + metadata.map_or(0, str::len) + content.len() <= self.row_limit_bytes
     }
