@@ -16,7 +16,7 @@ Examples:
 from typing import TYPE_CHECKING, Any
 
 import lakerace._library  # noqa: F401 (before all that needs the native module)  # isort: skip
-from lakerace._api import Checksum, CopyResult, Requests, check, checksum, copy, scan, schema
+from lakerace._api import Checksum, CopyResult, DryRun, Requests, check, checksum, copy, scan, schema
 from lakerace._diff import Diff, diff
 from lakerace._errors import (
     ConflictError,
@@ -60,6 +60,7 @@ __all__ = [
     "CopyResult",
     "CorruptDataError",
     "Diff",
+    "DryRun",
     "Error",
     "Explain",
     "Finding",

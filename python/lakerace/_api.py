@@ -68,6 +68,27 @@ class Checksum(NamedTuple):
     checksum: str
 
 
+class DryRun(NamedTuple):
+    """What a job would do, checked without writing.
+
+    Examples:
+        >>> planned = lr.copy("orders.csv", "copy.parquet", dry_run=True).planned
+        >>> planned.would, planned.files
+        ('would create copy.parquet', 1)
+    """
+
+    #: The action, in words.
+    would: str
+    #: The version of the Delta table that the job would start from; `None` where there is none.
+    from_version: int | None
+    #: Rows that it would read, or change; `None` where only the data tells.
+    rows: int | None
+    #: Files that it would read; `None` where the source has none.
+    files: int | None
+    #: Bytes of them that it would read.
+    bytes: int | None
+
+
 class CopyResult(NamedTuple):
     """What a copy wrote and what it cost.
 
@@ -115,6 +136,8 @@ class CopyResult(NamedTuple):
     checksum: str | None = None
     #: Rows of the source that did not fit, and were left out or given nulls as `on_bad_row` says.
     bad_rows: int = 0
+    #: What the copy would do, where it was only checked (`dry_run`).
+    planned: DryRun | None = None
 
 
 def scan(
@@ -276,6 +299,7 @@ def copy(
     file_name_column: str | None = None,
     output_delimiter: str | None = None,
     output_header: bool | None = None,
+    dry_run: bool = False,
     progress: bool = False,
 ) -> CopyResult:
     """Copies a location or an Arrow stream to a file or folder: all of it appears there, or nothing.
@@ -333,6 +357,8 @@ def copy(
             folders are synced; `"normal"`, the end of the process, as the system writes them in its own time.
         output_delimiter: CSV: between fields of the target; the source's by default.
         output_header: CSV: whether the target's first line names the columns.
+        dry_run: Check all that can be checked without writing, and write nothing: the result's `planned` says what the copy would
+            do. A source that can be read only once is used up.
         progress: Shows rows and bytes on a terminal or in a notebook while the copy runs.
 
     The other arguments are those of :func:`scan`. Ctrl-C ends the copy within a second and leaves no files.
@@ -351,22 +377,25 @@ def copy(
     key = [key] if isinstance(key, str) else key
     dead_letter = None if dead_letter is None else os.fspath(dead_letter)
     overlap = None if overlap is None else str(overlap)
-    options = _options(locals(), "source", "target", "progress")
+    options = _options(locals(), "source", "target", "progress", "dry_run")
+    run = _lakerace.plan_copy if dry_run else _lakerace.copy
     made: dict[str, Any]
     with progress_shown(progress):
         if is_file(source):
             if resume or since is not None:
                 raise _usage("resume and since: only a location can be read again")
             with stored_file(source, format) as path:
-                made = _lakerace.copy(path, os.fspath(target), with_job(options))
+                made = run(path, os.fspath(target), with_job(options))
         elif isinstance(source, (str, os.PathLike)):
-            made = _lakerace.copy(os.fspath(source), os.fspath(target), with_job(options))
+            made = run(os.fspath(source), os.fspath(target), with_job(options))
         else:
             given = [name for name in _READ_OPTIONS if options.get(name) is not None]
             if given:
                 names = ", ".join(given)
                 raise _usage(f"{names}: only a location can be read with these; {type(source).__name__} is a stream")
-            made = _lakerace.copy(native_source(source), os.fspath(target), with_job(options))
+            made = run(native_source(source), os.fspath(target), with_job(options))
+    if dry_run:
+        return CopyResult(**dry_fields(made), files=[], file_bytes=0)
     made["requests"] = Requests(**made["requests"])
     copied = CopyResult(**made)
     if not auto_compact or copied.version is None:
@@ -444,6 +473,11 @@ def checksum(source: RowSource, *, threads: int | None = None) -> Checksum:
     if isinstance(native, _lakerace.Scan):
         return Checksum(*native.checksum())
     return Checksum(*_lakerace.checksum(native, with_job({"threads": threads})))
+
+
+def dry_fields(made: dict[str, Any]) -> dict[str, Any]:
+    """The cost of a job that was only checked, and what it would do."""
+    return {**made, "requests": Requests(**made["requests"]), "planned": DryRun(**made["planned"])}
 
 
 #: What a copy can do to a location and not to a stream.

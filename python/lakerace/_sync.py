@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lakerace import _lakerace
-from lakerace._api import Requests, _options
+from lakerace._api import DryRun, Requests, _options, dry_fields
 from lakerace._job import with_job
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ class SyncResult(NamedTuple):
     rows_verified: int | None = None
     #: Rows of a source that did not fit: none, as tables are read.
     bad_rows: int = 0
+    #: What the sync would do, where it was only checked (`dry_run`).
+    planned: DryRun | None = None
 
 
 def sync(
@@ -73,6 +75,7 @@ def sync(
     threads: int | None = None,
     durability: JobDurability | None = None,
     storage_options: Mapping[str, str] | None = None,
+    dry_run: bool = False,
 ) -> SyncResult:
     """Brings a MongoDB collection, an Elasticsearch index or a table of SQLite to the last version of a Delta table.
 
@@ -94,6 +97,8 @@ def sync(
         threads: Threads that decode and encode. Default: the number of cores.
         durability: What a SQLite target survives, as for :func:`copy`.
         storage_options: Settings of the table's store; they override `AWS_*` variables.
+        dry_run: Check all that can be checked without writing, and write nothing: the result's `planned` says what the sync
+            would do, and its `version` is the target's, or 0.
 
     Raises:
         ConflictError: The target exists and does not follow this table by this key, has a version that the table lacks, or another
@@ -110,7 +115,11 @@ def sync(
         >>> synced = lr.sync("lake/orders", "mongodb://localhost/shop/orders")  # doctest: +SKIP
     """
     key = [key] if isinstance(key, str) else key
-    options = _options(locals(), "table", "target")
+    options = _options(locals(), "table", "target", "dry_run")
+    if dry_run:
+        told = dry_fields(_lakerace.plan_sync(os.fspath(table), target, with_job(options)))
+        version = told["planned"].from_version
+        return SyncResult(**told, from_version=version, version=version or 0, upserted=0, deleted=0)
     made: dict[str, Any] = _lakerace.sync(os.fspath(table), target, with_job(options))
     made["requests"] = Requests(**made["requests"])
     return SyncResult(**made)

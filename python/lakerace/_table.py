@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakerace import _lakerace
-from lakerace._api import Requests, scan, schema
+from lakerace._api import Requests, dry_fields, scan, schema
 from lakerace._errors import Error
 from lakerace._filter import with_parameters
 from lakerace._job import with_job
@@ -87,6 +87,7 @@ class Table(ReadableRows):
         enable_deletion_vectors: bool = False,
         partition_by: str | Sequence[str] | None = None,
         table_properties: Mapping[str, str] | None = None,
+        dry_run: bool = False,
         progress: bool = False,
     ) -> Changed:
         """Inserts rows, or replaces those of the table that have their key. Files are rewritten only where the table
@@ -119,6 +120,8 @@ class Table(ReadableRows):
                 them without it.
             partition_by: Columns by which the files of a table that the upsert makes are divided.
             table_properties: Properties of a table that the upsert makes, in addition to the key.
+            dry_run: Check all that can be checked without writing, and write nothing: the result's `planned` says what the upsert
+                would do.
             progress: Shows rows and bytes on a terminal or in a notebook while the upsert runs.
 
         Raises:
@@ -139,6 +142,8 @@ class Table(ReadableRows):
         options |= {"evolve": _names(evolve), "io": io, "durability": durability}
         options |= {"enable_deletion_vectors": enable_deletion_vectors}
         options |= {"partition_by": _names(partition_by), "table_properties": dict(table_properties or {})}
+        if dry_run:
+            return _planned(_lakerace.plan_upsert(self._name, native_source(source), auto_compact, with_job(options)))
         with progress_shown(progress):
             changed = _changed(_lakerace.upsert(self._name, native_source(source), with_job(options)))
         if not auto_compact or changed.version is None:
@@ -179,6 +184,7 @@ class Table(ReadableRows):
         *,
         params: Sequence[object] | None = None,
         enable_deletion_vectors: bool = False,
+        dry_run: bool = False,
         durability: JobDurability | None = None,
     ) -> Changed:
         """Deletes the rows for which a SQL expression is true. Files are rewritten only where the table has no deletion
@@ -188,6 +194,7 @@ class Table(ReadableRows):
             where: The SQL expression.
             params: The values of each `?` in it, as for :func:`lakerace.scan`.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
+            dry_run: Count the rows that would be deleted, and write nothing: they are in the result's `planned`.
             durability: Durability of files of this machine, as for :func:`lakerace.copy`.
 
         Examples:
@@ -195,6 +202,8 @@ class Table(ReadableRows):
             1
         """
         options = {"enable_deletion_vectors": enable_deletion_vectors, **self._writing(durability)}
+        if dry_run:
+            return _planned(_lakerace.plan_delete(self._location, with_parameters(where, params) or "", with_job(options)))
         return _changed(_lakerace.delete(self._location, with_parameters(where, params) or "", with_job(options)))
 
     def delete_keys(
@@ -205,6 +214,7 @@ class Table(ReadableRows):
         memory_limit: int | str | None = None,
         threads: int | None = None,
         enable_deletion_vectors: bool = False,
+        dry_run: bool = False,
         durability: JobDurability | None = None,
     ) -> Changed:
         """Deletes the rows that have the key of one of these rows. Files are rewritten only where the table has no
@@ -216,6 +226,7 @@ class Table(ReadableRows):
             memory_limit: Approximate bytes that keys and buffers may take; 1 GiB by default.
             threads: Threads that decode and look; the number of cores by default.
             enable_deletion_vectors: A table without deletion vectors gets them, whoever made it.
+            dry_run: Count the rows that would be deleted, and write nothing: they are in the result's `planned`.
             durability: Durability of files of this machine, as for :func:`lakerace.copy`.
 
         Examples:
@@ -224,6 +235,8 @@ class Table(ReadableRows):
         """
         options = self._options(key, memory_limit, threads)
         options |= {"enable_deletion_vectors": enable_deletion_vectors, "durability": durability}
+        if dry_run:
+            return _planned(_lakerace.plan_delete_keys(self._location, native_source(source), with_job(options)))
         return _changed(_lakerace.delete_keys(self._location, native_source(source), with_job(options)))
 
     def _options(
@@ -247,6 +260,7 @@ class Table(ReadableRows):
         memory_limit: int | str | None = None,
         auto: bool = False,
         compression: str | None = None,
+        dry_run: bool = False,
         threads: int | None = None,
         io: FileIo | None = None,
         durability: JobDurability | None = None,
@@ -266,6 +280,7 @@ class Table(ReadableRows):
                 more than half of their rows are hidden, and those that hide most when all of them hide more than
                 three rows for ten visible ones. Make files of 128 MiB.
             compression: As for :func:`lakerace.copy`.
+            dry_run: Find the files that would be rewritten, and write nothing: they are counted in the result's `planned`.
             threads: Threads that decode and encode.
             io: How files of this machine are written, as for :func:`lakerace.copy`.
             durability: Durability of files of this machine, as for :func:`lakerace.copy`.
@@ -293,6 +308,9 @@ class Table(ReadableRows):
             "io": io,
             **self._writing(durability),
         }
+        if dry_run:
+            told = dry_fields(_lakerace.plan_compact(self._location, with_job(options)))
+            return Compacted(**told, version=None, **dict.fromkeys(_COMPACTED, 0))
         made = _lakerace.compact(self._location, with_job(options))
         made["requests"] = Requests(**made["requests"])
         return Compacted(**made)
@@ -528,6 +546,36 @@ def compacted_behind(
         warnings.warn(f"the rows are written, but compacting failed: {error}", RuntimeWarning, stacklevel=3)
         return None
     return None if compacted.version is None else compacted
+
+
+#: What a compaction counts.
+_COMPACTED = (
+    "commits",
+    "files_added",
+    "files_removed",
+    "file_bytes",
+    "file_bytes_removed",
+    "rows_dropped",
+    "given_up",
+)
+
+#: What an upsert or a delete counts.
+_CHANGED = (
+    "rows_hidden",
+    "files_added",
+    "files_removed",
+    "files_rewritten",
+    "bytes_replaced",
+    "bytes_rewritten",
+    "files_probed",
+    "vectors",
+    "windows",
+)
+
+
+def _planned(made: dict[str, Any]) -> Changed:
+    """The outcome of an upsert or a delete that was only checked."""
+    return Changed(**dry_fields(made), version=None, **dict.fromkeys(_CHANGED, 0))
 
 
 def _names(names: str | Sequence[str] | None) -> list[str] | None:

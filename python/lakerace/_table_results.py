@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lakerace._api import Requests
+from lakerace._api import DryRun, Requests
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -65,6 +65,8 @@ class Changed(NamedTuple):
     compacted: Compacted | None = None
     #: Rows of the source that did not fit, and were left out or given nulls as `on_bad_row` says.
     bad_rows: int = 0
+    #: What the job would do, where it was only checked (`dry_run`).
+    planned: DryRun | None = None
 
 
 class Compacted(NamedTuple):
@@ -113,6 +115,8 @@ class Compacted(NamedTuple):
     cost_usd: float
     #: Rows of a source that did not fit: none, as tables are read.
     bad_rows: int = 0
+    #: What the compaction would do, where it was only checked (`dry_run`).
+    planned: DryRun | None = None
 
 
 class Vacuumed(NamedTuple):

@@ -164,6 +164,9 @@ pub(crate) struct CopyArgs {
     /// Copy the first N rows only.
     #[arg(long, value_name = "N", value_parser = value::number)]
     pub(crate) limit: Option<u64>,
+    /// Check all that can be checked without writing, print what the copy would do, and write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]
@@ -229,6 +232,9 @@ pub(crate) struct UpsertArgs {
     /// Print the plan instead of running it: files kept and pruned, keys to read, files to be written.
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Check all that can be checked without writing, print what the upsert would do, and write nothing.
+    #[arg(long, conflicts_with = "explain")]
+    pub(crate) dry_run: bool,
     /// Approximate memory for rows, keys and buffers; the rest goes to temporary files on the local disk. Default: 1
     /// GiB.
     #[arg(long, value_name = "SIZE", value_parser = value::positive_bytes)]
@@ -271,6 +277,9 @@ pub(crate) struct DeleteArgs {
     /// table have to support them.
     #[arg(long)]
     pub(crate) enable_deletion_vectors: bool,
+    /// Count the rows that would be deleted, and write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// The format of the keys' source, where its name does not say it.
     #[arg(long, value_parser = value::file_format(), value_name = "FORMAT", requires = "keys")]
     pub(crate) input_format: Option<&'static FileFormat>,

@@ -31,6 +31,9 @@ pub(crate) fn run(args: &CopyArgs, session: &Session) -> Result<()> {
         auto_compact: args.write.auto_compact,
         load: load_options(args),
     };
+    if args.dry_run {
+        return session.done_dry(&lakerace::plan_copy(&args.source, &args.target, &options, &session.job)?);
+    }
     let written = {
         let _progress = session.progress();
         lakerace::copy(&args.source, &args.target, &options, &session.job)?

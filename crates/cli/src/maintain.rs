@@ -99,9 +99,13 @@ pub(crate) fn compact(args: &CompactArgs, session: &Session) -> Result<()> {
     rules.target_bytes = args.target_size.unwrap_or(rules.target_bytes);
     rules.memory_bytes = args.memory_limit.unwrap_or(rules.memory_bytes);
     rules.write = WriteOptions { compression: args.compression, ..WriteOptions::default() };
+    let storage = storage_options(&args.store);
+    if args.dry_run {
+        return session.done_dry(&lakerace::plan_compact(&args.table, &options, &storage, &session.job)?);
+    }
     let compacted = {
         let _progress = session.progress();
-        lakerace::compact(&args.table, &options, &storage_options(&args.store), &session.job)?
+        lakerace::compact(&args.table, &options, &storage, &session.job)?
     };
     session.note(&words(&compacted));
     session.done("compacted", compacted.rows, report(&compacted))

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use lakerace::{
-    Clock, ColumnUnion, CsvOptions, DurabilityLevel, Job, JobOptions, OrcOptions, ParquetOptions, Prices, RangeOptions,
+    Clock, ColumnUnion, CsvOptions, DryRun, DurabilityLevel, Job, JobOptions, OrcOptions, ParquetOptions, Prices, RangeOptions,
     ReadOptions, Report, Result, StorageOptions,
 };
 use lakerace_io::{ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION};
@@ -66,6 +66,14 @@ impl Session {
     pub(crate) fn done_without_rows(&self, verb: &str, more: impl Serialize) -> Result<()> {
         let report = self.report(0);
         self.end(&report, &format!("{verb}: {}", cost(&report)), more)
+    }
+
+    /// Ends a command that was only checked: prints what it would do.
+    pub(crate) fn done_dry(&self, run: &DryRun) -> Result<()> {
+        if !self.global.json {
+            stdout::line(&shown::text(&run.to_string()))?;
+        }
+        self.done_without_rows("checked, and nothing was written", json!({ "dry_run": true, "planned": run }))
     }
 
     fn end(&self, report: &Report, summary: &str, more: impl Serialize) -> Result<()> {

@@ -23,6 +23,9 @@ pub(crate) fn run(args: &SyncArgs, session: &Session) -> Result<()> {
         verify: args.verify,
         storage: storage_options(&args.store),
     };
+    if args.dry_run {
+        return session.done_dry(&lakerace::plan_sync(&args.table, &args.target, &options, &session.job)?);
+    }
     let done = if args.follow {
         let each = |run: &Synced| session.note(&told(run));
         lakerace::follow(&args.table, &args.target, &options, args.interval, &session.job, each)?

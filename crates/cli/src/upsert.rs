@@ -1,6 +1,6 @@
 //! `lakerace upsert` and `lakerace delete`.
 
-use lakerace::{ChangeOutcome, DeleteOptions, ReadOptions, Result, RowOptions, UpsertOptions};
+use lakerace::{ChangeOutcome, DeleteOptions, ReadOptions, Result, RowOptions, StorageOptions, UpsertOptions};
 use serde_json::{Value, json};
 
 use crate::args::{DeleteArgs, UpsertArgs};
@@ -29,6 +29,9 @@ pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
     if args.explain {
         return explain(args, &options, session);
     }
+    if args.dry_run {
+        return session.done_dry(&lakerace::plan_upsert(&args.table, &args.source, &options, args.auto_compact, &session.job)?);
+    }
     let (changed, compacted) = {
         let _progress = session.progress();
         if args.auto_compact {
@@ -54,27 +57,38 @@ fn explain(args: &UpsertArgs, options: &UpsertOptions, session: &Session) -> Res
 
 pub(crate) fn delete(args: &DeleteArgs, session: &Session) -> Result<()> {
     let storage = storage_options(&args.store);
-    let changed = {
-        let _progress = session.progress();
-        match (&args.keys, args.condition.condition()?) {
-            (Some(keys), _) => {
-                let format = args.input_format;
-                let read = ReadOptions { format, csv: csv_options(&args.csv), storage, ..ReadOptions::default() };
-                let rows = RowOptions {
-                    enables_vectors: args.enable_deletion_vectors,
-                    ..row_options(args.key.as_ref(), args.memory_limit)
-                };
-                let options = UpsertOptions { read, rows, ..UpsertOptions::default() };
-                lakerace::delete_keys(&args.table, keys, &options, &session.job)?
+    let (table, job) = (args.table.as_str(), &session.job);
+    let progress = session.progress();
+    let changed = match (&args.keys, args.condition.condition()?) {
+        (Some(keys), _) => {
+            let options = key_options(args, storage);
+            if args.dry_run {
+                return session.done_dry(&lakerace::plan_delete_keys(table, keys, &options, job)?);
             }
-            (None, filter) => {
-                let filter = filter.as_deref().unwrap_or_default();
-                let options = DeleteOptions { enables_vectors: args.enable_deletion_vectors };
-                lakerace::delete(&args.table, filter, &options, &storage, &session.job)?
+            lakerace::delete_keys(table, keys, &options, job)?
+        }
+        (None, filter) => {
+            let filter = filter.as_deref().unwrap_or_default();
+            let options = DeleteOptions { enables_vectors: args.enable_deletion_vectors };
+            if args.dry_run {
+                return session.done_dry(&lakerace::plan_delete(table, filter, &options, &storage, job)?);
             }
+            lakerace::delete(table, filter, &options, &storage, job)?
         }
     };
+    drop(progress);
     session.done("deleted", changed.hidden, report(&changed))
+}
+
+/// The options of a delete by the keys of a source.
+fn key_options(args: &DeleteArgs, storage: StorageOptions) -> UpsertOptions {
+    let (format, csv) = (args.input_format, csv_options(&args.csv));
+    let read = ReadOptions { format, csv, storage, ..ReadOptions::default() };
+    let rows = RowOptions {
+        enables_vectors: args.enable_deletion_vectors,
+        ..row_options(args.key.as_ref(), args.memory_limit)
+    };
+    UpsertOptions { read, rows, ..UpsertOptions::default() }
 }
 
 fn row_options(key: Option<&CommaList>, memory_limit: Option<u64>) -> RowOptions {

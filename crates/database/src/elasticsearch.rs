@@ -55,6 +55,9 @@ pub(crate) static CLIENT: DatabaseClient = DatabaseClient {
         Ok(Arc::new(source::ElasticsearchSource::open(SearchLocation::parse(location)?, options, job)?))
     },
     open_sink: |location, schema, options, job| deferred::open(SearchLocation::parse(location)?, schema, options, job),
+    examine_sink: |location, schema, options, job| {
+        sink::ElasticsearchSink::examine(SearchLocation::parse(location)?, &schema, options, job)
+    },
     shown: |location| Ok(SearchLocation::parse(location)?.shown),
     canonical: |location| Ok(SearchLocation::parse(location)?.canonical()),
     open_state: |location, job| {

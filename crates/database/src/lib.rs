@@ -80,6 +80,18 @@ pub fn open_sink(
     (client_of(system)?.open_sink)(location, schema, options, job)
 }
 
+/// Fails where [`open_sink`] would fail before it writes, and writes nothing. Returns true if the collection, index or table
+/// exists.
+pub fn examine_sink(
+    system: &DatabaseSystem,
+    location: &str,
+    schema: SchemaRef,
+    options: &SinkOptions,
+    job: &Job,
+) -> Result<bool> {
+    (client_of(system)?.examine_sink)(location, schema, options, job)
+}
+
 /// A location for messages, without anything that may be a password: the system's name where it can't be parsed.
 pub fn shown(system: &DatabaseSystem, location: &str) -> String {
     client_of(system).and_then(|client| (client.shown)(location)).unwrap_or_else(|_| system.name.to_owned())

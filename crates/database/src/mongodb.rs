@@ -47,6 +47,7 @@ pub(crate) static CLIENT: DatabaseClient = DatabaseClient {
     system: &MONGODB,
     open_source: source::open,
     open_sink: target::open,
+    examine_sink: target::examine,
     shown: |location| Ok(MongoLocation::parse(location)?.to_string()),
     canonical: |location| Ok(MongoLocation::parse(location)?.canonical()),
     open_state: |location, job| {

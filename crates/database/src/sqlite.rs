@@ -10,6 +10,7 @@ mod decode;
 mod definition;
 mod encode;
 mod error;
+mod examine;
 mod identity;
 mod infer;
 mod json;
@@ -49,6 +50,7 @@ pub(crate) static CLIENT: DatabaseClient = DatabaseClient {
     system: &SQLITE,
     open_source: |location, options, job| Ok(Arc::new(source::SqliteSource::open(location, options, job)?)),
     open_sink: |location, schema, options, job| sink::SqliteSink::create(location, &schema, options, job),
+    examine_sink: |location, schema, options, job| examine::examine(location, &schema, options, job),
     shown: |location| Ok(DatabasePlace::parse(location)?.shown()),
     canonical: |location| Ok(DatabasePlace::parse(location)?.canonical()),
     open_state: |location, job| Ok(Arc::new(state::TableState::new(location, job)?)),

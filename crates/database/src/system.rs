@@ -39,6 +39,8 @@ pub(crate) struct DatabaseClient {
     pub system: &'static DatabaseSystem,
     pub open_source: fn(&str, &SourceOptions, &Job) -> Result<Arc<dyn Source>>,
     pub open_sink: OpenSink,
+    /// Checks what a sink would check before it writes. Returns true if the target exists.
+    pub examine_sink: fn(&str, SchemaRef, &SinkOptions, &Job) -> Result<bool>,
     /// The location without its password.
     pub shown: fn(&str) -> Result<String>,
     /// The location in one spelling, without credentials.

@@ -29,15 +29,44 @@ pub struct DeleteOptions {
 
 /// Hides the rows for which a condition is true, by options.
 pub fn delete_with(table: &Table, condition: &Expr, options: &DeleteOptions) -> Result<ChangeOutcome> {
-    let named = |error: Error| error.at(table.location());
+    let mut commit = pending(table, table.snapshot(None)?, condition, options)?;
+    change(&mut commit, PublishedFiles::none(), PublishedFiles::none())
+}
+
+/// The changes that a delete would make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeletePlan {
+    /// The version that it would start from.
+    pub version: u64,
+    /// Rows that it would delete.
+    pub rows: u64,
+    /// Files that these rows are in.
+    pub files: u64,
+}
+
+/// Finds the rows that [`delete_with`] would delete, and writes nothing.
+pub fn plan_delete(table: &Table, condition: &Expr, options: &DeleteOptions) -> Result<DeletePlan> {
     let snapshot = table.snapshot(None)?;
+    let mut commit = pending(table, snapshot.clone(), condition, options)?;
+    commit.write_state().map_err(|error| error.at(table.location()))?;
+    let (files, rows) = commit.stage().rehearse(&snapshot)?;
+    Ok(DeletePlan { version: snapshot.version(), rows, files })
+}
+
+/// The commit of a delete, before anything is searched.
+fn pending(
+    table: &Table,
+    snapshot: Snapshot,
+    condition: &Expr,
+    options: &DeleteOptions,
+) -> Result<PendingCommit<DvCommit>> {
+    let named = |error: Error| error.at(table.location());
     let predicate = Predicate::bind(condition, snapshot.schema()).map_err(named)?;
     let names = predicate.columns().iter().map(|at| snapshot.schema().field(*at).name().clone()).collect();
     let removal =
         RemovalMethod::for_snapshot(&snapshot, options.enables_vectors, WriteOptions::default).map_err(named)?;
     let hide = DvCommit::new(Box::new(DeleteCondition { predicate, names }), UpdateTableOperation::Delete, removal);
-    let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)?;
-    change(&mut commit, PublishedFiles::none(), PublishedFiles::none())
+    PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), hide).map_err(named)
 }
 
 /// A condition as a probe.

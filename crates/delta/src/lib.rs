@@ -43,13 +43,13 @@ pub use alter::{AlterOptions, Altered, alter, plan_alter};
 pub use changes::{CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFeed, ChangeOrigin, change_ranges, changes};
 pub use commit::CommitFence;
 pub use condition_parser::ConditionParser;
-pub use delete::{DeleteOptions, delete, delete_with};
+pub use delete::{DeleteOptions, DeletePlan, delete, delete_with, plan_delete};
 pub use deletion_vector::commit::ChangeOutcome;
 pub use lakerace_io::WriteMode;
 pub use log::entry::entry_digest;
 pub use maintain::{
-    CompactOptions, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact, compact_behind,
-    history, restore, vacuum,
+    CompactOptions, CompactPlan, Compacted, HistoryEntry, Layout, Restored, VacuumOptions, Vacuumed, compact,
+    compact_behind, history, plan_compact, restore, vacuum,
 };
 pub use row_ids::{FILE_COLUMN, POSITION_COLUMN, RowStatement, RowStatementKind, commit_rows};
 pub use snapshot::{KEY_PROPERTY, Snapshot};
@@ -61,7 +61,8 @@ pub use table_scan::{ScanFile, ScannedVersion, TableScan, TableTask, read_table_
 pub use upsert::row_mapping::check_declared_key;
 pub use upsert::{
     MergeOperator, OnDuplicate, PartKeys, PlannedFile, SourceRows, UpsertOptions, UpsertPart, UpsertPlan,
-    commit_upsert, delete_keys, explain as explain_upsert, files_per_key, is_divisible, upsert, upsert_part,
+    commit_upsert, delete_keys, explain as explain_upsert, files_per_key, is_divisible, plan_delete_keys, upsert,
+    upsert_part,
 };
 pub use verify::{Finding, Subject, Verified, VerifyOptions, verify};
 pub use version_spec::VersionSpec;

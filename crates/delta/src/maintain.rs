@@ -7,7 +7,7 @@ mod sort;
 pub(crate) mod vacuum;
 mod zorder;
 
-pub use compact::{CompactOptions, Compacted, Layout, compact, compact_behind};
+pub use compact::{CompactOptions, CompactPlan, Compacted, Layout, compact, compact_behind, plan_compact};
 pub use history::{HistoryEntry, history};
 pub use restore::{Restored, restore};
 pub use vacuum::{VacuumOptions, Vacuumed, vacuum};

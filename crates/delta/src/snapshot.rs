@@ -7,7 +7,7 @@ pub(crate) mod partitions;
 pub(crate) mod row_counts;
 pub(crate) mod statistics;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::SchemaRef;
@@ -137,6 +137,17 @@ impl Snapshot {
     /// The number of files.
     pub fn file_count(&self) -> Result<usize> {
         Ok(self.files()?.files.len())
+    }
+
+    /// The number and the bytes of its files; those that an earlier version has with the same deleted rows are left out.
+    pub fn files_since(&self, earlier: Option<&Self>) -> Result<(u64, u64)> {
+        let vector = |file: &TableFile| file.vector.as_ref().map(|vector| (vector.path_or_inline_dv.clone(), vector.offset));
+        let known = earlier.map(|earlier| earlier.files()).transpose()?;
+        let known: HashMap<&str, _> =
+            known.iter().flat_map(|known| &known.files).map(|file| (file.path.as_str(), vector(file))).collect();
+        let files = &self.files()?.files;
+        let new = files.iter().filter(|file| known.get(file.path.as_str()) != Some(&vector(file)));
+        Ok(new.fold((0, 0), |(count, bytes), file| (count + 1, bytes + file.size_bytes)))
     }
 
     /// Its rows, where the log knows them.

@@ -66,6 +66,7 @@ use self::merge_existing::{FilesWithRows, RowMerge};
 use self::row_mapping::{RowMapping, memory_bytes};
 use self::sorted_chunk::SortedChunk;
 use crate::commit::{CommitFence, PendingCommit, WriteBase, latest};
+use crate::delete::DeletePlan;
 use crate::deletion_vector::commit::{ChangeOutcome, DvCommit, RemovalMethod, RowDependency, change};
 use crate::snapshot::files::TableFile;
 use crate::write::{DataFiles, Evolve, PublishedFiles, check_memory, within_memory};
@@ -140,6 +141,22 @@ pub fn upsert(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOption
 /// Deletes the rows of the table that have the key of one of these rows. Their other columns do not matter.
 pub fn delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<ChangeOutcome> {
     run(table, rows.into(), options, UpsertKind::Delete)
+}
+
+/// Finds the rows that [`delete_keys`] would delete, and writes nothing.
+pub fn plan_delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<DeletePlan> {
+    let named = |error: Error| error.at(table.location());
+    let snapshot = table.snapshot(None)?;
+    let rows = rows.into().only(&row_mapping::key(&snapshot, options).map_err(named)?);
+    let shape = RowMapping::of_delete(&snapshot, rows.schema(), options).map_err(named)?;
+    check_memory(options.memory_bytes, shape.written.fields().len()).map_err(named)?;
+    let windows = shape.gather(rows.batches()?, options, table.job())?;
+    let attempt =
+        UpsertAttempt { table, snapshot: snapshot.clone(), shape: &shape, options, ends: UpsertKind::Delete };
+    let mut commit = attempt.commit(windows.keys_alone())?;
+    commit.write_state().map_err(named)?;
+    let (files, rows) = commit.stage().rehearse(&snapshot)?;
+    Ok(DeletePlan { version: snapshot.version(), rows, files })
 }
 
 /// The kind of an upsert: the fate of the source's rows.

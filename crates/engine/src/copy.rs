@@ -1,15 +1,17 @@
 //! Copying any source to any sink.
 
+use arrow::datatypes::SchemaRef;
+use lakerace_database::OnRejected;
 use lakerace_format::{Batches, Written};
-use lakerace_io::option::SINCE;
-use lakerace_io::{Error, Job, Pipe, Result};
+use lakerace_io::option::{AUTO_COMPACT, DEAD_LETTER, DRY_RUN, MAX_RATE, SINCE, VERIFY};
+use lakerace_io::{Error, Job, Pipe, Result, STANDARD_STREAM};
 
 use crate::database::has_stable_order;
 use crate::load::{self, load_name};
 use crate::option_scope::{PlaceKind, check_read_scope};
-use crate::options::CopyOptions;
+use crate::options::{CopyOptions, LoadOptions};
 use crate::target::CopyTarget;
-use crate::{Scan, csv_types, since, tpch};
+use crate::{DryRun, Scan, csv_types, since, tpch};
 
 /// Copies `source` to `target`: all of it appears there, or nothing.
 pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
@@ -21,7 +23,76 @@ pub fn copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Res
 }
 
 /// Copies all rows of `source` to a target that is found.
-pub(crate) fn into_target(source: &str, mut target: CopyTarget, options: &CopyOptions, job: &Job) -> Result<Written> {
+pub(crate) fn into_target(source: &str, target: CopyTarget, options: &CopyOptions, job: &Job) -> Result<Written> {
+    let (scan, target) = open_for(source, target, options, job)?;
+    job.meter().plan_write(scan.known_rows());
+    let load_name = reproducible_name(source, &scan);
+    load::run(scan.batches()?, target, load_name, &with_dialect(options), job)
+}
+
+/// Checks a copy without writing: all that is found out before a copy writes is an error here, too.
+///
+/// # Errors
+/// Those of [`copy`] that it returns before it writes. `Usage` for a named pipe or a device, whose reader would notice.
+pub fn plan_copy(source: &str, target: &str, options: &CopyOptions, job: &Job) -> Result<DryRun> {
+    refuse_pipe(target)?;
+    warn_of_idle_options(&options.load, options.auto_compact, job);
+    if let Some(since) = &options.load.since {
+        return since::plan(source, target, since, options, job);
+    }
+    let (scan, mut target) = open_for(source, CopyTarget::resolve(target, options, job)?, options, job)?;
+    load::name(&mut target, reproducible_name(source, &scan), OnRejected::default(), options)?;
+    let (place, mode) = (target.shown(), options.mode);
+    let found = target.examine(scan.schema(), &with_dialect(options), job)?;
+    Ok(DryRun::of_scan(found.would(mode, &place), found.version, &scan))
+}
+
+/// Checks like [`plan_copy`], for batches of a schema that the caller would make.
+pub fn plan_write(schema: SchemaRef, target: &str, options: &CopyOptions, job: &Job) -> Result<DryRun> {
+    refuse_pipe(target)?;
+    warn_of_idle_options(&options.load, options.auto_compact, job);
+    let mut target = target_of_stream(target, options, job)?;
+    load::name(&mut target, None, OnRejected::default(), options)?;
+    let (place, mode) = (target.shown(), options.mode);
+    let found = target.examine(schema, &with_dialect(options), job)?;
+    Ok(DryRun::new(found.would(mode, &place), found.version))
+}
+
+fn refuse_pipe(target: &str) -> Result<()> {
+    if target == STANDARD_STREAM || !Pipe::is_named(target) {
+        return Ok(());
+    }
+    Err(Error::usage(format!("{DRY_RUN}: a pipe or a device can't be examined without opening it"))
+        .at(target)
+        .advice(format!("leave {DRY_RUN} out, or name a file")))
+}
+
+/// Warns of options that have no effect where nothing is written.
+pub(crate) fn warn_of_idle_options(load: &LoadOptions, auto_compact: bool, job: &Job) {
+    let given = [
+        (&VERIFY, load.verify),
+        (&AUTO_COMPACT, auto_compact),
+        (&DEAD_LETTER, load.dead_letter.is_some()),
+        (&MAX_RATE, load.max_rows_per_second.is_some()),
+    ];
+    for (option, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+        job.warn(&format!("{option}: it has no effect with {DRY_RUN}, because nothing is written"));
+    }
+}
+
+/// The name of a load whose source returns the same rows in the same order each time.
+fn reproducible_name(source: &str, scan: &Scan) -> Option<String> {
+    let can_read_again = has_stable_order(source) && !Pipe::is_named(source);
+    can_read_again.then(|| load_name(source, scan))
+}
+
+/// The scan of a source for a target, and the target with the format that it takes from there.
+fn open_for(
+    source: &str,
+    mut target: CopyTarget,
+    options: &CopyOptions,
+    job: &Job,
+) -> Result<(Scan, CopyTarget)> {
     let scan = match &target {
         CopyTarget::Table(table) => csv_types::open(source, &options.read, table.table(), options.evolve, &[], job)?,
         CopyTarget::Files(_) | CopyTarget::Stream(_) | CopyTarget::Database(_) => {
@@ -32,10 +103,7 @@ pub(crate) fn into_target(source: &str, mut target: CopyTarget, options: &CopyOp
     target.take_format(PlaceKind::of_source(&scan.format()).file_format())?;
     target.check_scope(&options.write)?;
     target.refuse_sources(scan.plan())?;
-    job.meter().plan_write(scan.known_rows());
-    let can_read_again = has_stable_order(source) && !Pipe::is_named(source);
-    let load_name = can_read_again.then(|| load_name(source, &scan));
-    load::run(scan.batches()?, target, load_name, &with_dialect(options), job)
+    Ok((scan, target))
 }
 
 /// The options with a target of the source's CSV dialect, where they name no other.
@@ -61,6 +129,12 @@ pub fn check_target(target: &str, options: &CopyOptions, job: &Job) -> Result<()
 
 /// Copies like [`copy`], from batches that the caller makes (a data frame, another library's stream).
 pub fn write(batches: Batches, target: &str, options: &CopyOptions, job: &Job) -> Result<Written> {
+    let target = target_of_stream(target, options, job)?;
+    load::run(batches, target, None, &with_dialect(options), job)
+}
+
+/// The target of batches that the caller makes.
+fn target_of_stream(target: &str, options: &CopyOptions, job: &Job) -> Result<CopyTarget> {
     if options.load.since.is_some() {
         return Err(Error::usage(format!("{SINCE}: a stream can't be read from a value on")).advice("name a location"));
     }
@@ -70,5 +144,5 @@ pub fn write(batches: Batches, target: &str, options: &CopyOptions, job: &Job) -
     if let Some(kind) = target.scope() {
         check_read_scope(&options.read, kind, Some(kind), &target.shown())?;
     }
-    load::run(batches, target, None, &with_dialect(options), job)
+    Ok(target)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use lakerace_database::{DatabaseSystem, OnRejected, SinkOptions, SourceOptions};
 #[cfg(feature = "databases")]
-use lakerace_database::{open_sink, open_source, shown as database_shown};
+use lakerace_database::{examine_sink, open_sink, open_source, shown as database_shown};
 use lakerace_format::schema_text::parse_schema;
 use lakerace_format::suggestions::column_not_found;
 use lakerace_format::{Sink, Source};
@@ -13,7 +13,7 @@ use lakerace_io::option::{INPUT_FORMAT, KEY};
 use lakerace_io::{Error, Job, Result};
 
 #[cfg(not(feature = "databases"))]
-use self::absent::{open_sink, open_source, shown as database_shown};
+use self::absent::{examine_sink, open_sink, open_source, shown as database_shown};
 use crate::lease::LeaseGuard;
 use crate::{CopyOptions, ReadOptions};
 
@@ -124,6 +124,21 @@ impl DatabaseTarget {
 
     /// Starts to write.
     pub(crate) fn create(self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<Box<dyn Sink>> {
+        let sink = self.sink_options(&schema, options)?;
+        let open = || open_sink(self.system, &self.location, schema, &sink, job);
+        match &self.guard {
+            Some(guard) => guard.open(open),
+            None => open(),
+        }
+    }
+
+    /// Fails where [`Self::create`] would fail before it writes. Returns true if the target exists.
+    pub(crate) fn examine(self, schema: SchemaRef, options: &CopyOptions, job: &Job) -> Result<bool> {
+        let sink = self.sink_options(&schema, options)?;
+        examine_sink(self.system, &self.location, schema, &sink, job)
+    }
+
+    fn sink_options(&self, schema: &SchemaRef, options: &CopyOptions) -> Result<SinkOptions> {
         let load = &options.load;
         for name in &load.key {
             if schema.column_with_name(name).is_none() {
@@ -131,24 +146,19 @@ impl DatabaseTarget {
                 return Err(column_not_found(name, known).at(KEY));
             }
         }
-        let options = SinkOptions {
+        Ok(SinkOptions {
             mode: options.mode,
             key: load.key.clone(),
             batch_rows: load.batch_rows,
             max_rows_per_second: load.max_rows_per_second,
-            load_name: self.load_name,
+            load_name: self.load_name.clone(),
             resume: load.resume,
             dead_letter: load.dead_letter.clone(),
             allow_narrowing: load.allow_narrowing,
-            on_rejected: self.on_rejected,
+            on_rejected: self.on_rejected.clone(),
             adds_columns: self.adds_columns,
-            job_state: self.job_state,
+            job_state: self.job_state.clone(),
             fence: self.guard.as_ref().map(LeaseGuard::fence),
-        };
-        let open = || open_sink(self.system, &self.location, schema, &options, job);
-        match &self.guard {
-            Some(guard) => guard.open(open),
-            None => open(),
-        }
+        })
     }
 }

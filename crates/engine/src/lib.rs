@@ -23,6 +23,7 @@ mod dataset;
 mod delta;
 mod diff;
 mod distributed;
+mod dry_run;
 mod explain;
 mod files;
 mod files_store;
@@ -53,12 +54,13 @@ mod upsert;
 
 pub use check::check;
 pub use checksum::{Checksum, checksum};
-pub use copy::{check_target, copy, write};
+pub use copy::{check_target, copy, plan_copy, plan_write, write};
 pub use diff::{DIFF_CHANGE, DIFF_COLUMNS, DIFF_MEMORY_BYTES, Diff, DiffOptions, RowDiff};
 pub use distributed::{
     NewTable, SharedTable, commit_files, commit_rows, commit_upsert, discard_files, drop_table, remove_empty_table,
     remove_staged, remove_staged_file, staging_folder, table_writer, upsert_part,
 };
+pub use dry_run::DryRun;
 pub use explain::{Alternative, Explain};
 pub use files_store::open_files;
 pub use filter::{FilterParameter, parse_filter, with_parameters};
@@ -88,7 +90,7 @@ pub use lakerace_io::{
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
 pub use maintain::{
     CompactOptions, alter, change_ranges, changes, compact, history, layout, parse_duration, parse_new_columns,
-    plan_alter, restore, truncate, vacuum, verify,
+    plan_alter, plan_compact, restore, truncate, vacuum, verify,
 };
 pub use options::{CopyOptions, LoadOptions, ReadOptions, Since};
 pub use place_scope::JobPlaces;
@@ -96,13 +98,13 @@ pub use report::{Clock, Report};
 pub use scan::Scan;
 pub use schema::{ColumnReport, SchemaReport, TableReport, schema};
 pub use stream::StreamedTable;
-pub use sync::{SyncOptions, Synced, follow, sync};
+pub use sync::{SyncOptions, Synced, follow, plan_sync, sync};
 pub use table_scan::{OpenVersion, read_table_task};
 pub use tpch::{
     AppliedStream, AppliedTable, ApplyOptions, GeneratedTable, Generation, StreamOutcome, TableProgress, TpchFormat,
     TpchOptions, TpchTarget, apply as apply_refresh,
 };
 pub use upsert::{
-    UpsertOptions, delete, delete_keys, delete_keys_rows, explain_upsert, explain_upsert_rows, read_for_table, upsert,
-    upsert_and_compact, upsert_rows,
+    UpsertOptions, delete, delete_keys, delete_keys_rows, explain_upsert, explain_upsert_rows, plan_delete,
+    plan_delete_keys, plan_delete_keys_rows, plan_upsert, plan_upsert_rows, read_for_table, upsert, upsert_and_compact, upsert_rows,
 };

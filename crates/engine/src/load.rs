@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lakerace_database::BatchRows;
+use lakerace_database::{BatchRows, OnRejected};
 use lakerace_format::{Batches, Sink, Written};
 use lakerace_io::freed_memory::ReturnedSoon;
 use lakerace_io::option::{
@@ -101,6 +101,40 @@ pub(crate) fn digest(text: &str) -> String {
 /// of its buffers.
 const QUEUE_BYTES: u64 = 8 << 20;
 
+/// Fails where options of a load contradict its source or its target.
+fn check(target: &CopyTarget, load_name: Option<&str>, options: &CopyOptions) -> Result<()> {
+    let load = &options.load;
+    if load.resume && load_name.is_none() && options.mode != WriteMode::Upsert {
+        return Err(Error::usage(format!("{RESUME}: the source does not return its rows in a reproducible order"))
+            .advice(format!("load with {} and a {KEY}, from the start", MODE.to("upsert"))));
+    }
+    if load.verify && target.kind() == TargetKind::Files && !options.partition_by.is_empty() {
+        let message = format!("{VERIFY}: folder names made by {PARTITION_BY} do not give the types of their values");
+        return Err(Error::unsupported(message)
+            .at(target.location())
+            .advice("leave one of them out, or put delta: before the folder of a new table"));
+    }
+    Ok(())
+}
+
+/// Names the load, where its target counts its rows.
+pub(crate) fn name(
+    target: &mut CopyTarget,
+    load_name: Option<String>,
+    on_rejected: OnRejected,
+    options: &CopyOptions,
+) -> Result<()> {
+    check(target, load_name.as_deref(), options)?;
+    // One commit that adds or replaces all rows either exists or does not, and needs no count. A count marks a new
+    // table as the load's own.
+    let is_counted = target.kind() != TargetKind::Delta
+        || options.load.batch_rows != BatchRows::All
+        || options.load.resume
+        || options.mode == WriteMode::Error;
+    target.name_load(load_name.filter(|_| is_counted), on_rejected);
+    Ok(())
+}
+
 /// Writes all rows to a target. `load_name` is the result of [`load_name`], if the source returns its rows in the same
 /// order each time.
 pub(crate) fn run(
@@ -111,27 +145,12 @@ pub(crate) fn run(
     job: &Job,
 ) -> Result<Written> {
     let load = &options.load;
-    if load.resume && load_name.is_none() && options.mode != WriteMode::Upsert {
-        return Err(Error::usage(format!("{RESUME}: the source does not return its rows in a reproducible order"))
-            .advice(format!("load with {} and a {KEY}, from the start", MODE.to("upsert"))));
-    }
     let keeps_memory = matches!(target.kind(), TargetKind::Files | TargetKind::Stream);
     let _returned = (!keeps_memory).then(ReturnedSoon::new);
-    if load.verify && target.kind() == TargetKind::Files && !options.partition_by.is_empty() {
-        let message = format!("{VERIFY}: folder names made by {PARTITION_BY} do not give the types of their values");
-        return Err(Error::unsupported(message)
-            .at(target.location())
-            .advice("leave one of them out, or put delta: before the folder of a new table"));
-    }
+    check(&target, load_name.as_deref(), options)?;
     let proof = load.verify.then(|| LoadProof::begin(&target, &batches, options, job)).transpose()?;
     let on_rejected = proof.as_ref().map(LoadProof::listener).unwrap_or_default();
-    // One commit that adds or replaces all rows either exists or does not, and needs no count. A count marks a new
-    // table as the load's own.
-    let is_counted = target.kind() != TargetKind::Delta
-        || load.batch_rows != BatchRows::All
-        || load.resume
-        || options.mode == WriteMode::Error;
-    target.name_load(load_name.filter(|_| is_counted), on_rejected);
+    name(&mut target, load_name, on_rejected, options)?;
     let mut sink = target.create(Arc::clone(batches.schema()), options, job)?;
     if let Some(proof) = &proof {
         proof.narrow(sink.narrowing());

@@ -12,7 +12,9 @@ use lakerace_format::schema_text::parse_schema;
 use lakerace_io::option::{ADD_COLUMN, SORT_BY, ZORDER};
 use lakerace_io::{Error, Job, Result, StorageOptions};
 
+use crate::DryRun;
 use crate::delta::open_table;
+use crate::dry_run::plural;
 use crate::parse_filter;
 
 /// The options of a compaction.
@@ -73,6 +75,26 @@ pub fn compact(table: &str, options: &CompactOptions, storage: &StorageOptions, 
     let condition = options.filter.as_deref().map(parse_filter).transpose()?;
     let rules = lakerace_delta::CompactOptions { condition, ..options.rules.clone() };
     lakerace_delta::compact(&open_table(table, storage, job)?, &rules)
+}
+
+/// The files that [`compact`] would rewrite. Writes nothing.
+pub fn plan_compact(table: &str, options: &CompactOptions, storage: &StorageOptions, job: &Job) -> Result<DryRun> {
+    let condition = options.filter.as_deref().map(parse_filter).transpose()?;
+    let rules = lakerace_delta::CompactOptions { condition, ..options.rules.clone() };
+    let table = open_table(table, storage, job)?;
+    let plan = lakerace_delta::plan_compact(&table, &rules)?;
+    let place = table.location();
+    let would = match plan.files {
+        0 => format!("would change nothing: no file of {place} needs it"),
+        files => format!(
+            "would rewrite {} of {place} in {}, and drop {}",
+            plural(files, "file"),
+            plural(plan.groups, "group"),
+            plural(plan.rows_dropped, "deleted row"),
+        ),
+    };
+    let (rows, files, bytes) = (plan.rows, Some(plan.files), Some(plan.bytes));
+    Ok(DryRun { would, from_version: Some(plan.version), rows, files, bytes })
 }
 
 /// The changes of a Delta table's rows in the versions from `from` to `to`, both included: its columns, `_change_type`,

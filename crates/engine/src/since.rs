@@ -28,12 +28,13 @@ use self::kept::EarlierRun;
 use self::mark::WatermarkValue;
 use crate::database::{DatabaseTarget, shown};
 use crate::lease::{self, EarlierRunDoubt, LeaseClaim, TargetLease};
+use crate::dry_run::with_known_types;
 use crate::load::{self, digest};
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::options::Since;
 use crate::resolve::{LocationKind, canonical};
-use crate::target::CopyTarget;
-use crate::{CopyOptions, ReadOptions, WriteMode};
+use crate::target::{CopyTarget, ExaminedTarget};
+use crate::{CopyOptions, DryRun, ReadOptions, WriteMode};
 
 /// An incremental unload.
 struct IncrementalUnload<'a> {
@@ -60,10 +61,7 @@ enum UnloadAttempt {
 /// Copies the rows from the highest value on, into an upsert.
 pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOptions, job: &Job) -> Result<Written> {
     check(target, options, job)?;
-    let name_of =
-        |source: &str| digest(&json!([source, options.read.columns, options.read.filter, since.column]).to_string());
-    let (name, spelled_name) = (name_of(&canonical(source)), name_of(source));
-    let unload = IncrementalUnload { source, target, since, options, job, name, spelled_name };
+    let unload = IncrementalUnload::new(source, target, since, options, job);
     let patience = lease::patience();
     let mut knows_types = true;
     loop {
@@ -82,6 +80,16 @@ pub(crate) fn copy(source: &str, target: &str, since: &Since, options: &CopyOpti
     }
 }
 
+/// Checks an incremental copy, and finds the value that it would start from. Writes nothing.
+pub(crate) fn plan(source: &str, target: &str, since: &Since, options: &CopyOptions, job: &Job) -> Result<DryRun> {
+    check(target, options, job)?;
+    let unload = IncrementalUnload::new(source, target, since, options, job);
+    match DatabaseSystem::for_location(target) {
+        Some(system) => unload.plan_database(system),
+        None => table::plan(&unload),
+    }
+}
+
 /// The error of an unload whose rows are not there for a second attempt.
 fn overtaken(target: &str) -> Error {
     Error::conflict("another run of the unload was faster, but a pipe returns its rows only once")
@@ -89,16 +97,61 @@ fn overtaken(target: &str) -> Error {
         .advice("run it again, from the current rows of the source")
 }
 
+/// The state that a database keeps of an unload.
+struct KeptUnload {
+    /// The name of the state, and its text.
+    key: String,
+    text: Option<String>,
+    kept: EarlierRun,
+    /// The same, from the value that a run in doubt has started with.
+    rewound: EarlierRun,
+    exists: bool,
+    has_doubts: bool,
+}
+
+impl<'a> IncrementalUnload<'a> {
+    fn new(source: &'a str, target: &'a str, since: &'a Since, options: &'a CopyOptions, job: &'a Job) -> Self {
+        let name_of = |source: &str| {
+            digest(&json!([source, options.read.columns, options.read.filter, since.column]).to_string())
+        };
+        let (name, spelled_name) = (name_of(&canonical(source)), name_of(source));
+        Self { source, target, since, options, job, name, spelled_name }
+    }
+}
+
 impl IncrementalUnload<'_> {
-    /// Upserts the rows into a database.
-    fn load_database(
-        &self,
-        system: &'static DatabaseSystem,
-        knows_types: bool,
-        patience: Instant,
-    ) -> Result<UnloadAttempt> {
-        // The last state of a cancelled run is also written there.
-        let state = open_state(system, self.target, &self.job.uncancelled())?;
+    /// Checks the load into a database.
+    fn plan_database(&self, system: &'static DatabaseSystem) -> Result<DryRun> {
+        let state = open_state(system, self.target, self.job)?;
+        let KeptUnload { kept, rewound, exists, has_doubts, .. } = self.kept_state(&state)?;
+        let target = exists.then_some(CopyTarget::Database(DatabaseTarget::new(system, self.target)));
+        let has_types = kept.types.found.is_some();
+        let incoming =
+            with_known_types(|knows_types| self.incoming(&rewound, knows_types, target.as_ref()), has_types)?;
+        if kept.has_ended && incoming.is_empty() && !has_doubts {
+            return Ok(DryRun::new(self.nothing_new(), None));
+        }
+        let schema = Arc::clone(incoming.batches.schema());
+        let found = DatabaseTarget::new(system, self.target).examine(schema, self.options, self.job)?;
+        let would = ExaminedTarget::new(found).would(WriteMode::Upsert, &shown(self.target));
+        Ok(DryRun::new(self.with_filter(would, &rewound)?, None))
+    }
+
+    /// The outcome of a run without new rows, in words.
+    fn nothing_new(&self) -> String {
+        format!("would change nothing: {} has no row that is new for {}", shown(self.source), shown(self.target))
+    }
+
+    /// An action in words, with the rows that are read.
+    fn with_filter(&self, would: String, kept: &EarlierRun) -> Result<String> {
+        Ok(match self.filter(kept.mark.as_ref())? {
+            Some(filter) => format!("{would} the rows where {filter}"),
+            None => format!("{would} all rows"),
+        })
+    }
+
+    /// Reads the state that the target keeps.
+    fn kept_state(&self, state: &Arc<dyn TargetState>) -> Result<KeptUnload> {
         let key = format!("since/{}", self.name);
         let text = state.read(&key)?;
         let known = match &text {
@@ -115,6 +168,19 @@ impl IncrementalUnload<'_> {
         let has_doubts = lease::has_doubts(text.as_deref());
         // They belong to runs that another one has taken over before: the lease names the same ones again.
         let rewound = if has_doubts { self.rewound(&kept, &lease::doubts_of(text.as_deref()))? } else { kept.clone() };
+        Ok(KeptUnload { key, text, kept, rewound, exists, has_doubts })
+    }
+
+    /// Upserts the rows into a database.
+    fn load_database(
+        &self,
+        system: &'static DatabaseSystem,
+        knows_types: bool,
+        patience: Instant,
+    ) -> Result<UnloadAttempt> {
+        // The last state of a cancelled run is also written there.
+        let state = open_state(system, self.target, &self.job.uncancelled())?;
+        let KeptUnload { key, text, kept, rewound, exists, has_doubts } = self.kept_state(&state)?;
         let target = exists.then_some(CopyTarget::Database(DatabaseTarget::new(system, self.target)));
         let incoming = match self.incoming(&rewound, knows_types, target.as_ref()) {
             Ok(incoming) => incoming,

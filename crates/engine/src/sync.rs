@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use lakerace_database::{DatabaseSystem, TargetState, open_state};
-use lakerace_delta::{Snapshot, Table, entry_digest};
+use lakerace_delta::{Snapshot, Table, VersionSpec, entry_digest};
 use lakerace_format::suggestions::listed;
 use lakerace_io::option::{KEY, MODE};
 use lakerace_io::{Error, ErrorKind, Job, Result, StorageOptions};
@@ -31,11 +31,12 @@ use serde::{Deserialize, Serialize};
 use self::begun::InFlightSync;
 use self::columns::columns_by_stored_name;
 use self::turn::WriteTurn;
-use crate::ReadOptions;
-use crate::database;
+use crate::copy::warn_of_idle_options;
+use crate::database::{self, DatabaseTarget};
 use crate::delta::open_table;
 use crate::lease::{self, LeaseClaim, TargetLease};
 use crate::options::LoadOptions;
+use crate::{DryRun, ReadOptions, WriteMode};
 
 /// The options of a sync.
 #[derive(Debug, Clone, Default)]
@@ -119,6 +120,12 @@ pub fn sync(table: &str, target: &str, options: &SyncOptions, job: &Job) -> Resu
     TableFollower::new(table, target, options, job)?.run(options.overwrite)
 }
 
+/// Checks a sync without writing: the versions that it would bring, and whether the target can hold them.
+pub fn plan_sync(table: &str, target: &str, options: &SyncOptions, job: &Job) -> Result<DryRun> {
+    warn_of_idle_options(&LoadOptions { verify: options.verify, ..options.load.clone() }, false, job);
+    TableFollower::new(table, target, options, job)?.plan()
+}
+
 /// Syncs like [`sync`] repeatedly until the job is cancelled; a cancellation between two runs is no error. Waits for
 /// `interval` between looks at the table. `each` is called for each run that has brought a version.
 pub fn follow(
@@ -189,6 +196,46 @@ impl<'a> TableFollower<'a> {
         }
     }
 
+    /// Finds the step of a run, and checks that the target can hold the rows.
+    fn plan(&self) -> Result<DryRun> {
+        let (snapshot, overwrite) = (self.table.snapshot(None)?, self.options.overwrite);
+        let key = self.key(&snapshot)?;
+        let text = match self.state.read(STATE) {
+            Err(error) if overwrite && error.kind() == ErrorKind::Corrupt => None,
+            text => text?,
+        };
+        let step = self.next_step(text.as_deref(), &snapshot, &key, overwrite)?;
+        let (version, place) = (snapshot.version(), database::shown(self.target));
+        let (mode, would, from, earlier) = match step {
+            RunStep::Nothing(from) => {
+                let would = format!("would change nothing: {place} has version {from}");
+                return Ok(DryRun::new(would, Some(from)));
+            }
+            RunStep::Load => (WriteMode::Overwrite, format!("would load version {version} whole into {place}"), None, None),
+            RunStep::Bring(state) => {
+                let would = format!("would bring {place} from version {} to {version}", state.version);
+                // Without the earlier version, the feed tells the changes.
+                let earlier = self.table.snapshot(Some(VersionSpec::Version(state.version))).ok();
+                (WriteMode::Upsert, would, Some(state.version), earlier)
+            }
+        };
+        let target = DatabaseTarget::new(self.system, self.target).adding_columns();
+        target.examine(Arc::clone(snapshot.schema()), &leased::copy_options(self, mode, &key), self.job)?;
+        let counted = from.is_none() || earlier.is_some();
+        let (files, bytes) = if counted { snapshot.files_since(earlier.as_ref())? } else { (0, 0) };
+        let rows = if from.is_none() { snapshot.known_rows()? } else { None };
+        Ok(DryRun { would, from_version: from, rows, files: counted.then_some(files), bytes: counted.then_some(bytes) })
+    }
+
+    /// The step of a run by the text of the target's state.
+    fn next_step(&self, text: Option<&str>, snapshot: &Snapshot, key: &[String], overwrite: bool) -> Result<RunStep> {
+        let known = text.filter(|_| !overwrite).map(|text| self.parse(text)).transpose()?.flatten();
+        match known {
+            None => self.first_step(overwrite),
+            Some(state) => self.step(state, snapshot, key, lease::has_doubts(text)),
+        }
+    }
+
     /// Makes a run. `None`: another run has changed the state after it was read.
     fn attempt(&self, overwrite: bool, patience: Instant) -> Result<Option<Synced>> {
         let snapshot = self.table.snapshot(None)?;
@@ -201,12 +248,8 @@ impl<'a> TableFollower<'a> {
             }
             text => text?,
         };
-        let known = text.as_deref().filter(|_| !overwrite).map(|text| self.parse(text)).transpose()?.flatten();
+        let step = self.next_step(text.as_deref(), &snapshot, &key, overwrite)?;
         let has_doubts = lease::has_doubts(text.as_deref());
-        let step = match known {
-            None => self.first_step(overwrite)?,
-            Some(state) => self.step(state, &snapshot, &key, has_doubts)?,
-        };
         if let (RunStep::Nothing(version), false) = (&step, has_doubts) {
             let done = Synced { from_version: Some(*version), version: *version, ..Synced::default() };
             return self.verified(&snapshot, done).map(Some);

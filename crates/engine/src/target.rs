@@ -1,5 +1,7 @@
 //! From a target's name to a sink.
 
+mod examine;
+
 use arrow::datatypes::SchemaRef;
 use lakerace_database::OnRejected;
 use lakerace_delta::{DELTA, Evolve};
@@ -20,6 +22,8 @@ use crate::piped::StreamTarget;
 use crate::resolve::LocationKind;
 use crate::tpch;
 use crate::{CopyOptions, ReadOptions, WriteMode};
+
+pub(crate) use self::examine::ExaminedTarget;
 
 /// The target of a copy.
 pub(crate) enum CopyTarget {

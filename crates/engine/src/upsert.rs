@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
-    AppTransaction, ChangeOutcome, CommitFence, Compacted, DeleteOptions, DeltaSink, KEY_PROPERTY, SourceRows, Table,
+    AppTransaction, ChangeOutcome, CommitFence, Compacted, DeleteOptions, DeletePlan, DeltaSink, KEY_PROPERTY, SourceRows, Table,
     TableWrite, UpsertPlan, WriteMode, check_declared_key, check_existing, has_transaction,
 };
 use lakerace_io::option::{EXPLAIN, KEY};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};
 
+use crate::copy::warn_of_idle_options;
 use crate::delta::{named, open_table};
-use crate::{CompactOptions, ReadOptions, csv_types, parse_filter};
+use crate::dry_run::plural;
+use crate::{CompactOptions, DryRun, LoadOptions, ReadOptions, csv_types, parse_filter};
 
 /// The options of an upsert, or of a delete by keys.
 #[derive(Debug, Clone, Default)]
@@ -100,6 +102,16 @@ fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<
     if table.exists()? {
         return Ok(false);
     }
+    match DeltaSink::create(table, schema, &new_table(table, options)?).and_then(|sink| sink.finish()) {
+        Ok(_) => Ok(true),
+        // Another upsert has made it in the meantime: the rows go there.
+        Err(error) if error.kind() == ErrorKind::Conflict && table.exists()? => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The creation of a table without rows, which has the key.
+fn new_table(table: &Table, options: &UpsertOptions) -> Result<TableWrite> {
     let named = |error: Error| error.at(table.location());
     let mut properties = options.table_properties.clone();
     let declared = properties.get(KEY_PROPERTY).filter(|_| !options.rows.key.is_empty());
@@ -114,7 +126,7 @@ fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<
         }
         properties.insert(KEY_PROPERTY.to_owned(), options.rows.key.join(","));
     }
-    let write = TableWrite {
+    Ok(TableWrite {
         mode: WriteMode::Error,
         partition_by: options.partition_by.clone(),
         properties,
@@ -123,13 +135,7 @@ fn create(table: &Table, schema: &SchemaRef, options: &UpsertOptions) -> Result<
         options: options.rows.write.clone(),
         load_name: None,
         resumes: false,
-    };
-    match DeltaSink::create(table, schema, &write).and_then(|sink| sink.finish()) {
-        Ok(_) => Ok(true),
-        // Another upsert has made it in the meantime: the rows go there.
-        Err(error) if error.kind() == ErrorKind::Conflict && table.exists()? => Ok(false),
-        Err(error) => Err(error),
-    }
+    })
 }
 
 /// The error, with the advice that helps where there is no table at all.
@@ -159,6 +165,85 @@ pub fn explain_upsert_rows(table: &str, rows: SourceRows, options: &UpsertOption
         }
         _ => without_table(error, &table),
     })
+}
+
+/// Checks an upsert without writing, and plans it as [`explain_upsert`] does. A table that the upsert would create is checked
+/// like the target of a copy.
+pub fn plan_upsert(
+    table: &str,
+    source: &str,
+    options: &UpsertOptions,
+    auto_compact: bool,
+    job: &Job,
+) -> Result<DryRun> {
+    plan_upsert_rows(table, read_for_table(table, source, options, job)?, options, auto_compact, job)
+}
+
+/// Plans like [`plan_upsert`], from rows that the caller has.
+pub fn plan_upsert_rows(
+    table: &str,
+    rows: SourceRows,
+    options: &UpsertOptions,
+    auto_compact: bool,
+    job: &Job,
+) -> Result<DryRun> {
+    warn_of_idle_options(&LoadOptions::default(), auto_compact, job);
+    let (name, table) = (table, open_table(table, &options.read.storage, job)?);
+    let place = table.location();
+    if named(name).is_some() && !table.exists()? {
+        drop(DeltaSink::create(&table, rows.schema(), &new_table(&table, options)?)?);
+        let rows = rows.known_rows();
+        return Ok(DryRun { rows, ..DryRun::new(format!("would create {place} and insert the rows"), None) });
+    }
+    check_made(&table, options)?;
+    let plan = lakerace_delta::explain_upsert(&table, rows, &options.rows).map_err(|e| without_table(e, &table))?;
+    let touched = plan.files.iter().filter(|file| file.row_groups > 0).count() as u64;
+    let would = match (plan.rows, plan.rewrites_at_most) {
+        (0, _) => format!("would change nothing: the source has no rows for {place}"),
+        (rows, 0) => format!("would upsert {} into {place}", plural(rows, "key")),
+        (rows, files) => format!(
+            "would upsert {} into {place}, and rewrite at most {} ({})",
+            plural(rows, "key"),
+            plural(files, "file"),
+            plural(plan.rewritten_bytes_at_most, "byte")
+        ),
+    };
+    let (rows, files, bytes) = (Some(plan.rows), Some(touched), Some(plan.key_bytes));
+    Ok(DryRun { would, from_version: Some(plan.version), rows, files, bytes })
+}
+
+/// Finds the rows that [`delete`] would delete, and writes nothing.
+pub fn plan_delete(
+    table: &str,
+    condition: &str,
+    options: &DeleteOptions,
+    storage: &StorageOptions,
+    job: &Job,
+) -> Result<DryRun> {
+    let table = open_table(table, storage, job)?;
+    let plan = lakerace_delta::plan_delete(&table, &parse_filter(condition)?, options)?;
+    Ok(planned_delete(&table, plan))
+}
+
+/// Finds the rows that [`delete_keys`] would delete, and writes nothing.
+pub fn plan_delete_keys(table: &str, source: &str, options: &UpsertOptions, job: &Job) -> Result<DryRun> {
+    plan_delete_keys_rows(table, read_for_table(table, source, options, job)?, options, job)
+}
+
+/// Plans like [`plan_delete_keys`], from rows that the caller has.
+pub fn plan_delete_keys_rows(table: &str, rows: SourceRows, options: &UpsertOptions, job: &Job) -> Result<DryRun> {
+    let table = open_table(table, &options.read.storage, job)?;
+    let plan = lakerace_delta::plan_delete_keys(&table, rows, &options.rows)?;
+    Ok(planned_delete(&table, plan))
+}
+
+fn planned_delete(table: &Table, plan: DeletePlan) -> DryRun {
+    let place = table.location();
+    let would = match plan.rows {
+        0 => format!("would change nothing: no row of {place} is to be deleted"),
+        rows => format!("would delete {} from {place}", plural(rows, "row")),
+    };
+    DryRun { rows: Some(plan.rows), files: Some(plan.files), ..DryRun::new(would, Some(plan.version)) }
 }
 
 /// Deletes the rows of a Delta table for which a SQL expression is true.

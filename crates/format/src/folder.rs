@@ -31,7 +31,7 @@ mod sink;
 mod staged;
 
 pub use cut::FileCut;
-pub use files::MakeSink;
+pub use files::{MakeSink, check_folder};
 pub use listing::{list, list_unless};
 pub use marker::visible;
 pub use partitioned::{NULL_FOLDER, PartitionColumns, PartitionedSink};

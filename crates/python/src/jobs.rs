@@ -1,13 +1,14 @@
 //! The jobs that are functions: copy, schema, checksum.
 
 use lakerace::{
-    Batches, Clock, CopyOptions, FileIo, Job, JobPlaces, Prices, RangeOptions, SourceRows, UpsertOptions, Written,
+    Batches, Clock, CopyOptions, DryRun, Error, FileIo, Job, JobPlaces, Prices, RangeOptions, SourceRows, UpsertOptions, Written,
 };
-use lakerace_io::option::Door;
+use lakerace_io::option::{DRY_RUN, Door, FOLLOW};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 
+use crate::errors::raised;
 use crate::foreign_stream::import;
 use crate::job::warn;
 use crate::options::Keywords;
@@ -29,6 +30,58 @@ struct CopyReport {
     io: Option<FileIo>,
 }
 
+/// The plan and the cost of a job that was only checked.
+#[derive(Serialize)]
+pub(crate) struct DryReport {
+    planned: DryRun,
+    #[serde(flatten)]
+    report: lakerace::Report,
+}
+
+impl DryReport {
+    /// The report of a plan, as a dict.
+    pub(crate) fn tell(py: Python<'_>, planned: DryRun, clock: &Clock, job: &Job) -> PyResult<Py<PyAny>> {
+        warn(py, job)?;
+        convert::to_python(py, &Self { planned, report: clock.report(0, job, &Prices::default()) })
+    }
+}
+
+/// Checks a copy like [`copy`], and writes nothing.
+#[pyfunction]
+pub(crate) fn plan_copy(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    target: String,
+    options: Bound<'_, PyDict>,
+) -> PyResult<Py<PyAny>> {
+    let clock = Clock::start();
+    let keywords = Keywords::new(options);
+    let options: CopyOptions = keywords.copy()?;
+    let places = places_of_copy(source, &target, &options);
+    let (planned, job) = if let Ok(location) = source.extract::<String>() {
+        let job = keywords.job(RangeOptions::for_copy())?;
+        keywords.check_places(&places, job.options())?;
+        let payer = job.clone();
+        (interrupt::run(py, &job, move || lakerace::plan_copy(&location, &target, &options, &payer))?, job)
+    } else {
+        let (batches, job) = rows_of_stream(py, source, &keywords)?;
+        keywords.check_places(&places, job.options())?;
+        let (payer, schema) = (job.clone(), batches.schema().clone());
+        (interrupt::run(py, &job, move || lakerace::plan_write(schema, &target, &options, &payer))?, job)
+    };
+    DryReport::tell(py, planned, &clock, &job)
+}
+
+/// The places of a copy.
+fn places_of_copy(source: &Bound<'_, PyAny>, target: &str, options: &CopyOptions) -> JobPlaces {
+    let places = places_of_source(source).writes(target);
+    // A target is read back to be verified, and to find the state of an incremental copy.
+    let reads_back = options.load.verify || options.load.since.is_some();
+    let places = if reads_back { places.reads(target) } else { places };
+    let dead_letter = options.load.dead_letter.as_deref().map(std::path::Path::to_string_lossy);
+    dead_letter.into_iter().fold(places, |places, file| places.writes(&file))
+}
+
 /// Copies a location, a [`Scan`] or an object with `__arrow_c_stream__` to `target`; returns a dict.
 #[pyfunction]
 pub(crate) fn copy(
@@ -40,12 +93,7 @@ pub(crate) fn copy(
     let clock = Clock::start();
     let keywords = Keywords::new(options);
     let options: CopyOptions = keywords.copy()?;
-    let places = places_of_source(source).writes(&target);
-    // A target is read back to be verified, and to find the state of an incremental copy.
-    let reads_back = options.load.verify || options.load.since.is_some();
-    let places = if reads_back { places.reads(&target) } else { places };
-    let dead_letter = options.load.dead_letter.as_deref().map(std::path::Path::to_string_lossy);
-    let places = dead_letter.into_iter().fold(places, |places, file| places.writes(&file));
+    let places = places_of_copy(source, &target, &options);
     let (written, job) = if let Ok(location) = source.extract::<String>() {
         let job = keywords.job(RangeOptions::for_copy())?;
         keywords.check_places(&places, job.options())?;
@@ -95,6 +143,28 @@ pub(crate) fn sync(py: Python<'_>, table: String, target: String, options: Bound
     let report = clock.report(synced.upserted + synced.deleted, &job, &Prices::default());
     warn(py, &job)?;
     convert::to_python(py, &SyncReport { report, synced })
+}
+
+/// Checks a sync like [`sync`], and writes nothing.
+#[pyfunction]
+pub(crate) fn plan_sync(
+    py: Python<'_>,
+    table: String,
+    target: String,
+    options: Bound<'_, PyDict>,
+) -> PyResult<Py<PyAny>> {
+    let clock = Clock::start();
+    let keywords = Keywords::new(options);
+    let (options, interval) = keywords.sync()?;
+    if interval.is_some() {
+        let error = Error::usage(format!("{FOLLOW}: a run that is only checked does not go on"));
+        return Err(raised(py, &error.advice(format!("leave {FOLLOW} or {DRY_RUN} out"))));
+    }
+    let job = keywords.job(RangeOptions::for_copy())?;
+    keywords.check_places(&JobPlaces::default().reads_table(&table).writes(&target), job.options())?;
+    let payer = job.clone();
+    let planned = interrupt::run(py, &job, move || lakerace::plan_sync(&table, &target, &options, &payer))?;
+    DryReport::tell(py, planned, &clock, &job)
 }
 
 /// The outcome and the cost of an upsert or a delete.
@@ -175,6 +245,66 @@ fn changed(
     let report = clock.report(count(&changed), &job, &Prices::default());
     warn(py, &job)?;
     convert::to_python(py, &ChangeReport::new(&changed, report, &job))
+}
+
+/// Checks an upsert like [`upsert`], and writes nothing.
+#[pyfunction]
+pub(crate) fn plan_upsert(
+    py: Python<'_>,
+    table: String,
+    source: &Bound<'_, PyAny>,
+    auto_compact: bool,
+    options: Bound<'_, PyDict>,
+) -> PyResult<Py<PyAny>> {
+    planned(py, table, source, options, move |table, rows, options, job| {
+        lakerace::plan_upsert_rows(table, rows, options, auto_compact, job)
+    })
+}
+
+/// Checks a delete like [`delete_keys`], and writes nothing.
+#[pyfunction]
+pub(crate) fn plan_delete_keys(
+    py: Python<'_>,
+    table: String,
+    source: &Bound<'_, PyAny>,
+    options: Bound<'_, PyDict>,
+) -> PyResult<Py<PyAny>> {
+    planned(py, table, source, options, lakerace::plan_delete_keys_rows)
+}
+
+/// Plans a change of a table by the rows of a source.
+fn planned(
+    py: Python<'_>,
+    table: String,
+    source: &Bound<'_, PyAny>,
+    options: Bound<'_, PyDict>,
+    plan: impl FnOnce(&str, SourceRows, &UpsertOptions, &Job) -> lakerace::Result<DryRun> + Send + 'static,
+) -> PyResult<Py<PyAny>> {
+    let clock = Clock::start();
+    let keywords = Keywords::new(options);
+    let options = keywords.upsert()?;
+    let (rows, job) = rows_of(py, &table, source, &keywords, &options)?;
+    let payer = job.clone();
+    let planned = interrupt::run(py, &job, move || plan(&table, rows, &options, &payer))?;
+    DryReport::tell(py, planned, &clock, &job)
+}
+
+/// Checks a delete like [`delete`], and writes nothing.
+#[pyfunction]
+pub(crate) fn plan_delete(
+    py: Python<'_>,
+    table: String,
+    condition: String,
+    options: Bound<'_, PyDict>,
+) -> PyResult<Py<PyAny>> {
+    let clock = Clock::start();
+    let keywords = Keywords::new(options);
+    let (storage, options) = (keywords.read()?.storage, keywords.delete()?);
+    let job = keywords.job(RangeOptions::default())?;
+    keywords.check_places(&JobPlaces::default().changes_table(&table), job.options())?;
+    let payer = job.clone();
+    let plan = move || lakerace::plan_delete(&table, &condition, &options, &storage, &payer);
+    DryReport::tell(py, interrupt::run(py, &job, plan)?, &clock, &job)
 }
 
 /// Plans an upsert: in words, and as a dict.

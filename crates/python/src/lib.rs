@@ -74,6 +74,12 @@ fn _lakerace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(definitions::option_definitions, module)?)?;
     module.add_function(wrap_pyfunction!(filter::with_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(diff::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::plan_copy, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::plan_sync, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::plan_upsert, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::plan_delete, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::plan_delete_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(maintain::plan_compact, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::copy, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::sync, module)?)?;
     module.add_function(wrap_pyfunction!(jobs::upsert, module)?)?;

@@ -10,6 +10,7 @@ use pyo3::types::PyDict;
 use serde::Serialize;
 
 use crate::job::warn;
+use crate::jobs::DryReport;
 use crate::options::Keywords;
 use crate::stream::Stream;
 use crate::{convert, interrupt};
@@ -74,6 +75,19 @@ pub(crate) fn compact(py: Python<'_>, table: String, options: Bound<'_, PyDict>)
         };
         (told, made.rows)
     })
+}
+
+/// Finds the files that [`compact`] would rewrite; returns a dict.
+#[pyfunction]
+pub(crate) fn plan_compact(py: Python<'_>, table: String, options: Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let clock = Clock::start();
+    let keywords = Keywords::new(options);
+    let (options, storage) = (keywords.compact()?, keywords.storage()?);
+    let job = keywords.job(RangeOptions::for_copy())?;
+    keywords.check_places(&JobPlaces::default().changes_table(&table), job.options())?;
+    let payer = job.clone();
+    let planned = interrupt::run(py, &job, move || lakerace::plan_compact(&table, &options, &storage, &payer))?;
+    DryReport::tell(py, planned, &clock, &job)
 }
 
 #[derive(Serialize)]

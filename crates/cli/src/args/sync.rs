@@ -24,6 +24,9 @@ pub(crate) struct SyncArgs {
     /// A target that exists and does not follow the table: fail, or replace it by a new load.
     #[arg(long, value_parser = value::choice_among::<WriteMode>(SYNC_MODES), default_value = WriteMode::default().choice_name())]
     pub(crate) mode: WriteMode,
+    /// Check all that can be checked without writing, print which versions the sync would bring, and write nothing.
+    #[arg(long, conflicts_with = "follow")]
+    pub(crate) dry_run: bool,
     /// Go on until Ctrl-C or SIGTERM: look for new versions again and again.
     #[arg(long)]
     pub(crate) follow: bool,

@@ -74,6 +74,9 @@ pub(crate) struct CompactArgs {
     /// the most. New files have 128 MiB, unless sizes say otherwise.
     #[arg(long)]
     pub(crate) auto: bool,
+    /// Print the files that would be rewritten, and write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Codec of new files.
     #[arg(long, value_name = "CODEC[:LEVEL]")]
     pub(crate) compression: Option<Compression>,

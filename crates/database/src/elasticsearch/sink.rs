@@ -94,6 +94,19 @@ impl ElasticsearchSink {
         Ok(sink)
     }
 
+    /// Fails where [`Self::open`] would fail before it writes. Returns true if the index exists.
+    pub fn examine(location: SearchLocation, schema: &SchemaRef, options: &SinkOptions, job: &Job) -> Result<bool> {
+        let location = Arc::new(location);
+        let at = |error: Error| if error.location().is_some() { error } else { error.at(&location.shown) };
+        Self::check(&location, schema, options)?;
+        let client = SearchClient::new(&location, job).map_err(at)?;
+        let mut run = LoadRun::find(&LoadJournal::new(&client, job), &location, options)?;
+        let (exists, fields) = LoadTarget::examine(&client, schema, options, &mut run, job).map_err(at)?;
+        let action = action(options, schema, &location);
+        LineEncoder::new(schema, &options.key, action, &fields, &run.entry.run).map_err(at)?;
+        Ok(exists)
+    }
+
     /// Rejects schemas and options that can't be loaded, before the first request.
     pub fn check(location: &SearchLocation, schema: &SchemaRef, options: &SinkOptions) -> Result<()> {
         if matches!(options.mode, WriteMode::Upsert | WriteMode::Delete)

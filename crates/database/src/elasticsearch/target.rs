@@ -122,26 +122,19 @@ impl LoadTarget {
         let mapped = properties(schema, &location.parameters)?;
         let found = catalog.find(&location.index)?;
         run.check_index(&found, options.mode, location)?;
-        let exists = !found.indices.iter().all(|index| !found.is_alias && index.is_placeholder());
+        let exists = exists(&found);
         match options.mode {
             _ if run.was_begun && run.entry.is_finished => {
                 Self::existing(catalog, found, schema, &mapped, options, location)
             }
-            WriteMode::Error if exists => {
-                Err(Error::conflict("it already exists").at(&location.shown).advice(format!(
-                    "choose another index, or use {}, {} or {}",
-                    MODE.to("overwrite"),
-                    MODE.to("append"),
-                    MODE.to("upsert")
-                )))
-            }
+            WriteMode::Error if exists => Err(already_exists(location)),
             WriteMode::Error | WriteMode::Overwrite => {
                 found.check_moved(&location.index)?;
                 let old = replaced(&found, &location.index);
                 let body = body(schema, &mapped, old, &id_key(schema, options), location);
                 Self::staging(catalog, (schema, body, old), run, journal, location)
             }
-            WriteMode::Delete if !exists => Err(Error::not_found("the index does not exist").at(&location.shown)),
+            WriteMode::Delete if !exists => Err(not_there(location)),
             WriteMode::Append | WriteMode::Upsert if found.indices.is_empty() => {
                 // The states belong to a removed index of the same name.
                 forget_states(client, job, options.job_state.as_deref())?;
@@ -159,6 +152,39 @@ impl LoadTarget {
             }
             _ => Self::existing(catalog, found, schema, &mapped, options, location),
         }
+    }
+
+    /// Fails where [`Self::open`] would fail before it writes. Returns whether the index exists, and the fields that it would
+    /// have.
+    pub fn examine(
+        client: &SearchClient,
+        schema: &SchemaRef,
+        options: &SinkOptions,
+        run: &mut LoadRun,
+        job: &Job,
+    ) -> Result<(bool, Map<String, Value>)> {
+        let catalog = IndexCatalog::new(client, job);
+        let location = client.location();
+        let mapped = properties(schema, &location.parameters)?;
+        let found = catalog.find(&location.index)?;
+        run.check_index(&found, options.mode, location)?;
+        let exists = exists(&found);
+        let has_ended = run.was_begun && run.entry.is_finished;
+        match options.mode {
+            WriteMode::Error if exists && !has_ended => return Err(already_exists(location)),
+            WriteMode::Error | WriteMode::Overwrite if !has_ended => {
+                found.check_moved(&location.index)?;
+                replaced(&found, &location.index).map_or(Ok(()), check_blocks)?;
+                return Ok((exists, mapped));
+            }
+            WriteMode::Delete if !exists => return Err(not_there(location)),
+            _ if found.indices.is_empty() => return Ok((exists, mapped)),
+            _ => {}
+        }
+        let (index, _) = receiving(found, location)?;
+        let mut fields = index.properties.clone();
+        fields.extend(lacking(schema, &index, &mapped, options, location)?);
+        Ok((exists, fields))
     }
 
     /// The new index that a run fills next to an existing one.
@@ -209,28 +235,11 @@ impl LoadTarget {
         options: &SinkOptions,
         location: &SearchLocation,
     ) -> Result<Self> {
-        let at = |error: Error| error.at(&location.shown);
         let found = if found.indices.is_empty() { catalog.find(&location.index)? } else { found };
-        let is_stream = found.is_alias && found.indices.iter().all(|index| index.name.starts_with(".ds-"));
-        if found.indices.len() > 1 && !is_stream {
-            return Err(at(Error::unsupported(format!("the alias has {} indices", found.indices.len()))
-                .advice("name the index that is to receive the rows")));
-        }
-        let Some(mut index) = found.indices.into_iter().max_by(|a, b| a.name.cmp(&b.name)) else {
-            return Err(at(Error::conflict("the index has just been removed").advice("run it again")));
-        };
-        check_key(schema, &index, options).map_err(at)?;
+        let (mut index, is_stream) = receiving(found, location)?;
+        let lacks = lacking(schema, &index, mapped, options, location)?;
         if options.mode != WriteMode::Delete {
-            check_schema(schema, &index, location)?;
-            let before = kept(&index.meta)?;
-            // A load has chosen a date for such times: the encoder checks whether each value fits.
-            let is_ours = |name: &str| {
-                let field = before.as_ref().and_then(|before| before.field_with_name(name).ok());
-                field.is_some_and(|field| matches!(field.data_type(), DataType::Timestamp(_, _)))
-            };
-            let allows_narrowing = |name: &str| options.allow_narrowing || is_ours(name);
-            let lacks = missing(mapped, schema, &index.properties, allows_narrowing).map_err(at)?;
-            let merged = merged(schema, before.as_deref());
+            let merged = merged(schema, kept(&index.meta)?.as_deref());
             let is_kept = kept(&index.meta)?.is_some() || index.properties.is_empty();
             let key = id_key(schema, options);
             let ends_key = kept_key(&index.meta).is_some_and(|kept| kept != key);
@@ -297,6 +306,62 @@ impl LoadTarget {
             .at(&location.shown)
             .advice(format!("run it again without {RESUME}")))
     }
+}
+
+/// Returns true if there is an index of the name, and not only one that waits for a load.
+fn exists(found: &FoundIndices) -> bool {
+    !found.indices.iter().all(|index| !found.is_alias && index.is_placeholder())
+}
+
+fn already_exists(location: &SearchLocation) -> Error {
+    Error::conflict("it already exists").at(&location.shown).advice(format!(
+        "choose another index, or use {}, {} or {}",
+        MODE.to("overwrite"),
+        MODE.to("append"),
+        MODE.to("upsert")
+    ))
+}
+
+fn not_there(location: &SearchLocation) -> Error {
+    Error::not_found("the index does not exist").at(&location.shown)
+}
+
+/// The index that gets rows, and whether a stream has it.
+fn receiving(found: FoundIndices, location: &SearchLocation) -> Result<(SearchIndex, bool)> {
+    let at = |error: Error| error.at(&location.shown);
+    let is_stream = found.is_alias && found.indices.iter().all(|index| index.name.starts_with(".ds-"));
+    if found.indices.len() > 1 && !is_stream {
+        return Err(at(Error::unsupported(format!("the alias has {} indices", found.indices.len()))
+            .advice("name the index that is to receive the rows")));
+    }
+    match found.indices.into_iter().max_by(|a, b| a.name.cmp(&b.name)) {
+        Some(index) => Ok((index, is_stream)),
+        None => Err(at(Error::conflict("the index has just been removed").advice("run it again"))),
+    }
+}
+
+/// The fields that an index lacks for these rows, which fit those that it has.
+fn lacking(
+    schema: &SchemaRef,
+    index: &SearchIndex,
+    mapped: &Map<String, Value>,
+    options: &SinkOptions,
+    location: &SearchLocation,
+) -> Result<Map<String, Value>> {
+    let at = |error: Error| error.at(&location.shown);
+    check_key(schema, index, options).map_err(at)?;
+    if options.mode == WriteMode::Delete {
+        return Ok(Map::new());
+    }
+    check_schema(schema, index, location)?;
+    let before = kept(&index.meta)?;
+    // A load has chosen a date for such times: the encoder checks whether each value fits.
+    let is_ours = |name: &str| {
+        let field = before.as_ref().and_then(|before| before.field_with_name(name).ok());
+        field.is_some_and(|field| matches!(field.data_type(), DataType::Timestamp(_, _)))
+    };
+    let allows_narrowing = |name: &str| options.allow_narrowing || is_ours(name);
+    missing(mapped, schema, &index.properties, allows_narrowing).map_err(at)
 }
 
 /// The body of an index for these rows: the settings that stay of a replaced one, and the location's `body` on top.

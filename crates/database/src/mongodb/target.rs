@@ -37,12 +37,8 @@ pub(super) fn open(location: &str, schema: SchemaRef, options: &SinkOptions, job
     let location = MongoLocation::parse(location)?;
     let shown = location.to_string();
     let open = || -> Result<Box<dyn Sink>> {
-        if location.pipeline.is_some() {
-            return Err(Error::usage("a pipeline can only be read").advice("leave the pipeline out"));
-        }
-        columns::check_fields(schema.fields(), "")?;
         let encoding = BsonEncoding { allows_narrowing: options.allow_narrowing, skips_nulls: location.skips_nulls };
-        let connection = MongoConnection::open(location.clone(), job)?;
+        let connection = connected(&location, &schema, job)?;
         let info = collection_info(&connection, &location.collection)?;
         let has_row_ids = options.key.is_empty() && schema.index_of("_id").is_err();
         let earlier = earlier_load(&connection, options)?;
@@ -61,6 +57,35 @@ pub(super) fn open(location: &str, schema: SchemaRef, options: &SinkOptions, job
         Ok(Box::new(MongoSink::new(target, plan, SchemaRef::clone(&schema), journal, options)?))
     };
     open().map_err(|error| error.at(shown))
+}
+
+/// Fails where [`open`] would fail before it writes. Returns true if the collection exists.
+pub(super) fn examine(location: &str, schema: SchemaRef, options: &SinkOptions, job: &Job) -> Result<bool> {
+    let location = MongoLocation::parse(location)?;
+    let shown = location.to_string();
+    let examined = (|| {
+        let connection = connected(&location, &schema, job)?;
+        let info = collection_info(&connection, &location.collection)?;
+        let earlier = earlier_load(&connection, options)?;
+        check_mode(options.mode, info.as_ref(), earlier.as_ref())?;
+        let (schema, info) = (&schema, info.as_ref());
+        OpeningLoad { connection: &connection, schema, options, info, token: new_token() }.ids()?;
+        match &earlier {
+            Some(journal) => journal.check_schema(&lakerace_format::encode_schema(schema))?,
+            None => {}
+        }
+        Ok(info.is_some())
+    })();
+    examined.map_err(|error: Error| error.at(shown))
+}
+
+/// A connection for rows of a schema that documents can hold.
+fn connected(location: &MongoLocation, schema: &SchemaRef, job: &Job) -> Result<MongoConnection> {
+    if location.pipeline.is_some() {
+        return Err(Error::usage("a pipeline can only be read").advice("leave the pipeline out"));
+    }
+    columns::check_fields(schema.fields(), "")?;
+    MongoConnection::open(location.clone(), job)
 }
 
 /// 4 bytes of the time in seconds and 3 random ones.

@@ -194,9 +194,24 @@ fn shown_type(field: &Field) -> String {
     print_type(field.data_type()).replace("*/", "* /")
 }
 
+/// The types that are kept of tables, as text.
+pub(super) fn kept_schemas(connection: &Connection) -> Result<Vec<(String, String)>> {
+    if !has_table(connection, SCHEMAS)? {
+        return Ok(Vec::new());
+    }
+    let sql = format!("SELECT table_name, arrow_schema FROM {SCHEMAS}");
+    let mut statement = connection.prepare(&sql).map_err(failed)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    rows.and_then(Iterator::collect).map_err(failed)
+}
+
 /// Keeps the types of a table that was made.
 pub(super) fn keep_schema(connection: &Connection, table: &str, schema: &Schema) -> Result<()> {
-    let text = schema_to_base64(schema);
+    keep_schema_text(connection, table, &schema_to_base64(schema))
+}
+
+/// Keeps the types of a table by their text.
+pub(super) fn keep_schema_text(connection: &Connection, table: &str, text: &str) -> Result<()> {
     let make = format!(
         "CREATE TABLE IF NOT EXISTS {SCHEMAS} (table_name TEXT PRIMARY KEY, arrow_schema TEXT NOT NULL) STRICT, WITHOUT ROWID"
     );

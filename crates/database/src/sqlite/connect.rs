@@ -70,6 +70,14 @@ pub(super) fn to_write(path: &Path, job: &Job) -> Result<Connection> {
     Ok(connection)
 }
 
+/// Fails where no file could be made, and makes none.
+pub(super) fn check_new_file(path: &Path, job: &Job) -> Result<()> {
+    let has_folder = path.parent().is_some_and(|folder| folder.as_os_str().is_empty() || folder.is_dir());
+    // SQLite's own error for a file in a folder that is not there.
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if has_folder { Ok(()) } else { open(path, flags, job).map(drop) }
+}
+
 fn open(path: &Path, flags: OpenFlags, job: &Job) -> Result<Connection> {
     connect(path, flags, job).map_err(|error| unopened(error, path).at(path.display()))
 }

@@ -56,6 +56,16 @@ impl DatabasePlace {
         Ok(Self { path, relation })
     }
 
+    /// The table that rows are written to.
+    pub fn table(&self) -> Result<String> {
+        match &self.relation {
+            TableRelation::Table(table) => Ok(table.clone()),
+            TableRelation::Query(_) => Err(Error::usage("rows can't be written to a query")
+                .at(self.shown())
+                .advice("name a table: #table")),
+        }
+    }
+
     /// As messages name it.
     pub fn shown(&self) -> String {
         match &self.relation {

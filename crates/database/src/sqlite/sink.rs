@@ -57,7 +57,7 @@ pub(super) struct SqliteSink {
 }
 
 /// The statements of one row, and of many.
-struct InsertStatements {
+pub(super) struct InsertStatements {
     one: Statement,
     many: Statement,
     many_rows: usize,
@@ -69,11 +69,7 @@ struct InsertStatements {
 impl SqliteSink {
     pub fn create(location: &str, schema: &SchemaRef, options: &SinkOptions, job: &Job) -> Result<Box<dyn Sink>> {
         let place = DatabasePlace::parse(location)?;
-        let TableRelation::Table(table) = place.relation.clone() else {
-            return Err(Error::usage("rows can't be written to a query")
-                .at(place.shown())
-                .advice("name a table: #table"));
-        };
+        let table = place.table()?;
         let made_file = !place.path().exists();
         let mut sink_place = place.clone();
         let begun = (|| {
@@ -130,7 +126,7 @@ fn begin(connection: &Connection, table: &str, options: &SinkOptions) -> Result<
 }
 
 /// The database's note of the load that continues; `None` for a load that starts.
-fn known_load(
+pub(super) fn known_load(
     connection: &Connection,
     table: &str,
     schema: &Schema,
@@ -178,7 +174,11 @@ fn size(connection: &Connection) -> Option<u64> {
 }
 
 impl InsertStatements {
-    fn prepare(connection: &Connection, target: &SqliteTarget, options: &SinkOptions) -> rusqlite::Result<Self> {
+    pub(super) fn prepare(
+        connection: &Connection,
+        target: &SqliteTarget,
+        options: &SinkOptions,
+    ) -> rusqlite::Result<Self> {
         let table = quoted(&target.write_to);
         let columns: Vec<String> = target.inputs.iter().map(|input| quoted(&input.name)).collect();
         let changes_each = match options.mode {

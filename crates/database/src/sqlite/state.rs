@@ -7,7 +7,7 @@ use super::catalog::has_table;
 use super::connect::{to_read, to_write};
 use super::error::failed;
 use super::identity::TableIdentity;
-use super::location::{DatabasePlace, TableRelation};
+use super::location::DatabasePlace;
 use crate::{Fence, TargetState};
 
 /// The table of all jobs.
@@ -53,11 +53,7 @@ pub(super) struct TableState {
 impl TableState {
     pub fn new(location: &str, job: &Job) -> Result<Self> {
         let place = DatabasePlace::parse(location)?;
-        let TableRelation::Table(table) = place.relation.clone() else {
-            return Err(Error::usage("rows can't be written to a query")
-                .at(place.shown())
-                .advice("name a table: #table"));
-        };
+        let table = place.table()?;
         Ok(Self { place, table, job: job.clone() })
     }
 }

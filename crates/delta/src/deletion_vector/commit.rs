@@ -172,6 +172,13 @@ impl DvCommit {
         Ok(any)
     }
 
+    /// Searches a version without writing: returns the files that would lose rows, and the rows.
+    pub fn rehearse(&mut self, snapshot: &Snapshot) -> Result<(u64, u64)> {
+        self.look(snapshot)?;
+        let (losing, rows) = self.losing(snapshot)?;
+        Ok((losing.len() as u64, rows))
+    }
+
     /// Returns true if rows that were found are gone.
     fn has_lost(&self, snapshot: &Snapshot) -> Result<bool> {
         let files = self.touched(snapshot)?;

@@ -128,14 +128,62 @@ const FRUITLESS_AT_MOST: u32 = 3;
 /// be rewritten; others as those of a read and of a commit.
 pub fn compact(table: &Table, options: &CompactOptions) -> Result<Compacted> {
     let first = table.snapshot(None)?;
-    let rules = BinRules::new(&first, options).map_err(|error| error.at(table.location()))?;
+    check_files(&first, options)?;
+    compact_from(first, options)
+}
+
+/// The files that a compaction would rewrite.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CompactPlan {
+    /// The version that it would start from.
+    pub version: u64,
+    /// Groups of files that would be rewritten together.
+    pub groups: u64,
+    /// Files that would go.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Rows that would be written again; `None` where the log does not count them.
+    pub rows: Option<u64>,
+    /// Hidden rows that would go with the files.
+    pub rows_dropped: u64,
+}
+
+/// Finds the files that [`compact`] would rewrite, and writes nothing.
+///
+/// # Errors
+/// As those of [`compact`] that are found before it writes.
+pub fn plan_compact(table: &Table, options: &CompactOptions) -> Result<CompactPlan> {
+    let named = |error: Error| error.at(table.location());
+    let snapshot = table.snapshot(None)?;
+    let bins = check_files(&snapshot, options)?;
+    check_memory(options.memory_bytes, snapshot.schema().fields().len()).map_err(named)?;
+    let mut plan = CompactPlan { version: snapshot.version(), rows: Some(0), ..CompactPlan::default() };
+    for bin in &bins {
+        plan.groups += 1;
+        plan.files += bin.files.len() as u64;
+        plan.bytes += bin.bytes();
+        plan.rows_dropped += bin.hidden();
+        plan.rows = plan.rows.zip(bin.files.iter().map(TableFile::visible_rows).sum::<Option<u64>>()).map(|(a, b)| a + b);
+    }
+    if !bins.is_empty() {
+        let stage = RewriteCommit::new(bins, &options.layout);
+        let commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(snapshot)), stage)?;
+        commit.targets(&commit.write_state().map_err(named)?)?;
+    }
+    Ok(plan)
+}
+
+/// The groups of files to be rewritten. Checks that the others are there: those that are rewritten are opened anyway.
+fn check_files(first: &Snapshot, options: &CompactOptions) -> Result<Vec<FileBin>> {
+    let table = first.table();
+    let rules = BinRules::new(first, options).map_err(|error| error.at(table.location()))?;
     let files = &first.files()?.files;
-    // Files that are rewritten are opened anyway.
     let bins = rules.bins(files, |_| true);
     let opened: HashSet<&str> = bins.iter().flat_map(|bin| &bin.files).map(|file| file.path.as_str()).collect();
     let stays = |file: &&TableFile| rules.is_meant(file) && !opened.contains(file.path.as_str());
-    presence::check(&first, &files.iter().filter(stays).collect::<Vec<_>>())?;
-    compact_from(first, options)
+    presence::check(first, &files.iter().filter(stays).collect::<Vec<_>>())?;
+    Ok(bins)
 }
 
 /// Compacts like [`compact`], after a write through the same [`Table`]: from the version that the write has made, which

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::key_partitions::{KeyProbe, KeyWindows};
 use super::row_mapping::RowMapping;
-use super::{SourceRows, UpsertAttempt, UpsertKind, UpsertOptions};
+use super::{SourceRows, UpsertAttempt, UpsertKind, UpsertOptions, check_memory};
 use crate::Table;
 use crate::protocol::{VectorSupport, vectors};
 use crate::snapshot::files::TableFile;
@@ -70,11 +70,14 @@ pub fn explain(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptio
     let snapshot = table.snapshot(None)?;
     let rows = rows.into();
     let shape = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
+    check_memory(options.memory_bytes, shape.written.fields().len()).map_err(named)?;
     let upsert = UpsertAttempt { table, snapshot: snapshot.clone(), shape: &shape, options, ends: UpsertKind::Upsert };
     let windows = match upsert.keys_ahead(&rows)? {
         Some(ahead) => KeyWindows::Memory(ahead.keys),
         None => shape.gather(rows.batches()?, options, table.job())?,
     };
+    // The table's demands on its writers are checked, and nothing is written.
+    drop(upsert.new_files(&mut upsert.commit(windows.keys_alone())?, true)?);
     let files: Vec<&TableFile> = snapshot.files()?.files.iter().collect();
     let mut plan = UpsertPlan {
         version: snapshot.version(),

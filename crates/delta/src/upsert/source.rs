@@ -66,6 +66,11 @@ impl SourceRows {
         Self { place: Some(place.into()), ..self }
     }
 
+    /// The number of rows, if they can be read again.
+    pub fn known_rows(&self) -> Option<u64> {
+        self.again().map(|again| again.rows)
+    }
+
     /// The source of the rows, if that is known.
     pub(crate) fn location(&self) -> Option<&str> {
         self.place.as_deref()

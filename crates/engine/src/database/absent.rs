@@ -26,6 +26,16 @@ pub(super) fn open_sink(
     Err(absent(system))
 }
 
+pub(super) fn examine_sink(
+    system: &'static DatabaseSystem,
+    _: &str,
+    _: SchemaRef,
+    _: &SinkOptions,
+    _: &Job,
+) -> Result<bool> {
+    Err(absent(system))
+}
+
 pub(super) fn shown(system: &'static DatabaseSystem, _: &str) -> String {
     system.name.to_owned()
 }

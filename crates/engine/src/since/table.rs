@@ -11,7 +11,8 @@ use super::kept::EarlierRun;
 use super::{IncrementalUnload, UnloadAttempt};
 use crate::delta::open_table;
 use crate::target::CopyTarget;
-use crate::{ReadOptions, RowOptions, Scan, UpsertOptions, csv_types, upsert_rows};
+use crate::dry_run::with_known_types;
+use crate::{DryRun, ReadOptions, RowOptions, Scan, UpsertOptions, csv_types, plan_upsert_rows, upsert_rows};
 
 /// The prefix of the properties that keep values.
 const PROPERTY: &str = "lakerace.since.";
@@ -62,6 +63,22 @@ pub(super) fn copy(unload: &IncrementalUnload<'_>, knows_types: bool) -> Result<
     let kept_by = keep(&table, &unload.name, &fence, &now)?;
     written.version = kept_by.max(written.version);
     Ok(UnloadAttempt::Done(written))
+}
+
+/// Checks the upsert into a Delta table.
+pub(super) fn plan(unload: &IncrementalUnload<'_>) -> Result<DryRun> {
+    let table = open_table(unload.target, &unload.options.read.storage, unload.job)?;
+    let before = before(&table, unload)?;
+    let target = before.version.map(|_| CopyTarget::resolve(unload.target, &crate::CopyOptions::default(), unload.job));
+    let target = target.and_then(Result::ok);
+    let attempt = |knows_types| unload.incoming(&before.kept, knows_types, target.as_ref());
+    let incoming = with_known_types(attempt, before.kept.types.found.is_some())?;
+    if before.kept.has_ended && incoming.is_empty() {
+        return Ok(DryRun::new(unload.nothing_new(), before.version));
+    }
+    let options = upsert_options(unload, &before)?;
+    let plan = plan_upsert_rows(unload.target, SourceRows::from(incoming.batches), &options, false, unload.job)?;
+    Ok(DryRun { would: unload.with_filter(format!("{}:", plan.would), &before.kept)?, ..plan })
 }
 
 /// Reads the table's state of the unload.

@@ -29,14 +29,19 @@ impl LeasedTarget<'_> {
 
     /// The options of the copy to the target.
     pub fn copy_options(&self, mode: WriteMode, key: &[String]) -> CopyOptions {
-        let given = &self.follower.options.load;
-        let load = LoadOptions {
-            key: key.to_vec(),
-            batch_rows: given.batch_rows,
-            max_rows_per_second: given.max_rows_per_second,
-            allow_narrowing: given.allow_narrowing,
-            ..LoadOptions::default()
-        };
-        CopyOptions { mode, load, ..CopyOptions::default() }
+        copy_options(self.follower, mode, key)
     }
+}
+
+/// The options of a copy to the target of a follower.
+pub(super) fn copy_options(follower: &TableFollower<'_>, mode: WriteMode, key: &[String]) -> CopyOptions {
+    let given = &follower.options.load;
+    let load = LoadOptions {
+        key: key.to_vec(),
+        batch_rows: given.batch_rows,
+        max_rows_per_second: given.max_rows_per_second,
+        allow_narrowing: given.allow_narrowing,
+        ..LoadOptions::default()
+    };
+    CopyOptions { mode, load, ..CopyOptions::default() }
 }

@@ -35,6 +35,11 @@ impl FolderCommit {
         Ok(())
     }
 
+    /// Returns true if the folder has files.
+    pub(super) fn holds_files(&self) -> Result<bool> {
+        Ok(!list(&self.store, &self.folder)?.is_empty())
+    }
+
     /// A new object of this name in the folder.
     pub(super) fn output(&self, name: &str, if_exists: IfExists) -> Result<Output> {
         Output::create(&self.store, &self.path(name)?, if_exists)

@@ -46,6 +46,16 @@ impl FolderFile {
     }
 }
 
+/// Fails where a copy into the folder at `path` would fail before its first file, and writes nothing. Returns true if the
+/// folder holds files.
+pub fn check_folder(store: &JobStore, path: &Path, mode: WriteMode) -> Result<bool> {
+    if !store.has_local_files() {
+        return FolderCommit::new(store, path, mode)?.holds_files();
+    }
+    let holds_files = StagedFolder::holds_files(store, path)?;
+    if mode == WriteMode::Append && holds_files { Ok(true) } else { StagedFolder::check(store, path, mode) }
+}
+
 impl FolderFiles {
     /// Starts a copy into the folder at `path`. Names of files end in `extension`.
     pub fn create(store: &JobStore, path: &Path, mode: WriteMode, extension: &str) -> Result<Self> {

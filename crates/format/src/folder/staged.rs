@@ -56,18 +56,26 @@ impl StagedFolder {
         }
     }
 
+    /// Fails where the folder holds files that the mode does not replace. Returns true if it holds any.
+    pub(super) fn check(store: &JobStore, path: &Path, mode: WriteMode) -> Result<bool> {
+        if !Self::holds_files(store, path)? {
+            return Ok(false);
+        }
+        if mode != WriteMode::Overwrite {
+            return Err(exists().at(store.url(path)));
+        }
+        let target = fs::canonicalize(file_path(path)).unwrap_or_else(|_| file_path(path));
+        check_replaceable(&target).map_err(|e| e.at(store.url(path)))?;
+        Ok(true)
+    }
+
     /// Makes the hidden folder.
     pub(super) fn create(store: &JobStore, path: &Path, mode: WriteMode) -> Result<Self> {
         let url = store.url(path);
         // A link to a folder stays a link to it.
         let target = fs::canonicalize(file_path(path)).unwrap_or_else(|_| file_path(path));
         let replaces = mode == WriteMode::Overwrite;
-        if Self::holds_files(store, path)? {
-            if !replaces {
-                return Err(exists().at(url));
-            }
-            check_replaceable(&target).map_err(|e| e.at(&url))?;
-        }
+        Self::check(store, path, mode)?;
         let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
             return Err(Error::usage("the target has no name").at(url).advice("name a folder inside of it"));
         };

@@ -214,7 +214,7 @@ options! {
     /// The time for which removed files stay.
     RETAIN = new("retain", Time, "vacuum");
     /// Show the changes without making them.
-    DRY_RUN = new("dry_run", Flag, "alter vacuum");
+    DRY_RUN = new("dry_run", Flag, "copy upsert delete alter compact vacuum sync");
     /// Accept a retention below the table's own.
     ALLOW_SHORT_RETENTION = new("allow_short_retention", Flag, "vacuum");
     /// Read all values.
