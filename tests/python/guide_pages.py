@@ -262,6 +262,7 @@ PAGES: dict[str, Page] = {
         },
     ),
     "diff.md": Page(files),
+    "dry-runs.md": Page(_prepare_upserts),
     "elasticsearch.md": Page(
         elsewhere={"lakerace copy elasticsearch+https:": "a host with a certificate of a public authority"}
     ),

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use lakerace::{
-    Clock, ColumnUnion, CsvOptions, DryRun, DurabilityLevel, Job, JobOptions, OrcOptions, ParquetOptions, Prices, RangeOptions,
-    ReadOptions, Report, Result, StorageOptions,
+    Clock, ColumnUnion, CsvOptions, DryRun, DurabilityLevel, Job, JobOptions, OrcOptions, ParquetOptions, Prices,
+    RangeOptions, ReadOptions, Report, Result, StorageOptions,
 };
 use lakerace_io::{ALLOW_FOREIGN_PATHS, RETRY_TIME_OPTION};
 use serde::Serialize;

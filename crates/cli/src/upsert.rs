@@ -30,7 +30,13 @@ pub(crate) fn run(args: &UpsertArgs, session: &Session) -> Result<()> {
         return explain(args, &options, session);
     }
     if args.dry_run {
-        return session.done_dry(&lakerace::plan_upsert(&args.table, &args.source, &options, args.auto_compact, &session.job)?);
+        return session.done_dry(&lakerace::plan_upsert(
+            &args.table,
+            &args.source,
+            &options,
+            args.auto_compact,
+            &session.job,
+        )?);
     }
     let (changed, compacted) = {
         let _progress = session.progress();

@@ -141,7 +141,8 @@ impl Snapshot {
 
     /// The number and the bytes of its files; those that an earlier version has with the same deleted rows are left out.
     pub fn files_since(&self, earlier: Option<&Self>) -> Result<(u64, u64)> {
-        let vector = |file: &TableFile| file.vector.as_ref().map(|vector| (vector.path_or_inline_dv.clone(), vector.offset));
+        let vector =
+            |file: &TableFile| file.vector.as_ref().map(|vector| (vector.path_or_inline_dv.clone(), vector.offset));
         let known = earlier.map(|earlier| earlier.files()).transpose()?;
         let known: HashMap<&str, _> =
             known.iter().flat_map(|known| &known.files).map(|file| (file.path.as_str(), vector(file))).collect();

@@ -147,12 +147,13 @@ pub fn delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &UpsertO
 pub fn plan_delete_keys(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<DeletePlan> {
     let named = |error: Error| error.at(table.location());
     let snapshot = table.snapshot(None)?;
-    let rows = rows.into().only(&row_mapping::key(&snapshot, options).map_err(named)?);
+    let rows = rows.into();
+    let place = place_of_rows(table, &rows);
+    let rows = rows.only(&row_mapping::key(&snapshot, options).map_err(named)?);
     let shape = RowMapping::of_delete(&snapshot, rows.schema(), options).map_err(named)?;
     check_memory(options.memory_bytes, shape.written.fields().len()).map_err(named)?;
-    let windows = shape.gather(rows.batches()?, options, table.job())?;
-    let attempt =
-        UpsertAttempt { table, snapshot: snapshot.clone(), shape: &shape, options, ends: UpsertKind::Delete };
+    let windows = shape.gather(rows.batches()?, options, table.job()).map_err(|error| at_rows(error, place))?;
+    let attempt = UpsertAttempt { table, snapshot: snapshot.clone(), shape: &shape, options, ends: UpsertKind::Delete };
     let mut commit = attempt.commit(windows.keys_alone())?;
     commit.write_state().map_err(named)?;
     let (files, rows) = commit.stage().rehearse(&snapshot)?;
@@ -168,11 +169,21 @@ enum UpsertKind {
 
 /// Changes the table. Errors of rows that name no place get the source's.
 fn run(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKind) -> Result<ChangeOutcome> {
-    let place = rows.location().map_or_else(|| table.location().to_owned(), str::to_owned);
-    change_by(table, rows, options, ends).map_err(|error| match (error.kind(), error.location()) {
+    let place = place_of_rows(table, &rows);
+    change_by(table, rows, options, ends).map_err(|error| at_rows(error, place))
+}
+
+/// The place of errors of rows.
+fn place_of_rows(table: &Table, rows: &SourceRows) -> String {
+    rows.location().map_or_else(|| table.location().to_owned(), str::to_owned)
+}
+
+/// The error, with the place of the rows where it names none.
+fn at_rows(error: Error, place: String) -> Error {
+    match (error.kind(), error.location()) {
         (ErrorKind::Invalid, None) => error.at(place),
         _ => error,
-    })
+    }
 }
 
 fn change_by(table: &Table, rows: SourceRows, options: &UpsertOptions, ends: UpsertKind) -> Result<ChangeOutcome> {

@@ -87,12 +87,7 @@ fn reproducible_name(source: &str, scan: &Scan) -> Option<String> {
 }
 
 /// The scan of a source for a target, and the target with the format that it takes from there.
-fn open_for(
-    source: &str,
-    mut target: CopyTarget,
-    options: &CopyOptions,
-    job: &Job,
-) -> Result<(Scan, CopyTarget)> {
+fn open_for(source: &str, mut target: CopyTarget, options: &CopyOptions, job: &Job) -> Result<(Scan, CopyTarget)> {
     let scan = match &target {
         CopyTarget::Table(table) => csv_types::open(source, &options.read, table.table(), options.evolve, &[], job)?,
         CopyTarget::Files(_) | CopyTarget::Stream(_) | CopyTarget::Database(_) => {

@@ -106,5 +106,6 @@ pub use tpch::{
 };
 pub use upsert::{
     UpsertOptions, delete, delete_keys, delete_keys_rows, explain_upsert, explain_upsert_rows, plan_delete,
-    plan_delete_keys, plan_delete_keys_rows, plan_upsert, plan_upsert_rows, read_for_table, upsert, upsert_and_compact, upsert_rows,
+    plan_delete_keys, plan_delete_keys_rows, plan_upsert, plan_upsert_rows, read_for_table, upsert, upsert_and_compact,
+    upsert_rows,
 };

@@ -27,8 +27,8 @@ use self::incoming::IncomingRows;
 use self::kept::EarlierRun;
 use self::mark::WatermarkValue;
 use crate::database::{DatabaseTarget, shown};
-use crate::lease::{self, EarlierRunDoubt, LeaseClaim, TargetLease};
 use crate::dry_run::with_known_types;
+use crate::lease::{self, EarlierRunDoubt, LeaseClaim, TargetLease};
 use crate::load::{self, digest};
 use crate::option_scope::{PlaceKind, check_write_scope};
 use crate::options::Since;
@@ -145,8 +145,8 @@ impl IncrementalUnload<'_> {
     /// An action in words, with the rows that are read.
     fn with_filter(&self, would: String, kept: &EarlierRun) -> Result<String> {
         Ok(match self.filter(kept.mark.as_ref())? {
-            Some(filter) => format!("{would} the rows where {filter}"),
-            None => format!("{would} all rows"),
+            Some(filter) => format!("{would}, reading the rows where {filter}"),
+            None => format!("{would}, reading all rows"),
         })
     }
 

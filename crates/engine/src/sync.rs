@@ -211,7 +211,9 @@ impl<'a> TableFollower<'a> {
                 let would = format!("would change nothing: {place} has version {from}");
                 return Ok(DryRun::new(would, Some(from)));
             }
-            RunStep::Load => (WriteMode::Overwrite, format!("would load version {version} whole into {place}"), None, None),
+            RunStep::Load => {
+                (WriteMode::Overwrite, format!("would load version {version} whole into {place}"), None, None)
+            }
             RunStep::Bring(state) => {
                 let would = format!("would bring {place} from version {} to {version}", state.version);
                 // Without the earlier version, the feed tells the changes.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::SchemaRef;
 use lakerace_delta::{
-    AppTransaction, ChangeOutcome, CommitFence, Compacted, DeleteOptions, DeletePlan, DeltaSink, KEY_PROPERTY, SourceRows, Table,
-    TableWrite, UpsertPlan, WriteMode, check_declared_key, check_existing, has_transaction,
+    AppTransaction, ChangeOutcome, CommitFence, Compacted, DeleteOptions, DeletePlan, DeltaSink, KEY_PROPERTY,
+    SourceRows, Table, TableWrite, UpsertPlan, WriteMode, check_declared_key, check_existing, has_transaction,
 };
 use lakerace_io::option::{EXPLAIN, KEY};
 use lakerace_io::{Error, ErrorKind, Job, Location, Result, StorageOptions};

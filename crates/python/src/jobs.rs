@@ -1,7 +1,8 @@
 //! The jobs that are functions: copy, schema, checksum.
 
 use lakerace::{
-    Batches, Clock, CopyOptions, DryRun, Error, FileIo, Job, JobPlaces, Prices, RangeOptions, SourceRows, UpsertOptions, Written,
+    Batches, Clock, CopyOptions, DryRun, Error, FileIo, Job, JobPlaces, Prices, RangeOptions, SourceRows,
+    UpsertOptions, Written,
 };
 use lakerace_io::option::{DRY_RUN, Door, FOLLOW};
 use pyo3::prelude::*;

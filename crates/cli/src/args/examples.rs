@@ -10,6 +10,7 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
             "lakerace copy orders.csv orders.parquet",
             "lakerace copy orders.parquet delta:lake/orders --partition-by day",
             "lakerace copy orders.parquet sqlite:orders.db#orders --key order_id",
+            "lakerace copy orders.parquet new.orc --dry-run",
             "lakerace copy - rows.parquet --input-format csv < orders.csv",
         ],
     ),

@@ -34,7 +34,7 @@ pub(super) fn examine(location: &str, schema: &SchemaRef, options: &SinkOptions,
         InsertStatements::prepare(&scratch, &target, options).map_err(failed)?;
         Ok(exists)
     })();
-    checked.map_err(|error: Error| if error.location().is_some() { error } else { error.at(place.shown()) })
+    checked.map_err(|error: Error| error.at(place.shown()))
 }
 
 /// Makes the tables, views, indexes and triggers of a database in another one, and the types that lakerace keeps of

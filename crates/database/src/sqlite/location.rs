@@ -60,9 +60,9 @@ impl DatabasePlace {
     pub fn table(&self) -> Result<String> {
         match &self.relation {
             TableRelation::Table(table) => Ok(table.clone()),
-            TableRelation::Query(_) => Err(Error::usage("rows can't be written to a query")
-                .at(self.shown())
-                .advice("name a table: #table")),
+            TableRelation::Query(_) => {
+                Err(Error::usage("rows can't be written to a query").at(self.shown()).advice("name a table: #table"))
+            }
         }
     }
 

@@ -164,7 +164,8 @@ pub fn plan_compact(table: &Table, options: &CompactOptions) -> Result<CompactPl
         plan.files += bin.files.len() as u64;
         plan.bytes += bin.bytes();
         plan.rows_dropped += bin.hidden();
-        plan.rows = plan.rows.zip(bin.files.iter().map(TableFile::visible_rows).sum::<Option<u64>>()).map(|(a, b)| a + b);
+        plan.rows =
+            plan.rows.zip(bin.files.iter().map(TableFile::visible_rows).sum::<Option<u64>>()).map(|(a, b)| a + b);
     }
     if !bins.is_empty() {
         let stage = RewriteCommit::new(bins, &options.layout);

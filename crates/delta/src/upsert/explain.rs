@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::key_partitions::{KeyProbe, KeyWindows};
 use super::row_mapping::RowMapping;
-use super::{SourceRows, UpsertAttempt, UpsertKind, UpsertOptions, check_memory};
+use super::{SourceRows, UpsertAttempt, UpsertKind, UpsertOptions, at_rows, check_memory, place_of_rows};
 use crate::Table;
 use crate::protocol::{VectorSupport, vectors};
 use crate::snapshot::files::TableFile;
@@ -66,9 +66,14 @@ const FILES_SHOWN: usize = 20;
 /// Plans an upsert. Reads the rows of the source, or their keys where these suffice, the log, and the footers (for few keys the page
 /// indexes, too) of files that may have one of the keys.
 pub fn explain(table: &Table, rows: impl Into<SourceRows>, options: &UpsertOptions) -> Result<UpsertPlan> {
+    let rows = rows.into();
+    let place = place_of_rows(table, &rows);
+    plan(table, rows, options).map_err(|error| at_rows(error, place))
+}
+
+fn plan(table: &Table, rows: SourceRows, options: &UpsertOptions) -> Result<UpsertPlan> {
     let named = |error: Error| error.at(table.location());
     let snapshot = table.snapshot(None)?;
-    let rows = rows.into();
     let shape = RowMapping::of_upsert(&snapshot, rows.schema(), options).map_err(named)?;
     check_memory(options.memory_bytes, shape.written.fields().len()).map_err(named)?;
     let upsert = UpsertAttempt { table, snapshot: snapshot.clone(), shape: &shape, options, ends: UpsertKind::Upsert };

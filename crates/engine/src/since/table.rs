@@ -10,8 +10,8 @@ use lakerace_io::{Error, ErrorKind, Result};
 use super::kept::EarlierRun;
 use super::{IncrementalUnload, UnloadAttempt};
 use crate::delta::open_table;
-use crate::target::CopyTarget;
 use crate::dry_run::with_known_types;
+use crate::target::CopyTarget;
 use crate::{DryRun, ReadOptions, RowOptions, Scan, UpsertOptions, csv_types, plan_upsert_rows, upsert_rows};
 
 /// The prefix of the properties that keep values.
@@ -78,7 +78,7 @@ pub(super) fn plan(unload: &IncrementalUnload<'_>) -> Result<DryRun> {
     }
     let options = upsert_options(unload, &before)?;
     let plan = plan_upsert_rows(unload.target, SourceRows::from(incoming.batches), &options, false, unload.job)?;
-    Ok(DryRun { would: unload.with_filter(format!("{}:", plan.would), &before.kept)?, ..plan })
+    Ok(DryRun { would: unload.with_filter(plan.would, &before.kept)?, ..plan })
 }
 
 /// Reads the table's state of the unload.

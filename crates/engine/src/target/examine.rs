@@ -27,7 +27,8 @@ impl ExaminedTarget {
     /// The action of a copy, in words.
     pub(crate) fn would(self, mode: WriteMode, place: &str) -> String {
         let action = match (mode, self.exists) {
-            _ if self.is_stream => "write to",
+            // Other pipes are not examined.
+            _ if self.is_stream => return "would write to standard output".to_owned(),
             (WriteMode::Delete, _) => "delete the rows of these keys from",
             (_, false) => "create",
             (WriteMode::Error, true) => "continue",
@@ -74,16 +75,19 @@ impl FileTarget {
         if options.load.verify {
             check_read_back(format, &schema, &options.write.csv).map_err(|error| error.at(&self.place))?;
         }
-        self.check_parent()?;
+        let url = self.store.url(&self.path);
         if !self.is_folder {
-            check_format(format, schema, &self.place, options, job)?;
+            self.check_parent().map_err(|error| error.at(&url))?;
+            check_format(format, schema, &url, options, job)?;
             return Ok(self.store.stat(&self.path)?.is_some());
         }
         let schema = match options.partition_by.is_empty() {
             true => schema,
-            false => PartitionColumns::new(&schema, &options.partition_by).map_err(|e| e.at(&self.place))?.file_schema(),
+            false => {
+                PartitionColumns::new(&schema, &options.partition_by).map_err(|e| e.at(&self.place))?.file_schema()
+            }
         };
-        check_format(format, schema, &self.place, options, job)?;
+        check_format(format, schema, &url, options, job)?;
         check_folder(&self.store, &self.path, self.mode)
     }
 
@@ -94,9 +98,7 @@ impl FileTarget {
         }
         let path = std::path::PathBuf::from(format!("/{}", self.path));
         match path.ancestors().skip(1).find_map(|folder| std::fs::metadata(folder).ok()) {
-            Some(found) if !found.is_dir() => {
-                Err(Error::from(std::io::Error::from(std::io::ErrorKind::NotADirectory)).at(&self.place))
-            }
+            Some(found) if !found.is_dir() => Err(Error::invalid("one of the folders in this path is a file")),
             _ => Ok(()),
         }
     }
