@@ -203,7 +203,9 @@ class Table(ReadableRows):
         """
         options = {"enable_deletion_vectors": enable_deletion_vectors, **self._writing(durability)}
         if dry_run:
-            return _planned(_lakerace.plan_delete(self._location, with_parameters(where, params) or "", with_job(options)))
+            return _planned(
+                _lakerace.plan_delete(self._location, with_parameters(where, params) or "", with_job(options))
+            )
         return _changed(_lakerace.delete(self._location, with_parameters(where, params) or "", with_job(options)))
 
     def delete_keys(
@@ -310,7 +312,7 @@ class Table(ReadableRows):
         }
         if dry_run:
             told = dry_fields(_lakerace.plan_compact(self._location, with_job(options)))
-            return Compacted(**told, version=None, **dict.fromkeys(_COMPACTED, 0))
+            return Compacted(**told | dict.fromkeys(_COMPACTED, 0), version=None)
         made = _lakerace.compact(self._location, with_job(options))
         made["requests"] = Requests(**made["requests"])
         return Compacted(**made)
@@ -575,7 +577,7 @@ _CHANGED = (
 
 def _planned(made: dict[str, Any]) -> Changed:
     """The outcome of an upsert or a delete that was only checked."""
-    return Changed(**dry_fields(made), version=None, **dict.fromkeys(_CHANGED, 0))
+    return Changed(**dry_fields(made) | dict.fromkeys(_CHANGED, 0), version=None)
 
 
 def _names(names: str | Sequence[str] | None) -> list[str] | None:

@@ -68,7 +68,10 @@ FINE = [
     ("copy b.csv sqlite:f.db#other --mode upsert --key id", "would upsert into f.db#other; 1 file"),
     ("copy b.csv sqlite:f.db#other --mode overwrite", "would replace f.db#other; 1 file"),
     ("copy b.csv sqlite:f.db#other --mode delete --key id", "would delete the rows of these keys from f.db#other"),
-    ("copy b.csv sqlite:f.db#other --mode upsert --key id --since id", "would upsert into f.db#other, reading all rows"),
+    (
+        "copy b.csv sqlite:f.db#other --mode upsert --key id --since id",
+        "would upsert into f.db#other, reading all rows",
+    ),
     ("copy b.csv delta:t --mode upsert --key id --since id", "would upsert 10 keys into t, reading all rows; starts"),
     ("copy b.csv - --output-format jsonl", "would write to standard output; 1 file"),
     ("upsert t b.csv", "would upsert 10 keys into t; starts from version 2; 10 rows, 2 files, "),
@@ -77,7 +80,10 @@ FINE = [
     ("delete t --where id>100", "would change nothing: no row of t is to be deleted; starts from version 2; 0 rows"),
     ("delete t --keys b.csv", "would delete 7 rows from t; starts from version 2; 7 rows, "),
     ("compact t", "would rewrite 2 files of t in 1 group, and drop 3 deleted rows; starts from version 2; 11 rows"),
-    ("compact t --sort-by text", "would rewrite 2 files of t in 1 group, and drop 3 deleted rows; starts from version 2"),
+    (
+        "compact t --sort-by text",
+        "would rewrite 2 files of t in 1 group, and drop 3 deleted rows; starts from version 2",
+    ),
     ("compact t --auto", "would change nothing: no file of t needs it; starts from version 2"),
     ("sync t sqlite:f.db#t", "would bring f.db#t from version 1 to 2; starts from version 1; 1 file, "),
     ("sync t sqlite:f.db#t --mode overwrite", "would load version 2 whole into f.db#t; 11 rows, 2 files, "),
@@ -215,7 +221,11 @@ def test_options_without_effect_are_named(lake: Path) -> None:
         assert f"warning: {option}: it has no effect with --dry-run" in told.err
     assert not (lake / "dead.jsonl").exists()
     assert "--auto-compact: it has no effect" in ok("upsert", "t", "b.csv", "--auto-compact", "--dry-run", cwd=lake).err
-    for line in ("upsert t b.csv --explain", "sync t sqlite:f.db#t --follow", "copy b.csv /dev/null --output-format csv"):
+    for line in (
+        "upsert t b.csv --explain",
+        "sync t sqlite:f.db#t --follow",
+        "copy b.csv /dev/null --output-format csv",
+    ):
         assert run(*line.split(), "--dry-run", cwd=lake).code == 2
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -282,7 +292,10 @@ def of_elasticsearch(endpoint: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("system", ["mongodb", "elasticsearch"])
 def test_servers_keep_their_state(request: pytest.FixtureRequest, tmp_path: Path, system: str) -> None:
-    place = {"mongodb": lambda: request.getfixturevalue("mongo").location("dry"), "elasticsearch": lambda: request.getfixturevalue("index") + "dry"}[system]()
+    place = {
+        "mongodb": lambda: request.getfixturevalue("mongo").location("dry"),
+        "elasticsearch": lambda: request.getfixturevalue("index") + "dry",
+    }[system]()
     state = (
         (lambda: of_mongodb(request.getfixturevalue("mongo")))
         if system == "mongodb"

@@ -70,9 +70,8 @@ pub(super) fn examine(location: &str, schema: SchemaRef, options: &SinkOptions, 
         check_mode(options.mode, info.as_ref(), earlier.as_ref())?;
         let (schema, info) = (&schema, info.as_ref());
         OpeningLoad { connection: &connection, schema, options, info, token: new_token() }.ids()?;
-        match &earlier {
-            Some(journal) => journal.check_schema(&lakerace_format::encode_schema(schema))?,
-            None => {}
+        if let Some(journal) = &earlier {
+            journal.check_schema(&lakerace_format::encode_schema(schema))?;
         }
         Ok(info.is_some())
     })();
