@@ -8,7 +8,7 @@ use std::sync::{Mutex, Once};
 use lakerace_exec::{Interruption, lock};
 
 use crate::Error;
-use crate::option::THREADS;
+use crate::threads::advice_on_shortage;
 
 /// The message of the last panic that was not printed. A library may replace a panic of one of its threads by another
 /// one.
@@ -44,9 +44,7 @@ pub fn caught<T>(call: impl FnOnce() -> T) -> std::thread::Result<T> {
 pub fn shortage(payload: &(dyn Any + Send)) -> Option<Error> {
     let last = lock(&LAST_QUIET).take();
     let found = [text_of(payload), last].into_iter().flatten().find_map(|text| shortage_of(&text))?;
-    Some(Error::unavailable(format!("the system is out of {found}")).advice(
-        format!("raise the limit, that of ulimit -u, ulimit -v or the container, end other programs, or use fewer threads with {THREADS}"),
-    ))
+    Some(Error::unavailable(format!("the system is out of {found}")).advice(advice_on_shortage()))
 }
 
 /// The resource that a text of a panic says to be missing.
