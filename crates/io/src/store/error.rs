@@ -65,7 +65,9 @@ pub(crate) fn unknown_option(key: &str) -> Error {
 /// Returns true if a request that failed like this may succeed when it is sent again.
 pub(crate) fn is_transient(error: &StoreError) -> bool {
     match error {
-        StoreError::Generic { source, .. } => generic_kind(source.as_ref()) == ErrorKind::Unavailable,
+        StoreError::Generic { source, .. } => {
+            generic_kind(source.as_ref()) == ErrorKind::Unavailable && find::<RefusedAnswer>(source.as_ref()).is_none()
+        }
         _ => false,
     }
 }
@@ -197,8 +199,12 @@ fn generic(kind: &StoreKind, source: Box<dyn std::error::Error + Send + Sync>) -
 
 /// An answer that is neither success nor an error of the store.
 fn refused_answer(kind: &StoreKind, refused: &RefusedAnswer) -> Error {
-    let error = Error::invalid(refused.to_string());
+    let error = Error::new(refused_kind(refused), refused.to_string());
     match refused {
+        RefusedAnswer::Page { .. } => error.advice(format!(
+            "a proxy or a login page may answer in place of the store: check the network, then run it again, or {}",
+            kind.advice.no_store
+        )),
         RefusedAnswer::Redirect { region: Some(region), .. } => {
             error.advice(format!("the bucket is in the region {region}: set AWS_REGION={region}"))
         }
@@ -209,13 +215,20 @@ fn refused_answer(kind: &StoreKind, refused: &RefusedAnswer) -> Error {
     }
 }
 
+fn refused_kind(refused: &RefusedAnswer) -> ErrorKind {
+    match refused {
+        RefusedAnswer::Page { .. } => ErrorKind::Unavailable,
+        RefusedAnswer::Redirect { .. } | RefusedAnswer::NoAnswer { .. } => ErrorKind::Invalid,
+    }
+}
+
 /// 5xx, resets and time-outs may be retried; other 4xx may not.
 fn generic_kind(source: &(dyn std::error::Error + 'static)) -> ErrorKind {
     if let Some(own) = find::<Error>(source) {
         return own.kind();
     }
-    if find::<RefusedAnswer>(source).is_some() {
-        return ErrorKind::Invalid;
+    if let Some(refused) = find::<RefusedAnswer>(source) {
+        return refused_kind(refused);
     }
     if source.downcast_ref::<object_store::path::Error>().is_some() {
         return ErrorKind::Invalid;

@@ -184,3 +184,70 @@ fn other_bytes_than_were_asked_for_are_errors() {
         assert!(outcome.is_err(), "{status}, {headers:?}: {outcome:?}");
     }
 }
+
+const PAGE: &str = "<!DOCTYPE html>\n<html><body>Please log in</body></html>";
+
+/// The folder of a store of each kind, all of which are on a server.
+fn folders(server: &Server, job: &Job) -> Vec<(&'static str, Object)> {
+    let endpoint = || format!("http://{}", server.address);
+    let google = [("google_base_url", endpoint()), ("google_bearer_token", "the-token".to_owned())];
+    let azure = [
+        ("azure_storage_account_name", "account".to_owned()),
+        ("azure_storage_endpoint", endpoint()),
+        ("azure_skip_signature", "true".to_owned()),
+    ];
+    let open = |url: &str, options: &[(&str, String)]| {
+        let more = [("allow_http", "true".to_owned())];
+        let all = options.iter().chain(&more).map(|(name, value)| ((*name).to_owned(), value.clone()));
+        Location::parse(url).unwrap().object(&all.collect(), job).unwrap()
+    };
+    vec![
+        ("s3://bucket/", object(server, job)),
+        ("gs://bucket/", open("gs://bucket/folder/x", &google)),
+        ("az://container/", open("az://container/folder/x", &azure)),
+    ]
+}
+
+#[test]
+fn a_page_in_place_of_an_answer_is_an_error_that_names_the_server() {
+    let server = Server::start(Answer {
+        status: 200,
+        headers: "Content-Type: text/html; charset=utf-8\r\n".to_owned(),
+        body: PAGE,
+    });
+    for (place, object) in folders(&server, &Job::default()) {
+        for (verb, call) in VERBS {
+            let before = server.heads().len();
+            let error = call(&object).unwrap_err();
+            let text = error.to_string();
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{place}, {verb}: {text}");
+            assert!(text.contains(&format!("http://{}", server.address)), "{place}, {verb}: {text}");
+            assert!(text.contains("text/html"), "{place}, {verb}: {text}");
+            assert_eq!(text.contains("is no XML"), verb == "LIST" || text.contains("POST"), "{place}, {verb}: {text}");
+            // It is not sent again: an upload that failed is removed.
+            assert!(server.heads().len() - before <= 2, "{place}, {verb}: {:?}", server.heads());
+        }
+    }
+}
+
+#[test]
+fn a_list_that_is_no_xml_is_an_error() {
+    for (headers, body) in [
+        ("", PAGE),
+        ("Content-Type: application/xhtml+xml\r\n", PAGE),
+        ("Content-Type: application/json\r\n", "{}"),
+        ("Content-Type: text/plain\r\n", "no"),
+    ] {
+        let server = Server::start(Answer { status: 200, headers: headers.to_owned(), body });
+        for (place, object) in folders(&server, &Job::default()) {
+            let error = object.store.list(&folder()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{place}, {headers:?}: {error}");
+            assert!(error.to_string().contains("is no XML"), "{place}, {headers:?}: {error}");
+        }
+    }
+    let list = "<?xml version=\"1.0\"?>\n<ListBucketResult><Name>bucket</Name></ListBucketResult>";
+    for headers in ["", "Content-Type: text/plain\r\n", "Content-Type: application/xml\r\n"] {
+        let server = Server::start(Answer { status: 200, headers: headers.to_owned(), body: list });
+        assert!(object(&server, &Job::default()).store.list(&folder()).unwrap().is_empty(), "{headers:?}");
+    }
+}

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG};
+use http::{HeaderMap, Method, Uri};
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
@@ -54,6 +56,7 @@ struct NoRedirectClient {
 impl HttpService for NoRedirectClient {
     async fn call(&self, request: HttpRequest) -> std::result::Result<HttpResponse, HttpError> {
         let method = request.method().clone();
+        let uri = request.uri().clone();
         let is_azure = request.headers().contains_key("x-ms-version");
         let response = self.inner.execute(request).await.map_err(broken_off)?;
         let status = response.status();
@@ -63,7 +66,21 @@ impl HttpService for NoRedirectClient {
         if status.is_success() && !is_answer(method.as_str(), status.as_u16(), is_azure) {
             return Err(refuse(RefusedAnswer::NoAnswer { method: method.to_string(), status: status.as_u16() }));
         }
-        Ok(response)
+        if !status.is_success() || self.answers_redirects {
+            return Ok(response);
+        }
+        if is_page(&method, &uri, response.headers()) {
+            return Err(refuse(RefusedAnswer::page(&method, &uri, response.headers())));
+        }
+        if !expects_xml(&method, &uri) || has_xml_type(response.headers()) {
+            return Ok(response);
+        }
+        let (head, body) = response.into_parts();
+        let body = body.bytes().await.map_err(broken_off)?;
+        match is_xml(&body) {
+            true => Ok(HttpResponse::from_parts(head, body.into())),
+            false => Err(refuse(RefusedAnswer::page(&method, &uri, &head.headers))),
+        }
     }
 }
 
@@ -94,6 +111,47 @@ fn is_answer(method: &str, status: u16, is_azure: bool) -> bool {
     }
 }
 
+/// Returns true if an answer is a page for people, as proxies and login pages send it with a status of success. An object
+/// may be a page, too, but a store names its tag. Google says that empty answers are HTML.
+fn is_page(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
+    let is_empty = headers.get(CONTENT_LENGTH).is_some_and(|length| length == "0");
+    content_type(headers).starts_with("text/html")
+        && !headers.contains_key(ETAG)
+        && (*method == Method::HEAD || !is_empty)
+        && !METADATA_PATHS.iter().any(|path| uri.path().starts_with(path))
+}
+
+/// The paths of services of a machine that hand out credentials.
+const METADATA_PATHS: [&str; 4] = ["/latest/", "/v2/credentials", "/computeMetadata/", "/metadata/"];
+
+/// Returns true if a store answers this request with XML: a LIST, a DELETE of several objects, a step of an upload.
+fn expects_xml(method: &Method, uri: &Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    let mut names = query.split('&').map(|pair| pair.split('=').next().unwrap_or_default());
+    match *method {
+        Method::GET => query.contains("list-type=") || query.contains("comp=list"),
+        Method::POST => names.any(|name| matches!(name, "delete" | "uploads" | "uploadId")),
+        _ => false,
+    }
+}
+
+fn content_type(headers: &HeaderMap) -> String {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+fn has_xml_type(headers: &HeaderMap) -> bool {
+    let content_type = content_type(headers);
+    ["application/xml", "text/xml"].iter().any(|xml| content_type.starts_with(xml))
+}
+
+/// Returns true if a body starts like XML. An empty one is left to `object_store`.
+fn is_xml(body: &[u8]) -> bool {
+    let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
+    let starts_with = |start: &[u8]| text.get(..start.len()).is_some_and(|front| front.eq_ignore_ascii_case(start));
+    text.is_empty() || text[0] == b'<' && !starts_with(b"<!doctype html") && !starts_with(b"<html")
+}
+
 /// An error after which the request is not repeated.
 fn refuse(refused: RefusedAnswer) -> HttpError {
     HttpError::new(HttpErrorKind::Unknown, refused)
@@ -118,9 +176,29 @@ pub(crate) enum RefusedAnswer {
         /// The status of the answer.
         status: u16,
     },
+    /// A page of something that is not the store.
+    Page {
+        /// The method of the request.
+        method: String,
+        /// Scheme, host and port of the store.
+        endpoint: String,
+        /// The type of the answer.
+        content_type: String,
+        /// The store answers such a request with XML.
+        expects_xml: bool,
+    },
 }
 
 impl RefusedAnswer {
+    fn page(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
+        let authority = uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default());
+        let endpoint = format!("{}://{}", uri.scheme_str().unwrap_or_default(), authority.unwrap_or_default());
+        let content_type = content_type(headers);
+        // It is part of an error that a terminal shows.
+        let content_type = content_type.split(';').next().unwrap_or_default().trim().to_owned();
+        Self::Page { method: method.to_string(), endpoint, content_type, expects_xml: expects_xml(method, uri) }
+    }
+
     fn redirect(response: &http::Response<HttpResponseBody>) -> Self {
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
         let to = header("location").and_then(|location| url::Url::parse(location).ok());
@@ -134,7 +212,7 @@ impl RefusedAnswer {
 }
 
 /// The region that an answer of Amazon names.
-pub(crate) fn bucket_region(headers: &http::HeaderMap) -> Option<String> {
+pub(crate) fn bucket_region(headers: &HeaderMap) -> Option<String> {
     let region = headers.get("x-amz-bucket-region")?.to_str().ok()?;
     is_region(region).then(|| region.to_owned())
 }
@@ -155,6 +233,11 @@ impl fmt::Display for RefusedAnswer {
                 f.write_str(", which is not followed")
             }
             Self::NoAnswer { method, status } => write!(f, "the store answers with status {status} to a {method}"),
+            Self::Page { method, endpoint, content_type, expects_xml } => {
+                let found = if content_type.is_empty() { "text" } else { content_type };
+                let lacks = if *expects_xml { "is no XML" } else { "is not the answer of a store" };
+                write!(f, "{endpoint} answers a {method} with {found}, which {lacks}")
+            }
         }
     }
 }
