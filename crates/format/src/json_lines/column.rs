@@ -56,8 +56,26 @@ struct ColumnPath {
 pub(super) struct ColumnSlot {
     place: ColumnPath,
     column: Box<dyn JsonColumn>,
-    /// The value of objects that lack the field, as JSON; `None`: null.
-    missing: Option<Arc<[u8]>>,
+    missing: MissingValue,
+}
+
+/// The values of fields that objects lack.
+pub(super) trait AbsentFields: Send + Sync {
+    /// Returns true if a column may have a value other than null.
+    fn has_value(&self, column: usize) -> bool;
+
+    /// The value of a column as JSON; `None` for null.
+    fn value(&self, column: usize) -> Result<Option<Arc<[u8]>>>;
+}
+
+/// The value of objects that lack a field.
+#[derive(Clone)]
+enum MissingValue {
+    Null,
+    /// JSON.
+    Known(Arc<[u8]>),
+    /// The value of this column, which is asked for when an object lacks it.
+    Asked(Arc<dyn AbsentFields>, usize),
 }
 
 impl ColumnSlot {
@@ -70,7 +88,7 @@ impl ColumnSlot {
             Some(column) => column,
             None => scalar::column(&place)?,
         };
-        Ok(Self { place, column, missing: None })
+        Ok(Self { place, column, missing: MissingValue::Null })
     }
 
     /// Appends the next value.
@@ -88,7 +106,12 @@ impl ColumnSlot {
 
     /// Appends the value of a field that the object lacks, which ends at this byte.
     pub fn append_missing(&mut self, at: usize) -> Append {
-        if let Some(value) = self.missing.clone() {
+        if let MissingValue::Asked(fields, column) = &self.missing {
+            let value = fields.value(*column).map_err(|error| LineFault::Place(Box::new(error)))?;
+            self.missing = value.map_or(MissingValue::Null, MissingValue::Known);
+        }
+        if let MissingValue::Known(value) = &self.missing {
+            let value = Arc::clone(value);
             return self.append(&mut Json::new(&value));
         }
         if !self.place.is_nullable {

@@ -31,6 +31,8 @@ impl fmt::Display for RowUnit {
 pub(super) enum LineFault {
     Json(NoJson),
     Value(Box<ValueMisfit>),
+    /// The file's place has a value that a column does not take: no line of the file is at fault.
+    Place(Box<Error>),
 }
 
 /// A value that its column does not take.
@@ -59,6 +61,7 @@ impl LineFault {
     pub fn error(self, url: &str, unit: RowUnit, number: u64, line: &[u8]) -> Error {
         match self {
             Self::Json(error) => no_json(url, unit, number, line, error),
+            Self::Place(error) => *error,
             Self::Value(misfit) => Error::invalid(misfit.message)
                 .at(fault_location(url, unit, number, line, misfit.at))
                 .advice(misfit.advice),

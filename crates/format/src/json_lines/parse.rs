@@ -9,9 +9,9 @@ use arrow::datatypes::SchemaRef;
 use lakerace_io::{Error, Result};
 
 use super::blocks::LineBlock;
-use super::column::{ColumnOrigin, ExtraFields, ObjectColumns};
+use super::column::{ExtraFields, ObjectColumns};
 use super::fault::{LineFault, RowUnit, no_object};
-use super::places::PlaceValues;
+use super::places::LineColumns;
 use crate::json::{Json, JsonKind};
 use crate::{Constants, OnBadRow, Predicate};
 
@@ -19,9 +19,7 @@ use crate::{Constants, OnBadRow, Predicate};
 pub(super) struct LineParser {
     pub urls: Arc<[String]>,
     pub unit: RowUnit,
-    /// The columns that are read from the lines.
-    pub schema: SchemaRef,
-    pub origins: Vec<ColumnOrigin>,
+    pub columns: Arc<LineColumns>,
     /// Columns that are known, and skipped.
     pub unread: Vec<String>,
     pub others: ExtraFields,
@@ -30,8 +28,6 @@ pub(super) struct LineParser {
     pub whole_schema: SchemaRef,
     /// The constants of files, by the file's number.
     pub constants: Vec<Option<Arc<Constants>>>,
-    /// The values of lines that lack a column, by the file's number.
-    pub place_values: Vec<PlaceValues>,
     pub filter: Option<Predicate>,
     /// The columns of the result, by position in the whole schema.
     pub projection: Vec<usize>,
@@ -49,14 +45,19 @@ pub(super) struct ParsedRows {
 impl LineParser {
     /// A block's rows: parsed, filtered, projected.
     pub fn parse(&self, block: &LineBlock) -> Result<ParsedRows> {
-        let object = ObjectColumns::new(self.schema.fields(), &self.origins, "", self.others)?;
-        let missing = self.place_values.get(block.file).into_iter().flatten();
-        let mut object = object.with_unread(self.unread.iter().cloned()).with_missing(missing);
+        let LineColumns { schema, origins } = self.columns.as_ref();
+        let object = ObjectColumns::new(schema.fields(), origins, "", self.others)?;
+        let mut object = object.with_unread(self.unread.iter().cloned());
+        if let Some(place) = &block.place {
+            object = object.with_missing(place);
+        }
         let (mut rows, mut bad_lines, mut error) = (0, Vec::new(), None);
         for (line, number) in NumberedLines::from_block(block) {
             match append(&mut object, self.unit, line) {
                 Ok(is_row) => rows += usize::from(is_row),
-                Err(_) if self.on_bad_row == OnBadRow::Skip => bad_lines.push(number),
+                Err(LineFault::Json(_) | LineFault::Value(_)) if self.on_bad_row == OnBadRow::Skip => {
+                    bad_lines.push(number);
+                }
                 Err(fault) => {
                     error = Some(fault.error(&self.urls[block.file], self.unit, number, line));
                     break;
@@ -69,7 +70,7 @@ impl LineParser {
             self.append_others(&mut object, block, &bad_lines)?;
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), object.finish(rows)?, &options);
+        let batch = RecordBatch::try_new_with_options(Arc::clone(schema), object.finish(rows)?, &options);
         let batch = self.finish(batch.map_err(Error::unexpected)?, block.file)?;
         Ok(ParsedRows { batch, bad_rows: bad_lines.len() as u64, error })
     }
@@ -91,7 +92,10 @@ impl LineParser {
         let batch = self.with_constants(batch, file)?;
         let result = batch.project(&self.projection).map_err(Error::unexpected)?;
         let result = match &self.filter {
-            Some(filter) => filter_record_batch(&result, &filter.evaluate(&batch)?).map_err(Error::unexpected)?,
+            Some(filter) => {
+                let keep = filter.evaluate(&batch).map_err(|error| error.at(&self.urls[file]))?;
+                filter_record_batch(&result, &keep).map_err(Error::unexpected)?
+            }
             None => result,
         };
         result.with_schema(Arc::clone(&self.output)).map_err(Error::unexpected)

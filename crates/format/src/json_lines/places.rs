@@ -1,72 +1,113 @@
 //! The values that the places of files give to columns that the lines of other files have.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::{Field, SchemaRef};
 use arrow::util::display::array_value_to_string;
-use lakerace_exec::map_slice;
+use bytes::Bytes;
 use lakerace_io::option::SCHEMA;
-use lakerace_io::{Error, Object, Result};
+use lakerace_io::{Error, Result};
 
-use super::column::{ColumnOrigin, ColumnSlot};
-use super::layout::JsonLayout;
-use super::sample::fields_of_front;
+use super::column::{AbsentFields, ColumnOrigin, ColumnSlot};
+use super::sample::fields_of_lines;
 use crate::Constants;
 use crate::json::{Json, write_text};
 use crate::schema_text::{print_type, quoted_name};
-
-/// Files of a remote store whose first rows are read together.
-const REMOTE_FRONTS_AT_ONCE: usize = 32;
-
-/// JSON values for lines that lack a column, by the column's position.
-pub(super) type PlaceValues = HashMap<usize, Arc<[u8]>>;
+use crate::text::MAX_SAMPLE_BYTES;
 
 /// The columns that are read from lines.
-pub(super) struct LineColumns<'a> {
-    pub schema: &'a SchemaRef,
-    pub origins: &'a [ColumnOrigin],
+#[derive(Debug, Clone)]
+pub(super) struct LineColumns {
+    pub schema: SchemaRef,
+    pub origins: Vec<ColumnOrigin>,
 }
 
-impl LineColumns<'_> {
-    /// The values of each file that is read, for the columns that its first rows lack: in a file whose first rows have a
-    /// column, a line without it has null.
-    ///
-    /// # Errors
-    /// `Invalid` for a value that does not have the column's type.
-    pub fn place_values(
-        &self,
-        objects: &[Object],
-        is_read: &[bool],
-        constants: &[Option<Arc<Constants>>],
-        (layout, rows): (JsonLayout, usize),
-    ) -> Result<Vec<PlaceValues>> {
-        let is_placed =
-            |field: &Field| constants.iter().flatten().any(|constants| constants.get(field.name()).is_some());
-        let fields = self.schema.fields().iter().map(AsRef::as_ref).enumerate();
-        let placed: Vec<(usize, &Field)> = fields.filter(|(_, field)| is_placed(field)).collect();
-        let Some(first) = objects.first().filter(|_| !placed.is_empty()) else {
-            return Ok(vec![PlaceValues::new(); objects.len()]);
-        };
-        let at_once = if first.store.is_local() { first.store.job.options().threads } else { REMOTE_FRONTS_AT_ONCE };
-        let files: Vec<_> = objects.iter().zip(is_read).zip(constants).collect();
-        map_slice(&files, at_once, |((object, is_read), constants)| {
-            let Some(constants) = constants.as_ref().filter(|_| **is_read) else { return Ok(PlaceValues::new()) };
-            let known = fields_of_front(object, layout, rows)?;
-            let lacked = placed.iter().filter(|(_, field)| !known.contains(field.name()));
-            let value = |(at, field): &(usize, &Field)| {
-                let text = json_text(constants, field, self.origins[*at]).map_err(|error| error.at(object.url()));
-                text.map(|text| Some((*at, text?))).transpose()
-            };
-            lacked.filter_map(value).collect()
-        })
+/// The files of a read whose places give values to columns of lines.
+pub(super) struct FilePlaces {
+    pub columns: Arc<LineColumns>,
+    pub urls: Arc<[String]>,
+    /// The constants of files, by the file's number.
+    pub constants: Vec<Option<Arc<Constants>>>,
+    /// The number of rows that are a file's first ones.
+    pub front_rows: usize,
+}
+
+impl FilePlaces {
+    /// Returns true if the place of a file has a value for a column that is read from lines.
+    pub fn has_values(&self, file: usize) -> bool {
+        let Some(constants) = self.constants.get(file).and_then(Option::as_ref) else { return false };
+        let mut names = self.columns.schema.fields().iter().map(|field| field.name());
+        names.any(|name| has_value(constants, name))
+    }
+
+    /// Returns true if lines of this number and length are all that says which columns a file has.
+    pub fn is_front(&self, lines: usize, bytes: usize) -> bool {
+        lines >= self.front_rows || bytes >= MAX_SAMPLE_BYTES
+    }
+
+    /// The place of a file that starts with these lines.
+    pub fn file_place(&self, file: usize, front: Vec<Bytes>) -> Option<Arc<FilePlace>> {
+        Some(Arc::new(FilePlace {
+            columns: Arc::clone(&self.columns),
+            url: self.urls.get(file)?.clone(),
+            constants: self.constants.get(file).cloned().flatten()?,
+            front_rows: self.front_rows,
+            front: Mutex::new(FrontFields::Unread(front)),
+        }))
+    }
+}
+
+fn has_value(constants: &Constants, name: &str) -> bool {
+    constants.get(name).is_some_and(|(_, value)| value.is_some())
+}
+
+/// The values of one file's place. Its first lines are examined when a line lacks a column for the first time.
+#[derive(Debug)]
+pub(super) struct FilePlace {
+    columns: Arc<LineColumns>,
+    url: String,
+    constants: Arc<Constants>,
+    front_rows: usize,
+    front: Mutex<FrontFields>,
+}
+
+#[derive(Debug)]
+enum FrontFields {
+    Unread(Vec<Bytes>),
+    Known(HashSet<String>),
+}
+
+impl FilePlace {
+    /// Returns true if the first rows of the file have the column.
+    fn has_field(&self, name: &str) -> bool {
+        let mut front = self.front.lock().unwrap_or_else(PoisonError::into_inner);
+        if let FrontFields::Unread(blocks) = &*front {
+            *front = FrontFields::Known(fields_of_lines(blocks, MAX_SAMPLE_BYTES, self.front_rows));
+        }
+        matches!(&*front, FrontFields::Known(fields) if fields.contains(name))
+    }
+}
+
+impl AbsentFields for FilePlace {
+    fn has_value(&self, column: usize) -> bool {
+        has_value(&self.constants, self.columns.schema.field(column).name())
+    }
+
+    /// In a file whose first rows have a column, a line without it has null.
+    fn value(&self, column: usize) -> Result<Option<Arc<[u8]>>> {
+        let field = self.columns.schema.field(column);
+        if self.has_field(field.name()) {
+            return Ok(None);
+        }
+        json_text(&self.constants, field, self.columns.origins[column]).map_err(|error| error.at(&self.url))
     }
 }
 
 /// A place's value as JSON that the column takes; `None` for null.
 fn json_text(constants: &Constants, field: &Field, origin: ColumnOrigin) -> Result<Option<Arc<[u8]>>> {
     let name = field.name();
-    if constants.get(name).is_none_or(|(_, value)| value.is_none()) {
+    if !has_value(constants, name) {
         return Ok(None);
     }
     let Some(array) = constants.array(name, 1)? else { return Ok(None) };

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
+use bytes::Bytes;
 use lakerace_io::option::SCHEMA;
-use lakerace_io::{Error, ErrorKind, Object, Result};
+use lakerace_io::{Error, Object, Result};
 
 use super::column::ColumnOrigin;
 use super::fault::{RowUnit, no_json, no_object};
@@ -115,13 +116,21 @@ struct FileFront {
     fault: Option<Error>,
 }
 
-/// The fields that the first rows of a file have. Damaged lines have none: the read reports them.
-pub(super) fn fields_of_front(object: &Object, layout: JsonLayout, rows: usize) -> Result<HashSet<String>> {
-    let mut shape = ValueShape::default();
-    match look(object, layout, 0, rows, OnBadRow::Skip, true, &mut shape) {
-        Err(error) if error.kind() != ErrorKind::Invalid => Err(error),
-        _ => Ok(shape.named("").map(|(_, name, _)| name.to_owned()).collect()),
+/// The fields that the first rows of a file have, of which these are the first bytes. Damaged lines have none: the read
+/// reports them.
+pub(super) fn fields_of_lines(blocks: &[Bytes], most_bytes: usize, most_rows: usize) -> HashSet<String> {
+    let (mut shape, mut rows, mut bytes) = (ValueShape::default(), 0, 0);
+    for line in blocks.iter().flat_map(|block| block.split_inclusive(|byte| *byte == b'\n')) {
+        bytes += line.len();
+        if rows >= most_rows || bytes > most_bytes {
+            break;
+        }
+        let mut json = Json::new(line);
+        let mut dry = json.clone();
+        let is_object = matches!(dry.kind(), Ok(JsonKind::Object)) && dry.skip().is_ok();
+        rows += usize::from(is_object && shape.add(&mut json, (0, 0)).is_ok());
     }
+    shape.named("").map(|(_, name, _)| name.to_owned()).collect()
 }
 
 /// Adds the front of a file.

@@ -13,7 +13,7 @@ use super::blocks::{LineBlock, LineBlocks};
 use super::column::{ColumnOrigin, ExtraFields, ObjectColumns};
 use super::layout::JsonLayout;
 use super::parse::{LineParser, ParsedRows, constants_of};
-use super::places::LineColumns;
+use super::places::{FilePlaces, LineColumns};
 use super::sample::{INFER_ROWS as SAMPLE_ROWS, LearntTypes, StatedTypes, learn_schema};
 use crate::files::columns_of_place;
 use crate::schema_text::parse_schema;
@@ -166,7 +166,7 @@ impl JsonLinesSource {
     }
 
     /// Makes the parser of the blocks of a plan's files.
-    fn parser(&self, plan: &ReadPlan, urls: Arc<[String]>, objects: &[Object], is_read: &[bool]) -> Result<LineParser> {
+    fn parser(&self, plan: &ReadPlan, urls: Arc<[String]>) -> Result<LineParser> {
         let selected = self.selected(&plan.request)?;
         let filter = plan.request.filter.as_ref().map(|f| Predicate::bind(f, &self.schema)).transpose()?;
         let mut read: Vec<usize> = selected.clone();
@@ -179,17 +179,12 @@ impl JsonLinesSource {
         let files = self.objects.iter().zip(&self.constants);
         let constants = files.filter_map(|(object, known)| Some((object.url(), Arc::clone(known.as_ref()?)))).collect();
         let constants = constants_of(&urls, &constants);
-        let schema = self.project(&read[..own])?;
-        let origins: Vec<ColumnOrigin> = read[..own].iter().map(|column| self.origins[*column]).collect();
-        let columns = LineColumns { schema: &schema, origins: &origins };
-        let place_values = columns.place_values(objects, is_read, &constants, (self.layout, self.sample_rows))?;
+        let origins = read[..own].iter().map(|column| self.origins[*column]).collect();
         Ok(LineParser {
             constants,
-            place_values,
             urls,
             unit: self.layout.unit(),
-            schema,
-            origins,
+            columns: Arc::new(LineColumns { schema: self.project(&read[..own])?, origins }),
             unread: names.enumerate().filter(|(at, _)| !read[..own].contains(at)).map(|(_, name)| name).collect(),
             others: if plan.request.columns.is_some() { ExtraFields::PassedOver } else { ExtraFields::Refused },
             on_bad_row: self.on_bad_row,
@@ -251,7 +246,13 @@ impl Source for JsonLinesSource {
     fn read(&self, plan: &ReadPlan) -> Result<Batches> {
         let (objects, is_read) = self.planned_objects(plan)?;
         let urls: Arc<[String]> = objects.iter().map(Object::url).collect();
-        let parser = self.parser(plan, Arc::clone(&urls), &objects, &is_read)?;
+        let parser = self.parser(plan, Arc::clone(&urls))?;
+        let places = FilePlaces {
+            columns: Arc::clone(&parser.columns),
+            urls: Arc::clone(&urls),
+            constants: parser.constants.clone(),
+            front_rows: self.sample_rows,
+        };
         // A part of a split plan has no requests: they are planned here.
         let planned = plan.requests.requests.is_empty().then(|| self.requests(&wanted_of(&objects, &is_read)));
         let input = BlockReader::start(
@@ -266,7 +267,7 @@ impl Source for JsonLinesSource {
             blocks: OrderedPool::start(
                 pool_options("lakerace-jsonl", &self.job),
                 &self.job,
-                LineBlocks::new(input, urls),
+                LineBlocks::new(input, urls, places),
                 work,
             ),
             pending: VecDeque::new(),

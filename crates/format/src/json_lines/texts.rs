@@ -19,6 +19,7 @@ pub fn values_of_json(texts: &StringArray, field: &Field) -> Result<ArrayRef> {
         append(&mut slot, text.unwrap_or("null").as_bytes()).map_err(|fault| match fault {
             LineFault::Json(error) => Error::invalid(format!("it is no JSON: {}", error.why)),
             LineFault::Value(misfit) => Error::invalid(misfit.message).advice(misfit.advice),
+            LineFault::Place(error) => *error,
         })?;
     }
     slot.finish(texts.len())

@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, FieldRef, Fields};
 use lakerace_io::option::{COLUMNS, INFER_ROWS, SCHEMA};
 use lakerace_io::{Error, Result};
 
-use super::{Append, ColumnOrigin, ColumnPath, ColumnSlot, JsonColumn, LineFault};
+use super::{AbsentFields, Append, ColumnOrigin, ColumnPath, ColumnSlot, JsonColumn, LineFault, MissingValue};
 use crate::json::{Json, JsonKind};
 use crate::schema_text::print_type;
 
@@ -189,10 +189,10 @@ impl ObjectColumns {
         self
     }
 
-    /// Values, as JSON, of columns by position for objects that lack them.
-    pub fn with_missing<'a>(mut self, values: impl IntoIterator<Item = (&'a usize, &'a Arc<[u8]>)>) -> Self {
-        for (at, value) in values {
-            self.slots[*at].missing = Some(Arc::clone(value));
+    /// The values of columns for objects that lack them.
+    pub fn with_missing(mut self, fields: &Arc<impl AbsentFields + 'static>) -> Self {
+        for (at, slot) in self.slots.iter_mut().enumerate().filter(|(at, _)| fields.has_value(*at)) {
+            slot.missing = MissingValue::Asked(Arc::clone(fields) as _, at);
         }
         self
     }
