@@ -19,7 +19,7 @@ pub(crate) fn find(location: &str, options: &ReadOptions, job: &Job) -> Result<O
     let Some(pipe) = Pipe::open(location, job)? else { return Ok(None) };
     let format = match options.format.or_else(|| FileFormat::of_file_name(location)) {
         Some(format) => format,
-        None => format_of_content(&pipe, job)?,
+        None => format_of_content(&pipe, options, job)?,
     };
     let object = if is_zip(&pipe.peek(FRONT_BYTES, job)?.0) {
         pipe.spooled_object("zip archives are read from their end", job)?
@@ -39,14 +39,18 @@ fn names_for_pipes() -> String {
     listed(formats.iter().map(|format| format.name.to_owned()), "or")
 }
 
-/// The format of a pipe's first bytes. Text that is no JSON is taken for CSV.
-fn format_of_content(pipe: &Arc<Pipe>, job: &Job) -> Result<&'static FileFormat> {
+/// The format of a pipe's first bytes. Text that is no JSON is a table: with tabs between its fields, or CSV.
+fn format_of_content(pipe: &Arc<Pipe>, options: &ReadOptions, job: &Job) -> Result<&'static FileFormat> {
     let (front, is_whole) = pipe.peek(FRONT_BYTES, job)?;
     let mut content = DetectedContent::detect(&front);
     if content == DetectedContent::Unclear && !is_whole {
         content = DetectedContent::detect(&pipe.peek(PACKED_FRONT_BYTES, job)?.0);
     }
-    content.format(Some(&CSV)).map_err(|error| error.at(pipe.name()))
+    if content == DetectedContent::Text {
+        let (front, is_whole) = pipe.peek(PACKED_FRONT_BYTES, job)?;
+        return Ok(DetectedContent::table_of_text(&front, is_whole, &options.csv));
+    }
+    content.format(None).map_err(|error| error.at(pipe.name()))
 }
 
 /// A pipe as a target.

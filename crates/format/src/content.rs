@@ -1,12 +1,14 @@
 //! The format of a file by its first bytes, for names that do not give one.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use lakerace_io::option::INPUT_FORMAT;
 use lakerace_io::{Error, Result};
 
+use crate::csv::has_tabs;
 use crate::text::{BYTE_ORDER_MARK, FileCompression};
-use crate::{FileFormat, JSON};
+use crate::{CSV, CsvOptions, FileFormat, JSON, TSV};
 
 /// The content of a file's first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +67,25 @@ impl DetectedContent {
             Some(format) => Self::PackedFile(format),
             None => Self::Archive,
         }
+    }
+
+    /// The format of text that is not JSON, by the first bytes of a file: TSV where each line has as many tabs, or CSV.
+    pub fn table_of_text(front: &[u8], is_whole: bool, options: &CsvOptions) -> &'static FileFormat {
+        if options.delimiter.is_some() || options.encoding.is_some() {
+            return &CSV;
+        }
+        let (text, is_cut) = match FileCompression::detect("", front) {
+            FileCompression::None => (Cow::Borrowed(front), !is_whole),
+            compression => {
+                let Ok(reader) = compression.decompress(std::io::Cursor::new(front.to_vec())) else { return &CSV };
+                let mut text = Vec::new();
+                let read = reader.take(PACKED_FRONT_BYTES as u64).read_to_end(&mut text);
+                let is_cut = read.is_err() || !is_whole || text.len() == PACKED_FRONT_BYTES;
+                (Cow::Owned(text), is_cut)
+            }
+        };
+        let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
+        if has_tabs(text, !is_cut, options.skip_rows, options.comment.as_deref()) { &TSV } else { &CSV }
     }
 
     fn of_plain(front: &[u8]) -> Self {

@@ -41,6 +41,7 @@ mod rules;
 pub(crate) mod sample;
 mod scan;
 mod sink;
+mod sniff;
 mod source;
 mod text;
 mod value_texts;
@@ -56,6 +57,7 @@ use lakerace_io::option::{
 pub use lines::CsvLines;
 pub use rules::Dialect;
 pub use sink::CsvSink;
+pub(crate) use sniff::has_tabs;
 pub use source::CsvSource;
 
 use crate::FileFormat;

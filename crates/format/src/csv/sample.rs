@@ -10,6 +10,7 @@ use super::fields::{FieldSplitter, FieldTable, OnRagged};
 use super::header::{header_names, made_up_names, record_fields};
 use super::rules::DialectRules;
 use super::scan::{ScanState, first_end, step};
+use super::sniff::other_delimiter;
 use crate::text::infer::InferredType;
 use crate::text::{MAX_SAMPLE_BYTES, read_front, without_byte_order_mark};
 
@@ -22,6 +23,8 @@ pub(super) struct FileSample {
     is_whole: bool,
     /// The start of the rows.
     rows_at: usize,
+    /// The start of the header.
+    header_at: usize,
     /// The columns' names.
     pub names: Vec<String>,
 }
@@ -36,7 +39,7 @@ impl FileSample {
         let (text, is_whole) =
             read_front(object, rows.saturating_add(rules.skip_rows), rules.form).map_err(|e| e.at(&url))?;
         let text = without_byte_order_mark(text, &url)?;
-        let mut sample = Self { url, text, is_whole, rows_at: 0, names: Vec::new() };
+        let mut sample = Self { url, text, is_whole, rows_at: 0, header_at: 0, names: Vec::new() };
         sample.find_columns(rules)?;
         Ok(sample)
     }
@@ -77,6 +80,7 @@ impl FileSample {
                 .at(&self.url)
                 .advice(format!("check {QUOTE}, and set an encoding other than UTF-8 with {ENCODING}"))
         })?;
+        self.header_at = at;
         if rules.header {
             self.names = header_names(fields);
             self.rows_at = end;
@@ -130,6 +134,25 @@ impl FileSample {
             }
         }
         (inferred.into_iter().map(InferredType::data_type).collect(), seen)
+    }
+
+    /// A warning of text in one column whose lines all have the same number of another delimiter.
+    pub fn other_delimiter(&self, rules: &DialectRules) -> Option<String> {
+        if self.names.len() != 1 {
+            return None;
+        }
+        let start = if rules.header { self.header_at } else { self.rows_at };
+        let text = &self.text[start..];
+        let (delimiter, fields) = other_delimiter(text, self.is_whole, rules)?;
+        let option =
+            DELIMITER.to(if delimiter == b'\t' { "'\\t'".to_owned() } else { format!("'{}'", char::from(delimiter)) });
+        Some(format!(
+            "{}: there is one column, but each of the first lines has {fields} fields between {:?}: use {option}, or {} for \
+             one column",
+            self.url,
+            char::from(delimiter),
+            DELIMITER.to(format!("'{}'", char::from(rules.delimiter).escape_default())),
+        ))
     }
 
     /// The end of the last whole row of the sample.

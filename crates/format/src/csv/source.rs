@@ -100,7 +100,11 @@ impl CsvSource {
             given => {
                 let expected = options.types.as_deref().map(parse_schema).transpose()?;
                 let rows = options.infer_rows.unwrap_or(INFER_ROWS);
-                learn_schema(all, &rules, given.as_ref(), expected.as_ref(), rows)?
+                let learnt = learn_schema(all, &rules, given.as_ref(), expected.as_ref(), rows)?;
+                if let Some(warning) = learnt.2.filter(|_| options.delimiter.is_none()) {
+                    job.warn(&warning);
+                }
+                (learnt.0, learnt.1)
             }
         };
         check_columns(&schema)?;
@@ -300,7 +304,8 @@ fn with_constants(schema: Schema, constants: &[Option<Arc<Constants>>]) -> Schem
     Schema::new(fields)
 }
 
-/// The schema from the start of the first file, and the origin of each type: given or expected types come first, and
+/// The schema from the start of the first file, the origin of each type, and a warning of text that seems to have another
+/// delimiter: given or expected types come first, and
 /// the other columns have inferred ones. If the first file has no row, types are inferred from the first file that has
 /// one.
 fn learn_schema(
@@ -309,7 +314,7 @@ fn learn_schema(
     given: Option<&Schema>,
     expected: Option<&Schema>,
     rows: usize,
-) -> Result<(Schema, Vec<TypeOrigin>)> {
+) -> Result<(Schema, Vec<TypeOrigin>, Option<String>)> {
     let first = FileSample::read(&objects[0], rules, rows)?;
     let names = &first.names;
     let mut places: HashMap<&str, usize> = HashMap::with_capacity(names.len());
@@ -352,5 +357,5 @@ fn learn_schema(
         None => (Field::new(name, data_type, true), TypeOrigin::Inferred),
     });
     let (fields, origins): (Vec<Field>, Vec<TypeOrigin>) = fields.unzip();
-    Ok((Schema::new(fields), origins))
+    Ok((Schema::new(fields), origins, first.other_delimiter(rules)))
 }
