@@ -418,3 +418,16 @@ def test_a_text_with_a_fraction_is_no_integer(tmp_path: Path, text: str) -> None
         ours(path, "CAST(s AS bigint) = 1")
     if text == "1.5":
         assert ours(path, "CAST(CAST(s AS double) AS bigint) = 1") == [0]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "orc", "csv", "jsonl"])
+def test_a_value_that_does_not_cast_names_its_file(tmp_path: Path, ending: str) -> None:
+    """A folder has the value in one file only, which the error names."""
+    for number, text in enumerate(["1", "2", "x"]):
+        rows = pa.table({"a": pa.array([text], pa.string())})
+        lr.copy(rows, tmp_path / "t" / f"{number}.{ending}")
+    options = {"schema": "a utf8"} if ending in ("csv", "jsonl") else {}
+    with pytest.raises(lr.InvalidInputError, match="can't be cast to int32") as caught:
+        list(lr.scan(tmp_path / "t", where="cast(a as int) = 1", **options).rows())  # type: ignore[arg-type]
+    assert f"2.{ending}" in str(caught.value)
+    assert f"0.{ending}" not in str(caught.value)

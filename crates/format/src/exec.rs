@@ -32,6 +32,9 @@ pub(crate) trait DecodeUnits: Send + Sync + 'static {
     /// Starts the `column`-th decoded column of a unit. It may wait for the network.
     fn open(&self, unit: usize, column: usize) -> Result<Self::ColumnReader>;
 
+    /// The file and the part of it that is a unit, for messages.
+    fn unit_place(&self, unit: usize) -> String;
+
     /// The rows among these that belong to the table; `None`: all. Rows that a deletion vector hides are left out when
     /// the rows around them are decoded, or are skipped if no column needs them.
     fn visible(&self, unit: usize, rows: Range<u64>) -> Option<BooleanArray> {

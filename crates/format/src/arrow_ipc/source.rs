@@ -299,7 +299,8 @@ impl IpcRows {
 
     fn wanted(&self, batch: RecordBatch) -> Result<RecordBatch> {
         let batch = &with_plain_nulls(batch).map_err(|error| error.at(&self.messages.url))?;
-        let keep = self.filter.as_ref().map(|filter| filter.evaluate(batch)).transpose()?;
+        let keep = self.filter.as_ref().map(|filter| filter.evaluate(batch)).transpose();
+        let keep = keep.map_err(|error| error.at(&self.messages.url))?;
         let columns = self.projection.iter().map(|column| Arc::clone(batch.column(*column))).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let wanted = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)

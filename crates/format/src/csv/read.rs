@@ -132,7 +132,7 @@ impl BlockWork {
         let mut batch = self.with_constants(parsed.batch, &layout.url)?;
         if let Some(filter) = &self.filter {
             let rows = batch.num_rows();
-            let keep = filter.evaluate(&batch)?;
+            let keep = filter.evaluate(&batch).map_err(|error| error.at(&layout.url))?;
             batch = batch.project(&self.projection).map_err(|e| internal(&e))?;
             batch = arrow::compute::filter_record_batch(&batch, &keep).map_err(|e| internal(&e))?;
             if batch.num_rows() < rows / 4 {

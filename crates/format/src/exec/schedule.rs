@@ -377,7 +377,11 @@ impl<U: DecodeUnits> ScheduleCore<U> {
         let predicate = self.scan.columns.predicate.as_ref();
         let predicate = predicate.ok_or_else(|| Error::internal("there are filter columns, but no filter"))?;
         let batch = RecordBatch::try_new(Arc::clone(&self.filter_schema), arrays).map_err(Error::unexpected)?;
-        let mask = predicate.evaluate(&batch)?;
+        let named = |error: Error| match self.scan.steps.get(step) {
+            Some(step) => error.at(self.scan.units.unit_place(step.unit)),
+            None => error,
+        };
+        let mask = predicate.evaluate(&batch).map_err(named)?;
         match self.visible(step) {
             None => Ok(RowMask::new(&mask)),
             Some(visible) => {

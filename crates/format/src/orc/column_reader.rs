@@ -64,6 +64,11 @@ impl DecodeUnits for StripeSet {
         lane.begin(options).map_err(|e| lane.with_location(e))?;
         Ok(lane)
     }
+
+    fn unit_place(&self, unit: usize) -> String {
+        let unit = &self.units[unit];
+        format!("{}: stripe {}", unit.file.url, unit.stripe)
+    }
 }
 
 /// Yields the rows of one column of one stripe.

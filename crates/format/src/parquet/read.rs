@@ -78,6 +78,11 @@ impl DecodeUnits for RowGroups {
         ParquetColumnReader::open(source.clone()).map_err(|error| source.with_location(error))
     }
 
+    fn unit_place(&self, unit: usize) -> String {
+        let unit = &self.units[unit];
+        format!("{}: row group {}", unit.file.url, unit.row_group)
+    }
+
     fn visible(&self, unit: usize, rows: Range<u64>) -> Option<BooleanArray> {
         let unit = &self.units[unit];
         let hidden = unit.file.hidden.as_ref()?;

@@ -41,6 +41,10 @@ impl DecodeUnits for WaitingUnits {
         }
         Ok(CountingReader { next: unit as u64 * UNIT_ROWS, awaited })
     }
+
+    fn unit_place(&self, unit: usize) -> String {
+        format!("unit {unit}")
+    }
 }
 
 impl ColumnReader for CountingReader {
@@ -65,8 +69,8 @@ fn two_threads_decode_two_units_of_one_column() {
     let schema = Arc::new(Schema::new(vec![Field::new("number", DataType::Int64, false)]));
     let columns = ReadColumns::resolve(&schema, &ReadRequest::default()).unwrap();
     let fields = columns.fields(&schema);
-    let whole = [0..UNIT_ROWS];
-    let steps = BatchPlan::new((0..4).map(|_| (whole.as_slice(), STEP_ROWS)), None);
+    let rows = 0..UNIT_ROWS;
+    let steps = BatchPlan::new((0..4).map(|_| (std::slice::from_ref(&rows), STEP_ROWS)), None);
     assert_eq!(steps.largest_unit(), 10);
     let steps_ahead = steps_ahead(STEP_ROWS, &[8], steps.largest_unit(), 2);
     let (opened, awaited) = channel();
