@@ -12,7 +12,7 @@ use lakerace_io::{Error, Result};
 /// `utf8_view`, `timestamp(us, UTC)`, …) or SQL's: `int` is 32 bits, `bigint` 64, `float` 32, `double` 64, `string`
 /// and `text` are `utf8_view`, `date` is `date32`, `timestamp` and `datetime` are `timestamp(us)`, `timestamptz` is
 /// `timestamp(us, UTC)`, `numeric(p,s)` is `decimal(p,s)`. Nested types are `list(int64)`, `large_list(…)`,
-/// `fixed_size_list(…, 3)`, `struct(a int64, b utf8)`, `map(utf8, int64)` and `dictionary(int32, utf8)`.
+/// `list_view(…)`, `large_list_view(…)`, `fixed_size_list(…, 3)`, `struct(a int64, b utf8)`, `map(utf8, int64)` and `dictionary(int32, utf8)`.
 ///
 /// # Errors
 /// `Usage`, naming the column and the nearest type, or a time zone that is not known.
@@ -54,6 +54,8 @@ fn refuse_unknown_zones(data_type: &DataType) -> Result<()> {
         DataType::Struct(fields) => fields.iter().try_for_each(|field| refuse_unknown_zones(field.data_type())),
         DataType::List(item)
         | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
         | DataType::FixedSizeList(item, _)
         | DataType::Map(item, _) => refuse_unknown_zones(item.data_type()),
         DataType::Dictionary(_, values) => refuse_unknown_zones(values),
@@ -117,8 +119,10 @@ pub fn print_type(data_type: &DataType) -> String {
         DataType::Decimal64(p, s) => format!("decimal64({p},{s})"),
         DataType::Decimal128(p, s) => format!("decimal({p},{s})"),
         DataType::Decimal256(p, s) => format!("decimal256({p},{s})"),
-        DataType::List(f) | DataType::ListView(f) => format!("list({})", print_type(f.data_type())),
-        DataType::LargeList(f) | DataType::LargeListView(f) => format!("large_list({})", print_type(f.data_type())),
+        DataType::List(f) => format!("list({})", print_type(f.data_type())),
+        DataType::LargeList(f) => format!("large_list({})", print_type(f.data_type())),
+        DataType::ListView(f) => format!("list_view({})", print_type(f.data_type())),
+        DataType::LargeListView(f) => format!("large_list_view({})", print_type(f.data_type())),
         DataType::FixedSizeList(f, n) => format!("fixed_size_list({}, {n})", print_type(f.data_type())),
         DataType::Struct(fields) => {
             let fields: Vec<String> = fields.iter().map(|f| print_field(f)).collect();
@@ -211,7 +215,8 @@ fn is_name_char(c: char) -> bool {
 }
 
 /// Types that hold other types.
-const NESTED: &[&str] = &["list", "array", "large_list", "fixed_size_list", "struct", "map", "dictionary"];
+const NESTED: &[&str] =
+    &["list", "array", "large_list", "list_view", "large_list_view", "fixed_size_list", "struct", "map", "dictionary"];
 
 /// Types nested deeper than this are refused, as the stack is finite.
 const DEEPEST: usize = 100;
@@ -381,7 +386,12 @@ impl<'a> SchemaParser<'a> {
             }
             _ => {
                 let item = Arc::new(Field::new_list_field(self.data_type()?, true));
-                if name == "large_list" { DataType::LargeList(item) } else { DataType::List(item) }
+                match name {
+                    "large_list" => DataType::LargeList(item),
+                    "list_view" => DataType::ListView(item),
+                    "large_list_view" => DataType::LargeListView(item),
+                    _ => DataType::List(item),
+                }
             }
         };
         next(self, ')')?;

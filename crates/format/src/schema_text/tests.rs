@@ -37,7 +37,8 @@ fn what_is_printed_is_read_back() {
     let text = "id int64 not null, \"a,b\" large_utf8, t time64(ns), u uint8, f float16, x timestamp(ns, Europe/Berlin), \
                 d decimal(38,10), e decimal256(76,76), bytes binary, v utf8_view, \"\" bool, k fixed_size_binary(3), \
                 l list(list(int64)), m map(utf8, struct(a int64 not null, \"b c\" list(decimal(9,2)))), \
-                n struct(), q dictionary(uint8, utf8), o fixed_size_list(float32, 3), p large_list(date32)";
+                n struct(), q dictionary(uint8, utf8), o fixed_size_list(float32, 3), p large_list(date32), r list_view(utf8), \
+                s large_list_view(list_view(timestamp(us, UTC)))";
     let schema = parse_schema(text).unwrap();
     assert_eq!(print_schema(&schema), text);
     assert_eq!(parse_schema(&print_schema(&schema)).unwrap(), schema);
