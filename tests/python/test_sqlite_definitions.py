@@ -184,3 +184,56 @@ def test_a_value_that_would_change_is_refused(tmp_path: Path, declared: str, val
     assert done.json["rejected"] == 1
     assert str(value) in letters.read_text()
     assert rows(path, "SELECT count(*) FROM t") == [(0,)]
+
+
+#: What other programs write into columns of timestamps.
+TIMES = {
+    "SQLite, Django": ["2024-01-01 10:00:00", "1969-12-31 23:59:59"],
+    "strftime": ["2024-01-01 10:00:00.000", "2024-01-01 10:00:00.120"],
+    "SQLAlchemy": ["2024-01-01 10:00:00.000000", "2024-01-01 10:00:00.500000"],
+    "pandas": ["2024-01-01 10:00:00", "2024-01-01 10:00:00.120000"],
+    "ISO": ["2024-01-01T10:00:00", "2024-01-01T10:00:01"],
+    "zoned": ["2024-01-01 10:00:00+00:00", "2024-01-01 10:00:01+00:00"],
+    "dates": ["2024-01-01", "2024-02-29"],
+}
+
+
+@pytest.mark.parametrize("program", TIMES)
+@pytest.mark.parametrize("mode", ["overwrite", "upsert"])
+def test_times_come_back_as_the_texts_they_were(tmp_path: Path, program: str, mode: str) -> None:
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a DATETIME, b TIMESTAMP, d DATE, c TIME)")
+        rows = [(n, value, value, "2024-02-29", "10:00:00") for n, value in enumerate(TIMES[program])]
+        database.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", rows)
+        database.commit()
+        options = {"key": ["id"]} if mode == "upsert" else {}
+        lr.copy(f"sqlite:{path}#t", tmp_path / "a.parquet")
+        lr.copy(tmp_path / "a.parquet", f"sqlite:{path}#t", mode=mode, verify=True, **options)  # type: ignore[arg-type]
+        assert database.execute("SELECT * FROM t ORDER BY id").fetchall() == rows
+        # A column without values has the form of SQLite's own functions.
+        database.execute("DELETE FROM t")
+        database.commit()
+        lr.copy(tmp_path / "a.parquet", f"sqlite:{path}#t", mode="append")
+        wrong = "SELECT count(*) FROM t WHERE datetime(a) <> substr(a, 1, 19) OR a NOT LIKE '____-__-__ __:__:__%'"
+        assert database.execute(wrong).fetchone() == (0,)
+
+
+def test_numbers_that_a_float_rounds_need_an_option(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    exact = pa.table({"n": pa.array([2**53, -(2**53), 3], pa.int64())})
+    large = pa.array([2**53 + 1, 2**63 - 1], pa.int64())
+    digits = pa.array([decimal.Decimal("0.12345678901234567890"), decimal.Decimal("1.5")], pa.decimal128(38, 20))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE t (n REAL)")
+        lr.copy(exact, f"sqlite:{path}#t", mode="append", verify=True)
+        assert [int(n) for (n,) in database.execute("SELECT n FROM t")] == [2**53, -(2**53), 3]
+        for values in (large, large.cast(pa.uint64()), digits):
+            database.execute("DELETE FROM t")
+            database.commit()
+            rows = pa.table({"n": values})
+            with pytest.raises(lr.InvalidInputError, match="allow_narrowing"):
+                lr.copy(rows, f"sqlite:{path}#t", mode="append")
+            assert database.execute("SELECT count(*) FROM t").fetchone() == (0,)
+            lr.copy(rows, f"sqlite:{path}#t", mode="append", allow_narrowing=True, verify=True)
+            assert [n for (n,) in database.execute("SELECT n FROM t")] == [float(n) for n in values.to_pylist()]

@@ -26,6 +26,7 @@ mod sink;
 mod source;
 mod state;
 mod target;
+mod time_form;
 mod times;
 
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use super::kind::StorageClass;
 use super::times::{parse_date, parse_time, parse_timestamp};
 
 /// The largest integer below which a float holds all.
-const EXACT_IN_FLOAT: u64 = 1 << 53;
+pub(super) const EXACT_IN_FLOAT: u64 = 1 << 53;
 
 /// Gathers the values of one column.
 pub(super) struct ColumnDecoder {

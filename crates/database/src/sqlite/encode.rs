@@ -14,10 +14,12 @@ use lakerace_io::option::WHERE;
 use lakerace_io::{Error, ErrorKind, Result};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
+use super::decode::EXACT_IN_FLOAT;
 use super::json;
 use super::kind::{StorageClass, TypeAffinity};
 use super::numbers::{is_number, number};
-use super::times::{SECONDS_PER_DAY, write_date, write_time, write_timestamp};
+use super::time_form::{TimestampForm, write_in_form};
+use super::times::{SECONDS_PER_DAY, write_date, write_time};
 
 /// The values of a column, ready to be bound.
 #[derive(Debug)]
@@ -36,10 +38,10 @@ pub(super) enum BoundValues {
 }
 
 impl BoundValues {
-    /// Makes the values of an array. Errors name no place.
-    pub fn from_array(array: &ArrayRef) -> Result<Self> {
+    /// Makes the values of an array, timestamps in a form. Errors name no place.
+    pub fn from_array(array: &ArrayRef, form: Option<&TimestampForm>) -> Result<Self> {
         if let DataType::Dictionary(_, values) = array.data_type() {
-            return Self::from_array(&cast(array, values)?);
+            return Self::from_array(&cast(array, values)?, form);
         }
         let kind = StorageClass::for_type(array.data_type())?;
         Ok(match kind {
@@ -59,7 +61,7 @@ impl BoundValues {
             },
             StorageClass::Date => Self::Texts(written(array, write_date)?),
             StorageClass::Timestamp { unit, is_utc } => {
-                Self::Texts(written(array, |value, text| write_timestamp(value, unit, is_utc, text))?)
+                Self::Texts(written(array, |value, text| write_in_form(form, value, (unit, is_utc), text))?)
             }
             StorageClass::Time(unit) => Self::Texts(written(array, |value, text| write_time(value, unit, text))?),
             StorageClass::Json => Self::Texts(json::texts(array)?),
@@ -74,13 +76,14 @@ impl BoundValues {
         }
     }
 
-    /// Returns true if a column whose declared type makes numbers of texts keeps value number `row` unchanged.
-    pub fn stays_in_numbers(&self, row: usize) -> bool {
+    /// Returns true if a column of this affinity, which makes numbers of texts, keeps value number `row` unchanged.
+    pub fn stays_in_numbers(&self, row: usize, affinity: TypeAffinity) -> bool {
         if self.is_null(row) {
             return true;
         }
         match self {
             Self::Numbers(digits, affinity) => number(digits.value(row), *affinity).is_some(),
+            Self::Unsigned(array) if affinity == TypeAffinity::Real => array.value(row) <= EXACT_IN_FLOAT,
             Self::Unsigned(array) => i64::try_from(array.value(row)).is_ok(),
             Self::Texts(array) => !is_number(array.value(row).as_bytes()),
             Self::LargeTexts(array) => !is_number(array.value(row).as_bytes()),
@@ -166,6 +169,22 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(array, to, &options).map_err(|error| Error::from_source(ErrorKind::Invalid, error))
+}
+
+/// Numbers as the nearest floats, for a column that keeps no others; other arrays are returned unchanged.
+pub(super) fn as_floats(array: &ArrayRef) -> Result<ArrayRef> {
+    let data_type = array.data_type();
+    if data_type.is_integer() {
+        return cast(array, &DataType::Float64);
+    }
+    let StorageClass::Decimal { scale, .. } = StorageClass::for_type(data_type)? else { return Ok(Arc::clone(array)) };
+    let digits = match data_type {
+        DataType::Dictionary(_, values) => decimals(&cast(array, values)?, scale)?,
+        _ => decimals(array, scale)?,
+    };
+    let parse = |text: &str| text.parse::<f64>().map_err(Error::unexpected);
+    let floats = digits.iter().map(|text| text.map(parse).transpose()).collect::<Result<Float64Array>>()?;
+    Ok(Arc::new(floats))
 }
 
 /// An error where a value has no text that is read back: a time beyond 24 hours, or a map with a key twice. `first_row` is the number of

@@ -343,7 +343,7 @@ fn has_zone(declared: &str) -> bool {
 }
 
 /// True of a declared type that is a date with a time.
-fn is_time(declared: &str) -> bool {
+pub(super) fn is_time(declared: &str) -> bool {
     declared.contains("DATETIME") || declared.contains("TIMESTAMP")
 }
 

@@ -16,7 +16,8 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::catalog::{self, KnownLoad};
 use super::connect::to_write;
-use super::encode::{BoundValues, refuse_unreadable};
+use super::decode::EXACT_IN_FLOAT;
+use super::encode::{BoundValues, as_floats, refuse_unreadable};
 use super::error::failed;
 use super::location::{DatabasePlace, TableRelation, quoted};
 use super::mark::TableFingerprint;
@@ -241,7 +242,8 @@ impl SqliteSink {
             let named = |error: Error| error.at(format!("column {:?}", input.name));
             let fitted = fit(batch.column(input.column), &input.data_type, allow).map_err(named)?;
             refuse_unreadable(&fitted, first_row).map_err(named)?;
-            let values = BoundValues::from_array(&fitted).map_err(named)?;
+            let fitted = if input.is_rounded { as_floats(&fitted).map_err(named)? } else { fitted };
+            let values = BoundValues::from_array(&fitted, input.form.as_ref()).map_err(named)?;
             Ok(match input.is_made_number {
                 Some(affinity) => values.with_numbers(&fitted, affinity),
                 None => values,
@@ -349,12 +351,13 @@ impl Sink for SqliteSink {
         if !self.options.allow_narrowing {
             return None;
         }
-        let inputs: Vec<(usize, Option<DataType>)> =
-            self.target.inputs.iter().map(|input| (input.column, input.data_type.clone())).collect();
+        let inputs = self.target.inputs.iter();
+        let inputs: Vec<_> = inputs.map(|input| (input.column, input.data_type.clone(), input.is_rounded)).collect();
         Some(Arc::new(move |batch| {
             let mut columns = batch.columns().to_vec();
-            for (column, data_type) in &inputs {
-                columns[*column] = nan_as_null(&fit(batch.column(*column), data_type, true)?)?;
+            for (column, data_type, is_rounded) in &inputs {
+                let fitted = fit(batch.column(*column), data_type, true)?;
+                columns[*column] = nan_as_null(&if *is_rounded { as_floats(&fitted)? } else { fitted })?;
             }
             with_columns(batch, columns)
         }))
@@ -423,11 +426,11 @@ impl InputColumn {
     /// Returns true if rows have to be looked at one by one.
     fn needs_look(&self, values: &BoundValues, rows: usize) -> bool {
         let is_rounded = || matches!(values, BoundValues::Integers(array) if array.iter().flatten().any(is_rounded));
-        let is_changed = || (0..rows).any(|row| !values.stays_in_numbers(row));
+        let is_changed = |affinity| (0..rows).any(|row| !values.stays_in_numbers(row, affinity));
         values.has_nan()
             || (self.is_key && values.has_null())
             || (self.is_made_float && is_rounded())
-            || (self.is_made_number.is_some() && is_changed())
+            || self.is_made_number.is_some_and(is_changed)
     }
 
     /// Why the table would change a value, or could not find its row again.
@@ -441,7 +444,7 @@ impl InputColumn {
                 "column {name:?} is NaN, which SQLite stores as null (allow this with {ALLOW_NARROWING})"
             ));
         }
-        if self.is_made_number.is_some() && !values.stays_in_numbers(row) {
+        if self.is_made_number.is_some_and(|affinity| !values.stays_in_numbers(row, affinity)) {
             return Some(format!(
                 "column {name:?} has a value that its declared type changes to another number (allow this with \
                  {ALLOW_NARROWING})"
@@ -451,15 +454,19 @@ impl InputColumn {
             BoundValues::Integers(array)
                 if self.is_made_float && array.is_valid(row) && is_rounded(array.value(row)) =>
             {
-                Some(format!("column {name:?} has an integer that the float of its declared type can't represent"))
+                Some(format!(
+                    "column {name:?} has an integer beyond 2^53, which its declared type makes a float (allow the nearest \
+                     float with {ALLOW_NARROWING})"
+                ))
             }
             _ => None,
         }
     }
 }
 
+/// Returns true if a float may round the integer: beyond 2^53, not all are floats.
 fn is_rounded(value: i64) -> bool {
-    value.unsigned_abs() > 1 << 53
+    value.unsigned_abs() > EXACT_IN_FLOAT
 }
 
 /// An array in the type of the table's column: a cast that gives the same values back, or any where narrowing is allowed.

@@ -14,11 +14,13 @@ use super::catalog::{
 };
 use super::definition::{OrphanRows, create_like, keep_number, last_number, losses, primary_key};
 use super::error::failed;
+use super::infer::is_time;
 use super::json;
 use super::kind::{StorageClass, TypeAffinity};
 use super::location::quoted;
 use super::sink::table_schema;
 use super::state::forget_states;
+use super::time_form::TimestampForm;
 use crate::{SinkOptions, WriteMode};
 
 /// Tables on their way to replace others have this in front of their names.
@@ -57,6 +59,10 @@ pub(super) struct InputColumn {
     pub is_made_float: bool,
     /// The declared type makes numbers of texts that look like some: each value must stay the same.
     pub is_made_number: Option<TypeAffinity>,
+    /// The declared type keeps floats only, and narrowing is allowed: numbers become the nearest floats.
+    pub is_rounded: bool,
+    /// The form of timestamps, if it is that of another program.
+    pub form: Option<TimestampForm>,
 }
 
 impl SqliteTarget {
@@ -262,7 +268,9 @@ impl SqliteTarget {
                     .advice(format!("leave it out with {COLUMNS}")));
             }
             let is_key = options.key.contains(field.name());
-            self.inputs.push(join_column(found, column, field.data_type(), position, is_key, options)?);
+            let mut input = join_column(found, column, field.data_type(), position, is_key, options)?;
+            input.form = timestamp_form(connection, &self.table, found, column, field.data_type())?;
+            self.inputs.push(input);
         }
         Ok(())
     }
@@ -344,6 +352,8 @@ fn all_inputs(schema: &Schema, options: &SinkOptions) -> Vec<InputColumn> {
         is_key: options.key.contains(field.name()),
         is_made_float: false,
         is_made_number: None,
+        is_rounded: false,
+        form: None,
     });
     inputs.collect()
 }
@@ -375,9 +385,29 @@ fn join_column(
     let is_made_number = (is_checked && has_numbers && is_changed).then_some(column.affinity);
     // A null in place of a row's number becomes the next number.
     let is_key = is_key || table.rowid_column() == Some(column.name.as_str());
-    let is_made_float = kind == StorageClass::Integer && column.affinity == TypeAffinity::Real;
+    let keeps_floats = kept.is_none() && column.affinity == TypeAffinity::Real;
+    let is_made_float = is_checked && keeps_floats && kind == StorageClass::Integer;
+    let is_number = matches!(kind, StorageClass::Integer | StorageClass::UnsignedLong | StorageClass::Decimal { .. });
+    let is_rounded = options.allow_narrowing && keeps_floats && is_number;
     let name = column.name.clone();
-    Ok(InputColumn { name, column: position, data_type: kept, is_key, is_made_float, is_made_number })
+    let data_type = kept;
+    Ok(InputColumn { name, column: position, data_type, is_key, is_made_float, is_made_number, is_rounded, form: None })
+}
+
+/// The form of timestamps in a column that another program made: that of the table's texts, or that of its declared type.
+fn timestamp_form(
+    connection: &Connection,
+    table: &str,
+    found: &SqliteTable,
+    column: &TableColumn,
+    from: &DataType,
+) -> Result<Option<TimestampForm>> {
+    let is_kept = found.kept.as_ref().is_some_and(|kept| kept.field_with_name(&column.name).is_ok());
+    if is_kept || !matches!(StorageClass::for_type(from)?, StorageClass::Timestamp { .. }) {
+        return Ok(None);
+    }
+    let declared = || is_time(&column.declared.to_ascii_uppercase()).then(TimestampForm::of_declared);
+    Ok(TimestampForm::of_column(connection, table, &column.name)?.or_else(declared))
 }
 
 /// A declared type that makes texts of all values is an error.
