@@ -117,10 +117,7 @@ impl Location {
     /// # Errors
     /// `Unsupported`, with advice.
     pub fn check_writable(&self) -> Result<()> {
-        match self.store_kind().filter(|kind| !kind.can_write) {
-            Some(kind) => Err(kind.read_only(self.as_str())),
-            None => Ok(()),
-        }
+        self.store_kind().map_or(Ok(()), |kind| kind.check_writable(|| self.as_str().to_owned()))
     }
 
     /// The path on this machine; `None` of other stores.

@@ -183,6 +183,11 @@ impl StoreKind {
         setting.is_some() && self.identity_settings.iter().any(|known| (self.setting)(known) == setting)
     }
 
+    /// Refuses writes to a store that takes none; `url` names the target.
+    pub(crate) fn check_writable(&self, url: impl FnOnce() -> String) -> Result<()> {
+        if self.can_write { Ok(()) } else { Err(self.read_only(&url())) }
+    }
+
     /// The error of a write to a store that takes none.
     pub(crate) fn read_only(&self, url: &str) -> Error {
         Error::unsupported(format!("{} locations are read-only", self.name))

@@ -131,10 +131,7 @@ impl JobStore {
 
     /// Refuses writes to a store that takes none.
     pub(crate) fn check_writable(&self, path: &Path) -> Result<()> {
-        match self.kind().filter(|kind| !kind.can_write) {
-            Some(kind) => Err(kind.read_only(&self.url(path))),
-            None => Ok(()),
-        }
+        self.kind().map_or(Ok(()), |kind| kind.check_writable(|| self.url(path)))
     }
 
     /// Returns true if an object of several parts that must not replace one is made under another name, and copied.
