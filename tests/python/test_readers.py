@@ -112,3 +112,27 @@ def test_the_matrix_of_change_feeds(tmp_path: Path) -> None:
         feed = deltalake.DeltaTable(str(folder)).load_cdf(starting_version=0).read_all()
         found[name] = {"lakerace, `changes`": "yes", "delta-rs, `load_cdf`": "yes" if told(feed) == ours else "wrong"}
     assert found == readers.matrix("Change feeds"), readers.printed(found)
+
+
+def test_deletion_vectors_of_files_with_encoded_paths(tmp_path: Path) -> None:
+    """Readers that return deleted rows are those that the page names."""
+    values = ["a b", "a%b", "a=b", "\u00e4", "a:b", "plain"]
+    folder = tmp_path / "encoded"
+    made = pa.table({"id": range(24), "day": [values[n % len(values)] for n in range(24)]})
+    lr.copy(made, f"delta:{folder}", partition_by="day")
+    lr.Table(folder, key="id").delete("id < 6")
+    wanted = made.slice(6)
+    assert lr.checksum(lr.scan(folder)) == lr.checksum(wanted)
+    program = Path(__file__).parent / "read_duckdb.py"
+    python = contestant.named("duckdb_delta").python()
+    subprocess.run([str(python), str(program), str(folder)], check=True, timeout=120)
+    found = {}
+    for reader in ("delta-rs, DataFusion", "polars, `scan_delta`", "duckdb, `delta_scan`"):
+        rows = READERS[reader](folder)
+        found[reader] = sorted(rows["id"].to_pylist()) == wanted["id"].to_pylist()
+    assert found == {"delta-rs, DataFusion": True, "polars, `scan_delta`": False, "duckdb, `delta_scan`": True}
+    deleted = set(READERS["polars, `scan_delta`"](folder)["id"].to_pylist()) - set(wanted["id"].to_pylist())
+    # Of the paths that are not encoded, polars applies the vectors.
+    assert deleted == set(range(5))
+    faults = readers.PAGE.read_text().split("## Faults of readers")[1]
+    assert f"polars {polars.__version__}, `scan_delta`" in faults
