@@ -23,14 +23,9 @@ use crate::value::CommaList;
 pub(crate) fn alter(args: &AlterArgs, session: &Session) -> Result<()> {
     let options = alter_options(args)?;
     let storage = storage_options(&args.store);
-    if !args.dry_run {
-        // Other programs may lack the features, so that they are named before the change is made.
-        let plan = lakerace::plan_alter(&args.table, &options, &storage, &session.job)?;
-        for note in features_notes(&plan, "will") {
-            session.note(&note);
-        }
-    }
-    let altered = lakerace::alter(&args.table, &options, &storage, &session.job)?;
+    // Other programs may lack the features, so that they are named before the change is made.
+    let mut announce = |planned: &Altered| features_notes(planned, "will").iter().for_each(|note| session.note(note));
+    let altered = lakerace::alter_announced(&args.table, &options, &storage, &session.job, &mut announce)?;
     match altered.version {
         Some(version) => session.note(&format!("version {version} has the changes")),
         None if !args.dry_run => session.note("the table already has these settings"),

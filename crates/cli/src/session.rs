@@ -1,6 +1,6 @@
 //! A run of a job command: its job, its clock, and its outcome.
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lakerace::{
     Clock, ColumnUnion, CsvOptions, DryRun, DurabilityLevel, Job, JobOptions, OrcOptions, ParquetOptions, Prices,
@@ -19,7 +19,7 @@ pub(crate) struct Session {
     pub(crate) global: GlobalOptions,
     pub(crate) job: Job,
     clock: Clock,
-    has_warned: Cell<bool>,
+    has_warned: AtomicBool,
 }
 
 impl Session {
@@ -37,7 +37,7 @@ impl Session {
         let clock = Clock::start();
         let job = Job::new(job_options(store, defaults));
         interrupt::cancels(&job);
-        Self { global, job, clock, has_warned: Cell::new(false) }
+        Self { global, job, clock, has_warned: AtomicBool::new(false) }
     }
 
     /// Sets the durability of the files.
@@ -90,7 +90,7 @@ impl Session {
     /// Reports the job's warnings, once.
     fn warn(&self) -> Vec<String> {
         let warnings = self.job.warnings();
-        if !self.has_warned.replace(true) {
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
             warnings.iter().for_each(|warning| stderr::line(&format!("warning: {}", shown::text(warning))));
         }
         warnings

@@ -108,17 +108,18 @@ const OF_NEW_TABLES: [&str; 6] = [
 /// # }
 /// ```
 pub fn alter(table: &Table, options: &AlterOptions) -> Result<Altered> {
-    run(table, options, true)
+    alter_announced(table, options, &mut |_| {})
 }
 
-/// The changes that [`alter`] would make, without a check of existing rows against new constraints: it reads the log only.
+/// Changes a table like [`alter`]. `announce` gets the changes immediately before they are committed, without a version,
+/// and again if a retry after another writer's commit makes other changes.
 ///
-/// Errors: those of [`alter`], but for rows that violate a constraint.
-pub fn plan_alter(table: &Table, options: &AlterOptions) -> Result<Altered> {
-    run(table, &AlterOptions { dry_run: true, ..options.clone() }, false)
-}
-
-fn run(table: &Table, options: &AlterOptions, checks_rows: bool) -> Result<Altered> {
+/// Errors: those of [`alter`].
+pub fn alter_announced(
+    table: &Table,
+    options: &AlterOptions,
+    announce: &mut (dyn FnMut(&Altered) + Send),
+) -> Result<Altered> {
     let named = |error: Error| error.at(table.location());
     if options.is_empty() {
         let advice = format!("give a change, such as {} or {}", SET.to("NAME=VALUE"), RENAME.to("OLD=NEW"));
@@ -128,26 +129,22 @@ fn run(table: &Table, options: &AlterOptions, checks_rows: bool) -> Result<Alter
         return Err(named(Error::usage(format!("the property {name} is both set and unset"))));
     }
     let current = table.snapshot(None)?;
-    let stage = AlterCommit { options: options.clone(), checks_rows, ..AlterCommit::default() };
+    let stage = AlterCommit { options: options.clone(), announce, more: Vec::new(), changes: Altered::default() };
     let mut commit = PendingCommit::new(table.clone(), WriteBase::Existing(Box::new(current)), stage).map_err(named)?;
     let version = commit.run(&[]).map_err(|(error, _)| named(error))?;
-    let AlterCommit { features_added, reader_features_added, properties, .. } = std::mem::take(commit.stage());
-    Ok(Altered { version, properties, features_added, reader_features_added })
+    Ok(Altered { version, ..std::mem::take(&mut commit.stage().changes) })
 }
 
-#[derive(Default)]
-struct AlterCommit {
+struct AlterCommit<'a> {
     options: AlterOptions,
-    /// Existing rows are checked against new constraints.
-    checks_rows: bool,
+    /// Gets the changes before they are committed.
+    announce: &'a mut (dyn FnMut(&Altered) + Send),
     more: Vec<RecordBatch>,
-    features_added: Vec<String>,
-    reader_features_added: Vec<String>,
-    /// All properties after the changes.
-    properties: BTreeMap<String, String>,
+    /// The changes that were announced last.
+    changes: Altered,
 }
 
-impl AlterCommit {
+impl AlterCommit<'_> {
     /// The properties to be set, checked against the columns as they will be, without those that the version has
     /// already. `follow`: those that follow the changed columns. A value that is set has precedence over them.
     fn properties(
@@ -214,9 +211,7 @@ impl AlterCommit {
             }
             let constraint = TableConstraint::parse(snapshot.table(), name, text).map_err(named)?;
             let constraint = constraint.with_spark_meaning(snapshot).map_err(named)?;
-            if self.checks_rows {
-                constraint.check_version(snapshot).map_err(named)?;
-            }
+            constraint.check_version(snapshot).map_err(named)?;
             added.insert(property, text.clone());
         }
         Ok(added)
@@ -250,7 +245,7 @@ impl AlterCommit {
     }
 }
 
-impl CommitAction for AlterCommit {
+impl CommitAction for AlterCommit<'_> {
     fn operation(&self) -> (UpdateTableOperation, Vec<(&'static str, String)>) {
         let options = &self.options;
         let names: Vec<&str> = options.add_columns.iter().map(|field| field.name().as_str()).collect();
@@ -307,9 +302,12 @@ impl CommitAction for AlterCommit {
         let protocol = with_features(configuration.protocol(), &added)?;
         // A configuration that the kernel could not read afterwards is an error now.
         let after = configured(configuration, &protocol, &changes)?;
-        self.properties = after.metadata().configuration().clone().into_iter().collect();
-        self.features_added = added.iter().map(ToString::to_string).collect();
-        self.reader_features_added = of_readers(&added).map(ToString::to_string).collect();
+        let planned = Altered {
+            version: None,
+            properties: after.metadata().configuration().clone().into_iter().collect(),
+            features_added: added.iter().map(ToString::to_string).collect(),
+            reader_features_added: of_readers(&added).map(ToString::to_string).collect(),
+        };
         self.more.clear();
         if !added.is_empty() {
             self.more.push(protocol_action(snapshot.table(), &protocol)?);
@@ -320,6 +318,10 @@ impl CommitAction for AlterCommit {
         if self.options.dry_run {
             self.more.clear();
         }
+        if !self.more.is_empty() && self.changes != planned {
+            (self.announce)(&planned);
+        }
+        self.changes = planned;
         Ok(!self.more.is_empty())
     }
 }

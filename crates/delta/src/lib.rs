@@ -39,7 +39,7 @@ mod verify;
 mod version_spec;
 mod write;
 
-pub use alter::{AlterOptions, Altered, alter, plan_alter};
+pub use alter::{AlterOptions, Altered, alter, alter_announced};
 pub use changes::{CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFeed, ChangeOrigin, change_ranges, changes};
 pub use commit::CommitFence;
 pub use condition_parser::ConditionParser;

@@ -89,8 +89,8 @@ pub use lakerace_io::{
 };
 pub use lakerace_tpch::{Mode as TpchMode, Scale as TpchScale, Table as TpchTable};
 pub use maintain::{
-    CompactOptions, alter, change_ranges, changes, compact, history, layout, parse_duration, parse_new_columns,
-    plan_alter, plan_compact, restore, truncate, vacuum, verify,
+    CompactOptions, alter, alter_announced, change_ranges, changes, compact, history, layout, parse_duration,
+    parse_new_columns, plan_compact, restore, truncate, vacuum, verify,
 };
 pub use options::{CopyOptions, LoadOptions, ReadOptions, Since};
 pub use place_scope::JobPlaces;

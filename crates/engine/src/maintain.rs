@@ -127,9 +127,16 @@ pub fn alter(table: &str, options: &AlterOptions, storage: &StorageOptions, job:
     lakerace_delta::alter(&open_table(table, storage, job)?, options)
 }
 
-/// The changes that [`alter`] would make to a table; existing rows are not checked against new constraints.
-pub fn plan_alter(table: &str, options: &AlterOptions, storage: &StorageOptions, job: &Job) -> Result<Altered> {
-    lakerace_delta::plan_alter(&open_table(table, storage, job)?, options)
+/// Changes a Delta table like [`alter`]. `announce` gets the changes immediately before they are committed, without a
+/// version, and again if a retry after another writer's commit makes other changes.
+pub fn alter_announced(
+    table: &str,
+    options: &AlterOptions,
+    storage: &StorageOptions,
+    job: &Job,
+    announce: &mut (dyn FnMut(&Altered) + Send),
+) -> Result<Altered> {
+    lakerace_delta::alter_announced(&open_table(table, storage, job)?, options, announce)
 }
 
 /// New columns of a table as users write them: `x int, "full name" text`.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field};
-use lakerace_delta::{AlterOptions, Altered, Table, alter};
+use lakerace_delta::{AlterOptions, Altered, Table, alter, alter_announced};
 use lakerace_io::object_store::memory::InMemory;
 use lakerace_io::{ErrorKind, Result};
 use serde_json::{Value, json};
@@ -197,6 +197,38 @@ fn a_writer_that_was_faster_keeps_its_rows_and_one_that_altered_is_told() {
     let error = set(&on(store), "owner", "me").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
     assert!(!table(&inner).snapshot(None).unwrap().properties().contains_key("owner"));
+}
+
+#[test]
+fn the_announced_changes_are_those_that_are_committed() {
+    let inner = Arc::new(InMemory::new());
+    a_table(&inner);
+    let faster = table(&inner);
+    let store = Meanwhile::before(1, &inner, move || append(&faster, 10..20, "base"));
+    let announced_of = |table: &Table, options: &AlterOptions| {
+        let mut announced = Vec::new();
+        let altered = alter_announced(table, options, &mut |changes| {
+            announced.push((changes.clone(), version(table)));
+        });
+        (altered, announced)
+    };
+    let options = |name: &str, value: &str, dry_run| AlterOptions {
+        set: BTreeMap::from([(name.to_owned(), value.to_owned())]),
+        dry_run,
+        ..AlterOptions::default()
+    };
+    // A retry with the same changes announces nothing again.
+    let vectors = options("delta.enableDeletionVectors", "true", false);
+    let (altered, announced) = announced_of(&on(store), &vectors);
+    let altered = altered.unwrap();
+    assert_eq!(altered.version, Some(2));
+    assert_eq!(altered.reader_features_added, ["deletionVectors"]);
+    assert_eq!(announced, [(Altered { version: None, ..altered }, 0)]);
+    // Without a change, or a commit, nothing is announced.
+    for options in [&vectors, &options("delta.enableChangeDataFeed", "true", true)] {
+        let (altered, announced) = announced_of(&table(&inner), options);
+        assert_eq!((altered.unwrap().version, announced), (None, Vec::new()));
+    }
 }
 
 #[test]
