@@ -210,6 +210,20 @@ def test_a_column_that_a_restore_brings_back(tmp_path: Path) -> None:
         assert database.execute("SELECT id, a FROM t ORDER BY id").fetchall() == [(1, "x"), (2, "y")]
 
 
+def test_a_version_without_rows_is_unchanged(tmp_path: Path) -> None:
+    folder, target = tmp_path / "table", f"sqlite:{tmp_path / 'a.db'}#t"
+    table = made(folder, 10)
+    words = ("sync", folder, target, "--key", "id", "--json")
+    assert "unchanged" not in ok(*words).json
+    table.alter(comments={"text": "a comment"})
+    done = ok(*words)
+    assert (done.json["from_version"], done.json["version"], done.json["unchanged"]) == (0, 1, True)
+    assert "from version 0 to 1: the rows are unchanged" in done.err
+    assert ok(*words).json["unchanged"]
+    table.upsert(rows(1, 2, "new"))
+    assert "unchanged" not in ok(*words).json
+
+
 @pytest.mark.parametrize("has_feed", [True, False])
 @pytest.mark.parametrize("later", [0, 2])
 def test_a_log_that_was_set_back_and_written_again(tmp_path: Path, has_feed: bool, later: int) -> None:

@@ -35,7 +35,16 @@ pub(crate) fn run(args: &SyncArgs, session: &Session) -> Result<()> {
         session.note(&told(&done));
         done
     };
-    session.done("sent", done.upserted + done.deleted, json!(done))
+    let mut more = json!(done);
+    if is_unchanged(&done) {
+        more["unchanged"] = json!(true);
+    }
+    session.done("sent", done.upserted + done.deleted, more)
+}
+
+/// Returns true if a run has sent no row to a target that follows the table.
+fn is_unchanged(run: &Synced) -> bool {
+    run.from_version.is_some() && run.upserted + run.deleted == 0
 }
 
 /// Describes a run in words.
@@ -50,6 +59,7 @@ fn told(run: &Synced) -> String {
     let brought = match run.from_version {
         None => format!("version {} is loaded: {rows}", run.version),
         Some(from) if from == run.version => format!("version {from} is already loaded"),
+        Some(from) if is_unchanged(run) => format!("from version {from} to {}: the rows are unchanged", run.version),
         Some(from) => {
             format!("from version {from} to {}: {rows} inserted or replaced, {} removed", run.version, run.deleted)
         }
