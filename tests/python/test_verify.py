@@ -6,10 +6,12 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import ok, run
 
@@ -249,3 +251,49 @@ def test_a_folder_without_a_table_is_not_found(tmp_path: Path) -> None:
     assert run("verify", tmp_path).code == 3
     with pytest.raises(lr.NotFoundError):
         lr.Table(tmp_path).verify()
+
+
+def edited_checkpoint(folder: Path, field: str, change: Callable[[Any], Any]) -> None:
+    """Changes a value of the first file that the last checkpoint adds: pages without checksums do not show that."""
+    path = log(folder, f"{8:020}.checkpoint.parquet")
+    found = pq.read_table(path)
+    actions = found.to_pylist()
+    add = next(action["add"] for action in actions if action["add"])
+    add[field] = change(add[field])
+    pq.write_table(pa.Table.from_pylist(actions, found.schema), path)
+
+
+EDITS: dict[str, tuple[str, Callable[[Any], Any], bool]] = {
+    "another name": ("path", lambda path: path.replace("part", "pbrt"), False),
+    "another size": ("size", lambda size: size ^ (1 << 33), False),
+    "a name that no file can have": ("path", lambda path: path.replace("part", "p\x1brt"), True),
+    "a size that no file can have": ("size", lambda size: size ^ (1 << 62), True),
+    "no size": ("size", lambda size: -size, True),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_values_that_changed_in_a_checkpoint(table: Path, edit: str) -> None:
+    """The rows are right or there are none. The message names the checkpoint and the command that mends it."""
+    field, change, is_read = EDITS[edit]
+    edited_checkpoint(table, field, change)
+    done = run("scan", table, "--checksum", "--json")
+    assert (done.code == 0) is is_read, done.err
+    assert "--repair" in done.err
+    if is_read:
+        assert "warning: " in done.err
+        assert "the checkpoint of version 8 can't be read, and older entries were read instead" in done.err
+        assert done.json["rows"] == len(MODEL)
+    else:
+        assert done.code == 5
+        assert f"{8:020}.checkpoint.parquet: the checkpoint is damaged" in done.err
+    assert run("verify", table).code == 5
+    ok("verify", table, "--repair")
+    read_by_others(table)
+
+
+def test_a_data_file_that_is_gone_is_not_blamed_on_the_checkpoint(table: Path) -> None:
+    data_file(table).unlink()
+    done = run("scan", table, "--checksum")
+    assert done.code == 5
+    assert "checkpoint" not in done.err

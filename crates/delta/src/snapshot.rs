@@ -20,6 +20,7 @@ use self::columns::TableColumns;
 use self::files::{TableFile, TableFiles, list};
 use crate::Table;
 use crate::log::distrust::may_be_damage;
+use crate::log::recovery::doubted_checkpoint;
 
 /// The property of a table that names its key: columns, separated by commas.
 pub const KEY_PROPERTY: &str = "lakerace.primaryKey";
@@ -108,7 +109,10 @@ impl Snapshot {
     /// makes the version.
     pub(crate) fn replay<T>(&self, read: impl Fn() -> Result<T>) -> Result<T> {
         let error = match read() {
-            Err(error) if may_be_damage(&error) && self.table.distrust().take_damage() => error,
+            // A checkpoint that can be read may still have values that make no version.
+            Err(error) if may_be_damage(&error) && (self.table.distrust().take_damage() || self.has_checkpoint()) => {
+                error
+            }
             done => return done,
         };
         if self.repaired.get().is_some() {
@@ -119,6 +123,11 @@ impl Snapshot {
         let repaired = self.table.build_around(Some(self.version()), error, &is_sound)?;
         let _ = self.repaired.set(repaired);
         read()
+    }
+
+    /// Returns true if it was read from a checkpoint and the entries after it.
+    fn has_checkpoint(&self) -> bool {
+        self.kernel().log_segment().checkpoint_version.is_some()
     }
 
     /// Its files. The log is read once.
@@ -166,7 +175,13 @@ impl Snapshot {
 
     /// The error for a file that the log names and that does not exist: damage, where a change needs it. Others stay.
     pub(crate) fn broken(&self, error: Error) -> Error {
-        if error.kind() != ErrorKind::NotFound {
+        if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corrupt) {
+            return error;
+        }
+        if let Some(damaged) = doubted_checkpoint(self, &error) {
+            return damaged;
+        }
+        if error.kind() == ErrorKind::Corrupt {
             return error;
         }
         // Its advice is none for a table.

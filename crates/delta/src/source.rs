@@ -92,11 +92,11 @@ impl DeltaSource {
 
     /// The error of a file that does not exist: damage where the last version needs it, else the effect of a vacuum.
     fn missing(&self, error: Error) -> Error {
-        if error.kind() != ErrorKind::NotFound {
+        if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corrupt) {
             return error;
         }
         let version = self.snapshot.version();
-        match self.snapshot.is_last() {
+        match self.snapshot.is_last() || error.kind() == ErrorKind::Corrupt {
             true => self.snapshot.broken(error),
             false => error.advice(format!("version {version} needs it, but it was vacuumed or removed in another way")),
         }

@@ -7,14 +7,16 @@
 use std::collections::BTreeSet;
 
 use delta_kernel::SnapshotRef;
+use lakerace_io::option::{REPAIR, VERIFY_TABLE};
 use lakerace_io::{Error, Result};
 
-use super::distrust::{HINT, LeftOut, may_be_damage};
+use super::distrust::{HINT, LeftOut, damaged_advice, may_be_damage};
 use super::files as log_files;
 use super::files::{LogFile, LogFileKind};
-use crate::Table;
 use crate::paths::LOG;
 use crate::paths::ROOT;
+use crate::snapshot::files::{TableFile, list};
+use crate::{Snapshot, Table};
 
 impl Table {
     /// Builds the kernel's snapshot of a version; `None`: the last one.
@@ -58,7 +60,15 @@ impl Table {
         let Ok(files) = self.list_log() else { return Err(first) };
         let distrust = self.distrust();
         let before = distrust.lock().clone();
-        let sound = || self.build_once(version).and_then(|built| is_sound(&built).map(|()| built));
+        let sound = || {
+            let built = self.build_once(version)?;
+            let checked = is_sound(&built);
+            // A checkpoint that can be read may still have values that make no version.
+            if checked.as_ref().is_err_and(may_be_damage) && built.log_segment().checkpoint_version.is_some() {
+                distrust.note_damage();
+            }
+            checked.map(|()| built)
+        };
         let mut left_out = Vec::new();
         let mut last_error = None;
         // An error that no checkpoint has caused remains without the checkpoint.
@@ -101,7 +111,8 @@ impl Table {
             None if !self.has_hint() => return,
             None => format!("{place}: _last_checkpoint does not fit the log, which was listed instead: {error}"),
             Some(version) => format!(
-                "{place}: the checkpoint of version {version} can't be read, and older entries were read instead: {error}"
+                "{place}: the checkpoint of version {version} can't be read, and older entries were read instead; {} mends it: {error}",
+                VERIFY_TABLE.with([REPAIR.given()])
             ),
         };
         self.job().warn(&text);
@@ -140,6 +151,26 @@ fn steps(files: &[LogFile], version: Option<u64>, before: &LeftOut) -> Vec<Optio
         above = checkpoint.saturating_add(1);
     }
     steps
+}
+
+/// The error of a version whose data files can't be read because its checkpoint names other files than the entries do.
+/// `error` is that of a data file. `None`: both name the same files, or the entries that the checkpoint replaces are gone.
+pub(crate) fn doubted_checkpoint(snapshot: &Snapshot, error: &Error) -> Option<Error> {
+    let table = snapshot.table();
+    let checkpoint = snapshot.kernel().log_segment().checkpoint_version?;
+    let others = table.distrusting(&[checkpoint]).ok()?;
+    let rest = Snapshot::new(others.clone(), others.build_once(Some(snapshot.version())).ok()?).ok()?;
+    let (named, known) = (list(snapshot).ok()?.files, list(&rest).ok()?.files);
+    let identity = |file: &TableFile| (file.path.clone(), file.size_bytes, file.vector.clone());
+    if named.iter().map(identity).eq(known.iter().map(identity)) {
+        return None;
+    }
+    let files = table.list_log().ok()?;
+    let is_checkpoint =
+        |file: &&LogFile| file.version == checkpoint && matches!(file.kind, LogFileKind::Checkpoint { .. });
+    let place = table.store().url(&files.iter().find(is_checkpoint)?.info.path);
+    let message = format!("the checkpoint is damaged: it names other files than the entries of the log ({error})");
+    Some(Error::corrupt(message).at(place).advice(damaged_advice()))
 }
 
 /// The error of an entry that is gone. Where someone asks for a version that was cleaned up, it is no damage.

@@ -52,6 +52,9 @@ impl TableFile {
     }
 }
 
+/// The most bytes of a file that are taken for true: an exbibyte. Sums of more could overflow.
+const MOST_BYTES: u64 = 1 << 60;
+
 /// Reads the log: one pass over the checkpoint and the entries after it.
 pub(crate) fn list(snapshot: &Snapshot) -> Result<TableFiles> {
     let table = snapshot.table();
@@ -168,6 +171,10 @@ impl<'a> FileRows<'a> {
             let size = long(sizes, row).and_then(|size| u64::try_from(size).ok());
             let size_bytes =
                 size.ok_or_else(|| Error::corrupt("the log adds a file without a size").at(path.to_owned()))?;
+            if size_bytes > MOST_BYTES {
+                return Err(Error::corrupt(format!("the log states {size_bytes} bytes, more than a file can have"))
+                    .at(path.to_owned()));
+            }
             // The kernel parses no statistics where no column has any, and none of an entry with damaged ones.
             let written = || texts.and_then(|texts| text(texts, row)).and_then(row_count);
             let vector = self.vectors.filter(|vectors| vectors.is_valid(row)).map(|vectors| descriptor(vectors, row));

@@ -377,7 +377,7 @@ impl LogReplay<'_> {
         let advice = "compare the entries with a backup: either they or the checkpoint are wrong, and nothing in the \
                       table proves which";
         let mut finding = Finding::new(Subject::Checkpoint, place, problem, advice);
-        if state.is_proven && !self.has_unnamed_files(&read, state) {
+        if state.is_proven && (!self.has_unnamed_files(&read, state) || self.has_only_files_of(state, &read)?) {
             finding.mend_by(TableRepair::WriteCheckpoint(version));
         } else {
             self.check.state = Some(read);
@@ -392,6 +392,29 @@ impl LogReplay<'_> {
             self.table.own_paths(path).unwrap_or_default().into_iter().all(|path| self.check.named.contains(&path))
         };
         checkpoint.files_beyond(entries).any(|path| !is_named(path))
+    }
+
+    /// Returns true if no file that only the checkpoint has exists, and each file that only the entries have exists with
+    /// its size: the names in the checkpoint have changed.
+    fn has_only_files_of(&self, entries: &VersionState, checkpoint: &VersionState) -> Result<bool> {
+        let size_of = |path: &str| -> Result<Option<u64>> {
+            match self.table.object(path).and_then(|object| object.store.stat(&object.path)) {
+                // No file can have the name.
+                Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Invalid) => Ok(None),
+                found => Ok(found?.map(|info| info.size_bytes)),
+            }
+        };
+        for path in checkpoint.files_beyond(entries) {
+            if size_of(path)?.is_some() {
+                return Ok(false);
+            }
+        }
+        for (path, size) in entries.sizes_beyond(checkpoint) {
+            if size_of(path)? != Some(size) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Checkpoints that are empty, or of which a part is missing.

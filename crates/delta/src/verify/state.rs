@@ -236,6 +236,12 @@ impl VersionState {
         self.files.keys().filter(|key| !other.files.contains_key(*key)).map(|(path, _)| path.as_str())
     }
 
+    /// The names and sizes of files that the other state lacks.
+    pub fn sizes_beyond<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (&'a str, u64)> {
+        let files = self.files.iter().filter(|(key, _)| !other.files.contains_key(*key));
+        files.map(|((path, _), size)| (path.as_str(), *size))
+    }
+
     /// The number of files, and their bytes.
     pub fn totals(&self) -> (u64, u64) {
         (self.files.len() as u64, self.files.values().sum())
