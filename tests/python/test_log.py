@@ -225,3 +225,48 @@ def test_lines_stand_above_the_progress(tmp_path: Path) -> None:
     assert "\x1b[2K" in shown
     assert all(line.lstrip("\r").startswith("20") for line in log)
     assert pc.read_csv(tmp_path / "y.csv").num_rows == 50_000
+
+
+def test_a_format_without_a_log_is_refused(parquet: Path) -> None:
+    done = run("scan", parquet, "--count", "--log-format", "json", env={"LAKERACE_LOG": ""})
+    assert (done.code, done.out) == (2, "")
+    assert "--log-file" in done.err
+    # A variable that switches the log off is an answer.
+    assert ok("scan", parquet, "--count", "-q", "--log-format", "json", env={"LAKERACE_LOG": "off"}).err == ""
+
+
+@pytest.mark.parametrize("kind", ["source", "link", "target", "output", "sqlite", "table"])
+def test_a_log_never_goes_to_a_file_of_the_command(parquet: Path, tmp_path: Path, kind: str) -> None:
+    link, target = tmp_path / "link", tmp_path / "target.csv"
+    link.symlink_to(parquet)
+    words: tuple[object, ...] = {
+        "source": ("scan", parquet, "--log-file", f"{parquet.parent}/./{parquet.name}"),
+        "link": ("scan", parquet, "--log-file", link),
+        "target": ("copy", parquet, target, "--log-file", target),
+        "output": ("scan", parquet, "-o", target, "--log-file", target),
+        "sqlite": ("copy", parquet, f"sqlite:{target}#t", "--log-file", target),
+        "table": ("copy", parquet, f"delta:{target}", "--log-file", target),
+    }[kind]
+    before = parquet.read_bytes()
+    done = run(*words)
+    assert done.code == 2
+    assert "--log-file: the command reads or writes this file" in done.err
+    assert parquet.read_bytes() == before
+    assert not target.exists()
+
+
+def test_the_last_attempt_is_not_said_to_be_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    done = run("scan", "http://127.0.0.1:1/x.parquet", "--count", "--log-file", path, "--log-format", "json")
+    assert done.code == 8
+    attempts = [event["message"] for event in events(path) if event["message"].startswith("attempt failed")]
+    assert [message.endswith("is not repeated") for message in attempts] == [False] * (len(attempts) - 1) + [True]
+    assert len(attempts) == len(named(events(path), "request is repeated")) + 1
+
+
+def test_written_files_have_their_paths(parquet: Path, tmp_path: Path) -> None:
+    """Those of the files that are there afterwards."""
+    target = tmp_path / "table"
+    log = logged(tmp_path, "copy", parquet, f"delta:{target}")
+    puts = {"/" + event["path"] for event in named(log, "request") if event["kind"] == "PUT"}
+    assert puts == {str(path) for path in target.rglob("*") if path.is_file()}

@@ -83,7 +83,7 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
         Ok(cli) => cli,
         Err(error) => return usage(error, args, wants_json),
     };
-    let log = match log::start(&cli.global.log, args) {
+    let log = match log::start(&cli.global.log, &cli.command, args) {
         Ok(log) => log,
         Err(error) => return failure::report(&error, wants_json),
     };

@@ -13,7 +13,8 @@ use lakerace::{Error, ErrorKind, Report, Result};
 use lakerace_io::option::Door;
 
 use self::subscriber::{LogSink, LogTarget};
-use crate::args::LogArgs;
+use crate::args::{Command, LogArgs, LogFormat};
+use crate::places;
 
 /// The target of the events of the command itself.
 const COMMAND: &str = "lakerace_cli::command";
@@ -27,13 +28,20 @@ pub(crate) struct CommandLog {
 }
 
 /// Starts the log where an option or the variable asks for one, before the command does anything.
-pub(crate) fn start(args: &LogArgs, command_line: &[OsString]) -> Result<CommandLog> {
+pub(crate) fn start(args: &LogArgs, command: &Command, command_line: &[OsString]) -> Result<CommandLog> {
+    if let Some(file) = &args.log_file {
+        places::check_log_file(command, file)?;
+    }
     let from_variable = directives::from_variable()?;
     let levels = match args.verbose {
         0 => from_variable.or_else(|| args.log_file.is_some().then(|| directives::from_verbosity(1))),
         times => Some(directives::from_verbosity(times)),
     };
     let has_sink = levels.is_some();
+    if args.log_format.is_some() && !has_sink {
+        return Err(Error::usage("--log-format: nothing is logged")
+            .advice("add -v or --log-file FILE, or set LAKERACE_LOG to a level such as info"));
+    }
     if let Some(levels) = levels {
         let mut targets = Vec::new();
         if args.verbose > 0 || args.log_file.is_none() {
@@ -45,7 +53,7 @@ pub(crate) fn start(args: &LogArgs, command_line: &[OsString]) -> Result<Command
             let file = file.map_err(|e| Error::from(e).at(path.display()))?;
             targets.push(LogTarget::File(file, path.clone()));
         }
-        subscriber::set(Some(LogSink::new(levels, args.log_format, targets)));
+        subscriber::set(Some(LogSink::new(levels, args.log_format.unwrap_or(LogFormat::Text), targets)));
         let (program_version, arguments) = (env!("CARGO_PKG_VERSION"), arguments::shown(command_line));
         tracing::info!(target: COMMAND, program_version, arguments, "start");
     }

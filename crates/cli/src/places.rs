@@ -1,5 +1,7 @@
 //! The places of each command, which options of stores and files are checked against.
 
+use std::path::Path;
+
 use lakerace::{DurabilityLevel, JobPlaces, RangeOptions, Result};
 
 use crate::args::{Command, FilesArgs, FilesCommand, FilesStore, StoreArgs};
@@ -14,6 +16,15 @@ pub(crate) fn check(command: &Command) -> Result<()> {
     let mut options = job_options(store, RangeOptions::default());
     options.durability = durability;
     places.check(&storage_options(store), &options)
+}
+
+/// Refuses a log in a file that the command reads or writes.
+pub(crate) fn check_log_file(command: &Command, file: &Path) -> Result<()> {
+    let places = match command {
+        Command::Sql(args) => Some(with_output(JobPlaces::default(), args.rows.output.as_deref())),
+        command => places_of(command).map(|(_, _, places)| places),
+    };
+    places.map_or(Ok(()), |places| places.check_log_file(file))
 }
 
 /// Options of stores, the durability that is given, and the places; `None` of commands without locations.

@@ -60,6 +60,7 @@ pub(crate) static CLIENT: DatabaseClient = DatabaseClient {
     },
     shown: |location| Ok(SearchLocation::parse(location)?.shown),
     canonical: |location| Ok(SearchLocation::parse(location)?.canonical()),
+    local_file: |_| None,
     open_state: |location, job| {
         let location = Arc::new(SearchLocation::parse(location)?);
         Ok(Arc::new(state::IndexState::new(client::SearchClient::new(&location, job)?, job)))

@@ -105,6 +105,11 @@ pub fn canonical(system: &DatabaseSystem, location: &str) -> Result<String> {
     (client_of(system)?.canonical)(location)
 }
 
+/// The file of a location in a database that is a file of this machine.
+pub fn local_file(system: &DatabaseSystem, location: &str) -> Option<std::path::PathBuf> {
+    (client_of(system).ok()?.local_file)(location)
+}
+
 /// Opens the state that the collection, index or table of `location` keeps. It need not exist.
 pub fn open_state(system: &DatabaseSystem, location: &str, job: &Job) -> Result<Arc<dyn TargetState>> {
     (client_of(system)?.open_state)(location, job)

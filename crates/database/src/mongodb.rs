@@ -50,6 +50,7 @@ pub(crate) static CLIENT: DatabaseClient = DatabaseClient {
     examine_sink: target::examine,
     shown: |location| Ok(MongoLocation::parse(location)?.to_string()),
     canonical: |location| Ok(MongoLocation::parse(location)?.canonical()),
+    local_file: |_| None,
     open_state: |location, job| {
         Ok(Arc::new(state::CollectionState(MongoConnection::open(MongoLocation::parse(location)?, job)?)))
     },

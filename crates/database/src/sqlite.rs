@@ -54,5 +54,6 @@ pub(crate) static CLIENT: DatabaseClient = DatabaseClient {
     examine_sink: |location, schema, options, job| examine::examine(location, &schema, options, job),
     shown: |location| Ok(DatabasePlace::parse(location)?.shown()),
     canonical: |location| Ok(DatabasePlace::parse(location)?.canonical()),
+    local_file: |location| DatabasePlace::parse(location).ok().map(|place| place.path),
     open_state: |location, job| Ok(Arc::new(state::TableState::new(location, job)?)),
 };

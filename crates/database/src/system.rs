@@ -1,5 +1,6 @@
 //! Database systems as values: their names and capabilities.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -45,5 +46,7 @@ pub(crate) struct DatabaseClient {
     pub shown: fn(&str) -> Result<String>,
     /// The location in one spelling, without credentials.
     pub canonical: fn(&str) -> Result<String>,
+    /// The file of this machine that the database is.
+    pub local_file: fn(&str) -> Option<PathBuf>,
     pub open_state: fn(&str, &Job) -> Result<Arc<dyn TargetState>>,
 }

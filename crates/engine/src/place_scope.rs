@@ -2,6 +2,7 @@
 //! error.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use lakerace_database::DatabaseSystem;
 use lakerace_format::suggestions::listed;
@@ -11,6 +12,7 @@ use lakerace_io::option::{
 };
 use lakerace_io::{
     DurabilityLevel, Error, FileIo, JobOptions, Location, Pipe, RangeOptions, Result, StorageOptions, StoreKind,
+    canonical_path,
 };
 
 use crate::database::shown;
@@ -73,6 +75,8 @@ struct JobPlace {
 #[derive(Debug, Clone, Default)]
 pub struct JobPlaces {
     places: Vec<JobPlace>,
+    /// The locations that are files or folders of this machine, as errors show them, and their paths.
+    local: Vec<(String, PathBuf)>,
     /// A location that can't be understood is an error of the job itself.
     has_unknown: bool,
 }
@@ -159,6 +163,7 @@ impl JobPlaces {
         match packs_folder(store) {
             Some(folder) => self.with(folder, true, (true, is_written)),
             None => {
+                self.local.extend(local_path(store).map(|path| (store.to_owned(), path)));
                 let medium = LocationMedium::SmallFiles;
                 let location = store.to_owned();
                 self.places.push(JobPlace { location, medium, may_be_table: false, is_read: true, is_written });
@@ -167,7 +172,24 @@ impl JobPlaces {
         }
     }
 
+    /// Refuses a log in a file that the job reads or writes.
+    ///
+    /// # Errors
+    /// `Usage`, with the file.
+    pub fn check_log_file(&self, file: &Path) -> Result<()> {
+        let path = canonical_path(file);
+        match self.local.iter().find(|(_, place)| *place == path) {
+            None => Ok(()),
+            Some((location, _)) => {
+                Err(Error::usage(format!("--log-file: the command reads or writes this file: {location}"))
+                    .at(file.display())
+                    .advice("give the log a file of its own"))
+            }
+        }
+    }
+
     fn with(mut self, location: &str, is_table: bool, (is_read, is_written): (bool, bool)) -> Self {
+        self.local.extend(local_path(location).map(|path| (shown(location), path)));
         match medium_of(location) {
             Ok((medium, may_be_table)) => {
                 let may_be_table = is_table || may_be_table;
@@ -284,6 +306,17 @@ fn medium_of(name: &str) -> Result<(LocationMedium, bool)> {
         None => folder.can_list(),
     };
     Ok((store_of(&folder), may_be_table))
+}
+
+/// The canonical path of a location on this machine.
+fn local_path(name: &str) -> Option<PathBuf> {
+    let path = match LocationKind::classify(name) {
+        LocationKind::Table { folder } => Location::parse(folder).ok()?.local_path()?,
+        LocationKind::Path if !Pipe::is_named(name) => Location::parse(name).ok()?.local_path()?,
+        LocationKind::Database(system) => PathBuf::from(lakerace_database::local_file(system, name)?),
+        LocationKind::Path | LocationKind::Tpch => return None,
+    };
+    Some(canonical_path(&path))
 }
 
 fn store_of(location: &Location) -> LocationMedium {

@@ -75,6 +75,12 @@ impl Meter {
         tracing::debug!(target: REQUESTS, kind = kind.name(), %store, %path, "request");
     }
 
+    /// Counts a request for a file of this machine, and logs it with the path that objects of the local store have.
+    pub fn count_file(&self, kind: RequestKind, file: &std::path::Path) {
+        let path = file.strip_prefix("/").unwrap_or(file);
+        self.count_path(kind, "LocalStore", path.display());
+    }
+
     fn add(&self, kind: RequestKind, n: u64) {
         let counter = match kind {
             RequestKind::Get => &self.get,

@@ -14,9 +14,10 @@ pub(crate) struct LogArgs {
     /// Append the log to a file: as much as -v or LAKERACE_LOG say, else info.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) log_file: Option<PathBuf>,
-    /// The format of the log: lines of text, or one JSON object a line.
-    #[arg(long, global = true, value_enum, default_value = "text")]
-    pub(crate) log_format: LogFormat,
+    /// The format of the log: lines of text (the default), or one JSON object a line. It needs a log: -v, --log-file or
+    /// LAKERACE_LOG.
+    #[arg(long, global = true, value_enum)]
+    pub(crate) log_format: Option<LogFormat>,
 }
 
 /// The format of a line of the log.

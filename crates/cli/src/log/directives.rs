@@ -1,6 +1,7 @@
 //! The levels of the log.
 
 use lakerace::{Error, Result};
+use lakerace_format::suggestions::nearest;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 
@@ -9,6 +10,16 @@ const VARIABLE: &str = "LAKERACE_LOG";
 
 /// The beginning of all targets. Events of other libraries may contain anything, such as signed URLs: they are not logged.
 const ALL: &str = "lakerace";
+
+/// The targets of all events.
+const TARGETS: [&str; 6] = [
+    "lakerace_cli::command",
+    "lakerace::plans",
+    "lakerace_io::requests",
+    "lakerace_io::retries",
+    "lakerace_io::warnings",
+    "lakerace_delta::commits",
+];
 
 const LEVELS: [(&str, LevelFilter); 6] = [
     ("off", LevelFilter::OFF),
@@ -42,16 +53,29 @@ fn parse(text: &str) -> Result<Targets> {
     let mut targets = Targets::new();
     for directive in text.split(',').map(str::trim).filter(|directive| !directive.is_empty()) {
         let (target, name) = directive.split_once('=').unwrap_or((ALL, directive));
+        let target = target.trim();
         let level = LEVELS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.trim()));
-        let Some((_, level)) = level.filter(|_| target.trim().starts_with(ALL)) else {
+        let Some((_, level)) = level.filter(|_| target.starts_with(ALL)) else {
             let message = format!("{VARIABLE}: {directive:?} is not a directive of the log");
             let levels = LEVELS.map(|(name, _)| name).join(", ");
             let advice = format!("write LEVEL or TARGET=LEVEL, such as info or lakerace_io=debug; levels are {levels}");
             return Err(Error::usage(message).advice(advice));
         };
-        targets = targets.with_target(target.trim(), *level);
+        if !TARGETS.iter().any(|known| known.starts_with(target)) {
+            return Err(unknown_target(directive, target));
+        }
+        targets = targets.with_target(target, *level);
     }
     Ok(targets)
+}
+
+/// The error of a target that no event has.
+fn unknown_target(directive: &str, target: &str) -> Error {
+    let crates = TARGETS.iter().filter_map(|known| known.split("::").next());
+    let near = nearest(target, TARGETS.into_iter().chain(crates));
+    let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+    let message = format!("{VARIABLE}: {directive:?}: no event has the target {target}");
+    Error::usage(message).advice(format!("{near}targets are {}", TARGETS.join(", ")))
 }
 
 #[cfg(test)]

@@ -56,6 +56,11 @@ fn folders() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 }
 
 impl HiddenFile {
+    /// The name that it gets.
+    pub(crate) fn target(&self) -> &Path {
+        &self.target
+    }
+
     /// A file that will be `target`. Missing folders are made.
     pub(crate) fn create(target: PathBuf, job: &Job) -> std::io::Result<Self> {
         let folder = target.parent().ok_or(ErrorKind::InvalidInput)?;

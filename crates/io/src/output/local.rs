@@ -237,16 +237,16 @@ impl LocalFile {
 
     /// Makes the writer of the file, unless it is to be written immediately.
     fn begin_writer(&self) -> Result<Option<LocalWriter>> {
-        let (file, job) = (self.hidden.file()?, &self.job);
+        let (file, target, job) = (self.hidden.file()?, self.hidden.target(), &self.job);
         match (job.begin_file(|wanted| uring::probe(file, wanted)), self.behind_bytes) {
             (FileIo::Auto | FileIo::Sync, None) => Ok(None),
             (io @ (FileIo::Auto | FileIo::Sync), Some(limit_bytes)) => {
                 let may_pass = io == FileIo::Auto;
-                Ok(WriteBehind::begin(file, self.written, limit_bytes, may_pass, job)?.map(LocalWriter::Behind))
+                Ok(WriteBehind::begin(file, target, self.written, limit_bytes, may_pass, job)?.map(LocalWriter::Behind))
             }
             (io, _) => {
                 let is_direct = io == FileIo::UringDirect;
-                Ok(Ring::begin(file, self.written, is_direct, job)?.map(Box::new).map(LocalWriter::Ring))
+                Ok(Ring::begin(file, target, self.written, is_direct, job)?.map(Box::new).map(LocalWriter::Ring))
             }
         }
     }
@@ -254,7 +254,7 @@ impl LocalFile {
     fn send(&mut self, bytes: &[u8]) -> Result<()> {
         self.hidden.file()?.write_all_at(bytes, self.written)?;
         self.written += bytes.len() as u64;
-        self.job.meter().count(RequestKind::Put, 1);
+        self.job.meter().count_file(RequestKind::Put, self.hidden.target());
         self.job.meter().wrote_bytes(bytes.len() as u64);
         Ok(())
     }

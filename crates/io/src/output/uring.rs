@@ -18,6 +18,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use io_uring::{IoUring, Probe, opcode, types};
@@ -62,6 +63,8 @@ pub(super) struct Ring {
     uring: IoUring,
     /// Stays open as long as the kernel may use it.
     file: File,
+    /// The name that the file gets.
+    target: PathBuf,
     /// By the number that the kernel gets with a write and returns with its completion.
     under_way: Vec<Option<KernelWrite>>,
     free: Vec<RegisteredBuffer>,
@@ -128,7 +131,7 @@ impl Ring {
     /// A ring that appends to `file`, which has `position` bytes and will have more. `None` if the file is to be
     /// written without a ring: if the kernel refuses or the file system is faster without one, of which the job is
     /// notified; if many files have a ring; and after an unaligned end past the page cache.
-    pub(super) fn begin(file: &File, position: u64, is_direct: bool, job: &Job) -> Result<Option<Self>> {
+    pub(super) fn begin(file: &File, target: &Path, position: u64, is_direct: bool, job: &Job) -> Result<Option<Self>> {
         if is_direct && !position.is_multiple_of(BLOCK_BYTES as u64) {
             return Ok(None);
         }
@@ -145,6 +148,7 @@ impl Ring {
         let mut ring = Self {
             uring,
             file: file.try_clone()?,
+            target: target.to_owned(),
             under_way: (0..WRITES).map(|_| None).collect(),
             free: pieces.collect::<Result<_>>()?,
             filling: None,
@@ -255,7 +259,7 @@ impl Ring {
 
     fn count(&self, bytes: usize) {
         self.job.meter().wrote_bytes(bytes as u64);
-        self.job.meter().count(RequestKind::Put, 1);
+        self.job.meter().count_file(RequestKind::Put, &self.target);
     }
 
     fn gather(&mut self, mut bytes: &[u8]) -> Result<()> {

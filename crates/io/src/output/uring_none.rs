@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 use bytes::Bytes;
 
@@ -17,7 +18,13 @@ pub(super) fn probe(_file: &File, _wanted: FileIo) -> (FileIo, Option<String>) {
 }
 
 impl Ring {
-    pub(super) fn begin(_file: &File, _position: u64, _is_direct: bool, _job: &Job) -> Result<Option<Self>> {
+    pub(super) fn begin(
+        _file: &File,
+        _target: &Path,
+        _position: u64,
+        _is_direct: bool,
+        _job: &Job,
+    ) -> Result<Option<Self>> {
         Ok(None)
     }
 

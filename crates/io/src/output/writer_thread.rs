@@ -7,6 +7,7 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, IoSlice, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -40,6 +41,7 @@ impl WriteBehind {
     /// or none can be started.
     pub(super) fn begin(
         file: &File,
+        target: &Path,
         position: u64,
         limit_bytes: usize,
         may_pass: bool,
@@ -49,7 +51,15 @@ impl WriteBehind {
         // The clone shares the position, which nothing else moves or uses.
         let mut file = file.try_clone()?;
         file.seek(SeekFrom::Start(position))?;
-        let writer = ThreadWriter { file, position, may_pass, buffer_bytes: limit_bytes, past: None, job: job.clone() };
+        let writer = ThreadWriter {
+            file,
+            target: target.to_owned(),
+            position,
+            may_pass,
+            buffer_bytes: limit_bytes,
+            past: None,
+            job: job.clone(),
+        };
         let write = move |items| {
             let _permit = permit;
             writer.write_all(items)
@@ -81,6 +91,8 @@ impl WriteBehind {
 /// The state of the thread: a file, whose position is after the written bytes.
 struct ThreadWriter {
     file: File,
+    /// The name that the file gets.
+    target: PathBuf,
     /// Bytes of the file, those included that wait until they fill a block.
     position: u64,
     may_pass: bool,
@@ -116,7 +128,7 @@ impl ThreadWriter {
             self.job.page_cache().note_cached(bytes, processor_time().saturating_sub(before));
         }
         self.position += bytes;
-        self.job.meter().count(RequestKind::Put, 1);
+        self.job.meter().count_file(RequestKind::Put, &self.target);
         self.job.meter().wrote_bytes(bytes);
         Ok(())
     }

@@ -27,3 +27,21 @@ fn a_bad_directive_is_named() {
         assert!(error.message().contains(named), "{}", error.message());
     }
 }
+
+#[test]
+fn a_target_without_events_is_refused_with_the_nearest_one() {
+    for (text, near) in [
+        ("lakerace_oi=debug", "did you mean lakerace_io?"),
+        ("info,lakerace_io::request=off,lakerace_io::requets=debug", "did you mean lakerace_io::requests?"),
+        ("lakerace_delta::commit::x=info", "targets are lakerace_cli::command, "),
+        ("lakerace_format=debug", "targets are lakerace_cli::command, "),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert_eq!(error.kind().exit_code(), 2);
+        assert!(error.advice_text().is_some_and(|advice| advice.contains(near)), "{text}: {:?}", error.advice_text());
+    }
+    for text in ["lakerace=info", "lakerace_=info", "lakerace_io=off", "lakerace::plans=debug", "lakerace_io::re=info"]
+    {
+        assert!(parse(text).is_ok(), "{text}");
+    }
+}

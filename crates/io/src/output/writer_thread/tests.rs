@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,7 +17,7 @@ const LIMIT_BYTES: usize = 3 << 20;
 /// A thread that writes a new file. Tests of other files may have all of them for a while.
 fn begin(file: &File, position: u64, job: &Job) -> WriteBehind {
     loop {
-        if let Some(behind) = WriteBehind::begin(file, position, LIMIT_BYTES, true, job).unwrap() {
+        if let Some(behind) = WriteBehind::begin(file, Path::new("/x"), position, LIMIT_BYTES, true, job).unwrap() {
             return behind;
         }
         std::thread::yield_now();

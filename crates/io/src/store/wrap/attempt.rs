@@ -94,7 +94,7 @@ impl HttpService for AttemptClient {
                     self.observed.observe_clock(date.timestamp());
                 }
                 if is_repeated(response.status().as_u16()) {
-                    log_failure(target.as_ref(), &response.status());
+                    log_failure(target.as_ref(), &response.status(), true);
                 }
                 if let Some(wait) = retry_after(&response) {
                     tokio::time::sleep(wait.min(self.longest_wait)).await;
@@ -102,8 +102,10 @@ impl HttpService for AttemptClient {
                 Ok(response)
             }
             Err(error) => {
-                log_failure(target.as_ref(), &format_args!("{:?}", error.kind()));
-                Err(self.give_up_early(error))
+                let reason = error.kind();
+                let error = self.give_up_early(error);
+                log_failure(target.as_ref(), &format_args!("{reason:?}"), is_repeated_after(&error));
+                Err(error)
             }
         }
     }
@@ -125,9 +127,18 @@ fn is_repeated(status: u16) -> bool {
     status >= 500 || matches!(status, 408 | 429)
 }
 
-fn log_failure(target: Option<&RequestTarget>, reason: &dyn Display) {
+/// Returns true for an error after which `object_store` may send a request again.
+fn is_repeated_after(error: &HttpError) -> bool {
+    !matches!(error.kind(), HttpErrorKind::Unknown | HttpErrorKind::Decode)
+}
+
+fn log_failure(target: Option<&RequestTarget>, reason: &dyn Display, is_repeated: bool) {
     let Some(RequestTarget { store, path }) = target else { return };
-    tracing::info!(target: RETRIES, store, path, %reason, "attempt failed, and is repeated while retry time is left");
+    if is_repeated {
+        tracing::info!(target: RETRIES, store, path, %reason, "attempt failed, and is repeated while retry time is left");
+    } else {
+        tracing::info!(target: RETRIES, store, path, %reason, "attempt failed, and is not repeated");
+    }
 }
 
 /// Headers with the source of a copied object: of S3, of Google and of Azure.

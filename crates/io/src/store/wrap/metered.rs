@@ -144,7 +144,8 @@ impl ObjectStore for Metered {
     async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
         self.count(RequestKind::Put, location);
         let inner = self.paying(self.inner.put_multipart_opts(location, opts)).await?;
-        Ok(Box::new(MeteredUpload { inner, meter: Arc::clone(&self.meter), by_operation: self.by_operation }))
+        let counted = self.by_operation.then(|| (self.inner.to_string(), location.clone()));
+        Ok(Box::new(MeteredUpload { inner, meter: Arc::clone(&self.meter), counted }))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
@@ -204,13 +205,14 @@ impl ObjectStore for Metered {
 struct MeteredUpload {
     inner: Box<dyn MultipartUpload>,
     meter: Arc<Meter>,
-    by_operation: bool,
+    /// The store and the path of its requests, where each operation counts as one.
+    counted: Option<(String, Path)>,
 }
 
 impl MeteredUpload {
     fn count(&self, kind: RequestKind) {
-        if self.by_operation {
-            self.meter.count(kind, 1);
+        if let Some((store, path)) = &self.counted {
+            self.meter.count_path(kind, store, path);
         }
     }
 }
