@@ -83,7 +83,9 @@ fn parse_and_run(args: &[OsString], host: &Host<'_>, wants_json: bool) -> u8 {
         Ok(cli) => cli,
         Err(error) => return usage(error, args, wants_json),
     };
-    let log = match log::start(&cli.global.log, &cli.command, args) {
+    let log_file = cli.global.log.log_file.as_deref();
+    let checked = log_file.map_or(Ok(()), |file| places::check_log_file(&cli.command, file));
+    let log = match checked.and_then(|()| log::start(&cli.global.log, args)) {
         Ok(log) => log,
         Err(error) => return failure::report(&error, wants_json),
     };

@@ -13,8 +13,7 @@ use lakerace::{Error, ErrorKind, Report, Result};
 use lakerace_io::option::Door;
 
 use self::subscriber::{LogSink, LogTarget};
-use crate::args::{Command, LogArgs, LogFormat};
-use crate::places;
+use crate::args::{LogArgs, LogFormat};
 
 /// The target of the events of the command itself.
 const COMMAND: &str = "lakerace_cli::command";
@@ -28,10 +27,7 @@ pub(crate) struct CommandLog {
 }
 
 /// Starts the log where an option or the variable asks for one, before the command does anything.
-pub(crate) fn start(args: &LogArgs, command: &Command, command_line: &[OsString]) -> Result<CommandLog> {
-    if let Some(file) = &args.log_file {
-        places::check_log_file(command, file)?;
-    }
+pub(crate) fn start(args: &LogArgs, command_line: &[OsString]) -> Result<CommandLog> {
     let from_variable = directives::from_variable()?;
     let levels = match args.verbose {
         0 => from_variable.or_else(|| args.log_file.is_some().then(|| directives::from_verbosity(1))),

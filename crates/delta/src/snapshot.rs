@@ -19,8 +19,8 @@ use lakerace_io::{Error, ErrorKind, Result};
 use self::columns::TableColumns;
 use self::files::{TableFile, TableFiles, list};
 use crate::Table;
-use crate::log::distrust::may_be_damage;
-use crate::log::recovery::doubted_checkpoint;
+use crate::log::distrust::{damaged_advice, may_be_damage};
+use crate::log::files::{LogFile, LogFileKind};
 
 /// The property of a table that names its key: columns, separated by commas.
 pub const KEY_PROPERTY: &str = "lakerace.primaryKey";
@@ -203,4 +203,24 @@ impl Snapshot {
 /// The columns that the property `lakerace.primaryKey` names.
 pub(crate) fn key_names(property: &str) -> Vec<String> {
     property.split(',').map(|name| name.trim().to_owned()).collect()
+}
+
+/// The error of a version whose data files can't be read because its checkpoint names other files than the entries do.
+/// `error` is that of a data file. `None`: both name the same files, or the entries that the checkpoint replaces are gone.
+fn doubted_checkpoint(snapshot: &Snapshot, error: &Error) -> Option<Error> {
+    let table = snapshot.table();
+    let checkpoint = snapshot.kernel().log_segment().checkpoint_version?;
+    let others = table.distrusting(&[checkpoint]).ok()?;
+    let rest = Snapshot::new(others.clone(), others.build_once(Some(snapshot.version())).ok()?).ok()?;
+    let (named, known) = (list(snapshot).ok()?.files, list(&rest).ok()?.files);
+    let identity = |file: &TableFile| (file.path.clone(), file.size_bytes, file.vector.clone());
+    if named.iter().map(identity).eq(known.iter().map(identity)) {
+        return None;
+    }
+    let files = table.list_log().ok()?;
+    let is_checkpoint =
+        |file: &&LogFile| file.version == checkpoint && matches!(file.kind, LogFileKind::Checkpoint { .. });
+    let place = table.store().url(&files.iter().find(is_checkpoint)?.info.path);
+    let message = format!("the checkpoint is damaged: it names other files than the entries of the log ({error})");
+    Some(Error::corrupt(message).at(place).advice(damaged_advice()))
 }

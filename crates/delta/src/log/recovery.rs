@@ -10,13 +10,12 @@ use delta_kernel::SnapshotRef;
 use lakerace_io::option::{REPAIR, VERIFY_TABLE};
 use lakerace_io::{Error, Result};
 
-use super::distrust::{HINT, LeftOut, damaged_advice, may_be_damage};
+use super::distrust::{HINT, LeftOut, may_be_damage};
 use super::files as log_files;
 use super::files::{LogFile, LogFileKind};
+use crate::Table;
 use crate::paths::LOG;
 use crate::paths::ROOT;
-use crate::snapshot::files::{TableFile, list};
-use crate::{Snapshot, Table};
 
 impl Table {
     /// Builds the kernel's snapshot of a version; `None`: the last one.
@@ -151,26 +150,6 @@ fn steps(files: &[LogFile], version: Option<u64>, before: &LeftOut) -> Vec<Optio
         above = checkpoint.saturating_add(1);
     }
     steps
-}
-
-/// The error of a version whose data files can't be read because its checkpoint names other files than the entries do.
-/// `error` is that of a data file. `None`: both name the same files, or the entries that the checkpoint replaces are gone.
-pub(crate) fn doubted_checkpoint(snapshot: &Snapshot, error: &Error) -> Option<Error> {
-    let table = snapshot.table();
-    let checkpoint = snapshot.kernel().log_segment().checkpoint_version?;
-    let others = table.distrusting(&[checkpoint]).ok()?;
-    let rest = Snapshot::new(others.clone(), others.build_once(Some(snapshot.version())).ok()?).ok()?;
-    let (named, known) = (list(snapshot).ok()?.files, list(&rest).ok()?.files);
-    let identity = |file: &TableFile| (file.path.clone(), file.size_bytes, file.vector.clone());
-    if named.iter().map(identity).eq(known.iter().map(identity)) {
-        return None;
-    }
-    let files = table.list_log().ok()?;
-    let is_checkpoint =
-        |file: &&LogFile| file.version == checkpoint && matches!(file.kind, LogFileKind::Checkpoint { .. });
-    let place = table.store().url(&files.iter().find(is_checkpoint)?.info.path);
-    let message = format!("the checkpoint is damaged: it names other files than the entries of the log ({error})");
-    Some(Error::corrupt(message).at(place).advice(damaged_advice()))
 }
 
 /// The error of an entry that is gone. Where someone asks for a version that was cleaned up, it is no damage.
