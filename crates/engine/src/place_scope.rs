@@ -313,7 +313,7 @@ fn local_path(name: &str) -> Option<PathBuf> {
     let path = match LocationKind::classify(name) {
         LocationKind::Table { folder } => Location::parse(folder).ok()?.local_path()?,
         LocationKind::Path if !Pipe::is_named(name) => Location::parse(name).ok()?.local_path()?,
-        LocationKind::Database(system) => PathBuf::from(lakerace_database::local_file(system, name)?),
+        LocationKind::Database(system) => lakerace_database::local_file(system, name)?,
         LocationKind::Path | LocationKind::Tpch => return None,
     };
     Some(canonical_path(&path))
