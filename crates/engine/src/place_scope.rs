@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use lakerace_database::DatabaseSystem;
 use lakerace_format::suggestions::listed;
 use lakerace_io::option::{
-    ALLOW_FOREIGN_PATHS, DURABILITY, EXTRA_BYTES_TOLERANCE, IO, MAX_REQUEST_SIZE, MAX_REQUESTS_IN_FLIGHT,
+    ALLOW_FOREIGN_PATHS, DURABILITY, EXTRA_BYTES_TOLERANCE, IO, LOG_FILE, MAX_REQUEST_SIZE, MAX_REQUESTS_IN_FLIGHT,
     MIN_SEEK_SIZE, OptionDefinition, PREFETCH_SIZE, RETRY_TIME,
 };
 use lakerace_io::{
@@ -181,7 +181,7 @@ impl JobPlaces {
         match self.local.iter().find(|(_, place)| *place == path) {
             None => Ok(()),
             Some((location, _)) => {
-                Err(Error::usage(format!("--log-file: the command reads or writes this file: {location}"))
+                Err(Error::usage(format!("{LOG_FILE}: the command reads or writes this file: {location}"))
                     .at(file.display())
                     .advice("give the log a file of its own"))
             }
