@@ -71,5 +71,5 @@ fn the_command_has_the_defaults_that_are_defined() {
         }
         seen += usize::from(definition.default.is_some());
     }
-    assert_eq!(seen, 11);
+    assert_eq!(seen, 10);
 }

@@ -290,7 +290,7 @@ options! {
     /// A file that the log is appended to.
     LOG_FILE = new("log_file", Text, EVERY_JOB).not_in_python();
     /// The format of the log.
-    LOG_FORMAT = new("log_format", Choice, EVERY_JOB).default("text").not_in_python();
+    LOG_FORMAT = new("log_format", Choice, EVERY_JOB).not_in_python();
     /// Rows of the demo.
     ROWS = new("rows", Number, "demo").default("2000000").not_in_python();
     /// The seed of the demo's rows.
