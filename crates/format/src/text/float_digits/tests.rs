@@ -57,6 +57,8 @@ fn texts_of_decimal_sources_are_told_from_those_of_doubles() {
         (long_zeros.as_str(), false),
         (long_digits.as_str(), false),
         // Ties go to the even digit, as in C.
+        ("729055138265277.2", true),
+        ("729055138265277.3", false),
         ("562949953421312.12", true),
         ("562949953421312.13", false),
     ] {
@@ -69,7 +71,9 @@ proptest! {
     fn all_texts_of_doubles_are_kept(bits: u64, places in 16usize..25) {
         let double = f64::from_bits(bits & !(1 << 63));
         prop_assume!(double.is_finite());
-        for text in [format!("{double}"), format!("{double:e}"), format!("{double:.places$e}")] {
+        // Of two shortest texts that are as near, printers other than the standard library choose the one with the even digit.
+        let shortest = zmij::Buffer::new().format_finite(double).to_owned();
+        for text in [shortest, format!("{double:.16e}"), format!("{double:.places$e}")] {
             // Whole numbers without a point are looked at elsewhere.
             prop_assert!(check(&text) || !text.contains(['.', 'e']), "{}", text);
         }
